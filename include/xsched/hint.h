@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hints: what a program tells the scheduler about its queues. Any thread, any time; values out
+ * of range give kXSchedErrorInvalidValue and change nothing. */
+#ifndef XSCHED_HINT_H
+#define XSCHED_HINT_H
+
+#include "xsched/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** PRIORITY_NO_EXECUTE, or PRIORITY_MIN..PRIORITY_MAX; larger is more urgent. */
+XResult XHintPriority(XQueueHandle xq, Priority prio);
+/** Share of the device in percent, 0..100 (UP, PUP, SPUP). */
+XResult XHintUtilization(XQueueHandle xq, Utilization util);
+/** Length of a slice in microseconds, TIMESLICE_MIN..TIMESLICE_MAX or TIMESLICE_UNLIMITED; for
+ *  the scheduler as a whole. */
+XResult XHintTimeslice(Timeslice ts_us);
+/** The queue has priority lax_prio until it has been ready for lax_us, then crit_prio. NO_LAXITY
+ *  takes the hint back. */
+XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio);
+/** Microseconds from becoming ready, > 0, or NO_DEADLINE. */
+XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us);
+/** How many queues KEDF runs at a time, >= 1. */
+XResult XHintKDeadline(size_t k);
+/** Changes the scheduler of this process; existing queues move over and are resumed.
+ *  @param policy  for kSchedulerLocal; ignored otherwise */
+XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

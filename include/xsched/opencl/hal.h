@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hardware queues of OpenCL. Link with libhalopencl. */
+#ifndef XSCHED_OPENCL_HAL_H
+#define XSCHED_OPENCL_HAL_H
+
+#include "xsched/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The vendor's own declaration; repeated, so that its headers are not needed. */
+struct _cl_command_queue;
+
+/** The hardware queue of an OpenCL command queue. Any thread; the queue may belong to any
+ *  context and may have been made by a framework. A second call on the same queue gives the
+ *  same handle. Null or not a command queue: kXSchedErrorInvalidValue. */
+XResult OclQueueCreate(HwQueueHandle *hwq, struct _cl_command_queue *cmdq);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/env.h"
+
+#include "base/log.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+#ifndef AT_SECURE
+#define AT_SECURE 23
+#endif
+
+const struct xs_env_row xs_env_rows[XS_ENV_COUNT] = {
+#define X(name, values, def, help) {#name, values, def, help},
+#include "base/env.def"
+#undef X
+};
+
+const char *xs_env_get(enum xs_env_id id)
+{
+    const char *value;
+
+    if (getauxval(AT_SECURE))
+        return NULL;
+    value = getenv(xs_env_rows[id].name);
+    return value && value[0] ? value : NULL;
+}
+
+static void complain(enum xs_env_id id, const char *value)
+{
+    static _Atomic uint64_t said; /* one bit a variable: one line a process and cause */
+
+    _Static_assert(XS_ENV_COUNT <= 64, "the bit set is one word");
+    if (atomic_fetch_or_explicit(&said, 1ull << id, memory_order_relaxed) & (1ull << id))
+        return;
+    XS_WARN("%s=%s is not understood (it takes %s); the default is used", xs_env_rows[id].name,
+            value, xs_env_rows[id].values);
+}
+
+int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max)
+{
+    const char *value = xs_env_get(id);
+    int64_t v;
+
+    if (!value)
+        return def;
+    if (xs_str_parse_i64(value, &v) < 0 || v < min || v > max) {
+        complain(id, value);
+        return def;
+    }
+    return v;
+}
+
+bool xs_env_bool(enum xs_env_id id, bool def)
+{
+    const char *value = xs_env_get(id);
+    bool v;
+
+    if (!value)
+        return def;
+    if (xs_str_parse_bool(value, &v) < 0) {
+        complain(id, value);
+        return def;
+    }
+    return v;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment variables, in one table (env.def). A set-user-id program sees none of them. */
+#ifndef XS_ENV_H
+#define XS_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum xs_env_id {
+#define X(name, values, def, help) XS_ENV_##name,
+#include "base/env.def"
+#undef X
+    XS_ENV_COUNT
+};
+
+struct xs_env_row {
+    const char *name;
+    const char *values;   /* what it takes, for people */
+    const char *def;
+    const char *help;
+};
+
+extern const struct xs_env_row xs_env_rows[XS_ENV_COUNT];
+
+/** The value, or NULL when unset, empty, or the program runs set-user-id. The text belongs to
+ *  the environment. */
+const char *xs_env_get(enum xs_env_id id);
+/** The number, or def when unset. A value that is none, or outside min..max, is reported once
+ *  at WARN and gives def. */
+int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max);
+bool xs_env_bool(enum xs_env_id id, bool def);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A map from 64-bit keys (not 0) to pointers. Look-ups take no lock and may run beside changes;
+ * changes are serialised by the map's own lock. Outgrown tables are kept until the map is freed,
+ * since a reader may still be in one (they add up to less than twice the present one). */
+#ifndef XS_MAP_H
+#define XS_MAP_H
+
+#include "base/lock.h"
+#include "base/xs_base.h"
+
+struct xs_map_table;
+
+struct xs_map {
+    _Atomic(struct xs_map_table *) table;
+    _Atomic uint32_t swaps;       /* counts changes of table; a reader that saw one looks again */
+    struct xs_lock lock;
+};
+
+#define XS_MAP_INIT { 0 }
+
+/** NULL when absent. Any thread. */
+void *xs_map_get(struct xs_map *m, uint64_t key);
+/** Adds or replaces. @return 0 or -ENOMEM */
+int xs_map_put(struct xs_map *m, uint64_t key, void *value);
+/** @return what was there, or NULL */
+void *xs_map_remove(struct xs_map *m, uint64_t key);
+/** Calls visit for each entry; changes made meanwhile may or may not be seen. */
+void xs_map_each(struct xs_map *m, void (*visit)(uint64_t key, void *value, void *ctx), void *ctx);
+/** Frees the tables, not the values. Nobody may be using the map. */
+void xs_map_fini(struct xs_map *m);
+
+static inline uint64_t xs_hash_u64(uint64_t x)
+{
+    x ^= x >> 33; /* the finaliser of MurmurHash3 */
+    x *= 0xff51afd7ed558ccdull;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ull;
+    x ^= x >> 33;
+    return x;
+}
+
+#endif

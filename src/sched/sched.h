@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decision driver: tables of processes, queues and devices; facts from the shared pages;
+ * a policy; permits out. The same in xserver, in the local scheduler and in the simulator.
+ *
+ * Not thread-safe: one thread owns a struct xs_sched. It does no I/O but stores to the server
+ * pages and futex wakes; time comes in as an argument. Work per call grows with the entities of
+ * the devices that changed, not with all queues. */
+#ifndef XS_SCHED_H
+#define XS_SCHED_H
+
+#include "policy/policy.h"
+#include "wire/page.h"
+
+#include "xsched/types.h"
+
+struct xs_sched;
+struct xs_sched_process;
+struct xs_sched_queue;
+
+/** Hooks of the owner; each may be NULL. */
+struct xs_sched_ops {
+    /** A queue was permitted or held by a decision (already stored in its cell). */
+    void (*on_permit)(void *ctx, struct xs_sched_queue *q, bool run, uint64_t now_ns);
+    /** A queue became ready or idle as far as the scheduler knows. */
+    void (*on_ready)(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t now_ns);
+};
+
+struct xs_sched_config {
+    uint64_t linger_ns;            /* an entity that ran dry counts as ready for this long, while others are held for it; default 100 us */
+    uint64_t stall_ns;             /* the running entities complete nothing for this long while others are held: all run until something completes; 0 off; default 1 s */
+    uint64_t inflight_alone_us;    /* bound told to queues that share the device with no other process; default 2000 */
+    uint64_t inflight_shared_us;   /* ... with others; default 1000 */
+    struct xs_policy_params params;
+};
+void xs_sched_config_defaults(struct xs_sched_config *c);
+
+/** @return NULL when out of memory */
+struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct xs_sched_config *config,
+                              const struct xs_sched_ops *ops, void *ctx);
+/** Opens every queue, then frees all. */
+void xs_sched_free(struct xs_sched *s);
+
+/** Changes the policy; hints stay, memos are cleared, and everything is decided anew. */
+void xs_sched_set_policy(struct xs_sched *s, const struct xs_policy_ops *policy);
+const struct xs_policy_ops *xs_sched_policy(const struct xs_sched *s);
+void xs_sched_set_params(struct xs_sched *s, const struct xs_policy_params *params);
+const struct xs_policy_params *xs_sched_params(const struct xs_sched *s);
+
+struct xs_sched_process_info {
+    uint64_t id;                   /* unique, chosen by the owner */
+    const char *group;             /* processes of one name are one gang; NULL or "": its own */
+    bool intra;                    /* its queues are entities of their own */
+    struct xs_client_page *client; /* mapped read only by xserver */
+    struct xs_server_page *server;
+};
+struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct xs_sched_process_info *info,
+                                              void *user);
+/** Removes its queues too; nothing of its pages is touched afterwards. */
+void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
+void *xs_sched_process_user(const struct xs_sched_process *p);
+void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_process *p, int32_t percent);
+/** See struct xs_policy_process.sched_class_priority. */
+void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority);
+void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
+/** Held whatever the policy says (an operator's suspension), or no longer. */
+void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
+
+/** @param cell  index in both pages, < XS_PAGE_QUEUES, used by no other queue of p
+ *  @return NULL when out of memory or the cell is bad */
+struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_process *p, uint64_t handle,
+                                          XDevice device, uint32_t cell, const struct xs_hints *hints,
+                                          uint64_t now_ns, void *user);
+void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
+void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints *hints);
+const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q);
+
+struct xs_sched_queue_status {
+    uint64_t handle;
+    XDevice device;
+    uint32_t cell;
+    bool ready, permitted;
+    uint64_t ready_since_ns, running_ns, waiting_ns, service_ns, suspensions;
+    uint64_t entered, completed;
+};
+void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);
+void *xs_sched_queue_user(const struct xs_sched_queue *q);
+struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q);
+
+/** Reads what changed on one process's doorbell; cheap when nothing rang. The owner calls it on
+ *  the eventfd's signal and while it spins. @return true when anything changed */
+bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
+/** True while something is held or about to be: worth polling all doorbells for a while. */
+bool xs_sched_contended(const struct xs_sched *s);
+
+/** Decides for every device that changed or whose time has come, and applies the difference.
+ *  @return when to call again at the latest (policy timers, linger, stall, looks at queues whose
+ *          end changes a decision); UINT64_MAX: only on events */
+uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns);
+
+/** Writes lease_until_ns of each process that has a closed word.
+ *  @return true when there is any (call again within XS_LEASE_TICK_NS) */
+bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns);
+
+struct xs_sched_counters {
+    uint64_t decisions, permits, holds, bells, rescans, stalls;
+    uint64_t processes, queues, entities, devices;
+};
+void xs_sched_counters(const struct xs_sched *s, struct xs_sched_counters *ret);
+
+/** Facts without pages, for the simulator: the queue's state is what these say. */
+void xs_sched_queue_set_ready(struct xs_sched *s, struct xs_sched_queue *q, bool ready, uint64_t now_ns);
+void xs_sched_queue_set_service(struct xs_sched *s, struct xs_sched_queue *q, uint64_t service_ns);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two shared pages between a process and whoever schedules it.
+ *
+ * The client page is made by the process, once for its life; xserver maps it read only. The
+ * server page is made by xserver, one for each session; the process maps it writable, because
+ * it may open a gate at any time. Each word has one writer, named below; a 64-byte line has one
+ * writing side. Cell i of both pages belongs to the same queue. A reader on the other side
+ * copies a word once and judges the copy: nothing in here is to be believed.
+ *
+ * The same structures in private memory serve a process without xserver. */
+#ifndef XS_PAGE_H
+#define XS_PAGE_H
+
+#include "base/xs_base.h"
+
+#define XS_PAGE_MAGIC   0x3130656761505358ull /* "XSPage01" */
+#define XS_PAGE_VERSION 1u
+#define XS_PAGE_QUEUES  16384u                /* cells; memory is touched only where used */
+
+/** permitted: nothing may start / everything may start. */
+#define XS_PERMIT_CLOSED 0ull
+#define XS_PERMIT_OPEN   ((uint64_t)INT64_MAX)
+
+/** xs_server_cell.armed: what the scheduler wants a doorbell for. */
+#define XS_ARMED_SUBMIT 1u   /* the next submit */
+#define XS_ARMED_IDLE   2u   /* the completion of everything entered; every command is marked meanwhile */
+
+struct xs_client_header {
+    /* line 0: constant after creation */
+    uint64_t magic;
+    uint32_t version;
+    uint32_t queues;                        /* XS_PAGE_QUEUES */
+    uint32_t cell_bytes;                    /* sizeof(struct xs_client_cell) */
+    uint32_t reserved0[11];
+    /* line 1: the control thread. A robust futex: its thread id (in its own PID namespace) while
+     * it lives; the kernel sets FUTEX_OWNER_DIED as the first step of its death. */
+    _Atomic uint32_t owner_tid;
+    uint32_t reserved1[15];
+    /* line 2: the doorbell. Any thread of the process rings. */
+    _Atomic uint64_t bell_count;            /* grows with each ring; the scheduler compares */
+    uint64_t reserved2[7];
+    /* The last rings, oldest overwritten: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16 | cell
+     * index. A scheduler that finds another ring there (overwritten, or not written yet) looks at
+     * all queues of this process instead: what a ring tells was stored before bell_count grew. */
+#define XS_BELL_SLOTS 512u
+    _Atomic uint64_t bell[XS_BELL_SLOTS];
+};
+
+struct xs_client_cell {
+    /* line 0: threads of the process */
+    _Atomic uint64_t entered;               /* submits begun; read-modify-write, seq_cst */
+    _Atomic uint64_t returned;              /* submits whose vendor call came back */
+    _Atomic uint64_t completed;             /* the first this many returned ones are known done; grows */
+    _Atomic uint64_t est_entered_ns;        /* estimated device time of what entered */
+    _Atomic uint64_t est_completed_ns;      /* measured or estimated device time of what completed */
+    _Atomic uint64_t held_ns;               /* time that callers spent at the gate */
+    _Atomic uint32_t waiters;               /* threads asleep at the gate, on the server cell's word */
+    _Atomic uint32_t inherit;               /* threads that wait for this queue: it must not be held for a less important one */
+    _Atomic int32_t inherit_priority;       /* highest priority of those */
+    uint32_t reserved0;
+    /* line 1: the device (platforms that write completion marks from the device) */
+    _Atomic uint64_t marked;                /* as completed; readers take the larger */
+    uint64_t reserved1[7];
+};
+
+struct xs_server_header {
+    /* line 0: constant after creation */
+    uint64_t magic;
+    uint32_t version;
+    uint32_t queues;
+    uint32_t cell_bytes;                    /* sizeof(struct xs_server_cell) */
+    uint32_t reserved0[3];
+    uint64_t session;                       /* number of this session, unique for the server's life */
+    uint64_t reserved00[3];
+    /* line 1: the scheduler */
+    _Atomic uint64_t lease_until_ns;        /* closed words are void after this (CLOCK_MONOTONIC) */
+    _Atomic uint32_t asleep;                /* 1: a ring must also signal the eventfd */
+    uint32_t reserved1[13];
+};
+
+struct xs_server_cell {
+    /* one line: the scheduler; the process may only open `permitted` */
+    _Atomic uint64_t permitted;             /* number of the last command that may start */
+    _Atomic uint32_t armed;                 /* XS_ARMED_* */
+    _Atomic uint32_t inflight_us;           /* bound in force; 0: the process's default */
+    _Atomic uint64_t suspensions;           /* how often permitted was closed; for people */
+    uint64_t reserved[5];
+};
+
+_Static_assert(sizeof(struct xs_client_cell) == 2 * XS_CACHE_LINE, "two lines");
+_Static_assert(sizeof(struct xs_server_cell) == XS_CACHE_LINE, "one line");
+_Static_assert(sizeof(struct xs_server_header) == 2 * XS_CACHE_LINE, "two lines");
+_Static_assert(offsetof(struct xs_client_header, owner_tid) == XS_CACHE_LINE, "a line of its own");
+_Static_assert(offsetof(struct xs_client_header, bell_count) == 2 * XS_CACHE_LINE, "a line of its own");
+_Static_assert(sizeof(struct xs_client_header) == 3 * XS_CACHE_LINE + 8 * XS_BELL_SLOTS, "no holes");
+
+struct xs_client_page {
+    struct xs_client_header h;
+    struct xs_client_cell cells[XS_PAGE_QUEUES];
+};
+
+struct xs_server_page {
+    struct xs_server_header h;
+    struct xs_server_cell cells[XS_PAGE_QUEUES];
+};
+
+/** Lease: a closed word is void when the scheduler has not renewed the lease for this long; it
+ *  renews every XS_LEASE_TICK_NS while any word of that page is closed. A waiter looks at the
+ *  lease at least every XS_LEASE_TICK_NS. */
+#define XS_LEASE_NS      (500ull * 1000000ull)
+#define XS_LEASE_TICK_NS (100ull * 1000000ull)
+
+/** Rings for cell `index`: any thread of the process. The caller signals the eventfd when this
+ *  returns true. */
+static inline bool xs_page_ring(struct xs_client_page *cp, struct xs_server_page *sp, uint32_t index)
+{
+    uint64_t k = atomic_fetch_add_explicit(&cp->h.bell_count, 1, memory_order_seq_cst);
+
+    atomic_store_explicit(&cp->h.bell[k % XS_BELL_SLOTS], (k + 1) << 16 | index, memory_order_seq_cst);
+    /* seq_cst pairs with the scheduler's: asleep = 1; then looks at bell_count again */
+    return atomic_load_explicit(&sp->h.asleep, memory_order_seq_cst) != 0;
+}
+
+#endif

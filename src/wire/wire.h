@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages as structs, made from messages.def; no I/O here. */
+#ifndef XS_WIRE_H
+#define XS_WIRE_H
+
+#include "base/xs_base.h"
+
+#define XS_WIRE_MAJOR 1u
+/** Protocol minor of this build. A build with XS_WIRE_MINOR_FORCED 0 knows only the first
+ *  fields: the test of two real versions against each other uses it. */
+#ifdef XS_WIRE_MINOR_FORCED
+#define XS_WIRE_MINOR XS_WIRE_MINOR_FORCED
+#else
+#define XS_WIRE_MINOR 1u
+#endif
+#define XS_WIRE_MAX_BYTES 1024u   /* no packet is longer */
+#define XS_WIRE_MAX_FDS   8u
+
+enum { XS_HELLO_INTRA = 1u, XS_HELLO_UTILIZATION = 2u };
+
+enum xs_refused_reason {
+    XS_REFUSED_NONE = 0,
+    XS_REFUSED_VERSION = 1,       /* no common protocol major */
+    XS_REFUSED_MALFORMED = 2,
+    XS_REFUSED_QUOTA = 3,         /* too many clients or queues of this user */
+    XS_REFUSED_PAGE = 4,          /* the client page is not sealed, or has another layout */
+    XS_REFUSED_DUPLICATE = 5,     /* handle or cell is taken */
+    XS_REFUSED_UNKNOWN = 6,       /* no such queue */
+    XS_REFUSED_ORDER = 7,         /* hello must come first, and once */
+};
+
+struct xs_wire_head {
+    uint16_t id;                  /* enum xs_msg_id */
+    uint16_t bytes;               /* of the whole packet */
+    uint32_t serial;              /* counts per sender; for logs */
+};
+
+#define U(type, name, lo, hi) type name;
+#define I(type, name, lo, hi) type name;
+#define S(name, bytes)        char name[bytes];
+#define LATER(minor)
+#define MSG(name, id)         struct xs_msg_##name { struct xs_wire_head head;
+#define END(name)             };
+#include "wire/messages.def"
+#undef MSG
+#undef END
+
+#define MSG(name, id) XS_MSG_##name = id,
+#define END(name)
+#undef U
+#undef I
+#undef S
+#define U(type, name, lo, hi)
+#define I(type, name, lo, hi)
+#define S(name, bytes)
+enum xs_msg_id {
+#include "wire/messages.def"
+};
+#undef MSG
+#undef END
+#undef U
+#undef I
+#undef S
+#undef LATER
+
+union xs_msg {
+    struct xs_wire_head head;
+#define U(type, name, lo, hi)
+#define I(type, name, lo, hi)
+#define S(name, bytes)
+#define LATER(minor)
+#define MSG(name, id) struct xs_msg_##name name;
+#define END(name)
+#include "wire/messages.def"
+#undef MSG
+#undef END
+#undef U
+#undef I
+#undef S
+#undef LATER
+};
+
+/** Fills in the head of a message whose fields are set. @return bytes to send */
+size_t xs_wire_seal(union xs_msg *m, enum xs_msg_id id, uint32_t serial);
+
+/** Checks a received packet and copies it: id, length, every range, text ended by a zero.
+ *  Missing later fields read as zero, unknown later fields are dropped.
+ *  @param ret_error  on failure what was wrong, static text; may be NULL
+ *  @return 0, -EBADMSG (malformed), -ENOMSG (an id that this build does not know: skip it) */
+int xs_wire_open(const void *packet, size_t bytes, union xs_msg *ret, const char **ret_error);
+
+/** "hello", or "?" */
+const char *xs_wire_name(unsigned id);
+
+#endif

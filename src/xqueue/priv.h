@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What libhal* and libshim* need of libpreempt: symbols xsched_priv_* in the version node
+ * XSCHED_PRIVATE. Not for programs.
+ *
+ * The way of one command through a shim:
+ *
+ *   q = xsched_priv_queue_find(platform, stream);      NULL: unscheduled, call the vendor
+ *   xsched_priv_submit_begin(q, key, flags, &t);       looks at the gate, may sleep
+ *   err = vendor call                                   in the caller's thread, nothing held
+ *   xsched_priv_submit_end(&t, err == ok, self_marked); counts, asks for a mark now and then
+ */
+#ifndef XS_XQUEUE_PRIV_H
+#define XS_XQUEUE_PRIV_H
+
+#include "base/xs_base.h"
+
+#include "xsched/types.h"
+
+struct xs_queue;   /* an XQueue; storage is never unmapped, so a stale pointer is harmless */
+
+#define XS_HAL_ABI 1u
+
+/** What a platform can do with one hardware queue. Called in application threads, in vendor
+ *  threads or in the worker of deferred commands, never in the control thread, and with no lock
+ *  of ours held. `hw` is what xsched_priv_hwq_create was given. */
+struct xs_hal_ops {
+    uint32_t abi;                 /* XS_HAL_ABI */
+    uint32_t size;                /* sizeof(struct xs_hal_ops) of the writer */
+    int platform;                 /* XPlatform */
+    const char *name;             /* "OpenCL" */
+    uint32_t levels;              /* bit l: XPreemptLevel l works; bit 1 always */
+    /** Blocks until everything launched is complete. */
+    XResult (*synchronize)(void *hw);
+    /** Appends a completion mark to the stream; when it completes,
+     *  xsched_priv_completed(q, number) is called. Never blocks.
+     *  @return false when it may not now (capturing, destroyed) or failed */
+    bool (*mark)(void *hw, struct xs_queue *q, uint64_t number);
+    /** Around the callback of a command: makes the stream's context current and puts back the
+     *  old one. May be NULL. */
+    XResult (*enter)(void *hw, void **ret_saved);
+    void (*leave)(void *hw, void *saved);
+    /** The hardware queue is forgotten. May be NULL. */
+    void (*release)(void *hw);
+};
+
+/** Makes a hardware queue for a vendor stream, or finds the one that it has (*ret_created tells;
+ *  then `hw` was not taken over). @param native  the stream's handle, unique within the platform, not 0 */
+XResult xsched_priv_hwq_create(const struct xs_hal_ops *ops, uint64_t native, void *hw, XDevice device,
+                               HwQueueHandle *ret, bool *ret_created);
+/** 0 when the stream has none. */
+HwQueueHandle xsched_priv_hwq_find(int platform, uint64_t native);
+/** The stream is about to be destroyed by the program: its XQueue opens, is removed without
+ *  waiting, and the hardware queue is forgotten. Unknown: nothing happens. */
+void xsched_priv_hwq_gone(int platform, uint64_t native);
+
+/** True when every stream is to get an XQueue (XSCHED_AUTO_XQUEUE, XSCHED_PRIORITY). */
+bool xsched_priv_auto(void);
+/** Gives the hardware queue an XQueue with the values of the environment.
+ *  @param priority_offset  added to the priority (vendor stream priorities) */
+XResult xsched_priv_auto_queue(HwQueueHandle hwq, int32_t priority_offset);
+
+/** The XQueue of a stream, or NULL. Any thread; a cached look-up, no lock. */
+struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native);
+
+struct xs_ticket {
+    struct xs_queue *queue;
+    uint64_t returned_before;     /* the queue's count as the call began */
+    uint64_t key;
+    uint64_t begin_ns;            /* 0 unless marked */
+    uint32_t est_ns;
+    uint32_t flags;               /* XS_SUBMIT_* */
+    bool mark;                    /* this command should be marked: see submit_end */
+};
+
+enum {
+    XS_SUBMIT_PASS = 1u,          /* count it, never sleep (inside a capture, a callback of the vendor, a group) */
+    XS_SUBMIT_NO_MARK = 2u,       /* nothing may be appended to the stream now */
+};
+
+/** Before the vendor call. Sleeps while the queue is held or too much is in flight (a raw futex
+ *  with a time limit). @param key  commands with the same key take about the same device time
+ *  (kernel and size); 0: unknown */
+void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t);
+
+/** After the vendor call.
+ *  @param ok           false: the vendor refused it, nothing was launched
+ *  @param self_marked  the shim watches this command's own completion and will report
+ *                      *ret_number with xsched_priv_completed; else, if t->mark, the platform's
+ *                      mark operation is called from here
+ *  @return the number to report; valid with self_marked; the queue is held alive until it is reported */
+uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked);
+
+/** The first `number` returned commands are complete. Any thread, also the vendor's; wakes
+ *  sleepers, never blocks. */
+void xsched_priv_completed(struct xs_queue *q, uint64_t number);
+/** The same for a mark that will never complete (its command failed, the context died). */
+void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number);
+
+/** Around a vendor call that waits for the queue: it must not be held for something less
+ *  important than the waiter meanwhile; on success (all that was submitted before is complete)
+ *  that is counted. */
+uint64_t xsched_priv_wait_begin(struct xs_queue *q);
+void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete);
+
+/** Counts of this process, for traces and tests: commands that took the scheduled path. */
+uint64_t xsched_priv_scheduled_count(void);
+
+/* The shims' share of one thread-local word: depth of calls that are already being handled, so
+ * that a layer under a preload shim, or one platform implemented over another, acts once. */
+int xsched_priv_depth(void);
+void xsched_priv_depth_add(int delta);
+
+#endif
