@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Unix socket between a process and xserver: SOCK_SEQPACKET, one message a packet,
+ * descriptors beside it. Nothing here logs, allocates or blocks longer than it says; every
+ * descriptor is CLOEXEC and above 2; signals do not interrupt a call half way; errno is kept.
+ * Any thread; two threads may use one socket at a time, packets stay whole. */
+#ifndef XS_SOCKET_H
+#define XS_SOCKET_H
+
+#include "wire/wire.h"
+
+#include <sys/types.h>
+
+/** The longest path of a socket, with its ending zero. */
+#define XS_SOCKET_PATH_BYTES 108u
+
+/** Where an xserver may be, in the order in which they are tried:
+ *    XSCHED_SOCKET, and nothing else when it is set
+ *    $XDG_RUNTIME_DIR/xsched/xserver.sock
+ *    /run/user/UID/xsched/xserver.sock, unless that is the same
+ *    /run/xsched/xserver.sock
+ *  @param index     0, 1, ... until -ENOENT
+ *  @return 0, -ENOENT (no more places), -ENAMETOOLONG (this one cannot be a socket; go on) */
+int xs_socket_path(unsigned index, char *ret_path, size_t size);
+
+/** Connects; waits at most timeout_ns for room in the listener's queue. The result never blocks.
+ *  @return descriptor, or -errno: -ENOENT and -ECONNREFUSED when nobody is there, -EAGAIN when
+ *          the time is up */
+int xs_socket_connect(const char *path, uint64_t timeout_ns);
+
+/** Listens. A socket file that nobody listens on any more is replaced.
+ *  @param mode  of the file; who connects is told by its credentials, so 0666 is usual
+ *  @return descriptor (non-blocking) or -errno; -EADDRINUSE when somebody answers there */
+int xs_socket_listen(const char *path, mode_t mode, int backlog);
+
+/** Who is at the other end, as this process sees it. */
+struct xs_socket_peer {
+    int32_t pid;                  /* 0: not visible from this PID namespace */
+    uint32_t uid, gid;
+    int pidfd;                    /* readable when the process has ended; -1: not available */
+};
+
+/** Takes one connection. The result never blocks.
+ *  @return descriptor, or -errno: -EAGAIN nobody waits, -EMFILE and -ENFILE no descriptors */
+int xs_socket_accept(int listener, struct xs_socket_peer *ret_peer);
+/** The same facts for any connected Unix socket. @return 0 or -errno */
+int xs_socket_peer(int fd, struct xs_socket_peer *ret_peer);
+
+/** Seals and sends one message. Never blocks, never raises SIGPIPE.
+ *  @param fds  at most XS_WIRE_MAX_FDS descriptors that go with it; they stay open here
+ *  @return 0, or -errno: -EAGAIN the peer does not read, -EPIPE and -ECONNRESET it is gone */
+int xs_socket_send(int fd, union xs_msg *m, enum xs_msg_id id, uint32_t serial, const int *fds,
+                   unsigned n_fds);
+
+/** Takes one packet, not yet checked (xs_wire_open does that). Never blocks.
+ *  @param packet     XS_WIRE_MAX_BYTES
+ *  @param ret_fds    room for max_fds; what came beyond that is closed. Untouched on error
+ *  @return bytes, 0 when the peer is gone, or -errno: -EAGAIN nothing there, -EMSGSIZE longer
+ *          than any packet may be (dropped with its descriptors) */
+ssize_t xs_socket_receive(int fd, void *packet, int *ret_fds, unsigned max_fds, unsigned *ret_n_fds);
+
+#endif
