@@ -32,8 +32,10 @@ struct xs_client_header {
     uint32_t queues;                        /* XS_PAGE_QUEUES */
     uint32_t cell_bytes;                    /* sizeof(struct xs_client_cell) */
     uint32_t reserved0[11];
-    /* line 1: the control thread. A robust futex: its thread id (in its own PID namespace) while
-     * it lives; the kernel sets FUTEX_OWNER_DIED as the first step of its death. */
+    /* line 1: the control thread. A robust futex: its thread id (in its own PID namespace) with
+     * FUTEX_WAITERS (0x80000000) while it lives; the kernel sets FUTEX_OWNER_DIED (0x40000000) as
+     * the first step of its death, and wakes xserver only if FUTEX_WAITERS is set (xserver maps
+     * this page read only and cannot set it). */
     _Atomic uint32_t owner_tid;
     uint32_t reserved1[15];
     /* line 2: the doorbell. Any thread of the process rings. */
