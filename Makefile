@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin door to CMake: `make help`.
+PREFIX ?= /usr/local
+BUILD  ?= build/release
+CCACHE := $(shell command -v ccache 2>/dev/null)
+CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+
+.PHONY: all help setup demo demo2 test test-fast install lint clean
+all: $(BUILD)/build.ninja
+	cmake --build $(BUILD)
+
+help:
+	@echo "make demo             install what is missing, build, run two programs on one device and show the table"
+	@echo "make test             install what is missing, build with gcc and clang, run all tests and sanitizers"
+	@echo "make test-fast        gcc build and the fast tests (under two minutes)"
+	@echo "make                  build what is installed (build/release)"
+	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
+	@echo "make lint             clang-format and clang-tidy over what differs from main"
+	@echo "make clean            remove build/"
+
+setup:
+	@scripts/setup.sh build
+
+$(BUILD)/build.ninja:
+	@scripts/setup.sh build
+	$(CONFIGURE) --preset release -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+demo:
+	@scripts/setup.sh build demo
+	@$(CONFIGURE) --preset release >/dev/null
+	cmake --build build/release
+	XSCHED_BUILD_DIR=$(CURDIR)/build/release demo/run
+
+test:
+	@scripts/setup.sh build test
+	@scripts/test.sh
+
+test-fast:
+	@scripts/setup.sh build test
+	@scripts/test.sh fast
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+lint:
+	@scripts/lint.sh
+
+clean:
+	rm -rf build

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds and runs the tests, section by section: test.sh [SECTION...]
+#
+#   gcc     gcc build, all tests            asan    address and undefined-behaviour sanitizers
+#   clang   clang build, all tests          tsan    thread sanitizer (without tests that need PoCL)
+#   matrix  every userland: musl and Debian chroots, with the objects of the gcc build
+#   fast    gcc build, fast tests only (not part of the default)
+#
+# Without arguments: gcc clang asan tsan matrix. The last line is `N passed, N failed, N skipped`,
+# summed over the results of ctest; the exit status is 0 only when nothing failed. Labels of tests
+# (tests/CMakeLists.txt): fast, full, pocl (needs PoCL), asan and tsan (run there besides fast),
+# matrix.
+set -u
+cd "$(dirname "$0")/.."
+jobs=${XSCHED_TEST_JOBS:-$(nproc)}
+sections=${*:-gcc clang asan tsan matrix}
+passed=0 failed=0 skipped=0
+times=()
+launcher=()
+if command -v ccache >/dev/null 2>&1; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
+
+# The thread sanitizer of older compilers cannot start where addresses are very random.
+fixed=() wrap=()
+if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
+
+build()   # PRESET
+{
+    local log=build/$1-build.log
+    mkdir -p build
+    if ! { cmake --preset "$1" "${launcher[@]}" && cmake --build --preset "$1" -j "$jobs"; } >"$log" 2>&1 </dev/null; then
+        tail -40 "$log"
+        echo "build of $1 failed ($log)"
+        return 1
+    fi
+}
+
+attribute()   # NAME FILE: of the first <testsuite>
+{
+    grep -o -m1 "\b$1=\"[0-9]*\"" "$2" | head -1 | tr -dc '0-9'
+}
+
+run_tests()   # PRESET SECTION CTEST-ARGUMENTS...
+{
+    local preset=$1 section=$2 junit=$PWD/build/$2.junit.xml status all bad skip
+    shift 2
+    rm -f "$junit"
+    "${wrap[@]}" ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --output-junit "$junit" \
+        --timeout 300 "$@" </dev/null | grep -vE '^ *Start |^Internal ctest|^Test project'
+    status=${PIPESTATUS[0]}
+    if [ ! -s "$junit" ]; then
+        [ "$status" = 0 ]   # else no test has such a label
+        return
+    fi
+    all=$(attribute tests "$junit") bad=$(attribute failures "$junit")
+    skip=$(($(attribute skipped "$junit") + $(attribute disabled "$junit")))
+    passed=$((passed + all - bad - skip)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    if [ "$status" != 0 ] && [ "$bad" = 0 ]; then failed=$((failed + 1)); fi
+}
+
+section()   # NAME
+{
+    local begin=$SECONDS
+    echo "== $1"
+    case $1 in
+    gcc)    build gcc && run_tests gcc gcc -LE matrix ;;
+    fast)   build gcc && run_tests gcc fast -L '^fast$' ;;
+    clang)  build clang && run_tests clang clang -LE matrix ;;
+    asan)   build asan && run_tests asan asan -L '^(fast|asan)$' ;;
+    tsan)   build tsan && run_tsan ;;
+    matrix) build gcc && run_tests gcc matrix -L '^matrix$' ;;
+    *)      echo "no such section: $1"; false ;;
+    esac || failed=$((failed + 1))
+    times+=("$(printf '%-8s %4d s' "$1" $((SECONDS - begin)))")
+}
+
+run_tsan()
+{
+    wrap=("${fixed[@]}")
+    run_tests tsan tsan -L '^(fast|tsan)$' -LE '^pocl$'
+    local status=$?
+    wrap=()
+    return $status
+}
+
+for s in $sections; do section "$s"; done
+echo
+printf '%s\n' "${times[@]}"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
