@@ -26,8 +26,11 @@ struct xs_sched_ops {
 };
 
 struct xs_sched_config {
-    uint64_t linger_ns;            /* an entity that ran dry counts as ready for this long, while others are held for it; default 100 us */
-    uint64_t stall_ns;             /* the running entities complete nothing for this long while others are held: all run until something completes; 0 off; default 1 s */
+    uint64_t linger_ns;            /* an entity that ran dry counts as ready for this long, while
+                                      others are held for it; default 100 us */
+    uint64_t stall_ns;             /* the running entities complete nothing for this long while
+                                      others are held: all run until something completes; 0 off;
+                                      default 1 s */
     uint64_t inflight_alone_us;    /* bound told to queues that share the device with no other process; default 2000 */
     uint64_t inflight_shared_us;   /* ... with others; default 1000 */
     struct xs_policy_params params;
