@@ -32,7 +32,8 @@ def symbols(path):
         if len(f) < 8 or not f[0].rstrip(":").isdigit():
             continue
         name, _, version = f[7].partition("@")
-        yield name, version.lstrip("@"), f[6] != "UND", f[3], f[4]
+        if f[6] != "ABS":   # the version nodes themselves
+            yield name, version.lstrip("@"), f[6] != "UND", f[3], f[4]
 
 
 def check(a):
@@ -80,8 +81,8 @@ def check(a):
         bad.append("can be unloaded (-z nodelete)")
 
     exported = {}
-    for name, version, defined, kind, bind in syms:
-        if defined and not (kind == "OBJECT" and name == version) and bind in ("GLOBAL", "WEAK", "UNIQUE"):
+    for name, version, defined, _, bind in syms:
+        if defined and bind in ("GLOBAL", "WEAK", "UNIQUE"):
             exported[name] = version
     for name, version in exported.items():
         if name.startswith("xsched_priv_") != (version == "XSCHED_PRIVATE"):
