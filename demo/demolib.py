@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What both demos share: finding what was built, starting xserver, statistics, table."""
+import http.client
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class DemoError(Exception):
+    """Something is missing or went wrong; the text is for the user."""
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def build_dir():
+    named = os.environ.get("XSCHED_BUILD_DIR")
+    for path in [named] if named else [os.path.join(ROOT, "build", n) for n in ("gcc", "clang", "")]:
+        if os.path.exists(os.path.join(path, "bin", "xsched")):
+            return os.path.abspath(path)
+    raise DemoError("nothing is built yet (build/gcc/bin/xsched is missing): run `make demo` in the top folder, "
+                    "or set XSCHED_BUILD_DIR")
+
+
+def out_dir():
+    path = os.path.abspath(os.environ.get("DEMO_OUT", os.path.join(ROOT, "out")))
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def cores():
+    """The clients' core and xserver's: 0 and 1, unless this machine does not lend those."""
+    allowed = sorted(os.sched_getaffinity(0))
+    clients = 0 if 0 in allowed else allowed[0]
+    rest = [c for c in allowed if c != clients]
+    server = 1 if 1 in rest else (rest[0] if rest else clients)
+    if (clients, server) != (0, 1):
+        say(f"note: clients run on core {clients} and xserver on core {server}, since 0 and 1 are not both there")
+    return clients, server
+
+
+def client_env(out):
+    """The device: PoCL with one thread. Nothing that was set outside reaches the measurement."""
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("XSCHED_", "XLOG_", "POCL_", "OCL_", "OPENCL_")) and k != "LD_PRELOAD"}
+    env["POCL_MAX_PTHREAD_COUNT"] = "1"
+    env["POCL_CACHE_DIR"] = os.path.join(out, "pocl-cache")
+    for name in ("OCL_ICD_VENDORS", "XLOG_LEVEL", "XLOG_FILE"):
+        if name in os.environ:
+            env[name] = os.environ[name]
+    os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
+    return env
+
+
+def percentile(values, p):
+    """Nearest rank."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(p / 100 * len(ordered)) - 1)]
+
+
+def end_process(process, signo=signal.SIGTERM, timeout=30):
+    if process.poll() is None:
+        process.send_signal(signo)
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise DemoError(f"{process.args[0]} (pid {process.pid}) did not end within {timeout} s after "
+                            f"signal {int(signo)}")
+    return process.returncode
+
+
+class UnixHTTP(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=5)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Server:
+    """An xserver of the demo's own, in a folder of its own."""
+
+    def __init__(self, build, core, log_path):
+        self.folder = tempfile.mkdtemp(prefix="xsched-demo-")
+        self.socket = os.path.join(self.folder, "xserver.sock")
+        self.http = os.path.join(self.folder, "http.sock")
+        self.log = open(log_path, "ab")
+        command = ["taskset", "-c", str(core), os.path.join(build, "bin", "xserver"), "--socket", self.socket,
+                   "--http-socket", self.http, "HPF", "0"]
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        except OSError as e:
+            raise DemoError(f"xserver does not start: {e}")
+        deadline = time.monotonic() + 10
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise DemoError(f"xserver does not answer; see {log_path}")
+            time.sleep(0.01)
+
+    def _answers(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            try:
+                s.connect(self.socket)
+                return True
+            except OSError:
+                return False
+
+    def get(self, path):
+        connection = UnixHTTP(self.http)
+        try:
+            connection.request("GET", path)
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+        for name in os.listdir(self.folder):
+            os.unlink(os.path.join(self.folder, name))
+        os.rmdir(self.folder)
+
+
+def table(header, rows):
+    """Plain text, first column to the left, the others to the right."""
+    text = [header] + [[c if isinstance(c, str) else f"{c:.2f}" for c in row] for row in rows]
+    width = [max(len(line[i]) for line in text) for i in range(len(header))]
+    lines = []
+    for line in text:
+        lines.append("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, width))))
+        if len(lines) == 1:
+            lines.append("-" * len(lines[0]))
+    return "\n".join(lines)
+
+
+def main_guard(main):
+    """Runs a demo's main; every failure is one clear line and a non-zero status."""
+    try:
+        return main()
+    except DemoError as e:
+        print(f"demo: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("demo: interrupted", file=sys.stderr)
+        return 130

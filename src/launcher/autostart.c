@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launcher/autostart.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/str.h"
+#include "client/find.h"
+#include "launcher/preload.h"
+#include "launcher/say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_TIMEOUT_NS (5 * XS_NS_PER_S)
+#define LOCK_TIMEOUT_NS  (START_TIMEOUT_NS + XS_NS_PER_S)
+#define POLL_US          5000
+
+static int find_server(char *ret, size_t size)
+{
+    char own[PATH_MAX];
+    static const char *const places[] = {"%s/xserver", "%s/../sbin/xserver"};
+
+    if (xs_own_folder(own, sizeof(own)) == 0) {
+        for (size_t i = 0; i < XS_ARRAY_LEN(places); i++) {
+            snprintf(ret, size, i == 0 ? "%s/xserver" : "%s/../sbin/xserver", own);
+            if (access(ret, X_OK) == 0)
+                return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* Makes the folder if it is ours to make; it must belong to this user, and nobody else may write
+ * there: who can replace the socket is who schedules us. */
+static int prepare_folder(const char *folder)
+{
+    struct stat st;
+
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    if (lstat(folder, &st) < 0)
+        return -errno;
+    if (!S_ISDIR(st.st_mode))
+        return -ENOTDIR;
+    if (st.st_uid != geteuid() || (st.st_mode & 022))
+        return -EPERM;
+    return 0;
+}
+
+/* @return the descriptor that holds the lock (closed on exec), or -errno */
+static int take_lock(const char *folder)
+{
+    char path[PATH_MAX];
+    uint64_t until = xs_now_ns() + LOCK_TIMEOUT_NS;
+    int fd;
+
+    if ((size_t)snprintf(path, sizeof(path), "%s/start.lock", folder) >= sizeof(path))
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK || xs_now_ns() > until) {
+            int err = errno == EWOULDBLOCK ? -ETIMEDOUT : -errno;
+
+            close(fd);
+            return err;
+        }
+        usleep(POLL_US);
+    }
+    return fd;
+}
+
+/* The server must not be a client of itself, and what the caller chose for one program (a core,
+ * niceness, blocked signals) is not meant for it. */
+static void become_daemon(const char *folder)
+{
+    cpu_set_t all;
+    sigset_t none;
+    char log[PATH_MAX];
+    int fd;
+
+    memset(&all, 0xff, sizeof(all));
+    sched_setaffinity(0, sizeof(all), &all);
+    if (getpriority(PRIO_PROCESS, 0) > 0)
+        setpriority(PRIO_PROCESS, 0, 0); /* often not allowed; then it stays as it is */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int s = 1; s < NSIG; s++) {
+        if (s != SIGKILL && s != SIGSTOP)
+            signal(s, SIG_DFL);
+    }
+    for (size_t i = 0; i < XS_ENV_COUNT; i++)
+        unsetenv(xs_env_rows[i].name);
+    unsetenv("LD_PRELOAD");
+    unsetenv("OPENCL_LAYERS");
+    umask(077);
+    if (chdir("/") < 0)
+        _exit(126);
+    fd = open("/dev/null", O_RDONLY);
+    if (fd >= 0)
+        dup2(fd, STDIN_FILENO);
+    snprintf(log, sizeof(log), "%s/xserver.log", folder);
+    fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        fd = open("/dev/null", O_WRONLY);
+    if (fd >= 0) {
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+    }
+    for (fd = 3; fd < 1024; fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC); /* the caller's pipes must see their end when the program does */
+}
+
+/* Forks twice, so that the server is nobody's child. @return its pid or -errno */
+static pid_t spawn(const char *server, const char *folder, const char *socket_path)
+{
+    int channel[2];
+    pid_t child, daemon_pid = -1;
+
+    if (pipe2(channel, O_CLOEXEC) < 0)
+        return -errno;
+    child = fork();
+    if (child < 0) {
+        int err = -errno;
+
+        close(channel[0]);
+        close(channel[1]);
+        return err;
+    }
+    if (child == 0) {
+        pid_t pid;
+
+        setsid();
+        pid = fork();
+        if (pid == 0) {
+            char idle[16], http[PATH_MAX];
+
+            snprintf(idle, sizeof(idle), "%d", XS_AUTOSTART_IDLE_S);
+            snprintf(http, sizeof(http), "%s/http.sock", folder);
+            become_daemon(folder);
+            execl(server, "xserver", "--idle-exit", idle, "--socket", socket_path, "--http-socket", http, "HPF", "0",
+                  (char *)NULL);
+            _exit(127);
+        }
+        if (write(channel[1], &pid, sizeof(pid)) != sizeof(pid))
+            _exit(1);
+        _exit(0);
+    }
+    close(channel[1]);
+    if (read(channel[0], &daemon_pid, sizeof(daemon_pid)) != sizeof(daemon_pid))
+        daemon_pid = -ECHILD;
+    close(channel[0]);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return daemon_pid > 0 ? daemon_pid : -ECHILD;
+}
+
+static int wait_until_it_answers(const char *socket_path, pid_t pid)
+{
+    uint64_t until = xs_now_ns() + START_TIMEOUT_NS;
+
+    while (xs_socket_probe(socket_path, NULL, NULL) < 0) {
+        if (kill(pid, 0) < 0 && errno == ESRCH)
+            return -ECHILD;
+        if (xs_now_ns() > until)
+            return -ETIMEDOUT;
+        usleep(POLL_US);
+    }
+    return 0;
+}
+
+static const char *reason(int err)
+{
+    switch (err) {
+    case -EPERM: return "its folder must belong to this user, and nobody else may write there";
+    case -ECHILD: return "xserver ended at once";
+    case -ETIMEDOUT: return "xserver does not answer";
+    default: return strerror(-err);
+    }
+}
+
+static int start_server(const char *folder, const char *socket_path)
+{
+    char server[PATH_MAX];
+    int lock, err;
+    pid_t pid;
+
+    err = find_server(server, sizeof(server));
+    if (err < 0) {
+        xs_say("no xserver answers and none is installed beside xsched: the program runs unscheduled");
+        return err;
+    }
+    err = prepare_folder(folder);
+    lock = err < 0 ? err : take_lock(folder);
+    if (lock < 0) {
+        xs_say("cannot start xserver in %s (%s): the program runs unscheduled", folder, reason(lock));
+        return lock;
+    }
+    if (xs_socket_probe(socket_path, NULL, NULL) == 0) { /* somebody else was faster */
+        close(lock);
+        return 0;
+    }
+    pid = spawn(server, folder, socket_path);
+    err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
+    close(lock);
+    if (err < 0)
+        xs_say("cannot start xserver (%s; see %s/xserver.log): the program runs unscheduled", reason(err), folder);
+    else
+        xs_say("no xserver answered, so one was started for this user (pid %d, %s; it ends after %d s without clients)",
+               (int)pid, socket_path, XS_AUTOSTART_IDLE_S);
+    return err;
+}
+
+int xs_autostart(bool start)
+{
+    const char *named = xs_env_get(XS_ENV_XSCHED_SOCKET);
+    char folder[PATH_MAX], socket_path[PATH_MAX + sizeof(XS_SOCKET_NAME)];
+    struct xs_socket_places places;
+    bool agents_look = true;
+    int i, err;
+
+    xs_socket_places(&places);
+    i = xs_socket_first(&places);
+    if (i >= 0) {
+        if (!places.items[i].agents_look)
+            setenv("XSCHED_SOCKET", places.items[i].path, 1);
+        return 0;
+    }
+    if (!start)
+        return -ENOENT;
+    if (named) {
+        char *slash;
+
+        xs_str_copy(socket_path, sizeof(socket_path), named);
+        xs_str_copy(folder, sizeof(folder), named);
+        slash = strrchr(folder, '/');
+        if (named[0] != '/' || slash == folder) {
+            xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: no xserver was started", named);
+            return -EINVAL;
+        }
+        *slash = 0;
+    } else {
+        agents_look = xs_runtime_folder(folder, sizeof(folder));
+        snprintf(socket_path, sizeof(socket_path), "%s/%s", folder, XS_SOCKET_NAME);
+    }
+    err = start_server(folder, socket_path);
+    if (err == 0 && !agents_look)
+        setenv("XSCHED_SOCKET", socket_path, 1);
+    return err;
+}

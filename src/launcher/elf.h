@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an ELF file says about itself, read from the file without loading it. */
+#ifndef XS_LAUNCHER_ELF_H
+#define XS_LAUNCHER_ELF_H
+
+#include "base/xs_base.h"
+
+struct xs_elf {
+    bool is_elf;
+    bool is_64;
+    bool foreign;          /* another machine or byte order than this program's */
+    bool has_interp;       /* a dynamic loader starts it */
+    bool has_dynamic;
+    char soname[128];      /* "" when it has none */
+    size_t needed_count;
+    char needed[32][96];   /* the first DT_NEEDED names */
+    size_t exports;        /* defined dynamic symbols of global or weak binding */
+};
+
+/** @return 0 (also for a file that is no ELF: is_elf is false then) or -errno */
+int xs_elf_read(const char *path, struct xs_elf *ret);
+
+/** Calls visit with the name of each exported symbol of a 64-bit object. @return 0, -errno, or
+ *  the first value other than 0 that visit returned */
+int xs_elf_exports(const char *path, int (*visit)(const char *name, void *ctx), void *ctx);
+
+/** Whether a 64-bit object exports this name. */
+bool xs_elf_has_export(const char *path, const char *name);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launcher/preload.h"
+
+#include "base/str.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int xs_own_folder(char *ret, size_t size)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    char *slash;
+
+    if (n < 0)
+        return -errno;
+    exe[n] = 0;
+    slash = strrchr(exe, '/');
+    if (!slash)
+        return -ENOENT;
+    *slash = 0;
+    return xs_str_copy(ret, size, exe) ? 0 : -ENAMETOOLONG;
+}
+
+static bool is_shim_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(name, "libshim", 7) == 0 && n > 10 && strcmp(name + n - 3, ".so") == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool look_into(struct xs_shims *s, const char *folder)
+{
+    char real[PATH_MAX];
+    const struct dirent *e;
+    size_t used = strlen(s->tried);
+    DIR *dir;
+
+    snprintf(s->tried + used, sizeof(s->tried) - used, "%s%s", used ? ", " : "", folder);
+    if (!realpath(folder, real) || !(dir = opendir(real)))
+        return false;
+    while ((e = readdir(dir)) && s->count < XS_SHIMS_MAX) {
+        if (is_shim_name(e->d_name) &&
+            (size_t)snprintf(s->paths[s->count], PATH_MAX, "%s/%s", real, e->d_name) < PATH_MAX)
+            s->count++;
+    }
+    closedir(dir);
+    if (!s->count)
+        return false;
+    qsort(s->paths, s->count, sizeof(s->paths[0]), by_name);
+    xs_str_copy(s->folder, sizeof(s->folder), real);
+    return true;
+}
+
+void xs_shims_find(struct xs_shims *ret)
+{
+    char own[PATH_MAX], folder[PATH_MAX + 64];
+
+    memset(ret, 0, sizeof(*ret));
+    if (xs_own_folder(own, sizeof(own)) == 0) {
+        static const char *const beside[] = {"../lib/xsched", "../" XSCHED_LIBDIR "/xsched"};
+
+        for (size_t i = 0; i < XS_ARRAY_LEN(beside); i++) {
+            snprintf(folder, sizeof(folder), "%s/%s", own, beside[i]);
+            if (look_into(ret, folder))
+                return;
+        }
+    }
+    look_into(ret, XSCHED_FULL_LIBDIR "/xsched");
+}
+
+const char *xs_shims_get(const struct xs_shims *s, const char *platform)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const char *name = strrchr(s->paths[i], '/') + 1 + strlen("libshim");
+
+        if (strncmp(name, platform, strlen(platform)) == 0 && strcmp(name + strlen(platform), ".so") == 0)
+            return s->paths[i];
+    }
+    return NULL;
+}
+
+/* Bare names are compared as text, paths as files. */
+static bool same_entry(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    if (strcmp(a, b) == 0)
+        return true;
+    return strchr(a, '/') && strchr(b, '/') && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+struct list {
+    char **items;
+    size_t count, bytes;
+};
+
+static int list_add(struct list *l, const char *item, size_t length)
+{
+    char *copy = strndup(item, length);
+    char **grown;
+
+    if (!copy)
+        return -ENOMEM;
+    for (size_t i = 0; i < l->count; i++) {
+        if (same_entry(l->items[i], copy)) {
+            free(copy);
+            return 0;
+        }
+    }
+    grown = realloc(l->items, (l->count + 1) * sizeof(*grown));
+    if (!grown) {
+        free(copy);
+        return -ENOMEM;
+    }
+    l->items = grown;
+    l->items[l->count++] = copy;
+    l->bytes += length + 1;
+    return 0;
+}
+
+char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators, char joint)
+{
+    struct list l = {NULL, 0, 0};
+    char *text = NULL, *p;
+    int err = 0;
+
+    while (old && err == 0) {
+        size_t length;
+
+        old += strspn(old, separators);
+        length = strcspn(old, separators);
+        if (!length)
+            break;
+        err = list_add(&l, old, length);
+        old += length;
+    }
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = list_add(&l, ours[i], strlen(ours[i]));
+    if (err == 0 && (text = malloc(l.bytes + 1))) {
+        p = text;
+        *p = 0;
+        for (size_t i = 0; i < l.count; i++) {
+            if (i)
+                *p++ = joint;
+            p = stpcpy(p, l.items[i]);
+        }
+    }
+    for (size_t i = 0; i < l.count; i++)
+        free(l.items[i]);
+    free(l.items);
+    return text;
+}
+
+static int set_joined(const char *variable, const char *const *ours, size_t count, const char *separators, char joint)
+{
+    char *value = xs_list_join(ours, count, getenv(variable), separators, joint);
+    int err = value && setenv(variable, value, 1) == 0 ? 0 : -ENOMEM;
+
+    free(value);
+    return err;
+}
+
+int xs_shims_apply(const struct xs_shims *s)
+{
+    const char *paths[XS_SHIMS_MAX], *opencl = xs_shims_get(s, "opencl");
+    int err;
+
+    if (!s->count)
+        return 0;
+    if (strpbrk(s->folder, " :\t"))
+        return -EINVAL;
+    for (size_t i = 0; i < s->count; i++)
+        paths[i] = s->paths[i];
+    err = set_joined("LD_PRELOAD", paths, s->count, " :", ':');
+    if (err == 0 && opencl)
+        err = set_joined("OPENCL_LAYERS", &opencl, 1, ":", ':');
+    return err;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shims: where they are, and the variables that load them. */
+#ifndef XS_LAUNCHER_PRELOAD_H
+#define XS_LAUNCHER_PRELOAD_H
+
+#include "base/xs_base.h"
+
+#include <limits.h>
+
+#define XS_SHIMS_MAX 8
+
+struct xs_shims {
+    char folder[PATH_MAX];              /* "" when none was found */
+    size_t count;
+    char paths[XS_SHIMS_MAX][PATH_MAX]; /* absolute, sorted by name */
+    char tried[1024];                   /* folders that were looked into, for messages */
+};
+
+/** Looks for libshim*.so in the private folder: beside this executable (../lib/xsched, which is
+ *  also the build tree's, and ../<libdir>/xsched), then the installed one. */
+void xs_shims_find(struct xs_shims *ret);
+
+/** The shim of a platform ("opencl"), or NULL. */
+const char *xs_shims_get(const struct xs_shims *s, const char *platform);
+
+/** A list in the manner of LD_PRELOAD: what was there, then ours (some libraries must come first,
+ *  those of sanitizers for example; ours need not); what is the same file appears once.
+ *  @param old         present value, or NULL
+ *  @param separators  characters that separate entries in old
+ *  @param joint       separator written
+ *  @return allocated text, NULL when out of memory */
+char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators, char joint);
+
+/** Sets LD_PRELOAD and OPENCL_LAYERS for the shims. @return 0 or -ENOMEM; -EINVAL when the folder
+ *  has a space or colon in its name, which the loader takes for the end of a path */
+int xs_shims_apply(const struct xs_shims *s);
+
+/** Folder of this executable, without a slash at the end. @return 0 or -errno */
+int xs_own_folder(char *ret, size_t size);
+
+#endif

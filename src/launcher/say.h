@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of the launcher itself: always on stderr, one line each, "xsched: " in front. */
+#ifndef XS_LAUNCHER_SAY_H
+#define XS_LAUNCHER_SAY_H
+
+#include "base/xs_base.h"
+
+/** Notes and warnings are not printed after this. */
+void xs_say_set_quiet(bool quiet);
+/** For the user to know; also warnings. */
+void xs_say(const char *format, ...) XS_PRINTF(1, 2);
+/** Printed even when quiet. */
+void xs_say_error(const char *format, ...) XS_PRINTF(1, 2);
+
+#endif
