@@ -100,7 +100,7 @@ class Server:
         self.http = os.path.join(self.folder, "http.sock")
         self.log = open(log_path, "ab")
         command = ["taskset", "-c", str(core), os.path.join(build, "bin", "xserver"), "--socket", self.socket,
-                   "--http-socket", self.http, "HPF", "0"]
+                   "--policy", "HPF", "--port", "0"]
         try:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         except OSError as e:

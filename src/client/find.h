@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where xserver's sockets are, for programs that talk to it as a user's tool. */
+/* Where xserver may be, for a user's tools. */
 #ifndef XS_CLIENT_FIND_H
 #define XS_CLIENT_FIND_H
 
@@ -8,32 +8,31 @@
 #include <limits.h>
 #include <sys/types.h>
 
-#define XS_SOCKET_NAME "xserver.sock"
-#define XS_SOCKETS_MAX 6
+#define XS_PLACES_MAX 6
 
-struct xs_socket_place {
+struct xs_place {
     char path[PATH_MAX];
-    const char *why;          /* "XSCHED_SOCKET", "XDG_RUNTIME_DIR", ...; static text */
     bool agents_look;         /* programs look here by themselves; else XSCHED_SOCKET must name it */
 };
 
-struct xs_socket_places {
+struct xs_places {
     size_t count;
-    struct xs_socket_place items[XS_SOCKETS_MAX];
+    struct xs_place items[XS_PLACES_MAX];
 };
 
-/** The places in the order in which they are tried. XSCHED_SOCKET, if set, is the only one. */
-void xs_socket_places(struct xs_socket_places *ret);
+/** The places in the order in which they are tried: those of xs_socket_path, then
+ *  /tmp/xsched-UID (where there is no runtime folder). */
+void xs_places_get(struct xs_places *ret);
 
 /** Whether a server listens. Folders of others under /tmp are not believed.
  *  @param ret_pid  the server's process, 0 when unknown; may be NULL
  *  @param ret_uid  its user; may be NULL
  *  @return 0, or -errno: -ENOENT no socket, -ECONNREFUSED nobody listens, -EPERM not to be
  *          believed, or another of connect's */
-int xs_socket_probe(const char *path, pid_t *ret_pid, uid_t *ret_uid);
+int xs_place_probe(const char *path, pid_t *ret_pid, uid_t *ret_uid);
 
 /** The first place that answers. @return its index in places, or -ENOENT */
-int xs_socket_first(const struct xs_socket_places *places);
+int xs_places_first(const struct xs_places *places);
 
 /** This user's own runtime folder for xserver (not created): $XDG_RUNTIME_DIR/xsched,
  *  /run/user/UID/xsched, or /tmp/xsched-UID. @return whether agents look there by themselves */

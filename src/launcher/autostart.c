@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,24 +19,22 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define START_TIMEOUT_NS (5 * XS_NS_PER_S)
 #define LOCK_TIMEOUT_NS  (START_TIMEOUT_NS + XS_NS_PER_S)
-#define POLL_US          5000
+#define POLL_MS          5
 
 static int find_server(char *ret, size_t size)
 {
+    static const char *const beside[] = {"xserver", "../sbin/xserver"};
     char own[PATH_MAX];
-    static const char *const places[] = {"%s/xserver", "%s/../sbin/xserver"};
 
-    if (xs_own_folder(own, sizeof(own)) == 0) {
-        for (size_t i = 0; i < XS_ARRAY_LEN(places); i++) {
-            snprintf(ret, size, i == 0 ? "%s/xserver" : "%s/../sbin/xserver", own);
-            if (access(ret, X_OK) == 0)
-                return 0;
-        }
+    for (size_t i = 0; xs_own_folder(own, sizeof(own)) == 0 && i < XS_ARRAY_LEN(beside); i++) {
+        if ((size_t)snprintf(ret, size, "%s/%s", own, beside[i]) < size && access(ret, X_OK) == 0)
+            return 0;
     }
     return -ENOENT;
 }
@@ -76,7 +75,7 @@ static int take_lock(const char *folder)
             close(fd);
             return err;
         }
-        usleep(POLL_US);
+        usleep(POLL_MS * 1000);
     }
     return fd;
 }
@@ -87,7 +86,7 @@ static void become_daemon(const char *folder)
 {
     cpu_set_t all;
     sigset_t none;
-    char log[PATH_MAX];
+    char log[PATH_MAX + 16];
     int fd;
 
     memset(&all, 0xff, sizeof(all));
@@ -144,13 +143,12 @@ static pid_t spawn(const char *server, const char *folder, const char *socket_pa
         setsid();
         pid = fork();
         if (pid == 0) {
-            char idle[16], http[PATH_MAX];
+            char idle[16];
 
             snprintf(idle, sizeof(idle), "%d", XS_AUTOSTART_IDLE_S);
-            snprintf(http, sizeof(http), "%s/http.sock", folder);
             become_daemon(folder);
-            execl(server, "xserver", "--idle-exit", idle, "--socket", socket_path, "--http-socket", http, "HPF", "0",
-                  (char *)NULL);
+            /* any free TCP port: the usual one belongs to the system's server */
+            execl(server, "xserver", "--idle-exit", idle, "--socket", socket_path, "--port", "0", (char *)NULL);
             _exit(127);
         }
         if (write(channel[1], &pid, sizeof(pid)) != sizeof(pid))
@@ -169,15 +167,22 @@ static pid_t spawn(const char *server, const char *folder, const char *socket_pa
 static int wait_until_it_answers(const char *socket_path, pid_t pid)
 {
     uint64_t until = xs_now_ns() + START_TIMEOUT_NS;
+    /* unlike kill(pid, 0), this tells of a process that has ended and that nobody has waited for */
+    struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    int err;
 
-    while (xs_socket_probe(socket_path, NULL, NULL) < 0) {
-        if (kill(pid, 0) < 0 && errno == ESRCH)
-            return -ECHILD;
-        if (xs_now_ns() > until)
-            return -ETIMEDOUT;
-        usleep(POLL_US);
+    while ((err = xs_place_probe(socket_path, NULL, NULL)) < 0) {
+        if (poll(&ended, 1, POLL_MS) > 0 || (ended.fd < 0 && kill(pid, 0) < 0))
+            err = -ECHILD;
+        else if (xs_now_ns() > until)
+            err = -ETIMEDOUT;
+        else
+            continue;
+        break;
     }
-    return 0;
+    if (ended.fd >= 0)
+        close(ended.fd);
+    return err;
 }
 
 static const char *reason(int err)
@@ -207,7 +212,7 @@ static int start_server(const char *folder, const char *socket_path)
         xs_say("cannot start xserver in %s (%s): the program runs unscheduled", folder, reason(lock));
         return lock;
     }
-    if (xs_socket_probe(socket_path, NULL, NULL) == 0) { /* somebody else was faster */
+    if (xs_place_probe(socket_path, NULL, NULL) == 0) { /* somebody else was faster */
         close(lock);
         return 0;
     }
@@ -225,13 +230,13 @@ static int start_server(const char *folder, const char *socket_path)
 int xs_autostart(bool start)
 {
     const char *named = xs_env_get(XS_ENV_XSCHED_SOCKET);
-    char folder[PATH_MAX], socket_path[PATH_MAX + sizeof(XS_SOCKET_NAME)];
-    struct xs_socket_places places;
+    char folder[PATH_MAX], socket_path[PATH_MAX + 16];
+    struct xs_places places;
     bool agents_look = true;
     int i, err;
 
-    xs_socket_places(&places);
-    i = xs_socket_first(&places);
+    xs_places_get(&places);
+    i = xs_places_first(&places);
     if (i >= 0) {
         if (!places.items[i].agents_look)
             setenv("XSCHED_SOCKET", places.items[i].path, 1);
@@ -252,7 +257,7 @@ int xs_autostart(bool start)
         *slash = 0;
     } else {
         agents_look = xs_runtime_folder(folder, sizeof(folder));
-        snprintf(socket_path, sizeof(socket_path), "%s/%s", folder, XS_SOCKET_NAME);
+        snprintf(socket_path, sizeof(socket_path), "%s/xserver.sock", folder);
     }
     err = start_server(folder, socket_path);
     if (err == 0 && !agents_look)

@@ -71,6 +71,8 @@ void xs_shims_find(struct xs_shims *ret)
         static const char *const beside[] = {"../lib/xsched", "../" XSCHED_LIBDIR "/xsched"};
 
         for (size_t i = 0; i < XS_ARRAY_LEN(beside); i++) {
+            if (i && strcmp(beside[i], beside[0]) == 0)
+                break;
             snprintf(folder, sizeof(folder), "%s/%s", own, beside[i]);
             if (look_into(ret, folder))
                 return;

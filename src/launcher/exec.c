@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last steps before a program: shims into its environment, then becoming it. */
+#include "base/env.h"
+#include "launcher/commands.h"
+#include "launcher/preload.h"
+#include "launcher/program.h"
+#include "launcher/say.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+void xs_prepare_program(char **program)
+{
+    struct xs_shims shims;
+    char path[PATH_MAX], judged[PATH_MAX];
+    int err;
+
+    if (xs_program_find(program[0], path, sizeof(path)) == 0) {
+        enum xs_program_issue issue = xs_program_check(path, judged, sizeof(judged));
+
+        if (issue != XS_PROGRAM_FINE)
+            xs_say("%s is %s: it will not be scheduled", judged, xs_program_issue_text(issue));
+    }
+    if (xs_env_bool(XS_ENV_XSCHED_DISABLE, false))
+        xs_say("XSCHED_DISABLE is set: the program will not be scheduled");
+    xs_shims_find(&shims);
+    if (!shims.count) {
+        xs_say("no shim is installed (looked into %s): the program runs unscheduled", shims.tried);
+        return;
+    }
+    err = xs_shims_apply(&shims);
+    if (err == -EINVAL)
+        xs_say("%s has a space or colon in its name, so nothing can be preloaded from there: the program runs "
+               "unscheduled", shims.folder);
+    else if (err < 0)
+        xs_say("%s: the program runs unscheduled", strerror(-err));
+}
+
+int xs_exec_program(char **program)
+{
+    char path[PATH_MAX];
+    int err;
+
+    execvp(program[0], program);
+    err = errno;
+    if (err == ENOENT || err == ENOTDIR) {
+        if (xs_program_find(program[0], path, sizeof(path)) == 0)
+            xs_say_error("%s: its interpreter is not there", path);
+        else
+            xs_say_error("%s: not found", program[0]);
+        return XS_EXIT_NOT_FOUND;
+    }
+    xs_say_error("%s: %s", program[0], strerror(err));
+    return XS_EXIT_NOT_EXECUTABLE;
+}

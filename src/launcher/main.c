@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched: runs programs under the scheduler, and says what is wrong when they are not scheduled. */
+#include "launcher/commands.h"
+#include "launcher/say.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"run", xs_command_run, "run a program with its device work scheduled"},
+    {"trace", xs_command_trace, "run a program and list its device calls and how each was handled"},
+    {"doctor", xs_command_doctor, "say what is installed, or why a running program is not scheduled"},
+};
+
+static void usage(FILE *f)
+{
+    fprintf(f, "usage: xsched COMMAND [OPTION...] [-- PROGRAM ARG...]\n\n");
+    for (size_t i = 0; i < XS_ARRAY_LEN(commands); i++)
+        fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].help);
+    fprintf(f, "\n`xsched COMMAND --help` says more; so does xsched(1).\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return XS_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("xsched " XSCHED_VERSION);
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return 0;
+    }
+    for (size_t i = 0; i < XS_ARRAY_LEN(commands); i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    xs_say_error("there is no command \"%s\"; the commands are run, trace and doctor", argv[1]);
+    return XS_EXIT_USAGE;
+}

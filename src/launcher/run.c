@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched run: the environment for whatever platform the program turns out to use, a server, exec. */
+#include "base/env.h"
+#include "base/str.h"
+#include "launcher/autostart.h"
+#include "launcher/commands.h"
+#include "launcher/say.h"
+
+#include <argp.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER };
+
+static const struct argp_option options[] = {
+#define O(name, key, arg, variable, least, most, help) {name, key, arg, 0, help, 1},
+#include "launcher/options.def"
+#undef O
+    {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
+    {"group", KEY_GROUP, "NAME", 0, "programs of one group are suspended and resumed together", 2},
+    {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
+    {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries", 2},
+    {"local-policy", KEY_LOCAL, "POLICY", 0, "schedule inside the program with this policy, without xserver", 3},
+    {"no-server", KEY_NO_SERVER, NULL, 0, "do not start an xserver when none answers", 3},
+    {"socket", 'S', "PATH", 0, "socket of xserver", 3},
+    {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 4},
+    {"help-env", KEY_HELP_ENV, NULL, 0, "list the environment variables and exit", 4},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+struct run {
+    char **program;
+    bool local, no_server, help_env, priority;
+};
+
+static void set(enum xs_env_id id, const char *value)
+{
+    if (setenv(xs_env_rows[id].name, value, 1) < 0)
+        xs_say_error("out of memory");
+}
+
+static void set_default(enum xs_env_id id, const char *value)
+{
+    if (!xs_env_get(id))
+        set(id, value);
+}
+
+/* Whether text is one of the names in "A|B|C", in any case; the name as it is written there. */
+static bool one_of(const char *text, const char *names, char *ret, size_t size)
+{
+    while (*names) {
+        size_t n = strcspn(names, "|");
+
+        if (n < size) {
+            memcpy(ret, names, n);
+            ret[n] = 0;
+            if (xs_str_equal_nocase(ret, text))
+                return true;
+        }
+        names += n + (names[n] == '|');
+    }
+    return false;
+}
+
+static void set_choice(struct argp_state *state, const char *option, enum xs_env_id id, const char *text)
+{
+    char name[32];
+
+    if (!one_of(text, xs_env_rows[id].values, name, sizeof(name)))
+        argp_error(state, "--%s takes %s, not \"%s\"", option, xs_env_rows[id].values, text);
+    set(id, name);
+}
+
+static void set_number(struct argp_state *state, const char *option, enum xs_env_id id, int64_t least, int64_t most,
+                       const char *text)
+{
+    int64_t value;
+    char normal[24];
+
+    if (xs_str_parse_i64(text, &value) < 0 || value < least || value > most) {
+        if (most == INT64_MAX)
+            argp_error(state, "--%s takes a number of at least %lld, not \"%s\"", option, (long long)least, text);
+        argp_error(state, "--%s takes %lld..%lld, not \"%s\"", option, (long long)least, (long long)most, text);
+    }
+    snprintf(normal, sizeof(normal), "%lld", (long long)value);
+    set(id, normal);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct run *r = state->input;
+
+    r->priority |= key == 'p';
+    switch (key) {
+#define O(name, k, a, variable, least, most, help) \
+    case k: set_number(state, name, XS_ENV_##variable, least, most, arg); break;
+#include "launcher/options.def"
+#undef O
+    case 'l': set_choice(state, "level", XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, arg); break;
+    case KEY_GROUP:
+        if (!*arg || strlen(arg) >= 64)
+            argp_error(state, "--group takes a name of 1 to 63 bytes");
+        set(XS_ENV_XSCHED_GROUP, arg);
+        break;
+    case KEY_INTRA: set(XS_ENV_XSCHED_INTRA, "ON"); break;
+    case KEY_FILTER: set(XS_ENV_XSCHED_FILTER, arg); break;
+    case KEY_LOCAL:
+        set_choice(state, "local-policy", XS_ENV_XSCHED_POLICY, arg);
+        r->local = true;
+        break;
+    case KEY_NO_SERVER: r->no_server = true; break;
+    case 'S':
+        if (arg[0] != '/')
+            argp_error(state, "--socket takes an absolute path, not \"%s\"", arg);
+        set(XS_ENV_XSCHED_SOCKET, arg);
+        break;
+    case 'q': xs_say_set_quiet(true); break;
+    case KEY_HELP_ENV: r->help_env = true; break;
+    case ARGP_KEY_ARG: return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
+    case ARGP_KEY_ARGS: r->program = state->argv + state->next; break;
+    case ARGP_KEY_END:
+        if (!r->program && !r->help_env)
+            argp_error(state, "no program was named");
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static void print_env_help(void)
+{
+    for (size_t i = 0; i < XS_ENV_COUNT; i++) {
+        const struct xs_env_row *row = &xs_env_rows[i];
+
+        printf("%s=%s\n    %s%s%s%s\n", row->name, row->values, row->help, row->def[0] ? " (default " : "", row->def,
+               row->def[0] ? ")" : "");
+    }
+}
+
+int xs_command_run(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options, .parser = parse, .args_doc = "PROGRAM [ARG...]",
+        .doc = "Runs PROGRAM with its device work scheduled. When no xserver answers, one is started for this user.\v"
+               "Two programs, in two terminals:\n\n"
+               "  xsched run --priority 0 -- ./background\n  xsched run --priority 10 -- ./urgent\n\n"
+               "Exit status: the program's; 64 for wrong arguments, 126 when the program cannot be executed, 127 when "
+               "it is not found."};
+    struct run r = {0};
+    char name[] = "xsched run";
+
+    argp_err_exit_status = XS_EXIT_USAGE;
+    argv[0] = name;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r) != 0)
+        return XS_EXIT_USAGE;
+    if (r.help_env) {
+        print_env_help();
+        return 0;
+    }
+    set_default(XS_ENV_XSCHED_AUTO_XQUEUE, "ON");
+    if (!r.local && !xs_env_get(XS_ENV_XSCHED_POLICY))
+        set_default(XS_ENV_XSCHED_SCHEDULER, "GLB");
+    if (r.priority) /* the short name must not say something else */
+        set(XS_ENV_XSCHED_PRIORITY, xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY));
+    xs_prepare_program(r.program);
+    if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
+        xs_autostart(!r.no_server);
+    return xs_exec_program(r.program);
+}

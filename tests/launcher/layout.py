@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private installation to test xsched in: bin/ and lib/xsched/ in a folder of its own."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = os.environ["XSCHED_BUILD_DIR"]
+DUMMY = os.environ["DUMMY_SHIM"]
+
+
+class Layout(unittest.TestCase):
+    server = False      # whether the real xserver is put in
+
+    def setUp(self):
+        self.top = os.path.realpath(tempfile.mkdtemp(prefix="xsched-test-"))
+        self.bin = os.path.join(self.top, "bin")
+        self.shims = os.path.join(self.top, "lib", "xsched")
+        self.runtime = os.path.join(self.top, "run")
+        os.makedirs(self.bin)
+        os.makedirs(self.shims)
+        os.mkdir(self.runtime, 0o700)
+        shutil.copy2(os.path.join(BUILD, "bin", "xsched"), self.bin)
+        for name in ("cuda", "opencl"):
+            shutil.copy2(DUMMY, os.path.join(self.shims, f"libshim{name}.so"))
+        with open(os.path.join(self.shims, "libother.so"), "w"):
+            pass
+        if self.server:
+            shutil.copy2(os.path.join(BUILD, "bin", "xserver"), self.bin)
+        self.env = {k: v for k, v in os.environ.items()
+                    if not k.startswith(("XSCHED_", "XLOG_")) and k not in ("LD_PRELOAD", "OPENCL_LAYERS")}
+        self.env["XDG_RUNTIME_DIR"] = self.runtime
+        self.folder = os.path.join(self.runtime, "xsched")
+        self.socket = os.path.join(self.folder, "xserver.sock")
+
+    def tearDown(self):
+        for pid in self.servers():
+            os.kill(pid, signal.SIGKILL)
+        for _ in range(200):
+            if not self.servers():
+                break
+            time.sleep(0.01)
+        shutil.rmtree(self.top)
+
+    def servers(self):
+        """Processes whose executable is this layout's xserver."""
+        found = []
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    if os.readlink(f"/proc/{name}/exe") == os.path.join(self.bin, "xserver"):
+                        found.append(int(name))
+                except OSError:
+                    pass
+        return found
+
+    def xsched(self, *args, env=None, **kwargs):
+        return subprocess.run([os.path.join(self.bin, "xsched"), *args], env={**self.env, **(env or {})},
+                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **kwargs)
+
+    def environment(self, *args, env=None):
+        """What a program sees that `xsched run ARGS` starts."""
+        done = self.xsched("run", *args, "--", "env", env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)

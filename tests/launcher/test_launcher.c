@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+#include "launcher/elf.h"
+#include "launcher/preload.h"
+#include "launcher/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/xsched-launcher-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][PATH_MAX];
+    static unsigned next;
+    char *p = path[next++ % 4];
+
+    snprintf(p, PATH_MAX, "%s/%s", folder, name);
+    return p;
+}
+
+static void write_file(const char *path, const void *data, size_t bytes, mode_t mode)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
+    assert_int_equal(fchmod(fd, mode), 0);
+    close(fd);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[PATH_MAX];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+static void expect_list(const char *expected, const char *const *ours, size_t count, const char *old)
+{
+    char *got = xs_list_join(ours, count, old, " :", ':');
+
+    assert_non_null(got);
+    assert_string_equal(got, expected);
+    free(got);
+}
+
+static void lists_are_joined_without_duplicates(void **state)
+{
+    const char *ours[] = {"/a/x.so", "/a/y.so"};
+    const char *file, *link, *one[1];
+    char expected[2 * PATH_MAX], old[2 * PATH_MAX];
+
+    (void)state;
+    expect_list("/a/x.so:/a/y.so", ours, 2, NULL);
+    expect_list("/a/x.so:/a/y.so", ours, 2, "");
+    expect_list("/a/x.so:/a/y.so", ours, 2, " : :");
+    expect_list("libasan.so:/a/x.so:/a/y.so", ours, 2, "libasan.so");
+    expect_list("/b.so:/a/y.so:/a/x.so", ours, 2, "/b.so /a/y.so:/b.so");
+    expect_list("/a/x.so:/a/y.so", ours, 2, "/a/x.so:/a/y.so /a/x.so:/a/y.so");
+    expect_list("", ours, 0, "");
+    /* another name of the same file */
+    file = in_folder("real.so");
+    link = in_folder("link.so");
+    write_file(file, "x", 1, 0600);
+    assert_int_equal(symlink(file, link), 0);
+    one[0] = file;
+    snprintf(old, sizeof(old), "/other.so:%s", link);
+    snprintf(expected, sizeof(expected), "/other.so:%s", link);
+    expect_list(expected, one, 1, old);
+}
+
+static void elf_facts_of_this_program(void **state)
+{
+    struct xs_elf elf;
+    bool libc = false;
+
+    (void)state;
+    assert_int_equal(xs_elf_read("/proc/self/exe", &elf), 0);
+    assert_true(elf.is_elf && elf.is_64 && elf.has_interp && elf.has_dynamic && !elf.foreign);
+    for (size_t i = 0; i < elf.needed_count; i++)
+        libc |= strcmp(elf.needed[i], "libc.so.6") == 0;
+    assert_true(libc);
+}
+
+static void elf_of_nonsense(void **state)
+{
+    unsigned char data[512];
+    struct xs_elf elf;
+    const char *path = in_folder("nonsense");
+
+    (void)state;
+    assert_int_equal(xs_elf_read(in_folder("absent"), &elf), -ENOENT);
+    assert_true(xs_elf_read(folder, &elf) < 0);
+    write_file(path, "", 0, 0700);
+    assert_int_equal(xs_elf_read(path, &elf), 0);
+    assert_false(elf.is_elf);
+    /* A true head followed by every byte: whatever is read, nothing outside of the file is. */
+    for (unsigned fill = 0; fill < 256; fill++) {
+        int fd = open("/proc/self/exe", O_RDONLY);
+
+        memset(data, (int)fill, sizeof(data));
+        assert_true(fd >= 0 && read(fd, data, 20) == 20);
+        close(fd);
+        write_file(path, data, sizeof(data), 0700);
+        assert_int_equal(xs_elf_read(path, &elf), 0);
+        assert_true(elf.is_elf);
+        write_file(path, data, 20, 0700);
+        assert_int_equal(xs_elf_read(path, &elf), 0);
+    }
+}
+
+static void elf_tables_cut_short(void **state)
+{
+    static unsigned char data[1 << 16];
+    struct xs_elf elf;
+    const char *path = in_folder("cut");
+    int fd = open("/proc/self/exe", O_RDONLY);
+    ssize_t n = read(fd, data, sizeof(data));
+
+    (void)state;
+    close(fd);
+    assert_true(n > 4096);
+    for (ssize_t cut = 0; cut < n; cut += 997) {
+        write_file(path, data, (size_t)cut, 0700);
+        assert_int_equal(xs_elf_read(path, &elf), 0);
+    }
+}
+
+static void programs_are_judged(void **state)
+{
+    /* enough of a 32-bit head */
+    static const unsigned char elf32[64] = {0x7f, 'E', 'L', 'F', 1, 1, 1};
+    const char *path = in_folder("p32"), *script = in_folder("script"), *loop = in_folder("loop");
+    char text[PATH_MAX + 8], judged[PATH_MAX];
+
+    (void)state;
+    assert_int_equal(xs_program_check("/proc/self/exe", NULL, 0), XS_PROGRAM_FINE);
+    write_file(path, elf32, sizeof(elf32), 0755);
+    assert_int_equal(xs_program_check(path, NULL, 0), XS_PROGRAM_FOREIGN);
+    snprintf(text, sizeof(text), "#! %s -x\n", path);
+    write_file(script, text, strlen(text), 0755);
+    assert_int_equal(xs_program_check(script, judged, sizeof(judged)), XS_PROGRAM_FOREIGN);
+    assert_string_equal(judged, path);
+    snprintf(text, sizeof(text), "#!%s\n", loop);
+    write_file(loop, text, strlen(text), 0755);
+    assert_int_equal(xs_program_check(loop, NULL, 0), XS_PROGRAM_FINE);
+    write_file(script, "echo\n", 5, 0755);
+    assert_int_equal(xs_program_check(script, NULL, 0), XS_PROGRAM_FINE);
+    write_file(script, "echo\n", 5, 02755);
+    assert_int_equal(xs_program_check(script, NULL, 0), XS_PROGRAM_FINE); /* our own group */
+    if (geteuid() == 0) {
+        assert_int_equal(chown(script, 1, 1), 0);
+        assert_int_equal(chmod(script, 04755), 0);
+        assert_int_equal(xs_program_check(script, NULL, 0), XS_PROGRAM_PRIVILEGED);
+    }
+}
+
+static void programs_are_found(void **state)
+{
+    char path[PATH_MAX];
+    const char *old = getenv("PATH");
+    char *saved = strdup(old ? old : "");
+
+    (void)state;
+    write_file(in_folder("plain"), "", 0, 0600);
+    write_file(in_folder("tool"), "", 0, 0755);
+    setenv("PATH", in_folder(""), 1);
+    assert_int_equal(xs_program_find("tool", path, sizeof(path)), 0);
+    assert_int_equal(xs_program_find("plain", path, sizeof(path)), -EACCES);
+    assert_int_equal(xs_program_find("none", path, sizeof(path)), -ENOENT);
+    assert_int_equal(xs_program_find("", path, sizeof(path)), -ENOENT);
+    assert_int_equal(xs_program_find(in_folder("tool"), path, sizeof(path)), 0);
+    assert_int_equal(xs_program_find(folder, path, sizeof(path)), -EACCES);
+    setenv("PATH", saved, 1);
+    free(saved);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_are_joined_without_duplicates),
+        cmocka_unit_test(elf_facts_of_this_program),
+        cmocka_unit_test(elf_of_nonsense),
+        cmocka_unit_test(elf_tables_cut_short),
+        cmocka_unit_test(programs_are_judged),
+        cmocka_unit_test(programs_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
