@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where, besides the objects of xs_preload_library and the programs,
+# which their own rooms install: headers, pkg-config files, the CMake package XSched, man pages.
+# Include it last, when all targets are known.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/xsched DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+
+get_property(libraries GLOBAL PROPERTY XS_PUBLIC_LIBRARIES)
+if(libraries)
+  # The .pc files find the prefix from their own place, so that the tree can be moved.
+  file(RELATIVE_PATH XS_PC_TO_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
+  string(REGEX REPLACE "/$" "" XS_PC_TO_PREFIX "${XS_PC_TO_PREFIX}")
+  foreach(library IN LISTS libraries)
+    if(library STREQUAL "preempt")
+      set(XS_PC_NAME xsched)
+      set(XS_PC_DESCRIPTION "preemptive scheduling for accelerators: XQueues and hints")
+      set(XS_PC_REQUIRES "")
+    else()
+      set(XS_PC_NAME xsched-${library})
+      string(REGEX REPLACE "^hal" "" platform ${library})
+      set(XS_PC_DESCRIPTION "XQueues on the hardware queues of ${platform}")
+      set(XS_PC_REQUIRES "xsched = ${PROJECT_VERSION}")
+    endif()
+    set(XS_PC_LIBRARY ${library})
+    configure_file(${PROJECT_SOURCE_DIR}/packaging/xsched.pc.in ${PROJECT_BINARY_DIR}/packaging/${XS_PC_NAME}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/packaging/${XS_PC_NAME}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endforeach()
+
+  set(XS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/XSched)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/XSchedConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/packaging/XSchedConfig.cmake INSTALL_DESTINATION ${XS_CMAKE_DIR})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/packaging/XSchedConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/packaging/XSchedConfig.cmake
+    ${PROJECT_BINARY_DIR}/packaging/XSchedConfigVersion.cmake DESTINATION ${XS_CMAKE_DIR})
+  install(EXPORT XSchedTargets NAMESPACE XSched:: DESTINATION ${XS_CMAKE_DIR})
+endif()

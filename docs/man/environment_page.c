@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes xsched-environment(7) from the table of variables. */
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *values, *def, *help;
+} k_rows[] = {
+#define X(name, values, def, help) {#name, values, def, help},
+#include "base/env.def"
+#undef X
+};
+
+/* A line of troff: backslashes, hyphens, and dots or quotes at the start. */
+static void text(const char *s)
+{
+    if (*s == '.' || *s == '\'')
+        fputs("\\&", stdout);
+    for (; *s; s++) {
+        if (*s == '\\')
+            fputs("\\e", stdout);
+        else if (*s == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*s);
+    }
+}
+
+int main(void)
+{
+    printf(".\\\" made from src/base/env.def\n.TH XSCHED-ENVIRONMENT 7 \"\" \"xsched %s\" \"XSched\"\n", XSCHED_VERSION);
+    fputs(".SH NAME\nxsched-environment \\- variables that XSched reads\n"
+          ".SH DESCRIPTION\nThe preloaded libraries read these variables at the first device call of a program, not "
+          "at its start.\nA set\\-user\\-ID program ignores them all.\nA value that is not understood is reported "
+          "once and the default is used.\nNames and words such as ON or HPF may be written in any case where "
+          "they are values.\n.SH VARIABLES\n",
+          stdout);
+    for (size_t i = 0; i < sizeof(k_rows) / sizeof(k_rows[0]); i++) {
+        printf(".TP\n.BR %s \" (", k_rows[i].name);
+        text(k_rows[i].values);
+        fputs(")\"\n", stdout);
+        text(k_rows[i].help);
+        fputs(".\n", stdout);
+        if (k_rows[i].def[0]) {
+            fputs("Default: ", stdout);
+            text(k_rows[i].def);
+            fputs(".\n", stdout);
+        }
+    }
+    fputs(".SH SEE ALSO\n.BR xsched (1),\n.BR xserver (8),\n.BR xcli (1)\n", stdout);
+    return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The variables that the tree names are the variables of env.def, and the man page has them all:
+check_environment.py ROOT MAN_PAGE"""
+import os
+import re
+import subprocess
+import shutil
+import sys
+
+NAME = re.compile(r"\b(XSCHED_[A-Z0-9_]+|XLOG_[A-Z0-9_]+)\b")
+ROW = re.compile(r"^X\((\w+),")
+
+
+def main(root, page):
+    with open(os.path.join(root, "src/base/env.def"), encoding="utf-8") as f:
+        table = [m.group(1) for m in map(ROW.match, f) if m]
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    bad = [f"env.def: {n} twice" for n in table if table.count(n) > 1]
+    documented = re.findall(r"^\.BR (\w+) \"", text, re.M)
+    if documented != table:
+        bad.append(f"{page}: has {documented}, the table has {table}")
+    # getenv of one of our names past the table: then neither the page nor `set-user-id` hold for it.
+    for folder, _, names in os.walk(os.path.join(root, "src")):
+        for n in names:
+            if not n.endswith((".c", ".h")):
+                continue
+            path = os.path.join(folder, n)
+            with open(path, encoding="utf-8") as f:
+                for number, line in enumerate(f, 1):
+                    m = re.search(r'getenv\(\s*"(XSCHED_\w+|XLOG_\w+)"', line)
+                    if m:
+                        bad.append(f"{os.path.relpath(path, root)}:{number}: {m.group(1)} is read past xs_env_get")
+    for name in sorted(os.listdir(os.path.join(root, "docs/man"))):
+        if re.search(r"\.[1-8]$", name):
+            with open(os.path.join(root, "docs/man", name), encoding="utf-8") as f:
+                used = set(NAME.findall(f.read()))
+            bad += [f"docs/man/{name}: {n} is no variable of env.def" for n in sorted(used - set(table))
+                    if not n.endswith("_")]
+    if shutil.which("groff"):
+        warnings = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], stderr=subprocess.PIPE, text=True,
+                                  check=False).stderr
+        if warnings:
+            bad.append(warnings)
+    print("\n".join(bad))
+    print(f"{len(table)} variables")
+    return 1 if bad or not table else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))
