@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Format and static checks: lint.sh [BASE|--all]   over the C files that differ from BASE (default main).
+#
+# Shows what clang-format would change in the changed lines and what clang-tidy finds; advice, no gate.
+set -u
+cd "$(dirname "$0")/.."
+base=${1:-main}
+if [ "$base" = --all ]; then
+    mapfile -t files < <(git ls-files 'src/*.c' 'tests/*.c' 'bench/*.c' 'examples/*.c')
+else
+    from=$(git merge-base "$base" HEAD) || exit 1
+    mapfile -t files < <(git diff --name-only --diff-filter=d "$from" -- '*.c')
+    if command -v git-clang-format >/dev/null; then git clang-format --diff "$from" -- || true; fi
+fi
+[ ${#files[@]} -gt 0 ] || { echo "no C file differs from $base"; exit 0; }
+command -v clang-tidy >/dev/null || { echo "clang-tidy is not installed"; exit 1; }
+cmake --preset clang >/dev/null || exit 1
+build=build/clang
+known=()
+for f in "${files[@]}"; do grep -q "/$f\"" $build/compile_commands.json && known+=("$f"); done
+printf '%s\n' "${known[@]}" | xargs -r -P "$(nproc)" -n 4 clang-tidy -p $build --quiet 2>/dev/null
