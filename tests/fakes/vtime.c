@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "vtime.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLEEPERS 256
+/* visible to shared objects, so that they find these before the C library's */
+#define EXPORT   __attribute__((visibility("default")))
+
+/* One sleep with a time limit. Owner of each field: the sleeper, but fired: the clock. */
+struct sleeper {
+    _Atomic int used;             /* 0 free, 1 taken, 2 valid */
+    _Atomic uint64_t deadline_ns;
+    _Atomic(void *) word;         /* a futex; NULL: event_fd */
+    int event_fd;
+    _Atomic bool fired;
+};
+
+static _Atomic bool g_on;
+static _Atomic uint64_t g_now_ns = VTIME_START_NS;
+static struct sleeper g_sleepers[SLEEPERS];
+
+static long kernel_call(long n, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+    long r;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+
+    __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    if (r < 0 && r > -4096) {
+        errno = (int)-r;
+        return -1;
+    }
+    return r;
+#else
+    static long (*real)(long, ...);
+
+    if (!real)
+        real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    return real(n, a, b, c, d, e, f);
+#endif
+}
+
+uint64_t vtime_real_ns(void)
+{
+    struct timespec ts;
+
+    kernel_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&ts, 0, 0, 0, 0);
+    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+void vtime_real_sleep(const struct timespec *ts)
+{
+    kernel_call(SYS_nanosleep, (long)ts, 0, 0, 0, 0, 0);
+}
+
+void vtime_enable(bool on)
+{
+    atomic_store(&g_now_ns, VTIME_START_NS);
+    atomic_store(&g_on, on);
+}
+
+bool vtime_enabled(void)
+{
+    return atomic_load(&g_on);
+}
+
+uint64_t vtime_now_ns(void)
+{
+    return atomic_load(&g_now_ns);
+}
+
+static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_fd)
+{
+    for (int i = 0; i < SLEEPERS; i++) {
+        struct sleeper *s = &g_sleepers[i];
+        int nobody = 0;
+
+        if (!atomic_compare_exchange_strong(&s->used, &nobody, 1))
+            continue;
+        atomic_store(&s->fired, false);
+        atomic_store(&s->word, word);
+        s->event_fd = event_fd;
+        atomic_store(&s->deadline_ns, atomic_load(&g_now_ns) + timeout_ns);
+        atomic_store(&s->used, 2);
+        return s;
+    }
+    abort(); /* more sleepers than any test has threads */
+}
+
+static bool sleeper_close(struct sleeper *s)
+{
+    bool fired = atomic_load(&s->fired);
+
+    atomic_store(&s->used, 0);
+    return fired;
+}
+
+uint64_t vtime_next_ns(void)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (int i = 0; i < SLEEPERS; i++) {
+        uint64_t d = atomic_load(&g_sleepers[i].deadline_ns);
+
+        if (atomic_load(&g_sleepers[i].used) == 2 && !atomic_load(&g_sleepers[i].fired) && d < next)
+            next = d;
+    }
+    return next;
+}
+
+void vtime_set(uint64_t now_ns)
+{
+    bool pending;
+
+    if (now_ns > atomic_load(&g_now_ns))
+        atomic_store(&g_now_ns, now_ns);
+    do {
+        pending = false;
+        for (int i = 0; i < SLEEPERS; i++) {
+            struct sleeper *s = &g_sleepers[i];
+            uint64_t one = 1;
+
+            if (atomic_load(&s->used) != 2 || atomic_load(&s->deadline_ns) > now_ns)
+                continue;
+            pending = true;       /* until the sleeper has left: it may not sleep yet */
+            if (atomic_exchange(&s->fired, true) && !atomic_load(&s->word))
+                continue;
+            if (atomic_load(&s->word))
+                kernel_call(SYS_futex, (long)atomic_load(&s->word), FUTEX_WAKE, INT_MAX, 0, 0, 0);
+            else
+                kernel_call(SYS_write, s->event_fd, (long)&one, sizeof(one), 0, 0, 0);
+        }
+        if (pending)
+            sched_yield();
+    } while (pending);
+}
+
+/* ---- what the program under test calls ---- */
+
+EXPORT int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    uint64_t now;
+
+    if (clock != CLOCK_MONOTONIC || !vtime_enabled())
+        return (int)kernel_call(SYS_clock_gettime, clock, (long)ts, 0, 0, 0, 0);
+    now = vtime_now_ns();
+    ts->tv_sec = (time_t)(now / 1000000000ull);
+    ts->tv_nsec = (long)(now % 1000000000ull);
+    return 0;
+}
+
+static long futex_timed(long number, long *a)
+{
+    const struct timespec *ts = (const struct timespec *)a[3];
+    int command = (int)a[1] & FUTEX_CMD_MASK;
+    uint64_t t = (uint64_t)ts->tv_sec * 1000000000ull + (uint64_t)ts->tv_nsec, now = vtime_now_ns();
+    struct sleeper *s;
+    bool fired;
+    long r;
+
+    if (command == FUTEX_WAIT_BITSET) /* absolute */
+        t = t > now ? t - now : 0;
+    s = sleeper_open(t, (void *)a[0], -1);
+    r = kernel_call(number, a[0], a[1], a[2], 0, a[4], a[5]);
+    fired = sleeper_close(s);
+    if (r == 0 && fired) {
+        errno = ETIMEDOUT;
+        return -1;
+    }
+    return r;
+}
+
+EXPORT long syscall(long number, ...)
+{
+    long a[6];
+    va_list ap;
+
+    va_start(ap, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(ap, long);
+    va_end(ap);
+    if (number == SYS_futex && a[3] && vtime_enabled()) {
+        int command = (int)a[1] & FUTEX_CMD_MASK;
+
+        if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET)
+            return futex_timed(number, a);
+    }
+    return kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* The sleep itself is on the caller's descriptors and one of ours, which the clock signals. */
+static int wait_any(struct pollfd *fds, nfds_t n, uint64_t timeout_ns)
+{
+    static __thread int event_fd = -1;
+    struct pollfd *all = __builtin_alloca((n + 1) * sizeof(*all));
+    struct sleeper *s;
+    uint64_t drain;
+    int r;
+
+    if (event_fd < 0)
+        event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    memcpy(all, fds, n * sizeof(*all));
+    all[n] = (struct pollfd){.fd = event_fd, .events = POLLIN};
+    s = sleeper_open(timeout_ns, NULL, event_fd);
+    r = (int)kernel_call(SYS_ppoll, (long)all, (long)(n + 1), 0, 0, 0, 0);
+    sleeper_close(s);
+    kernel_call(SYS_read, event_fd, (long)&drain, sizeof(drain), 0, 0, 0);
+    if (r > 0 && all[n].revents)
+        r--;
+    memcpy(fds, all, n * sizeof(*all));
+    return r;
+}
+
+static bool timed(int timeout_ms)
+{
+    return vtime_enabled() && timeout_ms > 0;
+}
+
+EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms, const sigset_t *mask)
+{
+    struct pollfd p = {.fd = epfd, .events = POLLIN};
+
+    if (timed(timeout_ms)) {
+        int r = wait_any(&p, 1, (uint64_t)timeout_ms * 1000000ull);
+
+        if (r < 0)
+            return r;
+        timeout_ms = 0;
+    }
+    return (int)kernel_call(SYS_epoll_pwait, epfd, (long)events, max, timeout_ms, (long)mask, _NSIG / 8);
+}
+
+EXPORT int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+    return epoll_pwait(epfd, events, max, timeout_ms, NULL);
+}
+
+EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+    struct timespec ts = {timeout_ms / 1000, (timeout_ms % 1000) * 1000000L};
+
+    if (timed(timeout_ms))
+        return wait_any(fds, n, (uint64_t)timeout_ms * 1000000ull);
+    return (int)kernel_call(SYS_ppoll, (long)fds, (long)n, timeout_ms < 0 ? 0 : (long)&ts, 0, 0, 0);
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask)
+{
+    if (vtime_enabled() && ts && (ts->tv_sec || ts->tv_nsec))
+        return wait_any(fds, n, (uint64_t)ts->tv_sec * 1000000000ull + (uint64_t)ts->tv_nsec);
+    {
+        struct timespec copy = ts ? *ts : (struct timespec){0, 0};
+
+        return (int)kernel_call(SYS_ppoll, (long)fds, (long)n, ts ? (long)&copy : 0, (long)mask, _NSIG / 8, 0);
+    }
+}
+
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts, struct timespec *rest)
+{
+    _Atomic uint32_t word = 0;
+    uint64_t t = (uint64_t)ts->tv_sec * 1000000000ull + (uint64_t)ts->tv_nsec, now = vtime_now_ns();
+    struct sleeper *s;
+
+    if (!vtime_enabled())
+        return kernel_call(SYS_clock_nanosleep, clock, flags, (long)ts, (long)rest, 0, 0) < 0 ? errno : 0;
+    if (flags & TIMER_ABSTIME)
+        t = t > now ? t - now : 0;
+    s = sleeper_open(t, &word, -1);
+    while (!atomic_load(&s->fired))
+        kernel_call(SYS_futex, (long)&word, FUTEX_WAIT, 0, 0, 0, 0);
+    sleeper_close(s);
+    return 0;
+}
+
+EXPORT int nanosleep(const struct timespec *ts, struct timespec *rest)
+{
+    int r = clock_nanosleep(CLOCK_MONOTONIC, 0, ts, rest);
+
+    if (!r)
+        return 0;
+    errno = r;
+    return -1;
+}
+
+EXPORT int usleep(useconds_t us)
+{
+    struct timespec ts = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000L};
+
+    return nanosleep(&ts, NULL);
+}
+
+/* ---- does everybody sleep? ---- */
+
+static size_t read_file(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, size - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* One look: false when a thread runs; *ret_sum changes whenever a thread ran in between. */
+static bool look(uint64_t *ret_sum)
+{
+    long self = kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    DIR *dir = opendir("/proc/self/task");
+    struct dirent *e;
+    uint64_t sum = 0;
+    bool sleep = true;
+
+    if (!dir)
+        return false;
+    while (sleep && (e = readdir(dir))) {
+        unsigned long long run, wait, slices;
+        char path[64], text[512], *state;
+        long tid = atol(e->d_name);
+
+        if (tid <= 0 || tid == self)
+            continue;
+        snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", tid);
+        if (!read_file(path, text, sizeof(text)) || !(state = strrchr(text, ')')))
+            continue;             /* it ended meanwhile */
+        if (state[2] == 'Z' || state[2] == 'X')
+            continue;
+        sleep = state[2] == 'S';
+        snprintf(path, sizeof(path), "/proc/self/task/%ld/schedstat", tid);
+        if (read_file(path, text, sizeof(text)) && sscanf(text, "%llu %llu %llu", &run, &wait, &slices) == 3)
+            sum += run * 3 + slices * 7 + (uint64_t)tid * 1000003u;
+    }
+    closedir(dir);
+    *ret_sum = sum;
+    return sleep;
+}
+
+bool vtime_others_sleep(void)
+{
+    uint64_t first, second;
+
+    return look(&first) && look(&second) && first == second;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clock of a test. A program that links this file has its own clock_gettime, futex time
+ * limits, epoll_wait, poll and nanosleep: while virtual time is on, CLOCK_MONOTONIC is the
+ * number set here, and a time limit runs out when that number reaches it. */
+#ifndef XS_VTIME_H
+#define XS_VTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/** Virtual times start here, so that 0 stays "never" for the code under test. */
+#define VTIME_START_NS 1000000000ull
+
+void vtime_enable(bool on);
+bool vtime_enabled(void);
+uint64_t vtime_now_ns(void);
+/** Sets the clock; time limits that it reaches run out, and their threads have left their sleep
+ *  when this returns. */
+void vtime_set(uint64_t now_ns);
+/** The earliest time limit of any sleeper; UINT64_MAX: none. */
+uint64_t vtime_next_ns(void);
+/** True when every thread of the process but the caller sleeps in the kernel and slept all the
+ *  while between two looks. */
+bool vtime_others_sleep(void);
+/** Sleeps in real time, whatever the mode. */
+void vtime_real_sleep(const struct timespec *ts);
+/** Real time, whatever the mode. */
+uint64_t vtime_real_ns(void);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timeline: the real submit path against suspension and resumption, by the application and
+ * by a scheduler, both at once. No wake-up is lost, no command that was begun while the queue
+ * was held starts before it is let go, no thread is left behind. */
+#include "mc.h"
+
+#include "xqueue/submit.c"
+
+#define SUBMITS 2
+
+static struct xs_state g_state;
+static struct xs_queue g_queue;
+static struct xs_client_page g_client;
+static struct xs_server_page g_server;
+static struct xs_server_cell *g_cell;
+
+/* ghosts: set in the same step as the store that they describe */
+static int g_app_closed, g_sched_closed, g_changes, g_started[MC_THREADS];
+static bool g_forget_waiters, g_forget_wake;
+
+struct xs_server_cell xs_open_cell;
+_Thread_local struct xs_tls xs_tls;
+
+/* ---- what submit.c needs and this model leaves out ---- */
+void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
+{
+    (void)st;
+    (void)page;
+    mc_check(false, "failed open while the lease held");
+}
+bool xs_queue_mark_now(struct xs_queue *q)
+{
+    (void)q;
+    return true;
+}
+void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t est)
+{
+    (void)q, (void)number, (void)key, (void)est;
+}
+void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume)
+{
+    (void)q, (void)number, (void)consume;
+}
+void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
+{
+    (void)q, (void)number;
+}
+uint32_t xs_estimate_get(uint64_t key)
+{
+    (void)key;
+    return 1000;
+}
+int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max)
+{
+    (void)id, (void)min, (void)max;
+    return def;
+}
+void xs_fd_eventfd_signal(int fd)
+{
+    (void)fd;
+}
+
+static void init(void)
+{
+    memset(&g_queue, 0, sizeof(g_queue));
+    memset(g_client.cells, 0, sizeof(g_client.cells[0]));
+    memset(&g_server.h, 0, sizeof(g_server.h));
+    g_cell = &g_server.cells[0];
+    memset(g_cell, 0, sizeof(*g_cell));
+    memset(&g_state, 0, sizeof(g_state));
+    *MC_PLAIN(&g_cell->permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&xs_open_cell.permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&g_server.h.lease_until_ns) = UINT64_MAX;
+    *MC_PLAIN(&g_queue.app_permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&g_queue.sc) = g_cell;
+    *MC_PLAIN(&g_state.server) = &g_server;
+    g_state.client = &g_client;
+    g_queue.cc = &g_client.cells[0];
+    g_queue.state = &g_state;
+    g_app_closed = g_sched_closed = g_changes = 0;
+    memset(g_started, 0, sizeof(g_started));
+}
+
+static void submitter(void)
+{
+    for (int i = 0; i < SUBMITS; i++) {
+        bool held = g_app_closed || g_sched_closed;
+        int changes = g_changes;
+        struct xs_ticket t;
+
+        xsched_priv_submit_begin(&g_queue, 1, XS_SUBMIT_NO_MARK, &t);
+        /* here the command starts */
+        mc_check(!(held && changes == g_changes), "a command was begun while held and started");
+        if ((g_app_closed || g_sched_closed) && changes != g_changes)
+            g_started[mc_self()]++;
+        xsched_priv_submit_end(&t, true, false);
+    }
+}
+
+/* As XQueueSuspend and XQueueResume do it. */
+static void application(void)
+{
+    atomic_store(&g_queue.app_permitted, XS_PERMIT_CLOSED);
+    g_app_closed = 1;
+    g_changes++;
+    mc_step();
+    memset(g_started, 0, sizeof(g_started));
+    g_app_closed = 0;
+    g_changes++;
+    atomic_store(&g_queue.app_permitted, XS_PERMIT_OPEN);
+    if (!g_forget_wake)
+        xs_futex_wake(xs_futex_low(&g_queue.app_permitted), INT32_MAX);
+}
+
+/* As a scheduler does it. */
+static void scheduler(void)
+{
+    atomic_store(&g_cell->permitted, XS_PERMIT_CLOSED);
+    g_sched_closed = 1;
+    g_changes++;
+    mc_step();
+    g_sched_closed = 0;
+    g_changes++;
+    atomic_store(&g_cell->permitted, XS_PERMIT_OPEN);
+    if (!g_forget_waiters && atomic_load(&g_queue.cc->waiters))
+        xs_futex_wake(xs_futex_low(&g_cell->permitted), INT32_MAX);
+}
+
+/* Opens with a store that may still lie in the store buffer when waiters is read. */
+static void hasty_scheduler(void)
+{
+    atomic_store(&g_cell->permitted, XS_PERMIT_CLOSED);
+    mc_step();
+    atomic_store_explicit(&g_cell->permitted, XS_PERMIT_OPEN, memory_order_release);
+    if (atomic_load(&g_queue.cc->waiters))
+        xs_futex_wake(xs_futex_low(&g_cell->permitted), INT32_MAX);
+}
+
+static void always(void)
+{
+    /* at most one command a thread that had passed the look before */
+    for (int i = 0; i < MC_THREADS; i++)
+        mc_check(g_started[i] <= 1, "a thread started two commands in one suspension");
+}
+
+static void final(void)
+{
+    mc_check(*MC_PLAIN(&g_queue.cc->entered) == *MC_PLAIN(&g_queue.cc->returned), "entered and returned differ");
+    mc_check(*MC_PLAIN(&g_queue.cc->waiters) == 0, "waiters left behind");
+}
+
+int main(void)
+{
+    static const struct mc_model app = {"gate: two submitters, application suspends and resumes", init,
+        {submitter, submitter, application}, 0, final, always, 0, false};
+    static const struct mc_model sched = {"gate: two submitters, scheduler holds and permits", init,
+        {submitter, submitter, scheduler}, 0, final, always, 0, false};
+    static const struct mc_model both = {"gate: one submitter, application and scheduler at once", init,
+        {submitter, application, scheduler}, 0, final, NULL, 0, false};
+    static const struct mc_model no_wake = {"gate: resume without a wake-up", init,
+        {submitter, application}, 0, final, NULL, 0, true};
+    static const struct mc_model no_waiters = {"gate: permit without a wake-up", init,
+        {submitter, scheduler}, 0, final, NULL, 0, true};
+    static const struct mc_model hasty = {"gate: permit stored with release only", init,
+        {submitter, hasty_scheduler}, 0, final, NULL, 0, true};
+    int failed = 0;
+
+    mc_region(&g_queue, sizeof(g_queue));
+    mc_region(g_client.cells, sizeof(g_client.cells[0]));
+    mc_region(&g_server.h, sizeof(g_server.h));
+    mc_region(&g_server.cells[0], sizeof(g_server.cells[0]));
+    mc_region(&g_changes, sizeof(g_changes));
+    mc_region(&g_app_closed, sizeof(g_app_closed));
+    mc_region(&g_sched_closed, sizeof(g_sched_closed));
+    mc_region(g_started, sizeof(g_started));
+    mc_thread_local(&xs_tls, sizeof(xs_tls));
+    failed |= mc_run(&app);
+    failed |= mc_run(&sched);
+    failed |= mc_run(&both);
+    g_forget_wake = true;
+    failed |= mc_run(&no_wake);
+    g_forget_wake = false;
+    g_forget_waiters = true;
+    failed |= mc_run(&no_waiters);
+    g_forget_waiters = false;
+    failed |= mc_run(&hasty);
+    return failed;
+}
