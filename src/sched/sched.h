@@ -107,6 +107,8 @@ bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns);
 struct xs_sched_counters {
     uint64_t decisions, permits, holds, bells, rescans, stalls;
     uint64_t processes, queues, entities, devices;
+    uint64_t looks;                /* times that it looked at running queues without being rung */
+    uint64_t work;                 /* entities and queues that were touched by all of this */
 };
 void xs_sched_counters(const struct xs_sched *s, struct xs_sched_counters *ret);
 

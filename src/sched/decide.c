@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One decision of one view: facts, policy, stall, permits, watches. */
+#include "sched/priv.h"
+
+#include "base/log.h"
+
+#define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* a policy that asks for now is asked again then */
+
+/* An entity that ran dry counts as ready for a moment while others are held for it: programs
+ * leave gaps between commands, and the two sides would thrash. */
+static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, uint64_t now_ns)
+{
+    bool ready = e->nready > 0;
+
+    if (!ready && e->pe.ready && e->pe.run && v->contended && s->config.linger_ns) {
+        if (e->linger_until_ns == 0)
+            e->linger_until_ns = now_ns + s->config.linger_ns;
+        if (now_ns < e->linger_until_ns) {
+            ready = true;
+            v->linger_ns = XS_MIN(v->linger_ns, e->linger_until_ns);
+        }
+    }
+    if (!ready || e->nready > 0)
+        e->linger_until_ns = 0;
+    e->pe.ready = ready;
+}
+
+/* Entities that nobody watches may have run dry unnoticed. That matters when a second one is there. */
+static void check_unwatched(struct xs_view *v, uint64_t now_ns)
+{
+    size_t ready = 0;
+
+    for (size_t i = 0; i < v->n; i++)
+        ready += xs_entity_of(v->entities[i])->nready > 0;
+    if (ready < 2)
+        return;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (e->nready > 0 && e->nwatched == 0 && e->applied)
+            xs_entity_check(e, now_ns);
+    }
+}
+
+/* What something more important in the same process waits for runs while that one runs: only
+ * where queues are entities of their own; a gang does so by running as one. */
+static void let_providers_run(struct xs_view *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+        struct xs_sched_queue *q;
+
+        if (!e->intra || e->nready == 0 || e->pe.run)
+            continue;
+        q = XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link);
+        if (q->inherit_priority <= q->hints.priority)
+            continue;
+        for (size_t k = 0; k < v->n; k++) {
+            struct xs_entity *o = xs_entity_of(v->entities[k]);
+
+            if (o->pe.run && o->pe.ready && o->pe.process == e->pe.process && o != e &&
+                o->pe.hints.priority <= q->inherit_priority) {
+                e->pe.run = true;
+                break;
+            }
+        }
+    }
+}
+
+static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    struct xs_policy_view pv = {
+        .now_ns = now_ns, .params = &s->config.params, .entities = v->entities, .n = v->n,
+        .memo = v->memo, .next_ns = UINT64_MAX,
+    };
+    bool contended = false, running = false, changed = false;
+
+    v->linger_ns = UINT64_MAX;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        settle_entity(s, v, e, now_ns);
+        xs_entity_update_hints(e, now_ns);
+        e->decided = e->pe.run;
+        e->pe.running = e->applied;
+        e->pe.run = false;
+    }
+    v->dirty = false;
+    s->c.decisions++;
+    s->c.work += v->n;
+    s->policy->decide(&pv);
+    let_providers_run(v);
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        contended = contended || (e->nready > 0 && !e->pe.run);
+        running = running || (e->nready > 0 && e->pe.run);
+        changed = changed || e->decided != e->pe.run;
+    }
+    v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, now_ns + TIMER_MIN_NS);
+    if (changed || !v->contended || !running || !contended) {
+        v->progress_ns = now_ns;
+        v->stall_check_ns = now_ns + s->config.stall_ns;
+        v->stalled = false;
+    }
+    if (v != &s->host)
+        s->contended_views = s->contended_views + contended - v->contended;
+    v->contended = contended;
+}
+
+/* The urgent side may itself wait for one that is held, in a way that nobody sees: if it
+ * completes nothing for stall_ns, though its commands should have ended, the held ones run until
+ * it does. */
+static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    uint64_t end;
+
+    if (!v->contended || s->config.stall_ns == 0) {
+        v->stalled = false;
+        return;
+    }
+    if (v->stalled) {
+        if (v->progress_ns != 0) {
+            v->stalled = false;
+            v->stall_check_ns = v->progress_ns + s->config.stall_ns;
+        }
+        return;
+    }
+    if (now_ns < v->stall_check_ns)
+        return;
+    xs_view_running_progress(v, now_ns, &end);
+    if (v->progress_ns + s->config.stall_ns > now_ns || end > now_ns || v->dirty) {
+        v->stall_check_ns = XS_MAX(v->progress_ns + s->config.stall_ns, end);
+        v->stall_check_ns = XS_MAX(v->stall_check_ns, now_ns + TIMER_MIN_NS);
+        return;
+    }
+    v->stalled = true;
+    v->progress_ns = 0;
+    s->c.stalls++;
+    if (!s->stall_said) {
+        s->stall_said = true;
+        XS_WARN("urgent queues completed nothing for %u ms: held ones run until they do "
+                "(they may depend on each other)", (unsigned)(s->config.stall_ns / XS_NS_PER_MS));
+    }
+}
+
+/* Holds first, since they are mere stores; then what may start, which may have to be woken; then
+ * idle queues of what is held. */
+static void apply(struct xs_view *v, uint64_t now_ns)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        e->turned = e->applied != (e->pe.run || v->stalled);
+        if (!e->turned || !e->applied)
+            continue;
+        e->applied = false;
+        e->draining = e->nready > 0;
+        xs_entity_unwatch(e);
+        xs_entity_apply(e, now_ns);
+    }
+    while (!xs_list_empty(&v->pending)) { /* became ready while their word said something else */
+        struct xs_sched_queue *q = XS_CONTAINER_OF(v->pending.next, struct xs_sched_queue, pending_link);
+        struct xs_entity *e = q->entity;
+
+        xs_list_remove(&q->pending_link);
+        if (!e->turned)
+            xs_queue_permit(q, e->applied && !q->barred, now_ns);
+    }
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (!e->turned || !(e->pe.run || v->stalled))
+            continue;
+        e->applied = true;
+        xs_entity_apply(e, now_ns);
+    }
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (e->turned && !e->applied)
+            xs_entity_close_idle(e, now_ns);
+        e->turned = false;
+    }
+}
+
+static void set_watches(struct xs_view *v, uint64_t now_ns)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (v->contended && e->pe.run && e->nready > 0)
+            xs_entity_watch(e, now_ns);
+        else
+            xs_entity_unwatch(e);
+    }
+}
+
+static void resettle(struct xs_view *v, uint64_t now_ns)
+{
+    v->resettle = false;
+    v->dirty = true;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link)
+            xs_queue_settle(q, now_ns);
+        XS_LIST_FOR_SAFE(q, &e->idle, struct xs_sched_queue, link)
+            xs_queue_settle(q, now_ns);
+    }
+}
+
+void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    if (v->resettle)
+        resettle(v, now_ns);
+    for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
+        check_unwatched(v, now_ns);
+        ask_policy(s, v, now_ns);
+        judge_stall(s, v, now_ns);
+        apply(v, now_ns);
+        set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
+    }
+    xs_view_plan_look(v, now_ns);
+}
+
+static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    uint64_t next;
+
+    if (v->n == 0) {
+        v->contended = false; /* the host's; an empty device is gone */
+        return UINT64_MAX;
+    }
+    if (now_ns >= v->next_ns) {
+        for (size_t i = 0; i < v->n; i++) {
+            struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+            if (e->nready && (e->applied || e->draining))
+                xs_entity_read_service(e, now_ns);
+        }
+        v->dirty = true;
+    }
+    if (v->contended) {
+        uint64_t end;
+
+        if (v->stalled)
+            xs_view_running_progress(v, now_ns, &end);
+        if (v->stalled ? v->progress_ns != 0 : s->config.stall_ns && now_ns >= v->stall_check_ns)
+            v->dirty = true;
+        if (now_ns >= v->look_ns)
+            xs_view_look(s, v, now_ns);
+    }
+    if (now_ns >= v->linger_ns)
+        v->dirty = true;
+    if (v->dirty || v->resettle)
+        xs_view_decide(s, v, now_ns);
+    else
+        xs_view_plan_look(v, now_ns);
+    if (v->dirty)
+        return now_ns;
+    next = XS_MIN(v->next_ns, v->linger_ns);
+    if (v->contended) {
+        next = XS_MIN(next, v->look_ns);
+        if (v->stalled)
+            next = XS_MIN(next, now_ns + XS_LOOK_MAX_NS);
+        else if (s->config.stall_ns)
+            next = XS_MIN(next, v->stall_check_ns);
+    }
+    return next;
+}
+
+uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
+{
+    uint64_t next = UINT64_MAX;
+
+    now_ns = xs_sched_clock(s, now_ns);
+    if (xs_sched_is_host(s))
+        return run_view(s, &s->host, now_ns);
+    for (size_t i = 0; i < s->devices_n; i++) {
+        if (s->devices[i])
+            next = XS_MIN(next, run_view(s, &s->devices[i]->view, now_ns));
+    }
+    return next;
+}
+
+bool xs_sched_contended(const struct xs_sched *s)
+{
+    if (xs_sched_is_host(s))
+        return s->host.contended;
+    return s->contended_views > 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the words of the pages to who is ready. The process writes those words, so each is
+ * copied once and judged: numbers only grow, nothing completes that was not entered, and no
+ * queue received more device time than time has passed. */
+#include "sched/priv.h"
+
+#include <string.h>
+
+#define NO_EXECUTE  (-256)
+#define PRIORITY_HI 255
+
+static uint64_t sub_sat(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static int32_t read_inherit(const struct xs_client_cell *c)
+{
+    int32_t p;
+
+    if (atomic_load(&c->inherit) == 0)
+        return NO_EXECUTE;
+    p = atomic_load(&c->inherit_priority);
+    return p < NO_EXECUTE ? NO_EXECUTE : XS_MIN(p, PRIORITY_HI);
+}
+
+static void take_service(struct xs_sched_queue *q, uint64_t est_completed_ns, uint64_t now_ns)
+{
+    uint64_t service = sub_sat(est_completed_ns, q->service_base_ns);
+
+    service = XS_MIN(service, sub_sat(now_ns, q->added_ns));
+    if (service > q->service_ns) {
+        q->entity->pe.service_ns += service - q->service_ns;
+        q->service_ns = service;
+    }
+}
+
+bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    const struct xs_client_cell *c = q->client;
+    uint64_t entered, returned, completed, marked, est_entered, est_completed;
+    int32_t inherit;
+    bool moved;
+
+    if (!c)
+        return false;
+    q->process->sched->c.work++;
+    /* seq_cst: pairs with the submitter, which counts entered and then looks at armed, while we
+     * store armed and then come here */
+    entered = atomic_load(&c->entered);
+    returned = atomic_load(&c->returned);
+    completed = atomic_load(&c->completed);
+    marked = atomic_load(&c->marked);
+    est_completed = atomic_load_explicit(&c->est_completed_ns, memory_order_relaxed); /* a value by itself */
+    est_entered = atomic_load_explicit(&c->est_entered_ns, memory_order_relaxed);     /* likewise */
+    inherit = read_inherit(c);
+
+    q->marks = q->marks || marked != 0;
+    entered = XS_MAX(entered, q->entered);
+    completed = XS_MIN(XS_MAX(completed, marked), entered);
+    completed = XS_MAX(completed, q->completed);
+    returned = XS_MIN(XS_MAX(returned, completed), entered);
+    moved = entered != q->entered || completed != q->completed;
+    if (completed != q->completed && q->entity->pe.run)
+        q->entity->view->progress_ns = now_ns;
+    if (moved)
+        q->changed_ns = now_ns;
+    q->entered = entered;
+    q->returned = returned;
+    q->completed = completed;
+    q->est_left_ns = completed == entered ? 0 : XS_MIN(sub_sat(est_entered, est_completed), XS_ESTIMATE_MAX_NS);
+    take_service(q, est_completed, now_ns);
+    if (inherit != q->inherit_priority) {
+        int32_t before = xs_queue_priority(q);
+
+        q->inherit_priority = inherit;
+        if (xs_queue_priority(q) != before) {
+            q->entity->hints_stale = true;
+            q->entity->view->dirty = true;
+        }
+    }
+    return moved;
+}
+
+/* A submitter that never tells of completions leaves its queue ready for ever. Quiet for long
+ * beyond what it should take, with nobody inside a call, while others wait: taken for idle. */
+static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    const struct xs_entity *e = q->entity;
+
+    if (q->inferred && q->inferred_entered == q->entered)
+        return true;
+    q->inferred = false;
+    if (!e->view->contended || !e->applied || q->returned != q->entered)
+        return false;
+    /* from when it could run: the time that it was held does not count */
+    if (now_ns < XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns + XS_INFER_NS)
+        return false;
+    q->inferred = true;
+    q->inferred_entered = q->entered;
+    return true;
+}
+
+static bool is_ready(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    return q->completed < q->entered && !seems_idle(q, now_ns);
+}
+
+bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    bool was = q->ready, moved;
+
+    if (!q->client)
+        return false;
+    moved = xs_queue_read(q, now_ns);
+    if (is_ready(q, now_ns)) {
+        xs_queue_set_state(q, true, now_ns);
+    } else {
+        struct xs_entity *e = q->entity;
+
+        if (!was && moved && e->linger_until_ns) /* came and went while its entity lingers */
+            e->linger_until_ns = now_ns + e->sched->config.linger_ns;
+        xs_queue_set_state(q, false, now_ns);
+        if (q->armed != XS_ARMED_SUBMIT && e->view->n > 1) {
+            xs_queue_arm(q, XS_ARMED_SUBMIT);
+            moved |= xs_queue_read(q, now_ns);
+            if (is_ready(q, now_ns))
+                xs_queue_set_state(q, true, now_ns);
+        }
+    }
+    if (q->ready && !q->watched)
+        xs_queue_arm(q, 0);
+    if (!q->ready && q->entity->view->n <= 1)
+        xs_queue_arm(q, 0); /* alone: nobody asks */
+    return moved || was != q->ready;
+}
+
+void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    uint64_t d = sub_sat(now_ns, q->since_ns);
+
+    if (q->ready && q->permitted)
+        q->running_ns += d;
+    else if (q->ready)
+        q->waiting_ns += d;
+    q->since_ns = now_ns;
+}
+
+static bool timed(const struct xs_sched_queue *q)
+{
+    return q->hints.deadline_us >= 0 || q->hints.laxity_us >= 0;
+}
+
+/* The ready list starts with a queue of the highest priority, so that the one that is watched
+ * first is one whose end changes the entity's standing. */
+void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q)
+{
+    int32_t p = xs_queue_priority(q);
+
+    e->nready++;
+    e->ntimed += timed(q);
+    e->view->dirty = true;
+    if (q->permitted != e->applied)
+        xs_list_add(&e->view->pending, &q->pending_link);
+    if (e->nready == 1 || p > e->pe.hints.priority) {
+        xs_list_add(e->ready.next, &q->link); /* in front */
+        e->hints_stale = e->hints_stale || e->ntimed > 0;
+        if (!e->hints_stale) {
+            e->pe.hints.priority = p;
+            e->pe.hints.deadline_us = -1;
+            e->pe.hints.laxity_us = -1;
+            e->nready_top = 1;
+        }
+        return;
+    }
+    xs_list_add(&e->ready, &q->link);
+    if (e->ntimed > 0)
+        e->hints_stale = true;
+    else if (p == e->pe.hints.priority)
+        e->nready_top++;
+}
+
+void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q)
+{
+    e->nready--;
+    e->view->dirty = true;
+    xs_list_remove(&q->pending_link);
+    if (q->watched) {
+        q->watched = false;
+        e->nwatched--;
+    }
+    if (e->ntimed > 0 || e->nready == 0 || e->hints_stale ||
+        (xs_queue_priority(q) == e->pe.hints.priority && --e->nready_top == 0))
+        e->hints_stale = true;
+    e->ntimed -= timed(q);
+    xs_list_remove(&q->link);
+}
+
+void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns)
+{
+    struct xs_entity *e = q->entity;
+    struct xs_sched *s = e->sched;
+
+    if (q->ready == ready)
+        return;
+    xs_queue_charge_time(q, now_ns);
+    s->c.work++;
+    q->ready = ready;
+    if (ready)
+        q->ready_since_ns = now_ns;
+    if (!q->barred) {
+        if (ready) {
+            xs_list_remove(&q->link);
+            xs_entity_link_ready(e, q);
+            if (e->nready == 1) {
+                e->pe.ready_since_ns = now_ns;
+                e->linger_until_ns = 0;
+            }
+        } else {
+            xs_entity_unlink_ready(e, q);
+            xs_list_add(e->idle.next, &q->link); /* in front: most recently used */
+        }
+    }
+    if (s->ops.on_ready)
+        s->ops.on_ready(s->ctx, q, ready, now_ns);
+}
+
+void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    bool barred = q->process->held || q->hints.priority <= NO_EXECUTE;
+    struct xs_entity *e = q->entity;
+
+    if (q->barred == barred)
+        return;
+    if (q->ready && barred) {
+        xs_entity_unlink_ready(e, q);
+        xs_list_add(e->idle.next, &q->link);
+    }
+    q->barred = barred;
+    if (q->ready && !barred) {
+        xs_list_remove(&q->link);
+        xs_entity_link_ready(e, q);
+        if (e->nready == 1) {
+            e->pe.ready_since_ns = now_ns;
+            e->linger_until_ns = 0;
+        }
+    }
+    e->hints_stale = e->rest_stale = true;
+    e->view->dirty = true;
+    xs_queue_permit(q, e->applied && !barred, now_ns);
+}
+
+/* Utilization is the owner's: queues that kept the default follow those that were given one. */
+static int32_t fold_utilization(int32_t a, int32_t b)
+{
+    if (a == 100 || b == 100)
+        return XS_MIN(a, b);
+    return XS_MAX(a, b);
+}
+
+static void fold_rest(struct xs_hints *h, const struct xs_sched_queue *q)
+{
+    const struct xs_hints *o = &q->hints;
+
+    h->utilization = fold_utilization(h->utilization, o->utilization);
+    if (q->barred)
+        return;
+    h->priority = XS_MAX(h->priority, xs_queue_priority(q));
+    if (o->deadline_us >= 0 && (h->deadline_us < 0 || o->deadline_us < h->deadline_us))
+        h->deadline_us = o->deadline_us;
+    if (o->laxity_us >= 0) {
+        if (h->laxity_us < 0 || o->laxity_us < h->laxity_us)
+            h->laxity_us = o->laxity_us;
+        h->lax_priority = XS_MAX(h->lax_priority, o->lax_priority);
+        h->critical_priority = XS_MAX(h->critical_priority, o->critical_priority);
+    }
+}
+
+static const struct xs_hints none = { NO_EXECUTE, 100, -1, -1, NO_EXECUTE, NO_EXECUTE };
+
+static void update_rest(struct xs_entity *e)
+{
+    e->rest = none;
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        fold_rest(&e->rest, q);
+    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link)
+        fold_rest(&e->rest, q);
+    e->rest_stale = false;
+    e->sched->c.work += e->queues;
+}
+
+static uint64_t after_us(uint64_t from_ns, int64_t us)
+{
+    return (uint64_t)us > (UINT64_MAX - from_ns) / XS_NS_PER_US ? UINT64_MAX
+                                                                 : from_ns + (uint64_t)us * XS_NS_PER_US;
+}
+
+/* The laxity hints of several queues, as those of one: its priority now, and the next moment at
+ * which some queue becomes critical with what is the highest then. */
+static void fold_laxity(struct xs_entity *e, struct xs_hints *h, uint64_t now_ns)
+{
+    uint64_t next = UINT64_MAX;
+    int32_t lax = NO_EXECUTE, critical = NO_EXECUTE;
+
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+        uint64_t at;
+
+        if (q->hints.laxity_us < 0)
+            continue;
+        at = after_us(q->ready_since_ns, q->hints.laxity_us);
+        if (at > now_ns)
+            next = XS_MIN(next, at);
+    }
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+        const struct xs_hints *o = &q->hints;
+        int32_t now_p, next_p;
+
+        if (o->laxity_us < 0) {
+            now_p = next_p = xs_queue_priority(q);
+        } else {
+            uint64_t at = after_us(q->ready_since_ns, o->laxity_us);
+
+            now_p = XS_MAX(at <= now_ns ? o->critical_priority : o->lax_priority, q->inherit_priority);
+            next_p = XS_MAX(at <= next ? o->critical_priority : o->lax_priority, q->inherit_priority);
+        }
+        lax = XS_MAX(lax, now_p);
+        critical = XS_MAX(critical, next_p);
+    }
+    h->lax_priority = lax;
+    h->critical_priority = next == UINT64_MAX ? lax : critical;
+    h->laxity_us = next == UINT64_MAX ? 0 : (int64_t)((next - e->pe.ready_since_ns + 999) / XS_NS_PER_US);
+    e->stale_at_ns = next;
+}
+
+void xs_entity_update_hints(struct xs_entity *e, uint64_t now_ns)
+{
+    struct xs_hints *h = &e->pe.hints;
+    uint64_t deadline = UINT64_MAX;
+    bool lax = false;
+
+    if (e->rest_stale)
+        update_rest(e);
+    h->utilization = e->rest.utilization;
+    if (!e->hints_stale && now_ns < e->stale_at_ns)
+        return;
+    e->hints_stale = false;
+    e->stale_at_ns = UINT64_MAX;
+    if (e->nready == 0) {
+        /* while it lingers it keeps the standing that it had */
+        if (!e->linger_until_ns || now_ns >= e->linger_until_ns)
+            *h = e->rest;
+        else
+            e->hints_stale = true;
+        return;
+    }
+    h->priority = NO_EXECUTE;
+    h->deadline_us = -1;
+    h->laxity_us = -1;
+    h->lax_priority = h->critical_priority = 0;
+    e->nready_top = 0;
+    e->sched->c.work += e->nready;
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+        int32_t p = xs_queue_priority(q);
+
+        if (p > h->priority) {
+            h->priority = p;
+            e->nready_top = 0;
+        }
+        e->nready_top += p == h->priority;
+        if (q->hints.deadline_us >= 0)
+            deadline = XS_MIN(deadline, after_us(q->ready_since_ns, q->hints.deadline_us));
+        lax = lax || q->hints.laxity_us >= 0;
+    }
+    if (deadline != UINT64_MAX)
+        h->deadline_us = (int64_t)((deadline - XS_MIN(e->pe.ready_since_ns, deadline)) / XS_NS_PER_US);
+    if (lax)
+        fold_laxity(e, h, now_ns);
+}
+
+void xs_entity_read_service(struct xs_entity *e, uint64_t now_ns)
+{
+    bool in_flight = false;
+
+    XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
+        xs_queue_read(q, now_ns);
+        in_flight = in_flight || q->completed < q->returned;
+    }
+    if (!in_flight)
+        e->draining = false;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions become words: permits, leases, bounds in flight. Only changes are stored. */
+#include "sched/priv.h"
+
+#include "base/futex.h"
+
+static void closed_add(struct xs_sched_process *p, uint64_t now_ns)
+{
+    if (p->closed++ > 0)
+        return;
+    xs_list_add(&p->sched->closed, &p->closed_link);
+    /* before the first closed word: a reader that finds that one must not find an old lease;
+     * seq_cst as everything that both sides look at */
+    if (p->server)
+        atomic_store(&p->server->h.lease_until_ns, now_ns + XS_LEASE_NS);
+}
+
+static void closed_remove(struct xs_sched_process *p)
+{
+    if (--p->closed == 0)
+        xs_list_remove(&p->closed_link);
+}
+
+void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
+{
+    struct xs_sched *s = q->process->sched;
+
+    if (q->permitted == run)
+        return;
+    xs_queue_charge_time(q, now_ns);
+    s->c.work++;
+    q->permitted = run;
+    if (run) {
+        s->c.permits++;
+        closed_remove(q->process);
+        if (q->server) {
+            atomic_store(&q->server->permitted, XS_PERMIT_OPEN);
+            /* pairs with the sleeper: counts itself in waiters, then looks at permitted again */
+            atomic_thread_fence(memory_order_seq_cst);
+            if (q->client && atomic_load(&q->client->waiters) > 0)
+                xs_futex_wake(xs_futex_low(&q->server->permitted), INT32_MAX);
+        }
+    } else {
+        s->c.holds++;
+        closed_add(q->process, now_ns);
+        q->suspensions++;
+        if (q->server) {
+            atomic_store(&q->server->permitted, XS_PERMIT_CLOSED);
+            atomic_store_explicit(&q->server->suspensions, q->suspensions, memory_order_relaxed); /* for people */
+        }
+    }
+    if (s->ops.on_permit)
+        s->ops.on_permit(s->ctx, q, run, now_ns);
+}
+
+void xs_entity_apply(struct xs_entity *e, uint64_t now_ns)
+{
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        xs_queue_permit(q, e->applied && !q->barred, now_ns);
+    if (!e->applied)
+        return;
+    /* Idle queues that a hold closed stand at the front. */
+    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
+        if (q->permitted && !q->barred)
+            break;
+        xs_queue_permit(q, !q->barred, now_ns);
+    }
+}
+
+/* The front of the idle list is what was used last, so it is closed in order: what is behind the
+ * first open queue is open. A queue that sleeps longer is closed when it becomes ready. */
+void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns)
+{
+    unsigned n = 0;
+
+    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
+        if (n++ >= XS_IDLE_CLOSES)
+            break;
+        xs_queue_permit(q, false, now_ns);
+    }
+}
+
+void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q)
+{
+    const struct xs_device *d = q->entity->presence->device;
+    uint64_t us = d->groups > 1 ? s->config.inflight_shared_us : s->config.inflight_alone_us;
+    uint32_t word = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+
+    if (!q->server || q->inflight_us == word)
+        return;
+    q->inflight_us = word;
+    atomic_store_explicit(&q->server->inflight_us, word, memory_order_relaxed); /* a value by itself */
+}
+
+void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d)
+{
+    for (size_t i = 0; i < d->view.n; i++) {
+        struct xs_entity *e = xs_entity_of(d->view.entities[i]);
+
+        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+            xs_queue_tell_inflight(s, q);
+        XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link)
+            xs_queue_tell_inflight(s, q);
+    }
+}
+
+bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns)
+{
+    now_ns = xs_sched_clock(s, now_ns);
+    XS_LIST_FOR(p, &s->closed, struct xs_sched_process, closed_link) {
+        if (p->server)
+            atomic_store(&p->server->h.lease_until_ns, now_ns + XS_LEASE_NS);
+    }
+    return !xs_list_empty(&s->closed);
+}

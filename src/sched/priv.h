@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decision driver's own structures; inside src/sched only.
+ *
+ *   sched.c   life, settings, status          facts.c   words of the pages -> who is ready
+ *   tables.c  who is there                    watch.c   who is asked to ring, who is looked at
+ *   decide.c  views, policy, stall            permit.c  permits, leases, bounds in flight
+ *
+ * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
+ * the policy sees: the entities of a device, or of the host. */
+#ifndef XS_SCHED_PRIV_H
+#define XS_SCHED_PRIV_H
+
+#include "sched/sched.h"
+
+#include "base/list.h"
+#include "base/map.h"
+
+#define XS_LOOK_MIN_NS      (10 * XS_NS_PER_US)    /* first step after the estimated end */
+#define XS_LOOK_MAX_NS      (1 * XS_NS_PER_MS)     /* largest step; also where the process rings by itself */
+#define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
+#define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
+#define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
+#define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a hold closes */
+#define XS_ROUNDS           8u                     /* decisions of one view in a row */
+
+struct xs_view {
+    struct xs_policy_entity **entities;            /* in order of id */
+    size_t n, cap;
+    uint64_t memo[8];
+    uint64_t next_ns;                              /* the policy's timer */
+    uint64_t linger_ns;                            /* earliest end of a linger */
+    uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
+    uint64_t stall_check_ns;
+    uint64_t progress_ns;                          /* the running side last completed something, or changed */
+    struct xs_list pending;                        /* queues whose word does not fit their entity */
+    bool dirty;                                    /* decide at the next run */
+    bool resettle;                                 /* read and arm all queues first */
+    bool contended;                                /* something ready is held by the policy */
+    bool stalled;                                  /* the held ones run until the others complete something */
+};
+
+struct xs_device {
+    XDevice device;
+    uint32_t index;
+    size_t groups, queues;
+    struct xs_view view;
+};
+
+/** A gang: one process, or the processes of one name. */
+struct xs_group {
+    struct xs_list link;                           /* named ones: xs_sched.groups */
+    char *name;                                    /* NULL: of one process */
+    struct xs_policy_process pp;
+    struct xs_list processes;
+    struct xs_list presences;
+};
+
+struct xs_entity;
+
+/** A group on a device. */
+struct xs_presence {
+    struct xs_list link;                           /* xs_group.presences */
+    struct xs_group *group;
+    struct xs_device *device;
+    struct xs_entity *gang;                        /* of queues that are no entities of their own */
+    size_t queues;
+};
+
+struct xs_entity {
+    struct xs_policy_entity pe;
+    struct xs_sched *sched;
+    struct xs_presence *presence;
+    struct xs_view *view;                          /* the one that the present policy decides upon */
+    struct xs_list ready, idle;                    /* queues; idle: most recently used first */
+    size_t queues, nready, nready_top;             /* ready ones; those of the highest priority */
+    size_t ntimed;                                 /* ready ones with a deadline or a laxity */
+    size_t nwatched;
+    uint64_t linger_until_ns;
+    uint64_t stale_at_ns;                          /* hints change by time then (laxity) */
+    struct xs_hints rest;                          /* hints while nothing is ready */
+    bool intra;
+    bool hints_stale, rest_stale;
+    bool applied;                                  /* may run, as last told to its queues */
+    bool decided;                                  /* the decision before this one */
+    bool turned;                                   /* inside apply: it changes */
+    bool draining;                                 /* held while commands of it were in flight */
+};
+
+struct xs_sched_queue {
+    struct xs_list link;                           /* entity's ready or idle */
+    struct xs_list process_link;
+    struct xs_list pending_link;                   /* xs_view.pending */
+    struct xs_entity *entity;
+    struct xs_sched_process *process;
+    struct xs_client_cell *client;                 /* NULL: facts come by set_ready */
+    struct xs_server_cell *server;
+    void *user;
+    uint64_t handle;
+    uint32_t cell;
+    struct xs_hints hints;
+    /* what was read last, judged */
+    uint64_t entered, returned, completed;
+    uint64_t est_left_ns;
+    uint64_t service_base_ns, service_ns;
+    int32_t inherit_priority;                      /* PRIORITY_NO_EXECUTE: nobody waits for it */
+    uint64_t changed_ns;                           /* entered or completed last moved */
+    uint64_t inferred_entered;                     /* idle by inference while entered is this */
+    bool inferred;
+    bool marks;                                    /* the device writes its completions */
+    /* what follows from it */
+    bool ready;
+    bool barred;                                   /* never permitted: hint or operator */
+    bool watched;                                  /* its end is awaited: armed idle, looked at */
+    bool permitted;                                /* as stored */
+    uint32_t armed;                                /* as stored */
+    uint32_t inflight_us;                          /* as stored */
+    uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions;
+};
+
+struct xs_sched_process {
+    struct xs_list link;
+    struct xs_list group_link;
+    struct xs_list closed_link;                    /* xs_sched.closed while closed > 0 */
+    struct xs_sched *sched;
+    struct xs_group *group;
+    struct xs_client_page *client;
+    struct xs_server_page *server;
+    void *user;
+    uint64_t id;
+    bool intra, held, window;
+    int32_t utilization, cpu_class;                /* utilization -1: not told */
+    struct xs_list queues;
+    struct xs_sched_queue **cells;                 /* by cell index */
+    size_t ncells;
+    size_t closed;                                 /* queues whose word is closed */
+    uint64_t bell_seen;
+};
+
+struct xs_sched {
+    const struct xs_policy_ops *policy;
+    struct xs_sched_config config;
+    struct xs_sched_ops ops;
+    void *ctx;
+    uint64_t now_ns;
+    uint64_t next_id;
+    struct xs_list processes, groups, closed;
+    struct xs_map devices_by_id;
+    struct xs_device **devices;                    /* by index; NULL: free */
+    size_t devices_n, devices_cap, devices_free;
+    struct xs_view host;
+    bool stall_said;
+    size_t contended_views;
+    struct xs_sched_counters c;
+};
+
+static inline struct xs_entity *xs_entity_of(struct xs_policy_entity *pe)
+{
+    return XS_CONTAINER_OF(pe, struct xs_entity, pe);
+}
+
+static inline bool xs_sched_is_host(const struct xs_sched *s)
+{
+    return s->policy->scope == XS_SCOPE_HOST;
+}
+
+/** Time never goes back, whatever the owner says. */
+static inline uint64_t xs_sched_clock(struct xs_sched *s, uint64_t now_ns)
+{
+    if (now_ns > s->now_ns)
+        s->now_ns = now_ns;
+    return s->now_ns;
+}
+
+/** What counts for its standing: the hint, or what waits for it if that is more. */
+static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
+{
+    return q->hints.priority > q->inherit_priority ? q->hints.priority : q->inherit_priority;
+}
+
+/* facts.c */
+/** Copies the queue's words, each once. @return true when entered or completed moved */
+bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns);
+/** Reads, then makes the queue ready or idle and arms it as that asks. */
+bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns);
+void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns);
+void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns);
+void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns);
+void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q);
+void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q);
+/** Brings pe.hints up to date. */
+void xs_entity_update_hints(struct xs_entity *e, uint64_t now_ns);
+/** Reads all ready queues: before a timer's decision. */
+void xs_entity_read_service(struct xs_entity *e, uint64_t now_ns);
+
+/* watch.c */
+void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed);
+/** Watches for the end of what the entity runs. */
+void xs_entity_watch(struct xs_entity *e, uint64_t now_ns);
+void xs_entity_unwatch(struct xs_entity *e);
+/** Finds out whether an entity that is not watched is still ready. */
+void xs_entity_check(struct xs_entity *e, uint64_t now_ns);
+void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+void xs_view_plan_look(struct xs_view *v, uint64_t now_ns);
+/** Reads all that the policy lets run. @return true when any of it completed something;
+ *  *ret_end_ns: when the last of it is expected to end */
+bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns);
+
+/* decide.c */
+void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+
+/* permit.c */
+void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns);
+/** Tells the entity's queues whether they may run, ready ones first. */
+void xs_entity_apply(struct xs_entity *e, uint64_t now_ns);
+/** Closes the most recently used idle queues of a held entity. */
+void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns);
+void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q);
+void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d);
+
+/* tables.c */
+int xs_view_insert(struct xs_view *v, struct xs_entity *e);
+void xs_view_remove(struct xs_view *v, struct xs_entity *e);
+int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device);
+void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q);
+struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name);
+void xs_group_leave(struct xs_sched *s, struct xs_sched_process *p);
+void xs_group_update(struct xs_group *g);
+
+#endif

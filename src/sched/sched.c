@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Life, settings and status of the decision driver. */
+#include "sched/sched.h"
+
+#include "base/futex.h"
+#include "sched/priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void xs_sched_config_defaults(struct xs_sched_config *c)
+{
+    memset(c, 0, sizeof(*c));
+    c->linger_ns = 100 * XS_NS_PER_US;
+    c->stall_ns = 1 * XS_NS_PER_S;
+    c->inflight_alone_us = 2000;
+    c->inflight_shared_us = 1000;
+    c->params.timeslice_ns = TIMESLICE_DEFAULT * XS_NS_PER_US;
+    c->params.k = 1;
+}
+
+struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct xs_sched_config *config,
+                              const struct xs_sched_ops *ops, void *ctx)
+{
+    struct xs_sched *s = policy ? calloc(1, sizeof(*s)) : NULL;
+
+    if (!s)
+        return NULL;
+    s->policy = policy;
+    if (config)
+        s->config = *config;
+    else
+        xs_sched_config_defaults(&s->config);
+    if (ops)
+        s->ops = *ops;
+    s->ctx = ctx;
+    xs_list_init(&s->processes);
+    xs_list_init(&s->groups);
+    xs_list_init(&s->closed);
+    xs_list_init(&s->host.pending);
+    s->host.next_ns = s->host.linger_ns = s->host.look_ns = UINT64_MAX;
+    return s;
+}
+
+void xs_sched_free(struct xs_sched *s)
+{
+    if (!s)
+        return;
+    memset(&s->ops, 0, sizeof(s->ops)); /* the owner is going */
+    while (!xs_list_empty(&s->processes))
+        xs_sched_process_remove(s, XS_CONTAINER_OF(s->processes.next, struct xs_sched_process, link), s->now_ns);
+    xs_map_fini(&s->devices_by_id);
+    free(s->devices);
+    free(s->host.entities);
+    free(s);
+}
+
+/* ---- policy ---- */
+
+static void view_reset(struct xs_view *v)
+{
+    memset(v->memo, 0, sizeof(v->memo));
+    v->next_ns = v->linger_ns = v->look_ns = UINT64_MAX;
+    v->look_step_ns = 0;
+    v->contended = v->stalled = false;
+    v->dirty = v->resettle = true;
+    while (!xs_list_empty(&v->pending))
+        xs_list_remove(v->pending.next);
+}
+
+void xs_sched_set_policy(struct xs_sched *s, const struct xs_policy_ops *policy)
+{
+    if (!policy)
+        return;
+    s->policy = policy;
+    view_reset(&s->host);
+    s->contended_views = 0;
+    for (size_t i = 0; i < s->devices_n; i++) {
+        if (s->devices[i])
+            view_reset(&s->devices[i]->view);
+    }
+    for (size_t i = 0; i < s->host.n; i++) {
+        struct xs_entity *e = xs_entity_of(s->host.entities[i]);
+
+        memset(e->pe.memo, 0, sizeof(e->pe.memo));
+        memset(e->pe.process->memo, 0, sizeof(e->pe.process->memo));
+        e->view = xs_sched_is_host(s) ? &s->host : &e->presence->device->view;
+        e->linger_until_ns = 0;
+        e->hints_stale = true;
+        xs_entity_unwatch(e);
+        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+            if (q->permitted != e->applied)
+                xs_list_add(&e->view->pending, &q->pending_link);
+        }
+    }
+}
+
+const struct xs_policy_ops *xs_sched_policy(const struct xs_sched *s)
+{
+    return s->policy;
+}
+
+static void all_dirty(struct xs_sched *s)
+{
+    s->host.dirty = true;
+    for (size_t i = 0; i < s->devices_n; i++) {
+        if (s->devices[i])
+            s->devices[i]->view.dirty = true;
+    }
+}
+
+void xs_sched_set_params(struct xs_sched *s, const struct xs_policy_params *params)
+{
+    s->config.params = *params;
+    all_dirty(s);
+}
+
+const struct xs_policy_params *xs_sched_params(const struct xs_sched *s)
+{
+    return &s->config.params;
+}
+
+/* ---- processes ---- */
+
+struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct xs_sched_process_info *info,
+                                              void *user)
+{
+    struct xs_sched_process *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return NULL;
+    xs_list_init(&p->link);
+    xs_list_init(&p->group_link);
+    xs_list_init(&p->closed_link);
+    xs_list_init(&p->queues);
+    p->sched = s;
+    p->id = info->id;
+    p->intra = info->intra;
+    if (info->client && info->server) {
+        p->client = info->client;
+        p->server = info->server;
+        p->bell_seen = atomic_load(&p->client->h.bell_count);
+    }
+    p->user = user;
+    p->utilization = -1;
+    if (!xs_group_join(s, p, info->group)) {
+        free(p);
+        return NULL;
+    }
+    xs_list_add(&s->processes, &p->link);
+    s->c.processes++;
+    return p;
+}
+
+void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns)
+{
+    while (!xs_list_empty(&p->queues)) {
+        struct xs_sched_queue *q = XS_CONTAINER_OF(p->queues.next, struct xs_sched_queue, process_link);
+
+        xs_sched_queue_remove(s, q, now_ns);
+    }
+    xs_list_remove(&p->link);
+    xs_list_remove(&p->closed_link);
+    xs_group_leave(s, p);
+    s->c.processes--;
+    free(p->cells);
+    free(p);
+}
+
+void *xs_sched_process_user(const struct xs_sched_process *p)
+{
+    return p->user;
+}
+
+void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_process *p, int32_t percent)
+{
+    (void)s;
+    p->utilization = percent < 0 ? -1 : XS_MIN(percent, 100);
+    xs_group_update(p->group);
+}
+
+void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority)
+{
+    (void)s;
+    if (p->cpu_class == class_priority)
+        return;
+    p->cpu_class = class_priority;
+    xs_group_update(p->group);
+}
+
+void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active)
+{
+    (void)s;
+    if (p->window == active)
+        return;
+    p->window = active;
+    xs_group_update(p->group);
+}
+
+void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held)
+{
+    p->held = held;
+    XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
+        xs_queue_update_barred(q, s->now_ns);
+}
+
+/* ---- queues ---- */
+
+static int cells_reserve(struct xs_sched_process *p, uint32_t cell)
+{
+    struct xs_sched_queue **a;
+    size_t n = p->ncells ? p->ncells : 8;
+
+    if (cell < p->ncells)
+        return 0;
+    while (n <= cell)
+        n *= 2;
+    a = realloc(p->cells, n * sizeof(*a));
+    if (!a)
+        return -1;
+    memset(a + p->ncells, 0, (n - p->ncells) * sizeof(*a));
+    p->cells = a;
+    p->ncells = n;
+    return 0;
+}
+
+struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_process *p, uint64_t handle,
+                                          XDevice device, uint32_t cell, const struct xs_hints *hints,
+                                          uint64_t now_ns, void *user)
+{
+    struct xs_sched_queue *q;
+
+    now_ns = xs_sched_clock(s, now_ns);
+    if (cell >= XS_PAGE_QUEUES || device == UINT64_MAX || cells_reserve(p, cell) < 0 || p->cells[cell])
+        return NULL;
+    q = calloc(1, sizeof(*q));
+    if (!q)
+        return NULL;
+    xs_list_init(&q->link);
+    xs_list_init(&q->process_link);
+    xs_list_init(&q->pending_link);
+    q->process = p;
+    q->handle = handle;
+    q->cell = cell;
+    q->hints = *hints;
+    q->inherit_priority = PRIORITY_NO_EXECUTE;
+    q->user = user;
+    q->added_ns = q->since_ns = q->changed_ns = now_ns;
+    if (xs_queue_attach(s, q, device) < 0) {
+        free(q);
+        return NULL;
+    }
+    p->cells[cell] = q;
+    xs_list_add(&p->queues, &q->process_link);
+    s->c.queues++;
+    if (p->client) {
+        q->client = &p->client->cells[cell];
+        q->server = &p->server->cells[cell];
+        q->service_base_ns = atomic_load_explicit(&q->client->est_completed_ns, memory_order_relaxed);
+        atomic_store(&q->server->armed, 0);
+        atomic_store(&q->server->permitted, XS_PERMIT_OPEN);
+        xs_queue_tell_inflight(s, q);
+    }
+    xs_queue_update_barred(q, now_ns);
+    if (!q->entity->applied)
+        xs_queue_permit(q, false, now_ns);
+    xs_queue_settle(q, now_ns);
+    return q;
+}
+
+void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns)
+{
+    now_ns = xs_sched_clock(s, now_ns);
+    xs_queue_permit(q, true, now_ns); /* whatever waits there is free from now on */
+    xs_queue_arm(q, 0);
+    xs_queue_detach(s, q);
+    q->process->cells[q->cell] = NULL;
+    xs_list_remove(&q->process_link);
+    s->c.queues--;
+    free(q);
+}
+
+void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints *hints)
+{
+    struct xs_entity *e = q->entity;
+    bool linked = q->ready && !q->barred;
+
+    if (linked) /* its place in the list and the counts follow from the hints */
+        xs_entity_unlink_ready(e, q);
+    q->hints = *hints;
+    if (linked)
+        xs_entity_link_ready(e, q);
+    e->hints_stale = e->rest_stale = true;
+    e->view->dirty = true;
+    xs_queue_update_barred(q, s->now_ns);
+}
+
+const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
+{
+    return &q->hints;
+}
+
+void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret)
+{
+    uint64_t d = now_ns > q->since_ns ? now_ns - q->since_ns : 0;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->handle = q->handle;
+    ret->device = q->entity->presence->device->device;
+    ret->cell = q->cell;
+    ret->permitted = q->permitted;
+    ret->ready = q->ready;
+    ret->ready_since_ns = q->ready_since_ns;
+    ret->running_ns = q->running_ns + (q->ready && q->permitted ? d : 0);
+    ret->waiting_ns = q->waiting_ns + (q->ready && !q->permitted ? d : 0);
+    ret->service_ns = q->service_ns;
+    ret->suspensions = q->suspensions;
+    ret->entered = q->entered;
+    ret->completed = q->completed;
+    if (q->client) { /* a lone process is not watched: its words tell */
+        uint64_t entered = atomic_load(&q->client->entered);
+        uint64_t completed = atomic_load(&q->client->completed);
+        uint64_t marked = atomic_load(&q->client->marked);
+
+        ret->entered = XS_MAX(entered, q->entered);
+        ret->completed = XS_MAX(XS_MIN(XS_MAX(completed, marked), ret->entered), q->completed);
+        ret->ready = ret->completed < ret->entered && !(q->inferred && q->inferred_entered == ret->entered);
+    }
+}
+
+void *xs_sched_queue_user(const struct xs_sched_queue *q)
+{
+    return q->user;
+}
+
+struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q)
+{
+    return q->process;
+}
+
+/* ---- facts from outside ---- */
+
+bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns)
+{
+    uint64_t count, k;
+    bool changed = false, rescan = false;
+
+    if (!p->client)
+        return false;
+    count = atomic_load(&p->client->h.bell_count);
+    if (count == p->bell_seen)
+        return false;
+    now_ns = xs_sched_clock(s, now_ns);
+    s->c.bells++;
+    rescan = count - p->bell_seen > XS_BELL_SLOTS;
+    for (k = p->bell_seen; k != count && !rescan; k++) {
+        uint64_t v = atomic_load(&p->client->h.bell[k % XS_BELL_SLOTS]);
+        uint64_t cell = v & 0xffff;
+
+        if (v >> 16 != ((k + 1) & (UINT64_MAX >> 16)))
+            rescan = true;
+        else if (cell < p->ncells && p->cells[cell])
+            changed |= xs_queue_settle(p->cells[cell], now_ns);
+    }
+    p->bell_seen = count;
+    if (rescan) {
+        s->c.rescans++;
+        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
+            changed |= xs_queue_settle(q, now_ns);
+    }
+    return changed;
+}
+
+void xs_sched_queue_set_ready(struct xs_sched *s, struct xs_sched_queue *q, bool ready, uint64_t now_ns)
+{
+    if (!q->client)
+        xs_queue_set_state(q, ready, xs_sched_clock(s, now_ns));
+}
+
+void xs_sched_queue_set_service(struct xs_sched *s, struct xs_sched_queue *q, uint64_t service_ns)
+{
+    (void)s;
+    if (q->client || service_ns <= q->service_ns)
+        return;
+    q->entity->pe.service_ns += service_ns - q->service_ns;
+    q->service_ns = service_ns;
+    if (q->entity->pe.run)
+        q->entity->view->progress_ns = s->now_ns;
+}
+
+void xs_sched_counters(const struct xs_sched *s, struct xs_sched_counters *ret)
+{
+    *ret = s->c;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is there: groups, devices, entities and the views that policies decide upon. */
+#include "sched/priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- views ---- */
+
+static int view_reserve(struct xs_view *v)
+{
+    struct xs_policy_entity **a;
+    size_t cap;
+
+    if (v->n < v->cap)
+        return 0;
+    cap = v->cap ? v->cap * 2 : 8;
+    a = realloc(v->entities, cap * sizeof(*a));
+    if (!a)
+        return -ENOMEM;
+    v->entities = a;
+    v->cap = cap;
+    return 0;
+}
+
+int xs_view_insert(struct xs_view *v, struct xs_entity *e)
+{
+    int r = view_reserve(v);
+
+    if (r < 0)
+        return r;
+    v->entities[v->n++] = &e->pe; /* ids grow, so the end is its place */
+    v->dirty = true;
+    if (v->n == 2)
+        v->resettle = true; /* until now nobody had to ring */
+    return 0;
+}
+
+void xs_view_remove(struct xs_view *v, struct xs_entity *e)
+{
+    size_t lo = 0, hi = v->n;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (v->entities[mid]->id < e->pe.id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo >= v->n || v->entities[lo] != &e->pe)
+        return;
+    v->n--;
+    memmove(v->entities + lo, v->entities + lo + 1, (v->n - lo) * sizeof(*v->entities));
+    v->dirty = true;
+    if (v->n == 1)
+        v->resettle = true;
+}
+
+static void view_init(struct xs_view *v)
+{
+    xs_list_init(&v->pending);
+    v->next_ns = v->linger_ns = v->look_ns = UINT64_MAX;
+}
+
+/* ---- devices ---- */
+
+static struct xs_device *device_get(struct xs_sched *s, XDevice device)
+{
+    struct xs_device *d = xs_map_get(&s->devices_by_id, device + 1);
+    size_t i = s->devices_n;
+
+    if (d)
+        return d;
+    d = calloc(1, sizeof(*d));
+    if (!d)
+        return NULL;
+    if (s->devices_free > 0) {
+        for (i = 0; s->devices[i]; i++)
+            ;
+    } else if (s->devices_n == s->devices_cap) {
+        size_t cap = s->devices_cap ? s->devices_cap * 2 : 8;
+        struct xs_device **a = realloc(s->devices, cap * sizeof(*a));
+
+        if (!a) {
+            free(d);
+            return NULL;
+        }
+        s->devices = a;
+        s->devices_cap = cap;
+    }
+    if (xs_map_put(&s->devices_by_id, device + 1, d) < 0) {
+        free(d);
+        return NULL;
+    }
+    if (i == s->devices_n)
+        s->devices_n++;
+    else
+        s->devices_free--;
+    s->devices[i] = d;
+    d->device = device;
+    d->index = (uint32_t)i;
+    view_init(&d->view);
+    s->c.devices++;
+    return d;
+}
+
+static void device_put(struct xs_sched *s, struct xs_device *d)
+{
+    if (d->queues > 0 || d->view.n > 0)
+        return;
+    if (d->view.contended)
+        s->contended_views--;
+    xs_map_remove(&s->devices_by_id, d->device + 1);
+    s->devices[d->index] = NULL;
+    if (d->index == s->devices_n - 1)
+        s->devices_n--;
+    else
+        s->devices_free++;
+    while (s->devices_n > 0 && !s->devices[s->devices_n - 1]) {
+        s->devices_n--;
+        s->devices_free--;
+    }
+    s->c.devices--;
+    free(d->view.entities);
+    free(d);
+}
+
+/* ---- groups ---- */
+
+void xs_group_update(struct xs_group *g)
+{
+    int32_t utilization = -1, cpu_class = INT32_MIN;
+    bool window = false;
+
+    XS_LIST_FOR(p, &g->processes, struct xs_sched_process, group_link) {
+        utilization = XS_MAX(utilization, p->utilization);
+        cpu_class = XS_MAX(cpu_class, p->cpu_class);
+        window = window || p->window;
+        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
+            q->entity->view->dirty = true;
+    }
+    g->pp.utilization = utilization < 0 ? 100 : XS_MIN(utilization, 100);
+    g->pp.sched_class_priority = cpu_class == INT32_MIN ? 0 : cpu_class;
+    g->pp.window_active = window;
+}
+
+struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name)
+{
+    struct xs_group *g = NULL;
+
+    if (name && *name) {
+        XS_LIST_FOR(it, &s->groups, struct xs_group, link) {
+            if (strcmp(it->name, name) == 0) {
+                g = it;
+                break;
+            }
+        }
+    }
+    if (!g) {
+        g = calloc(1, sizeof(*g));
+        if (!g)
+            return NULL;
+        xs_list_init(&g->link);
+        xs_list_init(&g->processes);
+        xs_list_init(&g->presences);
+        g->pp.id = ++s->next_id;
+        if (name && *name) {
+            size_t n = strlen(name) + 1;
+
+            g->name = malloc(n);
+            if (!g->name) {
+                free(g);
+                return NULL;
+            }
+            memcpy(g->name, name, n);
+            xs_list_add(&s->groups, &g->link);
+        }
+    }
+    p->group = g;
+    xs_list_add(&g->processes, &p->group_link);
+    xs_group_update(g);
+    return g;
+}
+
+void xs_group_leave(struct xs_sched *s, struct xs_sched_process *p)
+{
+    struct xs_group *g = p->group;
+
+    (void)s;
+    xs_list_remove(&p->group_link);
+    if (!xs_list_empty(&g->processes)) {
+        xs_group_update(g);
+        return;
+    }
+    xs_list_remove(&g->link);
+    free(g->name);
+    free(g);
+}
+
+/* ---- entities ---- */
+
+static struct xs_presence *presence_get(struct xs_sched *s, struct xs_group *g, struct xs_device *d)
+{
+    struct xs_presence *pr;
+
+    XS_LIST_FOR(it, &g->presences, struct xs_presence, link) {
+        if (it->device == d)
+            return it;
+    }
+    pr = calloc(1, sizeof(*pr));
+    if (!pr)
+        return NULL;
+    pr->group = g;
+    pr->device = d;
+    xs_list_add(&g->presences, &pr->link);
+    if (++d->groups == 2)
+        xs_device_tell_inflight(s, d);
+    return pr;
+}
+
+static void presence_put(struct xs_sched *s, struct xs_presence *pr)
+{
+    struct xs_device *d = pr->device;
+
+    if (pr->queues > 0)
+        return;
+    xs_list_remove(&pr->link);
+    if (--d->groups == 1)
+        xs_device_tell_inflight(s, d);
+    free(pr);
+}
+
+static struct xs_entity *entity_new(struct xs_sched *s, struct xs_presence *pr, bool intra)
+{
+    struct xs_entity *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->sched = s;
+    e->presence = pr;
+    e->intra = intra;
+    e->applied = e->pe.run = true; /* it was free until now */
+    e->hints_stale = e->rest_stale = true;
+    e->stale_at_ns = UINT64_MAX;
+    xs_list_init(&e->ready);
+    xs_list_init(&e->idle);
+    e->pe.id = ++s->next_id;
+    e->pe.device = pr->device->index;
+    e->pe.process = &pr->group->pp;
+    e->view = xs_sched_is_host(s) ? &s->host : &pr->device->view;
+    if (xs_view_insert(&pr->device->view, e) < 0) {
+        free(e);
+        return NULL;
+    }
+    if (xs_view_insert(&s->host, e) < 0) {
+        xs_view_remove(&pr->device->view, e);
+        free(e);
+        return NULL;
+    }
+    if (!intra)
+        pr->gang = e;
+    s->c.entities++;
+    return e;
+}
+
+static void entity_put(struct xs_sched *s, struct xs_entity *e)
+{
+    if (e->queues > 0)
+        return;
+    xs_view_remove(&e->presence->device->view, e);
+    xs_view_remove(&s->host, e);
+    if (e->presence->gang == e)
+        e->presence->gang = NULL;
+    s->c.entities--;
+    free(e);
+}
+
+int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device)
+{
+    struct xs_sched_process *p = q->process;
+    struct xs_device *d = device_get(s, device);
+    struct xs_presence *pr;
+    struct xs_entity *e;
+
+    if (!d)
+        return -ENOMEM;
+    pr = presence_get(s, p->group, d);
+    if (!pr) {
+        device_put(s, d);
+        return -ENOMEM;
+    }
+    e = !p->intra && pr->gang ? pr->gang : entity_new(s, pr, p->intra);
+    if (!e) {
+        presence_put(s, pr);
+        device_put(s, d);
+        return -ENOMEM;
+    }
+    q->entity = e;
+    q->permitted = true;
+    xs_list_add(e->idle.next, &q->link);
+    e->queues++;
+    e->rest_stale = true;
+    e->hints_stale = true;
+    e->view->dirty = true;
+    pr->queues++;
+    d->queues++;
+    return 0;
+}
+
+void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q)
+{
+    struct xs_entity *e = q->entity;
+    struct xs_presence *pr = e->presence;
+    struct xs_device *d = pr->device;
+
+    if (q->ready && !q->barred)
+        xs_entity_unlink_ready(e, q);
+    else
+        xs_list_remove(&q->link);
+    xs_list_remove(&q->pending_link);
+    e->queues--;
+    e->rest_stale = true;
+    e->hints_stale = true;
+    e->view->dirty = true;
+    pr->queues--;
+    d->queues--;
+    entity_put(s, e);
+    presence_put(s, pr);
+    device_put(s, d);
+}

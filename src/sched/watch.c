@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whom the scheduler asks to ring, and where it looks by itself.
+ *
+ * Where more than one entity could run, idle queues ring at their next submit. While something
+ * that is ready is held, each running entity is watched for its end: one ready queue at a time
+ * rings when it is idle, and is looked at for devices that write their completions and ring
+ * nobody; the entity cannot run dry before that queue does. An entity whose ready queues differ
+ * in standing is watched in all of them. When nobody waits, nobody is watched. */
+#include "sched/priv.h"
+
+void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed)
+{
+    if (q->armed == armed)
+        return;
+    q->armed = armed;
+    if (!q->server)
+        return;
+    /* seq_cst, and a fence before what the caller reads next: pairs with the process, which
+     * counts entered (or completed) and then loads armed */
+    atomic_store(&q->server->armed, armed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static bool mixed(const struct xs_entity *e)
+{
+    return e->nready > 1 && (e->ntimed > 0 || e->nready_top < e->nready);
+}
+
+void xs_entity_watch(struct xs_entity *e, uint64_t now_ns)
+{
+    bool all = mixed(e);
+
+    XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
+        if (!q->watched) {
+            q->watched = true;
+            e->nwatched++;
+            xs_queue_arm(q, XS_ARMED_IDLE);
+            xs_queue_settle(q, now_ns); /* may be idle already: unwatched and moved by that */
+        }
+        if (q->ready && !all)
+            break;
+    }
+}
+
+void xs_entity_unwatch(struct xs_entity *e)
+{
+    if (e->nwatched == 0)
+        return;
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+        if (!q->watched)
+            continue;
+        q->watched = false;
+        xs_queue_arm(q, 0);
+    }
+    e->nwatched = 0;
+}
+
+void xs_entity_check(struct xs_entity *e, uint64_t now_ns)
+{
+    XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
+        xs_queue_settle(q, now_ns);
+        if (q->ready)
+            break;
+    }
+}
+
+bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns)
+{
+    uint64_t before = v->progress_ns, end = 0;
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (!e->pe.run)
+            continue;
+        XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
+            xs_queue_settle(q, now_ns);
+            end = XS_MAX(end, XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns);
+        }
+    }
+    *ret_end_ns = end;
+    return v->progress_ns != before;
+}
+
+void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
+{
+    uint64_t first = UINT64_MAX;
+
+    if (!v->contended) {
+        v->look_step_ns = 0;
+        v->look_ns = UINT64_MAX;
+        return;
+    }
+    if (v->look_step_ns && v->look_ns > now_ns)
+        return;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (e->nwatched == 0)
+            continue;
+        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+            uint64_t at;
+
+            if (!q->watched)
+                break; /* watched ones stand in front, or all are */
+            if (!q->client)
+                continue;
+            at = q->marks ? XS_MIN(q->est_left_ns, XS_LOOK_FIRST_NS) : XS_LOOK_MAX_NS;
+            first = XS_MIN(first, XS_MAX(at, XS_LOOK_MIN_NS));
+        }
+    }
+    if (first == UINT64_MAX) { /* nothing has a page */
+        v->look_ns = UINT64_MAX;
+        return;
+    }
+    if (v->look_step_ns == 0) {
+        v->look_step_ns = XS_LOOK_MIN_NS;
+        v->look_ns = now_ns + first;
+    } else {
+        v->look_ns = now_ns + XS_MAX(v->look_step_ns, XS_MIN(first, XS_LOOK_MAX_NS));
+        v->look_step_ns = XS_MIN(v->look_step_ns * 2, XS_LOOK_MAX_NS);
+    }
+}
+
+void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    uint64_t progress = v->progress_ns;
+    bool held_too = v->look_step_ns >= XS_LOOK_MAX_NS;
+
+    s->c.looks++;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        s->c.work++;
+        if (e->nwatched) {
+            XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
+                if (!q->watched)
+                    break;
+                xs_queue_settle(q, now_ns);
+            }
+        } else if (held_too && e->nready) {
+            xs_entity_check(e, now_ns); /* its commands in flight may have been its last */
+        }
+    }
+    if (v->progress_ns != progress)
+        v->look_step_ns = 0; /* it goes on: wait for the estimated end again */
+    else
+        v->look_ns = 0;
+}
