@@ -132,7 +132,7 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
         xs_queue_arm(q, 0);
     if (!q->ready && q->entity->view->n <= 1)
         xs_queue_arm(q, 0); /* alone: nobody asks */
-    return moved || was != q->ready;
+    return moved || was != q->ready || q->entity->view->dirty;
 }
 
 void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns)
