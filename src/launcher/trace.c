@@ -1,12 +1,188 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched trace: runs a program with XSCHED_TRACE and sums up what was written. */
+/* xsched trace: runs a program with XSCHED_TRACE and sums up what was written. The program is a
+ * child here, since somebody must be left to sum up. */
+#include "base/env.h"
 #include "launcher/commands.h"
 #include "launcher/say.h"
+#include "launcher/trace_summary.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "keep the trace there (emptied first); one line a call", 1},
+    {"summary", 's', "FILE", 0, "write the table there instead of stderr", 1},
+    {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 1},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+struct trace {
+    char **program;
+    const char *output, *summary;
+};
+
+static pid_t child;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct trace *t = state->input;
+
+    switch (key) {
+    case 'o': t->output = arg; break;
+    case 's': t->summary = arg; break;
+    case 'q': xs_say_set_quiet(true); break;
+    case ARGP_KEY_ARG: return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
+    case ARGP_KEY_ARGS: t->program = state->argv + state->next; break;
+    case ARGP_KEY_END:
+        if (!t->program)
+            argp_error(state, "no program was named");
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static void pass_on(int signo)
+{
+    if (child > 0)
+        kill(child, signo);
+}
+
+/* Signals of the terminal reach the child by themselves; others are passed on. */
+static int run_child(char **program)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, forward = {.sa_handler = pass_on}, old[4];
+    static const int signals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    int status = 0;
+
+    for (int i = 0; i < 4; i++)
+        sigaction(signals[i], i < 2 ? &ignore : &forward, &old[i]);
+    child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 4; i++)
+            sigaction(signals[i], &old[i], NULL);
+        _exit(xs_exec_program(program));
+    }
+    if (child < 0) {
+        xs_say_error("fork: %s", strerror(errno));
+        return 1 << 8;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    for (int i = 0; i < 4; i++)
+        sigaction(signals[i], &old[i], NULL);
+    return status;
+}
+
+static int sum_up(const char *path, FILE *out)
+{
+    struct xs_trace_sum *s = xs_trace_sum_new();
+    FILE *f = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    int err = s && f ? 0 : -errno;
+
+    while (err == 0 && getline(&line, &room, f) >= 0)
+        err = xs_trace_sum_add(s, line);
+    if (err == 0)
+        xs_trace_sum_print(s, out);
+    free(line);
+    if (f)
+        fclose(f);
+    if (s)
+        xs_trace_sum_free(s);
+    return err;
+}
+
+/* Ends as the program ended. */
+static int same_end(int status)
+{
+    if (WIFSIGNALED(status)) {
+        struct rlimit none = {0, 0};
+
+        setrlimit(RLIMIT_CORE, &none); /* one core file is enough */
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+        return 128 + WTERMSIG(status);
+    }
+    return WEXITSTATUS(status);
+}
+
+/* The trace file: named by the user, or a temporary one. Absolute, since programs change folder. */
+static int make_file(const char *output, char *ret, size_t size)
+{
+    const char *tmp = getenv("TMPDIR");
+    char folder[PATH_MAX];
+    int fd;
+
+    if (output) {
+        if (output[0] == '/')
+            snprintf(ret, size, "%s", output);
+        else if (getcwd(folder, sizeof(folder)))
+            snprintf(ret, size, "%s/%s", folder, output);
+        fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    } else {
+        snprintf(ret, size, "%s/xsched-trace-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+        fd = mkstemp(ret);
+    }
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return 0;
+}
 
 int xs_command_trace(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    xs_say_error("trace: not there yet");
-    return XS_EXIT_USAGE;
+    static const struct argp argp = {
+        .options = options, .parser = parse, .args_doc = "PROGRAM [ARG...]",
+        .doc = "Runs PROGRAM and lists its device calls: how often each was made, and how it was handled.\v"
+               "submit: a command on a scheduled queue; sync: waited for a queue; hand: looked at for another reason; "
+               "pass: left alone. Unless the environment says otherwise, the program is scheduled by a local policy of "
+               "its own.\n\nExit status: the program's; 64 for wrong arguments, 126 when the program cannot be executed, "
+               "127 when it is not found."};
+    struct trace t = {0};
+    char path[2 * PATH_MAX], name[] = "xsched trace";
+    FILE *out = stderr;
+    int err, status;
+
+    argp_err_exit_status = XS_EXIT_USAGE;
+    argv[0] = name;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &t) != 0)
+        return XS_EXIT_USAGE;
+    err = make_file(t.output, path, sizeof(path));
+    if (err < 0) {
+        xs_say_error("%s: %s", t.output ? t.output : path, strerror(-err));
+        return 1;
+    }
+    if (t.summary && !(out = fopen(t.summary, "we"))) {
+        xs_say_error("%s: %s", t.summary, strerror(errno));
+        if (!t.output)
+            unlink(path);
+        return 1;
+    }
+    setenv("XSCHED_TRACE", path, 1);
+    if (!xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE))
+        setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    if (!xs_env_get(XS_ENV_XSCHED_SCHEDULER) && !xs_env_get(XS_ENV_XSCHED_PRIORITY) &&
+        !xs_env_get(XS_ENV_XSCHED_POLICY))
+        setenv("XSCHED_POLICY", "HPF", 1);
+    xs_prepare_program(t.program);
+    status = run_child(t.program);
+    err = sum_up(path, out);
+    if (err < 0)
+        xs_say_error("%s: %s", path, strerror(-err));
+    if (out != stderr && fclose(out) != 0)
+        xs_say_error("%s: %s", t.summary, strerror(errno));
+    if (!t.output)
+        unlink(path);
+    return same_end(status);
 }
