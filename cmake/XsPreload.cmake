@@ -19,7 +19,7 @@ add_library(xs_preload_flags INTERFACE)
 target_link_libraries(xs_preload_flags INTERFACE xs_flags)
 # These stand after CMAKE_C_FLAGS, so they win over what package builders put there.
 target_compile_options(xs_preload_flags INTERFACE -O2 -U_FORTIFY_SOURCE -U_FILE_OFFSET_BITS -U_TIME_BITS
-  -fno-stack-protector -ftls-model=initial-exec -fno-plt)
+  -fno-stack-protector -ftls-model=initial-exec -fno-plt -ffunction-sections -fdata-sections)
 
 function(xs_preload_library name)
   cmake_parse_arguments(A "PRIVATE_FOLDER" "SONAME;MAP" "SOURCES;LINK;WHOLE" ${ARGN})
@@ -36,7 +36,7 @@ function(xs_preload_library name)
     set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:${room}>)
   endforeach()
   target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined-version
-    -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,-z,nodelete -Wl,--enable-new-dtags)
+    -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,-z,nodelete -Wl,--enable-new-dtags -Wl,--gc-sections)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${map})
 
   if(XSCHED_STUB_LIBC)

@@ -6,6 +6,9 @@
 
 #include "xsched/types.h"
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,5 +33,8 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 
 #ifdef __cplusplus
 }
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 #endif

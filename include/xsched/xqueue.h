@@ -10,6 +10,9 @@
 
 #include "xsched/types.h"
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -78,5 +81,8 @@ XResult HwCommandDestroy(HwCommandHandle hw_cmd);
 
 #ifdef __cplusplus
 }
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 #endif

@@ -32,6 +32,22 @@ int xs_fd_raise(int fd)
     return high;
 }
 
+int xs_fd_high(int fd)
+{
+    int high, saved = errno;
+
+    if (fd < 0)
+        return fd;
+    high = fcntl(fd, F_DUPFD_CLOEXEC, 900);
+    if (high < 0)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
+    errno = saved;
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
 void xs_fd_close(int *fd)
 {
     if (*fd >= 0)

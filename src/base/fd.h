@@ -8,6 +8,9 @@
 
 /** Moves fd above 2 if it is not; closes the old one. @return the new one or -errno */
 int xs_fd_raise(int fd);
+/** Moves fd far up, out of the way of programs that close or reuse low numbers; where the limit
+ *  does not allow it, the number stays. @return the new one; a negative fd unchanged */
+int xs_fd_high(int fd);
 void xs_fd_close(int *fd);
 /** A zeroed memory file of exactly size bytes, sealed against shrinking, growing and further
  *  seals. @return fd or -errno */

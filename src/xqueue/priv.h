@@ -16,6 +16,8 @@
 
 #include "xsched/types.h"
 
+#pragma GCC visibility push(default)
+
 struct xs_queue;   /* an XQueue; storage is never unmapped, so a stale pointer is harmless */
 
 #define XS_HAL_ABI 1u
@@ -109,5 +111,7 @@ uint64_t xsched_priv_scheduled_count(void);
  * that a layer under a preload shim, or one platform implemented over another, acts once. */
 int xsched_priv_depth(void);
 void xsched_priv_depth_add(int delta);
+
+#pragma GCC visibility pop
 
 #endif

@@ -5,6 +5,9 @@
 
 #include "xsched/types.h"
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -19,5 +22,8 @@ XResult OclQueueCreate(HwQueueHandle *hwq, struct _cl_command_queue *cmdq);
 
 #ifdef __cplusplus
 }
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 #endif

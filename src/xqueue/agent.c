@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process's side of a session with xserver. No server, a dead one, or one of another
+ * protocol never disturbs the program: it runs unscheduled, says so once, and tries again. */
+#include "xqueue/control.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "transport/socket.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SO_COOKIE
+#define SO_COOKIE 57
+#endif
+#ifndef MADV_DONTFORK
+#define MADV_DONTFORK 10
+#endif
+
+#define RETRY_MS    1000
+#define WELCOME_MS  2000
+
+struct session {
+    struct xs_state *st;
+    int fd;
+    uint64_t cookie;              /* of the socket: a program may close and reuse our number */
+    uint32_t serial;
+    struct xs_server_page *page;
+    bool broken;
+    bool pending;                 /* message holds one that could not be applied yet */
+    union xs_msg message;
+};
+
+static uint64_t cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t bytes = sizeof(cookie);
+
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) < 0 ? 0 : cookie;
+}
+
+/* Still our socket? Otherwise it must not be touched, not even closed. */
+static bool fd_is_ours(struct session *s)
+{
+    if (cookie_of(s->fd) == s->cookie)
+        return true;
+    s->fd = -1;
+    s->broken = true;
+    return false;
+}
+
+/* ---- sending ---- */
+
+static bool send_message(struct session *s, union xs_msg *m, enum xs_msg_id id)
+{
+    int r;
+
+    if (s->broken || !fd_is_ours(s))
+        return true;              /* the session ends; nothing is to be repeated in it */
+    r = xs_socket_send(s->fd, m, id, s->serial, NULL, 0);
+    if (r == -EAGAIN)
+        return false;
+    s->serial++;
+    if (r < 0)
+        s->broken = true;
+    return true;
+}
+
+static bool agent_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w)
+{
+    union xs_msg m = {.queue_add = {
+        .handle = q->handle, .device = q->hwq_device, .cell = q->cell, .level = w->level,
+        .priority = w->hints.priority, .utilization = w->hints.utilization,
+        .deadline_us = w->hints.deadline_us, .laxity_us = w->hints.laxity_us,
+        .lax_priority = w->hints.lax_priority, .critical_priority = w->hints.critical_priority,
+        .threshold = w->threshold, .batch_size = w->batch,
+        .levels = q->hwq_levels, .platform = q->hwq_platform}};
+
+    return send_message(ctx, &m, XS_MSG_queue_add);
+}
+
+static void agent_remove(void *ctx, struct xs_queue *q)
+{
+    union xs_msg m = {.queue_remove = {.handle = q->handle}};
+    struct session *s = ctx;
+
+    if (!send_message(s, &m, XS_MSG_queue_remove))
+        s->broken = true;         /* a server that does not read: start over */
+}
+
+static bool agent_change(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w, bool config_too)
+{
+    union xs_msg m = {.queue_hints = {
+        .handle = q->handle, .priority = w->hints.priority, .utilization = w->hints.utilization,
+        .deadline_us = w->hints.deadline_us, .laxity_us = w->hints.laxity_us,
+        .lax_priority = w->hints.lax_priority, .critical_priority = w->hints.critical_priority}};
+    union xs_msg c = {.queue_config = {
+        .handle = q->handle, .level = w->level, .threshold = w->threshold, .batch_size = w->batch}};
+
+    return send_message(ctx, &m, XS_MSG_queue_hints) &&
+           (!config_too || send_message(ctx, &c, XS_MSG_queue_config));
+}
+
+static const struct xs_listener k_listener = {agent_add, agent_remove, agent_change};
+
+static void send_sched_hints(struct session *s)
+{
+    uint64_t us = atomic_load(&s->st->timeslice_us);
+    uint32_t k = atomic_load(&s->st->k);
+    union xs_msg m = {.sched_hints = {.timeslice_us = us, .k = k, .utilization = -1}};
+
+    if (us || k)
+        send_message(s, &m, XS_MSG_sched_hints);
+}
+
+/* ---- receiving ---- */
+
+/* What xcli asked for. The lock is only tried: this thread waits for nobody.
+ * @return false: try again soon */
+static bool apply(struct session *s)
+{
+    union xs_msg *m = &s->message;
+    struct xs_state *st = s->st;
+    struct xs_queue *q;
+
+    if (!xs_lock_try(&st->lock))
+        return false;
+    q = xs_map_get(&st->handle_to_queue, m->queue_hints.handle); /* the same place in both messages */
+    if (q && m->head.id == XS_MSG_queue_hints) {
+        q->wish.hints = (struct xs_hints){
+            .priority = m->queue_hints.priority, .utilization = m->queue_hints.utilization,
+            .deadline_us = m->queue_hints.deadline_us, .laxity_us = m->queue_hints.laxity_us,
+            .lax_priority = m->queue_hints.lax_priority, .critical_priority = m->queue_hints.critical_priority};
+        xs_queue_wish_publish(q);
+    } else if (q && m->head.id == XS_MSG_queue_config) {
+        if (m->queue_config.level)
+            q->wish.level = xs_level_in_force(q->hwq->ops, m->queue_config.level);
+        xs_queue_set_launch_config(q, m->queue_config.threshold, m->queue_config.batch_size);
+    }
+    xs_lock_release(&st->lock);
+    return true;
+}
+_Static_assert(offsetof(struct xs_msg_queue_hints, handle) == offsetof(struct xs_msg_queue_config, handle),
+               "apply() reads the handle of either");
+
+/* @return the message's id, 0 when there is none, or -errno */
+static int receive(struct session *s, int *ret_fd)
+{
+    unsigned char packet[XS_WIRE_MAX_BYTES];
+    int fds[1];
+    unsigned n_fds = 0;
+    const char *error = NULL;
+    ssize_t n;
+    int r;
+
+    n = xs_socket_receive(s->fd, packet, fds, 1, &n_fds);
+    if (n == -EAGAIN)
+        return 0;
+    if (n <= 0)
+        return n == 0 ? -EPIPE : (int)n;
+    r = xs_wire_open(packet, (size_t)n, &s->message, &error);
+    if (ret_fd && n_fds) {
+        *ret_fd = fds[0];
+    } else if (n_fds) {
+        close(fds[0]);
+    }
+    if (r == -ENOMSG)
+        return XS_MSG_queue_remove; /* a newer server's: skipped, like anything not for us */
+    if (r < 0) {
+        XS_WARN_ONCE("xserver sent a malformed message (%s)", error ? error : "?");
+        return r;
+    }
+    return s->message.head.id;
+}
+
+static void handle_messages(struct session *s)
+{
+    while (!s->broken && !s->pending && fd_is_ours(s)) {
+        int id = receive(s, NULL);
+
+        if (id == 0)
+            return;
+        if (id < 0) {
+            s->broken = true;
+        } else if (id == XS_MSG_queue_hints || id == XS_MSG_queue_config) {
+            s->pending = !apply(s);
+        } else if (id == XS_MSG_refused) {
+            XS_WARN_ONCE("xserver refused a %s: %s", xs_wire_name(s->message.refused.of), s->message.refused.text);
+        }
+    }
+}
+
+/* ---- joining ---- */
+
+static int connect_any(void)
+{
+    char path[XS_SOCKET_PATH_BYTES];
+    int r, fd;
+
+    for (unsigned i = 0; (r = xs_socket_path(i, path, sizeof(path))) != -ENOENT; i++) {
+        if (r < 0)
+            continue;
+        fd = xs_socket_connect(path, 100 * XS_NS_PER_MS);
+        if (fd >= 0)
+            return xs_fd_high(fd);
+    }
+    return -ENOENT;
+}
+
+static bool say_hello(struct session *s)
+{
+    const char *group = xs_env_get(XS_ENV_XSCHED_GROUP);
+    int64_t util = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1, 0, 100);
+    int fds[2] = {s->st->client_fd, s->st->bell_fd};
+    union xs_msg m = {.hello = {
+        .protocol_major = XS_WIRE_MAJOR, .protocol_minor = XS_WIRE_MINOR,
+        .handle_prefix = s->st->handle_prefix, .pid_in_namespace = (int32_t)getpid(),
+        .flags = (s->st->intra ? XS_HELLO_INTRA : 0) | (util >= 0 ? XS_HELLO_UTILIZATION : 0),
+        .utilization = util >= 0 ? (int32_t)util : 0}};
+
+    if (group)
+        xs_str_copy(m.hello.group, sizeof(m.hello.group), group);
+    return xs_socket_send(s->fd, &m, XS_MSG_hello, s->serial++, fds, 2) == 0;
+}
+
+static bool page_ok(const struct xs_server_page *p)
+{
+    return p->h.magic == XS_PAGE_MAGIC && p->h.version == XS_PAGE_VERSION && p->h.queues == XS_PAGE_QUEUES &&
+           p->h.cell_bytes == sizeof(struct xs_server_cell);
+}
+
+static bool await_welcome(struct session *s)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    void *map = NULL;
+    int fd = -1, id, r;
+
+    if (poll(&p, 1, WELCOME_MS) <= 0)
+        return false;
+    id = receive(s, &fd);
+    if (id == XS_MSG_refused)
+        XS_WARN_ONCE("xserver does not take this process: %s; it runs unscheduled", s->message.refused.text);
+    if (id != XS_MSG_welcome || fd < 0) {
+        xs_fd_close(&fd);
+        return false;
+    }
+    r = xs_fd_map_sealed(fd, sizeof(struct xs_server_page), 1, &map);
+    close(fd);
+    if (r < 0)
+        return false;
+    madvise(map, sizeof(struct xs_server_page), MADV_DONTFORK);
+    if (!page_ok(map)) {
+        munmap(map, sizeof(struct xs_server_page));
+        return false;
+    }
+    s->page = map;
+    return true;
+}
+
+static bool join(struct session *s)
+{
+    s->fd = connect_any();
+    if (s->fd < 0)
+        return false;
+    s->cookie = cookie_of(s->fd);
+    if (say_hello(s) && await_welcome(s))
+        return true;
+    xs_fd_close(&s->fd);
+    return false;
+}
+
+static void session_run(struct session *s, uint32_t changes)
+{
+    struct xs_state *st = s->st;
+    uint32_t hints_sent = 0;
+
+    xs_control_open_cells(st, s->page);
+    xs_control_announce_all(st);
+    xs_control_announce(st, &k_listener, s);
+    if (!xs_control_engage(st, s->page))
+        s->broken = true;
+    while (!s->broken && atomic_load(&st->mode_changes) == changes) {
+        struct pollfd p[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = st->kick_fd, .events = POLLIN}};
+        bool soon = !xs_control_announce(st, &k_listener, s);
+        uint32_t hints = atomic_load(&st->sched_hints_changes);
+
+        if (hints != hints_sent) {
+            send_sched_hints(s);
+            hints_sent = hints;
+        }
+        if (s->pending)
+            s->pending = !apply(s);
+        if (s->broken)
+            break;
+        poll(p, 2, soon || s->pending ? 1 : xs_control_retired_tick(st) ? 100 : -1);
+        xs_fd_eventfd_drain(st->kick_fd);
+        handle_messages(s);
+        if (atomic_load(&st->server) != s->page)
+            s->broken = true;     /* its lease ran out, or the application chose another scheduler */
+    }
+}
+
+static void nap(struct xs_state *st)
+{
+    struct pollfd p = {.fd = st->kick_fd, .events = POLLIN};
+    uint64_t until = xs_now_ns() + RETRY_MS * XS_NS_PER_MS, now;
+    uint32_t changes = atomic_load(&st->mode_changes);
+
+    while ((now = xs_now_ns()) < until && atomic_load(&st->mode_changes) == changes) {
+        poll(&p, 1, (int)((until - now) / XS_NS_PER_MS) + 1);
+        xs_fd_eventfd_drain(st->kick_fd);
+        xs_control_announce(st, NULL, NULL);
+        xs_control_retired_tick(st);
+    }
+}
+
+void xs_agent_run(struct xs_state *st)
+{
+    uint32_t changes = atomic_load(&st->mode_changes);
+    static struct session s;      /* owner: the control thread; too large for its stack's taste */
+
+    while (atomic_load(&st->mode_changes) == changes) {
+        memset(&s, 0, sizeof(s));
+        s.st = st;
+        if (!join(&s)) {
+            XS_WARN_ONCE("xserver does not answer; this process runs unscheduled until it does");
+            nap(st);
+            continue;
+        }
+        XS_INFO("joined xserver, session %llu", (unsigned long long)s.page->h.session);
+        session_run(&s, changes);
+        xs_control_retire(st, s.page);
+        if (s.fd >= 0 && fd_is_ours(&s))
+            close(s.fd);
+        if (atomic_load(&st->mode_changes) == changes) {
+            XS_INFO("left by xserver; running unscheduled");
+            xs_control_announce(st, NULL, NULL);
+            poll(NULL, 0, 50);    /* a server that hangs up at once is not asked in a tight loop */
+        }
+    }
+}

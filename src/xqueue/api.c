@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public calls on one XQueue: state, suspension, level, launch configuration. */
+#include "xqueue/config.h"
+#include "xqueue/state.h"
+
+#include "base/clock.h"
+
+#include "xsched/xqueue.h"
+
+/* Waits for deferred commands handed in so far and for calls that are under way. */
+static void wait_entered(struct xs_queue *q)
+{
+    uint64_t deferred = atomic_load(&q->deferred_submitted), entered;
+
+    for (;;) {
+        uint32_t seen = atomic_load(&q->progress);
+
+        if (atomic_load(&q->deferred_done) >= deferred)
+            break;
+        xs_queue_sleep(q, seen, 100 * XS_NS_PER_MS);
+    }
+    entered = atomic_load(&q->cc->entered);
+    while (atomic_load(&q->cc->returned) < entered)
+        xs_queue_sleep(q, atomic_load(&q->progress), XS_NS_PER_MS);
+}
+
+/* Waits for calls under way that had already passed the gate. */
+static void wait_launching(struct xs_queue *q)
+{
+    for (;;) {
+        /* returned first: a call between the two reads makes the difference larger, not smaller */
+        uint64_t returned = atomic_load(&q->cc->returned);
+        uint64_t entered = atomic_load(&q->cc->entered);
+
+        if (entered - returned <= atomic_load(&q->blocked))
+            return;
+        xs_queue_sleep(q, atomic_load(&q->progress), 200 * XS_NS_PER_US);
+    }
+}
+
+XResult XQueueWaitAll(XQueueHandle xq)
+{
+    struct xs_queue *q = xs_queue_ref(xq, NULL);
+    XResult r;
+
+    if (!q)
+        return kXSchedErrorNotFound;
+    wait_entered(q);
+    r = xs_queue_finish(q, atomic_load(&q->cc->returned));
+    xs_queue_unref(q);
+    return r;
+}
+
+XResult XQueueQuery(XQueueHandle xq, XQueueState *state)
+{
+    struct xs_queue *q;
+
+    if (!state)
+        return kXSchedErrorInvalidValue;
+    q = xs_queue_ref(xq, NULL);
+    if (!q)
+        return kXSchedErrorNotFound;
+    if (!atomic_load(&q->marks_pending) && atomic_load(&q->cc->completed) < atomic_load(&q->cc->returned))
+        xs_queue_mark_now(q); /* so that a later query knows */
+    *state = atomic_load(&q->deferred_count) == 0 &&
+                     atomic_load(&q->cc->completed) >= atomic_load(&q->cc->entered)
+                 ? kQueueStateIdle
+                 : kQueueStateReady;
+    xs_queue_unref(q);
+    return kXSchedSuccess;
+}
+
+XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count)
+{
+    struct xs_queue *q;
+
+    if (!count)
+        return kXSchedErrorInvalidValue;
+    q = xs_queue_ref(xq, NULL);
+    if (!q)
+        return kXSchedErrorNotFound;
+    *count = (int64_t)(atomic_load(&q->cc->entered) + atomic_load(&q->deferred_count));
+    xs_queue_unref(q);
+    return kXSchedSuccess;
+}
+
+XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
+{
+    struct xs_queue *q;
+    XResult r = kXSchedSuccess;
+
+    if (flags != kQueueSuspendFlagMaskAll &&
+        (flags & ~(int64_t)(kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitAll | kQueueSuspendFlagWaitIdle)))
+        return kXSchedErrorInvalidValue;
+    q = xs_queue_ref(xq, NULL);
+    if (!q)
+        return kXSchedErrorNotFound;
+    atomic_store(&q->managed, 1);
+    if (flags & kQueueSuspendFlagWaitAll)
+        r = XQueueWaitAll(xq);
+    atomic_store(&q->app_permitted, XS_PERMIT_CLOSED);
+    if (flags & (kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitIdle)) {
+        wait_launching(q);
+        if (flags & kQueueSuspendFlagSyncHwQueue) {
+            uint64_t returned = atomic_load(&q->cc->returned);
+
+            r = q->hwq->ops->synchronize(q->hwq->hw);
+            if (r == kXSchedSuccess)
+                xs_queue_complete(q, returned, false);
+        } else {
+            r = xs_queue_finish(q, atomic_load(&q->cc->returned));
+        }
+    }
+    xs_queue_unref(q);
+    return r;
+}
+
+XResult XQueueResume(XQueueHandle xq, int64_t flags)
+{
+    struct xs_queue *q;
+
+    if (flags != kQueueResumeFlagMaskAll && (flags & ~(int64_t)kQueueResumeFlagDropCommands))
+        return kXSchedErrorInvalidValue;
+    q = xs_queue_ref(xq, NULL);
+    if (!q)
+        return kXSchedErrorNotFound;
+    if (flags & kQueueResumeFlagDropCommands)
+        xs_deferred_drop(q);
+    atomic_store(&q->app_permitted, XS_PERMIT_OPEN);
+    xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
+    xs_queue_progress(q);
+    xs_queue_unref(q);
+    return kXSchedSuccess;
+}
+
+XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level)
+{
+    struct xs_state *st;
+    struct xs_queue *q;
+    XResult r = kXSchedSuccess;
+
+    if ((int)level < kPreemptLevelBlock || level >= kPreemptLevelMax)
+        return kXSchedErrorInvalidValue;
+    q = xs_queue_ref(xq, &st);
+    if (!q)
+        return kXSchedErrorNotFound;
+    xs_lock_acquire(&st->lock);
+    if (!q->live || q->handle != xq) {
+        r = kXSchedErrorNotFound;
+    } else if (!(q->hwq->ops->levels & (1u << level)) && level != kPreemptLevelBlock) {
+        r = kXSchedErrorNotSupported;
+    } else {
+        q->wish.level = level;
+        q->wish.config_changes++;
+        xs_queue_wish_publish(q);
+    }
+    xs_lock_release(&st->lock);
+    xs_queue_unref(q);
+    return r;
+}
+
+XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_t batch)
+{
+    int64_t t = threshold > 0 ? threshold : q->wish.threshold;
+    int64_t b = batch > 0 ? batch : q->wish.batch;
+
+    if (batch <= 0 && threshold > 0 && b > t)
+        b = t;                    /* only the threshold was asked for */
+    if (b > t)
+        return kXSchedErrorInvalidValue;
+    q->wish.threshold = t;
+    q->wish.batch = b;
+    q->wish.config_changes++;
+    xs_queue_wish_publish(q);
+    atomic_store(&q->batch, b);
+    if (threshold > 0)
+        atomic_store(&q->threshold, t);
+    xs_queue_progress(q);         /* a wider bound may let somebody pass */
+    return kXSchedSuccess;
+}
+
+XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size)
+{
+    struct xs_state *st;
+    struct xs_queue *q = xs_queue_ref(xq, &st);
+    XResult r = kXSchedErrorNotFound;
+
+    if (!q)
+        return kXSchedErrorNotFound;
+    xs_lock_acquire(&st->lock);
+    if (q->live && q->handle == xq)
+        r = xs_queue_set_launch_config(q, threshold, batch_size);
+    xs_lock_release(&st->lock);
+    xs_queue_unref(q);
+    return r;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Initial values of XQueues, from the environment or plain. */
+#ifndef XS_XQUEUE_CONFIG_H
+#define XS_XQUEUE_CONFIG_H
+
+#include "policy/policy.h"
+
+#define XS_DEFAULT_THRESHOLD 16   /* what queries answer while the bound is by time */
+#define XS_DEFAULT_BATCH     8
+
+struct xs_queue_defaults {
+    struct xs_hints hints;
+    int32_t level;
+    bool level_auto;              /* the highest that there is, without a word about it */
+    int64_t threshold, batch;     /* threshold 0: by estimated device time */
+};
+
+void xs_queue_defaults_plain(struct xs_queue_defaults *ret);
+void xs_queue_defaults_from_env(struct xs_queue_defaults *ret);
+/** XSCHED_AUTO_XQUEUE, or XSCHED_PRIORITY alone. */
+bool xs_auto_enabled(void);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The local scheduler: the same decision driver as xserver's, on pages of this process. */
+#include "xqueue/control.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+
+struct local {
+    struct xs_state *st;
+    struct xs_sched *sched;
+    struct xs_sched_process *process;
+};
+
+static bool local_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w)
+{
+    struct local *l = ctx;
+
+    q->sq = xs_sched_queue_add(l->sched, l->process, q->handle, q->hwq_device, q->cell, &w->hints, xs_now_ns(), q);
+    if (!q->sq)
+        XS_WARN_ONCE("out of memory: an XQueue stays unscheduled");
+    return true;
+}
+
+static void local_remove(void *ctx, struct xs_queue *q)
+{
+    struct local *l = ctx;
+
+    if (q->sq)
+        xs_sched_queue_remove(l->sched, q->sq, xs_now_ns());
+    q->sq = NULL;
+}
+
+static bool local_change(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w, bool config_too)
+{
+    struct local *l = ctx;
+
+    (void)config_too;
+    if (q->sq)
+        xs_sched_queue_set_hints(l->sched, q->sq, &w->hints);
+    return true;
+}
+
+static const struct xs_listener k_listener = {local_add, local_remove, local_change};
+
+static void take_sched_hints(struct xs_state *st, struct xs_sched *s)
+{
+    struct xs_policy_params p = *xs_sched_params(s);
+    uint64_t us = atomic_load(&st->timeslice_us);
+    uint32_t k = atomic_load(&st->k);
+
+    if (us)
+        p.timeslice_ns = us == UINT64_MAX ? UINT64_MAX : us * XS_NS_PER_US;
+    if (k)
+        p.k = k;
+    xs_sched_set_params(s, &p);
+}
+
+/* Sleeps until something rings, somebody kicks, or it is time. */
+static void local_sleep(struct xs_state *st, struct local *l, uint64_t wake_ns)
+{
+    struct pollfd p[2] = {{.fd = st->bell_fd, .events = POLLIN}, {.fd = st->kick_fd, .events = POLLIN}};
+    struct timespec ts;
+    uint64_t now, wait_ns;
+
+    /* seq_cst pairs with xs_page_ring: bell, then asleep */
+    atomic_store(&st->local_page->h.asleep, 1);
+    now = xs_now_ns();
+    if (!xs_sched_process_poll(l->sched, l->process, now) && wake_ns > now) {
+        wait_ns = wake_ns - now;
+        ts.tv_sec = (time_t)(wait_ns / XS_NS_PER_S);
+        ts.tv_nsec = (long)(wait_ns % XS_NS_PER_S);
+        ppoll(p, 2, wake_ns == UINT64_MAX ? NULL : &ts, NULL);
+    }
+    atomic_store(&st->local_page->h.asleep, 0);
+    xs_fd_eventfd_drain(st->bell_fd);
+    xs_fd_eventfd_drain(st->kick_fd);
+}
+
+void xs_local_run(struct xs_state *st)
+{
+    uint32_t changes = atomic_load(&st->mode_changes);
+    struct xs_sched_config config;
+    struct local l = {.st = st};
+    struct xs_sched_process_info info = {.id = 1, .intra = true, .client = st->client};
+
+    if (!st->local_page) {
+        void *map = mmap(NULL, sizeof(*st->local_page), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (map != MAP_FAILED)
+            st->local_page = map;
+    }
+    xs_sched_config_defaults(&config);
+    if (st->local_page)
+        l.sched = xs_sched_new(xs_policy_by_type(atomic_load(&st->local_policy)), &config, NULL, NULL);
+    info.server = st->local_page;
+    if (l.sched)
+        l.process = xs_sched_process_add(l.sched, &info, NULL);
+    if (!l.process) {
+        XS_WARN_ONCE("out of memory: no local scheduler");
+        if (l.sched)
+            xs_sched_free(l.sched);
+        atomic_store(&st->mode, XS_MODE_APP);
+        return;
+    }
+    xs_control_open_cells(st, st->local_page);
+    xs_control_announce_all(st);
+    xs_control_announce(st, &k_listener, &l);
+    if (xs_control_engage(st, st->local_page)) {
+        while (atomic_load(&st->mode_changes) == changes) {
+            uint64_t now = xs_now_ns(), wake_ns;
+            bool again = !xs_control_announce(st, &k_listener, &l);
+
+            take_sched_hints(st, l.sched);
+            xs_sched_process_poll(l.sched, l.process, now);
+            wake_ns = xs_sched_run(l.sched, now);
+            if (xs_sched_renew_leases(l.sched, now) || xs_control_retired_tick(st))
+                wake_ns = XS_MIN(wake_ns, now + XS_LEASE_TICK_NS);
+            if (again)
+                wake_ns = XS_MIN(wake_ns, now + XS_NS_PER_MS);
+            local_sleep(st, &l, wake_ns);
+        }
+    }
+    xs_state_fail_open(st, st->local_page);
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        q->sq = NULL;
+    xs_sched_free(l.sched);
+}

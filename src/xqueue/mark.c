@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion: marks in flight, the completed count, and what durations teach. */
+#include "xqueue/state.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "xqueue/estimate.h"
+
+static void head_update(struct xs_queue *q)
+{
+    atomic_store_explicit(&q->head_est_ns, q->mark_count ? q->marks[q->mark_first].span_est_ns : 0,
+                          memory_order_relaxed);
+    atomic_store(&q->marks_pending, q->mark_count);
+}
+
+/* One measured stretch of device time: the time from `since` to `now` was spent on what the
+ * popped marks covered. Moves est_entered by the error, so that what is still outstanding stays
+ * as estimated, and est_completed to what was measured. Under mark_lock. */
+static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
+{
+    struct xs_client_cell *cc = q->cc;
+    uint64_t error_ns = measured_ns - est_ns; /* modulo 2^64 */
+
+    q->correction_ns += error_ns;
+    atomic_fetch_add_explicit(&cc->est_entered_ns, error_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cc->est_completed_ns, measured_ns, memory_order_relaxed);
+}
+
+static void account_locked(struct xs_queue *q, uint64_t now_ns)
+{
+    struct xs_client_cell *cc = q->cc;
+    uint64_t completed = atomic_load(&cc->completed);
+    uint64_t est_ns = 0, since_ns, measured_ns;
+    uint32_t popped = 0;
+    struct xs_mark last = {0};
+
+    while (q->mark_count && q->marks[q->mark_first].number <= completed) {
+        last = q->marks[q->mark_first];
+        est_ns += last.span_est_ns;
+        q->mark_first = (q->mark_first + 1) % XS_QUEUE_MARKS;
+        q->mark_count--;
+        popped++;
+    }
+    since_ns = XS_MAX(atomic_load_explicit(&q->last_done_ns, memory_order_relaxed),
+                      atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed));
+    measured_ns = now_ns > since_ns ? now_ns - since_ns : 0;
+    if (popped) {
+        /* The marked command's own share: the rest of the span as estimated. */
+        uint64_t others_ns = est_ns - XS_MIN(est_ns, (uint64_t)last.key_est_ns);
+
+        if (popped == 1)
+            xs_estimate_learn(last.key, measured_ns > others_ns ? measured_ns - others_ns
+                                                                : XS_MAX(measured_ns / 8, 1));
+        charge(q, est_ns, measured_ns);
+        atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);
+    }
+    /* Everything is done: what no mark covered is done too. */
+    if (q->mark_count == 0 && completed >= atomic_load(&cc->entered)) {
+        uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
+        uint64_t done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+
+        if (entered_ns > done_ns) {
+            uint64_t rest_ns = entered_ns - done_ns;
+
+            charge(q, rest_ns, popped ? rest_ns : XS_MIN(measured_ns, rest_ns));
+        }
+        q->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - q->correction_ns;
+        atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);
+    }
+    head_update(q);
+}
+
+/* The lock is only ever tried: who does not get it leaves a note, and the holder looks again. */
+static void account(struct xs_queue *q, uint64_t now_ns)
+{
+    atomic_store(&q->account_pending, 1);
+    while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock)) {
+        atomic_store(&q->account_pending, 0);
+        account_locked(q, now_ns);
+        xs_lock_release(&q->mark_lock);
+    }
+}
+
+void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns)
+{
+    if (xs_lock_try(&q->mark_lock)) {
+        if (q->mark_count < XS_QUEUE_MARKS) {
+            uint64_t raw_ns = atomic_load_explicit(&q->cc->est_entered_ns, memory_order_relaxed) -
+                              q->correction_ns;
+            struct xs_mark *m = &q->marks[(q->mark_first + q->mark_count) % XS_QUEUE_MARKS];
+
+            m->number = number;
+            m->key = key;
+            m->key_est_ns = key_est_ns;
+            m->span_est_ns = raw_ns - q->last_mark_raw_ns;
+            if ((int64_t)m->span_est_ns < 0) /* refused commands were taken back */
+                m->span_est_ns = 0;
+            q->last_mark_raw_ns = raw_ns;
+            q->mark_count++;
+            head_update(q);
+        }
+        xs_lock_release(&q->mark_lock);
+    }
+    if (atomic_load(&q->account_pending))
+        account(q, xs_now_ns());
+}
+
+void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
+{
+    struct xs_client_cell *cc = q->cc;
+    uint64_t seen = atomic_load(&cc->completed);
+    bool grew = false;
+
+    while (number > seen) {
+        grew = atomic_compare_exchange_weak(&cc->completed, &seen, number);
+        if (grew)
+            break;
+    }
+    if (grew) {
+        struct xs_server_cell *sc = atomic_load(&q->sc);
+
+        atomic_store(&q->passes, 0);
+        atomic_store(&q->passes_granted, 0);
+        if (atomic_load_explicit(&q->managed, memory_order_relaxed) || atomic_load(&q->marks_pending))
+            account(q, xs_now_ns());
+        xs_queue_progress(q);
+        if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {
+            struct xs_server_page *page = atomic_load(&q->state->server);
+
+            if (page && xs_page_ring(q->state->client, page, q->cell))
+                xs_fd_eventfd_signal(q->state->bell_fd);
+        }
+    }
+    if (consume_ref)
+        xs_queue_unref(q);
+}
+
+void xsched_priv_completed(struct xs_queue *q, uint64_t number)
+{
+    xs_queue_complete(q, number, true);
+}
+
+void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
+{
+    if (xs_lock_try(&q->mark_lock)) { /* else the next completion or the end pops it */
+        for (uint32_t i = 0; i < q->mark_count; i++) {
+            struct xs_mark *m = &q->marks[(q->mark_first + i) % XS_QUEUE_MARKS];
+
+            if (m->number != number)
+                continue;
+            if (i + 1 == q->mark_count) {
+                q->last_mark_raw_ns -= m->span_est_ns; /* the next mark covers its span */
+                q->mark_count--;
+            } else {
+                m->key = 0;
+            }
+            break;
+        }
+        head_update(q);
+        xs_lock_release(&q->mark_lock);
+    }
+    xs_queue_progress(q);
+    xs_queue_unref(q);
+}
+
+bool xs_queue_mark_now(struct xs_queue *q)
+{
+    uint64_t number = atomic_load(&q->cc->returned);
+
+    atomic_fetch_add(&q->refs, 1);
+    xs_queue_push_mark(q, number, 0, 0);
+    if (q->hwq->ops->mark(q->hwq->hw, q, number))
+        return true;
+    xsched_priv_mark_lost(q, number);
+    return false;
+}
+
+bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_ns)
+{
+    uint64_t began_ns = xs_now_ns();
+
+    for (;;) {
+        uint32_t seen = atomic_load(&q->progress);
+        uint64_t spent_ns;
+
+        if (atomic_load(&q->cc->completed) >= number)
+            return true;
+        spent_ns = xs_now_ns() - began_ns;
+        if (spent_ns >= timeout_ns)
+            return false;
+        xs_queue_sleep(q, seen, XS_MIN(timeout_ns - spent_ns, 100 * XS_NS_PER_MS));
+    }
+}
+
+XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
+{
+    while (atomic_load(&q->cc->completed) < number) {
+        XResult r;
+        uint64_t returned;
+
+        if (atomic_load(&q->marks_pending) || xs_queue_mark_now(q)) {
+            if (xs_queue_wait_number(q, number, 20 * XS_NS_PER_MS))
+                break;
+            if (atomic_load(&q->marks_pending))
+                continue;         /* long work */
+        }
+        returned = atomic_load(&q->cc->returned);
+        r = q->hwq->ops->synchronize(q->hwq->hw);
+        if (r != kXSchedSuccess)
+            return r;
+        xs_queue_complete(q, returned, false);
+    }
+    return kXSchedSuccess;
+}

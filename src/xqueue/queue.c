@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hardware queues and XQueues: making, finding, forgetting. */
+#include "xqueue/state.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "xqueue/config.h"
+
+#include "xsched/xqueue.h"
+
+#include <stdlib.h>
+
+static uint64_t key_of(int platform, uint64_t native)
+{
+    return native ^ (uint64_t)(platform + 1) << 58; /* user-space pointers have at most 57 bits */
+}
+
+static HwQueueHandle new_handle(struct xs_state *st)
+{
+    /* 53 bits, so that every JSON reader keeps them exact */
+    return st->handle_prefix << 22 | (atomic_fetch_add(&st->next_handle, 1) & 0x3fffff);
+}
+
+/* ---- hardware queues ---- */
+
+static void hwq_reap(struct xs_state *st);
+
+XResult xsched_priv_hwq_create(const struct xs_hal_ops *ops, uint64_t native, void *hw, XDevice device,
+                               HwQueueHandle *ret, bool *ret_created)
+{
+    struct xs_state *st;
+    struct xs_hwq *h;
+    uint64_t key;
+
+    if (!ops || ops->abi != XS_HAL_ABI || !ret)
+        return kXSchedErrorInvalidValue;
+    st = xs_state_get_or_make();
+    if (!st)
+        return kXSchedErrorUnknown;
+    hwq_reap(st);
+    key = key_of(ops->platform, native);
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->native_to_hwq, key);
+    if (!h) {
+        h = calloc(1, sizeof(*h));
+        if (!h || (h->handle = new_handle(st), h->native_key = key,
+                   xs_map_put(&st->native_to_hwq, key, h) < 0 || xs_map_put(&st->handle_to_hwq, h->handle, h) < 0)) {
+            xs_map_remove(&st->native_to_hwq, key);
+            free(h);
+            xs_lock_release(&st->lock);
+            return kXSchedErrorUnknown;
+        }
+        xs_list_init(&h->link);
+        h->ops = ops;
+        h->hw = hw;
+        h->device = device;
+        if (ret_created)
+            *ret_created = true;
+    } else if (ret_created) {
+        *ret_created = false;
+    }
+    *ret = h->handle;
+    xs_lock_release(&st->lock);
+    return kXSchedSuccess;
+}
+
+HwQueueHandle xsched_priv_hwq_find(int platform, uint64_t native)
+{
+    struct xs_state *st = xs_state_get();
+    HwQueueHandle handle = 0;
+    struct xs_hwq *h;
+
+    if (!st)
+        return 0;
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->native_to_hwq, key_of(platform, native));
+    if (h)
+        handle = h->handle;
+    xs_lock_release(&st->lock);
+    return handle;
+}
+
+/* A use of a hardware queue outside the lock. */
+static struct xs_hwq *hwq_ref(HwQueueHandle handle, struct xs_state **ret_state)
+{
+    struct xs_state *st = xs_state_get();
+    struct xs_hwq *h;
+
+    if (!st)
+        return NULL;
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->handle_to_hwq, handle);
+    if (h)
+        h->refs++;
+    xs_lock_release(&st->lock);
+    *ret_state = st;
+    return h;
+}
+
+/* Frees forgotten hardware queues that nobody can be using: no call, and no call or mark of the
+ * XQueue that was on it (queues out of the tables get no new references). */
+static void hwq_reap(struct xs_state *st)
+{
+    struct xs_list dead;
+
+    xs_list_init(&dead);
+    xs_lock_acquire(&st->lock);
+    XS_LIST_FOR_SAFE(h, &st->gone_hwqs, struct xs_hwq, link) {
+        struct xs_queue *q = h->last_queue;
+
+        if (h->refs == 0 && (!q || q->hwq != h || atomic_load(&q->refs) == 0)) {
+            if (q && q->hwq == h)
+                q->hwq = NULL;
+            xs_list_remove(&h->link);
+            xs_list_add(&dead, &h->link);
+        }
+    }
+    xs_lock_release(&st->lock);
+    XS_LIST_FOR_SAFE(h, &dead, struct xs_hwq, link) {
+        if (h->ops->release)
+            h->ops->release(h->hw);
+        free(h);
+    }
+}
+
+static void hwq_unref(struct xs_state *st, struct xs_hwq *h)
+{
+    bool reap;
+
+    xs_lock_acquire(&st->lock);
+    reap = --h->refs == 0 && h->gone;
+    xs_lock_release(&st->lock);
+    if (reap)
+        hwq_reap(st);
+}
+
+/* Under the lock; the caller holds a reference. */
+static void hwq_forget_locked(struct xs_state *st, struct xs_hwq *h)
+{
+    xs_map_remove(&st->native_to_hwq, h->native_key);
+    xs_map_remove(&st->handle_to_hwq, h->handle);
+    h->gone = true;
+    xs_list_add(&st->gone_hwqs, &h->link);
+}
+
+XResult HwQueueDestroy(HwQueueHandle hwq)
+{
+    struct xs_state *st;
+    struct xs_hwq *h = hwq_ref(hwq, &st);
+    XResult r = kXSchedSuccess;
+
+    if (!h)
+        return kXSchedErrorNotFound;
+    xs_lock_acquire(&st->lock);
+    if (h->gone)
+        r = kXSchedErrorNotFound;
+    else if (h->queue)
+        r = kXSchedErrorNotAllowed;
+    else
+        hwq_forget_locked(st, h);
+    xs_lock_release(&st->lock);
+    hwq_unref(st, h);
+    return r;
+}
+
+XResult HwQueueSynchronize(HwQueueHandle hwq)
+{
+    struct xs_state *st;
+    struct xs_hwq *h = hwq_ref(hwq, &st);
+    XResult r;
+
+    if (!h)
+        return kXSchedErrorNotFound;
+    r = h->ops->synchronize(h->hw);
+    hwq_unref(st, h);
+    return r;
+}
+
+struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state)
+{
+    return hwq_ref(handle, ret_state);
+}
+
+void xs_hwq_done(struct xs_state *st, struct xs_hwq *h)
+{
+    hwq_unref(st, h);
+}
+
+/* ---- XQueues ---- */
+
+struct xs_queue *xs_queue_ref(XQueueHandle handle, struct xs_state **ret_state)
+{
+    struct xs_state *st = xs_state_get();
+    struct xs_queue *q;
+
+    if (!st)
+        return NULL;
+    xs_lock_acquire(&st->lock);
+    q = xs_map_get(&st->handle_to_queue, handle);
+    if (q)
+        atomic_fetch_add(&q->refs, 1);
+    xs_lock_release(&st->lock);
+    if (ret_state)
+        *ret_state = st;
+    return q;
+}
+
+void xs_queue_unref(struct xs_queue *q)
+{
+    atomic_fetch_sub(&q->refs, 1); /* storage stays; queue_storage() looks for refs == 0 */
+}
+
+void xs_queue_wake(struct xs_queue *q)
+{
+    struct xs_server_cell *sc = atomic_load(&q->sc);
+
+    xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
+    if (sc != &xs_open_cell)
+        xs_futex_wake(xs_futex_low(&sc->permitted), INT32_MAX);
+    xs_queue_progress(q);
+}
+
+void xs_queue_wish_publish(struct xs_queue *q)
+{
+    struct xs_state *st = q->state;
+    uint64_t words[XS_WISH_WORDS];
+
+    __builtin_memcpy(words, &q->wish, sizeof(words));
+    atomic_store_explicit(&q->priority, q->wish.hints.priority, memory_order_relaxed);
+    atomic_fetch_add(&q->wish_seq, 1);
+    for (size_t i = 0; i < XS_WISH_WORDS; i++)
+        atomic_store(&q->wish_words[i], words[i]);
+    atomic_fetch_add(&q->wish_seq, 1);
+    if (atomic_exchange(&q->dirty, 1) == 0) {
+        struct xs_queue *head = atomic_load(&st->dirty);
+
+        atomic_fetch_add(&q->refs, 1); /* the list's, given back by the control thread */
+        do
+            atomic_store(&q->dirty_next, head);
+        while (!atomic_compare_exchange_weak(&st->dirty, &head, q));
+    }
+    xs_control_kick(st);
+}
+
+void xs_queue_open_cell(struct xs_queue *q, struct xs_server_page *page)
+{
+    if (page)
+        atomic_store(&page->cells[q->cell].permitted, XS_PERMIT_OPEN);
+}
+
+/* sc follows state.server. A caller that lost a race against another change finds that out by
+ * reading the page again, and the last one to look leaves it right. */
+static void repoint(struct xs_queue *q)
+{
+    for (;;) {
+        struct xs_server_cell *old = atomic_load(&q->sc), *want;
+        struct xs_server_page *page = atomic_load(&q->state->server);
+
+        want = page ? &page->cells[q->cell] : &xs_open_cell;
+        if (old != want && !atomic_compare_exchange_strong(&q->sc, &old, want))
+            continue;
+        if (atomic_load(&q->state->server) == page)
+            break;
+    }
+}
+
+void xs_queue_repoint_all(struct xs_state *st)
+{
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        repoint(q);
+}
+
+/* Storage that nothing refers to, or new. Under the lock. */
+static struct xs_queue *queue_storage(struct xs_state *st)
+{
+    struct xs_queue *q;
+
+    XS_LIST_FOR(free_q, &st->free_queues, struct xs_queue, link) {
+        if (atomic_load(&free_q->refs) == 0) {
+            xs_list_remove(&free_q->link);
+            return free_q;
+        }
+    }
+    if (posix_memalign((void **)&q, XS_CACHE_LINE, sizeof(*q)) != 0)
+        return NULL;
+    __builtin_memset(q, 0, sizeof(*q));
+    q->state = st;
+    xs_list_init(&q->link);
+    if (st->cells_used == XS_PAGE_QUEUES) {
+        free(q);
+        return NULL;
+    }
+    q->cell = st->cells_used++;
+    q->cc = &st->client->cells[q->cell];
+    atomic_store(&q->sc, &xs_open_cell);
+    q->pool_next = atomic_load(&st->pool);
+    atomic_store(&st->pool, q);
+    return q;
+}
+
+static void queue_reset(struct xs_queue *q)
+{
+    struct xs_client_cell *cc = q->cc;
+
+    atomic_store(&cc->entered, 0);
+    atomic_store(&cc->returned, 0);
+    atomic_store(&cc->completed, 0);
+    atomic_store(&cc->est_entered_ns, 0);
+    atomic_store(&cc->est_completed_ns, 0);
+    atomic_store(&cc->held_ns, 0);
+    atomic_store(&cc->inherit, 0);
+    atomic_store(&cc->inherit_priority, INT32_MIN);
+    atomic_store(&cc->marked, 0);
+    atomic_store(&q->app_permitted, XS_PERMIT_OPEN);
+    atomic_store(&q->passes, 0);
+    atomic_store(&q->passes_granted, 0);
+    atomic_store(&q->last_done_ns, 0);
+    atomic_store(&q->busy_since_ns, 0);
+    atomic_store(&q->head_est_ns, 0);
+    atomic_store(&q->marks_pending, 0);
+    atomic_store(&q->deferred_count, 0);
+    xs_lock_acquire(&q->mark_lock); /* no one is in flight: refs was 0 */
+    q->mark_first = q->mark_count = 0;
+    q->correction_ns = q->last_mark_raw_ns = 0;
+    xs_lock_release(&q->mark_lock);
+    xs_list_init(&q->deferred);
+    q->flags = 0;
+}
+
+int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted)
+{
+    for (int32_t l = wanted; l > 1; l--)
+        if (ops->levels & (1u << l))
+            return l;
+    return 1;
+}
+
+static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level, int64_t flags,
+                            const struct xs_queue_defaults *d, bool explicit_queue)
+{
+    struct xs_state *st;
+    struct xs_hwq *h = hwq_ref(hwq, &st);
+    struct xs_queue *q;
+    XResult r = kXSchedSuccess;
+    int mode;
+
+    if (!h)
+        return kXSchedErrorNotFound;
+    xs_lock_acquire(&st->lock);
+    if (h->gone) {
+        r = kXSchedErrorNotFound;
+        goto out;
+    }
+    if (h->queue) {
+        *ret = h->queue->handle;
+        if (explicit_queue) /* the application takes an interest: bound what is in flight */
+            atomic_store(&h->queue->managed, 1);
+        goto out;
+    }
+    q = queue_storage(st);
+    if (!q) {
+        XS_WARN_ONCE("no room for another XQueue (%u in use); its stream stays unscheduled", st->cells_used);
+        r = kXSchedErrorUnknown;
+        goto out;
+    }
+    queue_reset(q);
+    q->hwq = h;
+    h->last_queue = q;
+    q->hwq_device = h->device;
+    q->hwq_levels = h->ops->levels;
+    q->hwq_platform = (uint32_t)h->ops->platform;
+    q->handle = new_handle(st);
+    q->flags = (uint64_t)flags;
+    q->level_wanted = level;
+    if (xs_map_put(&st->handle_to_queue, q->handle, q) < 0 ||
+        xs_map_put(&st->native_to_queue, h->native_key, q) < 0) {
+        xs_map_remove(&st->handle_to_queue, q->handle);
+        xs_list_add(&st->free_queues, &q->link);
+        r = kXSchedErrorUnknown;
+        goto out;
+    }
+    mode = atomic_load(&st->mode);
+    atomic_store(&q->managed, explicit_queue || mode != XS_MODE_APP || d->threshold > 0);
+    atomic_store(&q->threshold, d->threshold);
+    atomic_store(&q->batch, d->batch);
+    q->live = true;
+    h->queue = q;
+    q->wish.config_changes++;
+    q->wish.hints = d->hints;
+    q->wish.level = xs_level_in_force(h->ops, level);
+    q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;
+    q->wish.batch = d->batch > 0 ? d->batch : XS_DEFAULT_BATCH;
+    atomic_store(&q->wanted, 1);
+    xs_queue_open_cell(q, atomic_load(&st->server)); /* a fresh page is all zero: closed */
+    xs_queue_wish_publish(q);
+    repoint(q);
+    atomic_fetch_add(&st->epoch, 1);
+    *ret = q->handle;
+    if (level > q->wish.level && !d->level_auto)
+        XS_WARN_ONCE("%s has no preemption level %d here; level %d is used", h->ops->name, level, q->wish.level);
+out:
+    xs_lock_release(&st->lock);
+    hwq_unref(st, h);
+    return r;
+}
+
+XResult XQueueCreate(XQueueHandle *xq, HwQueueHandle hwq, int64_t level, int64_t flags)
+{
+    struct xs_queue_defaults d;
+
+    if (!xq || level < kPreemptLevelBlock || level >= kPreemptLevelMax)
+        return kXSchedErrorInvalidValue;
+    if (flags != kQueueCreateFlagMaskAll && (flags & ~(int64_t)kQueueCreateFlagBlockingSubmit))
+        return kXSchedErrorInvalidValue;
+    xs_queue_defaults_plain(&d);
+    return queue_create(xq, hwq, (int32_t)level, flags, &d, true);
+}
+
+bool xsched_priv_auto(void)
+{
+    return xs_auto_enabled();
+}
+
+XResult xsched_priv_auto_queue(HwQueueHandle hwq, int32_t priority_offset)
+{
+    struct xs_queue_defaults d;
+    XQueueHandle unused;
+
+    if (!xs_auto_enabled())
+        return kXSchedErrorNotAllowed;
+    xs_queue_defaults_from_env(&d);
+    if (d.hints.priority != PRIORITY_NO_EXECUTE)
+        d.hints.priority = (int32_t)XS_MIN(XS_MAX((int64_t)d.hints.priority + priority_offset, PRIORITY_MIN), PRIORITY_MAX);
+    return queue_create(&unused, hwq, d.level, 0, &d, false);
+}
+
+/* The scheduler's gate does not hold this queue any more; who sleeps there goes on. */
+static void gate_detach(struct xs_queue *q)
+{
+    struct xs_server_cell *sc = atomic_exchange(&q->sc, &xs_open_cell);
+
+    if (sc != &xs_open_cell) {
+        atomic_store(&sc->permitted, XS_PERMIT_OPEN); /* the process may open at any time */
+        xs_futex_wake(xs_futex_low(&sc->permitted), INT32_MAX);
+    }
+}
+
+/* Takes the queue out of all tables; opens it first, so nobody keeps sleeping. Under the lock. */
+static void queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
+{
+    xs_map_remove(&st->native_to_queue, q->hwq->native_key);
+    xs_map_remove(&st->handle_to_queue, q->handle);
+    atomic_store(&q->app_permitted, XS_PERMIT_OPEN);
+    gate_detach(q);
+    xs_queue_wake(q);
+    atomic_fetch_add(&st->scheduled, atomic_load(&q->cc->entered));
+    q->hwq->queue = NULL;
+    atomic_store(&q->wanted, 0);
+    xs_queue_wish_publish(q);
+    q->live = false;
+    xs_list_add(&st->free_queues, &q->link);
+    atomic_fetch_add(&st->epoch, 1);
+}
+
+XResult XQueueDestroy(XQueueHandle xq)
+{
+    struct xs_state *st;
+    struct xs_queue *q = xs_queue_ref(xq, &st);
+    bool mine = false;
+
+    if (!q)
+        return kXSchedErrorNotFound;
+    /* never wait for permission: the application's gate and the scheduler's open first */
+    XQueueResume(xq, kQueueResumeFlagNone);
+    gate_detach(q);
+    XQueueWaitAll(xq);
+    xs_lock_acquire(&st->lock);
+    if (q->live && q->handle == xq) {
+        queue_unlink_locked(st, q);
+        mine = true;
+    }
+    xs_lock_release(&st->lock);
+    xs_queue_unref(q);
+    return mine ? kXSchedSuccess : kXSchedErrorNotFound;
+}
+
+void xsched_priv_hwq_gone(int platform, uint64_t native)
+{
+    struct xs_state *st = xs_state_get();
+    struct xs_queue *q = NULL;
+    struct xs_hwq *h;
+
+    if (!st)
+        return;
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->native_to_hwq, key_of(platform, native));
+    if (h) {
+        h->refs++;
+        q = h->queue;
+        if (q) {
+            atomic_fetch_add(&q->refs, 1);
+            queue_unlink_locked(st, q);
+        }
+        hwq_forget_locked(st, h);
+    }
+    xs_lock_release(&st->lock);
+    if (q) {
+        xs_deferred_drop(q);
+        xs_queue_unref(q);
+    }
+    if (h)
+        hwq_unref(st, h);
+}
+
+XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq)
+{
+    struct xs_state *st = xs_state_get();
+    XResult r = kXSchedErrorNotFound;
+    struct xs_hwq *h;
+
+    if (!xq)
+        return kXSchedErrorInvalidValue;
+    if (!st)
+        return kXSchedErrorNotFound;
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->handle_to_hwq, hwq);
+    if (h && h->queue) {
+        *xq = h->queue->handle;
+        atomic_store(&h->queue->managed, 1);
+        r = kXSchedSuccess;
+    }
+    xs_lock_release(&st->lock);
+    return r;
+}
+
+struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native)
+{
+    struct xs_state *st = xs_state_get();
+    uint64_t key = key_of(platform, native);
+    uint32_t epoch;
+
+    if (XS_UNLIKELY(!st))
+        return NULL;
+    epoch = atomic_load_explicit(&st->epoch, memory_order_acquire);
+    if (XS_UNLIKELY(xs_tls.native_key != key || xs_tls.state != st || xs_tls.epoch != epoch)) {
+        xs_tls.queue = xs_map_get(&st->native_to_queue, key);
+        xs_tls.native_key = key;
+        xs_tls.state = st;
+        xs_tls.epoch = epoch;
+    }
+    return xs_tls.queue;
+}
+
+uint64_t xsched_priv_scheduled_count(void)
+{
+    struct xs_state *st = xs_state_get();
+    uint64_t sum;
+
+    if (!st)
+        return 0;
+    xs_lock_acquire(&st->lock);
+    sum = atomic_load(&st->scheduled);
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        if (q->live)
+            sum += atomic_load(&q->cc->entered);
+    xs_lock_release(&st->lock);
+    return sum;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xqueue/state.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+#ifndef MADV_DONTFORK
+#define MADV_DONTFORK 10
+#endif
+
+/* The page that is wiped on fork; reading zeroes means: nothing was made in this process. */
+struct root {
+    _Atomic(struct xs_state *) state;
+    struct xs_lock lock;
+    pid_t pid;                    /* only where the kernel cannot wipe: compared instead */
+};
+
+static _Atomic(struct root *) g_root; /* owner: this file; made once, inherited by children */
+static _Atomic bool g_no_wipe;
+
+struct xs_server_cell xs_open_cell = {.permitted = XS_PERMIT_OPEN};
+
+#ifdef __SANITIZE_THREAD__
+#define XS_TLS_MODEL
+#else
+#define XS_TLS_MODEL __attribute__((tls_model("initial-exec")))
+#endif
+_Thread_local XS_TLS_MODEL struct xs_tls xs_tls;
+_Static_assert(sizeof(struct xs_tls) <= 64, "more may not fit into the static TLS of a running program");
+
+int xsched_priv_depth(void)
+{
+    return xs_tls.depth;
+}
+
+void xsched_priv_depth_add(int delta)
+{
+    xs_tls.depth += delta;
+}
+
+static struct root *root_get(void)
+{
+    struct root *r = atomic_load_explicit(&g_root, memory_order_acquire), *other = NULL;
+
+    if (XS_LIKELY(r != NULL))
+        return r;
+    r = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (r == MAP_FAILED)
+        return NULL;
+    if (madvise(r, 4096, MADV_WIPEONFORK) < 0)
+        atomic_store(&g_no_wipe, true); /* Linux before 4.14 */
+    if (atomic_compare_exchange_strong(&g_root, &other, r))
+        return r;
+    munmap(r, 4096);
+    return other;
+}
+
+struct xs_state *xs_state_get(void)
+{
+    struct root *r = atomic_load_explicit(&g_root, memory_order_acquire);
+
+    if (!r)
+        return NULL;
+    if (XS_UNLIKELY(atomic_load_explicit(&g_no_wipe, memory_order_relaxed)) && r->pid != getpid())
+        return NULL;
+    return atomic_load_explicit(&r->state, memory_order_acquire);
+}
+
+static uint64_t random_prefix(void)
+{
+    uint64_t bits = 0;
+
+    if (syscall(SYS_getrandom, &bits, sizeof(bits), 1 /* GRND_NONBLOCK */) != (long)sizeof(bits))
+        bits = xs_hash_u64(xs_now_ns() ^ (uint64_t)getpid() << 32);
+    bits &= 0x7fffffffu;
+    return bits ? bits : 1;
+}
+
+static int make_client_page(struct xs_state *st)
+{
+    void *map;
+    int fd = xs_fd_memfd("xsched-client", sizeof(struct xs_client_page));
+
+    if (fd >= 0 && xs_fd_map_sealed(fd, sizeof(struct xs_client_page), 1, &map) < 0)
+        xs_fd_close(&fd);
+    if (fd < 0) {
+        map = mmap(NULL, sizeof(struct xs_client_page), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (map == MAP_FAILED)
+            return -ENOMEM;
+    }
+    madvise(map, sizeof(struct xs_client_page), MADV_DONTFORK);
+    st->client = map;
+    st->client_fd = fd < 0 ? fd : xs_fd_high(fd);
+    st->client->h.magic = XS_PAGE_MAGIC;
+    st->client->h.version = XS_PAGE_VERSION;
+    st->client->h.queues = XS_PAGE_QUEUES;
+    st->client->h.cell_bytes = sizeof(struct xs_client_cell);
+    return 0;
+}
+
+static void read_environment(struct xs_state *st)
+{
+    const char *policy = xs_env_get(XS_ENV_XSCHED_POLICY);
+    const char *scheduler = xs_env_get(XS_ENV_XSCHED_SCHEDULER);
+    const struct xs_policy_ops *ops = policy ? xs_policy_by_name(policy) : NULL;
+    int mode = XS_MODE_APP;
+
+    if (policy && !ops)
+        XS_WARN("XSCHED_POLICY=%s is not a policy (%s); it is ignored", policy,
+                xs_env_rows[XS_ENV_XSCHED_POLICY].values);
+    if (!scheduler && xs_env_get(XS_ENV_XSCHED_PRIORITY))
+        scheduler = "GLB";
+    if (ops) {
+        mode = XS_MODE_LOCAL;
+    } else if (scheduler) {
+        if (xs_str_equal_nocase(scheduler, "LCL"))
+            mode = XS_MODE_LOCAL;
+        else if (xs_str_equal_nocase(scheduler, "GLB"))
+            mode = XS_MODE_GLOBAL;
+        else if (!xs_str_equal_nocase(scheduler, "APP"))
+            XS_WARN("XSCHED_SCHEDULER=%s is none of APP, LCL, GLB; APP is used", scheduler);
+    }
+    atomic_store(&st->mode, mode);
+    atomic_store(&st->local_policy, ops ? ops->type : kPolicyHighestPriorityFirst);
+    if (xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE)) {
+        const char *slice = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE);
+
+        atomic_store(&st->timeslice_us, xs_str_equal_nocase(slice, "UNLIMITED") ? TIMESLICE_UNLIMITED
+                     : (uint64_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE, TIMESLICE_DEFAULT,
+                                            TIMESLICE_MIN, TIMESLICE_MAX));
+    }
+    atomic_store(&st->k, (uint32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_KDEADLINE, 0, 1, UINT32_MAX));
+    if (atomic_load(&st->timeslice_us) || atomic_load(&st->k))
+        atomic_store(&st->sched_hints_changes, 1);
+    st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
+    if (mode == XS_MODE_LOCAL)
+        XS_INFO("using local scheduler with policy %s", ops ? ops->name : "HPF");
+    else if (mode == XS_MODE_GLOBAL)
+        XS_INFO("using global scheduler");
+    else
+        XS_INFO("using app-managed scheduler");
+}
+
+static struct xs_state *state_new(void)
+{
+    struct xs_state *st = calloc(1, sizeof(*st));
+
+    if (!st)
+        return NULL;
+    st->client_fd = -1;
+    st->handle_prefix = random_prefix();
+    atomic_store(&st->next_handle, 1);
+    atomic_store(&st->next_command, 1);
+    xs_list_init(&st->free_queues);
+    xs_list_init(&st->gone_hwqs);
+    st->bell_fd = xs_fd_high(xs_fd_eventfd());
+    st->kick_fd = xs_fd_high(xs_fd_eventfd());
+    if (st->bell_fd < 0 || st->kick_fd < 0 || make_client_page(st) < 0) {
+        XS_WARN_ONCE("no descriptors or memory for an XQueue; programs run unscheduled");
+        xs_fd_close(&st->bell_fd);
+        xs_fd_close(&st->kick_fd);
+        free(st);
+        return NULL;
+    }
+    read_environment(st);
+    return st;
+}
+
+struct xs_state *xs_state_get_or_make(void)
+{
+    struct xs_state *st = xs_state_get();
+    struct root *r;
+
+    if (XS_LIKELY(st != NULL))
+        return st;
+    r = root_get();
+    if (!r)
+        return NULL;
+    if (atomic_load(&g_no_wipe) && r->pid != getpid()) {
+        atomic_store(&r->state, NULL); /* a child where the kernel could not wipe the page */
+        atomic_store(&r->lock.word, 0);
+        r->pid = getpid();
+    }
+    xs_lock_acquire(&r->lock);
+    st = atomic_load_explicit(&r->state, memory_order_acquire);
+    if (!st) {
+        st = state_new();
+        r->pid = getpid();
+        atomic_store_explicit(&r->state, st, memory_order_release);
+    }
+    xs_lock_release(&r->lock);
+    return st;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that libpreempt knows in one process, behind one pointer.
+ *
+ * The pointer lives in a page that the kernel wipes on fork: a forked child reads NULL, sees
+ * itself as unmanaged, and makes a state of its own only if it creates queues itself. It never
+ * shares the pages, the socket or a lock with its parent. */
+#ifndef XS_STATE_H
+#define XS_STATE_H
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/map.h"
+#include "sched/sched.h"
+#include "wire/page.h"
+#include "xqueue/priv.h"
+
+struct xs_hwq {
+    HwQueueHandle handle;
+    const struct xs_hal_ops *ops;
+    void *hw;
+    uint64_t native_key;
+    XDevice device;
+    struct xs_queue *queue;       /* under state.lock; NULL: none */
+    uint32_t refs;                /* under state.lock; API calls that are using it */
+    bool gone;                    /* under state.lock; out of the maps, in gone_hwqs */
+    struct xs_queue *last_queue;  /* under state.lock; the XQueue that was on it last */
+    struct xs_list link;          /* in gone_hwqs */
+};
+
+struct xs_command;
+
+/* A mark that was put into the stream and has not completed. Under xs_queue.mark_lock. */
+struct xs_mark {
+    uint64_t number;
+    uint64_t span_est_ns;         /* estimated time of the commands since the mark before */
+    uint64_t key;                 /* of the command that was marked */
+    uint32_t key_est_ns;          /* its estimate; 0: unknown */
+};
+#define XS_QUEUE_MARKS 64u
+
+/* What the control thread announces. The queue's own is under state.lock; the control thread,
+ * which takes no lock of an application thread, reads the published copy. */
+struct xs_queue_wish {
+    struct xs_hints hints;
+    int32_t level;                /* in force */
+    int64_t threshold, batch;
+    uint64_t config_changes;      /* counts changes of level, threshold, batch */
+};
+#define XS_WISH_WORDS (sizeof(struct xs_queue_wish) / 8)
+_Static_assert(sizeof(struct xs_queue_wish) % 8 == 0, "published word by word");
+
+/* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. */
+struct xs_queue {
+    /* read on every submit */
+    struct xs_state *state;
+    struct xs_client_cell *cc;
+    _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server */
+    _Atomic uint64_t app_permitted;         /* the application's own gate (XQueueSuspend) */
+    _Atomic uint32_t managed;               /* 0: count only */
+    _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit holds */
+    _Atomic int64_t threshold, batch;       /* explicit bound; threshold 0: by estimated time */
+    _Atomic int32_t priority;               /* copy of wish.hints.priority */
+    struct xs_hwq *hwq;
+    XQueueHandle handle;
+    uint32_t cell;
+
+    /* waiting and progress */
+    _Alignas(XS_CACHE_LINE) _Atomic uint32_t progress;  /* changes with each completion; futex */
+    _Atomic uint32_t progress_waiters;
+    _Atomic uint32_t blocked;               /* threads inside submit_begin that sleep at a gate */
+    _Atomic uint32_t passes;                /* work in flight does not complete: so many may pass */
+    _Atomic uint32_t passes_granted;        /* at the last time; doubles each time nothing completes */
+    _Atomic uint64_t last_done_ns;          /* time of the last known completion */
+    _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
+    _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
+    _Atomic uint32_t marks_pending;
+    _Atomic uint32_t refs;                  /* marks in flight, the dirty list, deferred workers */
+
+    /* under mark_lock (taken by try only; see account()) */
+    struct xs_lock mark_lock;
+    _Atomic uint32_t account_pending;
+    uint32_t mark_first, mark_count;
+    uint64_t correction_ns;                 /* sum of what measurements changed in est_entered_ns */
+    uint64_t last_mark_raw_ns;
+    struct xs_mark marks[XS_QUEUE_MARKS];
+
+    /* under state.lock */
+    struct xs_list link;                    /* free_queues while not live */
+    bool live;
+    uint64_t flags;                         /* XQueueCreateFlag */
+    int32_t level_wanted;
+
+    /* the control thread's view */
+    _Atomic(struct xs_queue *) dirty_next;
+    _Atomic uint32_t dirty;                 /* in the dirty list */
+    struct xs_queue_wish wish;              /* under state.lock */
+    _Atomic uint32_t wish_seq;              /* odd while the copy is being written */
+    _Atomic uint64_t wish_words[XS_WISH_WORDS];
+    _Atomic uint32_t wanted;                /* 1: should be known to the scheduler */
+    uint32_t announced_in;                  /* control thread: number of the engagement it was announced in */
+    XDevice hwq_device;                     /* of hwq, constant while wanted */
+    uint32_t hwq_levels, hwq_platform;
+    uint64_t announced_config;              /* control thread: config_changes as announced */
+    struct xs_sched_queue *sq;              /* control thread: local scheduler's */
+
+    /* deferred commands, under deferred_lock */
+    struct xs_lock deferred_lock;
+    struct xs_list deferred;
+    bool worker_runs;
+    _Atomic uint64_t deferred_submitted, deferred_done;
+
+    struct xs_queue *pool_next;             /* append-only list of all storage ever made */
+};
+
+/* A server page of a past session, until no thread can be at one of its words. */
+#define XS_RETIRED 4
+struct xs_retired {
+    struct xs_server_page *page;
+    uint32_t cells;                         /* queues that existed when it was retired */
+    uint64_t busy[XS_PAGE_QUEUES / 64];     /* bit: not yet seen quiet since */
+};
+
+enum xs_mode { XS_MODE_APP = kSchedulerAppManaged, XS_MODE_LOCAL = kSchedulerLocal, XS_MODE_GLOBAL = kSchedulerGlobal };
+
+struct xs_state {
+    struct xs_lock lock;                    /* docs/lock-order.md: outermost */
+    struct xs_map native_to_queue;          /* look-ups without the lock */
+    struct xs_map native_to_hwq, handle_to_hwq, handle_to_queue, handle_to_command;
+    _Atomic uint32_t epoch;                 /* changes whenever a cached look-up may be stale */
+    _Atomic uint64_t next_handle, next_command;
+    uint64_t handle_prefix;                 /* 31 random bits, not 0 */
+
+    struct xs_client_page *client;
+    int client_fd;                          /* -1: private memory, xserver cannot be joined */
+    int bell_fd;                            /* eventfd: the scheduler sleeps on it */
+    int kick_fd;                            /* eventfd: the control thread sleeps on it */
+    uint32_t cells_used;                    /* high-water mark; under lock */
+    struct xs_list gone_hwqs;               /* forgotten, not yet freed; under lock */
+    struct xs_list free_queues;             /* storage out of use, cell included; under lock */
+
+    _Atomic(struct xs_server_page *) server;        /* page in force; NULL: nothing is ever closed */
+    _Atomic(struct xs_queue *) pool;
+    _Atomic(struct xs_queue *) dirty;       /* stack of queues whose wish changed */
+
+    _Atomic int mode;                       /* enum xs_mode */
+    _Atomic int local_policy;               /* XPolicyType */
+    _Atomic uint32_t mode_changes;
+    _Atomic bool control_runs;
+    uint32_t engagement;                    /* control thread: counts joins and local schedulers */
+    struct xs_server_page *local_page;      /* control thread; kept once made */
+    struct xs_retired retired[XS_RETIRED];  /* control thread */
+    _Atomic uint64_t timeslice_us;          /* hints for the scheduler as a whole; 0: none given */
+    _Atomic uint32_t k;
+    _Atomic uint32_t sched_hints_changes;
+    _Atomic uint64_t scheduled;             /* counts of destroyed queues; live ones are added */
+    bool intra;
+};
+
+/** The state of this process, or NULL: nothing was created (or this is a forked child). */
+struct xs_state *xs_state_get(void);
+/** Makes it when there is none. NULL when out of memory. */
+struct xs_state *xs_state_get_or_make(void);
+
+extern struct xs_server_cell xs_open_cell;  /* always open, never armed */
+
+struct xs_tls {
+    struct xs_state *state;
+    uint64_t native_key;
+    struct xs_queue *queue;
+    const struct xs_queue *in_command;      /* the queue whose command's callback this thread runs */
+    uint32_t epoch;
+    int32_t priority;                       /* of the queue that this thread used last */
+    int depth;
+};
+extern _Thread_local struct xs_tls xs_tls;
+
+/* queue.c */
+struct xs_queue *xs_queue_ref(XQueueHandle handle, struct xs_state **ret_state);
+void xs_queue_unref(struct xs_queue *q);
+void xs_queue_wake(struct xs_queue *q);
+/** The highest level that the platform has, at most wanted. */
+int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted);
+struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state);
+void xs_hwq_done(struct xs_state *st, struct xs_hwq *h);
+/** Hands the queue, whose wish changed, to the control thread. Under state.lock. */
+void xs_queue_wish_publish(struct xs_queue *q);
+/** Threshold and batch size, checked; <= 0 keeps the present value. Under state.lock. */
+XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_t batch);
+/** Opens the queue's cell of a page before anybody is told of the queue. */
+void xs_queue_open_cell(struct xs_queue *q, struct xs_server_page *page);
+/** Points every queue's sc at the page in force. Any thread. */
+void xs_queue_repoint_all(struct xs_state *st);
+
+/** Flag of xsched_priv_submit_begin: from the deferred list itself, so it does not wait for it. */
+#define XS_SUBMIT_FROM_LIST 0x10000u
+
+/* submit.c / mark.c */
+/** Waits while the queue is held, at most timeout_ns or so. @return whether it may run */
+bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns);
+/** Whether a submit now would have to sleep. */
+bool xs_queue_would_wait(struct xs_queue *q);
+/** Waits until completed >= number: by a mark where the platform can, else by synchronising. */
+XResult xs_queue_finish(struct xs_queue *q, uint64_t number);
+void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref);
+void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns);
+/** Puts a mark into the stream from this thread (never the control thread). */
+bool xs_queue_mark_now(struct xs_queue *q);
+/** Waits until completed >= number or the time limit. @return false on the limit */
+bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_ns);
+/** Sleeps until something of the queue progresses, at most timeout_ns. seen: progress as read
+ *  before the condition was looked at. */
+void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns);
+void xs_queue_progress(struct xs_queue *q);
+
+/* deferred.c */
+/** Forgets what XQueueSubmit still holds. @return how many */
+size_t xs_deferred_drop(struct xs_queue *q);
+
+/* control.c */
+/** Starts the control thread when the mode needs one, and wakes it. */
+void xs_control_kick(struct xs_state *st);
+/** The scheduler that owns this page is not believed any more: everything opens. Any thread that
+ *  may sleep for a moment; nothing happens when the page is not in force. */
+void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page);
+/** The mode changed: whatever was held runs on. */
+void xs_state_moved(struct xs_state *st, bool managed);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way of one command: count it, look at the gates, look at what is in flight, let it go.
+ * No lock, no allocation, no system call unless it must wait. */
+#include "xqueue/state.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/fd.h"
+#include "base/futex.h"
+#include "xqueue/estimate.h"
+
+/* Completions that do not come for this long, or for twice the estimate, mean that the work in
+ * flight waits for this very thread (a user event, a polling kernel), or that the device is slow:
+ * some commands may pass, twice as many at each further time, until something completes. */
+#define PATIENCE_MIN_NS (20 * XS_NS_PER_MS)
+#define PASSES_MIN      8u
+#define PASSES_MAX      65536u
+#define APP_TICK_NS     XS_NS_PER_S
+
+static void ring(struct xs_queue *q)
+{
+    struct xs_state *st = q->state;
+    struct xs_server_page *page = atomic_load(&st->server);
+
+    if (page && xs_page_ring(st->client, page, q->cell))
+        xs_fd_eventfd_signal(st->bell_fd);
+}
+
+void xs_queue_progress(struct xs_queue *q)
+{
+    atomic_fetch_add(&q->progress, 1);
+    /* seq_cst pairs with xs_queue_sleep: waiters++, then progress is compared by the kernel */
+    if (atomic_load(&q->progress_waiters))
+        xs_futex_wake(&q->progress, INT32_MAX);
+}
+
+void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
+{
+    atomic_fetch_add(&q->progress_waiters, 1);
+    if (atomic_load(&q->progress) == seen)
+        xs_futex_wait(&q->progress, seen, timeout_ns);
+    atomic_fetch_sub(&q->progress_waiters, 1);
+}
+
+/* Sleeps at the first closed gate. Returns when it changed or a tick has passed. */
+static void gate_sleep(struct xs_queue *q, uint64_t n, uint64_t began_ns)
+{
+    struct xs_server_cell *sc = atomic_load(&q->sc);
+    uint64_t permitted = atomic_load(&q->app_permitted);
+
+    if (n > permitted) {
+        xs_futex_wait(xs_futex_low(&q->app_permitted), (uint32_t)permitted, APP_TICK_NS);
+        return;
+    }
+    permitted = atomic_load(&sc->permitted);
+    if (n <= permitted)
+        return;
+    /* seq_cst pairs with the scheduler: stores permitted, then looks at waiters */
+    atomic_fetch_add(&q->cc->waiters, 1);
+    if (atomic_load(&sc->permitted) == permitted)
+        xs_futex_wait(xs_futex_low(&sc->permitted), (uint32_t)permitted, XS_LEASE_TICK_NS);
+    atomic_fetch_sub(&q->cc->waiters, 1);
+
+    struct xs_server_page *page = atomic_load(&q->state->server);
+    if (page && sc != &xs_open_cell && atomic_load(&sc->permitted) < n) {
+        uint64_t until = atomic_load(&page->h.lease_until_ns);
+        uint64_t now = xs_now_ns();
+
+        if (now > XS_MAX(until, began_ns + XS_LEASE_NS) && sc == &page->cells[q->cell])
+            xs_state_fail_open(q->state, page);
+    }
+}
+
+static bool gates_open(struct xs_queue *q, uint64_t n)
+{
+    struct xs_server_cell *sc = atomic_load(&q->sc);
+
+    return n <= atomic_load(&sc->permitted) && n <= atomic_load(&q->app_permitted);
+}
+
+static uint64_t inflight_bound_ns(struct xs_queue *q)
+{
+    static _Atomic int64_t from_env = -1;
+    int64_t us = atomic_load_explicit(&from_env, memory_order_relaxed);
+
+    if (XS_UNLIKELY(us < 0)) {
+        us = xs_env_i64(XS_ENV_XSCHED_INFLIGHT_US, 0, 0, 10000000);
+        atomic_store_explicit(&from_env, us, memory_order_relaxed);
+    }
+    if (us == 0) /* the scheduler's word: a hint, so no order is needed */
+        us = atomic_load_explicit(&atomic_load_explicit(&q->sc, memory_order_acquire)->inflight_us,
+                                  memory_order_relaxed);
+    return us ? (uint64_t)us * XS_NS_PER_US : 1 * XS_NS_PER_MS;
+}
+
+/* 0 when there is room, else how long to sleep before looking again (a completion wakes, too). */
+static uint64_t room_after_ns(struct xs_queue *q, uint64_t est_ns, uint64_t bound_ns, uint64_t now_ns,
+                              uint64_t *ret_outstanding_ns)
+{
+    struct xs_client_cell *cc = q->cc;
+    int64_t threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
+    uint64_t completed_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+    uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
+    uint64_t out = entered_ns > completed_ns ? entered_ns - completed_ns : 0;
+    uint64_t lead_ns = XS_MIN(bound_ns / 5, 200 * XS_NS_PER_US);
+    uint64_t head, since, elapsed, remaining;
+
+    *ret_outstanding_ns = out;
+    if (threshold > 0) {
+        uint64_t returned = atomic_load(&cc->returned), completed = atomic_load(&cc->completed);
+
+        return returned < completed + (uint64_t)threshold ? 0 : XS_MAX(out / 4, 50 * XS_NS_PER_US);
+    }
+    if (out == 0 || out + est_ns <= bound_ns)
+        return 0;
+    /* What runs now has been running for a while. */
+    since = XS_MAX(atomic_load_explicit(&q->last_done_ns, memory_order_relaxed),
+                   atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed));
+    head = atomic_load_explicit(&q->head_est_ns, memory_order_relaxed);
+    elapsed = now_ns > since ? now_ns - since : 0;
+    elapsed = XS_MIN(elapsed, head ? head : out);
+    remaining = out - XS_MIN(out, elapsed);
+    if (remaining <= lead_ns || remaining + est_ns <= bound_ns)
+        return 0;
+    return remaining - XS_MAX(lead_ns, bound_ns > est_ns ? bound_ns - est_ns : 0);
+}
+
+bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns)
+{
+    uint64_t began_ns = xs_now_ns(), n;
+
+    while (n = atomic_load(&q->cc->entered) + 1, !gates_open(q, n)) {
+        struct xs_server_cell *sc = atomic_load(&q->sc);
+
+        if (atomic_load(&sc->armed) & XS_ARMED_SUBMIT)
+            ring(q);
+        gate_sleep(q, n, began_ns);
+        if (xs_now_ns() - began_ns >= timeout_ns)
+            return gates_open(q, n);
+    }
+    return true;
+}
+
+bool xs_queue_would_wait(struct xs_queue *q)
+{
+    uint64_t out;
+
+    if (!gates_open(q, atomic_load(&q->cc->entered) + 1))
+        return true;
+    return atomic_load(&q->managed) && !atomic_load(&q->passes) &&
+           room_after_ns(q, inflight_bound_ns(q) / 4, inflight_bound_ns(q), xs_now_ns(), &out) != 0;
+}
+
+static bool take_pass(struct xs_queue *q)
+{
+    uint32_t left = atomic_load(&q->passes);
+
+    while (left && !atomic_compare_exchange_weak(&q->passes, &left, left - 1))
+        ;
+    return left != 0;
+}
+
+static void grant_passes(struct xs_queue *q)
+{
+    uint32_t n = atomic_load(&q->passes_granted);
+
+    n = n ? XS_MIN(n * 2, PASSES_MAX) : PASSES_MIN;
+    atomic_store(&q->passes_granted, n);
+    atomic_store(&q->passes, n);
+}
+
+/* Everything for which a submit may have to sleep. */
+static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags)
+{
+    uint64_t held_ns = 0, patience_from_ns = 0, out;
+    uint64_t seen_completed = 0;
+
+    for (;;) {
+        uint32_t seen = atomic_load(&q->progress);
+
+        if (!gates_open(q, n)) {
+            uint64_t t0 = xs_now_ns();
+
+            atomic_fetch_add(&q->blocked, 1);
+            while (!gates_open(q, n))
+                gate_sleep(q, n, t0);
+            atomic_fetch_sub(&q->blocked, 1);
+            held_ns += xs_now_ns() - t0;
+            patience_from_ns = 0;
+            continue;
+        }
+        if (atomic_load(&q->deferred_count) && !(flags & XS_SUBMIT_FROM_LIST)) {
+            /* program order: what XQueueSubmit holds was handed in before */
+            xs_queue_sleep(q, seen, 100 * XS_NS_PER_MS);
+            continue;
+        }
+        if (!managed)
+            break;
+        uint64_t now = xs_now_ns();
+        uint64_t sleep_ns = room_after_ns(q, est_ns, inflight_bound_ns(q), now, &out);
+
+        if (sleep_ns == 0 || take_pass(q))
+            break;
+        uint64_t completed = atomic_load(&q->cc->completed);
+
+        if (patience_from_ns == 0 || completed != seen_completed) {
+            patience_from_ns = now;
+            seen_completed = completed;
+        }
+        uint64_t patience_ns = XS_MAX(2 * out, PATIENCE_MIN_NS);
+
+        if (now - patience_from_ns >= patience_ns) {
+            grant_passes(q);
+            break;
+        }
+        if (!atomic_load(&q->marks_pending) && atomic_load(&q->cc->returned) > completed &&
+            ((flags & XS_SUBMIT_NO_MARK) || !xs_queue_mark_now(q)))
+            break;                /* nothing would ever tell us */
+        xs_queue_sleep(q, seen, XS_MIN(sleep_ns, patience_ns - (now - patience_from_ns)));
+    }
+    if (held_ns)
+        atomic_fetch_add_explicit(&q->cc->held_ns, held_ns, memory_order_relaxed);
+}
+
+void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
+{
+    struct xs_client_cell *cc = q->cc;
+    struct xs_server_cell *sc;
+    uint64_t n, old_ns, done_ns, span_ns, est_ns;
+    bool managed = atomic_load_explicit(&q->managed, memory_order_relaxed) != 0;
+    int64_t threshold;
+    uint32_t armed;
+
+    t->queue = q;
+    t->flags = flags;
+    t->key = key;
+    t->mark = false;
+    t->begin_ns = 0;
+    if (XS_UNLIKELY(xs_tls.in_command == q)) { /* a callback command's own vendor calls: it was counted */
+        t->queue = NULL;
+        return;
+    }
+    /* seq_cst pairs with the scheduler: stores armed, then reads entered again */
+    n = atomic_fetch_add(&cc->entered, 1) + 1;
+    sc = atomic_load(&q->sc);
+    armed = atomic_load(&sc->armed);
+    if (XS_UNLIKELY(armed & XS_ARMED_SUBMIT))
+        ring(q);
+    if (XS_LIKELY(!managed)) {
+        t->est_ns = 0;
+        t->begin_ns = 1;          /* says: count only */
+        if (XS_UNLIKELY(!gates_open(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
+            wait_turn(q, n, 0, false, flags);
+        return;
+    }
+
+    xs_tls.priority = atomic_load_explicit(&q->priority, memory_order_relaxed);
+
+    uint64_t bound_ns = inflight_bound_ns(q);
+    uint32_t known_ns = xs_estimate_get(key);
+
+    est_ns = known_ns ? known_ns : bound_ns;
+    threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
+    old_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
+    done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+    if (XS_UNLIKELY(!gates_open(q, n) || atomic_load_explicit(&q->deferred_count, memory_order_relaxed) ||
+                    (threshold > 0 ? atomic_load_explicit(&cc->returned, memory_order_relaxed) >=
+                                         atomic_load_explicit(&cc->completed, memory_order_relaxed) + (uint64_t)threshold
+                                   : old_ns > done_ns && old_ns - done_ns + est_ns > bound_ns)) &&
+        !(flags & XS_SUBMIT_PASS))
+        wait_turn(q, n, est_ns, true, flags);
+
+    t->est_ns = (uint32_t)est_ns;
+    old_ns = atomic_fetch_add_explicit(&cc->est_entered_ns, est_ns, memory_order_relaxed);
+    done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+    if (old_ns <= done_ns)        /* it looks empty: what starts now starts now */
+        atomic_store_explicit(&q->busy_since_ns, xs_now_ns(), memory_order_relaxed);
+    t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
+
+    /* A mark: one never timed; whoever waits for this queue to end wants to know at once; else
+     * one in half the bound, or one a batch. */
+    span_ns = bound_ns / 2;
+    if (!known_ns || (armed & XS_ARMED_IDLE))
+        t->mark = true;
+    else if (threshold > 0)
+        t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
+    else
+        t->mark = old_ns / span_ns != (old_ns + est_ns) / span_ns;
+    if (flags & XS_SUBMIT_NO_MARK)
+        t->mark = false;
+}
+
+uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
+{
+    struct xs_queue *q = t->queue;
+    uint64_t old, number;
+
+    if (XS_UNLIKELY(!q))
+        return 0;
+    /* release: the vendor call lies before the count; pairs with acquire loads of returned */
+    old = atomic_fetch_add(&q->cc->returned, 1);
+    if (XS_UNLIKELY(!ok)) {
+        uint64_t expect = old;
+
+        /* nothing was launched, so it is as done as what was before it */
+        if (t->est_ns)
+            atomic_fetch_sub_explicit(&q->cc->est_entered_ns, t->est_ns, memory_order_relaxed);
+        if (atomic_compare_exchange_strong(&q->cc->completed, &expect, old + 1))
+            xs_queue_progress(q);
+        return 0;
+    }
+    if (XS_LIKELY(!t->mark))
+        return 0;
+    /* Completion of this command proves all that returned before its call began; and itself, if
+     * nobody else came back in between. */
+    number = !self_marked || old == t->returned_before ? old + 1 : t->returned_before;
+    atomic_fetch_add(&q->refs, 1);
+    xs_queue_push_mark(q, number, t->key, xs_estimate_get(t->key));
+    if (!self_marked && !q->hwq->ops->mark(q->hwq->hw, q, number)) {
+        xsched_priv_mark_lost(q, number);
+        return 0;
+    }
+    return number;
+}
+
+uint64_t xsched_priv_wait_begin(struct xs_queue *q)
+{
+    int32_t mine = xs_tls.priority, seen;
+
+    atomic_fetch_add(&q->cc->inherit, 1);
+    seen = atomic_load_explicit(&q->cc->inherit_priority, memory_order_relaxed);
+    while (mine > seen &&
+           !atomic_compare_exchange_weak(&q->cc->inherit_priority, &seen, mine))
+        ;
+    if (!gates_open(q, atomic_load(&q->cc->entered)))
+        ring(q);
+    return atomic_load(&q->cc->returned);
+}
+
+void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
+{
+    if (atomic_fetch_sub(&q->cc->inherit, 1) == 1)
+        atomic_store(&q->cc->inherit_priority, INT32_MIN);
+    if (all_complete)
+        xs_queue_complete(q, began, false);
+}
