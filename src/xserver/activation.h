@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Socket activation and readiness messages as service managers expect them (sd_listen_fds(3),
+ * sd_notify(3)), without their library. */
+#ifndef XS_XSERVER_ACTIVATION_H
+#define XS_XSERVER_ACTIVATION_H
+
+/** The listening SOCK_SEQPACKET Unix socket that was passed as descriptor 3 (LISTEN_PID,
+ *  LISTEN_FDS); both variables are removed. @return descriptor, -ENOENT when none was passed,
+ *  -EINVAL when it is something else */
+int xs_activation_socket(void);
+/** Tells the service manager, if there is one (NOTIFY_SOCKET), for instance "READY=1". */
+void xs_activation_notify(const char *state);
+
+#endif

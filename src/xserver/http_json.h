@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers as JSON. Names shared with older tools: handle, device, level, pid, threshold,
+ * batch_size, ready, suspended; pid, cmdline; policy; info, error. */
+#ifndef XS_XSERVER_HTTP_JSON_H
+#define XS_XSERVER_HTTP_JSON_H
+
+#include "xserver/request.h"
+
+#include <jansson.h>
+
+json_t *xs_json_error(const char *text);
+json_t *xs_json_info(const char *text);
+/** {"xqueues": [...], "processes": [...]} */
+json_t *xs_json_queues(const struct xs_request *r);
+/** {"xqueue": {...}, "process": {...}} */
+json_t *xs_json_queue(const struct xs_request *r);
+/** {"clients": [...], "ended": [...]} */
+json_t *xs_json_clients(const struct xs_request *r);
+json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
+/** {"policy": INT, "name": "HPF"} */
+json_t *xs_json_policy(const struct xs_request *r);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main loop: doorbells first, then decisions, then everything that may take longer. */
+#include "xserver/server.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MAX_EVENTS      256
+#define SPIN_BURST_NS   (20 * XS_NS_PER_MS)   /* the most that the spin budget saves up */
+#define HOT_NS          (100 * XS_NS_PER_MS)  /* a program that rang is looked at for this long */
+#define UNJOINED_NS     (5 * XS_NS_PER_S)     /* a connection that says nothing is closed */
+
+static void set_timer(struct xs_server *s, uint64_t at_ns)
+{
+    struct itimerspec spec = {0};
+
+    if (at_ns == s->timer_ns)
+        return;
+    if (at_ns != UINT64_MAX) {
+        at_ns = XS_MAX(at_ns, 1ull); /* 0 would switch it off */
+        spec.it_value.tv_sec = (time_t)XS_MIN(at_ns / XS_NS_PER_S, (uint64_t)INT32_MAX);
+        spec.it_value.tv_nsec = (long)(at_ns % XS_NS_PER_S);
+    }
+    timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+    s->timer_ns = at_ns;
+}
+
+static void count_latency(struct xs_server *s, uint64_t ns)
+{
+    unsigned bucket = 0;
+
+    while (bucket < XS_LATENCY_BUCKETS - 1 && ns >= 1ull << (bucket + 10))
+        bucket++;
+    s->counts.latency[bucket]++;
+    s->counts.latency_count++;
+    s->counts.latency_sum_ns += ns;
+    s->counts.latency_max_ns = XS_MAX(s->counts.latency_max_ns, ns);
+}
+
+/* Decides. `since_ns`: when the event was seen that may have caused a change; 0: none.
+ * @return when to decide again at the latest */
+static uint64_t decide(struct xs_server *s, uint64_t since_ns)
+{
+    uint64_t next = xs_sched_run(s->sched, s->now_ns);
+
+    if (s->changed && since_ns)
+        count_latency(s, xs_now_ns() - since_ns);
+    s->changed = false;
+    if (s->held || s->now_ns >= s->lease_ns) {
+        s->held = false;
+        s->lease_ns = xs_sched_renew_leases(s->sched, s->now_ns) ? s->now_ns + XS_LEASE_TICK_NS : UINT64_MAX;
+    }
+    return next;
+}
+
+/* What changes slowly. Sets the time of the next look. */
+static void house(struct xs_server *s)
+{
+    uint64_t next = UINT64_MAX;
+
+    XS_LIST_FOR_SAFE(c, &s->unjoined, struct xs_client, link) {
+        if (s->now_ns - c->accepted_ns >= UNJOINED_NS)
+            xs_client_drop(s, c, "said nothing");
+        else
+            next = XS_MIN(next, c->accepted_ns + UNJOINED_NS);
+    }
+    if (xs_sched_policy(s->sched)->type == kPolicyCPUHighestPriorityFirst && !xs_list_empty(&s->clients)) {
+        xs_control_cpu_classes(s);
+        next = XS_MIN(next, s->now_ns + (s->class_session ? 10 * XS_NS_PER_MS : XS_NS_PER_S));
+    }
+    if (s->options.idle_exit_s && xs_list_empty(&s->clients)) {
+        uint64_t end = s->idle_since_ns + s->options.idle_exit_s * XS_NS_PER_S;
+
+        if (s->now_ns >= end && xs_list_empty(&s->unjoined)) {
+            if (xs_server_retire(s)) {
+                XS_INFO("no program for %llu s, ending", (unsigned long long)s->options.idle_exit_s);
+                s->stop = true;
+            } else {
+                s->idle_since_ns = s->now_ns;
+            }
+            end = s->idle_since_ns + s->options.idle_exit_s * XS_NS_PER_S;
+        }
+        next = XS_MIN(next, end);
+    }
+    s->house_ns = next;
+}
+
+static void take_signals(struct xs_server *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGHUP) {
+            s->reload = true;
+        } else {
+            XS_INFO("signal %u, ending", info.ssi_signo);
+            s->stop = true;
+        }
+    }
+}
+
+static void take_requests(struct xs_server *s)
+{
+    struct xs_request *r;
+
+    xs_fd_eventfd_drain(s->mailbox.event_fd);
+    while ((r = xs_mailbox_take(&s->mailbox)) != NULL) {
+        s->counts.requests++;
+        xs_control_handle(s, r);
+    }
+}
+
+/* The slow half of a round. */
+static void control(struct xs_server *s, const struct epoll_event *ev, int n)
+{
+    uint64_t expired;
+
+    for (int i = 0; i < n; i++) {
+        struct xs_source *source = ev[i].data.ptr;
+        struct xs_client *c = source->client;
+
+        if (c && c->dead)
+            continue;
+        switch (source->kind) {
+        case XS_SRC_BELL:
+            break; /* done already */
+        case XS_SRC_PIDFD:
+            xs_client_drop(s, c, "ended");
+            break;
+        case XS_SRC_SOCKET:
+            if (ev[i].events & EPOLLOUT)
+                xs_client_writable(s, c);
+            if (!c->dead && ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+                xs_client_readable(s, c);
+            break;
+        case XS_SRC_LISTENER:
+            xs_client_accept(s);
+            break;
+        case XS_SRC_TIMER:
+            while (read(s->timer, &expired, sizeof(expired)) > 0)
+                ;
+            s->timer_ns = UINT64_MAX;
+            break;
+        case XS_SRC_SIGNALS:
+            take_signals(s);
+            break;
+        case XS_SRC_MAILBOX:
+            take_requests(s);
+            break;
+        case XS_SRC_DEATHS:
+            xs_fd_eventfd_drain(s->wake);
+            xs_client_reap(s);
+            break;
+        }
+    }
+}
+
+/* Looks at the doorbells that rang. @return true when any had something to tell */
+static bool bells(struct xs_server *s, const struct epoll_event *ev, int n)
+{
+    bool any = false;
+
+    for (int i = 0; i < n; i++) {
+        struct xs_source *source = ev[i].data.ptr;
+
+        if (source->kind != XS_SRC_BELL || source->client->dead)
+            continue;
+        if (xs_sched_process_poll(s->sched, source->client->process, s->now_ns)) {
+            any = true;
+            xs_client_heat(s, source->client);
+        }
+    }
+    return any;
+}
+
+static bool poll_hot(struct xs_server *s)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < s->n_hot; i++) {
+        if (xs_sched_process_poll(s->sched, s->hot[i]->process, s->now_ns)) {
+            s->hot[i]->rang_ns = s->now_ns;
+            any = true;
+        }
+    }
+    return any;
+}
+
+static void set_asleep(struct xs_server *s, bool asleep)
+{
+    for (unsigned i = 0; i < s->n_hot; i++)
+        /* seq_cst pairs with the ring's: it counts the ring, then looks here; we say that we
+         * sleep, then look at the count again */
+        atomic_store_explicit(&s->hot[i]->server_page->h.asleep, asleep, memory_order_seq_cst);
+    s->awake = !asleep;
+}
+
+static void cool(struct xs_server *s)
+{
+    for (unsigned i = 0; i < s->n_hot;) {
+        struct xs_client *c = s->hot[i];
+
+        if (s->now_ns - c->rang_ns < HOT_NS) {
+            i++;
+            continue;
+        }
+        atomic_store_explicit(&c->server_page->h.asleep, 1, memory_order_seq_cst);
+        c->hot = false;
+        s->hot[i] = s->hot[--s->n_hot];
+        /* what it rang while we were awake */
+        xs_sched_process_poll(s->sched, c->process, s->now_ns);
+    }
+}
+
+static void refill_budget(struct xs_server *s)
+{
+    uint64_t passed = s->now_ns - s->spin_refill_ns;
+
+    s->spin_refill_ns = s->now_ns;
+    if (passed > 100 * SPIN_BURST_NS)
+        passed = 100 * SPIN_BURST_NS;
+    s->spin_budget_ns = XS_MIN(s->spin_budget_ns + passed * s->options.spin_cpu / 100, SPIN_BURST_NS);
+}
+
+/* While programs compete, looks at the doorbells of those that rang lately for spin_us after the
+ * last ring, within the budget of CPU time; then says that it sleeps, and looks once more.
+ * @param next  decide again then at the latest
+ * @return the same, as of now; ret_n: ready descriptors found meanwhile */
+static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev, int *ret_n)
+{
+    uint64_t began, spin_ns = s->options.spin_us * XS_NS_PER_US, last;
+
+    *ret_n = 0;
+    if (s->n_hot == 0)
+        return next;
+    refill_budget(s);
+    cool(s);
+    if (!spin_ns || !s->spin_budget_ns || !s->n_hot || !xs_sched_contended(s->sched))
+        return next;
+    began = last = s->now_ns;
+    s->counts.spins++;
+    set_asleep(s, false);
+    for (unsigned round = 1; s->now_ns - last < spin_ns && s->now_ns - began < s->spin_budget_ns; round++) {
+        bool rang = poll_hot(s);
+
+        if (rang || s->now_ns >= next || s->now_ns >= s->lease_ns) {
+            next = decide(s, rang ? s->now_ns : 0);
+            if (rang)
+                last = s->now_ns;
+            if (!xs_sched_contended(s->sched))
+                break;
+        }
+        if (round % 16 == 0) {
+            *ret_n = epoll_wait(s->epoll, ev, MAX_EVENTS, 0);
+            if (*ret_n != 0)
+                break;
+        }
+        xs_cpu_relax();
+        s->now_ns = xs_now_ns();
+    }
+    set_asleep(s, true);
+    s->now_ns = xs_now_ns();
+    if (poll_hot(s))
+        next = decide(s, s->now_ns);
+    s->counts.spin_ns += s->now_ns - began;
+    s->spin_budget_ns -= XS_MIN(s->spin_budget_ns, s->now_ns - began);
+    return next;
+}
+
+void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
+{
+    struct epoll_event ev[MAX_EVENTS];
+
+    while (!s->stop) {
+        uint64_t next;
+        int n = 0;
+
+        s->now_ns = xs_now_ns();
+        next = decide(s, 0);
+        next = spin(s, next, ev, &n);
+        if (n == 0) {
+            uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), s->house_ns);
+            bool at_once = s->walking || until <= s->now_ns;
+
+            if (!at_once) {
+                set_timer(s, until);
+                s->counts.sleeps++;
+            }
+            n = epoll_wait(s->epoll, ev, MAX_EVENTS, at_once ? 0 : -1);
+        }
+        if (n < 0)
+            n = 0; /* EINTR */
+        s->now_ns = xs_now_ns();
+        if (bells(s, ev, n))
+            decide(s, s->now_ns);
+        control(s, ev, n);
+        if (s->walking)
+            xs_control_walk(s);
+        if (s->now_ns >= s->house_ns)
+            house(s);
+        if (s->reload) {
+            s->reload = false;
+            reload(s);
+        }
+        if (!xs_list_empty(&s->dead)) {
+            decide(s, 0); /* others go on before the dead one's memory is given back */
+            xs_client_free_dead(s);
+        }
+    }
+}

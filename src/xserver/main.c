@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xserver [POLICY [PORT]]: options, start, end. */
+#include "xserver/activation.h"
+#include "xserver/http.h"
+#include "xserver/options.h"
+#include "xserver/server.h"
+
+#include "base/env.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define DEFAULT_CONFIG "/etc/xsched/xserver.conf"
+
+const char *argp_program_version = "xserver (XSched) " XSCHED_VERSION;
+
+enum { KEY_OPTION = 256, KEY_CONFIG = 1000, KEY_NO_HTTP, KEY_FOREGROUND };
+
+struct arguments {
+    struct xs_options options;
+    const char *config;
+};
+
+/* Owner: main(). Static because a reload on SIGHUP comes back through the loop. */
+static struct arguments g_args;
+
+static const struct argp_option k_options[] = {
+    {"config", KEY_CONFIG, "FILE", 0, "configuration file; default, as root: " DEFAULT_CONFIG ", if it exists", 1},
+    {"no-http", KEY_NO_HTTP, NULL, 0, "the same as --http=OFF", 1},
+    {"foreground", KEY_FOREGROUND, NULL, 0, "accepted and ignored: xserver never leaves the foreground", 1},
+#define NUMBER(section, field, name, def, min, max, live, arg, help) {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
+#define TEXT(section, field, name, def, live, arg, help)             {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
+#define ONOFF(section, field, name, def, live, help)                 {name, KEY_OPTION + XS_OPT_##field, "ON|OFF", 0, help, 0},
+#include "xserver/options.def"
+#undef NUMBER
+#undef TEXT
+#undef ONOFF
+    {0},
+};
+
+static void set(struct argp_state *state, enum xs_option_id id, const char *value)
+{
+    char error[160];
+
+    if (xs_options_set(&g_args.options, id, value, error, sizeof(error)) < 0)
+        argp_error(state, "%s", error);
+    g_args.options.given |= 1ull << id;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    if (key >= KEY_OPTION && key < KEY_OPTION + XS_OPT_COUNT) {
+        set(state, (enum xs_option_id)(key - KEY_OPTION), arg);
+        return 0;
+    }
+    switch (key) {
+    case KEY_CONFIG:
+        g_args.config = arg;
+        return 0;
+    case KEY_NO_HTTP:
+        set(state, XS_OPT_http, "OFF");
+        return 0;
+    case KEY_FOREGROUND:
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num == 0)
+            set(state, XS_OPT_policy, arg);
+        else if (state->arg_num == 1)
+            set(state, XS_OPT_port, arg);
+        else
+            argp_error(state, "too many arguments");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp k_argp = {
+    .options = k_options,
+    .parser = parse,
+    .args_doc = "[POLICY [PORT]]",
+    .doc = "Schedules the accelerators of this host between programs that run under XSched.\v"
+           "POLICY is HPF (default), HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS or MLFQ; PORT is where HTTP is "
+           "answered on the loopback, 50000 by default. xserver(8) describes every option and xserver.conf(5) the "
+           "file. SIGHUP reads the file again, SIGTERM ends it with every queue open.",
+};
+
+/* The built-in values, the file, the command line. @return 0 or -errno; ret_error says why */
+static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
+{
+    struct xs_options o = g_args.options;
+    const char *path = g_args.config;
+    int r = 0;
+
+    if (!path && geteuid() == 0 && access(DEFAULT_CONFIG, F_OK) == 0)
+        path = DEFAULT_CONFIG;
+    if (path)
+        r = xs_options_read_file(&o, path, ret_error, error_size);
+    if (r == 0)
+        *ret = o;
+    return r;
+}
+
+static void reload(struct xs_server *s)
+{
+    struct xs_options o;
+    char error[256];
+
+    xs_activation_notify("RELOADING=1");
+    if (gather(&o, error, sizeof(error)) < 0) {
+        XS_ERRO("%s; nothing was changed", error);
+    } else {
+        bool same_policy = !strcmp(o.policy, s->options.policy);
+
+        xs_options_take_live(&s->options, &o);
+        if (same_policy) /* keeps one that was chosen since by a request */
+            xs_str_copy(s->options.policy, sizeof(s->options.policy), xs_sched_policy(s->sched)->name);
+        xs_server_apply_options(s);
+        xs_str_copy(s->options.policy, sizeof(s->options.policy), o.policy);
+        xs_http_set_token(o.token);
+        XS_INFO("configuration read again");
+    }
+    xs_activation_notify("READY=1");
+}
+
+static void start_log(const struct xs_options *o)
+{
+    enum xs_log_level level = XS_LOG_INFO;
+
+    if (o->log_file[0])
+        setenv("XLOG_FILE", o->log_file, 1);
+    xs_log_init();
+    if (!xs_env_get(XS_ENV_XLOG_LEVEL) || o->given & 1ull << XS_OPT_log_level)
+        if (xs_log_level_parse(o->log_level, &level))
+            xs_log_set_level(level);
+}
+
+int main(int argc, char **argv)
+{
+    static struct xs_server server;
+    struct xs_http *http = NULL;
+    struct xs_options options;
+    char error[256];
+    int r;
+
+    argp_err_exit_status = EX_USAGE;
+    xs_options_defaults(&g_args.options);
+    argp_parse(&k_argp, argc, argv, 0, NULL, NULL);
+    r = gather(&options, error, sizeof(error));
+    if (r < 0) {
+        fprintf(stderr, "xserver: %s\n", error);
+        return EX_CONFIG;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    start_log(&options);
+    r = xs_server_start(&server, &options, error, sizeof(error));
+    if (r == 0 && options.http)
+        r = xs_http_start(&server.mailbox, &options, server.http_path, &http, error, sizeof(error));
+    if (r < 0) {
+        fprintf(stderr, "xserver: %s\n", error);
+        xs_server_stop(&server);
+        return EXIT_FAILURE;
+    }
+    XS_INFO("policy %s, socket %s", xs_sched_policy(server.sched)->name, server.socket_path);
+    xs_activation_notify("READY=1");
+    xs_server_run(&server, reload);
+    xs_activation_notify("STOPPING=1");
+    xs_server_leave(&server);
+    xs_http_stop(http);
+    xs_server_stop(&server);
+    return EXIT_SUCCESS;
+}

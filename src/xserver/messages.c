@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What programs say. Every field was checked for range by the decoder; here it is judged. */
+#include "xserver/server.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "xserver/procinfo.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct xs_user *user_of(struct xs_server *s, uint32_t uid)
+{
+    struct xs_user *u;
+
+    for (u = s->users; u; u = u->next)
+        if (u->uid == uid)
+            return u;
+    u = calloc(1, sizeof(*u));
+    if (u) {
+        u->uid = uid;
+        u->next = s->users;
+        s->users = u;
+    }
+    return u;
+}
+
+static bool may_all(const struct xs_server *s, const struct xs_client *c)
+{
+    return c->peer.uid == 0 || c->peer.uid == s->own_uid;
+}
+
+/* @return NULL, or what is wrong with the client page */
+static const char *take_page(struct xs_client *c, int fd)
+{
+    struct xs_client_header *h;
+    void *map;
+    int r = xs_fd_map_sealed(fd, sizeof(struct xs_client_page), 0, &map);
+
+    if (r == -EPERM)
+        return "the page is not a memory file sealed against shrinking";
+    if (r == -EMSGSIZE)
+        return "the page has another size";
+    if (r < 0)
+        return "the page cannot be mapped";
+    h = map;
+    if (h->magic != XS_PAGE_MAGIC || h->version != XS_PAGE_VERSION || h->queues != XS_PAGE_QUEUES ||
+        h->cell_bytes != sizeof(struct xs_client_cell)) {
+        munmap(map, sizeof(struct xs_client_page));
+        return "the page has another layout";
+    }
+    c->page = map;
+    return NULL;
+}
+
+/* A descriptor of another kind could block or starve the loop. */
+static bool is_eventfd(int fd)
+{
+    char path[40], target[40];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    n = readlink(path, target, sizeof(target) - 1);
+    if (n < 0)
+        return false;
+    target[n] = 0;
+    return !strcmp(target, "anon_inode:[eventfd]");
+}
+
+static int make_server_page(struct xs_client *c, uint64_t session, int *ret_fd)
+{
+    struct xs_server_page *page;
+    void *map;
+    int fd = xs_fd_memfd("xsched-server", sizeof(struct xs_server_page)), r;
+
+    if (fd < 0)
+        return fd;
+    r = xs_fd_map_sealed(fd, sizeof(struct xs_server_page), 1, &map);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    page = map;
+    page->h.magic = XS_PAGE_MAGIC;
+    page->h.version = XS_PAGE_VERSION;
+    page->h.queues = XS_PAGE_QUEUES;
+    page->h.cell_bytes = sizeof(struct xs_server_cell);
+    page->h.session = session;
+    atomic_store_explicit(&page->h.asleep, 1, memory_order_seq_cst);
+    c->server_page = page;
+    *ret_fd = fd;
+    return 0;
+}
+
+/* A process that joins again before its old connection was seen to end. */
+static bool supersede(struct xs_server *s, struct xs_client *c, uint64_t prefix)
+{
+    XS_LIST_FOR_SAFE(other, &s->clients, struct xs_client, link) {
+        if (other->handle_prefix != prefix)
+            continue;
+        if (other->peer.uid != c->peer.uid || other->peer.pid != c->peer.pid)
+            return false;
+        xs_client_drop(s, other, "joined anew");
+    }
+    return true;
+}
+
+static void refuse_hello(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, const char *text)
+{
+    xs_client_refuse(s, c, reason, XS_MSG_hello, 0, text);
+    xs_client_drop(s, c, "refused");
+}
+
+static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
+{
+    union xs_msg m;
+
+    memset(&m, 0, sizeof(m));
+    m.welcome.protocol_major = XS_WIRE_MAJOR;
+    m.welcome.protocol_minor = XS_WIRE_MINOR;
+    m.welcome.session = c->session;
+    m.welcome.policy = xs_sched_policy(s->sched)->type;
+    return xs_socket_send(c->fd, &m, XS_MSG_welcome, ++c->serial, &page_fd, 1);
+}
+
+static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds)
+{
+    struct xs_sched_process_info info;
+    struct xs_user *user = user_of(s, c->peer.uid);
+    char group[XS_GROUP_BYTES + 16];
+    const char *wrong;
+    int page_fd = -1, r;
+
+    if (c->joined) {
+        refuse_hello(s, c, XS_REFUSED_ORDER, "hello comes once");
+        return false;
+    }
+    if (n_fds < 2) {
+        refuse_hello(s, c, XS_REFUSED_PAGE, "hello needs two descriptors: the client page and an eventfd");
+        return false;
+    }
+    if (!supersede(s, c, m->handle_prefix)) {
+        refuse_hello(s, c, XS_REFUSED_DUPLICATE, "the prefix of its handles is another process's");
+        return false;
+    }
+    if (!user || s->n_clients >= s->options.max_clients || user->clients >= s->options.max_user_clients) {
+        refuse_hello(s, c, XS_REFUSED_QUOTA, "too many programs are joined (max-clients, max-clients-per-user)");
+        return false;
+    }
+    wrong = take_page(c, fds[0]);
+    if (!wrong && !is_eventfd(fds[1]))
+        wrong = "the doorbell is not an eventfd";
+    if (wrong) {
+        refuse_hello(s, c, XS_REFUSED_PAGE, wrong);
+        return false;
+    }
+    c->session = s->counts.session_next++;
+    r = make_server_page(c, c->session, &page_fd);
+    if (r == 0) {
+        if (m->group[0])
+            /* a gang never spans users */
+            snprintf(group, sizeof(group), "%u:%s", c->peer.uid, m->group);
+        info = (struct xs_sched_process_info){
+            .id = c->session,
+            .group = m->group[0] ? group : NULL,
+            .intra = m->flags & XS_HELLO_INTRA,
+            .client = c->page,
+            .server = c->server_page,
+        };
+        c->process = xs_sched_process_add(s->sched, &info, c);
+        if (!c->process)
+            r = -ENOMEM;
+    }
+    if (r < 0) {
+        xs_fd_close(&page_fd);
+        refuse_hello(s, c, XS_REFUSED_QUOTA, strerror(-r));
+        return false;
+    }
+    c->joined = true;
+    c->user = user;
+    c->handle_prefix = m->handle_prefix;
+    c->bell = fds[1];
+    fds[1] = -1;
+    user->clients++;
+    s->n_clients++;
+    s->n_unjoined--;
+    s->counts.joined_ever++;
+    xs_list_remove(&c->link);
+    xs_list_add(&s->clients, &c->link);
+    c->record.session = c->session;
+    c->record.pid_in_namespace = m->pid_in_namespace;
+    c->record.joined_s = (int64_t)time(NULL);
+    c->record.protocol_minor = m->protocol_minor;
+    c->record.intra = info.intra;
+    xs_str_copy(c->record.group, sizeof(c->record.group), m->group);
+    xs_text_clean(c->record.group);
+    xs_proc_cmdline(c->peer.pid, c->record.cmdline, sizeof(c->record.cmdline));
+    if (m->flags & XS_HELLO_UTILIZATION) {
+        c->record.utilization = m->utilization;
+        xs_sched_process_set_utilization(s->sched, c->process, m->utilization);
+    }
+    XS_LIST_FOR(w, &s->windows, struct xs_window, link)
+        if (w->pid == c->peer.pid) {
+            c->record.window = true;
+            xs_sched_process_set_window(s->sched, c->process, true);
+        }
+    r = welcome(s, c, page_fd);
+    close(page_fd);
+    if (r == 0)
+        /* edge-triggered: each write to the eventfd is an event, nobody needs to read it */
+        r = xs_server_watch(s, c->bell, EPOLLIN | EPOLLET, &c->bell_source);
+    if (r < 0) {
+        xs_client_drop(s, c, "cannot be reached");
+        return false;
+    }
+    if (s->deaths)
+        c->death_slot = xs_deaths_add(s->deaths, &c->page->h.owner_tid);
+    s->class_session = 0;
+    s->house_ns = s->now_ns;
+    XS_INFO("pid %d (uid %u) joined, protocol 1.%u: %s", (int)c->peer.pid, c->peer.uid, m->protocol_minor,
+            c->record.cmdline);
+    return true;
+}
+
+static void hints_of(const struct xs_msg_queue_hints *m, struct xs_hints *h)
+{
+    *h = (struct xs_hints){
+        .priority = m->priority,
+        .utilization = m->utilization,
+        .deadline_us = m->deadline_us == 0 ? -1 : m->deadline_us,
+        .laxity_us = m->laxity_us,
+        .lax_priority = m->lax_priority,
+        .critical_priority = m->critical_priority,
+    };
+}
+
+static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_msg_queue_add *m)
+{
+    struct xs_hints hints = {
+        .priority = c->priority_set ? c->priority : m->priority,
+        .utilization = m->utilization,
+        .deadline_us = m->deadline_us == 0 ? -1 : m->deadline_us,
+        .laxity_us = m->laxity_us,
+        .lax_priority = m->lax_priority,
+        .critical_priority = m->critical_priority,
+    };
+    struct xs_queue *q;
+
+    if (m->handle > INT64_MAX) {
+        xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_queue_add, m->handle, "a handle has at most 63 bits");
+        return;
+    }
+    if (xs_map_get(&s->handles, m->handle)) {
+        xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "the handle is taken");
+        return;
+    }
+    if (c->cells[m->cell / 64] & 1ull << m->cell % 64) {
+        xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "the cell is taken");
+        return;
+    }
+    if (c->record.queues >= s->options.max_client_queues || c->user->queues >= s->options.max_user_queues) {
+        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle,
+                         "too many queues (max-queues-per-client, max-queues-per-user)");
+        return;
+    }
+    q = calloc(1, sizeof(*q));
+    if (q && xs_map_put(&s->handles, m->handle, q) == 0) {
+        q->sched = xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, &hints, s->now_ns, q);
+        if (!q->sched)
+            xs_map_remove(&s->handles, m->handle);
+    }
+    if (!q || !q->sched) {
+        free(q);
+        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle, "out of memory");
+        return;
+    }
+    q->client = c;
+    q->handle = m->handle;
+    q->cell = m->cell;
+    q->level = m->level;
+    q->levels = m->levels;
+    q->platform = m->platform;
+    q->threshold = m->threshold;
+    q->batch_size = m->batch_size;
+    c->cells[m->cell / 64] |= 1ull << m->cell % 64;
+    c->record.queues++;
+    c->record.queues_ever++;
+    c->user->queues++;
+    xs_list_add(&c->queues, &q->in_client);
+    xs_list_add(&s->queues, &q->in_server);
+    if (c->priority_set && c->priority != m->priority) {
+        q->send_hints = true;
+        xs_client_tell(s, q);
+    }
+}
+
+void xs_queue_forget(struct xs_server *s, struct xs_queue *q)
+{
+    struct xs_client *c = q->client;
+
+    xs_client_counts_of_queue(s, q, &c->record);
+    xs_sched_queue_remove(s->sched, q->sched, s->now_ns);
+    xs_map_remove(&s->handles, q->handle);
+    c->cells[q->cell / 64] &= ~(1ull << q->cell % 64);
+    c->record.queues--;
+    c->user->queues--;
+    xs_list_remove(&q->in_client);
+    xs_list_remove(&q->in_server);
+    free(q);
+}
+
+static void sched_hints(struct xs_server *s, struct xs_client *c, const struct xs_msg_sched_hints *m)
+{
+    struct xs_policy_params params = *xs_sched_params(s->sched);
+
+    if (m->utilization >= 0) {
+        c->record.utilization = m->utilization;
+        xs_sched_process_set_utilization(s->sched, c->process, m->utilization);
+    }
+    if (!m->timeslice_us && !m->k)
+        return;
+    if (!may_all(s, c)) {
+        xs_client_refuse(s, c, XS_REFUSED_DENIED, XS_MSG_sched_hints, 0,
+                         "only root and the server's own user may change the slice and k for everybody");
+        return;
+    }
+    if (m->timeslice_us && m->timeslice_us != TIMESLICE_UNLIMITED &&
+        (m->timeslice_us < TIMESLICE_MIN || m->timeslice_us > TIMESLICE_MAX)) {
+        xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_sched_hints, 0, "the slice is out of range");
+        return;
+    }
+    if (m->timeslice_us)
+        params.timeslice_ns =
+            m->timeslice_us == TIMESLICE_UNLIMITED ? UINT64_MAX : m->timeslice_us * XS_NS_PER_US;
+    if (m->k)
+        params.k = m->k;
+    xs_sched_set_params(s->sched, &params);
+}
+
+/* A queue of this program, or NULL after a refusal. */
+static struct xs_queue *own_queue(struct xs_server *s, struct xs_client *c, unsigned of, uint64_t handle)
+{
+    struct xs_queue *q = xs_map_get(&s->handles, handle);
+
+    if (q && q->client == c)
+        return q;
+    xs_client_refuse(s, c, XS_REFUSED_UNKNOWN, of, handle, "this program has no such queue");
+    return NULL;
+}
+
+static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_msg *m, int *fds, unsigned n_fds)
+{
+    struct xs_queue *q;
+    struct xs_hints hints;
+
+    if (m->head.id == XS_MSG_hello)
+        return hello(s, c, &m->hello, fds, n_fds);
+    if (!c->joined) {
+        xs_client_refuse(s, c, XS_REFUSED_ORDER, m->head.id, 0, "hello comes first");
+        xs_client_drop(s, c, "refused");
+        return false;
+    }
+    switch (m->head.id) {
+    case XS_MSG_queue_add:
+        queue_add(s, c, &m->queue_add);
+        return true;
+    case XS_MSG_queue_remove:
+        q = own_queue(s, c, XS_MSG_queue_remove, m->queue_remove.handle);
+        if (q)
+            xs_queue_forget(s, q);
+        return true;
+    case XS_MSG_queue_hints:
+        q = own_queue(s, c, XS_MSG_queue_hints, m->queue_hints.handle);
+        if (q) {
+            hints_of(&m->queue_hints, &hints);
+            xs_sched_queue_set_hints(s->sched, q->sched, &hints);
+        }
+        return true;
+    case XS_MSG_queue_config:
+        q = own_queue(s, c, XS_MSG_queue_config, m->queue_config.handle);
+        if (q) {
+            q->level = m->queue_config.level ? m->queue_config.level : q->level;
+            q->threshold = m->queue_config.threshold ? m->queue_config.threshold : q->threshold;
+            q->batch_size = m->queue_config.batch_size ? m->queue_config.batch_size : q->batch_size;
+        }
+        return true;
+    case XS_MSG_sched_hints:
+        sched_hints(s, c, &m->sched_hints);
+        return true;
+    default: /* what only a server says */
+        xs_client_refuse(s, c, XS_REFUSED_MALFORMED, m->head.id, 0, "a program does not send this");
+        xs_client_drop(s, c, "malformed message");
+        return false;
+    }
+}
+
+/* A hello that this build cannot read because it is of another major version is told so. */
+static bool is_other_major(const void *packet, size_t bytes, uint32_t *ret_major)
+{
+    struct xs_wire_head head;
+
+    if (bytes < sizeof(head) + sizeof(*ret_major))
+        return false;
+    memcpy(&head, packet, sizeof(head));
+    memcpy(ret_major, (const char *)packet + sizeof(head), sizeof(*ret_major));
+    return head.id == XS_MSG_hello && head.bytes == bytes && *ret_major != XS_WIRE_MAJOR;
+}
+
+bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *packet, size_t bytes, int *fds,
+                       unsigned n_fds)
+{
+    struct xs_wire_head head = {0};
+    union xs_msg m;
+    const char *wrong = "?";
+    char text[128];
+    uint32_t major;
+    bool alive = true;
+    int r = xs_wire_open(packet, bytes, &m, &wrong);
+
+    if (r == -EBADMSG) {
+        memcpy(&head, packet, XS_MIN(bytes, sizeof(head)));
+        s->counts.malformed++;
+        if (!c->joined && is_other_major(packet, bytes, &major)) {
+            snprintf(text, sizeof(text), "this xserver speaks protocol %u, the program speaks %u", XS_WIRE_MAJOR,
+                     major);
+            refuse_hello(s, c, XS_REFUSED_VERSION, text);
+        } else {
+            snprintf(text, sizeof(text), "malformed: %s", wrong);
+            xs_client_refuse(s, c, XS_REFUSED_MALFORMED, head.id, 0, text);
+            xs_client_drop(s, c, "malformed message");
+        }
+        alive = false;
+    } else if (r == 0) {
+        alive = dispatch(s, c, &m, fds, n_fds);
+    } /* else a message that a newer program knows: skipped */
+    for (unsigned i = 0; i < n_fds; i++)
+        xs_fd_close(&fds[i]);
+    return alive;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/options.h"
+
+#include "base/log.h"
+#include "base/str.h"
+#include "policy/policy.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct xs_option_row xs_option_rows[XS_OPT_COUNT] = {
+#define NUMBER(section_, field, name_, def_, min_, max_, live_, arg_, help_)                          \
+    {XS_OPTION_NUMBER, section_, name_, arg_, help_, def_, min_, max_, "", live_,                     \
+     offsetof(struct xs_options, field)},
+#define TEXT(section_, field, name_, def_, live_, arg_, help_)                                        \
+    {XS_OPTION_TEXT, section_, name_, arg_, help_, 0, 0, 0, def_, live_,                              \
+     offsetof(struct xs_options, field)},
+#define ONOFF(section_, field, name_, def_, live_, help_)                                             \
+    {XS_OPTION_ONOFF, section_, name_, "ON|OFF", help_, def_, 0, 1, "", live_,                        \
+     offsetof(struct xs_options, field)},
+#include "xserver/options.def"
+#undef NUMBER
+#undef TEXT
+#undef ONOFF
+};
+
+_Static_assert(XS_OPT_COUNT <= 64, "`given` is one word");
+
+static void *field(struct xs_options *o, enum xs_option_id id)
+{
+    return (char *)o + xs_option_rows[id].offset;
+}
+
+void xs_options_defaults(struct xs_options *o)
+{
+    memset(o, 0, sizeof(*o));
+    for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+
+        if (r->kind == XS_OPTION_NUMBER)
+            *(uint64_t *)field(o, i) = r->def;
+        else if (r->kind == XS_OPTION_ONOFF)
+            *(bool *)field(o, i) = r->def != 0;
+        else
+            xs_str_copy(field(o, i), XS_OPTION_TEXT_BYTES, r->text);
+    }
+}
+
+/* What a text must be beyond its length. */
+static const char *check_text(enum xs_option_id id, const char *value)
+{
+    enum xs_log_level level;
+
+    if (id == XS_OPT_policy && !xs_policy_by_name(value))
+        return "there is no such policy";
+    if (id == XS_OPT_log_level && !xs_log_level_parse(value, &level))
+        return "it takes DEBG, INFO, WARN, ERRO or OFF";
+    return NULL;
+}
+
+int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value, char *ret_error,
+                   size_t error_size)
+{
+    const struct xs_option_row *r = &xs_option_rows[id];
+    const char *wrong;
+    uint64_t number;
+    bool on;
+
+    switch (r->kind) {
+    case XS_OPTION_NUMBER:
+        if (id == XS_OPT_timeslice_us && xs_str_equal_nocase(value, "UNLIMITED")) {
+            o->timeslice_us = UINT64_MAX;
+            return 0;
+        }
+        if (xs_str_parse_u64(value, 10, &number) < 0 || number < r->min || number > r->max) {
+            snprintf(ret_error, error_size, "%s: '%.40s' is not a number from %llu to %llu", r->name, value,
+                     (unsigned long long)r->min, (unsigned long long)r->max);
+            return -EINVAL;
+        }
+        *(uint64_t *)field(o, id) = number;
+        return 0;
+    case XS_OPTION_ONOFF:
+        if (xs_str_parse_bool(value, &on) < 0) {
+            snprintf(ret_error, error_size, "%s: '%.40s' is neither ON nor OFF", r->name, value);
+            return -EINVAL;
+        }
+        *(bool *)field(o, id) = on;
+        return 0;
+    case XS_OPTION_TEXT:
+        wrong = strlen(value) >= XS_OPTION_TEXT_BYTES ? "it is too long" : check_text(id, value);
+        if (wrong) {
+            snprintf(ret_error, error_size, "%s: '%.40s': %s", r->name, value, wrong);
+            return -EINVAL;
+        }
+        xs_str_copy(field(o, id), XS_OPTION_TEXT_BYTES, value);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+void xs_options_take_live(struct xs_options *o, const struct xs_options *from)
+{
+    for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+        size_t bytes = r->kind == XS_OPTION_NUMBER ? sizeof(uint64_t)
+                     : r->kind == XS_OPTION_ONOFF  ? sizeof(bool)
+                                                   : XS_OPTION_TEXT_BYTES;
+
+        if (r->live)
+            memcpy(field(o, i), (const char *)from + r->offset, bytes);
+    }
+}
+
+struct reading {
+    struct xs_options *options;
+    uint64_t seen;
+    char error[160];              /* of the first wrong line; empty: none, or not key = value */
+};
+
+static int one_key(void *user, const char *section, const char *name, const char *value)
+{
+    struct reading *rd = user;
+    bool section_known = false;
+    char error[160];
+
+    if (rd->error[0])
+        return 0; /* only the first is reported */
+    for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+        struct xs_options scratch;
+
+        if (strcmp(r->section, section) != 0)
+            continue;
+        section_known = true;
+        if (strcmp(r->name, name) != 0)
+            continue;
+        if (rd->seen & 1ull << i) {
+            snprintf(rd->error, sizeof(rd->error), "%s is set twice", name);
+            return 0;
+        }
+        rd->seen |= 1ull << i;
+        /* a value that the command line overrides must be right too */
+        scratch = *rd->options;
+        if (xs_options_set(&scratch, i, value, error, sizeof(error)) < 0) {
+            snprintf(rd->error, sizeof(rd->error), "%s", error);
+            return 0;
+        }
+        if (!(rd->options->given & 1ull << i))
+            *rd->options = scratch;
+        return 1;
+    }
+    if (section_known)
+        snprintf(rd->error, sizeof(rd->error), "there is no key '%.40s' in [%.40s]", name, section);
+    else
+        snprintf(rd->error, sizeof(rd->error), "there is no section [%.40s]", section);
+    return 0;
+}
+
+int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error, size_t error_size)
+{
+    struct reading rd = {.options = o};
+    FILE *f = fopen(path, "re");
+    int line;
+
+    if (!f) {
+        int r = -errno;
+
+        snprintf(ret_error, error_size, "%s: %s", path, strerror(errno));
+        return r;
+    }
+    line = ini_parse_file(f, one_key, &rd);
+    if (line == 0 && ferror(f))
+        line = -1;
+    fclose(f);
+    if (line == 0)
+        return 0;
+    if (line < 0)
+        snprintf(ret_error, error_size, "%s: cannot be read", path);
+    else
+        snprintf(ret_error, error_size, "%s:%d: %s", path, line,
+                 rd.error[0] ? rd.error : "this is no [section], 'key = value' or comment");
+    return -EINVAL;
+}

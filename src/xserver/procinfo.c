@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/procinfo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static ssize_t read_proc(int32_t pid, const char *what, char *buf, size_t size)
+{
+    char path[64];
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    n = read(fd, buf, size - 1);
+    if (n < 0)
+        n = -errno;
+    close(fd);
+    buf[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+/* Bytes of the UTF-8 character at s, 0 when it is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t n = s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
+
+    if (s[0] < 0x80)
+        return 1;
+    if (n == 0 || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0; /* overlong, surrogate, beyond the last one */
+    return n;
+}
+
+void xs_text_clean(char *text)
+{
+    unsigned char *s = (unsigned char *)text;
+
+    while (*s) {
+        size_t n = utf8_length(s);
+
+        if (n == 0 || *s < 0x20 || *s == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0)) {
+            *s++ = '?';
+            continue;
+        }
+        s += n;
+    }
+}
+
+void xs_proc_cmdline(int32_t pid, char *ret_text, size_t size)
+{
+    ssize_t n = pid > 0 ? read_proc(pid, "cmdline", ret_text, size) : -ESRCH;
+
+    if (n <= 0) {
+        n = pid > 0 ? read_proc(pid, "comm", ret_text, size) : -ESRCH;
+        if (n > 0 && ret_text[n - 1] == '\n')
+            ret_text[--n] = 0;
+    }
+    if (n <= 0) {
+        snprintf(ret_text, size, "?");
+        return;
+    }
+    while (n > 0 && ret_text[n - 1] == 0)
+        n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (ret_text[i] == 0)
+            ret_text[i] = ' ';
+    xs_text_clean(ret_text);
+}
+
+int xs_proc_cpu_class_parse(const char *stat, int32_t *ret_class)
+{
+    /* the name may hold blanks and brackets: the fields start behind the last bracket, with the
+     * third; nice is the 19th, the real-time priority the 40th, the policy the 41st */
+    const char *at = strrchr(stat, ')');
+    long field[42] = {0};
+
+    if (!at)
+        return -EINVAL;
+    at += 1;
+    for (int i = 3; i <= 41; i++) {
+        char *end;
+
+        while (*at == ' ')
+            at++;
+        if (i == 3) { /* the state is a letter */
+            if (*at == 0)
+                return -EINVAL;
+            at++;
+            continue;
+        }
+        field[i] = strtol(at, &end, 10);
+        if (end == at)
+            return -EINVAL;
+        at = end;
+    }
+    switch (field[41]) {
+    case 1: /* SCHED_FIFO, SCHED_RR */
+    case 2:
+        *ret_class = 1000 + (int32_t)field[40];
+        return 0;
+    case 6: /* SCHED_DEADLINE comes before all */
+        *ret_class = 1100;
+        return 0;
+    case 5: /* SCHED_IDLE: less than any nice value */
+        *ret_class = -20;
+        return 0;
+    default:
+        *ret_class = -(int32_t)field[19];
+        return 0;
+    }
+}
+
+int xs_proc_cpu_class(int32_t pid, int32_t *ret_class)
+{
+    char stat[1024];
+    ssize_t n = pid > 0 ? read_proc(pid, "stat", stat, sizeof(stat)) : -ESRCH;
+
+    if (n < 0)
+        return (int)n;
+    return xs_proc_cpu_class_parse(stat, ret_class);
+}

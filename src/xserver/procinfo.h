@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /proc says about a process. */
+#ifndef XS_XSERVER_PROCINFO_H
+#define XS_XSERVER_PROCINFO_H
+
+#include "base/xs_base.h"
+
+/** The command line as one line of valid UTF-8 without control characters; its name when it has
+ *  none, "?" when it cannot be read. */
+void xs_proc_cmdline(int32_t pid, char *ret_text, size_t size);
+/** CPU scheduling of a process as one number: real time 1001..1099, deadline 1100, else -nice,
+ *  and -20 for SCHED_IDLE. @return 0 or -errno */
+int xs_proc_cpu_class(int32_t pid, int32_t *ret_class);
+/** The same out of the text of /proc/PID/stat. @return 0 or -EINVAL */
+int xs_proc_cpu_class_parse(const char *stat, int32_t *ret_class);
+/** Makes any bytes one line of valid UTF-8, in place, up to the first zero. */
+void xs_text_clean(char *text);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/server.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "xserver/activation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 1024
+
+int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = source};
+
+    return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static void on_permit(void *ctx, struct xs_sched_queue *q, bool run, uint64_t now_ns)
+{
+    struct xs_server *s = ctx;
+
+    (void)q;
+    (void)now_ns;
+    s->changed = true;
+    if (!run)
+        s->held = true;
+}
+
+static const struct xs_sched_ops k_ops = {.on_permit = on_permit};
+
+static void params_of(const struct xs_options *o, struct xs_policy_params *p)
+{
+    p->timeslice_ns = o->timeslice_us == UINT64_MAX ? UINT64_MAX : o->timeslice_us * XS_NS_PER_US;
+    p->k = (uint32_t)o->k;
+    p->starvation_ns = o->starvation_ms * XS_NS_PER_MS;
+}
+
+static int make_scheduler(struct xs_server *s)
+{
+    struct xs_sched_config config;
+
+    xs_sched_config_defaults(&config);
+    config.linger_ns = s->options.linger_us * XS_NS_PER_US;
+    config.stall_ns = s->options.stall_ms * XS_NS_PER_MS;
+    config.inflight_shared_us = s->options.inflight_us;
+    config.inflight_alone_us = s->options.inflight_alone_us;
+    params_of(&s->options, &config.params);
+    s->sched = xs_sched_new(xs_policy_by_name(s->options.policy), &config, &k_ops, s);
+    return s->sched ? 0 : -ENOMEM;
+}
+
+/* Where to listen when nobody said. @return 0 or -errno */
+static int default_socket(char *ret_path)
+{
+    unsigned index = 0;
+    char path[XS_SOCKET_PATH_BYTES], dir[XS_SOCKET_PATH_BYTES];
+
+    if (geteuid() == 0 && !xs_env_get(XS_ENV_XSCHED_SOCKET)) {
+        xs_str_copy(ret_path, XS_SOCKET_PATH_BYTES, "/run/xsched/xserver.sock");
+        return 0;
+    }
+    /* the first place that a program would try and that this user may write to */
+    for (int r; (r = xs_socket_path(index, path, sizeof(path))) != -ENOENT; index++) {
+        if (r < 0)
+            continue;
+        xs_str_copy(dir, sizeof(dir), path);
+        for (int up = 0; up < 2 && strrchr(dir, '/') > dir; up++) {
+            *strrchr(dir, '/') = 0;
+            if (access(dir, W_OK) == 0) {
+                xs_str_copy(ret_path, XS_SOCKET_PATH_BYTES, path);
+                return 0;
+            }
+        }
+    }
+    return -ENOENT;
+}
+
+static int make_folder(const char *socket_path)
+{
+    char dir[XS_SOCKET_PATH_BYTES];
+
+    xs_str_copy(dir, sizeof(dir), socket_path);
+    if (!strrchr(dir, '/') || strrchr(dir, '/') == dir)
+        return 0;
+    *strrchr(dir, '/') = 0;
+    return mkdir(dir, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* One server a socket: whoever holds the lock may replace a socket file that was left behind. */
+static int take_lock(struct xs_server *s)
+{
+    char path[XS_SOCKET_PATH_BYTES + 8];
+
+    snprintf(path, sizeof(path), "%s.lock", s->socket_path);
+    s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (s->lock_fd < 0)
+        return -errno;
+    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+    return 0;
+}
+
+static int make_listener(struct xs_server *s, char *ret_error, size_t error_size)
+{
+    int r, fd = xs_activation_socket();
+
+    if (fd >= 0) {
+        socklen_t size = sizeof(struct sockaddr_un);
+        struct sockaddr_un at = {0};
+
+        s->activated = true;
+        if (getsockname(fd, (struct sockaddr *)&at, &size) == 0)
+            xs_str_copy(s->socket_path, sizeof(s->socket_path), at.sun_path);
+        s->listener = fd;
+        return 0;
+    }
+    if (fd != -ENOENT) {
+        snprintf(ret_error, error_size, "the descriptor that the service manager passed is no listening "
+                                        "SOCK_SEQPACKET Unix socket");
+        return fd;
+    }
+    if (s->options.socket[0]) {
+        if (!xs_str_copy(s->socket_path, sizeof(s->socket_path), s->options.socket)) {
+            snprintf(ret_error, error_size, "socket: the path is longer than %u bytes", XS_SOCKET_PATH_BYTES - 1);
+            return -ENAMETOOLONG;
+        }
+    } else if ((r = default_socket(s->socket_path)) < 0) {
+        snprintf(ret_error, error_size, "no folder for the socket: set XDG_RUNTIME_DIR or give --socket PATH");
+        return r;
+    }
+    r = make_folder(s->socket_path);
+    if (r == 0)
+        r = take_lock(s);
+    if (r == 0) {
+        fd = xs_socket_listen(s->socket_path, 0666, BACKLOG);
+        r = fd < 0 ? fd : 0;
+    }
+    if (r == -EADDRINUSE)
+        snprintf(ret_error, error_size, "another xserver listens on %s", s->socket_path);
+    else if (r < 0)
+        snprintf(ret_error, error_size, "cannot listen on %s: %s", s->socket_path, strerror(-r));
+    s->listener = r < 0 ? -1 : fd;
+    return r;
+}
+
+static int make_signals(void)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    /* before any thread starts: they all inherit this */
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -errno;
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Each program takes three descriptors here. */
+static void raise_limits(void)
+{
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int make_descriptors(struct xs_server *s)
+{
+    int r = 0;
+
+    s->epoll = epoll_create1(EPOLL_CLOEXEC);
+    s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    s->wake = xs_fd_eventfd();
+    if (s->epoll < 0 || s->timer < 0 || s->wake < 0)
+        return -errno;
+    s->signals = make_signals();
+    if (s->signals < 0)
+        return s->signals;
+    r = xs_mailbox_init(&s->mailbox);
+    if (r < 0)
+        return r;
+    s->listener_source.kind = XS_SRC_LISTENER;
+    s->timer_source.kind = XS_SRC_TIMER;
+    s->signals_source.kind = XS_SRC_SIGNALS;
+    s->mailbox_source.kind = XS_SRC_MAILBOX;
+    s->deaths_source.kind = XS_SRC_DEATHS;
+    if ((r = xs_server_watch(s, s->listener, EPOLLIN, &s->listener_source)) < 0 ||
+        (r = xs_server_watch(s, s->timer, EPOLLIN, &s->timer_source)) < 0 ||
+        (r = xs_server_watch(s, s->signals, EPOLLIN, &s->signals_source)) < 0 ||
+        (r = xs_server_watch(s, s->mailbox.event_fd, EPOLLIN, &s->mailbox_source)) < 0 ||
+        (r = xs_server_watch(s, s->wake, EPOLLIN, &s->deaths_source)) < 0)
+        return r;
+    return 0;
+}
+
+int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_error, size_t error_size)
+{
+    char *slash;
+    int r;
+
+    memset(s, 0, sizeof(*s));
+    s->epoll = s->timer = s->signals = s->listener = s->wake = s->lock_fd = s->mailbox.event_fd = -1;
+    s->options = *o;
+    s->own_uid = (uint32_t)geteuid();
+    xs_list_init(&s->unjoined);
+    xs_list_init(&s->clients);
+    xs_list_init(&s->dead);
+    xs_list_init(&s->queues);
+    xs_list_init(&s->windows);
+    s->timer_ns = s->lease_ns = s->house_ns = UINT64_MAX;
+    s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
+    s->counts.session_next = 1;
+    raise_limits();
+
+    r = make_listener(s, ret_error, error_size);
+    if (r < 0)
+        return r;
+    r = make_descriptors(s);
+    if (r == 0)
+        r = make_scheduler(s);
+    if (r < 0) {
+        snprintf(ret_error, error_size, "cannot start: %s", strerror(-r));
+        return r;
+    }
+    s->deaths = xs_deaths_new(s->wake);
+    s->counts.early_death = s->deaths != NULL;
+    xs_str_copy(s->http_path, sizeof(s->http_path), s->socket_path);
+    slash = strrchr(s->http_path, '/');
+    slash = slash ? slash + 1 : s->http_path;
+    if ((size_t)(slash - s->http_path) + sizeof("http.sock") <= sizeof(s->http_path))
+        memcpy(slash, "http.sock", sizeof("http.sock"));
+    else
+        s->http_path[0] = 0;
+    if (s->options.idle_exit_s)
+        s->house_ns = s->now_ns + s->options.idle_exit_s * XS_NS_PER_S;
+    return 0;
+}
+
+void xs_server_leave(struct xs_server *s)
+{
+    if (s->listener >= 0 && !s->activated && s->socket_path[0] && s->lock_fd >= 0)
+        unlink(s->socket_path);
+    xs_fd_close(&s->listener);
+    XS_LIST_FOR_SAFE(c, &s->clients, struct xs_client, link)
+        xs_client_drop(s, c, "server ends");
+    XS_LIST_FOR_SAFE(c, &s->unjoined, struct xs_client, link)
+        xs_client_drop(s, c, "server ends");
+    while (s->walking) { /* before the mailbox is closed: these were taken out already */
+        struct xs_request *r = s->walking;
+
+        s->walking = r->next;
+        free(r->walk);
+        r->status = 503;
+        xs_mailbox_answer(&s->mailbox, r);
+    }
+    if (s->mailbox.event_fd >= 0)
+        xs_mailbox_close(&s->mailbox);
+    xs_client_free_dead(s);
+}
+
+void xs_server_stop(struct xs_server *s)
+{
+    xs_server_leave(s);
+    xs_deaths_free(s->deaths);
+    if (s->sched)
+        xs_sched_free(s->sched);
+    XS_LIST_FOR_SAFE(w, &s->windows, struct xs_window, link)
+        free(w);
+    while (s->users) {
+        struct xs_user *u = s->users;
+
+        s->users = u->next;
+        free(u);
+    }
+    xs_map_fini(&s->handles);
+    if (s->mailbox.event_fd >= 0)
+        xs_mailbox_fini(&s->mailbox);
+    xs_fd_close(&s->epoll);
+    xs_fd_close(&s->timer);
+    xs_fd_close(&s->signals);
+    xs_fd_close(&s->wake);
+    /* the lock file stays: removing it would let two servers each lock a file of that name */
+    xs_fd_close(&s->lock_fd);
+}
+
+void xs_server_apply_options(struct xs_server *s)
+{
+    struct xs_policy_params params = *xs_sched_params(s->sched);
+    const struct xs_policy_ops *policy = xs_policy_by_name(s->options.policy);
+    enum xs_log_level level;
+
+    params_of(&s->options, &params);
+    xs_sched_set_params(s->sched, &params);
+    if (policy && policy != xs_sched_policy(s->sched)) {
+        xs_sched_set_policy(s->sched, policy);
+        XS_INFO("policy %s", policy->name);
+    }
+    if (xs_log_level_parse(s->options.log_level, &level))
+        xs_log_set_level(level);
+}
+
+bool xs_server_retire(struct xs_server *s)
+{
+    int fd;
+
+    if (s->activated)
+        return true; /* the service manager keeps the socket and starts us again */
+    /* Nobody can connect any more; whoever did in the last moment is taken, and then the socket
+     * is made anew. */
+    unlink(s->socket_path);
+    xs_client_accept(s);
+    if (xs_list_empty(&s->unjoined) && xs_list_empty(&s->clients))
+        return true;
+    fd = xs_socket_listen(s->socket_path, 0666, BACKLOG);
+    if (fd < 0) {
+        XS_ERRO("cannot listen on %s again: %s", s->socket_path, strerror(-fd));
+        return false;
+    }
+    close(s->listener);
+    s->listener = fd;
+    xs_server_watch(s, fd, EPOLLIN, &s->listener_source);
+    return false;
+}

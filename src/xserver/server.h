@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server's own tables. Everything in here belongs to the main loop's thread, except the
+ * mailbox and what deaths.h says. */
+#ifndef XS_XSERVER_SERVER_H
+#define XS_XSERVER_SERVER_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "sched/sched.h"
+#include "transport/socket.h"
+#include "wire/page.h"
+#include "wire/wire.h"
+#include "xserver/deaths.h"
+#include "xserver/history.h"
+#include "xserver/options.h"
+#include "xserver/request.h"
+
+#define XS_HOT_CLIENTS 64u        /* programs whose doorbells are looked at while spinning */
+
+/** What a ready descriptor in the epoll set belongs to. */
+enum xs_source_kind {
+    XS_SRC_BELL, XS_SRC_SOCKET, XS_SRC_PIDFD, XS_SRC_LISTENER, XS_SRC_TIMER, XS_SRC_SIGNALS,
+    XS_SRC_MAILBOX, XS_SRC_DEATHS,
+};
+struct xs_source {
+    enum xs_source_kind kind;
+    struct xs_client *client;     /* of the first three */
+};
+
+/** A user's share of the limits. */
+struct xs_user {
+    struct xs_user *next;
+    uint32_t uid;
+    uint32_t clients, queues;
+};
+
+/** One connection: first unjoined, then a program's session. */
+struct xs_client {
+    struct xs_list link;          /* in the server's unjoined, clients or dead */
+    struct xs_source socket_source, bell_source, pidfd_source;
+    int fd, bell;
+    struct xs_socket_peer peer;
+    struct xs_user *user;
+    bool joined, dead, waiting_to_send;
+    uint64_t accepted_ns, session;
+    uint64_t handle_prefix;
+    struct xs_client_page *page;
+    struct xs_server_page *server_page;
+    struct xs_sched_process *process;
+    struct xs_list queues;
+    uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is taken */
+    struct xs_client_record record; /* what people see; counts of queues that are gone */
+    int death_slot;
+    bool hot;                     /* in the server's hot list; asleep may be 0 */
+    uint64_t rang_ns;
+    bool priority_set;            /* an operator's priority for the whole process, for queues to come too */
+    int32_t priority;
+    uint32_t serial, refusals;
+};
+
+struct xs_queue {
+    struct xs_list in_client, in_server;
+    bool is_marker;               /* a walk's place in the server's list, no queue */
+    struct xs_client *client;
+    struct xs_sched_queue *sched;
+    uint64_t handle;
+    uint32_t cell;
+    int32_t level;                /* in force, as the program said */
+    uint32_t levels, platform;
+    int64_t threshold, batch_size;
+    bool send_hints, send_config; /* not sent yet: the program did not read */
+    struct xs_msg_queue_config config; /* the one to send */
+};
+
+/** The active window of one display. */
+struct xs_window {
+    struct xs_list link;
+    char display[64];
+    int32_t pid;
+};
+
+struct xs_server {
+    struct xs_options options;
+    struct xs_sched *sched;
+    int epoll, timer, signals, listener, wake;
+    struct xs_source listener_source, timer_source, signals_source, mailbox_source, deaths_source;
+    char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
+    int lock_fd;
+    bool activated;               /* the socket is the service manager's */
+    bool stop, reload;
+    uint32_t own_uid;
+
+    struct xs_list unjoined, clients, dead, queues, windows;
+    uint32_t n_unjoined, n_clients;
+    struct xs_user *users;
+    struct xs_map handles;        /* handle -> struct xs_queue */
+    struct xs_client *hot[XS_HOT_CLIENTS];
+    unsigned n_hot;
+    bool awake;                   /* asleep = 0 in the pages of the hot ones */
+
+    struct xs_deaths *deaths;     /* NULL: the kernel cannot */
+    struct xs_mailbox mailbox;
+    struct xs_request *walking;   /* snapshots in progress, through next */
+
+    uint64_t now_ns;              /* of this round */
+    uint64_t timer_ns;            /* what the timer is set to; UINT64_MAX: off */
+    uint64_t lease_ns;            /* renew the leases then; UINT64_MAX: no word is closed */
+    uint64_t house_ns;            /* next look at what changes slowly; UINT64_MAX: nothing does */
+    uint64_t idle_since_ns;       /* no program joined since then */
+    uint64_t spin_budget_ns, spin_refill_ns;
+    bool changed;                 /* a decision changed something since it was last cleared */
+    bool held;                    /* ... closed a word */
+    uint64_t class_session;       /* CPU classes: read up to this session in this pass */
+
+    struct xs_history history;
+    struct xs_status_record counts;
+    uint64_t started_ns;
+};
+
+/* server.c: setting up and taking down */
+/** @return 0 or -errno; ret_error then says what went wrong */
+int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_error, size_t error_size);
+/** Stops listening, opens every queue and closes the programs' sockets, which tells them. */
+void xs_server_leave(struct xs_server *s);
+/** Frees all; nobody may use the mailbox any more. */
+void xs_server_stop(struct xs_server *s);
+/** Takes over changed live options. */
+void xs_server_apply_options(struct xs_server *s);
+/** Ends the listening when no program wants to join. @return true when the server may end */
+bool xs_server_retire(struct xs_server *s);
+int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source);
+
+/* loop.c */
+/** Until a signal or idleness ends it; reload is called on SIGHUP. */
+void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s));
+
+/* client.c: sessions */
+void xs_client_accept(struct xs_server *s);
+/** Receives a bounded number of packets. */
+void xs_client_readable(struct xs_server *s, struct xs_client *c);
+void xs_client_writable(struct xs_server *s, struct xs_client *c);
+/** Out of the scheduler at once; the storage goes at the end of the round. */
+void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why);
+void xs_client_free_dead(struct xs_server *s);
+void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, unsigned of,
+                      uint64_t handle, const char *text);
+/** Sends the queue's hints, its configuration, or both; later when the program does not read. */
+void xs_client_tell(struct xs_server *s, struct xs_queue *q);
+/** What people see of it, counted up to now. */
+void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
+void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, struct xs_client_record *sum);
+/** Drops those whose robust word shows their death. */
+void xs_client_reap(struct xs_server *s);
+void xs_client_heat(struct xs_server *s, struct xs_client *c);
+
+/* messages.c: what a program says */
+/** @return false when the program was dropped */
+bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *packet, size_t bytes, int *fds,
+                       unsigned n_fds);
+void xs_queue_forget(struct xs_server *s, struct xs_queue *q);
+
+/* control.c: what people ask */
+void xs_control_handle(struct xs_server *s, struct xs_request *r);
+/** Goes on with snapshots, a bounded step each. */
+void xs_control_walk(struct xs_server *s);
+void xs_control_cpu_classes(struct xs_server *s);
+
+#endif
