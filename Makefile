@@ -5,7 +5,7 @@ BUILD  ?= build/release
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all help setup demo demo2 test test-fast install lint clean
+.PHONY: all help setup demo test test-fast install lint figures clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD)
 
@@ -16,6 +16,7 @@ help:
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
 	@echo "make lint             clang-format and clang-tidy over what differs from main"
+	@echo "make figures          put the figures of docs/results into README.md"
 	@echo "make clean            remove build/"
 
 setup:
@@ -44,6 +45,9 @@ install: all
 
 lint:
 	@scripts/lint.sh
+
+figures:
+	@scripts/figures.py
 
 clean:
 	rm -rf build

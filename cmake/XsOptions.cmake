@@ -22,6 +22,7 @@ target_compile_options(xs_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-protot
   -Wpointer-arith -Wwrite-strings -Werror -fno-strict-aliasing)
 if(XSCHED_SANITIZE)
   set(XSCHED_STUB_LIBC OFF)
-  target_compile_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE} -fno-omit-frame-pointer -O1)
+  target_compile_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -O1)
   target_link_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE})
 endif()

@@ -40,6 +40,12 @@ attribute()   # NAME FILE: of the first <testsuite>
     grep -o -m1 "\b$1=\"[0-9]*\"" "$2" | head -1 | tr -dc '0-9'
 }
 
+# A preloaded object of a sanitizer's build comes before the program's own libraries; any other
+# finding ends the test.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-verify_asan_link_order=0}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
+
 run_tests()   # PRESET SECTION CTEST-ARGUMENTS...
 {
     local preset=$1 section=$2 junit=$PWD/build/$2.junit.xml status all bad skip
