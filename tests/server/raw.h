@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A private xserver, and clients that speak its protocol over real pages without libpreempt. */
+#ifndef XS_TESTS_RAW_H
+#define XS_TESTS_RAW_H
+
+#include "transport/socket.h"
+#include "wire/page.h"
+#include "wire/wire.h"
+
+#include <jansson.h>
+#include <sys/types.h>
+
+struct raw_server {
+    pid_t pid;
+    char dir[64], socket[96], http[96], log[96];
+    int port;                     /* of HTTP on TCP; 0: not asked yet */
+};
+
+/** Starts xserver in a folder of its own with these further arguments (ended by NULL), and waits
+ *  until it listens. Fails the test when it does not. */
+void raw_server_start(struct raw_server *s, const char *const *args);
+/** SIGTERM, waits. @return exit status */
+int raw_server_stop(struct raw_server *s);
+/** The whole log so far, allocated. */
+char *raw_server_log(const struct raw_server *s);
+/** CPU time used so far, in clock ticks. */
+long raw_server_ticks(const struct raw_server *s);
+
+struct raw_client {
+    int fd, page_fd, bell;
+    struct xs_client_page *page;
+    struct xs_server_page *server;
+    uint64_t session, prefix;
+    uint32_t serial, server_minor;
+};
+
+/** Connects and makes the pages; says nothing yet. */
+void raw_connect(struct raw_client *c, const char *socket_path);
+/** Fills a hello as a good client would. */
+void raw_hello_fill(const struct raw_client *c, union xs_msg *m);
+/** Sends a hello and takes the answer. @return 0, or the reason of the refusal; -1 hung up */
+int raw_hello(struct raw_client *c, union xs_msg *m, const int *fds, unsigned n_fds);
+/** raw_connect and a good hello; fails the test otherwise. */
+void raw_join(struct raw_client *c, const char *socket_path);
+/** Closes everything, without a word. */
+void raw_leave(struct raw_client *c);
+
+void raw_send(struct raw_client *c, union xs_msg *m, enum xs_msg_id id);
+/** The next message. @return its id, 0 when the server hung up, -1 when none came in time */
+int raw_receive(struct raw_client *c, union xs_msg *ret, int timeout_ms);
+void raw_add_fill(const struct raw_client *c, union xs_msg *m, uint32_t cell, uint64_t device, int32_t priority);
+uint64_t raw_handle(const struct raw_client *c, uint32_t cell);
+/** A queue on cell `cell`; waits until the server has it. */
+void raw_add(struct raw_client *c, uint32_t cell, uint64_t device, int32_t priority);
+void raw_remove(struct raw_client *c, uint32_t cell);
+/** Waits until the server has handled everything that was sent. */
+void raw_settle(struct raw_client *c);
+
+/** What libpreempt does at a submit and at a completion: counts, and rings if asked to. */
+void raw_submit(struct raw_client *c, uint32_t cell);
+void raw_complete(struct raw_client *c, uint32_t cell);
+bool raw_permitted(const struct raw_client *c, uint32_t cell);
+/** Waits until it is so, at most timeout_ms. @return whether it is */
+bool raw_wait_permitted(const struct raw_client *c, uint32_t cell, bool permitted, int timeout_ms);
+
+/** HTTP on the Unix socket. @return status; *ret_json (may be NULL) is the caller's */
+long raw_http(const struct raw_server *s, const char *method, const char *path, const char *body, json_t **ret_json);
+/** A raw HTTP request on TCP; the answer's text. @return status */
+long raw_tcp(struct raw_server *s, const char *request, char *ret_answer, size_t size);
+int64_t raw_status(const struct raw_server *s, const char *name);
+
+#endif

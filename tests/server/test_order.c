@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the doorbell to the permit, over real pages and sockets. */
+#include "raw.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SOON_MS 5000
+
+static struct raw_server g_server;
+
+static int start(void **state)
+{
+    static const char *const k_args[] = {"HPF", "--stall-ms", "0", NULL};
+
+    (void)state;
+    raw_server_start(&g_server, k_args);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return raw_server_stop(&g_server);
+}
+
+/* Two processes: the raw clients of one process would be one gang only by name, so two sockets do. */
+static void high_holds_low(void **state)
+{
+    struct raw_client low, high;
+
+    (void)state;
+    raw_join(&low, g_server.socket);
+    raw_join(&high, g_server.socket);
+    raw_add(&low, 0, 1, 0);
+    raw_add(&high, 5, 1, 10);
+    for (int i = 0; i < 20; i++) {
+        raw_submit(&low, 0);
+        assert_true(raw_wait_permitted(&low, 0, true, SOON_MS));
+        raw_submit(&high, 5);
+        assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
+        assert_true(raw_permitted(&high, 5));
+        assert_true(atomic_load(&low.server->h.lease_until_ns) > xs_now_ns());
+        raw_complete(&high, 5);
+        assert_true(raw_wait_permitted(&low, 0, true, SOON_MS));
+        raw_complete(&low, 0);
+    }
+    assert_true(atomic_load(&low.server->cells[0].suspensions) >= 20);
+    raw_leave(&low);
+    raw_leave(&high);
+}
+
+/* Leases are renewed while something is held, and the high side's end frees the low one. */
+static void lease_is_renewed_and_death_frees(void **state)
+{
+    struct raw_client low, high;
+    uint64_t first;
+
+    (void)state;
+    raw_join(&low, g_server.socket);
+    raw_join(&high, g_server.socket);
+    raw_add(&low, 0, 1, 0);
+    raw_add(&high, 0, 1, 10);
+    raw_submit(&low, 0);
+    atomic_store(&high.page->cells[0].est_entered_ns, 20 * XS_NS_PER_S); /* a long command */
+    raw_submit(&high, 0);
+    assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
+    first = atomic_load(&low.server->h.lease_until_ns);
+    for (int i = 0; i < 100 && atomic_load(&low.server->h.lease_until_ns) == first; i++)
+        usleep(20000);
+    assert_true(atomic_load(&low.server->h.lease_until_ns) > first);
+    raw_leave(&high);
+    assert_true(raw_wait_permitted(&low, 0, true, SOON_MS));
+    raw_leave(&low);
+}
+
+static void other_devices_are_not_held(void **state)
+{
+    struct raw_client low, high;
+
+    (void)state;
+    raw_join(&low, g_server.socket);
+    raw_join(&high, g_server.socket);
+    raw_add(&low, 0, 1, 0);
+    raw_add(&low, 1, 2, 0);
+    raw_add(&high, 0, 1, 10);
+    raw_submit(&low, 0);
+    raw_submit(&low, 1);
+    raw_submit(&high, 0);
+    assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
+    assert_true(raw_permitted(&low, 1));
+    raw_leave(&low);
+    raw_leave(&high);
+}
+
+/* A hint of the program changes who runs, at once. */
+static void hints_act(void **state)
+{
+    struct raw_client a, b;
+    union xs_msg m;
+
+    (void)state;
+    raw_join(&a, g_server.socket);
+    raw_join(&b, g_server.socket);
+    raw_add(&a, 0, 1, 5);
+    raw_add(&b, 0, 1, 10);
+    raw_submit(&a, 0);
+    raw_submit(&b, 0);
+    assert_true(raw_wait_permitted(&a, 0, false, SOON_MS));
+    memset(&m, 0, sizeof(m));
+    m.queue_hints.handle = raw_handle(&a, 0);
+    m.queue_hints.priority = 20;
+    m.queue_hints.utilization = 100;
+    m.queue_hints.deadline_us = m.queue_hints.laxity_us = -1;
+    raw_send(&a, &m, XS_MSG_queue_hints);
+    assert_true(raw_wait_permitted(&a, 0, true, SOON_MS));
+    assert_true(raw_wait_permitted(&b, 0, false, SOON_MS));
+    raw_leave(&a);
+    raw_leave(&b);
+}
+
+/* Ends the server while something is held: the word is open before the socket closes. */
+static void sigterm_opens_all(void **state)
+{
+    struct raw_server server;
+    struct raw_client low, high;
+    union xs_msg m;
+
+    (void)state;
+    raw_server_start(&server, NULL);
+    raw_join(&low, server.socket);
+    raw_join(&high, server.socket);
+    raw_add(&low, 0, 1, 0);
+    raw_add(&high, 0, 1, 10);
+    raw_submit(&low, 0);
+    raw_submit(&high, 0);
+    assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
+    kill(server.pid, SIGTERM);
+    assert_int_equal(raw_receive(&low, &m, 5000), 0);
+    assert_true(raw_permitted(&low, 0));
+    assert_int_equal(raw_server_stop(&server), 0);
+    raw_leave(&low);
+    raw_leave(&high);
+}
+
+/* Something is held, nothing happens: looking and leases cost little. Nothing is held: nothing. */
+static void idle_server_sleeps(void **state)
+{
+    struct raw_client low, high;
+    int64_t sleeps;
+    long ticks;
+
+    (void)state;
+    raw_join(&low, g_server.socket);
+    raw_join(&high, g_server.socket);
+    for (uint32_t i = 0; i < 50; i++)
+        raw_add(&low, i, 1, 0);
+    raw_add(&high, 0, 1, 10);
+    raw_submit(&low, 0);
+    raw_submit(&high, 0);
+    assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
+    raw_complete(&high, 0);
+    assert_true(raw_wait_permitted(&low, 0, true, SOON_MS));
+    raw_complete(&low, 0);
+    usleep(200000);
+    ticks = raw_server_ticks(&g_server);
+    sleeps = raw_status(&g_server, "sleeps");
+    usleep(500000);
+    assert_int_equal(raw_server_ticks(&g_server) - ticks, 0);
+    assert_true(raw_status(&g_server, "sleeps") - sleeps <= 4); /* the questions themselves */
+    raw_leave(&low);
+    raw_leave(&high);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(high_holds_low),
+        cmocka_unit_test(lease_is_renewed_and_death_frees),
+        cmocka_unit_test(other_devices_are_not_held),
+        cmocka_unit_test(hints_act),
+        cmocka_unit_test(sigterm_opens_all),
+        cmocka_unit_test(idle_server_sleeps),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
