@@ -95,7 +95,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     q = xs_queue_ref(xq, NULL);
     if (!q)
         return kXSchedErrorNotFound;
-    atomic_store(&q->managed, 1);
+    atomic_store(&q->bounded, 1);
     if (flags & kQueueSuspendFlagWaitAll)
         r = XQueueWaitAll(xq);
     atomic_store(&q->app_permitted, XS_PERMIT_CLOSED);
@@ -173,8 +173,10 @@ XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_
     q->wish.config_changes++;
     xs_queue_wish_publish(q);
     atomic_store(&q->batch, b);
-    if (threshold > 0)
+    if (threshold > 0) {
         atomic_store(&q->threshold, t);
+        atomic_store(&q->bounded, 1);
+    }
     xs_queue_progress(q);         /* a wider bound may let somebody pass */
     return kXSchedSuccess;
 }

@@ -41,13 +41,6 @@ void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
     xs_fd_eventfd_signal(st->kick_fd);
 }
 
-void xs_state_moved(struct xs_state *st, bool managed)
-{
-    xs_state_fail_open(st, atomic_load(&st->server));
-    for (struct xs_queue *q = atomic_load(&st->pool); managed && q; q = q->pool_next)
-        atomic_store(&q->managed, 1);
-}
-
 void xs_control_open_cells(struct xs_state *st, struct xs_server_page *page)
 {
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)

@@ -121,7 +121,7 @@ void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
 
         atomic_store(&q->passes, 0);
         atomic_store(&q->passes_granted, 0);
-        if (atomic_load_explicit(&q->managed, memory_order_relaxed) || atomic_load(&q->marks_pending))
+        if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
             account(q, xs_now_ns());
         xs_queue_progress(q);
         if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {

@@ -343,7 +343,6 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     struct xs_hwq *h = hwq_ref(hwq, &st);
     struct xs_queue *q;
     XResult r = kXSchedSuccess;
-    int mode;
 
     if (!h)
         return kXSchedErrorNotFound;
@@ -355,7 +354,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     if (h->queue) {
         *ret = h->queue->handle;
         if (explicit_queue) /* the application takes an interest: bound what is in flight */
-            atomic_store(&h->queue->managed, 1);
+            atomic_store(&h->queue->bounded, 1);
         goto out;
     }
     q = queue_storage(st);
@@ -380,8 +379,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
         r = kXSchedErrorUnknown;
         goto out;
     }
-    mode = atomic_load(&st->mode);
-    atomic_store(&q->managed, explicit_queue || mode != XS_MODE_APP || d->threshold > 0);
+    atomic_store(&q->bounded, explicit_queue || d->threshold > 0);
     atomic_store(&q->threshold, d->threshold);
     atomic_store(&q->batch, d->batch);
     q->live = true;
@@ -527,7 +525,7 @@ XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq)
     h = xs_map_get(&st->handle_to_hwq, hwq);
     if (h && h->queue) {
         *xq = h->queue->handle;
-        atomic_store(&h->queue->managed, 1);
+        atomic_store(&h->queue->bounded, 1);
         r = kXSchedSuccess;
     }
     xs_lock_release(&st->lock);

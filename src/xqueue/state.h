@@ -56,7 +56,8 @@ struct xs_queue {
     struct xs_client_cell *cc;
     _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server */
     _Atomic uint64_t app_permitted;         /* the application's own gate (XQueueSuspend) */
-    _Atomic uint32_t managed;               /* 0: count only */
+    _Atomic uint32_t bounded;               /* the application suspends it itself, or gave a bound: what is
+                                               in flight stays bounded also while nobody schedules */
     _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit holds */
     _Atomic int64_t threshold, batch;       /* explicit bound; threshold 0: by estimated time */
     _Atomic int32_t priority;               /* copy of wish.hints.priority */
@@ -163,6 +164,12 @@ struct xs_state *xs_state_get_or_make(void);
 
 extern struct xs_server_cell xs_open_cell;  /* always open, never armed */
 
+/** Somebody may want to hold this queue; otherwise commands are counted and nothing else. */
+static inline bool xs_queue_managed(struct xs_queue *q, const struct xs_server_cell *sc)
+{
+    return sc != &xs_open_cell || atomic_load_explicit(&q->bounded, memory_order_relaxed);
+}
+
 struct xs_tls {
     struct xs_state *state;
     uint64_t native_key;
@@ -222,7 +229,4 @@ void xs_control_kick(struct xs_state *st);
 /** The scheduler that owns this page is not believed any more: everything opens. Any thread that
  *  may sleep for a moment; nothing happens when the page is not in force. */
 void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page);
-/** The mode changed: whatever was held runs on. */
-void xs_state_moved(struct xs_state *st, bool managed);
-
 #endif

@@ -147,7 +147,7 @@ bool xs_queue_would_wait(struct xs_queue *q)
 
     if (!gates_open(q, atomic_load(&q->cc->entered) + 1))
         return true;
-    return atomic_load(&q->managed) && !atomic_load(&q->passes) &&
+    return xs_queue_managed(q, atomic_load(&q->sc)) && !atomic_load(&q->passes) &&
            room_after_ns(q, inflight_bound_ns(q) / 4, inflight_bound_ns(q), xs_now_ns(), &out) != 0;
 }
 
@@ -227,7 +227,6 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     struct xs_client_cell *cc = q->cc;
     struct xs_server_cell *sc;
     uint64_t n, old_ns, done_ns, span_ns, est_ns;
-    bool managed = atomic_load_explicit(&q->managed, memory_order_relaxed) != 0;
     int64_t threshold;
     uint32_t armed;
 
@@ -246,7 +245,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     armed = atomic_load(&sc->armed);
     if (XS_UNLIKELY(armed & XS_ARMED_SUBMIT))
         ring(q);
-    if (XS_LIKELY(!managed)) {
+    if (!xs_queue_managed(q, sc)) {
         t->est_ns = 0;
         t->begin_ns = 1;          /* says: count only */
         if (XS_UNLIKELY(!gates_open(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
