@@ -196,6 +196,8 @@ bool xs_control_announce(struct xs_state *st, const struct xs_listener *listener
 
 /* ---- the thread ---- */
 
+#define CONTROL_STACK_BYTES (256u * 1024u) /* touched only as used; a program's static TLS lies on it too */
+
 /* The kernel walks this list when the thread dies, before it tears the process's memory down, and
  * marks owner_tid: xserver learns of the death of a large process at once. */
 static void register_death_notice(struct xs_state *st)
@@ -249,7 +251,7 @@ void xs_control_kick(struct xs_state *st)
     }
     if (!atomic_load(&st->pool) || atomic_exchange(&st->control_runs, true))
         return;
-    if (xs_thread_start(control_main, st) < 0) {
+    if (xs_thread_start(control_main, st, CONTROL_STACK_BYTES) < 0) {
         atomic_store(&st->control_runs, false);
         XS_WARN_ONCE("no thread could be started; programs run unscheduled");
     }

@@ -4,9 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#define STACK_BYTES (256u * 1024u) /* touched only as used; a program's static TLS lies on it too */
-
-int xs_thread_start(void *(*main)(void *), void *arg)
+int xs_thread_start(void *(*main)(void *), void *arg, size_t stack_bytes)
 {
     pthread_attr_t attr;
     sigset_t all, old;
@@ -15,11 +13,12 @@ int xs_thread_start(void *(*main)(void *), void *arg)
 
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attr, stack_bytes);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     r = pthread_create(&thread, &attr, main, arg);
-    if (r) { /* a very large static TLS: the default stack then */
+    if (r && stack_bytes) { /* a very large static TLS: the default stack then */
         pthread_attr_destroy(&attr);
         pthread_attr_init(&attr);
         pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
