@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The variables that the tree names are the variables of env.def, and the man page has them all:
-check_environment.py ROOT MAN_PAGE"""
+"""The variables that the tree names are the variables of env.def, the man page has them all, and every public
+function has a page: check_environment.py ROOT MAN_PAGE"""
 import os
 import re
 import subprocess
@@ -38,11 +38,21 @@ def main(root, page):
                 used = set(NAME.findall(f.read()))
             bad += [f"docs/man/{name}: {n} is no variable of env.def" for n in sorted(used - set(table))
                     if not n.endswith("_")]
-    if shutil.which("groff"):
-        warnings = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], stderr=subprocess.PIPE, text=True,
-                                  check=False).stderr
-        if warnings:
-            bad.append(warnings)
+    pages = [page] + [os.path.join(root, "docs/man", n) for n in sorted(os.listdir(os.path.join(root, "docs/man")))
+                      if re.search(r"\.[1-8]$", n)]
+    named = set()
+    for p in pages:
+        with open(p, encoding="utf-8") as f:
+            named |= set(re.split(r",\s*", re.search(r"^\.SH NAME\n(.*?) \\- ", f.read(), re.M).group(1)))
+        if shutil.which("groff"):
+            warnings = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", p], stderr=subprocess.PIPE, text=True,
+                                      check=False).stderr
+            if warnings:
+                bad.append(warnings)
+    exports = os.path.join(root, "tests/abi/exports")
+    for library in ("preempt.txt", "halopencl.txt"):
+        with open(os.path.join(exports, library), encoding="ascii") as f:
+            bad += [f"no page in docs/man names {n}" for n in f.read().split() if n not in named]
     print("\n".join(bad))
     print(f"{len(table)} variables")
     return 1 if bad or not table else 0
