@@ -12,16 +12,12 @@
 
 int xs_command_doctor(int argc, char **argv)
 {
-    static const char *const beside[] = {"xsched-doctor", "../libexec/xsched/xsched-doctor"};
-    char own[PATH_MAX], path[PATH_MAX + 64];
+    char own[PATH_MAX] = "", path[PATH_MAX + 16];
 
     (void)argc;
-    for (size_t i = 0; xs_own_folder(own, sizeof(own)) == 0 && i < XS_ARRAY_LEN(beside); i++) {
-        snprintf(path, sizeof(path), "%s/%s", own, beside[i]);
-        execv(path, argv);
-        if (errno != ENOENT)
-            break;
-    }
+    xs_own_folder(own, sizeof(own));
+    snprintf(path, sizeof(path), "%s/xsched-doctor", own);
+    execv(path, argv);
     xs_say_error("%s: %s", path, strerror(errno));
     return 2;
 }

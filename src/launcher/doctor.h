@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What xsched doctor finds: a tree of facts, and the problems among them. */
+#ifndef XS_LAUNCHER_DOCTOR_H
+#define XS_LAUNCHER_DOCTOR_H
+
+#include "base/xs_base.h"
+#include "client/find.h"
+
+#include <jansson.h>
+#include <sys/types.h>
+
+struct xs_doctor {
+    json_t *facts;            /* an object; its sections are printed in order of insertion */
+    json_t *problems;         /* array of {cause, text, hint} */
+    json_t *hints;            /* array of text */
+};
+
+int xs_doctor_init(struct xs_doctor *d);
+void xs_doctor_fini(struct xs_doctor *d);
+
+/** Something is wrong. @param cause  one word for programs; @param hint  what to do, "" for nothing */
+void xs_doctor_problem(struct xs_doctor *d, const char *cause, const char *hint, const char *format, ...) XS_PRINTF(4, 5);
+/** Good to know or to do, and nothing is wrong. */
+void xs_doctor_hint(struct xs_doctor *d, const char *format, ...) XS_PRINTF(2, 3);
+/** Text, with bytes that are no UTF-8 replaced. @return a new reference, never NULL for text */
+json_t *xs_doctor_text(const char *text);
+
+/** Everything as one JSON document, or as text for people. */
+void xs_doctor_print_json(const struct xs_doctor *d);
+void xs_doctor_print_text(const struct xs_doctor *d);
+
+/** What is installed here. */
+void xs_doctor_system(struct xs_doctor *d);
+/** Why the process is or is not scheduled. @return 0, or -errno when it cannot be looked at */
+int xs_doctor_process(struct xs_doctor *d, pid_t pid);
+
+/** Vendor libraries that are found here, with their platforms; run in a child of its own. */
+json_t *xs_doctor_vendors(void);
+/** {"socket", "answers", "pid", "uid", ...} for each place. */
+json_t *xs_doctor_servers(const struct xs_places *places);
+/** GET path on the HTTP socket that belongs to a server's socket. @return a new reference or NULL */
+json_t *xs_doctor_ask(const char *server_socket, const char *path);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched doctor [PID]: status 0 fine, 1 problems found, 2 it could not look. */
+#include "base/str.h"
+#include "launcher/doctor.h"
+#include "launcher/say.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    pid_t pid;                /* 0: the system */
+    bool json;
+};
+
+static const struct argp_option options[] = {
+    {"json", 'j', NULL, 0, "one JSON document", 0},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    int64_t pid;
+
+    switch (key) {
+    case 'j': a->json = true; break;
+    case ARGP_KEY_ARG:
+        if (a->pid)
+            argp_error(state, "one process at a time");
+        if (xs_str_parse_i64(arg, &pid) < 0 || pid < 1 || pid > INT32_MAX)
+            argp_error(state, "\"%s\" is no process number", arg);
+        a->pid = (pid_t)pid;
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options, .parser = parse, .args_doc = "[PID]",
+        .doc = "Says what is installed; with PID, what that process is bound to and why it is not scheduled.\v"
+               "Exit status: 0 when nothing is wrong, 1 when problems were found, 2 when it could not look, 64 for "
+               "wrong arguments."};
+    struct arguments a = {0};
+    struct xs_doctor d;
+    char name[] = "xsched doctor";
+    int err, status;
+
+    argp_err_exit_status = 64;
+    argv[0] = name;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+        return 64;
+    err = xs_doctor_init(&d);
+    if (err == 0 && a.pid)
+        err = xs_doctor_process(&d, a.pid);
+    else if (err == 0)
+        xs_doctor_system(&d);
+    if (err < 0) {
+        if (err == -ENOENT || err == -ESRCH)
+            xs_say_error("there is no process %d", (int)a.pid);
+        else if (err == -EACCES || err == -EPERM)
+            xs_say_error("process %d belongs to another user: run this as that user or root", (int)a.pid);
+        else
+            xs_say_error("%s", strerror(-err));
+        return 2;
+    }
+    if (a.json)
+        xs_doctor_print_json(&d);
+    else
+        xs_doctor_print_text(&d);
+    status = json_array_size(d.problems) ? 1 : 0;
+    xs_doctor_fini(&d);
+    return fflush(stdout) == 0 ? status : 2;
+}

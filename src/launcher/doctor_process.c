@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched doctor PID: what the process is bound to, and why it is not scheduled. Everything comes
+ * from /proc and from xserver; the process itself is not touched. */
+#include "launcher/doctor.h"
+
+#include "base/env.h"
+#include "base/str.h"
+#include "launcher/proc.h"
+#include "launcher/program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the environment that the process was started with says. */
+struct wish {
+    bool disabled, automatic, local, global;
+    const char *level;
+};
+
+static struct wish read_wish(const struct xs_proc *p)
+{
+    const char *scheduler = xs_proc_env(p, "XSCHED_SCHEDULER"), *value;
+    struct wish w = {0};
+
+    value = xs_proc_env(p, "XSCHED_DISABLE");
+    w.disabled = value && xs_str_parse_bool(value, &w.disabled) == 0 && w.disabled;
+    value = xs_proc_env(p, "XSCHED_AUTO_XQUEUE");
+    w.automatic = xs_proc_env(p, "XSCHED_PRIORITY") != NULL;
+    if (value && *value && xs_str_parse_bool(value, &w.automatic) < 0)
+        w.automatic = false;
+    value = xs_proc_env(p, "XSCHED_POLICY");
+    w.local = value && *value;
+    w.local |= scheduler && xs_str_equal_nocase(scheduler, "LCL");
+    w.global = !w.local && ((scheduler && xs_str_equal_nocase(scheduler, "GLB")) ||
+                            (!(scheduler && *scheduler) && xs_proc_env(p, "XSCHED_PRIORITY")));
+    w.level = xs_proc_env(p, "XSCHED_AUTO_XQUEUE_LEVEL");
+    return w;
+}
+
+static void facts(struct xs_doctor *d, const struct xs_proc *p)
+{
+    json_t *o = json_object(), *env = json_object(), *libraries = json_array();
+
+    json_object_set_new(o, "pid", json_integer(p->pid));
+    json_object_set_new(o, "name", xs_doctor_text(p->name));
+    json_object_set_new(o, "executable", xs_doctor_text(p->exe));
+    json_object_set_new(o, "uid", json_integer(p->uid));
+    json_object_set_new(o, "state", xs_doctor_text(p->state));
+    json_object_set_new(o, "threads", json_integer(p->threads));
+    json_object_set_new(o, "descriptors", json_integer(p->descriptors));
+    json_object_set_new(d->facts, "process", o);
+    for (size_t i = 0; i < p->library_count; i++) {
+        const struct xs_proc_library *l = &p->libraries[i];
+        json_t *one = json_object();
+
+        json_object_set_new(one, "path", xs_doctor_text(l->path));
+        json_object_set_new(one, "kind", json_string(xs_proc_kind_name(l->kind)));
+        if (l->platform)
+            json_object_set_new(one, "platform", json_string(l->platform));
+        json_array_append_new(libraries, one);
+    }
+    json_object_set_new(d->facts, "libraries", libraries);
+    for (size_t i = 0; i < p->env_count; i++) {
+        const char *equals = strchr(p->env[i], '=');
+        char name[128];
+
+        if (equals && (size_t)(equals - p->env[i]) < sizeof(name) &&
+            (strncmp(p->env[i], "XSCHED_", 7) == 0 || strncmp(p->env[i], "XLOG_", 5) == 0 ||
+             strncmp(p->env[i], "LD_PRELOAD=", 11) == 0 || strncmp(p->env[i], "OPENCL_LAYERS=", 14) == 0)) {
+            xs_str_copy(name, (size_t)(equals - p->env[i]) + 1, p->env[i]);
+            json_object_set_new(env, name, xs_doctor_text(equals + 1));
+        }
+    }
+    json_object_set_new(d->facts, "environment", env);
+}
+
+/* Two copies of one runtime: calls may go to either. */
+static void check_runtimes(struct xs_doctor *d, const struct xs_proc *p)
+{
+    for (size_t i = 0; i < p->library_count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const struct xs_proc_library *a = &p->libraries[k], *b = &p->libraries[i];
+
+            if (a->kind == XS_LIB_VENDOR && b->kind == XS_LIB_VENDOR && strcmp(a->platform, b->platform) == 0)
+                xs_doctor_problem(d, "two_runtimes", "Name the right one in XSCHED_<PLATFORM>_LIB, or remove the other.",
+                                  "two copies of the %s runtime are mapped: %s and %s", a->platform, a->path, b->path);
+            if (a->kind == XS_LIB_SHIM && b->kind == XS_LIB_SHIM && strcmp(a->platform, b->platform) == 0)
+                xs_doctor_problem(d, "two_shims", "Remove one of them from LD_PRELOAD and OPENCL_LAYERS.",
+                                  "two copies of the %s shim are mapped: %s and %s", a->platform, a->path, b->path);
+        }
+    }
+}
+
+/* Why no shim is in the process. */
+static void explain_no_shim(struct xs_doctor *d, const struct xs_proc *p)
+{
+    const char *preload = xs_proc_env(p, "LD_PRELOAD");
+    enum xs_program_issue issue = xs_program_check(p->exe_link, NULL, 0);
+
+    if (issue == XS_PROGRAM_STATIC)
+        xs_doctor_problem(d, "static", "Link it dynamically.", "the program is %s", xs_program_issue_text(issue));
+    else if (issue == XS_PROGRAM_FOREIGN)
+        xs_doctor_problem(d, "foreign", "", "the program is %s", xs_program_issue_text(issue));
+    else if (issue == XS_PROGRAM_PRIVILEGED || p->uid != p->saved_uid)
+        xs_doctor_problem(d, "set_user_id", "Such programs ignore LD_PRELOAD and XSCHED_*; nothing can be done.",
+                          "the program is %s", xs_program_issue_text(XS_PROGRAM_PRIVILEGED));
+    else if (preload && strstr(preload, "libshim"))
+        xs_doctor_problem(d, "preload_failed", "The loader said why on the program's stderr when it was started.",
+                          "LD_PRELOAD names a shim (%s), and it is not mapped", preload);
+    else
+        xs_doctor_problem(d, "not_preloaded", "Start it with `xsched run -- PROGRAM`.",
+                          "no shim is loaded: the program was not started by `xsched run`");
+}
+
+static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
+{
+    const char *vendor = NULL;
+    bool shim = false, platform_without = false;
+
+    for (size_t i = 0; i < p->library_count; i++) {
+        const struct xs_proc_library *l = &p->libraries[i];
+
+        shim |= l->kind == XS_LIB_SHIM;
+        if (l->kind == XS_LIB_SHIM && l->deleted)
+            xs_doctor_problem(d, "shim_replaced", "Start the program again.",
+                              "%s was replaced or removed since the program was started", l->path);
+        if (l->kind == XS_LIB_VENDOR && !vendor)
+            vendor = l->path;
+        if (l->kind == XS_LIB_VENDOR && !xs_proc_has(p, XS_LIB_SHIM, l->platform) &&
+            strcmp(l->platform, "ICD") != 0)
+            platform_without = true;
+    }
+    if (!shim) {
+        explain_no_shim(d, p);
+    } else if (platform_without) {
+        xs_doctor_problem(d, "no_shim_for_platform", "", "a vendor library is mapped (%s) for which no shim is loaded", vendor);
+    }
+    if (shim && !vendor)
+        xs_doctor_problem(d, "no_vendor", "Nothing is wrong if the program has not used its device yet.",
+                          "no vendor library is mapped: the program does not use a device, or not yet");
+    return shim;
+}
+
+static void queue_line(json_t *to, const json_t *q)
+{
+    static const char *const kept[] = {"handle", "platform", "level", "levels", "priority", "ready", "suspended",
+                                       "commands", "completed", "held_us", "suspensions"};
+    json_t *o = json_object(), *v;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(kept); i++) {
+        v = json_object_get(q, kept[i]);
+        if (v)
+            json_object_set(o, kept[i], v);
+    }
+    json_array_append_new(to, o);
+}
+
+static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t *q)
+{
+    json_int_t level = json_integer_value(json_object_get(q, "level")), wanted = 0;
+    json_int_t priority = json_integer_value(json_object_get(q, "priority"));
+    unsigned long long handle = (unsigned long long)json_integer_value(json_object_get(q, "handle"));
+
+    if (w->level && w->level[0] >= '1' && w->level[0] <= '3')
+        wanted = w->level[0] - '0';
+    if (wanted > level)
+        xs_doctor_problem(d, "level_denied", "The platform has no more here; the queue works at the level that it has.",
+                          "queue 0x%llx has level %d, and level %d was asked for", handle, (int)level, (int)wanted);
+    if (priority <= -256)
+        xs_doctor_problem(d, "never_runs", "Give it another with `xcli hint`.", "queue 0x%llx has priority -256: it never runs",
+                          handle);
+    else if (json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
+        xs_doctor_hint(d, "queue 0x%llx is held for a more important one right now", handle);
+}
+
+/* @return whether the server knows the process */
+static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const struct wish *w, const char *socket_path)
+{
+    json_t *clients = xs_doctor_ask(socket_path, "/clients"), *all = xs_doctor_ask(socket_path, "/xqueues"), *item;
+    json_t *queues = json_array();
+    bool joined = false;
+    size_t i;
+
+    json_array_foreach(json_object_get(clients, "clients"), i, item) {
+        if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
+            joined = true;
+            json_object_set(d->facts, "joined", item);
+            if (json_is_true(json_object_get(item, "held")))
+                xs_doctor_problem(d, "held", "`xcli` can resume it.", "an operator has suspended the process");
+        }
+    }
+    json_array_foreach(json_object_get(all, "xqueues"), i, item) {
+        if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
+            queue_line(queues, item);
+            check_queue(d, w, item);
+        }
+    }
+    if (joined)
+        json_object_set(d->facts, "queues", queues);
+    if (joined && !json_array_size(queues))
+        xs_doctor_problem(d, "no_queues", "Nothing is wrong if the program has not used its device yet.",
+                          "the program has joined xserver and has made no queue yet");
+    json_decref(queues);
+    json_decref(clients);
+    json_decref(all);
+    return joined;
+}
+
+/* The places where this process's own agent looks. */
+static void places_of(const struct xs_proc *p, struct xs_places *ret)
+{
+    static const char *const names[] = {"XSCHED_SOCKET", "XDG_RUNTIME_DIR"};
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(names); i++) {
+        const char *value = xs_proc_env(p, names[i]);
+
+        if (value)
+            setenv(names[i], value, 1);
+        else
+            unsetenv(names[i]);
+    }
+    xs_places_get(ret);
+    while (ret->count && !ret->items[ret->count - 1].agents_look)
+        ret->count--;
+}
+
+static void check_server(struct xs_doctor *d, const struct xs_proc *p, const struct wish *w)
+{
+    struct xs_places places;
+    int i;
+
+    places_of(p, &places);
+    json_object_set_new(d->facts, "servers", xs_doctor_servers(&places));
+    i = xs_places_first(&places);
+    if (i < 0) {
+        xs_doctor_problem(d, "no_server", "Start xserver; the program joins by itself.",
+                          "no xserver answers where the program looks (%s)", places.count ? places.items[0].path : "nowhere");
+        return;
+    }
+    if (check_joined(d, p, w, places.items[i].path))
+        return;
+    if (!xs_proc_has(p, XS_LIB_OURS, NULL))
+        return;
+    if (!p->client_page)
+        xs_doctor_problem(d, "no_queues", "It joins when it makes its first queue (stream, command queue).",
+                          "the program has made no queue yet, so it has not joined xserver");
+    else
+        xs_doctor_problem(d, "not_joined", "Its log (XLOG_LEVEL=INFO) and xserver's say why.",
+                          "the program has queues, and the xserver at %s does not know it", places.items[i].path);
+}
+
+int xs_doctor_process(struct xs_doctor *d, pid_t pid)
+{
+    struct xs_proc p;
+    struct wish w;
+    int err = xs_proc_read(pid, &p);
+
+    if (err < 0)
+        return err;
+    w = read_wish(&p);
+    facts(d, &p);
+    if (p.state[0] == 'T' || p.state[0] == 't')
+        xs_doctor_problem(d, "stopped", "SIGCONT continues it.", "the process is stopped (by a signal or a debugger)");
+    if (w.disabled)
+        xs_doctor_problem(d, "disabled", "Start it without XSCHED_DISABLE.", "XSCHED_DISABLE is set for the program");
+    if (check_shim(d, &p) && !w.disabled) {
+        if (!w.automatic)
+            xs_doctor_problem(d, "not_automatic", "Set XSCHED_AUTO_XQUEUE=ON or XSCHED_PRIORITY, or start it with `xsched run`.",
+                              "queues are not scheduled by themselves: neither XSCHED_AUTO_XQUEUE nor XSCHED_PRIORITY is set");
+        if (w.local)
+            xs_doctor_hint(d, "the program schedules itself (XSCHED_POLICY or XSCHED_SCHEDULER=LCL); xserver does not know it");
+        else if (!w.global)
+            xs_doctor_problem(d, "app_managed", "Set XSCHED_SCHEDULER=GLB or XSCHED_PRIORITY, or start it with `xsched run`.",
+                              "the application schedules its own queues (XSCHED_SCHEDULER is APP): xserver does not");
+        else
+            check_server(d, &p, &w);
+    }
+    check_runtimes(d, &p);
+    xs_proc_free(&p);
+    return 0;
+}

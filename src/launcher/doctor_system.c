@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched doctor without a process: what is installed, and whether it can work here. */
+#include "launcher/doctor.h"
+
+#include "base/env.h"
+#include "base/str.h"
+#include "launcher/elf.h"
+#include "launcher/preload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void installed(struct xs_doctor *d)
+{
+    char own[PATH_MAX] = "", server[PATH_MAX + 16];
+    json_t *o = json_object();
+
+    xs_own_folder(own, sizeof(own));
+    snprintf(server, sizeof(server), "%s/xserver", own);
+    json_object_set_new(o, "version", json_string(XSCHED_VERSION));
+    json_object_set_new(o, "folder", xs_doctor_text(own));
+    json_object_set_new(o, "xserver", access(server, X_OK) == 0 ? xs_doctor_text(server) : json_null());
+    json_object_set_new(d->facts, "xsched", o);
+    if (access(server, X_OK) != 0)
+        xs_doctor_problem(d, "no_xserver", "Install it beside xsched.", "xserver is not at %s, so `xsched run` cannot start one",
+                          server);
+}
+
+/* How many names of the vendor's library ours lacks. */
+struct compare {
+    const char *shim;
+    size_t missing;
+    char first[96];
+};
+
+static int compare_one(const char *name, void *ctx)
+{
+    struct compare *c = ctx;
+
+    if (strncmp(name, "cl", 2) != 0 && strncmp(name, "cu", 2) != 0 && strncmp(name, "hip", 3) != 0 &&
+        strncmp(name, "ze", 2) != 0)
+        return 0;
+    if (!xs_elf_has_export(c->shim, name)) {
+        if (!c->missing)
+            xs_str_copy(c->first, sizeof(c->first), name);
+        c->missing++;
+    }
+    return 0;
+}
+
+static const char *vendor_path(const json_t *vendors, const char *platform)
+{
+    json_t *v;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)vendors, i, v) {
+        if (xs_str_equal_nocase(json_string_value(json_object_get(v, "platform")), platform))
+            return json_string_value(json_object_get(v, "path"));
+    }
+    return NULL;
+}
+
+static void describe_library(struct xs_doctor *d, json_t *list, const char *path, const json_t *vendors)
+{
+    const char *base = strrchr(path, '/') + 1;
+    json_t *o = json_object();
+    struct xs_elf elf;
+    int err = xs_elf_read(path, &elf);
+
+    json_object_set_new(o, "path", xs_doctor_text(path));
+    if (err < 0 || !elf.is_elf || elf.foreign) {
+        xs_doctor_problem(d, "bad_library", "Install it again.", "%s cannot be used: %s", path,
+                          err < 0 ? strerror(-err) : "not a shared object of this machine");
+    } else {
+        json_object_set_new(o, "soname", xs_doctor_text(elf.soname));
+        json_object_set_new(o, "exports", json_integer((json_int_t)elf.exports));
+        if (strncmp(base, "libshim", 7) == 0) {
+            char platform[32];
+            const char *vendor;
+
+            snprintf(platform, sizeof(platform), "%.*s", (int)(strlen(base) - 10), base + 7);
+            vendor = vendor_path(vendors, platform);
+            if (vendor) {
+                struct compare c = {.shim = path};
+
+                xs_elf_exports(vendor, compare_one, &c);
+                json_object_set_new(o, "missing", json_integer((json_int_t)c.missing));
+                if (c.missing)
+                    xs_doctor_hint(d, "%s exports %zu functions that %s does not have (%s and others): calls to those "
+                                   "pass unseen", vendor, c.missing, base, c.first);
+            }
+        }
+    }
+    json_array_append_new(list, o);
+}
+
+static void libraries(struct xs_doctor *d, const json_t *vendors)
+{
+    static const char *const ours[] = {"libpreempt.so.1", "libhalopencl.so.1", "libhalcuda.so.1", "libhalhip.so.1"};
+    json_t *list = json_array();
+    struct xs_shims shims;
+    char path[PATH_MAX + 64];
+
+    xs_shims_find(&shims);
+    for (size_t i = 0; i < shims.count; i++)
+        describe_library(d, list, shims.paths[i], vendors);
+    for (size_t i = 0; i < XS_ARRAY_LEN(ours) && shims.count; i++) {
+        snprintf(path, sizeof(path), "%s/../%s", shims.folder, ours[i]);
+        if (access(path, R_OK) == 0) {
+            char real[PATH_MAX];
+
+            describe_library(d, list, realpath(path, real) ? real : path, vendors);
+        } else if (i == 0) {
+            xs_doctor_problem(d, "no_libpreempt", "Install it again.", "%s is missing: no shim can work", path);
+        }
+    }
+    json_object_set_new(d->facts, "libraries", list);
+    if (!shims.count)
+        xs_doctor_problem(d, "no_shims", "Install xsched again, or start it from its build tree.",
+                          "no shim (libshim*.so) is installed; looked into %s", shims.tried);
+    else if (strpbrk(shims.folder, " :\t"))
+        xs_doctor_problem(d, "bad_folder", "Install it somewhere else.",
+                          "%s has a space or colon in its name, so nothing can be preloaded from there", shims.folder);
+}
+
+static bool known_variable(const char *name, size_t length)
+{
+    for (size_t i = 0; i < XS_ENV_COUNT; i++) {
+        if (strlen(xs_env_rows[i].name) == length && strncmp(xs_env_rows[i].name, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void environment(struct xs_doctor *d)
+{
+    json_t *o = json_object();
+
+    for (char **e = environ; *e; e++) {
+        const char *equals = strchr(*e, '=');
+        char name[128];
+
+        if (!equals || (size_t)(equals - *e) >= sizeof(name) ||
+            (strncmp(*e, "XSCHED_", 7) != 0 && strncmp(*e, "XLOG_", 5) != 0 && strncmp(*e, "LD_PRELOAD=", 11) != 0 &&
+             strncmp(*e, "OPENCL_LAYERS=", 14) != 0))
+            continue;
+        xs_str_copy(name, (size_t)(equals - *e) + 1, *e);
+        json_object_set_new(o, name, xs_doctor_text(equals + 1));
+        if (name[0] == 'X' && !known_variable(name, strlen(name)))
+            xs_doctor_problem(d, "unknown_variable", "`xsched run --help-env` lists all that there are.",
+                              "%s is set and means nothing", name);
+    }
+    if (json_object_size(o))
+        json_object_set(d->facts, "environment", o);
+    json_decref(o);
+}
+
+static void kernel(struct xs_doctor *d)
+{
+    struct utsname u;
+    struct rlimit files = {0, 0}, locked = {0, 0};
+    json_t *o = json_object();
+    int memfd = memfd_create("xsched-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING), pidfd;
+    bool waitv = false;
+
+    uname(&u);
+    json_object_set_new(o, "release", xs_doctor_text(u.release));
+#ifdef SYS_futex_waitv
+    waitv = syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno != ENOSYS;
+#endif
+    pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    json_object_set_new(o, "futex_waitv", json_boolean(waitv));
+    json_object_set_new(o, "pidfd", json_boolean(pidfd >= 0));
+    json_object_set_new(o, "memfd", json_boolean(memfd >= 0));
+    getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_MEMLOCK, &locked);
+    json_object_set_new(o, "open_files", json_integer((json_int_t)files.rlim_cur));
+    json_object_set_new(o, "locked_memory", locked.rlim_cur == RLIM_INFINITY ? json_string("unlimited")
+                                                                             : json_integer((json_int_t)locked.rlim_cur));
+    json_object_set_new(o, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+    json_object_set_new(d->facts, "kernel", o);
+    if (memfd < 0)
+        xs_doctor_problem(d, "no_memfd", "A Linux kernel of 3.17 or later has it; a container may forbid it.",
+                          "memfd_create does not work (%s): programs cannot share pages with xserver", strerror(errno));
+    if (!waitv)
+        xs_doctor_hint(d, "futex_waitv is missing (kernel 5.16): the death of a large program is noticed later");
+    if (pidfd < 0)
+        xs_doctor_hint(d, "pidfd_open is missing (kernel 5.3): the death of a program is noticed by its socket only");
+    if (memfd >= 0)
+        close(memfd);
+    if (pidfd >= 0)
+        close(pidfd);
+}
+
+void xs_doctor_system(struct xs_doctor *d)
+{
+    struct xs_places places;
+    json_t *vendors = xs_doctor_vendors(), *v;
+    size_t i, found = 0;
+
+    installed(d);
+    libraries(d, vendors);
+    xs_places_get(&places);
+    json_object_set_new(d->facts, "servers", xs_doctor_servers(&places));
+    if (xs_places_first(&places) < 0)
+        xs_doctor_hint(d, "no xserver answers; `xsched run` starts one when it is needed");
+    json_object_set(d->facts, "vendor libraries", vendors);
+    json_array_foreach(vendors, i, v) {
+        found += json_is_true(json_object_get(v, "found"));
+        if (json_is_true(json_object_get(v, "broken")))
+            xs_doctor_problem(d, "vendor_broken", "Programs that use it will fail too, with or without xsched.",
+                              "%s crashed or did not come back within 5 s", json_string_value(json_object_get(v, "soname")));
+    }
+    if (!found)
+        xs_doctor_hint(d, "no vendor library (OpenCL, CUDA, HIP, Level Zero) is found here: there is nothing to schedule yet");
+    json_decref(vendors);
+    kernel(d);
+    environment(d);
+}

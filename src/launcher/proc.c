@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launcher/proc.h"
+
+#include "base/str.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DELETED " (deleted)"
+
+/* File names (up to ".so") and what they are. */
+static const struct {
+    const char *prefix;
+    enum xs_proc_kind kind;
+    const char *platform;
+} known[] = {
+    {"libshimopencl", XS_LIB_SHIM, "OpenCL"},
+    {"libshimcuda", XS_LIB_SHIM, "CUDA"},
+    {"libshimhip", XS_LIB_SHIM, "HIP"},
+    {"libshimlevelzero", XS_LIB_SHIM, "LevelZero"},
+    {"libpreempt", XS_LIB_OURS, NULL},
+    {"libhalopencl", XS_LIB_OURS, "OpenCL"},
+    {"libhalcuda", XS_LIB_OURS, "CUDA"},
+    {"libhalhip", XS_LIB_OURS, "HIP"},
+    {"libhallevelzero", XS_LIB_OURS, "LevelZero"},
+    {"libOpenCL", XS_LIB_VENDOR, "OpenCL"},
+    {"libcuda", XS_LIB_VENDOR, "CUDA"},
+    {"libamdhip64", XS_LIB_VENDOR, "HIP"},
+    {"libze_loader", XS_LIB_VENDOR, "LevelZero"},
+    {"libpocl", XS_LIB_VENDOR, "ICD"},
+};
+
+const char *xs_proc_kind_name(enum xs_proc_kind kind)
+{
+    static const char *const names[] = {"shim", "xsched", "vendor"};
+
+    return names[kind];
+}
+
+static void note_mapping(struct xs_proc *p, char *path)
+{
+    struct xs_proc_library *l = &p->libraries[p->library_count];
+    size_t length = strlen(path);
+    const char *base;
+    bool deleted = false;
+
+    if (strncmp(path, "/memfd:xsched-client", 20) == 0)
+        p->client_page = true;
+    if (strncmp(path, "/memfd:xsched-server", 20) == 0)
+        p->server_page = true;
+    if (length > sizeof(DELETED) && strcmp(path + length - sizeof(DELETED) + 1, DELETED) == 0) {
+        path[length - sizeof(DELETED) + 1] = 0;
+        deleted = true;
+    }
+    base = strrchr(path, '/') + 1;
+    for (size_t i = 0; i < XS_ARRAY_LEN(known); i++) {
+        size_t n = strlen(known[i].prefix);
+
+        if (strncmp(base, known[i].prefix, n) != 0 || strncmp(base + n, ".so", 3) != 0)
+            continue;
+        for (size_t k = 0; k < p->library_count; k++) {
+            if (strcmp(p->libraries[k].path, path) == 0)
+                return;
+        }
+        if (p->library_count == XS_PROC_LIBRARIES_MAX)
+            return;
+        l->kind = known[i].kind;
+        l->platform = known[i].platform;
+        l->deleted = deleted;
+        xs_str_copy(l->path, sizeof(l->path), path);
+        p->library_count++;
+        return;
+    }
+}
+
+static FILE *open_proc(pid_t pid, const char *name, int *ret_err)
+{
+    char path[64];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    f = fopen(path, "re");
+    *ret_err = f ? 0 : -errno;
+    return f;
+}
+
+static int read_maps(struct xs_proc *p)
+{
+    char *line = NULL, *slash;
+    size_t room = 0;
+    int err;
+    FILE *f = open_proc(p->pid, "maps", &err);
+
+    if (!f)
+        return err;
+    while (getline(&line, &room, f) >= 0) {
+        line[strcspn(line, "\n")] = 0;
+        slash = strchr(line, '/');
+        if (slash)
+            note_mapping(p, slash);
+    }
+    err = ferror(f) ? -EACCES : 0; /* the rights are checked when it is read */
+    free(line);
+    fclose(f);
+    return err;
+}
+
+static int read_status(struct xs_proc *p)
+{
+    char line[256];
+    int err;
+    FILE *f = open_proc(p->pid, "status", &err);
+
+    if (!f)
+        return err;
+    while (fgets(line, sizeof(line), f)) {
+        unsigned real, effective, saved;
+
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, "Name:\t", 6) == 0)
+            xs_str_copy(p->name, sizeof(p->name), line + 6);
+        else if (strncmp(line, "State:\t", 7) == 0)
+            xs_str_copy(p->state, sizeof(p->state), line + 7);
+        else if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3) {
+            p->uid = real;
+            p->saved_uid = saved;
+        } else {
+            sscanf(line, "Threads: %d", &p->threads);
+        }
+    }
+    fclose(f);
+    return 0;
+}
+
+static int read_environ(struct xs_proc *p)
+{
+    size_t room = 0, used = 0, n, count = 0;
+    char *grown;
+    int err;
+    FILE *f = open_proc(p->pid, "environ", &err);
+
+    if (!f)
+        return err;
+    do {
+        room += 1 << 16;
+        grown = realloc(p->env_text, room + 1);
+        if (!grown) {
+            fclose(f);
+            return -ENOMEM;
+        }
+        p->env_text = grown;
+        n = fread(p->env_text + used, 1, room - used, f);
+        used += n;
+    } while (used == room);
+    err = ferror(f) ? -EACCES : 0;
+    fclose(f);
+    p->env_text[used] = 0;
+    for (size_t i = 0; i < used; i++)
+        count += p->env_text[i] == 0;
+    p->env = calloc(count + 2, sizeof(*p->env));
+    if (!p->env)
+        return -ENOMEM;
+    for (char *e = p->env_text; e < p->env_text + used; e += strlen(e) + 1)
+        p->env[p->env_count++] = e;
+    return err;
+}
+
+static void count_descriptors(struct xs_proc *p)
+{
+    char path[64];
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)p->pid);
+    dir = opendir(path);
+    if (!dir)
+        return;
+    for (const struct dirent *e; (e = readdir(dir));)
+        p->descriptors += e->d_name[0] != '.';
+    closedir(dir);
+}
+
+int xs_proc_read(pid_t pid, struct xs_proc *ret)
+{
+    ssize_t n;
+    int err;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->pid = pid;
+    snprintf(ret->exe_link, sizeof(ret->exe_link), "/proc/%d/exe", (int)pid);
+    err = read_status(ret);
+    if (err == 0)
+        err = read_maps(ret);
+    if (err == 0)
+        err = read_environ(ret);
+    if (err < 0) {
+        xs_proc_free(ret);
+        return err;
+    }
+    n = readlink(ret->exe_link, ret->exe, sizeof(ret->exe) - 1);
+    ret->exe[n > 0 ? n : 0] = 0;
+    count_descriptors(ret);
+    return 0;
+}
+
+void xs_proc_free(struct xs_proc *p)
+{
+    free(p->env);
+    free(p->env_text);
+    p->env = NULL;
+    p->env_text = NULL;
+    p->env_count = 0;
+}
+
+const char *xs_proc_env(const struct xs_proc *p, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < p->env_count; i++) {
+        if (strncmp(p->env[i], name, n) == 0 && p->env[i][n] == '=')
+            return p->env[i] + n + 1;
+    }
+    return NULL;
+}
+
+bool xs_proc_has(const struct xs_proc *p, enum xs_proc_kind kind, const char *platform)
+{
+    for (size_t i = 0; i < p->library_count; i++) {
+        if (p->libraries[i].kind == kind &&
+            (!platform || (p->libraries[i].platform && strcmp(p->libraries[i].platform, platform) == 0)))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /proc says about another process. */
+#ifndef XS_LAUNCHER_PROC_H
+#define XS_LAUNCHER_PROC_H
+
+#include "base/xs_base.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+enum xs_proc_kind {
+    XS_LIB_SHIM,              /* ours, in place of a vendor library */
+    XS_LIB_OURS,              /* libpreempt, libhal* */
+    XS_LIB_VENDOR,            /* the vendor's runtime, or a loader of runtimes */
+};
+
+struct xs_proc_library {
+    enum xs_proc_kind kind;
+    const char *platform;     /* "OpenCL", "CUDA", ...; "ICD" for a vendor's part behind a loader; NULL: none */
+    bool deleted;             /* the file is gone or was replaced */
+    char path[PATH_MAX];
+};
+
+#define XS_PROC_LIBRARIES_MAX 32
+
+struct xs_proc {
+    pid_t pid;
+    uid_t uid, saved_uid;
+    int threads, descriptors;
+    char name[64], state[32];
+    char exe[PATH_MAX];       /* as the process sees it */
+    char exe_link[64];        /* /proc/PID/exe: opens the very file */
+    bool client_page;         /* it has made its page: a queue was created at some time */
+    bool server_page;         /* it holds a page of an xserver: it has joined */
+    size_t library_count;
+    struct xs_proc_library libraries[XS_PROC_LIBRARIES_MAX];
+    char *env_text;
+    size_t env_count;
+    char **env;
+};
+
+/** @return 0, -ENOENT or -ESRCH: no such process, -EACCES or -EPERM: another user's */
+int xs_proc_read(pid_t pid, struct xs_proc *ret);
+void xs_proc_free(struct xs_proc *p);
+
+/** The value that the process was started with; NULL when unset. */
+const char *xs_proc_env(const struct xs_proc *p, const char *name);
+/** Whether such a library is mapped. @param platform  NULL: any */
+bool xs_proc_has(const struct xs_proc *p, enum xs_proc_kind kind, const char *platform);
+const char *xs_proc_kind_name(enum xs_proc_kind kind);
+
+#endif
