@@ -122,7 +122,7 @@ static void become_daemon(const char *folder)
 }
 
 /* Forks twice, so that the server is nobody's child. @return its pid or -errno */
-static pid_t spawn(const char *server, const char *folder, const char *socket_path)
+static pid_t spawn(const char *server, const char *folder, const char *socket_path, unsigned idle_s)
 {
     int channel[2];
     pid_t child, daemon_pid = -1;
@@ -145,7 +145,7 @@ static pid_t spawn(const char *server, const char *folder, const char *socket_pa
         if (pid == 0) {
             char idle[16];
 
-            snprintf(idle, sizeof(idle), "%d", XS_AUTOSTART_IDLE_S);
+            snprintf(idle, sizeof(idle), "%u", idle_s);
             become_daemon(folder);
             /* any free TCP port: the usual one belongs to the system's server */
             execl(server, "xserver", "--idle-exit", idle, "--socket", socket_path, "--port", "0", (char *)NULL);
@@ -195,7 +195,7 @@ static const char *reason(int err)
     }
 }
 
-static int start_server(const char *folder, const char *socket_path)
+static int start_server(const char *folder, const char *socket_path, unsigned idle_s)
 {
     char server[PATH_MAX];
     int lock, err;
@@ -216,18 +216,20 @@ static int start_server(const char *folder, const char *socket_path)
         close(lock);
         return 0;
     }
-    pid = spawn(server, folder, socket_path);
+    pid = spawn(server, folder, socket_path, idle_s);
     err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
     close(lock);
     if (err < 0)
         xs_say("cannot start xserver (%s; see %s/xserver.log): the program runs unscheduled", reason(err), folder);
+    else if (idle_s)
+        xs_say("no xserver answered, so one was started for this user (pid %d, %s; it ends after %u s without programs)",
+               (int)pid, socket_path, idle_s);
     else
-        xs_say("no xserver answered, so one was started for this user (pid %d, %s; it ends after %d s without clients)",
-               (int)pid, socket_path, XS_AUTOSTART_IDLE_S);
+        xs_say("no xserver answered, so one was started for this user (pid %d, %s)", (int)pid, socket_path);
     return err;
 }
 
-int xs_autostart(bool start)
+int xs_autostart(bool start, unsigned idle_s)
 {
     const char *named = xs_env_get(XS_ENV_XSCHED_SOCKET);
     char folder[PATH_MAX], socket_path[PATH_MAX + 16];
@@ -259,7 +261,7 @@ int xs_autostart(bool start)
         agents_look = xs_runtime_folder(folder, sizeof(folder));
         snprintf(socket_path, sizeof(socket_path), "%s/xserver.sock", folder);
     }
-    err = start_server(folder, socket_path);
+    err = start_server(folder, socket_path, idle_s);
     if (err == 0 && !agents_look)
         setenv("XSCHED_SOCKET", socket_path, 1);
     return err;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER };
+enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER, KEY_IDLE };
 
 static const struct argp_option options[] = {
 #define O(name, key, arg, variable, least, most, help) {name, key, arg, 0, help, 1},
@@ -24,6 +24,7 @@ static const struct argp_option options[] = {
     {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries", 2},
     {"local-policy", KEY_LOCAL, "POLICY", 0, "schedule inside the program with this policy, without xserver", 3},
     {"no-server", KEY_NO_SERVER, NULL, 0, "do not start an xserver when none answers", 3},
+    {"idle-exit", KEY_IDLE, "SECONDS", 0, "a server that is started ends after this long without programs; default 60, 0: never", 3},
     {"socket", 'S', "PATH", 0, "socket of xserver", 3},
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 4},
     {"help-env", KEY_HELP_ENV, NULL, 0, "list the environment variables and exit", 4},
@@ -33,6 +34,7 @@ static const struct argp_option options[] = {
 struct run {
     char **program;
     bool local, no_server, help_env, priority;
+    unsigned idle_s;
 };
 
 static void set(enum xs_env_id id, const char *value)
@@ -73,18 +75,24 @@ static void set_choice(struct argp_state *state, const char *option, enum xs_env
     set(id, name);
 }
 
-static void set_number(struct argp_state *state, const char *option, enum xs_env_id id, int64_t least, int64_t most,
-                       const char *text)
+static int64_t number(struct argp_state *state, const char *option, int64_t least, int64_t most, const char *text)
 {
     int64_t value;
-    char normal[24];
 
     if (xs_str_parse_i64(text, &value) < 0 || value < least || value > most) {
         if (most == INT64_MAX)
             argp_error(state, "--%s takes a number of at least %lld, not \"%s\"", option, (long long)least, text);
         argp_error(state, "--%s takes %lld..%lld, not \"%s\"", option, (long long)least, (long long)most, text);
     }
-    snprintf(normal, sizeof(normal), "%lld", (long long)value);
+    return value;
+}
+
+static void set_number(struct argp_state *state, const char *option, enum xs_env_id id, int64_t least, int64_t most,
+                       const char *text)
+{
+    char normal[24];
+
+    snprintf(normal, sizeof(normal), "%lld", (long long)number(state, option, least, most, text));
     set(id, normal);
 }
 
@@ -110,6 +118,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         set_choice(state, "local-policy", XS_ENV_XSCHED_POLICY, arg);
         r->local = true;
         break;
+    case KEY_IDLE: r->idle_s = (unsigned)number(state, "idle-exit", 0, 86400000, arg); break;
     case KEY_NO_SERVER: r->no_server = true; break;
     case 'S':
         if (arg[0] != '/')
@@ -148,7 +157,7 @@ int xs_command_run(int argc, char **argv)
                "  xsched run --priority 0 -- ./background\n  xsched run --priority 10 -- ./urgent\n\n"
                "Exit status: the program's; 64 for wrong arguments, 126 when the program cannot be executed, 127 when "
                "it is not found."};
-    struct run r = {0};
+    struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
     char name[] = "xsched run";
 
     argp_err_exit_status = XS_EXIT_USAGE;
@@ -166,6 +175,6 @@ int xs_command_run(int argc, char **argv)
         set(XS_ENV_XSCHED_PRIORITY, xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY));
     xs_prepare_program(r.program);
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
-        xs_autostart(!r.no_server);
+        xs_autostart(!r.no_server, r.idle_s);
     return xs_exec_program(r.program);
 }

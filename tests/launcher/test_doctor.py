@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""xsched doctor: what it says of an installation and of processes, with stand-ins for the shims."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+from layout import Layout
+
+SLEEPER = "import sys; print('up', flush=True); sys.stdin.read()"
+
+
+class Doctor(Layout):
+    server = True
+
+    def doctor(self, *args, env=None, status=None):
+        done = self.xsched("doctor", "--json", *args, env=env)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 1 if found["problems"] else 0)
+        if status is not None:
+            self.assertEqual(done.returncode, status, found["problems"])
+        return found
+
+    @staticmethod
+    def causes(found):
+        return {p["cause"] for p in found["problems"]}
+
+    def start(self, *command, env=None):
+        """A program that waits until its input ends."""
+        p = subprocess.Popen(command, env={**self.env, **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(lambda: (p.kill(), p.communicate()))
+        self.assertEqual(p.stdout.readline(), b"up\n")
+        return p
+
+    def python(self, *launcher, code=SLEEPER, env=None):
+        return self.start(*launcher, "/usr/bin/python3", "-c", code, env=env)
+
+
+class Installation(Doctor):
+    def test_sections(self):
+        shutil.copy2(os.environ["DUMMY_SHIM"], os.path.join(self.top, "lib", "libpreempt.so.1"))
+        found = self.doctor(status=0)
+        self.assertEqual(found["xsched"]["xserver"], os.path.join(self.bin, "xserver"))
+        self.assertEqual({os.path.basename(l["path"]) for l in found["libraries"]},
+                         {"libshimcuda.so", "libshimopencl.so", "libpreempt.so.1"})
+        self.assertEqual({v["platform"] for v in found["vendor libraries"]}, {"OpenCL", "CUDA", "HIP", "LevelZero"})
+        self.assertTrue(found["kernel"]["memfd"])
+        self.assertFalse(any(s["answers"] for s in found["servers"] if s["socket"] == self.socket))
+        self.xsched("run", "--", "true")
+        answering, = [s for s in self.doctor(status=0)["servers"] if s["socket"] == self.socket]
+        self.assertTrue(answering["answers"] and answering["http"])
+        self.assertEqual([answering["pid"]], self.servers())
+
+    def test_text(self):
+        text = self.xsched("doctor").stdout
+        self.assertIn("problem (no_libpreempt)", text)
+        self.assertIn("vendor libraries", text)
+
+    def test_missing_parts(self):
+        for name in os.listdir(self.shims):
+            os.unlink(os.path.join(self.shims, name))
+        os.unlink(os.path.join(self.bin, "xserver"))
+        self.assertEqual(self.causes(self.doctor()), {"no_shims", "no_xserver"})
+
+    def test_broken_library_and_unknown_variable(self):
+        with open(os.path.join(self.shims, "libshimopencl.so"), "w") as f:
+            f.write("not a library")
+        causes = self.causes(self.doctor(env={"XSCHED_PRIORTY": "1"}))
+        self.assertEqual(causes, {"no_libpreempt", "bad_library", "unknown_variable"})
+
+    def test_missing_functions_are_named(self):
+        found = self.doctor()
+        opencl, = [v for v in found["vendor libraries"] if v["platform"] == "OpenCL"]
+        if not opencl["found"]:
+            self.skipTest("no OpenCL loader here")
+        shim, = [l for l in found["libraries"] if l["path"].endswith("libshimopencl.so")]
+        self.assertGreater(shim["missing"], 100)
+        self.assertTrue(any("libshimopencl.so does not have" in h for h in found["hints"]))
+
+    def test_arguments(self):
+        for args in (["x"], ["-1"], ["0"], ["1", "2"], ["--nonsense"]):
+            self.assertEqual(self.xsched("doctor", *args).returncode, 64, args)
+        done = self.xsched("doctor", str(2**22 - 1))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no process", done.stderr)
+
+
+class Processes(Doctor):
+    def causes_of(self, process):
+        return self.causes(self.doctor(str(process.pid)))
+
+    def test_plain(self):
+        p = self.python()
+        found = self.doctor(str(p.pid), status=1)
+        self.assertEqual(self.causes(found), {"not_preloaded"})
+        self.assertEqual(found["process"]["pid"], p.pid)
+        self.assertEqual(found["process"]["executable"], os.path.realpath("/usr/bin/python3"))
+
+    def test_loaded_without_device(self):
+        p = self.python(os.path.join(self.bin, "xsched"), "run", "-p", "4", "--no-server", "--")
+        found = self.doctor(str(p.pid), status=1)
+        self.assertEqual(self.causes(found), {"no_vendor", "no_server"})
+        self.assertEqual(found["environment"]["XSCHED_PRIORITY"], "4")
+        self.assertEqual({os.path.basename(l["path"]) for l in found["libraries"]}, {"libshimcuda.so", "libshimopencl.so"})
+
+    def test_preload_alone_schedules_nothing(self):
+        p = self.python(env={"LD_PRELOAD": os.path.join(self.shims, "libshimopencl.so")})
+        self.assertEqual(self.causes_of(p), {"no_vendor", "not_automatic", "app_managed"})
+
+    def test_disabled(self):
+        p = self.python(os.path.join(self.bin, "xsched"), "run", "-q", "--no-server", "--", env={"XSCHED_DISABLE": "on"})
+        self.assertEqual(self.causes_of(p), {"no_vendor", "disabled"})
+
+    def test_local(self):
+        p = self.python(os.path.join(self.bin, "xsched"), "run", "--local-policy", "HPF", "--")
+        found = self.doctor(str(p.pid))
+        self.assertEqual(self.causes(found), {"no_vendor"})
+        self.assertTrue(any("schedules itself" in h for h in found["hints"]))
+
+    def test_stopped(self):
+        p = self.python()
+        os.kill(p.pid, signal.SIGSTOP)
+        os.waitpid(p.pid, os.WUNTRACED)
+        self.assertEqual(self.causes_of(p), {"not_preloaded", "stopped"})
+
+    def test_preload_that_failed(self):
+        path = os.path.join(self.top, "libshimcuda.so")
+        p = self.start("/usr/bin/python3", "-c", SLEEPER, env={"LD_PRELOAD": path})
+        self.assertEqual(self.causes_of(p), {"preload_failed"})
+
+    def test_replaced(self):
+        p = self.python(os.path.join(self.bin, "xsched"), "run", "--local-policy", "HPF", "--")
+        os.unlink(os.path.join(self.shims, "libshimcuda.so"))
+        self.assertIn("shim_replaced", self.causes_of(p))
+
+    def test_two_runtimes(self):
+        copies = [os.path.join(self.top, d, "libamdhip64.so.6") for d in "ab"]
+        for path in copies:
+            os.mkdir(os.path.dirname(path))
+            shutil.copy2(os.environ["DUMMY_SHIM"], path)
+        p = self.python(code=f"import ctypes; a = [ctypes.CDLL(p) for p in {copies!r}];" + SLEEPER)
+        self.assertEqual(self.causes_of(p), {"not_preloaded", "two_runtimes"})
+
+    def test_platform_without_shim(self):
+        path = os.path.join(self.top, "libamdhip64.so.6")
+        shutil.copy2(os.environ["DUMMY_SHIM"], path)
+        p = self.python(os.path.join(self.bin, "xsched"), "run", "--local-policy", "HPF", "--",
+                        code=f"import ctypes; a = ctypes.CDLL({path!r});" + SLEEPER)
+        self.assertEqual(self.causes_of(p), {"no_shim_for_platform"})
+
+    def test_static(self):
+        program = os.environ.get("STATIC_PROGRAM")
+        if not program:
+            self.skipTest("no static C library here")
+        p = self.start(program)
+        self.assertEqual(self.causes_of(p), {"static"})
+        done = self.xsched("run", "--no-server", "--", program)
+        self.assertIn("statically linked", done.stderr)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs another user's process")
+    def test_another_users_process(self):
+        os.chmod(self.top, 0o755)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",
+                               os.path.join(self.bin, "xsched"), "doctor", str(os.getpid())],
+                              env=self.env, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("another user", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""xsched run and the real xserver: who starts it, where, and when it ends."""
+import fcntl
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from layout import Layout
+
+
+class Autostart(Layout):
+    server = True
+
+    def wait_for(self, what, seconds=10):
+        end = time.monotonic() + seconds
+        while not what():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_starts_one_and_finds_it_again(self):
+        done = self.xsched("run", "--", "echo", "ran")
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("was started for this user", done.stderr)
+        pids = self.servers()
+        self.assertEqual(len(pids), 1)
+        self.assertEqual(os.stat(self.folder).st_mode & 0o777, 0o700)
+        again = self.xsched("run", "--", "true")
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        self.assertEqual(self.servers(), pids)
+
+    def test_server_is_a_daemon(self):
+        """Own session, nobody's child, none of our descriptors, every core, and no shim in it."""
+        done = subprocess.run(["taskset", "-c", "0", os.path.join(self.bin, "xsched"), "run", "-p", "3", "--", "true"],
+                              env=self.env, capture_output=True, timeout=30)     # ends: nobody holds the pipes
+        self.assertEqual(done.returncode, 0)
+        pid, = self.servers()
+        self.assertEqual(os.getsid(pid), os.getpgid(pid))
+        self.assertNotEqual(os.getsid(pid), os.getsid(0))
+        with open(f"/proc/{pid}/environ") as f:
+            names = {line.split("=")[0] for line in f.read().split("\0")}
+        self.assertFalse([n for n in names if n.startswith("XSCHED_") or n in ("LD_PRELOAD", "OPENCL_LAYERS")])
+        self.assertEqual(os.sched_getaffinity(pid), os.sched_getaffinity(0))
+        with open(f"/proc/{pid}/maps") as f:
+            self.assertNotIn("libshim", f.read())
+
+    def test_idle_exit(self):
+        done = self.xsched("run", "--idle-exit", "1", "--", "true")
+        self.assertIn("1 s without programs", done.stderr)
+        self.wait_for(lambda: not self.servers())
+        self.assertIn("was started", self.xsched("run", "--idle-exit", "1", "--", "true").stderr)
+
+    def test_two_at_once(self):
+        command = [os.path.join(self.bin, "xsched"), "run", "--", "true"]
+        for _ in range(5):
+            many = [subprocess.Popen(command, env=self.env, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+            said = [p.communicate(timeout=30)[1] for p in many]
+            self.assertEqual([p.returncode for p in many], [0] * 6)
+            self.assertEqual(len(self.servers()), 1)
+            self.assertEqual(sum("was started" in text for text in said), 1, said)
+            os.kill(self.servers()[0], signal.SIGKILL)      # leaves its sockets behind
+            self.wait_for(lambda: not self.servers())
+
+    def test_waits_for_the_one_that_is_starting(self):
+        os.mkdir(self.folder, 0o700)
+        with open(os.path.join(self.folder, "start.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            p = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--", "true"], env=self.env,
+                                 stderr=subprocess.PIPE, text=True)
+            time.sleep(0.3)
+            self.assertIsNone(p.poll())
+            self.assertEqual(self.servers(), [])
+        self.assertIn("was started", p.communicate(timeout=30)[1])
+
+    def test_named_socket(self):
+        path = os.path.join(self.top, "named", "x.sock")
+        env = self.environment("--socket", path)
+        self.assertEqual(env["XSCHED_SOCKET"], path)
+        self.assertTrue(os.path.exists(path))
+        self.assertFalse(os.path.exists(self.folder))
+        self.assertEqual(self.xsched("run", "--socket", path, "--", "true").stderr, "")
+
+    def test_no_server(self):
+        self.assertEqual(self.xsched("run", "--no-server", "--", "true").returncode, 0)
+        self.assertEqual(self.servers(), [])
+
+    def test_a_local_policy_needs_none(self):
+        for args, env in ((["--local-policy", "HPF"], {}), ([], {"XSCHED_POLICY": "CFS"}),
+                          ([], {"XSCHED_SCHEDULER": "APP"})):
+            self.assertEqual(self.xsched("run", *args, "--", "true", env=env).stderr, "")
+            self.assertEqual(self.servers(), [])
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can remove /run/user/0 from sight")
+    def test_without_runtime_folder(self):
+        """/tmp/xsched-UID: agents do not look there, so XSCHED_SOCKET names it."""
+        env = {k: v for k, v in self.env.items() if k != "XDG_RUNTIME_DIR"}
+        launcher = os.path.join(self.bin, "xsched").replace("/tmp/", "/mnt/")
+        script = ("mount --bind /tmp /mnt && mount -t tmpfs none /run && mount -t tmpfs none /tmp && "
+                  f"exec {launcher} run --idle-exit 1 -- env")
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=env, capture_output=True, text=True, timeout=30)
+        if "unshare" in done.stderr or "mount" in done.stderr:
+            self.skipTest("no mount namespaces here: " + done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"XSCHED_SOCKET=/tmp/xsched-{os.geteuid()}/xserver.sock\n", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
