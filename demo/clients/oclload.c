@@ -30,8 +30,8 @@ static const char source[] =
     "    uint x = slot + 1u;\n"
     "    for (uint i = 0; i < iterations; i++)\n"
     "        x = x * 1664525u + (x >> 13) + i;\n"
-    "    state[slot] = x;\n"                              /* the result */
-    "    state[64] = state[64] * 31u + number;\n"         /* depends on order and number of runs */
+    "    state[slot] = x;\n"                      /* the result */
+    "    state[64] = state[64] * 31u + number;\n" /* depends on order and number of runs */
     "    state[65] += 1u;\n"
     "}\n";
 
@@ -53,7 +53,7 @@ struct device {
     cl_program program;
     cl_kernel kernel;
     cl_mem state;
-    uint32_t launched;      /* kernels handed in; also the number of the last one */
+    uint32_t launched; /* kernels handed in; also the number of the last one */
     uint32_t expected_order;
     uint32_t expected[SLOTS];
 };
@@ -167,7 +167,8 @@ static void verify(struct device *d, uint32_t slots, const char *when)
           "clEnqueueReadBuffer");
     for (uint32_t i = 0; i < slots; i++) {
         if (state[i] != d->expected[i]) {
-            fprintf(stderr, "oclload: wrong result (%s): slot %u is %u, not %u\n", when, i, state[i], d->expected[i]);
+            fprintf(stderr, "oclload: wrong result (%s): slot %u is %u, not %u\n", when, i, state[i],
+                    d->expected[i]);
             exit(1);
         }
     }
@@ -338,7 +339,8 @@ static int requests(const struct options *o)
         begin[i] = now_ns();
         for (uint32_t k = 0; k < o->kernels; k++)
             launch(&d, k, o->iterations, NULL);
-        check(clEnqueueReadBuffer(d.queue, d.state, CL_TRUE, 0, o->kernels * sizeof(got[0]), got, 0, NULL, NULL),
+        check(clEnqueueReadBuffer(d.queue, d.state, CL_TRUE, 0, o->kernels * sizeof(got[0]), got, 0, NULL,
+                                  NULL),
               "clEnqueueReadBuffer");
         end[i] = now_ns();
         for (uint32_t k = 0; k < o->kernels; k++) {
@@ -382,23 +384,42 @@ int main(int argc, char **argv)
         {"period-us", required_argument, NULL, 'p'},  {"seconds", required_argument, NULL, 's'},
         {"out", required_argument, NULL, 'o'},        {NULL, 0, NULL, 0},
     };
-    struct options o = {.in_flight = 64, .kernels = 4, .count = 1000, .warmup = 10, .kernel_us = 1000,
-                        .period_us = 50000};
+    struct options o = {
+        .in_flight = 64, .kernels = 4, .count = 1000, .warmup = 10, .kernel_us = 1000, .period_us = 50000};
     const char *mode = argc > 1 ? argv[1] : "";
     int c, which;
 
     while ((c = getopt_long(argc, argv, "", table, &which)) != -1) {
         switch (c) {
-        case 'i': o.iterations = (uint32_t)number(optarg, 1, 4e9, "iterations"); break;
-        case 'f': o.in_flight = (uint32_t)number(optarg, 1, SLOTS, "in-flight"); break;
-        case 'k': o.kernels = (uint32_t)number(optarg, 1, SLOTS, "kernels"); break;
-        case 'c': o.count = (uint32_t)number(optarg, 1, 1e8, "count"); break;
-        case 'w': o.warmup = (uint32_t)number(optarg, 0, 1e6, "warmup"); break;
-        case 'u': o.kernel_us = number(optarg, 1, 1e7, "kernel-us"); break;
-        case 'p': o.period_us = number(optarg, 1, 1e9, "period-us"); break;
-        case 's': o.seconds = number(optarg, 0, 1e6, "seconds"); break;
-        case 'o': o.out = optarg; break;
-        default: return 2;
+        case 'i':
+            o.iterations = (uint32_t)number(optarg, 1, 4e9, "iterations");
+            break;
+        case 'f':
+            o.in_flight = (uint32_t)number(optarg, 1, SLOTS, "in-flight");
+            break;
+        case 'k':
+            o.kernels = (uint32_t)number(optarg, 1, SLOTS, "kernels");
+            break;
+        case 'c':
+            o.count = (uint32_t)number(optarg, 1, 1e8, "count");
+            break;
+        case 'w':
+            o.warmup = (uint32_t)number(optarg, 0, 1e6, "warmup");
+            break;
+        case 'u':
+            o.kernel_us = number(optarg, 1, 1e7, "kernel-us");
+            break;
+        case 'p':
+            o.period_us = number(optarg, 1, 1e9, "period-us");
+            break;
+        case 's':
+            o.seconds = number(optarg, 0, 1e6, "seconds");
+            break;
+        case 'o':
+            o.out = optarg;
+            break;
+        default:
+            return 2;
         }
     }
     if (strcmp(mode, "calibrate") == 0)

@@ -12,7 +12,7 @@
 
 struct xs_place {
     char path[PATH_MAX];
-    bool agents_look;         /* programs look here by themselves; else XSCHED_SOCKET must name it */
+    bool agents_look; /* programs look here by themselves; else XSCHED_SOCKET must name it */
 };
 
 struct xs_places {

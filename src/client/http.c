@@ -93,7 +93,9 @@ int xs_http_ask(const struct xs_http_target *target, const char *method, const c
     if (code != CURLE_OK) {
         free(a.body);
         xs_str_copy(ret_error, error_size, why[0] ? why : curl_easy_strerror(code));
-        return code == CURLE_COULDNT_CONNECT ? -ECONNREFUSED : code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
+        return code == CURLE_COULDNT_CONNECT      ? -ECONNREFUSED
+               : code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT
+                                                  : -EIO;
     }
     *ret = a;
     return 0;

@@ -6,16 +6,16 @@
 #include "base/xs_base.h"
 
 struct xs_http_target {
-    const char *unix_path;    /* the HTTP socket (http.sock beside xserver.sock), or NULL: TCP */
-    const char *address;      /* host for TCP */
+    const char *unix_path; /* the HTTP socket (http.sock beside xserver.sock), or NULL: TCP */
+    const char *address;   /* host for TCP */
     uint16_t port;
-    const char *token;        /* sent as X-XSched-Token; NULL: none */
-    long timeout_ms;          /* of the whole exchange; 0: 5000 */
+    const char *token; /* sent as X-XSched-Token; NULL: none */
+    long timeout_ms;   /* of the whole exchange; 0: 5000 */
 };
 
 struct xs_http_answer {
-    long status;              /* 200, ... */
-    char *body;               /* ended by a zero byte; the caller frees it */
+    long status; /* 200, ... */
+    char *body;  /* ended by a zero byte; the caller frees it */
     size_t bytes;
 };
 

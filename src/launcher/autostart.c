@@ -148,7 +148,8 @@ static pid_t spawn(const char *server, const char *folder, const char *socket_pa
             snprintf(idle, sizeof(idle), "%u", idle_s);
             become_daemon(folder);
             /* any free TCP port: the usual one belongs to the system's server */
-            execl(server, "xserver", "--idle-exit", idle, "--socket", socket_path, "--port", "0", (char *)NULL);
+            execl(server, "xserver", "--idle-exit", idle, "--socket", socket_path, "--port", "0",
+                  (char *)NULL);
             _exit(127);
         }
         if (write(channel[1], &pid, sizeof(pid)) != sizeof(pid))
@@ -188,10 +189,14 @@ static int wait_until_it_answers(const char *socket_path, pid_t pid)
 static const char *reason(int err)
 {
     switch (err) {
-    case -EPERM: return "its folder must belong to this user, and nobody else may write there";
-    case -ECHILD: return "xserver ended at once";
-    case -ETIMEDOUT: return "xserver does not answer";
-    default: return strerror(-err);
+    case -EPERM:
+        return "its folder must belong to this user, and nobody else may write there";
+    case -ECHILD:
+        return "xserver ended at once";
+    case -ETIMEDOUT:
+        return "xserver does not answer";
+    default:
+        return strerror(-err);
     }
 }
 
@@ -220,9 +225,11 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
     err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
     close(lock);
     if (err < 0)
-        xs_say("cannot start xserver (%s; see %s/xserver.log): the program runs unscheduled", reason(err), folder);
+        xs_say("cannot start xserver (%s; see %s/xserver.log): the program runs unscheduled", reason(err),
+               folder);
     else if (idle_s)
-        xs_say("no xserver answered, so one was started for this user (pid %d, %s; it ends after %u s without programs)",
+        xs_say("no xserver answered, so one was started for this user (pid %d, %s; it ends after %u s "
+               "without programs)",
                (int)pid, socket_path, idle_s);
     else
         xs_say("no xserver answered, so one was started for this user (pid %d, %s)", (int)pid, socket_path);
@@ -253,7 +260,8 @@ int xs_autostart(bool start, unsigned idle_s)
         xs_str_copy(folder, sizeof(folder), named);
         slash = strrchr(folder, '/');
         if (named[0] != '/' || slash == folder) {
-            xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: no xserver was started", named);
+            xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: no xserver was started",
+                   named);
             return -EINVAL;
         }
         *slash = 0;

@@ -10,16 +10,17 @@
 #include <sys/types.h>
 
 struct xs_doctor {
-    json_t *facts;            /* an object; its sections are printed in order of insertion */
-    json_t *problems;         /* array of {cause, text, hint} */
-    json_t *hints;            /* array of text */
+    json_t *facts;    /* an object; its sections are printed in order of insertion */
+    json_t *problems; /* array of {cause, text, hint} */
+    json_t *hints;    /* array of text */
 };
 
 int xs_doctor_init(struct xs_doctor *d);
 void xs_doctor_fini(struct xs_doctor *d);
 
 /** Something is wrong. @param cause  one word for programs; @param hint  what to do, "" for nothing */
-void xs_doctor_problem(struct xs_doctor *d, const char *cause, const char *hint, const char *format, ...) XS_PRINTF(4, 5);
+void xs_doctor_problem(struct xs_doctor *d, const char *cause, const char *hint, const char *format, ...)
+    XS_PRINTF(4, 5);
 /** Good to know or to do, and nothing is wrong. */
 void xs_doctor_hint(struct xs_doctor *d, const char *format, ...) XS_PRINTF(2, 3);
 /** Text, with bytes that are no UTF-8 replaced. @return a new reference, never NULL for text */

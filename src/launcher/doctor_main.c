@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct arguments {
-    pid_t pid;                /* 0: the system */
+    pid_t pid; /* 0: the system */
     bool json;
 };
 
@@ -25,7 +25,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     int64_t pid;
 
     switch (key) {
-    case 'j': a->json = true; break;
+    case 'j':
+        a->json = true;
+        break;
     case ARGP_KEY_ARG:
         if (a->pid)
             argp_error(state, "one process at a time");
@@ -33,7 +35,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "\"%s\" is no process number", arg);
         a->pid = (pid_t)pid;
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -41,10 +44,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        .options = options, .parser = parse, .args_doc = "[PID]",
-        .doc = "Says what is installed; with PID, what that process is bound to and why it is not scheduled.\v"
-               "Exit status: 0 when nothing is wrong, 1 when problems were found, 2 when it could not look, 64 for "
-               "wrong arguments."};
+        .options = options,
+        .parser = parse,
+        .args_doc = "[PID]",
+        .doc =
+            "Says what is installed; with PID, what that process is bound to and why it is not scheduled.\v"
+            "Exit status: 0 when nothing is wrong, 1 when problems were found, 2 when it could not look, 64 "
+            "for "
+            "wrong arguments."};
     struct arguments a = {0};
     struct xs_doctor d;
     char name[] = "xsched doctor";

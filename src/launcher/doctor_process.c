@@ -84,11 +84,14 @@ static void check_runtimes(struct xs_doctor *d, const struct xs_proc *p)
             const struct xs_proc_library *a = &p->libraries[k], *b = &p->libraries[i];
 
             if (a->kind == XS_LIB_VENDOR && b->kind == XS_LIB_VENDOR && strcmp(a->platform, b->platform) == 0)
-                xs_doctor_problem(d, "two_runtimes", "Name the right one in XSCHED_<PLATFORM>_LIB, or remove the other.",
-                                  "two copies of the %s runtime are mapped: %s and %s", a->platform, a->path, b->path);
+                xs_doctor_problem(d, "two_runtimes",
+                                  "Name the right one in XSCHED_<PLATFORM>_LIB, or remove the other.",
+                                  "two copies of the %s runtime are mapped: %s and %s", a->platform, a->path,
+                                  b->path);
             if (a->kind == XS_LIB_SHIM && b->kind == XS_LIB_SHIM && strcmp(a->platform, b->platform) == 0)
                 xs_doctor_problem(d, "two_shims", "Remove one of them from LD_PRELOAD and OPENCL_LAYERS.",
-                                  "two copies of the %s shim are mapped: %s and %s", a->platform, a->path, b->path);
+                                  "two copies of the %s shim are mapped: %s and %s", a->platform, a->path,
+                                  b->path);
         }
     }
 }
@@ -100,14 +103,17 @@ static void explain_no_shim(struct xs_doctor *d, const struct xs_proc *p)
     enum xs_program_issue issue = xs_program_check(p->exe_link, NULL, 0);
 
     if (issue == XS_PROGRAM_STATIC)
-        xs_doctor_problem(d, "static", "Link it dynamically.", "the program is %s", xs_program_issue_text(issue));
+        xs_doctor_problem(d, "static", "Link it dynamically.", "the program is %s",
+                          xs_program_issue_text(issue));
     else if (issue == XS_PROGRAM_FOREIGN)
         xs_doctor_problem(d, "foreign", "", "the program is %s", xs_program_issue_text(issue));
     else if (issue == XS_PROGRAM_PRIVILEGED || p->uid != p->saved_uid)
-        xs_doctor_problem(d, "set_user_id", "Such programs ignore LD_PRELOAD and XSCHED_*; nothing can be done.",
+        xs_doctor_problem(d, "set_user_id",
+                          "Such programs ignore LD_PRELOAD and XSCHED_*; nothing can be done.",
                           "the program is %s", xs_program_issue_text(XS_PROGRAM_PRIVILEGED));
     else if (preload && strstr(preload, "libshim"))
-        xs_doctor_problem(d, "preload_failed", "The loader said why on the program's stderr when it was started.",
+        xs_doctor_problem(d, "preload_failed",
+                          "The loader said why on the program's stderr when it was started.",
                           "LD_PRELOAD names a shim (%s), and it is not mapped", preload);
     else
         xs_doctor_problem(d, "not_preloaded", "Start it with `xsched run -- PROGRAM`.",
@@ -135,7 +141,8 @@ static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
     if (!shim) {
         explain_no_shim(d, p);
     } else if (platform_without) {
-        xs_doctor_problem(d, "no_shim_for_platform", "", "a vendor library is mapped (%s) for which no shim is loaded", vendor);
+        xs_doctor_problem(d, "no_shim_for_platform", "",
+                          "a vendor library is mapped (%s) for which no shim is loaded", vendor);
     }
     if (shim && !vendor)
         xs_doctor_problem(d, "no_vendor", "Nothing is wrong if the program has not used its device yet.",
@@ -145,8 +152,8 @@ static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
 
 static void queue_line(json_t *to, const json_t *q)
 {
-    static const char *const kept[] = {"handle", "platform", "level", "levels", "priority", "ready", "suspended",
-                                       "commands", "completed", "held_us", "suspensions"};
+    static const char *const kept[] = {"handle",    "platform", "level",     "levels",  "priority",   "ready",
+                                       "suspended", "commands", "completed", "held_us", "suspensions"};
     json_t *o = json_object(), *v;
 
     for (size_t i = 0; i < XS_ARRAY_LEN(kept); i++) {
@@ -166,32 +173,39 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
     if (w->level && w->level[0] >= '1' && w->level[0] <= '3')
         wanted = w->level[0] - '0';
     if (wanted > level)
-        xs_doctor_problem(d, "level_denied", "The platform has no more here; the queue works at the level that it has.",
-                          "queue 0x%llx has level %d, and level %d was asked for", handle, (int)level, (int)wanted);
+        xs_doctor_problem(d, "level_denied",
+                          "The platform has no more here; the queue works at the level that it has.",
+                          "queue 0x%llx has level %d, and level %d was asked for", handle, (int)level,
+                          (int)wanted);
     if (priority <= -256)
-        xs_doctor_problem(d, "never_runs", "Give it another with `xcli hint`.", "queue 0x%llx has priority -256: it never runs",
-                          handle);
+        xs_doctor_problem(d, "never_runs", "Give it another with `xcli hint`.",
+                          "queue 0x%llx has priority -256: it never runs", handle);
     else if (json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
         xs_doctor_hint(d, "queue 0x%llx is held for a more important one right now", handle);
 }
 
 /* @return whether the server knows the process */
-static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const struct wish *w, const char *socket_path)
+static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const struct wish *w,
+                         const char *socket_path)
 {
-    json_t *clients = xs_doctor_ask(socket_path, "/clients"), *all = xs_doctor_ask(socket_path, "/xqueues"), *item;
+    json_t *clients = xs_doctor_ask(socket_path, "/clients"), *all = xs_doctor_ask(socket_path, "/xqueues"),
+           *item;
     json_t *queues = json_array();
     bool joined = false;
     size_t i;
 
-    json_array_foreach(json_object_get(clients, "clients"), i, item) {
+    json_array_foreach(json_object_get(clients, "clients"), i, item)
+    {
         if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
             joined = true;
             json_object_set(d->facts, "joined", item);
             if (json_is_true(json_object_get(item, "held")))
-                xs_doctor_problem(d, "held", "`xcli` can resume it.", "an operator has suspended the process");
+                xs_doctor_problem(d, "held", "`xcli` can resume it.",
+                                  "an operator has suspended the process");
         }
     }
-    json_array_foreach(json_object_get(all, "xqueues"), i, item) {
+    json_array_foreach(json_object_get(all, "xqueues"), i, item)
+    {
         if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
             queue_line(queues, item);
             check_queue(d, w, item);
@@ -236,7 +250,8 @@ static void check_server(struct xs_doctor *d, const struct xs_proc *p, const str
     i = xs_places_first(&places);
     if (i < 0) {
         xs_doctor_problem(d, "no_server", "Start xserver; the program joins by itself.",
-                          "no xserver answers where the program looks (%s)", places.count ? places.items[0].path : "nowhere");
+                          "no xserver answers where the program looks (%s)",
+                          places.count ? places.items[0].path : "nowhere");
         return;
     }
     if (check_joined(d, p, w, places.items[i].path))
@@ -248,7 +263,8 @@ static void check_server(struct xs_doctor *d, const struct xs_proc *p, const str
                           "the program has made no queue yet, so it has not joined xserver");
     else
         xs_doctor_problem(d, "not_joined", "Its log (XLOG_LEVEL=INFO) and xserver's say why.",
-                          "the program has queues, and the xserver at %s does not know it", places.items[i].path);
+                          "the program has queues, and the xserver at %s does not know it",
+                          places.items[i].path);
 }
 
 int xs_doctor_process(struct xs_doctor *d, pid_t pid)
@@ -262,18 +278,25 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid)
     w = read_wish(&p);
     facts(d, &p);
     if (p.state[0] == 'T' || p.state[0] == 't')
-        xs_doctor_problem(d, "stopped", "SIGCONT continues it.", "the process is stopped (by a signal or a debugger)");
+        xs_doctor_problem(d, "stopped", "SIGCONT continues it.",
+                          "the process is stopped (by a signal or a debugger)");
     if (w.disabled)
-        xs_doctor_problem(d, "disabled", "Start it without XSCHED_DISABLE.", "XSCHED_DISABLE is set for the program");
+        xs_doctor_problem(d, "disabled", "Start it without XSCHED_DISABLE.",
+                          "XSCHED_DISABLE is set for the program");
     if (check_shim(d, &p) && !w.disabled) {
         if (!w.automatic)
-            xs_doctor_problem(d, "not_automatic", "Set XSCHED_AUTO_XQUEUE=ON or XSCHED_PRIORITY, or start it with `xsched run`.",
-                              "queues are not scheduled by themselves: neither XSCHED_AUTO_XQUEUE nor XSCHED_PRIORITY is set");
+            xs_doctor_problem(d, "not_automatic",
+                              "Set XSCHED_AUTO_XQUEUE=ON or XSCHED_PRIORITY, or start it with `xsched run`.",
+                              "queues are not scheduled by themselves: neither XSCHED_AUTO_XQUEUE nor "
+                              "XSCHED_PRIORITY is set");
         if (w.local)
-            xs_doctor_hint(d, "the program schedules itself (XSCHED_POLICY or XSCHED_SCHEDULER=LCL); xserver does not know it");
+            xs_doctor_hint(d, "the program schedules itself (XSCHED_POLICY or XSCHED_SCHEDULER=LCL); xserver "
+                              "does not know it");
         else if (!w.global)
-            xs_doctor_problem(d, "app_managed", "Set XSCHED_SCHEDULER=GLB or XSCHED_PRIORITY, or start it with `xsched run`.",
-                              "the application schedules its own queues (XSCHED_SCHEDULER is APP): xserver does not");
+            xs_doctor_problem(
+                d, "app_managed",
+                "Set XSCHED_SCHEDULER=GLB or XSCHED_PRIORITY, or start it with `xsched run`.",
+                "the application schedules its own queues (XSCHED_SCHEDULER is APP): xserver does not");
         else
             check_server(d, &p, &w);
     }

@@ -81,23 +81,37 @@ static void print_flat(const json_t *v)
     size_t i;
 
     switch (json_typeof(v)) {
-    case JSON_STRING: fputs(json_string_value(v)[0] ? json_string_value(v) : "-", stdout); break;
-    case JSON_INTEGER: printf("%lld", (long long)json_integer_value(v)); break;
-    case JSON_REAL: printf("%.3f", json_real_value(v)); break;
-    case JSON_TRUE: fputs("yes", stdout); break;
-    case JSON_FALSE: fputs("no", stdout); break;
-    case JSON_NULL: fputs("-", stdout); break;
+    case JSON_STRING:
+        fputs(json_string_value(v)[0] ? json_string_value(v) : "-", stdout);
+        break;
+    case JSON_INTEGER:
+        printf("%lld", (long long)json_integer_value(v));
+        break;
+    case JSON_REAL:
+        printf("%.3f", json_real_value(v));
+        break;
+    case JSON_TRUE:
+        fputs("yes", stdout);
+        break;
+    case JSON_FALSE:
+        fputs("no", stdout);
+        break;
+    case JSON_NULL:
+        fputs("-", stdout);
+        break;
     case JSON_ARRAY:
         if (!json_array_size(v))
             fputs("none", stdout);
-        json_array_foreach((json_t *)(uintptr_t)v, i, item) {
+        json_array_foreach((json_t *)(uintptr_t)v, i, item)
+        {
             fputs(i ? ", " : "", stdout);
             print_flat(item);
         }
         break;
     case JSON_OBJECT:
         i = 0;
-        json_object_foreach((json_t *)(uintptr_t)v, key, item) {
+        json_object_foreach((json_t *)(uintptr_t)v, key, item)
+        {
             printf("%s%s ", i++ ? ", " : "", key);
             print_flat(item);
         }
@@ -113,14 +127,16 @@ static void print_section(const char *name, const json_t *v)
 
     if (json_is_object(v)) {
         printf("%s\n", name);
-        json_object_foreach((json_t *)(uintptr_t)v, key, item) {
+        json_object_foreach((json_t *)(uintptr_t)v, key, item)
+        {
             printf("  %-14s ", key);
             print_flat(item);
             putchar('\n');
         }
     } else if (json_is_array(v)) {
         printf("%s%s\n", name, json_array_size(v) ? "" : ": none");
-        json_array_foreach((json_t *)(uintptr_t)v, i, item) {
+        json_array_foreach((json_t *)(uintptr_t)v, i, item)
+        {
             fputs("  - ", stdout);
             print_flat(item);
             putchar('\n');
@@ -138,10 +154,10 @@ void xs_doctor_print_text(const struct xs_doctor *d)
     json_t *item;
     size_t i;
 
-    json_object_foreach(d->facts, key, item)
-        print_section(key, item);
+    json_object_foreach(d->facts, key, item) print_section(key, item);
     putchar('\n');
-    json_array_foreach(d->problems, i, item) {
+    json_array_foreach(d->problems, i, item)
+    {
         const char *hint = json_string_value(json_object_get(item, "hint"));
 
         printf("problem (%s): %s\n", json_string_value(json_object_get(item, "cause")),
@@ -149,8 +165,7 @@ void xs_doctor_print_text(const struct xs_doctor *d)
         if (hint && *hint)
             printf("    %s\n", hint);
     }
-    json_array_foreach(d->hints, i, item)
-        printf("note: %s\n", json_string_value(item));
+    json_array_foreach(d->hints, i, item) printf("note: %s\n", json_string_value(item));
     if (!json_array_size(d->problems))
         puts("no problems found");
 }

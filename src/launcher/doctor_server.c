@@ -27,7 +27,8 @@ json_t *xs_doctor_ask(const char *server_socket, const char *path)
 
 json_t *xs_doctor_servers(const struct xs_places *places)
 {
-    static const char *const kept[] = {"version", "protocol", "policy_name", "http_port", "clients", "queues"};
+    static const char *const kept[] = {"version",   "protocol", "policy_name",
+                                       "http_port", "clients",  "queues"};
     json_t *list = json_array();
 
     for (size_t i = 0; i < places->count; i++) {

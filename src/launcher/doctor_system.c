@@ -31,8 +31,8 @@ static void installed(struct xs_doctor *d)
     json_object_set_new(o, "xserver", access(server, X_OK) == 0 ? xs_doctor_text(server) : json_null());
     json_object_set_new(d->facts, "xsched", o);
     if (access(server, X_OK) != 0)
-        xs_doctor_problem(d, "no_xserver", "Install it beside xsched.", "xserver is not at %s, so `xsched run` cannot start one",
-                          server);
+        xs_doctor_problem(d, "no_xserver", "Install it beside xsched.",
+                          "xserver is not at %s, so `xsched run` cannot start one", server);
 }
 
 /* How many names of the vendor's library ours lacks. */
@@ -62,7 +62,8 @@ static const char *vendor_path(const json_t *vendors, const char *platform)
     json_t *v;
     size_t i;
 
-    json_array_foreach((json_t *)(uintptr_t)vendors, i, v) {
+    json_array_foreach((json_t *)(uintptr_t)vendors, i, v)
+    {
         if (xs_str_equal_nocase(json_string_value(json_object_get(v, "platform")), platform))
             return json_string_value(json_object_get(v, "path"));
     }
@@ -95,8 +96,11 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
                 xs_elf_exports(vendor, compare_one, &c);
                 json_object_set_new(o, "missing", json_integer((json_int_t)c.missing));
                 if (c.missing)
-                    xs_doctor_hint(d, "%s exports %zu functions that %s does not have (%s and others): calls to those "
-                                   "pass unseen", vendor, c.missing, base, c.first);
+                    xs_doctor_hint(
+                        d,
+                        "%s exports %zu functions that %s does not have (%s and others): calls to those "
+                        "pass unseen",
+                        vendor, c.missing, base, c.first);
             }
         }
     }
@@ -105,7 +109,8 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
 
 static void libraries(struct xs_doctor *d, const json_t *vendors)
 {
-    static const char *const ours[] = {"libpreempt.so.1", "libhalopencl.so.1", "libhalcuda.so.1", "libhalhip.so.1"};
+    static const char *const ours[] = {"libpreempt.so.1", "libhalopencl.so.1", "libhalcuda.so.1",
+                                       "libhalhip.so.1"};
     json_t *list = json_array();
     struct xs_shims shims;
     char path[PATH_MAX + 64];
@@ -120,7 +125,8 @@ static void libraries(struct xs_doctor *d, const json_t *vendors)
 
             describe_library(d, list, realpath(path, real) ? real : path, vendors);
         } else if (i == 0) {
-            xs_doctor_problem(d, "no_libpreempt", "Install it again.", "%s is missing: no shim can work", path);
+            xs_doctor_problem(d, "no_libpreempt", "Install it again.", "%s is missing: no shim can work",
+                              path);
         }
     }
     json_object_set_new(d->facts, "libraries", list);
@@ -129,7 +135,8 @@ static void libraries(struct xs_doctor *d, const json_t *vendors)
                           "no shim (libshim*.so) is installed; looked into %s", shims.tried);
     else if (strpbrk(shims.folder, " :\t"))
         xs_doctor_problem(d, "bad_folder", "Install it somewhere else.",
-                          "%s has a space or colon in its name, so nothing can be preloaded from there", shims.folder);
+                          "%s has a space or colon in its name, so nothing can be preloaded from there",
+                          shims.folder);
 }
 
 static bool known_variable(const char *name, size_t length)
@@ -150,8 +157,8 @@ static void environment(struct xs_doctor *d)
         char name[128];
 
         if (!equals || (size_t)(equals - *e) >= sizeof(name) ||
-            (strncmp(*e, "XSCHED_", 7) != 0 && strncmp(*e, "XLOG_", 5) != 0 && strncmp(*e, "LD_PRELOAD=", 11) != 0 &&
-             strncmp(*e, "OPENCL_LAYERS=", 14) != 0))
+            (strncmp(*e, "XSCHED_", 7) != 0 && strncmp(*e, "XLOG_", 5) != 0 &&
+             strncmp(*e, "LD_PRELOAD=", 11) != 0 && strncmp(*e, "OPENCL_LAYERS=", 14) != 0))
             continue;
         xs_str_copy(name, (size_t)(equals - *e) + 1, *e);
         json_object_set_new(o, name, xs_doctor_text(equals + 1));
@@ -184,17 +191,21 @@ static void kernel(struct xs_doctor *d)
     getrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_MEMLOCK, &locked);
     json_object_set_new(o, "open_files", json_integer((json_int_t)files.rlim_cur));
-    json_object_set_new(o, "locked_memory", locked.rlim_cur == RLIM_INFINITY ? json_string("unlimited")
-                                                                             : json_integer((json_int_t)locked.rlim_cur));
+    json_object_set_new(o, "locked_memory",
+                        locked.rlim_cur == RLIM_INFINITY ? json_string("unlimited")
+                                                         : json_integer((json_int_t)locked.rlim_cur));
     json_object_set_new(o, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(d->facts, "kernel", o);
     if (memfd < 0)
         xs_doctor_problem(d, "no_memfd", "A Linux kernel of 3.17 or later has it; a container may forbid it.",
-                          "memfd_create does not work (%s): programs cannot share pages with xserver", strerror(errno));
+                          "memfd_create does not work (%s): programs cannot share pages with xserver",
+                          strerror(errno));
     if (!waitv)
-        xs_doctor_hint(d, "futex_waitv is missing (kernel 5.16): the death of a large program is noticed later");
+        xs_doctor_hint(d,
+                       "futex_waitv is missing (kernel 5.16): the death of a large program is noticed later");
     if (pidfd < 0)
-        xs_doctor_hint(d, "pidfd_open is missing (kernel 5.3): the death of a program is noticed by its socket only");
+        xs_doctor_hint(
+            d, "pidfd_open is missing (kernel 5.3): the death of a program is noticed by its socket only");
     if (memfd >= 0)
         close(memfd);
     if (pidfd >= 0)
@@ -214,14 +225,18 @@ void xs_doctor_system(struct xs_doctor *d)
     if (xs_places_first(&places) < 0)
         xs_doctor_hint(d, "no xserver answers; `xsched run` starts one when it is needed");
     json_object_set(d->facts, "vendor libraries", vendors);
-    json_array_foreach(vendors, i, v) {
+    json_array_foreach(vendors, i, v)
+    {
         found += json_is_true(json_object_get(v, "found"));
         if (json_is_true(json_object_get(v, "broken")))
-            xs_doctor_problem(d, "vendor_broken", "Programs that use it will fail too, with or without xsched.",
-                              "%s crashed or did not come back within 5 s", json_string_value(json_object_get(v, "soname")));
+            xs_doctor_problem(d, "vendor_broken",
+                              "Programs that use it will fail too, with or without xsched.",
+                              "%s crashed or did not come back within 5 s",
+                              json_string_value(json_object_get(v, "soname")));
     }
     if (!found)
-        xs_doctor_hint(d, "no vendor library (OpenCL, CUDA, HIP, Level Zero) is found here: there is nothing to schedule yet");
+        xs_doctor_hint(d, "no vendor library (OpenCL, CUDA, HIP, Level Zero) is found here: there is nothing "
+                          "to schedule yet");
     json_decref(vendors);
     kernel(d);
     environment(d);

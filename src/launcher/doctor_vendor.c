@@ -108,7 +108,8 @@ static json_t *in_child(size_t i, const char *name)
     close(channel[1]);
     while (pid > 0 && used < sizeof(text) - 1) {
         struct pollfd p = {.fd = channel[0], .events = POLLIN};
-        ssize_t n = poll(&p, 1, VENDOR_TIMEOUT_MS) > 0 ? read(channel[0], text + used, sizeof(text) - 1 - used) : -1;
+        ssize_t n =
+            poll(&p, 1, VENDOR_TIMEOUT_MS) > 0 ? read(channel[0], text + used, sizeof(text) - 1 - used) : -1;
 
         if (n <= 0)
             break;
@@ -142,9 +143,11 @@ json_t *xs_doctor_vendors(void)
 
         /* HIP's plain name comes with the development package only */
         if (one && i == 2 && !(named && *named)) {
-            static const char *const versions[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+            static const char *const versions[] = {"libamdhip64.so.7", "libamdhip64.so.6",
+                                                   "libamdhip64.so.5"};
 
-            for (size_t k = 0; k < XS_ARRAY_LEN(versions) && json_is_false(json_object_get(one, "found")); k++) {
+            for (size_t k = 0; k < XS_ARRAY_LEN(versions) && json_is_false(json_object_get(one, "found"));
+                 k++) {
                 json_decref(one);
                 one = in_child(i, versions[k]);
             }

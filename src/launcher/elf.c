@@ -70,7 +70,9 @@ static const void *at(const struct view *v, uint64_t offset, uint64_t bytes)
 
 static const char *text_at(const struct view *v, uint64_t offset)
 {
-    return offset < v->bytes && memchr(v->data + offset, 0, v->bytes - offset) ? (const char *)v->data + offset : NULL;
+    return offset < v->bytes && memchr(v->data + offset, 0, v->bytes - offset)
+               ? (const char *)v->data + offset
+               : NULL;
 }
 
 static const Elf64_Phdr *segment(const struct view *v, unsigned i)
@@ -78,7 +80,8 @@ static const Elf64_Phdr *segment(const struct view *v, unsigned i)
     const Elf64_Ehdr *h = at(v, 0, sizeof(*h));
 
     return i < h->e_phnum && h->e_phentsize == sizeof(Elf64_Phdr)
-               ? at(v, h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr)) : NULL;
+               ? at(v, h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr))
+               : NULL;
 }
 
 /* Where an address of the loaded object lies in the file; UINT64_MAX if nowhere. */

@@ -8,13 +8,13 @@
 struct xs_elf {
     bool is_elf;
     bool is_64;
-    bool foreign;          /* another machine or byte order than this program's */
-    bool has_interp;       /* a dynamic loader starts it */
+    bool foreign;    /* another machine or byte order than this program's */
+    bool has_interp; /* a dynamic loader starts it */
     bool has_dynamic;
-    char soname[128];      /* "" when it has none */
+    char soname[128]; /* "" when it has none */
     size_t needed_count;
-    char needed[32][96];   /* the first DT_NEEDED names */
-    size_t exports;        /* defined dynamic symbols of global or weak binding */
+    char needed[32][96]; /* the first DT_NEEDED names */
+    size_t exports;      /* defined dynamic symbols of global or weak binding */
 };
 
 /** @return 0 (also for a file that is no ELF: is_elf is false then) or -errno */

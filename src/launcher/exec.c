@@ -31,8 +31,10 @@ void xs_prepare_program(char **program)
     }
     err = xs_shims_apply(&shims);
     if (err == -EINVAL)
-        xs_say("%s has a space or colon in its name, so nothing can be preloaded from there: the program runs "
-               "unscheduled", shims.folder);
+        xs_say(
+            "%s has a space or colon in its name, so nothing can be preloaded from there: the program runs "
+            "unscheduled",
+            shims.folder);
     else if (err < 0)
         xs_say("%s: the program runs unscheduled", strerror(-err));
 }

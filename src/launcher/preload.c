@@ -165,7 +165,8 @@ char *xs_list_join(const char *const *ours, size_t count, const char *old, const
     return text;
 }
 
-static int set_joined(const char *variable, const char *const *ours, size_t count, const char *separators, char joint)
+static int set_joined(const char *variable, const char *const *ours, size_t count, const char *separators,
+                      char joint)
 {
     char *value = xs_list_join(ours, count, getenv(variable), separators, joint);
     int err = value && setenv(variable, value, 1) == 0 ? 0 : -ENOMEM;

@@ -10,7 +10,7 @@
 #define XS_SHIMS_MAX 8
 
 struct xs_shims {
-    char folder[PATH_MAX];              /* "" when none was found */
+    char folder[PATH_MAX]; /* "" when none was found */
     size_t count;
     char paths[XS_SHIMS_MAX][PATH_MAX]; /* absolute, sorted by name */
     char tried[1024];                   /* folders that were looked into, for messages */
@@ -29,7 +29,8 @@ const char *xs_shims_get(const struct xs_shims *s, const char *platform);
  *  @param separators  characters that separate entries in old
  *  @param joint       separator written
  *  @return allocated text, NULL when out of memory */
-char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators, char joint);
+char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators,
+                   char joint);
 
 /** Sets LD_PRELOAD and OPENCL_LAYERS for the shims. @return 0 or -ENOMEM; -EINVAL when the folder
  *  has a space or colon in its name, which the loader takes for the end of a path */

@@ -9,15 +9,15 @@
 #include <sys/types.h>
 
 enum xs_proc_kind {
-    XS_LIB_SHIM,              /* ours, in place of a vendor library */
-    XS_LIB_OURS,              /* libpreempt, libhal* */
-    XS_LIB_VENDOR,            /* the vendor's runtime, or a loader of runtimes */
+    XS_LIB_SHIM,   /* ours, in place of a vendor library */
+    XS_LIB_OURS,   /* libpreempt, libhal* */
+    XS_LIB_VENDOR, /* the vendor's runtime, or a loader of runtimes */
 };
 
 struct xs_proc_library {
     enum xs_proc_kind kind;
-    const char *platform;     /* "OpenCL", "CUDA", ...; "ICD" for a vendor's part behind a loader; NULL: none */
-    bool deleted;             /* the file is gone or was replaced */
+    const char *platform; /* "OpenCL", "CUDA", ...; "ICD" for a vendor's part behind a loader; NULL: none */
+    bool deleted;         /* the file is gone or was replaced */
     char path[PATH_MAX];
 };
 
@@ -28,10 +28,10 @@ struct xs_proc {
     uid_t uid, saved_uid;
     int threads, descriptors;
     char name[64], state[32];
-    char exe[PATH_MAX];       /* as the process sees it */
-    char exe_link[64];        /* /proc/PID/exe: opens the very file */
-    bool client_page;         /* it has made its page: a queue was created at some time */
-    bool server_page;         /* it holds a page of an xserver: it has joined */
+    char exe[PATH_MAX]; /* as the process sees it */
+    char exe_link[64];  /* /proc/PID/exe: opens the very file */
+    bool client_page;   /* it has made its page: a queue was created at some time */
+    bool server_page;   /* it holds a page of an xserver: it has joined */
     size_t library_count;
     struct xs_proc_library libraries[XS_PROC_LIBRARIES_MAX];
     char *env_text;

@@ -46,8 +46,8 @@ int xs_program_find(const char *name, char *ret_path, size_t size)
 
         next = strchr(path, ':');
         length = (int)(next ? next - path : (ptrdiff_t)strlen(path));
-        if ((size_t)snprintf(candidate, sizeof(candidate), "%.*s%s%s", length, path, length ? "/" : "", name) >=
-            sizeof(candidate))
+        if ((size_t)snprintf(candidate, sizeof(candidate), "%.*s%s%s", length, path, length ? "/" : "",
+                             name) >= sizeof(candidate))
             continue;
         err = check_file(candidate);
         if (err == 0 && xs_str_copy(ret_path, size, candidate))
@@ -112,10 +112,14 @@ enum xs_program_issue xs_program_check(const char *path, char *ret_path, size_t 
 const char *xs_program_issue_text(enum xs_program_issue issue)
 {
     switch (issue) {
-    case XS_PROGRAM_STATIC: return "statically linked, so no shim can be loaded into it";
-    case XS_PROGRAM_FOREIGN: return "32-bit or made for another machine, and the shims are not";
-    case XS_PROGRAM_PRIVILEGED: return "set-user-id, set-group-id or has file capabilities, so the loader ignores the shims";
-    case XS_PROGRAM_FINE: break;
+    case XS_PROGRAM_STATIC:
+        return "statically linked, so no shim can be loaded into it";
+    case XS_PROGRAM_FOREIGN:
+        return "32-bit or made for another machine, and the shims are not";
+    case XS_PROGRAM_PRIVILEGED:
+        return "set-user-id, set-group-id or has file capabilities, so the loader ignores the shims";
+    case XS_PROGRAM_FINE:
+        break;
     }
     return "fine";
 }

@@ -10,9 +10,9 @@ int xs_program_find(const char *name, char *ret_path, size_t size);
 
 enum xs_program_issue {
     XS_PROGRAM_FINE = 0,
-    XS_PROGRAM_STATIC,        /* no dynamic loader starts it: nothing can be preloaded */
-    XS_PROGRAM_FOREIGN,       /* 32-bit, or of another machine */
-    XS_PROGRAM_PRIVILEGED,    /* set-user-id, set-group-id or file capabilities: ld.so ignores us */
+    XS_PROGRAM_STATIC,     /* no dynamic loader starts it: nothing can be preloaded */
+    XS_PROGRAM_FOREIGN,    /* 32-bit, or of another machine */
+    XS_PROGRAM_PRIVILEGED, /* set-user-id, set-group-id or file capabilities: ld.so ignores us */
 };
 
 /** Judges a program file; a script is judged by its interpreter.

@@ -21,10 +21,13 @@ static const struct argp_option options[] = {
     {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
     {"group", KEY_GROUP, "NAME", 0, "programs of one group are suspended and resumed together", 2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
-    {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries", 2},
-    {"local-policy", KEY_LOCAL, "POLICY", 0, "schedule inside the program with this policy, without xserver", 3},
+    {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries",
+     2},
+    {"local-policy", KEY_LOCAL, "POLICY", 0, "schedule inside the program with this policy, without xserver",
+     3},
     {"no-server", KEY_NO_SERVER, NULL, 0, "do not start an xserver when none answers", 3},
-    {"idle-exit", KEY_IDLE, "SECONDS", 0, "a server that is started ends after this long without programs; default 60, 0: never", 3},
+    {"idle-exit", KEY_IDLE, "SECONDS", 0,
+     "a server that is started ends after this long without programs; default 60, 0: never", 3},
     {"socket", 'S', "PATH", 0, "socket of xserver", 3},
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 4},
     {"help-env", KEY_HELP_ENV, NULL, 0, "list the environment variables and exit", 4},
@@ -75,20 +78,23 @@ static void set_choice(struct argp_state *state, const char *option, enum xs_env
     set(id, name);
 }
 
-static int64_t number(struct argp_state *state, const char *option, int64_t least, int64_t most, const char *text)
+static int64_t number(struct argp_state *state, const char *option, int64_t least, int64_t most,
+                      const char *text)
 {
     int64_t value;
 
     if (xs_str_parse_i64(text, &value) < 0 || value < least || value > most) {
         if (most == INT64_MAX)
-            argp_error(state, "--%s takes a number of at least %lld, not \"%s\"", option, (long long)least, text);
-        argp_error(state, "--%s takes %lld..%lld, not \"%s\"", option, (long long)least, (long long)most, text);
+            argp_error(state, "--%s takes a number of at least %lld, not \"%s\"", option, (long long)least,
+                       text);
+        argp_error(state, "--%s takes %lld..%lld, not \"%s\"", option, (long long)least, (long long)most,
+                   text);
     }
     return value;
 }
 
-static void set_number(struct argp_state *state, const char *option, enum xs_env_id id, int64_t least, int64_t most,
-                       const char *text)
+static void set_number(struct argp_state *state, const char *option, enum xs_env_id id, int64_t least,
+                       int64_t most, const char *text)
 {
     char normal[24];
 
@@ -102,38 +108,58 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     r->priority |= key == 'p';
     switch (key) {
-#define O(name, k, a, variable, least, most, help) \
-    case k: set_number(state, name, XS_ENV_##variable, least, most, arg); break;
+#define O(name, k, a, variable, least, most, help)                                                           \
+    case k:                                                                                                  \
+        set_number(state, name, XS_ENV_##variable, least, most, arg);                                        \
+        break;
 #include "launcher/options.def"
 #undef O
-    case 'l': set_choice(state, "level", XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, arg); break;
+    case 'l':
+        set_choice(state, "level", XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, arg);
+        break;
     case KEY_GROUP:
         if (!*arg || strlen(arg) >= 64)
             argp_error(state, "--group takes a name of 1 to 63 bytes");
         set(XS_ENV_XSCHED_GROUP, arg);
         break;
-    case KEY_INTRA: set(XS_ENV_XSCHED_INTRA, "ON"); break;
-    case KEY_FILTER: set(XS_ENV_XSCHED_FILTER, arg); break;
+    case KEY_INTRA:
+        set(XS_ENV_XSCHED_INTRA, "ON");
+        break;
+    case KEY_FILTER:
+        set(XS_ENV_XSCHED_FILTER, arg);
+        break;
     case KEY_LOCAL:
         set_choice(state, "local-policy", XS_ENV_XSCHED_POLICY, arg);
         r->local = true;
         break;
-    case KEY_IDLE: r->idle_s = (unsigned)number(state, "idle-exit", 0, 86400000, arg); break;
-    case KEY_NO_SERVER: r->no_server = true; break;
+    case KEY_IDLE:
+        r->idle_s = (unsigned)number(state, "idle-exit", 0, 86400000, arg);
+        break;
+    case KEY_NO_SERVER:
+        r->no_server = true;
+        break;
     case 'S':
         if (arg[0] != '/')
             argp_error(state, "--socket takes an absolute path, not \"%s\"", arg);
         set(XS_ENV_XSCHED_SOCKET, arg);
         break;
-    case 'q': xs_say_set_quiet(true); break;
-    case KEY_HELP_ENV: r->help_env = true; break;
-    case ARGP_KEY_ARG: return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
-    case ARGP_KEY_ARGS: r->program = state->argv + state->next; break;
+    case 'q':
+        xs_say_set_quiet(true);
+        break;
+    case KEY_HELP_ENV:
+        r->help_env = true;
+        break;
+    case ARGP_KEY_ARG:
+        return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
+    case ARGP_KEY_ARGS:
+        r->program = state->argv + state->next;
+        break;
     case ARGP_KEY_END:
         if (!r->program && !r->help_env)
             argp_error(state, "no program was named");
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -143,19 +169,23 @@ static void print_env_help(void)
     for (size_t i = 0; i < XS_ENV_COUNT; i++) {
         const struct xs_env_row *row = &xs_env_rows[i];
 
-        printf("%s=%s\n    %s%s%s%s\n", row->name, row->values, row->help, row->def[0] ? " (default " : "", row->def,
-               row->def[0] ? ")" : "");
+        printf("%s=%s\n    %s%s%s%s\n", row->name, row->values, row->help, row->def[0] ? " (default " : "",
+               row->def, row->def[0] ? ")" : "");
     }
 }
 
 int xs_command_run(int argc, char **argv)
 {
     static const struct argp argp = {
-        .options = options, .parser = parse, .args_doc = "PROGRAM [ARG...]",
-        .doc = "Runs PROGRAM with its device work scheduled. When no xserver answers, one is started for this user.\v"
+        .options = options,
+        .parser = parse,
+        .args_doc = "PROGRAM [ARG...]",
+        .doc = "Runs PROGRAM with its device work scheduled. When no xserver answers, one is started for "
+               "this user.\v"
                "Two programs, in two terminals:\n\n"
                "  xsched run --priority 0 -- ./background\n  xsched run --priority 10 -- ./urgent\n\n"
-               "Exit status: the program's; 64 for wrong arguments, 126 when the program cannot be executed, 127 when "
+               "Exit status: the program's; 64 for wrong arguments, 126 when the program cannot be executed, "
+               "127 when "
                "it is not found."};
     struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
     char name[] = "xsched run";

@@ -37,16 +37,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct trace *t = state->input;
 
     switch (key) {
-    case 'o': t->output = arg; break;
-    case 's': t->summary = arg; break;
-    case 'q': xs_say_set_quiet(true); break;
-    case ARGP_KEY_ARG: return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
-    case ARGP_KEY_ARGS: t->program = state->argv + state->next; break;
+    case 'o':
+        t->output = arg;
+        break;
+    case 's':
+        t->summary = arg;
+        break;
+    case 'q':
+        xs_say_set_quiet(true);
+        break;
+    case ARGP_KEY_ARG:
+        return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
+    case ARGP_KEY_ARGS:
+        t->program = state->argv + state->next;
+        break;
     case ARGP_KEY_END:
         if (!t->program)
             argp_error(state, "no program was named");
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -143,11 +153,16 @@ static int make_file(const char *output, char *ret, size_t size)
 int xs_command_trace(int argc, char **argv)
 {
     static const struct argp argp = {
-        .options = options, .parser = parse, .args_doc = "PROGRAM [ARG...]",
+        .options = options,
+        .parser = parse,
+        .args_doc = "PROGRAM [ARG...]",
         .doc = "Runs PROGRAM and lists its device calls: how often each was made, and how it was handled.\v"
-               "submit: a command on a scheduled queue; sync: waited for a queue; hand: looked at for another reason; "
-               "pass: left alone. Unless the environment says otherwise, the program is scheduled by a local policy of "
-               "its own.\n\nExit status: the program's; 64 for wrong arguments, 126 when the program cannot be executed, "
+               "submit: a command on a scheduled queue; sync: waited for a queue; hand: looked at for "
+               "another reason; "
+               "pass: left alone. Unless the environment says otherwise, the program is scheduled by a local "
+               "policy of "
+               "its own.\n\nExit status: the program's; 64 for wrong arguments, 126 when the program cannot "
+               "be executed, "
                "127 when it is not found."};
     struct trace t = {0};
     char path[2 * PATH_MAX], name[] = "xsched trace";

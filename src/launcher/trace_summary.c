@@ -21,7 +21,7 @@ struct process {
 };
 
 struct queue {
-    uint64_t key[2];              /* pid, handle */
+    uint64_t key[2]; /* pid, handle */
     UT_hash_handle hh;
 };
 
@@ -45,15 +45,18 @@ void xs_trace_sum_free(struct xs_trace_sum *s)
     struct process *p, *next_p;
     struct queue *q, *next_q;
 
-    HASH_ITER(hh, s->functions, f, next_f) {
+    HASH_ITER(hh, s->functions, f, next_f)
+    {
         HASH_DEL(s->functions, f);
         free(f);
     }
-    HASH_ITER(hh, s->processes, p, next_p) {
+    HASH_ITER(hh, s->processes, p, next_p)
+    {
         HASH_DEL(s->processes, p);
         free(p);
     }
-    HASH_ITER(hh, s->queues, q, next_q) {
+    HASH_ITER(hh, s->queues, q, next_q)
+    {
         HASH_DEL(s->queues, q);
         free(q);
     }
@@ -113,8 +116,8 @@ int xs_trace_sum_add(struct xs_trace_sum *s, const char *line)
 
     if (line[0] == '#' || line[0] == '\n' || !line[0])
         return 0;
-    fields = sscanf(line, "%31s %47s %95s %15s %31s %31s %31s %31s", time, who, name, how, queue, result, took,
-                    scheduled);
+    fields = sscanf(line, "%31s %47s %95s %15s %31s %31s %31s %31s", time, who, name, how, queue, result,
+                    took, scheduled);
     while (fields >= 7 && h < XS_TRACE_HOWS && strcmp(how, hows[h]) != 0)
         h++;
     if (fields >= 7)
@@ -174,13 +177,14 @@ void xs_trace_sum_print(struct xs_trace_sum *s, FILE *f)
 
     xs_trace_sum_totals(s, &t);
     HASH_SORT(s->functions, by_calls);
-    fprintf(f, "%-40s %9s %9s %9s %9s %9s %9s %12s\n", "function", "calls", "submit", "sync", "hand", "pass", "failed",
-            "total ms");
+    fprintf(f, "%-40s %9s %9s %9s %9s %9s %9s %12s\n", "function", "calls", "submit", "sync", "hand", "pass",
+            "failed", "total ms");
     for (i = s->functions; i; i = i->hh.next)
-        fprintf(f, "%-40s %9llu %9llu %9llu %9llu %9llu %9llu %12.3f\n", i->name, (unsigned long long)calls_of(i),
-                (unsigned long long)i->count[XS_TRACE_SUBMIT], (unsigned long long)i->count[XS_TRACE_SYNC],
-                (unsigned long long)i->count[XS_TRACE_HAND], (unsigned long long)i->count[XS_TRACE_PASS],
-                (unsigned long long)i->failed, i->total_us / 1e3);
+        fprintf(f, "%-40s %9llu %9llu %9llu %9llu %9llu %9llu %12.3f\n", i->name,
+                (unsigned long long)calls_of(i), (unsigned long long)i->count[XS_TRACE_SUBMIT],
+                (unsigned long long)i->count[XS_TRACE_SYNC], (unsigned long long)i->count[XS_TRACE_HAND],
+                (unsigned long long)i->count[XS_TRACE_PASS], (unsigned long long)i->failed,
+                i->total_us / 1e3);
     fprintf(f, "%-40s %9llu %9llu %9llu %9llu %9llu %9llu\n", "all", (unsigned long long)t.calls,
             (unsigned long long)t.by_how[XS_TRACE_SUBMIT], (unsigned long long)t.by_how[XS_TRACE_SYNC],
             (unsigned long long)t.by_how[XS_TRACE_HAND], (unsigned long long)t.by_how[XS_TRACE_PASS],

@@ -12,11 +12,11 @@ enum { XS_TRACE_PASS, XS_TRACE_SUBMIT, XS_TRACE_SYNC, XS_TRACE_HAND, XS_TRACE_HO
 struct xs_trace_sum;
 
 struct xs_trace_totals {
-    uint64_t calls, failed;       /* failed: a result other than 0 that is no address */
+    uint64_t calls, failed; /* failed: a result other than 0 that is no address */
     uint64_t by_how[XS_TRACE_HOWS];
-    uint64_t scheduled;           /* commands that took the scheduled path, all processes together */
+    uint64_t scheduled; /* commands that took the scheduled path, all processes together */
     uint64_t processes, queues;
-    uint64_t unreadable;          /* lines that are none */
+    uint64_t unreadable; /* lines that are none */
 };
 
 /** @return NULL when out of memory */

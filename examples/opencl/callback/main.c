@@ -12,13 +12,13 @@
 #define ROUNDS   20000
 #define COMMANDS 24
 
-#define CHECK_XS(call)                                                                        \
-    do {                                                                                      \
-        XResult result_ = (call);                                                             \
-        if (result_ != kXSchedSuccess) {                                                      \
-            fprintf(stderr, "%s:%d: %s: result %d\n", __FILE__, __LINE__, #call, (int)result_); \
-            exit(1);                                                                          \
-        }                                                                                     \
+#define CHECK_XS(call)                                                                                       \
+    do {                                                                                                     \
+        XResult result_ = (call);                                                                            \
+        if (result_ != kXSchedSuccess) {                                                                     \
+            fprintf(stderr, "%s:%d: %s: result %d\n", __FILE__, __LINE__, #call, (int)result_);              \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 struct command {
@@ -39,7 +39,8 @@ static XResult launch(HwQueueHandle hwq, void *data)
     if (atomic_fetch_add(&launched, 1) != c->number)
         atomic_fetch_add(&out_of_order, 1);
     return clEnqueueNDRangeKernel(c->queue, c->kernel, 1, NULL, &count, NULL, 0, NULL, NULL) == CL_SUCCESS
-               ? kXSchedSuccess : kXSchedErrorHardware;
+               ? kXSchedSuccess
+               : kXSchedErrorHardware;
 }
 
 int main(void)

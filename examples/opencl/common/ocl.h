@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define CHECK_CL(call)                                                                  \
-    do {                                                                                \
-        cl_int err_ = (call);                                                           \
-        if (err_ != CL_SUCCESS) {                                                       \
-            fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, err_);  \
-            exit(1);                                                                    \
-        }                                                                               \
+#define CHECK_CL(call)                                                                                       \
+    do {                                                                                                     \
+        cl_int err_ = (call);                                                                                \
+        if (err_ != CL_SUCCESS) {                                                                            \
+            fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, err_);                       \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 struct ocl {
@@ -26,14 +26,13 @@ struct ocl {
     cl_program program;
 };
 
-static const char ocl_source[] =
-    "__kernel void churn(__global uint *x, uint rounds)\n"
-    "{\n"
-    "    uint v = x[get_global_id(0)];\n"
-    "    for (uint i = 0; i < rounds; i++)\n"
-    "        v = v * v + i;\n"
-    "    x[get_global_id(0)] = v;\n"
-    "}\n";
+static const char ocl_source[] = "__kernel void churn(__global uint *x, uint rounds)\n"
+                                 "{\n"
+                                 "    uint v = x[get_global_id(0)];\n"
+                                 "    for (uint i = 0; i < rounds; i++)\n"
+                                 "        v = v * v + i;\n"
+                                 "    x[get_global_id(0)] = v;\n"
+                                 "}\n";
 
 /* What `times` launches of the kernel make of v. */
 static inline uint32_t ocl_expected(uint32_t v, uint32_t rounds, unsigned times)
@@ -80,7 +79,8 @@ static inline cl_mem ocl_numbers(const struct ocl *o, size_t count)
 
     for (size_t i = 0; i < count; i++)
         values[i] = (uint32_t)i;
-    buffer = clCreateBuffer(o->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, count * sizeof(*values), values, &err);
+    buffer = clCreateBuffer(o->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, count * sizeof(*values),
+                            values, &err);
     CHECK_CL(err);
     free(values);
     return buffer;
@@ -98,7 +98,8 @@ static inline cl_kernel ocl_kernel(const struct ocl *o, cl_mem buffer, uint32_t 
 }
 
 /* Compares the buffer with what `times` launches should have made of it; ends the program if not. */
-static inline void ocl_verify(cl_command_queue queue, cl_mem buffer, size_t count, uint32_t rounds, unsigned times)
+static inline void ocl_verify(cl_command_queue queue, cl_mem buffer, size_t count, uint32_t rounds,
+                              unsigned times)
 {
     uint32_t *values = malloc(count * sizeof(*values));
 

@@ -17,13 +17,13 @@
 #define ROUNDS   500000
 #define REQUESTS 20
 
-#define CHECK_XS(call)                                                                        \
-    do {                                                                                      \
-        XResult result_ = (call);                                                             \
-        if (result_ != kXSchedSuccess) {                                                      \
-            fprintf(stderr, "%s:%d: %s: result %d\n", __FILE__, __LINE__, #call, (int)result_); \
-            exit(1);                                                                          \
-        }                                                                                     \
+#define CHECK_XS(call)                                                                                       \
+    do {                                                                                                     \
+        XResult result_ = (call);                                                                            \
+        if (result_ != kXSchedSuccess) {                                                                     \
+            fprintf(stderr, "%s:%d: %s: result %d\n", __FILE__, __LINE__, #call, (int)result_);              \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 static struct ocl device;
@@ -116,11 +116,13 @@ int main(void)
     important = urgent(high_queue, &launches, kernel);
     stop = true;
     pthread_join(thread, NULL);
-    printf("urgent kernel, median: %.2f ms with equal priorities, %.2f ms with the higher one\n", equal, important);
+    printf("urgent kernel, median: %.2f ms with equal priorities, %.2f ms with the higher one\n", equal,
+           important);
 
     ocl_verify(high_queue, buffer, COUNT, ROUNDS, launches);
     CHECK_XS(XQueueProfileHwCommandCount(high, &counted));
-    printf("urgent: %u kernels, results are right; the XQueue counted %lld commands\n", launches, (long long)counted);
+    printf("urgent: %u kernels, results are right; the XQueue counted %lld commands\n", launches,
+           (long long)counted);
     if (counted < (int64_t)launches) {
         fprintf(stderr, "the launches did not go through the XQueue: is the shim loaded?\n");
         return 1;

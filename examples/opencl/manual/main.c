@@ -15,18 +15,18 @@
 #define ROUNDS   500000
 #define LAUNCHES 300
 
-#define CHECK_XS(call)                                                                        \
-    do {                                                                                      \
-        XResult result_ = (call);                                                             \
-        if (result_ != kXSchedSuccess) {                                                      \
-            fprintf(stderr, "%s:%d: %s: result %d\n", __FILE__, __LINE__, #call, (int)result_); \
-            exit(1);                                                                          \
-        }                                                                                     \
+#define CHECK_XS(call)                                                                                       \
+    do {                                                                                                     \
+        XResult result_ = (call);                                                                            \
+        if (result_ != kXSchedSuccess) {                                                                     \
+            fprintf(stderr, "%s:%d: %s: result %d\n", __FILE__, __LINE__, #call, (int)result_);              \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 static cl_command_queue queue;
 static cl_kernel kernel;
-static atomic_int finished;       /* kernels that the launching thread saw complete */
+static atomic_int finished; /* kernels that the launching thread saw complete */
 
 static void *launch_all(void *arg)
 {
