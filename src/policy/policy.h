@@ -78,7 +78,12 @@ struct xs_policy_ops {
     /** Sets `run` of each entity and next_ns. Called on every change of facts of the view and
      *  at next_ns; two calls with the same facts and time give the same decisions. */
     void (*decide)(struct xs_policy_view *view);
+    uint32_t flags;                /* XS_POLICY_*; all, for a writer whose size ends before them */
 };
+
+/** ops.flags: it reads service_ns, which is then brought up to date before timers and when
+ *  several become ready; else it may lag behind. */
+#define XS_POLICY_USES_SERVICE 1u
 
 /** The built-in policies, in the order of their XPolicyType. */
 extern const struct xs_policy_ops *const xs_policies[];

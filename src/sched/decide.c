@@ -37,8 +37,11 @@ static void check_unwatched(struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (e->nready > 0 && e->nwatched == 0 && e->applied)
-            xs_entity_check(e, now_ns);
+        if (e->nready == 0 || e->nwatched > 0 || !e->applied)
+            continue;
+        xs_entity_check(e, now_ns);
+        if (!v->contended && xs_sched_uses_service(e->sched))
+            xs_entity_read_service(e, now_ns); /* what it got while nobody competed */
     }
 }
 
@@ -233,7 +236,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         return UINT64_MAX;
     }
     if (now_ns >= v->next_ns) {
-        for (size_t i = 0; i < v->n; i++) {
+        for (size_t i = 0; i < v->n && xs_sched_uses_service(s); i++) {
             struct xs_entity *e = xs_entity_of(v->entities[i]);
 
             if (e->nready && (e->applied || e->draining))

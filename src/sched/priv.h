@@ -163,6 +163,13 @@ static inline bool xs_sched_is_host(const struct xs_sched *s)
     return s->policy->scope == XS_SCOPE_HOST;
 }
 
+static inline bool xs_sched_uses_service(const struct xs_sched *s)
+{
+    if (s->policy->size < offsetof(struct xs_policy_ops, flags) + sizeof(s->policy->flags))
+        return true; /* of a writer before there were flags */
+    return s->policy->flags & XS_POLICY_USES_SERVICE;
+}
+
 /** Time never goes back, whatever the owner says. */
 static inline uint64_t xs_sched_clock(struct xs_sched *s, uint64_t now_ns)
 {

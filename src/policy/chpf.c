@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CHPF: as HPF, with the priority that the process has for the CPU: real-time classes first, then
+ * by nice. Whoever fills in the facts reads that priority, seldom, and where it can be read. */
+#include "policy/common.h"
+
+static int32_t priority(const struct xs_policy_entity *e, uint64_t now_ns)
+{
+    (void)now_ns;
+    return e->process->sched_class_priority;
+}
+
+static void decide(struct xs_policy_view *v)
+{
+    xs_policy_highest(v, priority);
+}
+
+const struct xs_policy_ops xs_policy_chpf = {
+    .abi = XS_POLICY_ABI,
+    .size = sizeof(struct xs_policy_ops),
+    .type = 3,
+    .name = "CHPF",
+    .title = "highest CPU scheduling priority first",
+    .scope = XS_SCOPE_DEVICE,
+    .decide = decide,
+};
