@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched-replay: reads a trace of facts, prints the decisions of a policy. */
+#include "sim/replay.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *argp_program_version = "xsched-replay " XSCHED_VERSION;
+
+struct options {
+    const struct xs_policy_ops *policy;
+    const char *file;
+    bool json;
+};
+
+static const struct argp_option rows[] = {
+    { "policy", 'p', "NAME", 0, "policy until the trace names one (HPF)", 0 },
+    { "json", 'j', NULL, 0, "print one JSON object a line", 0 },
+    { 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct options *o = state->input;
+
+    switch (key) {
+    case 'p':
+        o->policy = xs_policy_by_name(arg);
+        if (!o->policy)
+            argp_error(state, "unknown policy '%s'", arg);
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->file)
+            argp_error(state, "one trace at a time");
+        o->file = arg;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which trace? (- reads standard input)");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void print(void *ctx, uint64_t time_ns, const char *queue, bool run)
+{
+    const struct options *o = ctx;
+
+    if (o->json) {
+        json_t *j = json_pack("{s:f, s:s, s:b}", "time_us", (double)time_ns / 1e3, "queue", queue, "run", run);
+
+        json_dumpf(j, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(j);
+    } else if (time_ns % 1000) {
+        printf("%llu.%03llu %s %s\n", (unsigned long long)(time_ns / 1000),
+               (unsigned long long)(time_ns % 1000), queue, run ? "run" : "hold");
+    } else {
+        printf("%llu %s %s\n", (unsigned long long)(time_ns / 1000), queue, run ? "run" : "hold");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = rows, .parser = parse, .args_doc = "TRACE",
+        .doc = "Reads a trace of facts (who is ready, when) and prints what a scheduling policy decides."
+               "\vA TRACE has one fact a line, a time in microseconds first; see xsched-replay(1).",
+    };
+    struct options o = { 0 };
+    char line[1024], error[XS_ERROR_BYTES];
+    unsigned long number = 0;
+    struct xs_replay *r;
+    int e = 0;
+    FILE *f;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    f = strcmp(o.file, "-") == 0 ? stdin : fopen(o.file, "re");
+    if (!f) {
+        fprintf(stderr, "xsched-replay: %s: %s\n", o.file, strerror(errno));
+        return 2;
+    }
+    r = xs_replay_new(o.policy, print, &o);
+    if (!r)
+        e = -ENOMEM;
+    while (e == 0 && fgets(line, sizeof(line), f)) {
+        number++;
+        if (!strchr(line, '\n') && !feof(f)) {
+            snprintf(error, sizeof(error), "the line is too long");
+            e = -EINVAL;
+        } else {
+            e = xs_replay_line(r, line, error);
+        }
+    }
+    if (e == 0)
+        xs_replay_end(r);
+    if (e == -EINVAL)
+        fprintf(stderr, "xsched-replay: %s:%lu: %s\n", o.file, number, error);
+    else if (e < 0)
+        fprintf(stderr, "xsched-replay: out of memory\n");
+    if (f != stdin)
+        fclose(f);
+    xs_replay_free(r);
+    if (fflush(stdout) != 0) {
+        fprintf(stderr, "xsched-replay: cannot write: %s\n", strerror(errno));
+        return 1;
+    }
+    return e == 0 ? 0 : e == -EINVAL ? 2 : 1;
+}

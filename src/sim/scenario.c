@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/scenario.h"
+
+#include "sim/keys.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const models[] = { "exclusive", "shared", NULL };
+static const char *const arrivals[] = { "periodic", "poisson", "closed", NULL };
+static const char *const lengths[] = { "fixed", "exponential", NULL };
+
+static const struct xs_key param_keys[] = {
+    XS_KEYS_CONFIG(struct xs_scenario, config, k),
+    XS_KEY(struct xs_scenario, "react_us", XS_KEY_US, react_ns, 0, 1000000),
+    XS_KEY(struct xs_scenario, "duration_ms", XS_KEY_MS, duration_ns, 1, 1000000000),
+    XS_KEY(struct xs_scenario, "seed", XS_KEY_U64, seed, 0, INT64_MAX),
+};
+
+static const struct xs_key device_keys[] = {
+    { .name = "model", .kind = XS_KEY_ENUM, .offset = offsetof(struct xs_sim_device, model), .names = models },
+};
+
+static const struct xs_key process_keys[] = {
+    XS_KEY(struct xs_sim_process, "group", XS_KEY_NAME, group, 0, 0),
+    XS_KEY(struct xs_sim_process, "utilization", XS_KEY_I32, utilization, 0, 100),
+    XS_KEY(struct xs_sim_process, "cpu", XS_KEY_I32, cpu, -20, 1099),
+    XS_KEY(struct xs_sim_process, "window", XS_KEY_BOOL, window, 0, 0),
+    XS_KEY(struct xs_sim_process, "intra", XS_KEY_BOOL, intra, 0, 0),
+};
+
+#define Q struct xs_sim_queue
+static const struct xs_key queue_keys[] = {
+    XS_KEY(Q, "process", XS_KEY_NAME, process, 0, 0),
+    XS_KEY(Q, "device", XS_KEY_NAME, device, 0, 0),
+    XS_KEYS_HINTS(Q, hints),
+    XS_KEY(Q, "level", XS_KEY_I32, level, 1, 3),
+    XS_KEY(Q, "interrupt_us", XS_KEY_US, interrupt_ns, 0, 1000000),
+    { .name = "arrival", .kind = XS_KEY_ENUM, .offset = offsetof(Q, arrival), .names = arrivals },
+    XS_KEY(Q, "period_us", XS_KEY_US, period_ns, 0, 1000000000),
+    XS_KEY(Q, "think_us", XS_KEY_US, period_ns, 0, 1000000000),
+    XS_KEY(Q, "start_ms", XS_KEY_MS, start_ns, 0, 1000000000),
+    XS_KEY(Q, "stop_ms", XS_KEY_MS, stop_ns, 0, 1000000000),
+    XS_KEY(Q, "commands", XS_KEY_U64, commands, 1, 1000000),
+    XS_KEY(Q, "length_us", XS_KEY_US, length_ns, 1, 100000000),
+    { .name = "lengths", .kind = XS_KEY_ENUM, .offset = offsetof(Q, length), .names = lengths },
+    XS_KEY(Q, "inflight_us", XS_KEY_US, inflight_ns, 0, 100000000),
+};
+#undef Q
+
+void xs_scenario_init(struct xs_scenario *sc)
+{
+    memset(sc, 0, sizeof(*sc));
+    sc->policy = xs_policy_by_name("HPF");
+    xs_sched_config_defaults(&sc->config);
+    sc->k = sc->config.params.k;
+    sc->react_ns = 20 * XS_NS_PER_US;
+    sc->duration_ns = 10 * XS_NS_PER_S;
+    sc->seed = 1;
+}
+
+void xs_scenario_fini(struct xs_scenario *sc)
+{
+    free(sc->devices);
+    free(sc->processes);
+    free(sc->queues);
+    memset(sc, 0, sizeof(*sc));
+}
+
+/* One more element of an array that grows by doubling. */
+static void *grow(void **array, size_t *n, size_t size)
+{
+    void *a = *array, *e;
+
+    if ((*n & (*n - 1)) == 0) {
+        a = realloc(*array, (*n ? *n * 2 : 1) * size);
+        if (!a)
+            return NULL;
+        *array = a;
+    }
+    e = (char *)a + *n * size;
+    memset(e, 0, size);
+    (*n)++;
+    return e;
+}
+
+/* Finds by name, which each of these structs begins with. */
+static void *named(void *array, size_t n, size_t size, const char *name, size_t *ret_index)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *e = (char *)array + i * size;
+
+        if (strcmp(e, name) == 0) {
+            if (ret_index)
+                *ret_index = i;
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static int take_name(char *dst, const char *name, char *error)
+{
+    if (strchr(name, '=') || strlen(name) >= XS_NAME_BYTES) {
+        snprintf(error, XS_ERROR_BYTES, "'%.40s' is no name", name);
+        return -EINVAL;
+    }
+    memcpy(dst, name, strlen(name) + 1);
+    return 0;
+}
+
+static int set_all(const struct xs_key *keys, size_t n, void *object, char **words, int count, char *error)
+{
+    for (int i = 0; i < count; i++) {
+        int r = xs_words_set(keys, n, object, words[i], error);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static struct xs_sim_process *add_process(struct xs_scenario *sc)
+{
+    struct xs_sim_process *p = grow((void **)&sc->processes, &sc->nprocesses, sizeof(*p));
+
+    if (p)
+        p->utilization = -1;
+    return p;
+}
+
+static int add_queue(struct xs_scenario *sc, char **words, int count, char *error)
+{
+    struct xs_sim_queue *q;
+    int r;
+
+    if (named(sc->queues, sc->nqueues, sizeof(*q), words[0], NULL)) {
+        snprintf(error, XS_ERROR_BYTES, "queue %.40s is there already", words[0]);
+        return -EINVAL;
+    }
+    q = grow((void **)&sc->queues, &sc->nqueues, sizeof(*q));
+    if (!q)
+        return -ENOMEM;
+    q->hints = xs_default_hints;
+    q->level = 1;
+    q->arrival = XS_SIM_CLOSED;
+    q->commands = 1;
+    q->length_ns = XS_NS_PER_MS;
+    q->inflight_ns = sc->config.inflight_shared_us * XS_NS_PER_US;
+    q->stop_ns = UINT64_MAX;
+    strcpy(q->device, "device");
+    r = take_name(q->name, words[0], error);
+    if (r < 0)
+        return r;
+    strcpy(q->process, q->name);
+    r = set_all(queue_keys, XS_ARRAY_LEN(queue_keys), q, words + 1, count - 1, error);
+    if (r == 0 && q->arrival != XS_SIM_CLOSED && q->period_ns == 0) {
+        snprintf(error, XS_ERROR_BYTES, "queue %s: arrivals that are no closed loop need period_us", q->name);
+        r = -EINVAL;
+    }
+    return r;
+}
+
+static int add_named(void **array, size_t *n, size_t size, const struct xs_key *keys, size_t nkeys,
+                     char **words, int count, char *error)
+{
+    void *e = named(*array, *n, size, words[0], NULL);
+
+    if (!e) {
+        e = grow(array, n, size);
+        if (!e)
+            return -ENOMEM;
+        if (take_name(e, words[0], error) < 0)
+            return -EINVAL;
+    }
+    return set_all(keys, nkeys, e, words + 1, count - 1, error);
+}
+
+int xs_scenario_line(struct xs_scenario *sc, char *line, char error[XS_ERROR_BYTES])
+{
+    char *words[XS_WORDS_MAX];
+    int n = xs_words_split(line, words);
+
+    if (n == 0)
+        return 0;
+    if (n < 2) {
+        snprintf(error, XS_ERROR_BYTES, n < 0 ? "too many words" : "'%.40s' needs more words", words[0]);
+        return -EINVAL;
+    }
+    if (strcmp(words[0], "policy") == 0) {
+        sc->policy = xs_policy_by_name(words[1]);
+        if (sc->policy && n == 2)
+            return 0;
+        snprintf(error, XS_ERROR_BYTES, "unknown policy '%.40s'", words[1]);
+        return -EINVAL;
+    }
+    if (strcmp(words[0], "param") == 0)
+        return set_all(param_keys, XS_ARRAY_LEN(param_keys), sc, words + 1, n - 1, error);
+    if (strcmp(words[0], "device") == 0)
+        return add_named((void **)&sc->devices, &sc->ndevices, sizeof(*sc->devices), device_keys,
+                         XS_ARRAY_LEN(device_keys), words + 1, n - 1, error);
+    if (strcmp(words[0], "process") == 0) {
+        if (!named(sc->processes, sc->nprocesses, sizeof(*sc->processes), words[1], NULL)) {
+            struct xs_sim_process *p = add_process(sc);
+
+            if (!p)
+                return -ENOMEM;
+            if (take_name(p->name, words[1], error) < 0)
+                return -EINVAL;
+        }
+        return add_named((void **)&sc->processes, &sc->nprocesses, sizeof(*sc->processes), process_keys,
+                         XS_ARRAY_LEN(process_keys), words + 1, n - 1, error);
+    }
+    if (strcmp(words[0], "queue") == 0)
+        return add_queue(sc, words + 1, n - 1, error);
+    snprintf(error, XS_ERROR_BYTES, "unknown word '%.40s'", words[0]);
+    return -EINVAL;
+}
+
+int xs_scenario_file(struct xs_scenario *sc, const char *path, char error[XS_ERROR_BYTES])
+{
+    FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    char line[1024], why[XS_ERROR_BYTES];
+    unsigned long number = 0;
+    int r = 0;
+
+    if (!f) {
+        snprintf(error, XS_ERROR_BYTES, "%.80s: %s", path, strerror(errno));
+        return -EINVAL;
+    }
+    while (r == 0 && fgets(line, sizeof(line), f)) {
+        number++;
+        if (!strchr(line, '\n') && !feof(f)) {
+            snprintf(why, sizeof(why), "the line is too long");
+            r = -EINVAL;
+        } else {
+            r = xs_scenario_line(sc, line, why);
+        }
+    }
+    if (r == -EINVAL)
+        snprintf(error, XS_ERROR_BYTES, "%.60s:%lu: %.90s", path, number, why);
+    if (f != stdin)
+        fclose(f);
+    return r;
+}
+
+int xs_scenario_finish(struct xs_scenario *sc, char error[XS_ERROR_BYTES])
+{
+    sc->config.params.k = (uint32_t)sc->k;
+    for (size_t i = 0; i < sc->nqueues; i++) {
+        struct xs_sim_queue *q = &sc->queues[i];
+
+        if (!named(sc->processes, sc->nprocesses, sizeof(*sc->processes), q->process, &q->process_index)) {
+            struct xs_sim_process *p = add_process(sc);
+
+            if (!p)
+                return -ENOMEM;
+            strcpy(p->name, q->process);
+            q->process_index = sc->nprocesses - 1;
+        }
+        if (!named(sc->devices, sc->ndevices, sizeof(*sc->devices), q->device, &q->device_index)) {
+            struct xs_sim_device *d = grow((void **)&sc->devices, &sc->ndevices, sizeof(*d));
+
+            if (!d)
+                return -ENOMEM;
+            strcpy(d->name, q->device);
+            q->device_index = sc->ndevices - 1;
+        }
+    }
+    if (sc->nqueues == 0) {
+        snprintf(error, XS_ERROR_BYTES, "there is no queue to simulate");
+        return -EINVAL;
+    }
+    return 0;
+}
