@@ -4,9 +4,9 @@
 /* Entity. An account lives in the memo of its first entity, its leader; the credit is copied to
  * the others, so that it outlives the leader. Words from M_READY on are filled in at each call. */
 enum { M_CREDIT, M_SERVICE, M_FLAGS, M_READY, M_PRESENT, M_SLICE };
-enum { V_HOLDER, V_ORDER, V_UNTIL, V_CONTENDED, V_QUIET_SINCE };
+enum { V_HOLDER, V_ORDER, V_UNTIL, V_CONTENDED, V_QUIET_SINCE, V_WORK_UNTIL };
 enum { P_LEADER = 7 };                                       /* process: index + 1, in this call */
-enum { F_SEEN = 1 };
+enum { F_SEEN = 1 };                                         /* M_FLAGS; above it the lump, see charge() */
 
 #define UNLIMITED_NS (1ull << 60)                            /* a slice of 36 years has no end */
 
@@ -71,6 +71,13 @@ static void gather(struct share *s)
     }
 }
 
+/* The largest service that was told at once, lately: a long command counts when it ends, and
+ * until then its account saves what that will cost. */
+static uint64_t lump(const struct xs_policy_entity *l)
+{
+    return l->memo[M_FLAGS] >> 1;
+}
+
 /* Debits what was received since the last call; nothing for the time in which nobody competed. */
 static void charge(struct share *s)
 {
@@ -78,14 +85,18 @@ static void charge(struct share *s)
 
     for (size_t i = 0; i < v->n; i++) {
         struct xs_policy_entity *e = v->entities[i], *l = leader(s, e);
+        uint64_t got;
 
         if (!(e->memo[M_FLAGS] & F_SEEN)) {
             e->memo[M_FLAGS] |= F_SEEN;
             e->memo[M_SERVICE] = e->service_ns;
         }
-        if (v->memo[V_CONTENDED])
-            set_credit(l, credit(l) - (int64_t)(e->service_ns - e->memo[M_SERVICE]));
+        got = e->service_ns - e->memo[M_SERVICE];
         e->memo[M_SERVICE] = e->service_ns;
+        if (got > 0)
+            l->memo[M_FLAGS] = XS_MAX(XS_MIN(got, XS_NS_PER_S), lump(l) / 16 * 15) << 1 | F_SEEN;
+        if (v->memo[V_CONTENDED])
+            set_credit(l, credit(l) - (int64_t)got);
     }
 }
 
@@ -143,11 +154,12 @@ static void pass_over(const struct share *s, struct xs_policy_entity *l)
 
 static void add_slice(const struct share *s, struct xs_policy_entity *l)
 {
-    int64_t slice = (int64_t)l->memo[M_SLICE], c = credit(l), most = slice;
+    int64_t slice = (int64_t)l->memo[M_SLICE], c = credit(l);
 
-    if (s->how & XS_SHARE_STRICT) /* only what was measured late is carried over, not what was left unused */
-        most = l->memo[M_READY] ? slice / 2 : 0;
-    set_credit(l, XS_MIN(c, most) + slice);
+    if (s->how & XS_SHARE_STRICT) /* what was left unused is gone; what is not measured yet is not */
+        set_credit(l, XS_MIN(c, (int64_t)lump(l)) + slice);
+    else
+        set_credit(l, XS_MIN(c, slice + (int64_t)lump(l)) + slice);
 }
 
 /* All that could run are in debt: the rounds until one is not, at once. */
@@ -191,7 +203,7 @@ static struct xs_policy_entity *next_holder(struct share *s)
                 continue;
             }
             add_slice(s, e);
-            if (credit(e) >= (int64_t)s->least_ns)
+            if (credit(e) >= (int64_t)s->least_ns || (s->how & XS_SHARE_STRICT))
                 return e;
         }
         pay_debts(s);
@@ -199,14 +211,24 @@ static struct xs_policy_entity *next_holder(struct share *s)
     return NULL;
 }
 
+static uint64_t end_of(const struct share *s, uint64_t length_ns)
+{
+    return length_ns >= UNLIMITED_NS / 200 ? UINT64_MAX : xs_add_sat(s->v->now_ns, length_ns);
+}
+
+/* A strict turn lasts as long as the slice, whatever of it the account may use: were the turns of
+ * accounts in debt shorter, the rounds would be, and everybody's share larger than reserved. */
 static void start_turn(struct share *s, struct xs_policy_entity *l)
 {
     struct xs_policy_view *v = s->v;
-    uint64_t c = (uint64_t)XS_MAX(credit(l), (int64_t)s->least_ns);
+    bool strict = s->how & XS_SHARE_STRICT;
+    int64_t work = strict ? XS_MIN(XS_MAX(credit(l), 0), (int64_t)l->memo[M_SLICE])
+                          : XS_MAX(credit(l), (int64_t)s->least_ns);
 
     v->memo[V_HOLDER] = key(s, l);
     v->memo[V_ORDER] = l->id;
-    v->memo[V_UNTIL] = c >= UNLIMITED_NS / 200 ? UINT64_MAX : xs_add_sat(v->now_ns, c);
+    v->memo[V_WORK_UNTIL] = end_of(s, (uint64_t)work);
+    v->memo[V_UNTIL] = strict ? end_of(s, l->memo[M_SLICE]) : v->memo[V_WORK_UNTIL];
 }
 
 static struct xs_policy_entity *find_holder(struct share *s)
@@ -260,7 +282,7 @@ void xs_policy_share(struct xs_policy_view *v, unsigned how)
 {
     struct share s = { .v = v, .how = how };
     struct xs_policy_entity *holder;
-    bool competing;
+    bool competing, works;
 
     gather(&s);
     charge(&s);
@@ -278,17 +300,19 @@ void xs_policy_share(struct xs_policy_view *v, unsigned how)
                 start_turn(&s, holder);
             }
         }
-        if (!holder || !eligible(&s, holder) || v->now_ns >= v->memo[V_UNTIL] || credit(holder) <= 0) {
+        if (!holder || !eligible(&s, holder) || v->now_ns >= v->memo[V_UNTIL] ||
+            (credit(holder) <= 0 && !(how & XS_SHARE_STRICT))) {
             holder = next_holder(&s);
             if (holder)
                 start_turn(&s, holder);
         }
+        works = holder && v->now_ns < v->memo[V_WORK_UNTIL] && credit(holder) > 0;
         for (size_t i = 0; i < v->n; i++) {
             struct xs_policy_entity *e = v->entities[i];
 
-            e->run = holder && leader(&s, e) == holder && !xs_policy_barred(e);
+            e->run = works && leader(&s, e) == holder && !xs_policy_barred(e);
         }
-        v->next_ns = v->memo[V_UNTIL];
+        v->next_ns = works ? v->memo[V_WORK_UNTIL] : v->memo[V_UNTIL];
     }
     for (size_t i = 0; i < v->n; i++) { /* credits outlive their leaders */
         struct xs_policy_entity *e = v->entities[i];

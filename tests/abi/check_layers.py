@@ -18,6 +18,7 @@ ROOMS = {
     "wire": BASE,
     "policy": BASE,
     "sched": ["base", "wire", "policy"],
+    "sim": ["base", "wire", "policy", "sched"],
     "transport": ["base", "wire"],
     "xqueue": DAEMON,
     "hal": QUEUE,
@@ -32,7 +33,7 @@ VENDOR = re.compile(r"(CL/|cuda|cudnn|nv[a-z]*\.h|hip/|hsa|rocm|roc|ze_api|level
 VENDOR_ROOMS = {"CL/": ("src/hal/opencl/", "src/shim/opencl/")}
 # C libraries beyond libc: never in what is loaded into other programs.
 LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|curl/|systemd/|X11/|argp\.h)")
-LIBRARY_ROOMS = {"xserver", "client", "xcli", "launcher"}
+LIBRARY_ROOMS = {"sim", "xserver", "client", "xcli", "launcher"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
