@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands that change something, and status. */
+#include "xcli/xcli.h"
+
+#include "base/str.h"
+#include "xsched/types.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const k_policies[] = {
+    NULL, "HPF", "HHPF", "CHPF", "UP", "PUP", "SPUP", "KEDF", "LAX", "AWF", "CFS", "MLFQ",
+};
+
+static const char *policy_name(int64_t type)
+{
+    return type > 0 && (size_t)type < XS_ARRAY_LEN(k_policies) ? k_policies[type] : "custom";
+}
+
+static uint64_t handle_arg(struct argp_state *state, const char *arg)
+{
+    uint64_t handle = 0;
+
+    if (xs_str_parse_u64(arg, 16, &handle) < 0 || handle == 0)
+        argp_error(state, "'%s' is no handle: a hexadecimal number as `xcli list` shows it", arg);
+    return handle;
+}
+
+static int64_t number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min, int64_t max)
+{
+    int64_t number = 0;
+
+    if (xs_str_parse_i64(arg, &number) < 0 || number < min || number > max)
+        argp_error(state, "%s: '%s' is not a number from %" PRId64 " to %" PRId64, what, arg, min, max);
+    return number;
+}
+
+/* Prints the answer of a change. */
+static void done(json_t *answer, const char *text)
+{
+    if (g_xcli.json)
+        xcli_print_json(answer);
+    else
+        puts(text);
+    json_decref(answer);
+}
+
+/* ---- config ---- */
+
+struct config {
+    uint64_t handle;
+    int64_t level, threshold, batch;
+};
+
+static error_t parse_config(int key, char *arg, struct argp_state *state)
+{
+    struct config *c = state->input;
+
+    switch (key) {
+    case 'x':
+        c->handle = handle_arg(state, arg);
+        return 0;
+    case 'l':
+        c->level = number_arg(state, "level", arg, 1, kPreemptLevelMax - 1);
+        return 0;
+    case 't':
+        c->threshold = number_arg(state, "threshold", arg, 1, INT64_MAX);
+        return 0;
+    case 'b':
+        c->batch = number_arg(state, "batch size", arg, 1, INT64_MAX);
+        return 0;
+    case ARGP_KEY_END:
+        if (!c->handle)
+            argp_error(state, "-x HANDLE is needed");
+        if (!c->level && !c->threshold && !c->batch)
+            argp_error(state, "nothing to change: give -l, -t or -b");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int xcli_config(int argc, char **argv)
+{
+    static const struct argp_option k_options[] = {
+        {"xqueue", 'x', "HANDLE", 0, "the queue", 0},
+        {"level", 'l', "N", 0, "preemption level, 1 to 3", 0},
+        {"threshold", 't', "N", 0, "commands in flight at most", 0},
+        {"batch", 'b', "N", 0, "commands launched at a time", 0},
+        {0},
+    };
+    static const struct argp k_argp = {.options = k_options, .parser = parse_config,
+                                       .doc = "Changes level and launch configuration of a queue."};
+    struct config c = {0};
+    char path[200], text[200];
+    json_t *answer;
+    int r;
+
+    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
+    snprintf(path, sizeof(path), "/config/%" PRIx64 "?level=%" PRId64 "&threshold=%" PRId64 "&batch_size=%" PRId64,
+             c.handle, c.level, c.threshold ? c.threshold : -1, c.batch ? c.batch : -1);
+    r = xcli_ask("POST", path, "", false, &answer);
+    if (r)
+        return r;
+    snprintf(text, sizeof(text), "Configuration of XQueue 0x%" PRIx64 " changed", c.handle);
+    done(answer, text);
+    return XCLI_OK;
+}
+
+/* ---- policy ---- */
+
+struct policy {
+    bool query, set;
+    int type;
+};
+
+static error_t parse_policy(int key, char *arg, struct argp_state *state)
+{
+    struct policy *p = state->input;
+
+    switch (key) {
+    case 'q':
+        p->query = true;
+        return 0;
+    case 's':
+        p->set = true;
+        return 0;
+    case 'n':
+        for (size_t i = 1; i < XS_ARRAY_LEN(k_policies); i++)
+            if (xs_str_equal_nocase(arg, k_policies[i]))
+                p->type = (int)i;
+        if (!p->type)
+            argp_error(state, "there is no policy '%s'", arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (p->set && !p->type)
+            argp_error(state, "-s needs -n NAME");
+        if (p->type && !p->set)
+            argp_error(state, "-n belongs to -s");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int xcli_policy(int argc, char **argv)
+{
+    static const struct argp_option k_options[] = {
+        {"query", 'q', NULL, 0, "show the policy (this is also done without any option)", 0},
+        {"set", 's', NULL, 0, "change it", 0},
+        {"name", 'n', "NAME", 0, "to this one", 0},
+        {0},
+    };
+    static const struct argp k_argp = {.options = k_options, .parser = parse_policy,
+                                       .doc = "Shows or changes the scheduling policy."};
+    struct policy p = {0};
+    char path[64], text[64];
+    json_t *answer;
+    int r;
+
+    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &p);
+    if (p.set) {
+        snprintf(path, sizeof(path), "/policy?policy=%d", p.type);
+        r = xcli_ask("POST", path, "", false, &answer);
+        if (r)
+            return r;
+        snprintf(text, sizeof(text), "Policy set to %s", policy_name(p.type));
+        done(answer, text);
+        return XCLI_OK;
+    }
+    r = xcli_ask("GET", "/policy", NULL, false, &answer);
+    if (r)
+        return r;
+    if (g_xcli.json) {
+        xcli_print_json(answer);
+    } else {
+        printf("Current policy:\n  %s\nAvailable policies:\n", policy_name(xcli_int(answer, "policy")));
+        for (size_t i = 1; i < XS_ARRAY_LEN(k_policies); i++)
+            printf("  %s\n", k_policies[i]);
+    }
+    json_decref(answer);
+    return XCLI_OK;
+}
+
+/* ---- hint ---- */
+
+enum { KEY_PID = 256, KEY_LAX, KEY_CRITICAL };
+
+/* One hint a call; hint_type of the interface. */
+enum { NONE = 0, PRIORITY = 1, UTILIZATION = 2, TIMESLICE = 3, DEADLINE = 4, K = 5, LAXITY = 6 };
+
+static const struct {
+    const char *member, *name;
+    bool whom;
+} k_hints[] = {
+    [PRIORITY] = {"priority", "Priority", true},
+    [UTILIZATION] = {"utilization", "Utilization", true},
+    [TIMESLICE] = {"timeslice", "Timeslice", false},
+    [DEADLINE] = {"deadline", "Deadline", true},
+    [K] = {"k", "K of KEDF", false},
+    [LAXITY] = {"laxity", "Laxity", true},
+};
+
+struct hint {
+    uint64_t handle;
+    int64_t pid;
+    int type;
+    int64_t value, lax, critical;
+    bool unlimited, lax_given, critical_given;
+};
+
+static void set_hint(struct argp_state *state, int type, const char *arg, int64_t min, int64_t max)
+{
+    struct hint *h = state->input;
+
+    if (h->type)
+        argp_error(state, "one hint at a time");
+    h->type = type;
+    if (type == TIMESLICE && xs_str_equal_nocase(arg, "UNLIMITED"))
+        h->unlimited = true;
+    else
+        h->value = number_arg(state, k_hints[type].member, arg, min, max);
+}
+
+static error_t parse_hint(int key, char *arg, struct argp_state *state)
+{
+    struct hint *h = state->input;
+
+    switch (key) {
+    case 'x':
+        h->handle = handle_arg(state, arg);
+        return 0;
+    case KEY_PID:
+        h->pid = number_arg(state, "pid", arg, 1, INT32_MAX);
+        return 0;
+    case 'p':
+        set_hint(state, PRIORITY, arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+        return 0;
+    case 'u':
+        set_hint(state, UTILIZATION, arg, UTILIZATION_MIN, UTILIZATION_MAX);
+        return 0;
+    case 't':
+        set_hint(state, TIMESLICE, arg, TIMESLICE_MIN, TIMESLICE_MAX);
+        return 0;
+    case 'd':
+        set_hint(state, DEADLINE, arg, NO_DEADLINE, INT64_MAX / 1000);
+        return 0;
+    case 'k':
+        set_hint(state, K, arg, 1, 1000000);
+        return 0;
+    case 'l':
+        set_hint(state, LAXITY, arg, NO_LAXITY, INT64_MAX / 1000);
+        return 0;
+    case KEY_LAX:
+        h->lax = number_arg(state, "lax-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+        h->lax_given = true;
+        return 0;
+    case KEY_CRITICAL:
+        h->critical = number_arg(state, "critical-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+        h->critical_given = true;
+        return 0;
+    case ARGP_KEY_END:
+        if (!h->type)
+            argp_error(state, "a hint is needed: -p, -u, -d, -l, -t or -k");
+        if (k_hints[h->type].whom && !h->handle && !h->pid)
+            argp_error(state, "-x HANDLE or --pid PID is needed");
+        if (!k_hints[h->type].whom && (h->handle || h->pid))
+            argp_error(state, "this hint is for all programs: it takes neither -x nor --pid");
+        if (h->handle && h->pid)
+            argp_error(state, "-x or --pid, not both");
+        if (h->type != LAXITY && (h->lax_given || h->critical_given))
+            argp_error(state, "--lax-priority and --critical-priority belong to -l");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void hint_text(const struct hint *h, char *ret, size_t size)
+{
+    char whom[64] = "";
+
+    if (h->handle)
+        snprintf(whom, sizeof(whom), " of XQueue 0x%" PRIx64, h->handle);
+    else if (h->pid)
+        snprintf(whom, sizeof(whom), " of process %" PRId64, h->pid);
+    if (h->unlimited)
+        snprintf(ret, size, "%s%s set to UNLIMITED", k_hints[h->type].name, whom);
+    else
+        snprintf(ret, size, "%s%s set to %" PRId64, k_hints[h->type].name, whom, h->value);
+}
+
+int xcli_hint(int argc, char **argv)
+{
+    static const struct argp_option k_options[] = {
+        {"xqueue", 'x', "HANDLE", 0, "of this queue", 1},
+        {"pid", KEY_PID, "PID", 0, "of this process, as xserver sees it", 1},
+        {"priority", 'p', "PRIORITY", 0, "-255 to 255, larger is more urgent; -256 never runs", 2},
+        {"utilization", 'u', "PERCENT", 0, "share of the device (UP by queue, PUP and SPUP by process)", 2},
+        {"deadline", 'd', "US", 0, "from becoming ready (KEDF); -1: none", 2},
+        {"laxity", 'l', "US", 0, "lax for so long after becoming ready, then critical (LAX); -1: none", 2},
+        {"lax-priority", KEY_LAX, "PRIORITY", 0, "with -l; default 0", 2},
+        {"critical-priority", KEY_CRITICAL, "PRIORITY", 0, "with -l; default the queue's priority", 2},
+        {"timeslice", 't', "US", 0, "length of a slice for all, 100 to 10000000, or UNLIMITED", 3},
+        {"k", 'k', "COUNT", 0, "how many queues KEDF runs at a time", 3},
+        {0},
+    };
+    static const struct argp k_argp = {.options = k_options, .parser = parse_hint,
+                                       .doc = "Changes a hint of a queue or of a process, or one for all."};
+    struct hint h = {0};
+    json_t *o, *answer;
+    char *body, text[160];
+    int r;
+
+    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &h);
+    o = json_pack("{s:i}", "hint_type", h.type);
+    if (k_hints[h.type].whom) {
+        json_object_set_new(o, "handle", json_integer((json_int_t)h.handle));
+        json_object_set_new(o, "pid", json_integer(h.pid));
+    }
+    json_object_set_new(o, k_hints[h.type].member, h.unlimited ? json_string("UNLIMITED") : json_integer(h.value));
+    if (h.lax_given)
+        json_object_set_new(o, "lax_priority", json_integer(h.lax));
+    if (h.critical_given)
+        json_object_set_new(o, "critical_priority", json_integer(h.critical));
+    body = json_dumps(o, JSON_COMPACT);
+    json_decref(o);
+    r = xcli_ask("POST", "/hint", body, false, &answer);
+    free(body);
+    if (r)
+        return r;
+    hint_text(&h, text, sizeof(text));
+    done(answer, text);
+    return XCLI_OK;
+}
+
+/* ---- suspend, resume ---- */
+
+static error_t parse_pid(int key, char *arg, struct argp_state *state)
+{
+    int64_t *pid = state->input;
+
+    switch (key) {
+    case KEY_PID:
+        *pid = number_arg(state, "pid", arg, 1, INT32_MAX);
+        return 0;
+    case ARGP_KEY_END:
+        if (!*pid)
+            argp_error(state, "--pid PID is needed");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int hold(int argc, char **argv, const char *path, const char *done_text, const char *doc)
+{
+    static const struct argp_option k_options[] = {
+        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it", 0},
+        {0},
+    };
+    const struct argp argp = {.options = k_options, .parser = parse_pid, .doc = doc};
+    int64_t pid = 0;
+    char body[64], text[96];
+    json_t *answer;
+    int r;
+
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &pid);
+    snprintf(body, sizeof(body), "{\"pid\":%" PRId64 "}", pid);
+    r = xcli_ask("POST", path, body, false, &answer);
+    if (r)
+        return r;
+    snprintf(text, sizeof(text), done_text, pid);
+    done(answer, text);
+    return XCLI_OK;
+}
+
+int xcli_suspend(int argc, char **argv)
+{
+    return hold(argc, argv, "/suspend", "Process %" PRId64 " suspended",
+                "Holds all queues of a process, whatever the policy says, until `xcli resume`.");
+}
+
+int xcli_resume(int argc, char **argv)
+{
+    return hold(argc, argv, "/resume", "Process %" PRId64 " resumed", "Ends what `xcli suspend` began.");
+}
+
+/* ---- status ---- */
+
+int xcli_status(int argc, char **argv)
+{
+    static const struct argp k_argp = {.doc = "Shows the server's version, counters and decision latency."};
+    json_t *answer, *latency, *value;
+    const char *name;
+    int r;
+
+    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
+    r = xcli_ask("GET", "/status", NULL, false, &answer);
+    if (r)
+        return r;
+    if (g_xcli.json) {
+        xcli_print_json(answer);
+        json_decref(answer);
+        return XCLI_OK;
+    }
+    json_object_foreach(answer, name, value) {
+        if (json_is_string(value))
+            printf("%-16s %s\n", name, json_string_value(value));
+        else if (json_is_integer(value))
+            printf("%-16s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
+        else if (json_is_boolean(value))
+            printf("%-16s %s\n", name, json_is_true(value) ? "yes" : "no");
+    }
+    latency = json_object_get(answer, "decision_latency");
+    printf("%-16s %" PRId64 " decisions, mean %.1f us, max %.1f us\n", "latency", xcli_int(latency, "count"),
+           (double)xcli_int(latency, "mean_ns") / 1e3, (double)xcli_int(latency, "max_ns") / 1e3);
+    json_decref(answer);
+    return XCLI_OK;
+}

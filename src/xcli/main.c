@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xcli: options that all commands share, then the command. */
+#include "xcli/xcli.h"
+
+#include "base/str.h"
+
+#include <argp.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *argp_program_version = "xcli (XSched) " XSCHED_VERSION;
+struct xcli_options g_xcli;
+
+enum { KEY_SOCKET = 256, KEY_JSON, KEY_TOKEN };
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} k_commands[] = {
+    {"list", xcli_list},     {"top", xcli_top},         {"config", xcli_config}, {"policy", xcli_policy},
+    {"hint", xcli_hint},     {"status", xcli_status},   {"suspend", xcli_suspend}, {"resume", xcli_resume},
+};
+
+struct chosen {
+    int argc;
+    char **argv;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct chosen *chosen = state->input;
+    uint64_t port;
+
+    switch (key) {
+    case 'a':
+        g_xcli.address = arg;
+        return 0;
+    case 'p':
+        if (xs_str_parse_u64(arg, 10, &port) < 0 || port < 1 || port > 65535)
+            argp_error(state, "'%s' is no port", arg);
+        g_xcli.port = (uint16_t)port;
+        return 0;
+    case KEY_SOCKET:
+        g_xcli.socket = arg;
+        return 0;
+    case KEY_TOKEN:
+        g_xcli.token = arg;
+        return 0;
+    case KEY_JSON:
+        g_xcli.json = true;
+        return 0;
+    case ARGP_KEY_ARG: /* the command: the rest is its own */
+        chosen->argc = state->argc - state->next + 1;
+        chosen->argv = state->argv + state->next - 1;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a command is needed: list, top, config, policy, hint, status, suspend or resume");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp_option k_options[] = {
+        {"addr", 'a', "ADDRESS", 0, "host of xserver's HTTP; default 127.0.0.1", 0},
+        {"port", 'p', "PORT", 0, "its port; default 50000", 0},
+        {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; its HTTP socket is http.sock beside it", 0},
+        {"token", KEY_TOKEN, "TEXT", 0, "what xserver.conf has as token", 0},
+        {"json", KEY_JSON, NULL, 0, "print answers as JSON", 0},
+        {0},
+    };
+    static const struct argp k_argp = {
+        .options = k_options,
+        .parser = parse,
+        .args_doc = "COMMAND [OPTION...]",
+        .doc = "Shows and changes what xserver schedules.\v"
+               "Commands: list, top, config, policy, hint, status, suspend, resume; `xcli COMMAND --help` describes "
+               "each. Without -a, -p and --socket the first xserver that answers is asked: XSCHED_SOCKET, "
+               "this user's, the host's, then 127.0.0.1:50000. Exit status: 0 done, 1 refused by xserver, 2 no "
+               "xserver answers, 64 wrong use.",
+    };
+    struct chosen chosen = {0};
+    char name[64];
+
+    setlocale(LC_ALL, "");
+    argp_err_exit_status = XCLI_USAGE;
+    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_commands); i++) {
+        if (strcmp(k_commands[i].name, chosen.argv[0]) != 0)
+            continue;
+        snprintf(name, sizeof(name), "xcli %s", chosen.argv[0]);
+        chosen.argv[0] = name; /* what its help calls itself */
+        return k_commands[i].run(chosen.argc, chosen.argv);
+    }
+    fprintf(stderr, "xcli: there is no command '%s'\nTry `xcli --help' for more information.\n", chosen.argv[0]);
+    return XCLI_USAGE;
+}
