@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for xsched and xcli
+
+_xsched_words()
+{
+    # shellcheck disable=SC2207
+    COMPREPLY=($(compgen -W "$1" -- "$2"))
+    # an option that takes its value after = wants no space
+    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+    return 0
+}
+
+_xsched_files()
+{
+    # shellcheck disable=SC2207
+    COMPREPLY=($(compgen -f -- "$1"))
+}
+
+_xsched_policies="HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ"
+_xsched_run_options="--priority= --utilization= --deadline= --laxity= --timeslice= --level= --threshold= --batch= --group=
+    --intra --filter= --local-policy= --no-server --idle-exit= --socket= --quiet --help-env --help --usage"
+_xsched_trace_options="--output= --summary= --quiet --help --usage"
+_xsched_doctor_options="--json --help --usage"
+
+# Completes the value of --option=VALUE; bash hands over "--option" "=" "VALUE".
+_xsched_value()
+{
+    case $1 in
+        --level) _xsched_words "1 2 3 auto" "$2" ;;
+        --local-policy) _xsched_words "$_xsched_policies" "$2" ;;
+        --socket | --output | --summary) _xsched_files "$2" ;;
+        *) COMPREPLY=() ;;
+    esac
+}
+
+_xsched()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} i
+    COMPREPLY=()
+
+    if [[ $COMP_CWORD -eq 1 ]]; then
+        _xsched_words "run trace doctor --help --version" "$current"
+        return
+    fi
+    if [[ $current == "=" ]]; then
+        _xsched_value "$previous" ""
+        return
+    fi
+    if [[ $previous == "=" ]]; then
+        _xsched_value "${COMP_WORDS[COMP_CWORD - 2]}" "$current"
+        return
+    fi
+    if [[ $command == doctor ]]; then
+        if [[ $current == -* ]]; then
+            _xsched_words "$_xsched_doctor_options" "$current"
+        else
+            _xsched_words "$(cd /proc 2>/dev/null && compgen -G '[0-9]*')" "$current"
+        fi
+        return
+    fi
+    # behind "--" or the first word that is no option, everything is the program's
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+            --) i=$((i + 1)); break ;;
+            "=") i=$((i + 1)) ;;
+            -[pudxstblSo]) i=$((i + 1)) ;;
+            -*) ;;
+            *) break ;;
+        esac
+    done
+    if ((i < COMP_CWORD)) || [[ $current != -* ]]; then
+        if declare -F _command_offset >/dev/null; then
+            _command_offset "$((i < COMP_CWORD ? i : COMP_CWORD))"
+        elif ((i < COMP_CWORD)); then
+            _xsched_files "$current"
+        else
+            # shellcheck disable=SC2207
+            COMPREPLY=($(compgen -c -- "$current"))
+        fi
+        return
+    fi
+    case $command in
+        run) _xsched_words "$_xsched_run_options" "$current" ;;
+        trace) _xsched_words "$_xsched_trace_options" "$current" ;;
+    esac
+}
+
+_xcli()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
+    COMPREPLY=()
+
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+            list | top | config | policy | hint | status | suspend | resume) command=${COMP_WORDS[i]}; break ;;
+        esac
+    done
+    case $previous in
+        -n | --name) [[ $command == policy ]] && _xsched_words "$_xsched_policies" "$current" && return ;;
+        -l | --level) [[ $command == config ]] && _xsched_words "1 2 3" "$current" && return ;;
+        --socket) _xsched_files "$current"; return ;;
+    esac
+    case $command in
+        "") _xsched_words "list top config policy hint status suspend resume --addr --port --socket --token --json --help
+                --version" "$current" ;;
+        top) _xsched_words "-f --help" "$current" ;;
+        config) _xsched_words "-x -l -t -b --help" "$current" ;;
+        policy) _xsched_words "-q -s -n --help" "$current" ;;
+        hint) _xsched_words "-x --pid -p -u -t -d -k --help" "$current" ;;
+        suspend | resume) _xsched_words "--pid --help" "$current" ;;
+        *) _xsched_words "--help" "$current" ;;
+    esac
+}
+
+complete -F _xsched xsched
+complete -F _xcli xcli

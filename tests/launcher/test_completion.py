@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The completion for bash knows the options that there are, and the manual page names them."""
+import os
+import re
+import subprocess
+import unittest
+
+BUILD = os.environ["XSCHED_BUILD_DIR"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def complete(*words):
+    script = (f"source {ROOT}/completions/xsched.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _xsched; "
+              "printf '%s\\n' \"${COMPREPLY[@]}\"")
+    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def options_of(command):
+    text = subprocess.run([os.path.join(BUILD, "bin", "xsched"), command, "--help"], capture_output=True, text=True,
+                          check=True).stdout
+    return set(re.findall(r"(--[a-z-]+)(?==|\s|$)", text.split("Mandatory or optional")[0]))
+
+
+class Completion(unittest.TestCase):
+    def test_commands(self):
+        self.assertEqual(complete("xsched", ""), {"run", "trace", "doctor", "--help", "--version"})
+        self.assertEqual(complete("xsched", "t"), {"trace"})
+
+    def test_every_option(self):
+        for command in ("run", "trace", "doctor"):
+            self.assertEqual({w.rstrip("=") for w in complete("xsched", command, "--")}, options_of(command), command)
+
+    def test_values(self):
+        self.assertEqual(complete("xsched", "run", "--level", "=", "a"), {"auto"})
+        self.assertEqual(complete("xsched", "run", "--local-policy", "=", "H"), {"HPF", "HHPF"})
+
+    def test_the_programs_own_arguments(self):
+        self.assertNotIn("--level=", complete("xsched", "run", "--", "ls", "--l"))
+        self.assertIn("ls", complete("xsched", "run", "--intra", "l"))
+
+    def test_page_names_every_option(self):
+        with open(os.path.join(ROOT, "docs", "man", "xsched.1")) as f:
+            page = f.read().replace("\\-", "-")
+        for command in ("run", "trace", "doctor"):
+            for option in options_of(command) - {"--help", "--usage"}:
+                self.assertIn(option, page)
+
+    def test_page_names_every_cause(self):
+        with open(os.path.join(ROOT, "docs", "man", "xsched.1")) as f:
+            page = f.read()
+        folder = os.path.join(ROOT, "src", "launcher")
+        causes = set()
+        for name in os.listdir(folder):
+            if name.startswith("doctor_") and name.endswith(".c"):
+                with open(os.path.join(folder, name)) as f:
+                    causes |= set(re.findall(r'xs_doctor_problem\(\s*d,\s*"([a-z_]+)"', f.read()))
+        self.assertGreater(len(causes), 15)
+        for cause in causes:
+            self.assertIn(f".BR {cause} ", page)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
