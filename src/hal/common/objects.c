@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hal/common/objects.h"
+
+#include "base/str.h"
+#include "hal/common/note.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static bool note_is_ours(const char *note, size_t size)
+{
+    size_t at = 0;
+
+    while (at + sizeof(ElfW(Nhdr)) <= size) {
+        ElfW(Nhdr) h;
+        size_t owner = at + sizeof(h), desc;
+
+        memcpy(&h, note + at, sizeof(h));
+        desc = owner + ((h.n_namesz + 3u) & ~3u);
+        if (desc < owner || desc > size)
+            return false;
+        if (h.n_namesz == sizeof(XS_NOTE_OWNER) && memcmp(note + owner, XS_NOTE_OWNER, h.n_namesz) == 0)
+            return true;
+        at = desc + ((h.n_descsz + 3u) & ~3u);
+        if (at < desc)
+            return false;
+    }
+    return false;
+}
+
+static bool mapped_is_ours(const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_NOTE && p->p_memsz < 65536 &&
+            note_is_ours((const char *)(info->dlpi_addr + p->p_vaddr), p->p_memsz))
+            return true;
+    }
+    return false;
+}
+
+static bool mapped_holds(const struct dl_phdr_info *info, uintptr_t address)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD && address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+/* The text of a dynamic entry (DT_SONAME, DT_RPATH, DT_RUNPATH). glibc relocates the address of
+ * the string table in place, musl leaves the offset. */
+static const char *mapped_text(const struct dl_phdr_info *info, ElfW(Sxword) tag)
+{
+    const ElfW(Dyn) *dyn = NULL, *d;
+    const char *strings = NULL;
+    ElfW(Xword) offset = 0;
+    bool present = false;
+
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    if (!dyn)
+        return NULL;
+    for (d = dyn; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_STRTAB)
+            strings = (const char *)(d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr
+                                                                    : d->d_un.d_ptr);
+        else if (d->d_tag == tag) {
+            offset = d->d_un.d_val;
+            present = true;
+        }
+    }
+    return present && strings ? strings + offset : NULL;
+}
+
+struct of_search {
+    uintptr_t address;
+    struct xs_object *ret;
+};
+
+static int visit_of(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct of_search *s = data;
+
+    (void)size;
+    if (!mapped_holds(info, s->address))
+        return 0;
+    s->ret->found = true;
+    xs_str_copy(s->ret->path, sizeof(s->ret->path), info->dlpi_name ? info->dlpi_name : "");
+    s->ret->rpath = mapped_text(info, DT_RPATH);
+    s->ret->runpath = mapped_text(info, DT_RUNPATH);
+    return 1;
+}
+
+void xs_object_of(const void *address, struct xs_object *ret_object)
+{
+    struct of_search s = {(uintptr_t)address, ret_object};
+
+    ret_object->found = false;
+    ret_object->path[0] = 0;
+    ret_object->rpath = ret_object->runpath = NULL;
+    if (address)
+        dl_iterate_phdr(visit_of, &s);
+}
+
+/* STEM.so, STEM.so.1, STEM-1a2b3c4d.so.1.0 (as wheels rename what they carry) */
+static bool name_fits(const char *name, const char *stem)
+{
+    size_t n = strlen(stem);
+
+    if (strncmp(name, stem, n) != 0)
+        return false;
+    name += n;
+    if (*name == '-')
+        while (*name && *name != '.')
+            name++;
+    return strncmp(name, ".so", 3) == 0 && (name[3] == 0 || name[3] == '.');
+}
+
+struct find_search {
+    const char *stem;
+    char (*paths)[XS_PATH_MAX];
+    size_t max, count;
+};
+
+static int visit_find(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct find_search *s = data;
+    const char *path = info->dlpi_name, *base, *soname;
+
+    (void)size;
+    if (!path || !path[0])
+        return 0;
+    base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    soname = mapped_text(info, DT_SONAME);
+    if (!name_fits(base, s->stem) && !(soname && name_fits(soname, s->stem)))
+        return 0;
+    if (mapped_is_ours(info))
+        return 0;
+    if (s->count < s->max)
+        xs_str_copy(s->paths[s->count], XS_PATH_MAX, path);
+    s->count++;
+    return 0;
+}
+
+size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t max)
+{
+    struct find_search s = {stem, ret_paths, max, 0};
+
+    dl_iterate_phdr(visit_find, &s);
+    return s.count;
+}
+
+static int visit_count(struct dl_phdr_info *info, size_t size, void *data)
+{
+    if (size < offsetof(struct dl_phdr_info, dlpi_subs))
+        return 1;
+    *(uint64_t *)data = info->dlpi_adds;
+    return 1;
+}
+
+uint64_t xs_object_count(void)
+{
+    uint64_t count = 0;
+
+    dl_iterate_phdr(visit_count, &count);
+    return count;
+}
+
+bool xs_object_usable_file(const char *path)
+{
+#if defined(__x86_64__)
+    const ElfW(Half) machine = EM_X86_64;
+#elif defined(__aarch64__)
+    const ElfW(Half) machine = EM_AARCH64;
+#else
+    const ElfW(Half) machine = EM_NONE; /* any: dlopen judges */
+#endif
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool usable = false;
+    ElfW(Ehdr) e;
+
+    if (fd < 0)
+        return false;
+    if (pread(fd, &e, sizeof(e), 0) == (ssize_t)sizeof(e) && memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 &&
+        e.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) && e.e_type == ET_DYN &&
+        (machine == EM_NONE || e.e_machine == machine) && e.e_phentsize == sizeof(ElfW(Phdr))) {
+        usable = true;
+        for (int i = 0; i < e.e_phnum; i++) {
+            char note[1024];
+            ElfW(Phdr) p;
+            ssize_t n;
+
+            if (pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (size_t)i * sizeof(p))) != (ssize_t)sizeof(p))
+                break;
+            if (p.p_type != PT_NOTE)
+                continue;
+            n = pread(fd, note, XS_MIN(sizeof(note), p.p_filesz), (off_t)p.p_offset);
+            if (n > 0 && note_is_ours(note, (size_t)n))
+                usable = false;
+        }
+    }
+    close(fd);
+    return usable;
+}
+
+/* ld.so.cache since glibc 2.2: this header (behind an older table, or alone), the entries, and
+ * texts whose offsets count from the header. */
+struct cache_header {
+    char magic[20];               /* "glibc-ld.so.cache1.1" */
+    uint32_t count, text_size;
+    uint8_t flags, padding[3];
+    uint32_t extension, unused[3];
+};
+
+struct cache_entry {
+    int32_t flags;
+    uint32_t key, value, os_version;
+    uint64_t hwcap;
+};
+
+#define CACHE_MAGIC "glibc-ld.so.cache1.1"
+#define CACHE_OLD   "ld.so-1.7.0"
+
+static const char *cache_text(const char *base, size_t size, uint32_t offset)
+{
+    return offset < size && memchr(base + offset, 0, size - offset) ? base + offset : NULL;
+}
+
+static bool cache_look(const char *map, size_t size, const char *name, size_t skip, char *ret_path)
+{
+    struct cache_header h;
+    size_t start = 0;
+
+    if (size > 16 && memcmp(map, CACHE_OLD, sizeof(CACHE_OLD) - 1) == 0) {
+        uint32_t old_count;
+
+        memcpy(&old_count, map + 12, sizeof(old_count));
+        start = (16 + (size_t)old_count * 12 + 7) & ~(size_t)7;
+    }
+    if (start > size || size - start < sizeof(h))
+        return false;
+    map += start;
+    size -= start;
+    memcpy(&h, map, sizeof(h));
+    if (memcmp(h.magic, CACHE_MAGIC, sizeof(h.magic)) != 0 ||
+        h.count > (size - sizeof(h)) / sizeof(struct cache_entry))
+        return false;
+    for (uint32_t i = 0; i < h.count; i++) {
+        struct cache_entry e;
+        const char *key, *value;
+
+        memcpy(&e, map + sizeof(h) + (size_t)i * sizeof(e), sizeof(e));
+        key = cache_text(map, size, e.key);
+        value = cache_text(map, size, e.value);
+        if (!key || !value || strcmp(key, name) != 0 || value[0] != '/' || !xs_object_usable_file(value))
+            continue;
+        if (skip > 0) {
+            skip--;
+            continue;
+        }
+        return xs_str_copy(ret_path, XS_PATH_MAX, value);
+    }
+    return false;
+}
+
+bool xs_object_in_cache(const char *name, size_t skip, char ret_path[XS_PATH_MAX])
+{
+    int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+    bool found = false;
+    off_t size;
+    void *map;
+
+    if (fd < 0)
+        return false;
+    size = lseek(fd, 0, SEEK_END);
+    map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    close(fd);
+    if (map == MAP_FAILED)
+        return false;
+    found = cache_look(map, (size_t)size, name, skip, ret_path);
+    munmap(map, (size_t)size);
+    return found;
+}

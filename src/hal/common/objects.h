@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ELF objects, mapped and on disk, as far as the resolver needs them. */
+#ifndef XS_HAL_OBJECTS_H
+#define XS_HAL_OBJECTS_H
+
+#include "base/xs_base.h"
+
+#define XS_PATH_MAX 4096
+
+/** What a mapped object says about where its libraries are. Texts live in the object, which the
+ *  caller keeps mapped. */
+struct xs_object {
+    char path[XS_PATH_MAX];       /* as the dynamic linker knows it; "" for the main program */
+    const char *rpath;            /* NULL: none */
+    const char *runpath;
+    bool found;
+};
+
+/** The mapped object that contains an address; found is false when there is none. */
+void xs_object_of(const void *address, struct xs_object *ret_object);
+
+/** Mapped objects named STEM.so* or STEM-HASH.so* (by file name or SONAME), our own shims left
+ *  out. Writes the first `max` paths into ret_paths. @return how many there are */
+size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t max);
+
+/** How many objects were ever loaded in this process. */
+uint64_t xs_object_count(void);
+
+/** True for a shared object that this process can load and that is not a shim of ours. */
+bool xs_object_usable_file(const char *path);
+
+/** The path that ld.so.cache has for a name, `skip` usable ones left out.
+ *  @return false when there is none (musl has no such file) */
+bool xs_object_in_cache(const char *name, size_t skip, char ret_path[XS_PATH_MAX]);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding the real vendor library behind a shim that carries its name.
+ *
+ * The order: what is already mapped (the copy that the caller depends on, if there are several),
+ * the path that the user named in the environment, then a search of our own that ends in an
+ * absolute path: the caller's RPATH, LD_LIBRARY_PATH, the caller's RUNPATH, ld.so.cache, the
+ * default folders. Nothing is ever opened by a bare name, since our own name would answer. */
+#ifndef XS_HAL_VENDOR_H
+#define XS_HAL_VENDOR_H
+
+#include "base/env.h"
+#include "base/xs_base.h"
+
+struct xs_vendor {
+    const char *what;             /* for people: "OpenCL" */
+    const char *stem;             /* "libOpenCL": mapped objects STEM.so*, STEM-HASH.so* are candidates */
+    const char *const *names;     /* file names to search for, best first, NULL at the end */
+    const char *probe;            /* a function that the real library exports */
+    enum xs_env_id env;           /* the user's path */
+};
+
+/** Opens the real library. Calls dl* functions: no lock of ours may be held. Any thread.
+ *  @param caller      an address inside the object that made the vendor call; NULL: unknown
+ *  @param ret_handle  for dlsym; never closed
+ *  @param ret_path    what it was, for people and traces; at least 1 byte
+ *  @return 0 or -ENOENT (said once in the log; a later call looks again only when more objects
+ *          have been loaded since) */
+int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
+                   size_t path_size);
+
+#endif

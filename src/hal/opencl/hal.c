@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The real library, the operations on a hardware queue, and the public entry. */
+#include "hal/opencl/hal.h"
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "xsched/opencl/hal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static const char *const k_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+
+XS_EXPORT const struct xs_vendor xsched_priv_ocl_vendor = {
+    .what = "OpenCL",
+    .stem = "libOpenCL",
+    .names = k_names,
+    .probe = "clGetPlatformIDs",
+    .env = XS_ENV_XSCHED_OPENCL_LIB,
+};
+
+static struct xs_ocl_api g_api;   /* written once under g_api_lock, before g_api_bound */
+static struct xs_lock g_api_lock;
+static _Atomic bool g_api_bound;
+
+XS_EXPORT void xsched_priv_ocl_bind(void *(*get)(void *ctx, const char *name), void *ctx)
+{
+    struct xs_ocl_api api = {0};
+
+    if (atomic_load_explicit(&g_api_bound, memory_order_acquire))
+        return;
+    /* through memcpy: a function pointer out of an object pointer */
+#define OCL_USED(ret, name, params)                                                               \
+    do {                                                                                          \
+        void *p = get(ctx, #name);                                                                \
+        memcpy(&api.name, &p, sizeof(p));                                                         \
+    } while (0);
+#include "hal/opencl/used.def"
+#undef OCL_USED
+    xs_lock_acquire(&g_api_lock);
+    if (!atomic_load_explicit(&g_api_bound, memory_order_relaxed)) {
+        g_api = api;
+        /* release pairs with the acquire loads here and in xsched_priv_ocl_api */
+        atomic_store_explicit(&g_api_bound, true, memory_order_release);
+    }
+    xs_lock_release(&g_api_lock);
+}
+
+static void *get_symbol(void *ctx, const char *name)
+{
+    return dlsym(ctx, name);
+}
+
+XS_EXPORT const struct xs_ocl_api *xsched_priv_ocl_api(const void *caller)
+{
+    char path[512];
+    void *handle;
+
+    if (!atomic_load_explicit(&g_api_bound, memory_order_acquire)) {
+        if (xs_vendor_open(&xsched_priv_ocl_vendor, caller, &handle, path, sizeof(path)) < 0)
+            return NULL;
+        xsched_priv_ocl_bind(get_symbol, handle);
+    }
+    return &g_api;
+}
+
+static XResult op_synchronize(void *opaque)
+{
+    struct xs_ocl_hw *hw = opaque;
+    cl_int err;
+
+    if (!xs_ocl_pin(hw))
+        return kXSchedErrorNotFound;
+    xsched_priv_depth_add(1);
+    err = g_api.clFinish(hw->queue);
+    xsched_priv_depth_add(-1);
+    xs_ocl_unpin(hw);
+    return err == CL_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware;
+}
+
+static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
+{
+    struct xs_ocl_hw *hw = opaque;
+    cl_event event = NULL;
+    bool watched = false;
+    cl_int err;
+
+    if (!xs_ocl_pin(hw))
+        return false;
+    xsched_priv_depth_add(1);
+    /* A marker without a wait list waits for all commands before it, also out of order. */
+    if (g_api.clEnqueueMarkerWithWaitList)
+        err = g_api.clEnqueueMarkerWithWaitList(hw->queue, 0, NULL, &event);
+    else
+        err = g_api.clEnqueueMarker(hw->queue, &event);
+    if (err == CL_SUCCESS && event) {
+        watched = xsched_priv_ocl_watch(event, q, number);
+        g_api.clReleaseEvent(event);
+        g_api.clFlush(hw->queue); /* what is never flushed need never complete */
+    }
+    xsched_priv_depth_add(-1);
+    xs_ocl_unpin(hw);
+    return watched;
+}
+
+static void op_release(void *hw)
+{
+    xs_ocl_hw_drop(hw);
+}
+
+const struct xs_hal_ops xs_ocl_ops = {
+    .abi = XS_HAL_ABI,
+    .size = sizeof(struct xs_hal_ops),
+    .platform = kPlatformOpenCL,
+    .name = "OpenCL",
+    .levels = 1u << kPreemptLevelBlock,
+    .synchronize = op_synchronize,
+    .mark = op_mark,
+    .release = op_release,
+};
+
+/* Whether size bytes can be read. A loader follows the first word of a handle blindly. Where the
+ * kernel does not tell (a sandbox), the caller is believed. */
+static bool readable(const void *address, size_t size)
+{
+    char copy[sizeof(void *)];
+    struct iovec to = {copy, size}, from = {(void *)(uintptr_t)address, size};
+    long n;
+
+    if ((uintptr_t)address < 4096)
+        return false;
+    n = syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L);
+    return n == (long)size || (n < 0 && errno != EFAULT);
+}
+
+static bool plausible(cl_command_queue queue)
+{
+    void *first;
+
+    if (((uintptr_t)queue & (sizeof(void *) - 1)) || !readable(queue, sizeof(first)))
+        return false;
+    memcpy(&first, queue, sizeof(first));
+    return ((uintptr_t)first & (sizeof(void *) - 1)) == 0 && readable(first, sizeof(first));
+}
+
+XS_EXPORT XResult OclQueueCreate(HwQueueHandle *hwq, struct _cl_command_queue *cmdq)
+{
+    const struct xs_ocl_api *api;
+    cl_device_id device = NULL;
+    cl_int err;
+
+    if (!hwq || !cmdq)
+        return kXSchedErrorInvalidValue;
+    if (!xsched_priv_ocl_find(cmdq)) {
+        if (!plausible(cmdq))
+            return kXSchedErrorInvalidValue;
+        api = xsched_priv_ocl_api(__builtin_return_address(0));
+        if (!api)
+            return kXSchedErrorNotFound;
+        xsched_priv_depth_add(1);
+        err = api->clGetCommandQueueInfo(cmdq, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+        xsched_priv_depth_add(-1);
+        if (err != CL_SUCCESS || !device)
+            return kXSchedErrorInvalidValue;
+    }
+    return xsched_priv_ocl_adopt(cmdq, hwq);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exported functions, the layer's functions and the answers of missing ones: one of each a
+ * row. */
+#include "shim/opencl/body.h"
+
+#include "hal/common/note.h"
+
+XS_SHIM_NOTE;
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+const char *const xs_ocl_names[ROW_COUNT] = {
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = #name,
+#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking) [ROW_##name] = #name,
+#include "shim/opencl/opencl_api.def"
+#include "shim/opencl/opencl_ext.def"
+#undef OCL
+#undef OCL_EXT
+};
+
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+    static ret missing_##name params                                                              \
+    {                                                                                             \
+        miss                                                                                      \
+    }
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+
+const struct xs_ocl_table xs_ocl_missing = {
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) .name = missing_##name,
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+};
+
+/* A call that passes through costs a load, a branch and a jump. */
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+    XS_EXPORT ret name params                                                                     \
+    {                                                                                             \
+        const struct xs_ocl_table *T = &xs_ocl_preload.real;                                      \
+        const void *caller = __builtin_return_address(0);                                         \
+        int mode = xs_ocl_mode_of(&xs_ocl_preload);                                               \
+        if (XS_LIKELY(mode == XS_OCL_QUIET))                                                      \
+            return T->name args;                                                                  \
+        if (mode == XS_OCL_UNBOUND && !xs_ocl_start(caller))                                      \
+            return xs_ocl_missing.name args;                                                      \
+        BODY_##kind(T, T->name, ret, name, args, key, blocking)                                   \
+    }                                                                                             \
+    static ret layer_##name params                                                                \
+    {                                                                                             \
+        const struct xs_ocl_table *T = &xs_ocl_layer.real;                                        \
+        const void *caller = NULL; /* the loader is our caller: nobody can tell whose it is */    \
+        if (XS_LIKELY(xs_ocl_mode_of(&xs_ocl_layer) == XS_OCL_QUIET))                             \
+            return T->name args;                                                                  \
+        BODY_##kind(T, T->name, ret, name, args, key, blocking)                                   \
+    }
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+
+void *xs_ocl_layer_entry(enum xs_ocl_row row)
+{
+    static void *const entries[ROW_CORE_COUNT] = {
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = (void *)layer_##name,
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+    };
+
+    return entries[row];
+}
+
+void *xs_ocl_preload_entry(enum xs_ocl_row row)
+{
+    static void *const entries[ROW_CORE_COUNT] = {
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = (void *)name,
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+    };
+
+    return entries[row];
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions that programs ask for by name. Those of opencl_ext.def get an entry of ours in front;
+ * those of the main table get the entry that they have anyway. */
+#include "shim/opencl/body.h"
+
+#include "base/lock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define EXT_COUNT     (ROW_COUNT - ROW_CORE_COUNT)
+#define PLATFORMS_MAX 16          /* installed drivers that implement one and the same extension */
+
+/* The vendors' functions. Slots are filled in order under the lock and never change, so readers
+ * go up to the first empty one without it. */
+struct real {
+    cl_platform_id platform;      /* NULL: asked for without naming one */
+    _Atomic(void *) fn;
+};
+
+static struct real g_real[EXT_COUNT][PLATFORMS_MAX];
+static struct xs_lock g_lock;
+
+static bool remember(enum xs_ocl_row row, void *fn, cl_platform_id platform)
+{
+    struct real *slots = g_real[row - ROW_CORE_COUNT];
+    bool kept = false;
+
+    xs_lock_acquire(&g_lock);
+    for (int i = 0; i < PLATFORMS_MAX && !kept; i++) {
+        void *known = atomic_load_explicit(&slots[i].fn, memory_order_relaxed);
+
+        if (known == fn && slots[i].platform == platform)
+            kept = true;
+        if (known)
+            continue;
+        slots[i].platform = platform;
+        /* release pairs with the acquire in recall */
+        atomic_store_explicit(&slots[i].fn, fn, memory_order_release);
+        kept = true;
+    }
+    xs_lock_release(&g_lock);
+    return kept;
+}
+
+static cl_platform_id platform_of_queue(cl_command_queue queue)
+{
+    const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
+    cl_platform_id platform = NULL;
+    cl_device_id device = NULL;
+
+    if (queue && api &&
+        api->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL) == CL_SUCCESS &&
+        device)
+        api->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+    return platform;
+}
+
+/* Nearly always there is one. */
+static void *recall(enum xs_ocl_row row, cl_command_queue queue)
+{
+    struct real *slots = g_real[row - ROW_CORE_COUNT];
+    void *first = atomic_load_explicit(&slots[0].fn, memory_order_acquire);
+    cl_platform_id platform;
+
+    if (!first || !atomic_load_explicit(&slots[1].fn, memory_order_acquire))
+        return first;
+    platform = platform_of_queue(queue);
+    for (int i = 0; i < PLATFORMS_MAX; i++) {
+        void *fn = atomic_load_explicit(&slots[i].fn, memory_order_acquire);
+
+        if (fn && slots[i].platform == platform)
+            return fn;
+    }
+    return first;
+}
+
+#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
+    static ret missing_##name params                                                              \
+    {                                                                                             \
+        miss                                                                                      \
+    }
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "shim/opencl/opencl_ext.def"
+#undef OCL_EXT
+
+static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue *queues)
+{
+    return count && queues ? queues[0] : NULL;
+}
+
+/* The queue by whose platform the vendor's function is chosen. */
+#define XS_QUEUE_OF_SUBMIT(name) command_queue
+#define XS_QUEUE_OF_ORDER(name)  command_queue
+#define XS_QUEUE_OF_HAND(name)   XS_QUEUE_##name
+#define XS_QUEUE_clEnqueueCommandBufferKHR              first_queue(num_queues, queues)
+#define XS_QUEUE_clCreateCommandBufferKHR               first_queue(num_queues, queues)
+#define XS_QUEUE_clReleaseCommandBufferKHR              NULL
+#define XS_QUEUE_clRetainCommandBufferKHR               NULL
+#define XS_QUEUE_clCreateCommandQueueWithPropertiesKHR  NULL
+#define XS_QUEUE_clEnqueueSVMFreeARM                    command_queue
+
+#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
+    static ret entry_##name params                                                                \
+    {                                                                                             \
+        const void *caller = __builtin_return_address(0);                                         \
+        ret(*fn) params = missing_##name;                                                         \
+        void *real = recall(ROW_##name, XS_QUEUE_OF_##kind(name));                                \
+        if (XS_LIKELY(real != NULL))                                                              \
+            memcpy(&fn, &real, sizeof(fn));                                                       \
+        BODY_##kind(fn, fn, ret, name, args, key, blocking)                                       \
+    }
+#include "shim/opencl/opencl_ext.def"
+#undef OCL_EXT
+
+static void *const k_entries[EXT_COUNT] = {
+#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
+    [ROW_##name - ROW_CORE_COUNT] = (void *)entry_##name,
+#include "shim/opencl/opencl_ext.def"
+#undef OCL_EXT
+};
+
+/* Rows of the main table that must not be had past us. */
+static bool is_handled(enum xs_ocl_row row)
+{
+#define KIND_PASS   false
+#define KIND_PASSV  false
+#define KIND_SUBMIT true
+#define KIND_MAP    true
+#define KIND_ORDER  true
+#define KIND_ORDER0 true
+#define KIND_HAND   true
+    static const bool handled[ROW_CORE_COUNT] = {
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = KIND_##kind,
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+    };
+
+    return handled[row];
+}
+
+/* Whether our own entry leads anywhere: loaders lack some functions that drivers have. */
+static bool has_way(enum xs_ocl_row row, bool of_layer)
+{
+    const struct xs_ocl_side *side = of_layer ? &xs_ocl_layer : &xs_ocl_preload;
+
+    switch (row) {
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+    case ROW_##name:                                                                              \
+        return side->real.name != xs_ocl_missing.name;
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+    default:
+        return false;
+    }
+}
+
+void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of_layer)
+{
+    if (!real || !name)
+        return real;
+    for (int row = 0; row < ROW_COUNT; row++) {
+        if (strcmp(xs_ocl_names[row], name) != 0)
+            continue;
+        if (row >= ROW_CORE_COUNT) {
+            if (remember((enum xs_ocl_row)row, real, platform))
+                return k_entries[row - ROW_CORE_COUNT];
+            XS_WARN_ONCE("OpenCL: more than %d drivers implement %s; its commands are not scheduled",
+                         PLATFORMS_MAX, name);
+            return real;
+        }
+        if (is_handled((enum xs_ocl_row)row) && has_way((enum xs_ocl_row)row, of_layer))
+            return of_layer ? xs_ocl_layer_entry((enum xs_ocl_row)row)
+                            : xs_ocl_preload_entry((enum xs_ocl_row)row);
+        return real;
+    }
+    return real;
+}

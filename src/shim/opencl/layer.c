@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same object as a layer of an ICD loader (OPENCL_LAYERS): the loader hands us the table of
+ * what is behind us and takes ours in exchange. This sees the programs that a preload misses,
+ * because they open the loader and ask its handle for the functions. */
+#include "shim/opencl/table.h"
+
+#include <string.h>
+
+static const char k_name[] = "XSched";
+
+/* More slots than any loader has; those that we do not know are handed on. */
+#define SLOT_MAX 256
+
+static void *g_dispatch[SLOT_MAX]; /* written by clInitLayer, which loaders call once */
+
+cl_int clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *ret_size);
+cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_count, void *const **ret_dispatch);
+
+XS_EXPORT cl_int clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *ret_size)
+{
+    const cl_uint version = CL_LAYER_API_VERSION_100;
+    const void *from;
+    size_t n;
+
+    switch (name) {
+    case CL_LAYER_API_VERSION:
+        from = &version;
+        n = sizeof(version);
+        break;
+    case CL_LAYER_NAME:
+        from = k_name;
+        n = sizeof(k_name);
+        break;
+    default:
+        return CL_INVALID_VALUE;
+    }
+    if (value) {
+        if (size < n)
+            return CL_INVALID_VALUE;
+        memcpy(value, from, n);
+    } else if (!ret_size) {
+        return CL_INVALID_VALUE;
+    }
+    if (ret_size)
+        *ret_size = n;
+    return CL_SUCCESS;
+}
+
+static const struct {
+    const char *name;
+    cl_uint slot;
+    enum xs_ocl_row row;
+} k_rows[] = {
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) {#name, slot, ROW_##name},
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+};
+
+struct target {
+    void *const *dispatch;
+    cl_uint count;
+};
+
+static void *get_slot(void *ctx, const char *name)
+{
+    const struct target *t = ctx;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++)
+        if (strcmp(k_rows[i].name, name) == 0)
+            return k_rows[i].slot < t->count ? t->dispatch[k_rows[i].slot] : NULL;
+    return NULL;
+}
+
+XS_EXPORT cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_count,
+                             void *const **ret_dispatch)
+{
+    struct target t = {target, count < SLOT_MAX ? count : SLOT_MAX};
+
+    if (!target || !ret_count || !ret_dispatch || count == 0)
+        return CL_INVALID_VALUE;
+    xs_ocl_start_layer(get_slot, &t);
+    /* What we do not know stays with the one behind us, and what it lacks stays lacking. */
+    memcpy(g_dispatch, target, t.count * sizeof(void *));
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++)
+        if (k_rows[i].slot < t.count && target[k_rows[i].slot])
+            g_dispatch[k_rows[i].slot] = xs_ocl_layer_entry(k_rows[i].row);
+    *ret_count = t.count;
+    *ret_dispatch = g_dispatch;
+    return CL_SUCCESS;
+}

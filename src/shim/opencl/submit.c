@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One command on a queue: gate, vendor call, count, mark. */
+#include "shim/opencl/call.h"
+
+bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_ocl_row row, const void *caller,
+                        cl_command_queue queue)
+{
+    s->queue = NULL;
+    s->hw = NULL;
+    s->native = queue;
+    s->own = NULL;
+    s->want_event = false;
+    s->blocking = false;
+    s->row = row;
+    xs_ocl_call_begin(&s->call, row, caller);
+    if (!s->call.handled)
+        return false;
+    s->queue = xsched_priv_queue_find(kPlatformOpenCL, (uint64_t)(uintptr_t)queue);
+    if (!s->queue)
+        return false;
+    s->hw = xsched_priv_ocl_find(queue);
+    return true;
+}
+
+static bool in_order(const struct xs_ocl_submit *s)
+{
+    /* relaxed: it changes only while the program does nothing else with the queue */
+    return s->hw && atomic_load_explicit(&s->hw->in_order, memory_order_relaxed);
+}
+
+void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags)
+{
+    if (xs_depth_in_callback(xsched_priv_depth()))
+        flags |= XS_SUBMIT_PASS; /* a thread of the vendor's: others wait for it */
+    xsched_priv_submit_begin(s->queue, key, flags, &s->ticket);
+    if (!s->ticket.queue) { /* part of a command that is counted as a whole */
+        s->queue = NULL;
+        return;
+    }
+    s->blocking = blocking;
+    if (blocking)
+        s->began = xsched_priv_wait_begin(s->queue);
+    else
+        /* In order, the command's own completion proves that of all before it. Out of order only a
+         * marker does, which submit_end asks the hal for. */
+        s->want_event = s->ticket.mark && in_order(s);
+}
+
+static void close_blocking(struct xs_ocl_submit *s, bool ok)
+{
+    bool proven = ok && in_order(s);
+    uint64_t number;
+
+    if (proven)
+        s->ticket.mark = true; /* it is complete, so the mark costs nothing */
+    number = xsched_priv_submit_end(&s->ticket, ok, proven);
+    if (proven)
+        xsched_priv_completed(s->queue, number);
+    xsched_priv_wait_end(s->queue, s->began, proven);
+}
+
+static void close_async(struct xs_ocl_submit *s, bool ok, cl_event *event)
+{
+    bool self = ok && s->want_event && event && *event;
+    uint64_t number = xsched_priv_submit_end(&s->ticket, ok, self);
+
+    if (!self)
+        return;
+    if (!xsched_priv_ocl_watch(*event, s->queue, number))
+        xsched_priv_mark_lost(s->queue, number);
+    else /* what is never flushed need never complete, and somebody may wait for the mark */
+        xsched_priv_ocl_api(NULL)->clFlush(s->native);
+}
+
+void xs_ocl_submit_close(struct xs_ocl_submit *s, cl_int err, cl_event *event)
+{
+    if (s->queue && s->blocking)
+        close_blocking(s, err == CL_SUCCESS);
+    else if (s->queue)
+        close_async(s, err == CL_SUCCESS, event);
+    if (s->own && err == CL_SUCCESS)
+        xsched_priv_ocl_api(NULL)->clReleaseEvent(s->own);
+    xs_ocl_call_end(&s->call, s->row, s->queue ? XS_HOW_SUBMIT : XS_HOW_PASS, s->native, err, false);
+}
