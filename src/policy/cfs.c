@@ -38,7 +38,7 @@ static bool active(const struct xs_policy_entity *e)
 
 static void charge(struct xs_policy_view *v, uint64_t slice)
 {
-    uint64_t passed = v->memo[V_LAST] && v->now_ns > v->memo[V_LAST] ? v->now_ns - v->memo[V_LAST] : 0;
+    uint64_t passed = v->now_ns - XS_MIN(v->now_ns, v->memo[V_LAST]); /* counts for a holder only */
 
     v->memo[V_LAST] = v->now_ns;
     for (size_t i = 0; i < v->n; i++) {

@@ -70,14 +70,14 @@ void xs_policy_starvation(struct xs_policy_view *v)
         }
         if (*until == 0) {
             if (*since == 0)
-                *since = XS_MAX(v->now_ns, 1);
-            if (v->now_ns >= xs_add_sat(*since, limit))
+                *since = v->now_ns + 1; /* one more than the time: 0 is none */
+            if (v->now_ns >= xs_add_sat(*since - 1, limit))
                 *until = xs_add_sat(v->now_ns, slice);
         } else if (v->now_ns >= *until) { /* the slice is over; wait again */
             *until = 0;
-            *since = XS_MAX(v->now_ns, 1);
+            *since = v->now_ns + 1;
         }
         e->run = *until != 0;
-        v->next_ns = XS_MIN(v->next_ns, *until ? *until : xs_add_sat(*since, limit));
+        v->next_ns = XS_MIN(v->next_ns, *until ? *until : xs_add_sat(*since - 1, limit));
     }
 }

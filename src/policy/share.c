@@ -15,6 +15,7 @@ struct share {
     unsigned how;
     size_t accounts, ready, idle_share;                      /* with a share; of those ready; without */
     uint64_t least_ns;                                       /* shortest slice worth its switch */
+    uint64_t lump_ns;                                        /* the largest of the accounts' lumps */
 };
 
 static int64_t credit(const struct xs_policy_entity *e)
@@ -71,8 +72,8 @@ static void gather(struct share *s)
     }
 }
 
-/* The largest service that was told at once, lately: a long command counts when it ends, and
- * until then its account saves what that will cost. */
+/* The largest service that was told at once, lately. A long command counts when it ends: until
+ * then its account saves what that will cost, and those whose turns it took save what they missed. */
 static uint64_t lump(const struct xs_policy_entity *l)
 {
     return l->memo[M_FLAGS] >> 1;
@@ -157,9 +158,9 @@ static void add_slice(const struct share *s, struct xs_policy_entity *l)
     int64_t slice = (int64_t)l->memo[M_SLICE], c = credit(l);
 
     if (s->how & XS_SHARE_STRICT) /* what was left unused is gone; what is not measured yet is not */
-        set_credit(l, XS_MIN(c, (int64_t)lump(l)) + slice);
+        set_credit(l, XS_MIN(c, (int64_t)s->lump_ns) + slice);
     else
-        set_credit(l, XS_MIN(c, slice + (int64_t)lump(l)) + slice);
+        set_credit(l, XS_MIN(c, slice + (int64_t)s->lump_ns) + slice);
 }
 
 /* All that could run are in debt: the rounds until one is not, at once. */
@@ -286,6 +287,8 @@ void xs_policy_share(struct xs_policy_view *v, unsigned how)
 
     gather(&s);
     charge(&s);
+    for (size_t i = 0; i < v->n; i++)
+        s.lump_ns = XS_MAX(s.lump_ns, lump(leader(&s, v->entities[i])));
     set_slices(&s);
     competing = how & XS_SHARE_STRICT ? s.accounts > 1 && s.ready > 0 : s.ready > 1;
     if (!competing) {
