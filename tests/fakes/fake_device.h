@@ -37,8 +37,8 @@ enum fake_exec {
 
 /* ---- the world ---- */
 
-/** Ends everything: devices, streams, faults, trace; time is 0 again. Starts in virtual time
- *  unless real is set. Nobody may be inside a call. */
+/** Ends everything: devices, streams, faults, trace; virtual time is at a full second again.
+ *  Starts in virtual time unless real is set. Nobody may be inside a call. */
 void fake_world_reset(bool real);
 /** Advances virtual time by ns, from event to event; returns when all other threads sleep. One
  *  thread at a time, never together with fake_auto. */

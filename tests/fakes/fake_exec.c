@@ -55,11 +55,39 @@ static void start_kernels(struct fake_device *d)
     }
 }
 
+static void take_out(struct fake_stream *s, struct fake_command *c)
+{
+    s->head = c->next;
+    if (!s->head)
+        s->tail = &s->head;
+    s->pending--;
+    free(c);
+    pthread_cond_broadcast(&fake_w.changed);
+}
+
+/* A host function may block, so it has a thread of its own, and time goes on meanwhile. */
+static void *host_main(void *arg)
+{
+    struct fake_stream *s = arg;
+    struct fake_command *c;
+
+    pthread_mutex_lock(&fake_w.lock);
+    c = s->head;
+    pthread_mutex_unlock(&fake_w.lock);
+    c->host(c->data);
+    pthread_mutex_lock(&fake_w.lock);
+    take_out(s, c);
+    if (s->device->has_thread)
+        pthread_cond_broadcast(&s->device->kick);
+    pthread_mutex_unlock(&fake_w.lock);
+    return NULL;
+}
+
 /* Takes the complete first command out; the lock is left around a call into the program. */
 static void finish(struct fake_stream *s)
 {
     struct fake_command *c = s->head;
-    bool failed = s->failed || s->device->lost;
+    bool failed = s->device->lost;
 
     if (c->kind == K_KERNEL || c->kind == K_POLLING) {
         if (s->device->running == c)
@@ -68,23 +96,21 @@ static void finish(struct fake_stream *s)
         fake_trace_add(failed ? FAKE_T_REFUSED : FAKE_T_END, s, c->tag, c->number);
     } else if (c->kind == K_RECORD && c->generation > c->event->reached) {
         c->event->reached = c->generation;
-    } else if (c->kind == K_HOST || (c->kind == K_MARK && !c->lost)) {
+    } else if (c->kind == K_HOST) {
+        pthread_t thread;
+
         c->calling = true;        /* nobody else takes it; the stream waits */
-        if (c->kind == K_MARK)
-            fake_trace_add(FAKE_T_MARK, s, 0, s->completed);
+        pthread_create(&thread, NULL, host_main, s);
+        pthread_detach(thread);
+        return;
+    } else if (c->kind == K_MARK && !c->lost) {
+        c->calling = true;
+        fake_trace_add(FAKE_T_MARK, s, 0, s->completed);
         pthread_mutex_unlock(&fake_w.lock);
-        if (c->kind == K_HOST)
-            c->host(c->data);
-        else
-            c->done(c->data, failed);
+        c->done(c->data, failed);
         pthread_mutex_lock(&fake_w.lock);
     }
-    s->head = c->next;
-    if (!s->head)
-        s->tail = &s->head;
-    s->pending--;
-    free(c);
-    pthread_cond_broadcast(&fake_w.changed);
+    take_out(s, c);
 }
 
 bool fake_exec_step_locked(struct fake_device *only, uint64_t now_ns)

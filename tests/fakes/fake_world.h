@@ -41,7 +41,7 @@ struct fake_stream {
     struct fake_stream *next;
     struct fake_device *device;
     uint32_t id;
-    bool destroyed, failed;
+    bool destroyed;
     struct fake_command *head, **tail;
     uint64_t launched, completed, pending;
     uint32_t fault_launch, fault_lose_mark, fault_refuse_mark;

@@ -35,7 +35,7 @@ struct sleeper {
 };
 
 static _Atomic bool g_on;
-static _Atomic uint64_t g_now_ns = VTIME_START_NS;
+static _Atomic uint64_t g_now_ns = VTIME_START_NS; /* never 0: that is "never" for the code under test */
 static struct sleeper g_sleepers[SLEEPERS];
 
 static long kernel_call(long n, long a, long b, long c, long d, long e, long f)
@@ -77,7 +77,8 @@ void vtime_real_sleep(const struct timespec *ts)
 
 void vtime_enable(bool on)
 {
-    atomic_store(&g_now_ns, VTIME_START_NS);
+    /* on to the next full second: a clock never goes back */
+    atomic_store(&g_now_ns, (atomic_load(&g_now_ns) / VTIME_START_NS + 1) * VTIME_START_NS);
     atomic_store(&g_on, on);
 }
 

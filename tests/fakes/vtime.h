@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <time.h>
 
-/** Virtual times start here, so that 0 stays "never" for the code under test. */
 #define VTIME_START_NS 1000000000ull
 
+/** Moves the clock to the next full second. */
 void vtime_enable(bool on);
 bool vtime_enabled(void);
 uint64_t vtime_now_ns(void);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of libpreempt share. */
+#ifndef XS_CORE_H
+#define XS_CORE_H
+
+#include "fake_hal.h"
+#include "vtime.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define US 1000ull
+#define MS 1000000ull
+#define S  1000000000ull
+
+/** A stream with a hardware queue and an XQueue. */
+struct lane {
+    struct fake_stream *stream;
+    HwQueueHandle hwq;
+    XQueueHandle xq;
+};
+
+struct lane lane_open(struct fake_device *d);
+struct lane lane_open_flags(struct fake_device *d, int64_t flags);
+/** Destroys XQueue and hardware queue; both must exist. */
+void lane_close(struct lane *l);
+
+/** A callback command that launches a kernel of this duration and tag, and returns `result`. */
+HwCommandHandle command(struct lane *l, uint64_t duration_ns, uint32_t tag, XResult result);
+
+/** For setup and teardown of each test: a fresh world in virtual time, time standing. */
+int core_setup(void **state);
+/** Ends the world; the test must have closed its lanes. */
+int core_teardown(void **state);
+
+/** Sleeps (really) until the condition holds; fails the test after 20 s. Time does not move. */
+#define WAIT_FOR(condition)                                                     \
+    do {                                                                        \
+        uint64_t wf_until = vtime_real_ns() + 20 * S;                           \
+        while (!(condition)) {                                                  \
+            struct timespec wf_ts = {0, 200000};                                \
+            if (vtime_real_ns() > wf_until)                                     \
+                fail_msg("never: %s", #condition);                              \
+            vtime_real_sleep(&wf_ts);                                           \
+        }                                                                       \
+    } while (0)
+
+/** A thread that runs fn(arg) and can be asked whether it is done. */
+struct task {
+    pthread_t thread;
+    void (*fn)(void *arg);
+    void *arg;
+    _Atomic bool done;
+};
+void task_start(struct task *t, void (*fn)(void *arg), void *arg);
+void task_join(struct task *t);
+
+#define ok(call) assert_int_equal((call), kXSchedSuccess)
+#define T(name) cmocka_unit_test_setup_teardown(name, core_setup, core_teardown)
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in flight: bounded by count where the program says so, else by estimated time. */
+#include "core.h"
+
+#include <stdio.h>
+
+static struct fake_device *g_d;
+static struct lane g_l;
+
+static int setup(void **state)
+{
+    core_setup(state);
+    g_d = fake_device_create(FAKE_EXCLUSIVE);
+    g_l = lane_open(g_d);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    lane_close(&g_l);
+    return core_teardown(state);
+}
+
+struct flood {
+    struct lane *l;
+    uint32_t n;
+    uint64_t duration_ns;
+};
+
+static void flood(void *arg)
+{
+    struct flood *f = arg;
+
+    for (uint32_t i = 0; i < f->n; i++)
+        fake_api_launch(f->l->stream, f->duration_ns, 1);
+}
+
+/* The most that the device held at once, as the trace shows it. */
+static uint64_t most_in_flight(size_t from_record)
+{
+    uint64_t now = 0, most = 0;
+
+    for (size_t i = from_record; i < fake_trace_count(); i++) {
+        enum fake_what w = fake_trace_get(i).what;
+
+        now += w == FAKE_T_LAUNCH;
+        now -= w == FAKE_T_END;
+        most = XS_MAX(most, now);
+    }
+    return most;
+}
+
+static void by_threshold(void **state)
+{
+    static const int64_t thresholds[] = {1, 2, 3, 8, 64};
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(thresholds); i++) {
+        struct flood f = {&g_l, 200, 50 * US};
+        size_t from = fake_trace_count();
+        struct task t;
+
+        ok(XQueueSetLaunchConfig(g_l.xq, thresholds[i], 1));
+        task_start(&t, flood, &f);
+        fake_auto(true);
+        task_join(&t);
+        ok(XQueueWaitAll(g_l.xq));
+        fake_auto(false);
+        assert_int_equal(most_in_flight(from), thresholds[i]);
+    }
+}
+
+static void by_threshold_and_batch(void **state)
+{
+    struct flood f = {&g_l, 300, 50 * US};
+    struct task t;
+    uint64_t marks;
+
+    (void)state;
+    ok(XQueueSetLaunchConfig(g_l.xq, 16, 8));
+    task_start(&t, flood, &f);
+    fake_auto(true);
+    task_join(&t);
+    ok(XQueueWaitAll(g_l.xq));
+    fake_auto(false);
+    assert_in_range(most_in_flight(0), 8, 16);
+    marks = fake_hal_counts().marks;
+    assert_in_range(marks, 300 / 8, 300 / 8 + 12);     /* one a batch, a few while nothing is known */
+}
+
+static void by_estimated_time(void **state)
+{
+    static const uint64_t durations[] = {20 * US, 50 * US, 200 * US, 900 * US, 5 * MS};
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(durations); i++) {
+        struct flood f = {&g_l, 20, durations[i]};
+        size_t from;
+        struct task t;
+        uint64_t most, began;
+
+        task_start(&t, flood, &f);                     /* learns the duration */
+        fake_auto(true);
+        task_join(&t);
+        ok(XQueueWaitAll(g_l.xq));
+        fake_auto(false);
+        from = fake_trace_count();
+        f.n = 400;
+        began = xs_now_ns();
+        task_start(&t, flood, &f);
+        fake_auto(true);
+        task_join(&t);
+        ok(XQueueWaitAll(g_l.xq));
+        fake_auto(false);
+        most = most_in_flight(from);
+        print_message("%6llu us kernels: at most %llu in flight, %.1f us of work; device idle %.2f %%\n",
+                      (unsigned long long)(durations[i] / US), (unsigned long long)most,
+                      (double)(most * durations[i]) / 1e3,
+                      100.0 * (1.0 - (double)(400 * durations[i]) / (double)(xs_now_ns() - began)));
+        /* 1 ms by default (2 ms alone), one more for what is about to end; never less than one */
+        assert_true(most >= 1);
+        assert_true(most <= 2 * MS / durations[i] + 2);
+        /* and the bound costs nothing: the device never runs dry */
+        assert_true(xs_now_ns() - began <= 400 * durations[i] * 101 / 100 + MS);
+    }
+}
+
+static void self_marked(void **state)
+{
+    struct flood f = {&g_l, 100, 100 * US};
+    struct task t;
+    int64_t n;
+
+    (void)state;
+    fake_hal_set_self_marked(true);
+    task_start(&t, flood, &f);
+    fake_auto(true);
+    task_join(&t);
+    ok(XQueueWaitAll(g_l.xq));
+    fake_auto(false);
+    ok(XQueueProfileHwCommandCount(g_l.xq, &n));
+    assert_int_equal(n, 100);
+    assert_true(most_in_flight(0) <= 22);
+}
+
+static void a_wider_bound_lets_a_waiting_call_pass(void **state)
+{
+    struct flood f = {&g_l, 2, S};
+    struct task t;
+
+    (void)state;
+    ok(XQueueSetLaunchConfig(g_l.xq, 1, 1));
+    task_start(&t, flood, &f);
+    fake_settle();
+    assert_false(t.done);
+    ok(XQueueSetLaunchConfig(g_l.xq, 2, 1));
+    WAIT_FOR(t.done);
+    task_join(&t);
+}
+
+static void suspend_beats_the_bound(void **state)
+{
+    struct flood f = {&g_l, 4, MS};
+    struct task t;
+
+    (void)state;
+    ok(XQueueSetLaunchConfig(g_l.xq, 2, 1));
+    task_start(&t, flood, &f);
+    fake_settle();
+    assert_int_equal(fake_stream_launched(g_l.stream), 2);
+    ok(XQueueSuspend(g_l.xq, 0));
+    fake_advance(100 * MS);
+    assert_int_equal(fake_stream_launched(g_l.stream), 2);   /* room again, but held */
+    ok(XQueueResume(g_l.xq, 0));
+    fake_auto(true);
+    task_join(&t);
+    fake_auto(false);
+}
+
+int main(void)
+{
+#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        A(by_threshold), A(by_threshold_and_batch), A(by_estimated_time), A(self_marked),
+        A(a_wider_bound_lets_a_waiting_call_pass), A(suspend_beats_the_bound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

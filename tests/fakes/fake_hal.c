@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_hal.h"
+
+#include <stdlib.h>
+
+static _Atomic bool g_self_marked;
+static _Atomic uint32_t g_device;
+static struct {
+    _Atomic uint64_t marks, marks_refused, completions, lost, enters, leaves, synchronizes, releases;
+} g_counts;
+
+struct report {
+    struct xs_queue *queue;
+    uint64_t number;
+};
+
+static void report_done(void *data, bool failed)
+{
+    struct report *r = data;
+
+    if (failed) {
+        atomic_fetch_add(&g_counts.lost, 1);
+        xsched_priv_mark_lost(r->queue, r->number);
+    } else {
+        atomic_fetch_add(&g_counts.completions, 1);
+        xsched_priv_completed(r->queue, r->number);
+    }
+    free(r);
+}
+
+static bool mark(struct fake_stream *s, struct xs_queue *q, uint64_t number)
+{
+    struct report *r = malloc(sizeof(*r));
+
+    *r = (struct report){q, number};
+    atomic_fetch_add(&g_counts.marks, 1);
+    if (fake_mark(s, report_done, r) == FAKE_OK)
+        return true;
+    atomic_fetch_add(&g_counts.marks_refused, 1);
+    free(r);
+    return false;
+}
+
+static XResult op_synchronize(void *hw)
+{
+    atomic_fetch_add(&g_counts.synchronizes, 1);
+    return fake_synchronize(hw) == FAKE_OK ? kXSchedSuccess : kXSchedErrorHardware;
+}
+
+static bool op_mark(void *hw, struct xs_queue *q, uint64_t number)
+{
+    return mark(hw, q, number);
+}
+
+static XResult op_enter(void *hw, void **ret_saved)
+{
+    *ret_saved = hw;
+    atomic_fetch_add(&g_counts.enters, 1);
+    return kXSchedSuccess;
+}
+
+static void op_leave(void *hw, void *saved)
+{
+    if (saved == hw)
+        atomic_fetch_add(&g_counts.leaves, 1);
+}
+
+static void op_release(void *hw)
+{
+    (void)hw;
+    atomic_fetch_add(&g_counts.releases, 1);
+}
+
+#define OPS(bits)                                                                                  \
+    {XS_HAL_ABI, sizeof(struct xs_hal_ops), FAKE_PLATFORM, "the fake device", bits, op_synchronize, \
+     op_mark, op_enter, op_leave, op_release}
+static const struct xs_hal_ops k_ops[] = {OPS(2u), OPS(2u | 4u), OPS(2u | 8u), OPS(2u | 4u | 8u)};
+static _Atomic(const struct xs_hal_ops *) g_ops = &k_ops[0];
+
+void fake_hal_set_levels(uint32_t levels)
+{
+    atomic_store(&g_ops, &k_ops[(levels >> 2) & 3]);
+}
+
+void fake_hal_set_self_marked(bool on)
+{
+    atomic_store(&g_self_marked, on);
+}
+
+void fake_hal_set_device(uint32_t id)
+{
+    atomic_store(&g_device, id);
+}
+
+static XDevice device_of(void)
+{
+    return (XDevice)kDeviceTypeNPU << 32 | 0xffff0000u | atomic_load(&g_device);
+}
+
+XResult fake_queue_create(HwQueueHandle *ret, struct fake_stream *s)
+{
+    bool created;
+
+    if (!ret || !s)
+        return kXSchedErrorInvalidValue;
+    return xsched_priv_hwq_create(atomic_load(&g_ops), (uint64_t)(uintptr_t)s, s, device_of(), ret, &created);
+}
+
+XResult fake_queue_auto(struct fake_stream *s, int32_t priority_offset)
+{
+    HwQueueHandle hwq;
+    XResult r = fake_queue_create(&hwq, s);
+
+    return r == kXSchedSuccess ? xsched_priv_auto_queue(hwq, priority_offset) : r;
+}
+
+static enum fake_result launch(struct fake_stream *s, uint64_t duration_ns, uint32_t tag, uint64_t key,
+                               uint32_t flags, const _Atomic uint64_t *word, uint64_t value)
+{
+    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+    bool self = atomic_load(&g_self_marked);
+    enum fake_result r;
+    struct xs_ticket t;
+    uint64_t number;
+
+    if (q)
+        xsched_priv_submit_begin(q, key, flags, &t);
+    r = word ? fake_launch_polling(s, word, value) : fake_launch(s, duration_ns, tag, NULL);
+    if (!q)
+        return r;
+    number = xsched_priv_submit_end(&t, r == FAKE_OK, self);
+    if (self && number && !mark(s, q, number))
+        xsched_priv_mark_lost(q, number);
+    return r;
+}
+
+enum fake_result fake_api_launch_with(struct fake_stream *s, uint64_t duration_ns, uint32_t tag, uint64_t key,
+                                      uint32_t flags)
+{
+    return launch(s, duration_ns, tag, key, flags, NULL, 0);
+}
+
+enum fake_result fake_api_launch(struct fake_stream *s, uint64_t duration_ns, uint32_t tag)
+{
+    return launch(s, duration_ns, tag, (duration_ns + 1) * 0x9e3779b97f4a7c15ull, 0, NULL, 0);
+}
+
+enum fake_result fake_api_launch_polling(struct fake_stream *s, const _Atomic uint64_t *word, uint64_t value)
+{
+    return launch(s, 0, 0, 1, 0, word, value);
+}
+
+enum fake_result fake_api_synchronize(struct fake_stream *s)
+{
+    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+    uint64_t began = q ? xsched_priv_wait_begin(q) : 0;
+    enum fake_result r = fake_synchronize(s);
+
+    if (q)
+        xsched_priv_wait_end(q, began, r == FAKE_OK);
+    return r;
+}
+
+enum fake_result fake_api_stream_destroy(struct fake_stream *s)
+{
+    xsched_priv_hwq_gone(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+    return fake_stream_destroy(s);
+}
+
+struct fake_hal_counts fake_hal_counts(void)
+{
+    return (struct fake_hal_counts){g_counts.marks, g_counts.marks_refused, g_counts.completions, g_counts.lost,
+                                    g_counts.enters, g_counts.leaves, g_counts.synchronizes, g_counts.releases};
+}
+
+void fake_hal_counts_reset(void)
+{
+    atomic_store(&g_counts.marks, 0);
+    atomic_store(&g_counts.marks_refused, 0);
+    atomic_store(&g_counts.completions, 0);
+    atomic_store(&g_counts.lost, 0);
+    atomic_store(&g_counts.enters, 0);
+    atomic_store(&g_counts.leaves, 0);
+    atomic_store(&g_counts.synchronizes, 0);
+    atomic_store(&g_counts.releases, 0);
+}

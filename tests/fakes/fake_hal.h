@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fake device as a platform of libpreempt: its hal, and calls that go the way of a shim. */
+#ifndef XS_FAKE_HAL_H
+#define XS_FAKE_HAL_H
+
+#include "fake_device.h"
+
+#include "xqueue/priv.h"
+#include "xsched/xsched.h"
+
+#define FAKE_PLATFORM kPlatformVPI
+
+/** Levels that the platform claims; bit l is level l. Default: level 1 only. For streams whose
+ *  hardware queue is made afterwards. */
+void fake_hal_set_levels(uint32_t levels);
+/** True: the shim reports completions itself; false (default): the hal marks. */
+void fake_hal_set_self_marked(bool on);
+/** The device whose number the hardware queues made afterwards have. Default 0. */
+void fake_hal_set_device(uint32_t id);
+
+/** As CudaQueueCreate. */
+XResult fake_queue_create(HwQueueHandle *ret, struct fake_stream *s);
+/** As the shim's stream creation under XSCHED_AUTO_XQUEUE. */
+XResult fake_queue_auto(struct fake_stream *s, int32_t priority_offset);
+
+/** As a shim's launch: finds the XQueue, submits. Commands of one duration have one key. */
+enum fake_result fake_api_launch(struct fake_stream *s, uint64_t duration_ns, uint32_t tag);
+/** The same with everything chosen. */
+enum fake_result fake_api_launch_with(struct fake_stream *s, uint64_t duration_ns, uint32_t tag, uint64_t key,
+                                      uint32_t flags);
+enum fake_result fake_api_launch_polling(struct fake_stream *s, const _Atomic uint64_t *word, uint64_t value);
+enum fake_result fake_api_synchronize(struct fake_stream *s);
+enum fake_result fake_api_stream_destroy(struct fake_stream *s);
+
+struct fake_hal_counts {
+    uint64_t marks, marks_refused, completions, lost, enters, leaves, synchronizes, releases;
+};
+struct fake_hal_counts fake_hal_counts(void);
+void fake_hal_counts_reset(void);
+
+#endif
