@@ -314,7 +314,7 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
      * nobody else came back in between. */
     number = !self_marked || old == t->returned_before ? old + 1 : t->returned_before;
     atomic_fetch_add(&q->refs, 1);
-    xs_queue_push_mark(q, number, t->key, xs_estimate_get(t->key));
+    xs_queue_push_mark(q, number, t->key, t->est_ns);
     if (!self_marked && !q->hwq->ops->mark(q->hwq->hw, q, number)) {
         xsched_priv_mark_lost(q, number);
         return 0;

@@ -194,7 +194,7 @@ static void *sleeper(void *arg)
 
 static void time_limits_run_out_in_virtual_time(void **state)
 {
-    uint64_t limit = 3600 * 1000000 * US, t0 = T0;
+    uint64_t limit = 3600 * 1000000000ull, t0 = T0;
     struct timespec ts;
     pthread_t t;
 
