@@ -15,6 +15,7 @@
 #define PATIENCE_MIN_NS (20 * XS_NS_PER_MS)
 #define PASSES_MIN      8u
 #define PASSES_MAX      65536u
+#define SLEEP_MIN_NS    (20 * XS_NS_PER_US)
 #define APP_TICK_NS     XS_NS_PER_S
 
 static void ring(struct xs_queue *q)
@@ -122,7 +123,8 @@ static uint64_t room_after_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
     remaining = out - XS_MIN(out, elapsed);
     if (remaining <= lead_ns || remaining + est_ns <= bound_ns)
         return 0;
-    return remaining - XS_MAX(lead_ns, bound_ns > est_ns ? bound_ns - est_ns : 0);
+    /* Work that is late would make this a spin of tiny sleeps. */
+    return XS_MAX(remaining - XS_MAX(lead_ns, bound_ns > est_ns ? bound_ns - est_ns : 0), SLEEP_MIN_NS);
 }
 
 bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns)
