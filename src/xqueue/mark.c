@@ -26,6 +26,18 @@ static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
     atomic_fetch_add_explicit(&cc->est_completed_ns, measured_ns, memory_order_relaxed);
 }
 
+/* What of a measured span the marked command took. A command never timed before: all but the
+ * estimate of the others. Else its share of the estimate: were the others' error laid on it
+ * alone, a span of n like commands would correct it n - 1 times too much, and never settle. */
+static uint64_t own_share(const struct xs_mark *m, uint64_t est_ns, uint64_t measured_ns)
+{
+    uint64_t others_ns = est_ns - XS_MIN(est_ns, (uint64_t)m->key_est_ns);
+
+    if (!xs_estimate_get(m->key))
+        return measured_ns > others_ns ? measured_ns - others_ns : XS_MAX(measured_ns / 8, 1);
+    return est_ns ? (uint64_t)((double)measured_ns * (double)m->key_est_ns / (double)est_ns) : measured_ns;
+}
+
 static void account_locked(struct xs_queue *q, uint64_t now_ns)
 {
     struct xs_client_cell *cc = q->cc;
@@ -45,12 +57,8 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns)
                       atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed));
     measured_ns = now_ns > since_ns ? now_ns - since_ns : 0;
     if (popped) {
-        /* The marked command's own share: the rest of the span as estimated. */
-        uint64_t others_ns = est_ns - XS_MIN(est_ns, (uint64_t)last.key_est_ns);
-
         if (popped == 1)
-            xs_estimate_learn(last.key, measured_ns > others_ns ? measured_ns - others_ns
-                                                                : XS_MAX(measured_ns / 8, 1));
+            xs_estimate_learn(last.key, own_share(&last, est_ns, measured_ns));
         charge(q, est_ns, measured_ns);
         atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);
     }
@@ -83,6 +91,10 @@ static void account(struct xs_queue *q, uint64_t now_ns)
 
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns)
 {
+    uint64_t marked_to = atomic_load(&q->marked_to);
+
+    while (number > marked_to && !atomic_compare_exchange_weak(&q->marked_to, &marked_to, number))
+        ;
     if (xs_lock_try(&q->mark_lock)) {
         if (q->mark_count < XS_QUEUE_MARKS) {
             uint64_t raw_ns = atomic_load_explicit(&q->cc->est_entered_ns, memory_order_relaxed) -
@@ -142,6 +154,10 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number)
 
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
 {
+    uint64_t marked_to = number;
+
+    /* who needs that far a mark asks for another */
+    atomic_compare_exchange_strong(&q->marked_to, &marked_to, atomic_load(&q->cc->completed));
     if (xs_lock_try(&q->mark_lock)) { /* else the next completion or the end pops it */
         for (uint32_t i = 0; i < q->mark_count; i++) {
             struct xs_mark *m = &q->marks[(q->mark_first + i) % XS_QUEUE_MARKS];
@@ -192,17 +208,25 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
     }
 }
 
+/* No completion at all for this long while somebody waits: the mark may be lost. */
+#define MARK_LOST_NS XS_NS_PER_S
+
 XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
 {
-    while (atomic_load(&q->cc->completed) < number) {
-        XResult r;
-        uint64_t returned;
+    uint64_t seen = 0, since_ns = 0;
 
-        if (atomic_load(&q->marks_pending) || xs_queue_mark_now(q)) {
-            if (xs_queue_wait_number(q, number, 20 * XS_NS_PER_MS))
-                break;
-            if (atomic_load(&q->marks_pending))
-                continue;         /* long work */
+    while (atomic_load(&q->cc->completed) < number) {
+        uint64_t completed = atomic_load(&q->cc->completed), now_ns = xs_now_ns(), returned;
+        XResult r;
+
+        if (!since_ns || completed != seen) {
+            seen = completed;
+            since_ns = now_ns;
+        }
+        /* a mark in flight that does not reach as far tells nothing about this number */
+        if (now_ns - since_ns < MARK_LOST_NS && (atomic_load(&q->marked_to) >= number || xs_queue_mark_now(q))) {
+            xs_queue_wait_number(q, number, 20 * XS_NS_PER_MS);
+            continue;
         }
         returned = atomic_load(&q->cc->returned);
         r = q->hwq->ops->synchronize(q->hwq->hw);

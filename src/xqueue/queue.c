@@ -319,6 +319,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&q->busy_since_ns, 0);
     atomic_store(&q->head_est_ns, 0);
     atomic_store(&q->marks_pending, 0);
+    atomic_store(&q->marked_to, 0);
     atomic_store(&q->deferred_count, 0);
     xs_lock_acquire(&q->mark_lock); /* no one is in flight: refs was 0 */
     q->mark_first = q->mark_count = 0;

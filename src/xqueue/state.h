@@ -75,6 +75,7 @@ struct xs_queue {
     _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
     _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
     _Atomic uint32_t marks_pending;
+    _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */
     _Atomic uint32_t refs;                  /* marks in flight, the dirty list, deferred workers */
 
     /* under mark_lock (taken by try only; see account()) */
