@@ -129,6 +129,7 @@ static void the_bound_comes_back(void **state)
         now -= w == FAKE_T_END;
         most = XS_MAX(most, now);
     }
+    print_message("afterwards at most %llu in flight\n", (unsigned long long)most);
     assert_true(most <= 22);
 }
 

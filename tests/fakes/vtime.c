@@ -25,13 +25,13 @@
 /* visible to shared objects, so that they find these before the C library's */
 #define EXPORT   __attribute__((visibility("default")))
 
-/* One sleep with a time limit. Owner of each field: the sleeper, but fired: the clock. */
+/* One sleep with a time limit. Owner of each field: the sleeper, but fired_ns: the clock. */
 struct sleeper {
     _Atomic int used;             /* 0 free, 1 taken, 2 valid */
     _Atomic uint64_t deadline_ns;
     _Atomic(void *) word;         /* a futex; NULL: event_fd */
     int event_fd;
-    _Atomic bool fired;
+    _Atomic uint64_t fired_ns;    /* the deadline that ran out: a later sleep in this place has a later one */
 };
 
 static _Atomic bool g_on;
@@ -100,7 +100,7 @@ static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_f
 
         if (!atomic_compare_exchange_strong(&s->used, &nobody, 1))
             continue;
-        atomic_store(&s->fired, false);
+        atomic_store(&s->fired_ns, 0);
         atomic_store(&s->word, word);
         s->event_fd = event_fd;
         atomic_store(&s->deadline_ns, atomic_load(&g_now_ns) + timeout_ns);
@@ -110,12 +110,17 @@ static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_f
     abort(); /* more sleepers than any test has threads */
 }
 
+static bool fired(const struct sleeper *s)
+{
+    return atomic_load(&s->fired_ns) == atomic_load(&s->deadline_ns);
+}
+
 static bool sleeper_close(struct sleeper *s)
 {
-    bool fired = atomic_load(&s->fired);
+    bool ran_out = fired(s);
 
     atomic_store(&s->used, 0);
-    return fired;
+    return ran_out;
 }
 
 uint64_t vtime_next_ns(void)
@@ -125,7 +130,7 @@ uint64_t vtime_next_ns(void)
     for (int i = 0; i < SLEEPERS; i++) {
         uint64_t d = atomic_load(&g_sleepers[i].deadline_ns);
 
-        if (atomic_load(&g_sleepers[i].used) == 2 && !atomic_load(&g_sleepers[i].fired) && d < next)
+        if (atomic_load(&g_sleepers[i].used) == 2 && !fired(&g_sleepers[i]) && d < next)
             next = d;
     }
     return next;
@@ -141,12 +146,12 @@ void vtime_set(uint64_t now_ns)
         pending = false;
         for (int i = 0; i < SLEEPERS; i++) {
             struct sleeper *s = &g_sleepers[i];
-            uint64_t one = 1;
+            uint64_t one = 1, deadline_ns;
 
-            if (atomic_load(&s->used) != 2 || atomic_load(&s->deadline_ns) > now_ns)
+            if (atomic_load(&s->used) != 2 || (deadline_ns = atomic_load(&s->deadline_ns)) > now_ns)
                 continue;
             pending = true;       /* until the sleeper has left: it may not sleep yet */
-            if (atomic_exchange(&s->fired, true) && !atomic_load(&s->word))
+            if (atomic_exchange(&s->fired_ns, deadline_ns) == deadline_ns && !atomic_load(&s->word))
                 continue;
             if (atomic_load(&s->word))
                 kernel_call(SYS_futex, (long)atomic_load(&s->word), FUTEX_WAKE, INT_MAX, 0, 0, 0);
@@ -178,15 +183,15 @@ static long futex_timed(long number, long *a)
     int command = (int)a[1] & FUTEX_CMD_MASK;
     uint64_t t = (uint64_t)ts->tv_sec * 1000000000ull + (uint64_t)ts->tv_nsec, now = vtime_now_ns();
     struct sleeper *s;
-    bool fired;
+    bool ran_out;
     long r;
 
     if (command == FUTEX_WAIT_BITSET) /* absolute */
         t = t > now ? t - now : 0;
     s = sleeper_open(t, (void *)a[0], -1);
     r = kernel_call(number, a[0], a[1], a[2], 0, a[4], a[5]);
-    fired = sleeper_close(s);
-    if (r == 0 && fired) {
+    ran_out = sleeper_close(s);
+    if (r == 0 && ran_out) {
         errno = ETIMEDOUT;
         return -1;
     }
@@ -289,7 +294,7 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts
     if (flags & TIMER_ABSTIME)
         t = t > now ? t - now : 0;
     s = sleeper_open(t, &word, -1);
-    while (!atomic_load(&s->fired))
+    while (!fired(s))
         kernel_call(SYS_futex, (long)&word, FUTEX_WAIT, 0, 0, 0, 0);
     sleeper_close(s);
     return 0;
