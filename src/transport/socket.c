@@ -193,7 +193,9 @@ int xs_socket_peer(int fd, struct xs_socket_peer *ret_peer)
         pidfd = pidfd_by_number(fd, cred.pid);
     if (pidfd >= 0)
         fcntl(pidfd, F_SETFD, FD_CLOEXEC);
-    peer = (struct xs_socket_peer){.pid = cred.pid, .uid = cred.uid, .gid = cred.gid,
+    peer = (struct xs_socket_peer){.pid = cred.pid,
+                                   .uid = cred.uid,
+                                   .gid = cred.gid,
                                    .pidfd = pidfd < 0 ? -1 : pidfd};
     *ret_peer = peer;
     errno = saved;

@@ -34,9 +34,9 @@ int xs_socket_listen(const char *path, mode_t mode, int backlog);
 
 /** Who is at the other end, as this process sees it. */
 struct xs_socket_peer {
-    int32_t pid;                  /* 0: not visible from this PID namespace */
+    int32_t pid; /* 0: not visible from this PID namespace */
     uint32_t uid, gid;
-    int pidfd;                    /* readable when the process has ended; -1: not available */
+    int pidfd; /* readable when the process has ended; -1: not available */
 };
 
 /** Takes one connection. The result never blocks.

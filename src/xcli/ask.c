@@ -64,7 +64,8 @@ static int ask_tcp(const char *method, const char *path, const char *body, struc
     int r = xs_http_ask(&target, method, path, body, ret, error, sizeof(error));
 
     if (r < 0)
-        note(tried, "\n  %s:%u: %s", target.address, target.port, r == -ECONNREFUSED ? "nobody listens" : error);
+        note(tried, "\n  %s:%u: %s", target.address, target.port,
+             r == -ECONNREFUSED ? "nobody listens" : error);
     return r;
 }
 

@@ -29,7 +29,8 @@ static uint64_t handle_arg(struct argp_state *state, const char *arg)
     return handle;
 }
 
-static int64_t number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min, int64_t max)
+static int64_t number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min,
+                          int64_t max)
 {
     int64_t number = 0;
 
@@ -92,7 +93,8 @@ int xcli_config(int argc, char **argv)
         {"batch", 'b', "N", 0, "commands launched at a time", 0},
         {0},
     };
-    static const struct argp k_argp = {.options = k_options, .parser = parse_config,
+    static const struct argp k_argp = {.options = k_options,
+                                       .parser = parse_config,
                                        .doc = "Changes level and launch configuration of a queue."};
     struct config c = {0};
     char path[200], text[200];
@@ -100,8 +102,9 @@ int xcli_config(int argc, char **argv)
     int r;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
-    snprintf(path, sizeof(path), "/config/%" PRIx64 "?level=%" PRId64 "&threshold=%" PRId64 "&batch_size=%" PRId64,
-             c.handle, c.level, c.threshold ? c.threshold : -1, c.batch ? c.batch : -1);
+    snprintf(path, sizeof(path),
+             "/config/%" PRIx64 "?level=%" PRId64 "&threshold=%" PRId64 "&batch_size=%" PRId64, c.handle,
+             c.level, c.threshold ? c.threshold : -1, c.batch ? c.batch : -1);
     r = xcli_ask("POST", path, "", false, &answer);
     if (r)
         return r;
@@ -154,7 +157,8 @@ int xcli_policy(int argc, char **argv)
         {"name", 'n', "NAME", 0, "to this one", 0},
         {0},
     };
-    static const struct argp k_argp = {.options = k_options, .parser = parse_policy,
+    static const struct argp k_argp = {.options = k_options,
+                                       .parser = parse_policy,
                                        .doc = "Shows or changes the scheduling policy."};
     struct policy p = {0};
     char path[64], text[64];
@@ -308,7 +312,8 @@ int xcli_hint(int argc, char **argv)
         {"k", 'k', "COUNT", 0, "how many queues KEDF runs at a time", 3},
         {0},
     };
-    static const struct argp k_argp = {.options = k_options, .parser = parse_hint,
+    static const struct argp k_argp = {.options = k_options,
+                                       .parser = parse_hint,
                                        .doc = "Changes a hint of a queue or of a process, or one for all."};
     struct hint h = {0};
     json_t *o, *answer;
@@ -321,7 +326,8 @@ int xcli_hint(int argc, char **argv)
         json_object_set_new(o, "handle", json_integer((json_int_t)h.handle));
         json_object_set_new(o, "pid", json_integer(h.pid));
     }
-    json_object_set_new(o, k_hints[h.type].member, h.unlimited ? json_string("UNLIMITED") : json_integer(h.value));
+    json_object_set_new(o, k_hints[h.type].member,
+                        h.unlimited ? json_string("UNLIMITED") : json_integer(h.value));
     if (h.lax_given)
         json_object_set_new(o, "lax_priority", json_integer(h.lax));
     if (h.critical_given)
@@ -407,7 +413,8 @@ int xcli_status(int argc, char **argv)
         json_decref(answer);
         return XCLI_OK;
     }
-    json_object_foreach(answer, name, value) {
+    json_object_foreach(answer, name, value)
+    {
         if (json_is_string(value))
             printf("%-16s %s\n", name, json_string_value(value));
         else if (json_is_integer(value))

@@ -15,23 +15,30 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HANDLE, PID, DEVICE, LV, PRIO, THRESHOLD, BATCH, STATE, SCHED, RUN, UTIL, COMMANDS, RATE, CMD, N_COLUMNS };
+enum {
+    HANDLE,
+    PID,
+    DEVICE,
+    LV,
+    PRIO,
+    THRESHOLD,
+    BATCH,
+    STATE,
+    SCHED,
+    RUN,
+    UTIL,
+    COMMANDS,
+    RATE,
+    CMD,
+    N_COLUMNS
+};
 
 static const struct xs_column k_columns[N_COLUMNS] = {
-    [HANDLE] = {"XQUEUE", false, 1},
-    [PID] = {"PID", true, 2},
-    [DEVICE] = {"DEVICE", false, 7},
-    [LV] = {"LV", true, 6},
-    [PRIO] = {"PRIO", true, 3},
-    [THRESHOLD] = {"THRES", true, 12},
-    [BATCH] = {"BATCH", true, 13},
-    [STATE] = {"STAT", false, 5},
-    [SCHED] = {"SCHED", false, 4},
-    [RUN] = {"RUN%", true, 9},
-    [UTIL] = {"UTIL", true, 11},
-    [COMMANDS] = {"COMMANDS", true, 10},
-    [RATE] = {"/S", true, 10},
-    [CMD] = {"COMMAND", false, 8},
+    [HANDLE] = {"XQUEUE", false, 1}, [PID] = {"PID", true, 2},      [DEVICE] = {"DEVICE", false, 7},
+    [LV] = {"LV", true, 6},          [PRIO] = {"PRIO", true, 3},    [THRESHOLD] = {"THRES", true, 12},
+    [BATCH] = {"BATCH", true, 13},   [STATE] = {"STAT", false, 5},  [SCHED] = {"SCHED", false, 4},
+    [RUN] = {"RUN%", true, 9},       [UTIL] = {"UTIL", true, 11},   [COMMANDS] = {"COMMANDS", true, 10},
+    [RATE] = {"/S", true, 10},       [CMD] = {"COMMAND", false, 8},
 };
 
 static void device_text(uint64_t device, char *ret, size_t size)
@@ -52,9 +59,7 @@ static const json_t *find(const json_t *list, const char *key, int64_t value)
     size_t i;
     json_t *o;
 
-    json_array_foreach(list, i, o)
-        if (xcli_int(o, key) == value)
-            return o;
+    json_array_foreach(list, i, o) if (xcli_int(o, key) == value) return o;
     return NULL;
 }
 
@@ -104,7 +109,8 @@ static int by_pid_and_handle(const void *a, const void *b)
 
 void xcli_queue_table(const json_t *answer, const json_t *before, double interval_s, struct xs_table *t)
 {
-    const json_t *queues = json_object_get(answer, "xqueues"), *processes = json_object_get(answer, "processes");
+    const json_t *queues = json_object_get(answer, "xqueues"),
+                 *processes = json_object_get(answer, "processes");
     size_t n = json_array_size(queues), i;
     const json_t **sorted = calloc(n ? n : 1, sizeof(*sorted));
     json_t *q;
@@ -114,12 +120,12 @@ void xcli_queue_table(const json_t *answer, const json_t *before, double interva
         xs_table_set(t, RATE, "%s", ""); /* an empty column is not shown */
     if (!sorted)
         return;
-    json_array_foreach(queues, i, q)
-        sorted[i] = q;
+    json_array_foreach(queues, i, q) sorted[i] = q;
     qsort(sorted, n, sizeof(*sorted), by_pid_and_handle);
     for (i = 0; i < n; i++)
         queue_row(sorted[i], find(processes, "pid", xcli_int(sorted[i], "pid")),
-                  before ? find(json_object_get(before, "xqueues"), "handle", xcli_int(sorted[i], "handle")) : NULL,
+                  before ? find(json_object_get(before, "xqueues"), "handle", xcli_int(sorted[i], "handle"))
+                         : NULL,
                   interval_s, t);
     free(sorted);
 }
@@ -136,14 +142,16 @@ static void time_text(int64_t s, char *ret, size_t size)
 static void client_table(const json_t *list, struct xs_table *t)
 {
     static const struct xs_column k_ended[] = {
-        {"PID", true, 1},     {"UID", true, 6},  {"LEFT", false, 3},    {"WHY", false, 4},  {"JOINED", false, 8},
-        {"QUEUES", true, 7},  {"COMMANDS", true, 2}, {"HELD ms", true, 5}, {"SERVICE ms", true, 6}, {"COMMAND", false, 4},
+        {"PID", true, 1},        {"UID", true, 6},      {"LEFT", false, 3},    {"WHY", false, 4},
+        {"JOINED", false, 8},    {"QUEUES", true, 7},   {"COMMANDS", true, 2}, {"HELD ms", true, 5},
+        {"SERVICE ms", true, 6}, {"COMMAND", false, 4},
     };
     size_t i;
     json_t *c;
 
     xs_table_init(t, k_ended, XS_ARRAY_LEN(k_ended));
-    json_array_foreach(list, i, c) {
+    json_array_foreach(list, i, c)
+    {
         char joined[32], left[32];
 
         time_text(xcli_int(c, "joined"), joined, sizeof(joined));
@@ -195,7 +203,8 @@ int xcli_list(int argc, char **argv)
         {"json", 'j', NULL, 0, "print the answer as JSON", 0},
         {0},
     };
-    static const struct argp k_argp = {.options = k_options, .parser = parse,
+    static const struct argp k_argp = {.options = k_options,
+                                       .parser = parse,
                                        .doc = "Lists the queues that xserver schedules."};
     bool ended = false;
     struct xs_table t;

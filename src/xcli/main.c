@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *argp_program_version = "xcli (XSched) " XSCHED_VERSION;
+XS_EXPORT const char *argp_program_version = "xcli (XSched) " XSCHED_VERSION;
 struct xcli_options g_xcli;
 
 enum { KEY_SOCKET = 256, KEY_JSON, KEY_TOKEN };
@@ -19,8 +19,8 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } k_commands[] = {
-    {"list", xcli_list},     {"top", xcli_top},         {"config", xcli_config}, {"policy", xcli_policy},
-    {"hint", xcli_hint},     {"status", xcli_status},   {"suspend", xcli_suspend}, {"resume", xcli_resume},
+    {"list", xcli_list}, {"top", xcli_top},       {"config", xcli_config},   {"policy", xcli_policy},
+    {"hint", xcli_hint}, {"status", xcli_status}, {"suspend", xcli_suspend}, {"resume", xcli_resume},
 };
 
 struct chosen {
@@ -78,11 +78,13 @@ int main(int argc, char **argv)
         .options = k_options,
         .parser = parse,
         .args_doc = "COMMAND [OPTION...]",
-        .doc = "Shows and changes what xserver schedules.\v"
-               "Commands: list, top, config, policy, hint, status, suspend, resume; `xcli COMMAND --help` describes "
-               "each. Without -a, -p and --socket the first xserver that answers is asked: XSCHED_SOCKET, "
-               "this user's, the host's, then 127.0.0.1:50000. Exit status: 0 done, 1 refused by xserver, 2 no "
-               "xserver answers, 64 wrong use.",
+        .doc =
+            "Shows and changes what xserver schedules.\v"
+            "Commands: list, top, config, policy, hint, status, suspend, resume; `xcli COMMAND --help` "
+            "describes "
+            "each. Without -a, -p and --socket the first xserver that answers is asked: XSCHED_SOCKET, "
+            "this user's, the host's, then 127.0.0.1:50000. Exit status: 0 done, 1 refused by xserver, 2 no "
+            "xserver answers, 64 wrong use.",
     };
     struct chosen chosen = {0};
     char name[64];
@@ -97,6 +99,7 @@ int main(int argc, char **argv)
         chosen.argv[0] = name; /* what its help calls itself */
         return k_commands[i].run(chosen.argc, chosen.argv);
     }
-    fprintf(stderr, "xcli: there is no command '%s'\nTry `xcli --help' for more information.\n", chosen.argv[0]);
+    fprintf(stderr, "xcli: there is no command '%s'\nTry `xcli --help' for more information.\n",
+            chosen.argv[0]);
     return XCLI_USAGE;
 }

@@ -7,14 +7,14 @@
 
 struct xs_column {
     const char *title;
-    bool right;                   /* aligned to the right */
-    int rank;                     /* columns of the largest rank go first when it is narrow */
+    bool right; /* aligned to the right */
+    int rank;   /* columns of the largest rank go first when it is narrow */
 };
 
 struct xs_table {
     const struct xs_column *columns;
     size_t n_columns, n_rows, room;
-    char **cells;                 /* rows of n_columns; row 0: titles */
+    char **cells; /* rows of n_columns; row 0: titles */
 };
 
 void xs_table_init(struct xs_table *t, const struct xs_column *columns, size_t n_columns);

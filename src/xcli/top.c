@@ -17,10 +17,10 @@
 
 struct top {
     double interval_s;
-    uint64_t rounds;              /* 0: for ever */
+    uint64_t rounds; /* 0: for ever */
     json_t *answer, *before;
     uint64_t at_ns, before_ns;
-    int state;                    /* of the last question: an exit code */
+    int state; /* of the last question: an exit code */
 };
 
 static void ask(struct top *t)
@@ -52,12 +52,14 @@ static void summary(const struct top *t, char *ret, size_t size)
         snprintf(ret, size, "no xserver answers");
         return;
     }
-    json_array_foreach(queues, i, q) {
+    json_array_foreach(queues, i, q)
+    {
         ready += xcli_true(q, "ready");
         suspended += xcli_true(q, "suspended");
     }
     snprintf(ret, size, "%zu programs, %zu queues, %zu ready, %zu suspended",
-             json_array_size(json_object_get(t->answer, "processes")), json_array_size(queues), ready, suspended);
+             json_array_size(json_object_get(t->answer, "processes")), json_array_size(queues), ready,
+             suspended);
 }
 
 static int plain(struct top *t)
@@ -172,9 +174,11 @@ int xcli_top(int argc, char **argv)
         {"count", 'n', "COUNT", 0, "end after so many times", 0},
         {0},
     };
-    static const struct argp k_argp = {.options = k_options, .parser = parse,
-                                       .doc = "Shows the queues again and again; q ends it. Plain text when the "
-                                              "output is no terminal."};
+    static const struct argp k_argp = {.options = k_options,
+                                       .parser = parse,
+                                       .doc =
+                                           "Shows the queues again and again; q ends it. Plain text when the "
+                                           "output is no terminal."};
     struct top t = {.interval_s = 0.5};
     int r;
 

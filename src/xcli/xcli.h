@@ -11,10 +11,10 @@
 enum { XCLI_OK = 0, XCLI_REFUSED = 1, XCLI_ABSENT = 2, XCLI_USAGE = 64 };
 
 struct xcli_options {
-    const char *address;          /* NULL: the Unix socket of the first server that answers */
-    const char *socket;           /* xserver's; its HTTP socket is beside it */
+    const char *address; /* NULL: the Unix socket of the first server that answers */
+    const char *socket;  /* xserver's; its HTTP socket is beside it */
     const char *token;
-    uint16_t port;                /* 0: not given */
+    uint16_t port; /* 0: not given */
     bool json;
 };
 extern struct xcli_options g_xcli; /* written by main() before any command runs */

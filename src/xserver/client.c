@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define ACCEPTS_A_ROUND 64
-#define PACKETS_A_ROUND 32       /* of one program; others are served in between */
+#define PACKETS_A_ROUND 32 /* of one program; others are served in between */
 #define MAX_UNJOINED    256u
 
 static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
@@ -56,7 +56,8 @@ void xs_client_accept(struct xs_server *s)
                 /* the listener stays readable: give back the oldest connection that said nothing */
                 XS_WARN_ONCE("no descriptors left for more programs");
                 if (!xs_list_empty(&s->unjoined)) {
-                    xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link), "no descriptors");
+                    xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link),
+                                   "no descriptors");
                     xs_client_free_dead(s);
                 }
                 usleep(1000);
@@ -64,7 +65,8 @@ void xs_client_accept(struct xs_server *s)
             return;
         }
         if (s->n_unjoined >= MAX_UNJOINED)
-            xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link), "too many connections");
+            xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link),
+                           "too many connections");
         c = client_new(s, fd, &peer);
         if (!c || xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
             free(c);
@@ -117,15 +119,16 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
     xs_str_copy(m.refused.text, sizeof(m.refused.text), text);
     s->counts.refused++;
     if (c->refusals++ == 0)
-        XS_WARN("pid %d (uid %u): %s refused: %s", (int)c->peer.pid, c->peer.uid, of ? xs_wire_name(of) : "packet",
-                text);
+        XS_WARN("pid %d (uid %u): %s refused: %s", (int)c->peer.pid, c->peer.uid,
+                of ? xs_wire_name(of) : "packet", text);
     /* a program that does not read its refusals loses them */
     (void)xs_socket_send(c->fd, &m, XS_MSG_refused, ++c->serial, NULL, 0);
 }
 
 static void want_to_write(struct xs_server *s, struct xs_client *c, bool want)
 {
-    struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP | (want ? EPOLLOUT : 0u), .data.ptr = &c->socket_source};
+    struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP | (want ? EPOLLOUT : 0u),
+                             .data.ptr = &c->socket_source};
 
     if (c->waiting_to_send == want)
         return;

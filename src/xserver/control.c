@@ -16,7 +16,8 @@
 #define QUEUES_A_STEP  128
 #define CLASSES_A_STEP 32
 
-static void answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...) XS_PRINTF(4, 5);
+static void answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...)
+    XS_PRINTF(4, 5);
 
 static void answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...)
 {
@@ -56,8 +57,8 @@ static bool add_queue(struct xs_server *s, struct xs_request *r, const struct xs
     to->batch_size = q->batch_size;
     to->held_ns = atomic_load_explicit(&q->client->page->cells[q->cell].held_ns, memory_order_relaxed);
     to->waiters = atomic_load_explicit(&q->client->page->cells[q->cell].waiters, memory_order_relaxed);
-    to->inflight_us = atomic_load_explicit(&q->client->server_page->cells[q->cell].inflight_us,
-                                           memory_order_relaxed);
+    to->inflight_us =
+        atomic_load_explicit(&q->client->server_page->cells[q->cell].inflight_us, memory_order_relaxed);
     return true;
 }
 
@@ -362,8 +363,8 @@ static void hint(struct xs_server *s, struct xs_request *r)
         if (p->hint == XS_HINT_K)
             params.k = (uint32_t)p->value;
         else
-            params.timeslice_ns = (uint64_t)p->value == TIMESLICE_UNLIMITED ? UINT64_MAX
-                                                                            : (uint64_t)p->value * XS_NS_PER_US;
+            params.timeslice_ns =
+                (uint64_t)p->value == TIMESLICE_UNLIMITED ? UINT64_MAX : (uint64_t)p->value * XS_NS_PER_US;
         xs_sched_set_params(s->sched, &params);
         answer(s, r, 200, "success");
         return;

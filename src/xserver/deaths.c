@@ -14,11 +14,11 @@
 #define SYS_futex_waitv 449
 #endif
 
-#define MAX_WORDS     128   /* of one futex_waitv */
-#define GROUP_WORDS   (MAX_WORDS - 1)
-#define MAX_GROUPS    16
-#define MAX_SPURIOUS  64    /* a word that wakes us so often without a death is watched no more */
-#define WAITV_U32     2u    /* FUTEX_32, shared */
+#define MAX_WORDS    128 /* of one futex_waitv */
+#define GROUP_WORDS  (MAX_WORDS - 1)
+#define MAX_GROUPS   16
+#define MAX_SPURIOUS 64 /* a word that wakes us so often without a death is watched no more */
+#define WAITV_U32    2u /* FUTEX_32, shared */
 
 struct waitv {
     uint64_t val, uaddr;
@@ -33,7 +33,7 @@ struct group {
     struct xs_deaths *deaths;
     pthread_t thread;
     pthread_mutex_t lock;
-    _Atomic uint32_t control;     /* written by the main thread */
+    _Atomic uint32_t control; /* written by the main thread */
     bool stop;
     unsigned used;
     _Atomic uint32_t *words[GROUP_WORDS];
@@ -59,7 +59,8 @@ static unsigned collect(struct group *g, struct waitv *v, int *slots)
 
     if (g->stop)
         return 0;
-    v[0] = (struct waitv){.val = atomic_load(&g->control), .uaddr = (uintptr_t)&g->control, .flags = WAITV_U32};
+    v[0] =
+        (struct waitv){.val = atomic_load(&g->control), .uaddr = (uintptr_t)&g->control, .flags = WAITV_U32};
     for (unsigned i = 0; i < GROUP_WORDS; i++) {
         uint32_t now;
 

@@ -8,7 +8,7 @@
 
 #include "base/xs_base.h"
 
-#define XS_OWNER_DIED 0x40000000u   /* FUTEX_OWNER_DIED */
+#define XS_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
 struct xs_deaths;
 

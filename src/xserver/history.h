@@ -14,23 +14,23 @@ struct xs_client_record {
     uint64_t session;
     int32_t pid, pid_in_namespace;
     uint32_t uid;
-    uint32_t queues;              /* now; of an ended one: at its end */
+    uint32_t queues; /* now; of an ended one: at its end */
     uint64_t queues_ever;
-    uint64_t entered;             /* commands */
-    uint64_t held_ns;             /* time that its threads spent at gates */
-    uint64_t service_ns;          /* device time received, as far as known */
+    uint64_t entered;    /* commands */
+    uint64_t held_ns;    /* time that its threads spent at gates */
+    uint64_t service_ns; /* device time received, as far as known */
     uint64_t suspensions;
-    int64_t joined_s, left_s;     /* since 1970; left_s 0: still joined */
+    int64_t joined_s, left_s; /* since 1970; left_s 0: still joined */
     uint32_t protocol_minor;
     int32_t utilization;
-    bool intra, held, window;     /* held: by an operator */
+    bool intra, held, window; /* held: by an operator */
     char group[XS_GROUP_BYTES];
     char cmdline[XS_CMDLINE_BYTES];
     char left_why[32];
 };
 
 struct xs_history {
-    uint64_t count;               /* ever */
+    uint64_t count; /* ever */
     struct xs_client_record records[XS_HISTORY_LENGTH];
 };
 

@@ -29,7 +29,7 @@
 struct xs_http {
     struct xs_mailbox *mailbox;
     struct MHD_Daemon *tcp, *unix_;
-    uint16_t port;                /* of tcp; 0: none */
+    uint16_t port; /* of tcp; 0: none */
     char unix_path[XS_SOCKET_PATH_BYTES];
 };
 
@@ -87,8 +87,9 @@ static void take_body(struct exchange *x, const char *data, size_t bytes)
     x->body[x->bytes] = 0;
 }
 
-static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *data, size_t *data_bytes, void **state)
+static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Connection *connection,
+                              const char *url, const char *method, const char *data, size_t *data_bytes,
+                              void **state)
 {
     struct exchange *x = *state;
     struct xs_route_call call;
@@ -122,8 +123,9 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
     return reply(connection, status, json, allow);
 }
 
-static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-                                  const char *version, const char *data, size_t *data_bytes, void **state)
+static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_bytes, void **state)
 {
     struct xs_http *h = cls;
 
@@ -131,8 +133,9 @@ static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, 
     return handle(h, h->port, connection, url, method, data, data_bytes, state);
 }
 
-static enum MHD_Result handle_unix(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-                                   const char *version, const char *data, size_t *data_bytes, void **state)
+static enum MHD_Result handle_unix(void *cls, struct MHD_Connection *connection, const char *url,
+                                   const char *method, const char *version, const char *data,
+                                   size_t *data_bytes, void **state)
 {
     (void)version;
     return handle(cls, 0, connection, url, method, data, data_bytes, state);
@@ -174,7 +177,8 @@ static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCall
     };
 
     return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, handler, h,
-                            MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+                            MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL, MHD_OPTION_ARRAY, options,
+                            MHD_OPTION_END);
 }
 
 static int listen_tcp(uint16_t port, uint16_t *ret_port)
@@ -235,7 +239,8 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
         close(fd);
         fd = -EIO;
     }
-    snprintf(ret_error, error_size, "cannot answer HTTP on 127.0.0.1:%u: %s", (unsigned)o->port, strerror(-fd));
+    snprintf(ret_error, error_size, "cannot answer HTTP on 127.0.0.1:%u: %s", (unsigned)o->port,
+             strerror(-fd));
     return fd;
 }
 

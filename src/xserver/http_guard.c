@@ -102,7 +102,8 @@ bool xs_guard_find_owner(const char *table, uint32_t peer_ip, uint16_t peer_port
         for (int i = 0; i < 2; i++) {
             if (strncmp(at, want[i], strlen(want[i])) != 0)
                 continue;
-            if (sscanf(at + strlen(want[i]), "%*X:%*X %*X:%*X %*X %u %*d %lu", &uid, &inode) == 2 && inode != 0) {
+            if (sscanf(at + strlen(want[i]), "%*X:%*X %*X:%*X %*X %u %*d %lu", &uid, &inode) == 2 &&
+                inode != 0) {
                 *ret_uid = uid;
                 return true;
             }
@@ -150,7 +151,8 @@ static bool owner_of(const struct sockaddr_in *peer, uint16_t port, uint32_t *re
     for (size_t i = 0; i < XS_ARRAY_LEN(k_tables) && !found; i++) {
         char *table = read_all(k_tables[i]);
 
-        found = table && xs_guard_find_owner(table, peer->sin_addr.s_addr, ntohs(peer->sin_port), port, ret_uid);
+        found =
+            table && xs_guard_find_owner(table, peer->sin_addr.s_addr, ntohs(peer->sin_port), port, ret_uid);
         free(table);
     }
     return found;
@@ -167,7 +169,8 @@ void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_
     if (port) {
         info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         if (info && info->client_addr && info->client_addr->sa_family == AF_INET)
-            ret->known = owner_of((const struct sockaddr_in *)(const void *)info->client_addr, port, &ret->uid);
+            ret->known =
+                owner_of((const struct sockaddr_in *)(const void *)info->client_addr, port, &ret->uid);
     } else {
         info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         if (info && getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0) {

@@ -38,7 +38,8 @@ static void set_text(json_t *o, const char *name, const char *value)
 
 static const char *platform_name(uint32_t platform)
 {
-    static const char *const k_names[] = {"unknown", "VPI", "CUDA", "CUDLA", "HIP", "Ascend", "OpenCL", "LevelZero"};
+    static const char *const k_names[] = {"unknown", "VPI",    "CUDA",   "CUDLA",
+                                          "HIP",     "Ascend", "OpenCL", "LevelZero"};
 
     return platform < XS_ARRAY_LEN(k_names) ? k_names[platform] : "unknown";
 }
@@ -125,7 +126,8 @@ json_t *xs_json_queues(const struct xs_request *r)
 
 json_t *xs_json_queue(const struct xs_request *r)
 {
-    return json_pack("{s:o, s:o}", "xqueue", queue(&r->queues[0]), "process", client_with_counts(&r->clients[0]));
+    return json_pack("{s:o, s:o}", "xqueue", queue(&r->queues[0]), "process",
+                     client_with_counts(&r->clients[0]));
 }
 
 json_t *xs_json_clients(const struct xs_request *r)
@@ -155,7 +157,9 @@ static json_t *latency(const struct xs_status_record *st)
         json_t *b = json_object();
 
         /* the last bucket has no upper bound: null */
-        json_object_set_new(b, "below_ns", i + 1 < XS_LATENCY_BUCKETS ? json_integer((json_int_t)1 << (i + 10)) : json_null());
+        json_object_set_new(b, "below_ns",
+                            i + 1 < XS_LATENCY_BUCKETS ? json_integer((json_int_t)1 << (i + 10))
+                                                       : json_null());
         set_int(b, "count", st->latency[i]);
         json_array_append_new(buckets, b);
     }

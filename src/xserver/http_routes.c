@@ -47,7 +47,11 @@ static int fill_config(const struct xs_route_call *call, const char *rest, struc
                        size_t size)
 {
     struct xs_request_params *p = &r->params;
-    const struct { const char *name; int64_t max; int64_t *to; } rows[] = {
+    const struct {
+        const char *name;
+        int64_t max;
+        int64_t *to;
+    } rows[] = {
         {"threshold", INT64_MAX, &p->threshold},
         {"batch_size", INT64_MAX, &p->batch_size},
     };
@@ -88,7 +92,8 @@ static int fill_policy(const struct xs_route_call *call, const char *rest, struc
 
 /* An integer member under one of two names.
  * @return 0, -ENOENT, or -EINVAL when it is none or out of range */
-static int member(const json_t *o, const char *name, const char *other, int64_t min, int64_t max, int64_t *ret)
+static int member(const json_t *o, const char *name, const char *other, int64_t min, int64_t max,
+                  int64_t *ret)
 {
     const json_t *v = json_object_get(o, name);
 
@@ -105,7 +110,7 @@ static int member(const json_t *o, const char *name, const char *other, int64_t 
 static const struct hint_row {
     const char *name;
     int64_t min, max;
-    bool whom;                    /* needs a handle or a pid */
+    bool whom; /* needs a handle or a pid */
 } k_hints[] = {
     [XS_HINT_PRIORITY] = {"priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, true},
     [XS_HINT_UTILIZATION] = {"utilization", UTILIZATION_MIN, UTILIZATION_MAX, true},
@@ -152,7 +157,8 @@ static int fill_laxity(const json_t *o, struct xs_request_params *p, char *error
     int64_t lax = INT32_MIN, critical = INT32_MIN; /* not given */
 
     if (member(o, "lax_priority", "lax_prio", PRIORITY_NO_EXECUTE, PRIORITY_MAX, &lax) == -EINVAL ||
-        (member(o, "critical_priority", "crit_priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, &critical) == -EINVAL))
+        (member(o, "critical_priority", "crit_priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, &critical) ==
+         -EINVAL))
         return wrong(error, size, "invalid lax_priority or critical_priority");
     if (critical == INT32_MIN &&
         member(o, "crit_prio", NULL, PRIORITY_NO_EXECUTE, PRIORITY_MAX, &critical) == -EINVAL)
@@ -247,7 +253,7 @@ static int fill_resume(const struct xs_route_call *call, const char *rest, struc
 }
 
 static const struct row {
-    const char *method, *path;    /* a path that ends in / takes one more part */
+    const char *method, *path; /* a path that ends in / takes one more part */
     enum xs_request_kind kind;
     fill_fn fill;
 } k_rows[] = {
@@ -267,7 +273,8 @@ static bool path_fits(const struct row *row, const char *url)
 {
     size_t length = strlen(row->path);
 
-    return row->path[length - 1] == '/' ? !strncmp(url, row->path, length) && url[length] : !strcmp(url, row->path);
+    return row->path[length - 1] == '/' ? !strncmp(url, row->path, length) && url[length]
+                                        : !strcmp(url, row->path);
 }
 
 static const struct row *find(const struct xs_route_call *call, int *ret_status, const char **ret_allow)
@@ -278,9 +285,12 @@ static const struct row *find(const struct xs_route_call *call, int *ret_status,
 
         if (!path_fits(row, call->url))
             continue;
-        if (!strcmp(call->method, row->method) || (!strcmp(call->method, "HEAD") && !strcmp(row->method, "GET")))
+        if (!strcmp(call->method, row->method) ||
+            (!strcmp(call->method, "HEAD") && !strcmp(row->method, "GET")))
             return row;
-        *ret_allow = *ret_status == 405 ? "GET, HEAD, POST" : !strcmp(row->method, "GET") ? "GET, HEAD" : "POST";
+        *ret_allow = *ret_status == 405            ? "GET, HEAD, POST"
+                     : !strcmp(row->method, "GET") ? "GET, HEAD"
+                                                   : "POST";
         *ret_status = 405;
     }
     return NULL;
@@ -320,7 +330,8 @@ int xs_route(const struct xs_route_call *call, json_t **ret_json, const char **r
     }
     row = find(call, &status, ret_allow);
     if (!row) {
-        *ret_json = xs_json_error(status == 404 ? "there is no such path" : "this path does not take this method");
+        *ret_json =
+            xs_json_error(status == 404 ? "there is no such path" : "this path does not take this method");
         return status;
     }
     r = xs_request_new(row->kind);

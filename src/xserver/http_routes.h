@@ -12,10 +12,10 @@
 struct xs_route_call {
     struct MHD_Connection *connection;
     const char *url, *method;
-    const char *body;             /* ended by a zero */
+    const char *body; /* ended by a zero */
     size_t body_bytes;
-    uint16_t port;                /* that it came to; 0: the Unix socket */
-    uint16_t http_port;           /* the server's TCP port; 0: none */
+    uint16_t port;      /* that it came to; 0: the Unix socket */
+    uint16_t http_port; /* the server's TCP port; 0: none */
     struct xs_mailbox *mailbox;
 };
 

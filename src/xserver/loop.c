@@ -15,10 +15,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MAX_EVENTS      256
-#define SPIN_BURST_NS   (20 * XS_NS_PER_MS)   /* the most that the spin budget saves up */
-#define HOT_NS          (100 * XS_NS_PER_MS)  /* a program that rang is looked at for this long */
-#define UNJOINED_NS     (5 * XS_NS_PER_S)     /* a connection that says nothing is closed */
+#define MAX_EVENTS    256
+#define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
+#define HOT_NS        (100 * XS_NS_PER_MS) /* a program that rang is looked at for this long */
+#define UNJOINED_NS   (5 * XS_NS_PER_S)    /* a connection that says nothing is closed */
 
 static void set_timer(struct xs_server *s, uint64_t at_ns)
 {

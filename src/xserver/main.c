@@ -20,7 +20,7 @@
 
 #define DEFAULT_CONFIG "/etc/xsched/xserver.conf"
 
-const char *argp_program_version = "xserver (XSched) " XSCHED_VERSION;
+XS_EXPORT const char *argp_program_version = "xserver (XSched) " XSCHED_VERSION;
 
 enum { KEY_OPTION = 256, KEY_CONFIG = 1000, KEY_NO_HTTP, KEY_FOREGROUND };
 
@@ -33,12 +33,15 @@ struct arguments {
 static struct arguments g_args;
 
 static const struct argp_option k_options[] = {
-    {"config", KEY_CONFIG, "FILE", 0, "configuration file; default, as root: " DEFAULT_CONFIG ", if it exists", 1},
+    {"config", KEY_CONFIG, "FILE", 0,
+     "configuration file; default, as root: " DEFAULT_CONFIG ", if it exists", 1},
     {"no-http", KEY_NO_HTTP, NULL, 0, "the same as --http=OFF", 1},
     {"foreground", KEY_FOREGROUND, NULL, 0, "accepted and ignored: xserver never leaves the foreground", 1},
-#define NUMBER(section, field, name, def, min, max, live, arg, help) {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
-#define TEXT(section, field, name, def, live, arg, help)             {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
-#define ONOFF(section, field, name, def, live, help)                 {name, KEY_OPTION + XS_OPT_##field, "ON|OFF", 0, help, 0},
+#define NUMBER(section, field, name, def, min, max, live, arg, help)                                         \
+    {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
+#define TEXT(section, field, name, def, live, arg, help) {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
+#define ONOFF(section, field, name, def, live, help)                                                         \
+    {name, KEY_OPTION + XS_OPT_##field, "ON|OFF", 0, help, 0},
 #include "xserver/options.def"
 #undef NUMBER
 #undef TEXT
@@ -88,8 +91,10 @@ static const struct argp k_argp = {
     .parser = parse,
     .args_doc = "[POLICY [PORT]]",
     .doc = "Schedules the accelerators of this host between programs that run under XSched.\v"
-           "POLICY is HPF (default), HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS or MLFQ; PORT is where HTTP is "
-           "answered on the loopback, 50000 by default. xserver(8) describes every option and xserver.conf(5) the "
+           "POLICY is HPF (default), HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS or MLFQ; PORT is where "
+           "HTTP is "
+           "answered on the loopback, 50000 by default. xserver(8) describes every option and "
+           "xserver.conf(5) the "
            "file. SIGHUP reads the file again, SIGTERM ends it with every queue open.",
 };
 

@@ -112,7 +112,8 @@ static bool supersede(struct xs_server *s, struct xs_client *c, uint64_t prefix)
     return true;
 }
 
-static void refuse_hello(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, const char *text)
+static void refuse_hello(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason,
+                         const char *text)
 {
     xs_client_refuse(s, c, reason, XS_MSG_hello, 0, text);
     xs_client_drop(s, c, "refused");
@@ -130,7 +131,8 @@ static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
     return xs_socket_send(c->fd, &m, XS_MSG_welcome, ++c->serial, &page_fd, 1);
 }
 
-static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds)
+static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds,
+                  unsigned n_fds)
 {
     struct xs_sched_process_info info;
     struct xs_user *user = user_of(s, c->peer.uid);
@@ -151,7 +153,8 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         return false;
     }
     if (!user || s->n_clients >= s->options.max_clients || user->clients >= s->options.max_user_clients) {
-        refuse_hello(s, c, XS_REFUSED_QUOTA, "too many programs are joined (max-clients, max-clients-per-user)");
+        refuse_hello(s, c, XS_REFUSED_QUOTA,
+                     "too many programs are joined (max-clients, max-clients-per-user)");
         return false;
     }
     wrong = take_page(c, fds[0]);
@@ -254,7 +257,8 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     struct xs_queue *q;
 
     if (m->handle > INT64_MAX) {
-        xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_queue_add, m->handle, "a handle has at most 63 bits");
+        xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_queue_add, m->handle,
+                         "a handle has at most 63 bits");
         return;
     }
     if (xs_map_get(&s->handles, m->handle)) {
@@ -272,7 +276,8 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     }
     q = calloc(1, sizeof(*q));
     if (q && xs_map_put(&s->handles, m->handle, q) == 0) {
-        q->sched = xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, &hints, s->now_ns, q);
+        q->sched =
+            xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, &hints, s->now_ns, q);
         if (!q->sched)
             xs_map_remove(&s->handles, m->handle);
     }
@@ -355,7 +360,8 @@ static struct xs_queue *own_queue(struct xs_server *s, struct xs_client *c, unsi
     return NULL;
 }
 
-static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_msg *m, int *fds, unsigned n_fds)
+static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_msg *m, int *fds,
+                     unsigned n_fds)
 {
     struct xs_queue *q;
     struct xs_hints hints;
@@ -428,8 +434,8 @@ bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *pac
         memcpy(&head, packet, XS_MIN(bytes, sizeof(head)));
         s->counts.malformed++;
         if (!c->joined && is_other_major(packet, bytes, &major)) {
-            snprintf(text, sizeof(text), "this xserver speaks protocol %u, the program speaks %u", XS_WIRE_MAJOR,
-                     major);
+            snprintf(text, sizeof(text), "this xserver speaks protocol %u, the program speaks %u",
+                     XS_WIRE_MAJOR, major);
             refuse_hello(s, c, XS_REFUSED_VERSION, text);
         } else {
             snprintf(text, sizeof(text), "malformed: %s", wrong);

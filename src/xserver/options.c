@@ -11,14 +11,31 @@
 #include <string.h>
 
 const struct xs_option_row xs_option_rows[XS_OPT_COUNT] = {
-#define NUMBER(section_, field, name_, def_, min_, max_, live_, arg_, help_)                          \
-    {XS_OPTION_NUMBER, section_, name_, arg_, help_, def_, min_, max_, "", live_,                     \
+#define NUMBER(section_, field, name_, def_, min_, max_, live_, arg_, help_)                                 \
+    {XS_OPTION_NUMBER,                                                                                       \
+     section_,                                                                                               \
+     name_,                                                                                                  \
+     arg_,                                                                                                   \
+     help_,                                                                                                  \
+     def_,                                                                                                   \
+     min_,                                                                                                   \
+     max_,                                                                                                   \
+     "",                                                                                                     \
+     live_,                                                                                                  \
      offsetof(struct xs_options, field)},
-#define TEXT(section_, field, name_, def_, live_, arg_, help_)                                        \
-    {XS_OPTION_TEXT, section_, name_, arg_, help_, 0, 0, 0, def_, live_,                              \
-     offsetof(struct xs_options, field)},
-#define ONOFF(section_, field, name_, def_, live_, help_)                                             \
-    {XS_OPTION_ONOFF, section_, name_, "ON|OFF", help_, def_, 0, 1, "", live_,                        \
+#define TEXT(section_, field, name_, def_, live_, arg_, help_)                                               \
+    {XS_OPTION_TEXT, section_, name_, arg_, help_, 0, 0, 0, def_, live_, offsetof(struct xs_options, field)},
+#define ONOFF(section_, field, name_, def_, live_, help_)                                                    \
+    {XS_OPTION_ONOFF,                                                                                        \
+     section_,                                                                                               \
+     name_,                                                                                                  \
+     "ON|OFF",                                                                                               \
+     help_,                                                                                                  \
+     def_,                                                                                                   \
+     0,                                                                                                      \
+     1,                                                                                                      \
+     "",                                                                                                     \
+     live_,                                                                                                  \
      offsetof(struct xs_options, field)},
 #include "xserver/options.def"
 #undef NUMBER
@@ -104,9 +121,9 @@ void xs_options_take_live(struct xs_options *o, const struct xs_options *from)
 {
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
         const struct xs_option_row *r = &xs_option_rows[i];
-        size_t bytes = r->kind == XS_OPTION_NUMBER ? sizeof(uint64_t)
-                     : r->kind == XS_OPTION_ONOFF  ? sizeof(bool)
-                                                   : XS_OPTION_TEXT_BYTES;
+        size_t bytes = r->kind == XS_OPTION_NUMBER  ? sizeof(uint64_t)
+                       : r->kind == XS_OPTION_ONOFF ? sizeof(bool)
+                                                    : XS_OPTION_TEXT_BYTES;
 
         if (r->live)
             memcpy(field(o, i), (const char *)from + r->offset, bytes);
@@ -116,7 +133,7 @@ void xs_options_take_live(struct xs_options *o, const struct xs_options *from)
 struct reading {
     struct xs_options *options;
     uint64_t seen;
-    char error[160];              /* of the first wrong line; empty: none, or not key = value */
+    char error[160]; /* of the first wrong line; empty: none, or not key = value */
 };
 
 static int one_key(void *user, const char *section, const char *name, const char *value)

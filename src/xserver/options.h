@@ -26,7 +26,7 @@ struct xs_options {
 #undef NUMBER
 #undef TEXT
 #undef ONOFF
-    uint64_t given;               /* bit i: option i was set on the command line; the file leaves it */
+    uint64_t given; /* bit i: option i was set on the command line; the file leaves it */
 };
 
 enum xs_option_kind { XS_OPTION_NUMBER, XS_OPTION_TEXT, XS_OPTION_ONOFF };
@@ -35,9 +35,9 @@ struct xs_option_row {
     enum xs_option_kind kind;
     const char *section, *name, *arg, *help;
     uint64_t def, min, max;
-    const char *text;             /* default of a text */
-    bool live;                    /* taken over by a reload */
-    size_t offset;                /* in struct xs_options */
+    const char *text; /* default of a text */
+    bool live;        /* taken over by a reload */
+    size_t offset;    /* in struct xs_options */
 };
 extern const struct xs_option_row xs_option_rows[XS_OPT_COUNT];
 

@@ -12,37 +12,42 @@
 #include <pthread.h>
 
 enum xs_request_kind {
-    XS_REQ_QUEUES,                /* snapshot of queues and joined programs */
-    XS_REQ_QUEUE,                 /* of one queue and its program */
-    XS_REQ_CLIENTS,               /* joined and ended programs */
+    XS_REQ_QUEUES,  /* snapshot of queues and joined programs */
+    XS_REQ_QUEUE,   /* of one queue and its program */
+    XS_REQ_CLIENTS, /* joined and ended programs */
     XS_REQ_STATUS,
     XS_REQ_POLICY,
     XS_REQ_SET_POLICY,
     XS_REQ_CONFIG,
     XS_REQ_HINT,
-    XS_REQ_HOLD,                  /* an operator's suspension or resumption of a process */
+    XS_REQ_HOLD, /* an operator's suspension or resumption of a process */
 };
 
-enum xs_hint_kind {               /* numbers of the interface */
-    XS_HINT_PRIORITY = 1, XS_HINT_UTILIZATION = 2, XS_HINT_TIMESLICE = 3, XS_HINT_DEADLINE = 4,
-    XS_HINT_K = 5, XS_HINT_LAXITY = 6, XS_HINT_WINDOW = 7,
+enum xs_hint_kind { /* numbers of the interface */
+                    XS_HINT_PRIORITY = 1,
+                    XS_HINT_UTILIZATION = 2,
+                    XS_HINT_TIMESLICE = 3,
+                    XS_HINT_DEADLINE = 4,
+                    XS_HINT_K = 5,
+                    XS_HINT_LAXITY = 6,
+                    XS_HINT_WINDOW = 7,
 };
 
 /** Who asks. */
 struct xs_asker {
     uint32_t uid;
-    bool known;                   /* uid is known */
-    bool all;                     /* root, the server's own user, or the token: may change everything */
+    bool known; /* uid is known */
+    bool all;   /* root, the server's own user, or the token: may change everything */
 };
 
 struct xs_request_params {
-    uint64_t handle;              /* 0: by pid */
+    uint64_t handle; /* 0: by pid */
     int32_t pid;
-    int32_t policy;               /* XPolicyType */
-    int32_t level;                /* 0 keeps */
+    int32_t policy;                /* XPolicyType */
+    int32_t level;                 /* 0 keeps */
     int64_t threshold, batch_size; /* 0 keeps */
     enum xs_hint_kind hint;
-    int64_t value;                /* priority, utilization, timeslice, deadline, k, laxity */
+    int64_t value;                           /* priority, utilization, timeslice, deadline, k, laxity */
     int32_t lax_priority, critical_priority; /* INT32_MIN: not given */
     char display[64];
     bool hold;
@@ -57,7 +62,7 @@ struct xs_queue_record {
     uint64_t held_ns;
 };
 
-#define XS_LATENCY_BUCKETS 24     /* bucket i: below 2^(i+10) ns; the last: the rest */
+#define XS_LATENCY_BUCKETS 24 /* bucket i: below 2^(i+10) ns; the last: the rest */
 
 struct xs_status_record {
     uint64_t uptime_ns, session_next, joined_ever, refused, malformed, requests;
@@ -67,7 +72,7 @@ struct xs_status_record {
     struct xs_policy_params params;
     int32_t policy;
     char policy_name[32];
-    bool early_death;             /* deaths are noticed by robust futexes */
+    bool early_death; /* deaths are noticed by robust futexes */
 };
 
 struct xs_request {
@@ -77,8 +82,8 @@ struct xs_request {
     struct xs_request_params params;
 
     /* the answer; valid once done */
-    int status;                   /* HTTP status code */
-    char text[160];               /* what went wrong, or what was done */
+    int status;     /* HTTP status code */
+    char text[160]; /* what went wrong, or what was done */
     struct xs_queue_record *queues;
     size_t n_queues, room_queues;
     struct xs_client_record *clients, *ended;
@@ -86,8 +91,8 @@ struct xs_request {
     struct xs_status_record state;
 
     /* the mailbox's */
-    bool done, abandoned;         /* under its lock */
-    void *walk;                   /* of the main loop, while a snapshot is being taken */
+    bool done, abandoned; /* under its lock */
+    void *walk;           /* of the main loop, while a snapshot is being taken */
 };
 
 struct xs_request *xs_request_new(enum xs_request_kind kind);
@@ -95,11 +100,11 @@ void xs_request_free(struct xs_request *r);
 
 /** Between the threads. */
 struct xs_mailbox {
-    pthread_mutex_t lock;         /* innermost; nothing is called with it held */
+    pthread_mutex_t lock; /* innermost; nothing is called with it held */
     pthread_cond_t answered;
     struct xs_request *first, **last;
     bool closed;
-    int event_fd;                 /* signalled when something was put in */
+    int event_fd; /* signalled when something was put in */
 };
 
 int xs_mailbox_init(struct xs_mailbox *m);

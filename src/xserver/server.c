@@ -133,17 +133,20 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
         return 0;
     }
     if (fd != -ENOENT) {
-        snprintf(ret_error, error_size, "the descriptor that the service manager passed is no listening "
-                                        "SOCK_SEQPACKET Unix socket");
+        snprintf(ret_error, error_size,
+                 "the descriptor that the service manager passed is no listening "
+                 "SOCK_SEQPACKET Unix socket");
         return fd;
     }
     if (s->options.socket[0]) {
         if (!xs_str_copy(s->socket_path, sizeof(s->socket_path), s->options.socket)) {
-            snprintf(ret_error, error_size, "socket: the path is longer than %u bytes", XS_SOCKET_PATH_BYTES - 1);
+            snprintf(ret_error, error_size, "socket: the path is longer than %u bytes",
+                     XS_SOCKET_PATH_BYTES - 1);
             return -ENAMETOOLONG;
         }
     } else if ((r = default_socket(s->socket_path)) < 0) {
-        snprintf(ret_error, error_size, "no folder for the socket: set XDG_RUNTIME_DIR or give --socket PATH");
+        snprintf(ret_error, error_size,
+                 "no folder for the socket: set XDG_RUNTIME_DIR or give --socket PATH");
         return r;
     }
     r = make_folder(s->socket_path);

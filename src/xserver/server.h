@@ -15,16 +15,22 @@
 #include "xserver/options.h"
 #include "xserver/request.h"
 
-#define XS_HOT_CLIENTS 64u        /* programs whose doorbells are looked at while spinning */
+#define XS_HOT_CLIENTS 64u /* programs whose doorbells are looked at while spinning */
 
 /** What a ready descriptor in the epoll set belongs to. */
 enum xs_source_kind {
-    XS_SRC_BELL, XS_SRC_SOCKET, XS_SRC_PIDFD, XS_SRC_LISTENER, XS_SRC_TIMER, XS_SRC_SIGNALS,
-    XS_SRC_MAILBOX, XS_SRC_DEATHS,
+    XS_SRC_BELL,
+    XS_SRC_SOCKET,
+    XS_SRC_PIDFD,
+    XS_SRC_LISTENER,
+    XS_SRC_TIMER,
+    XS_SRC_SIGNALS,
+    XS_SRC_MAILBOX,
+    XS_SRC_DEATHS,
 };
 struct xs_source {
     enum xs_source_kind kind;
-    struct xs_client *client;     /* of the first three */
+    struct xs_client *client; /* of the first three */
 };
 
 /** A user's share of the limits. */
@@ -36,7 +42,7 @@ struct xs_user {
 
 /** One connection: first unjoined, then a program's session. */
 struct xs_client {
-    struct xs_list link;          /* in the server's unjoined, clients or dead */
+    struct xs_list link; /* in the server's unjoined, clients or dead */
     struct xs_source socket_source, bell_source, pidfd_source;
     int fd, bell;
     struct xs_socket_peer peer;
@@ -49,26 +55,26 @@ struct xs_client {
     struct xs_sched_process *process;
     struct xs_list queues;
     uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is taken */
-    struct xs_client_record record; /* what people see; counts of queues that are gone */
+    struct xs_client_record record;      /* what people see; counts of queues that are gone */
     int death_slot;
-    bool hot;                     /* in the server's hot list; asleep may be 0 */
+    bool hot; /* in the server's hot list; asleep may be 0 */
     uint64_t rang_ns;
-    bool priority_set;            /* an operator's priority for the whole process, for queues to come too */
+    bool priority_set; /* an operator's priority for the whole process, for queues to come too */
     int32_t priority;
     uint32_t serial, refusals;
 };
 
 struct xs_queue {
     struct xs_list in_client, in_server;
-    bool is_marker;               /* a walk's place in the server's list, no queue */
+    bool is_marker; /* a walk's place in the server's list, no queue */
     struct xs_client *client;
     struct xs_sched_queue *sched;
     uint64_t handle;
     uint32_t cell;
-    int32_t level;                /* in force, as the program said */
+    int32_t level; /* in force, as the program said */
     uint32_t levels, platform;
     int64_t threshold, batch_size;
-    bool send_hints, send_config; /* not sent yet: the program did not read */
+    bool send_hints, send_config;      /* not sent yet: the program did not read */
     struct xs_msg_queue_config config; /* the one to send */
 };
 
@@ -86,31 +92,31 @@ struct xs_server {
     struct xs_source listener_source, timer_source, signals_source, mailbox_source, deaths_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
     int lock_fd;
-    bool activated;               /* the socket is the service manager's */
+    bool activated; /* the socket is the service manager's */
     bool stop, reload;
     uint32_t own_uid;
 
     struct xs_list unjoined, clients, dead, queues, windows;
     uint32_t n_unjoined, n_clients;
     struct xs_user *users;
-    struct xs_map handles;        /* handle -> struct xs_queue */
+    struct xs_map handles; /* handle -> struct xs_queue */
     struct xs_client *hot[XS_HOT_CLIENTS];
     unsigned n_hot;
-    bool awake;                   /* asleep = 0 in the pages of the hot ones */
+    bool awake; /* asleep = 0 in the pages of the hot ones */
 
-    struct xs_deaths *deaths;     /* NULL: the kernel cannot */
+    struct xs_deaths *deaths; /* NULL: the kernel cannot */
     struct xs_mailbox mailbox;
-    struct xs_request *walking;   /* snapshots in progress, through next */
+    struct xs_request *walking; /* snapshots in progress, through next */
 
-    uint64_t now_ns;              /* of this round */
-    uint64_t timer_ns;            /* what the timer is set to; UINT64_MAX: off */
-    uint64_t lease_ns;            /* renew the leases then; UINT64_MAX: no word is closed */
-    uint64_t house_ns;            /* next look at what changes slowly; UINT64_MAX: nothing does */
-    uint64_t idle_since_ns;       /* no program joined since then */
+    uint64_t now_ns;        /* of this round */
+    uint64_t timer_ns;      /* what the timer is set to; UINT64_MAX: off */
+    uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: no word is closed */
+    uint64_t house_ns;      /* next look at what changes slowly; UINT64_MAX: nothing does */
+    uint64_t idle_since_ns; /* no program joined since then */
     uint64_t spin_budget_ns, spin_refill_ns;
-    bool changed;                 /* a decision changed something since it was last cleared */
-    bool held;                    /* ... closed a word */
-    uint64_t class_session;       /* CPU classes: read up to this session in this pass */
+    bool changed;           /* a decision changed something since it was last cleared */
+    bool held;              /* ... closed a word */
+    uint64_t class_session; /* CPU classes: read up to this session in this pass */
 
     struct xs_history history;
     struct xs_status_record counts;

@@ -105,7 +105,9 @@ long raw_server_ticks(const struct raw_server *s)
     n = fread(text, 1, sizeof(text) - 1, f);
     text[n] = 0;
     fclose(f);
-    assert_int_equal(sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system), 2);
+    assert_int_equal(sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld",
+                            &user, &system),
+                     2);
     return user + system;
 }
 
@@ -258,7 +260,8 @@ uint64_t raw_handle(const struct raw_client *c, uint32_t cell)
     return c->prefix << 32 | (cell + 1);
 }
 
-void raw_add_fill(const struct raw_client *c, union xs_msg *m, uint32_t cell, uint64_t device, int32_t priority)
+void raw_add_fill(const struct raw_client *c, union xs_msg *m, uint32_t cell, uint64_t device,
+                  int32_t priority)
 {
     memset(m, 0, sizeof(*m));
     m->queue_add.handle = raw_handle(c, cell);
@@ -350,7 +353,8 @@ bool raw_wait_permitted(const struct raw_client *c, uint32_t cell, bool permitte
     return true;
 }
 
-long raw_http(const struct raw_server *s, const char *method, const char *path, const char *body, json_t **ret_json)
+long raw_http(const struct raw_server *s, const char *method, const char *path, const char *body,
+              json_t **ret_json)
 {
     struct xs_http_target target = {.unix_path = s->http};
     struct xs_http_answer answer;

@@ -13,7 +13,7 @@
 struct raw_server {
     pid_t pid;
     char dir[64], socket[96], http[96], log[96];
-    int port;                     /* of HTTP on TCP; 0: not asked yet */
+    int port; /* of HTTP on TCP; 0: not asked yet */
 };
 
 /** Starts xserver in a folder of its own with these further arguments (ended by NULL), and waits
@@ -48,7 +48,8 @@ void raw_leave(struct raw_client *c);
 void raw_send(struct raw_client *c, union xs_msg *m, enum xs_msg_id id);
 /** The next message. @return its id, 0 when the server hung up, -1 when none came in time */
 int raw_receive(struct raw_client *c, union xs_msg *ret, int timeout_ms);
-void raw_add_fill(const struct raw_client *c, union xs_msg *m, uint32_t cell, uint64_t device, int32_t priority);
+void raw_add_fill(const struct raw_client *c, union xs_msg *m, uint32_t cell, uint64_t device,
+                  int32_t priority);
 uint64_t raw_handle(const struct raw_client *c, uint32_t cell);
 /** A queue on cell `cell`; waits until the server has it. */
 void raw_add(struct raw_client *c, uint32_t cell, uint64_t device, int32_t priority);
@@ -64,7 +65,8 @@ bool raw_permitted(const struct raw_client *c, uint32_t cell);
 bool raw_wait_permitted(const struct raw_client *c, uint32_t cell, bool permitted, int timeout_ms);
 
 /** HTTP on the Unix socket. @return status; *ret_json (may be NULL) is the caller's */
-long raw_http(const struct raw_server *s, const char *method, const char *path, const char *body, json_t **ret_json);
+long raw_http(const struct raw_server *s, const char *method, const char *path, const char *body,
+              json_t **ret_json);
 /** A raw HTTP request on TCP; the answer's text. @return status */
 long raw_tcp(struct raw_server *s, const char *request, char *ret_answer, size_t size);
 int64_t raw_status(const struct raw_server *s, const char *name);

@@ -408,7 +408,8 @@ static void ended_clients_are_remembered(void **state)
     assert_int_equal(json_integer_value(json_object_get(last, "held_us")), 7);
     assert_int_equal(json_integer_value(json_object_get(last, "queues_ever")), 2);
     assert_int_equal(json_integer_value(json_object_get(last, "queues")), 1);
-    assert_true(json_integer_value(json_object_get(last, "left")) >= json_integer_value(json_object_get(last, "joined")));
+    assert_true(json_integer_value(json_object_get(last, "left")) >=
+                json_integer_value(json_object_get(last, "joined")));
     assert_string_equal(json_string_value(json_object_get(last, "why")), "left");
     assert_non_null(strstr(json_string_value(json_object_get(last, "cmdline")), "test_session"));
     json_decref(json);

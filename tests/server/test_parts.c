@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of xserver without a server. */
+#include "xserver/http_guard.h"
+#include "xserver/procinfo.h"
+
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void cpu_classes(void **state)
+{
+#define STAT(nice, rt, policy)                                                                               \
+    "12 (a ) b(c) S 1 12 12 0 -1 4194304 1 0 0 0 0 0 0 0 20 " nice " 1 0 100 1000 10 18446744073709551615 "  \
+    "1 1 0 0 0 0 0 0 0 0 0 0 17 0 " rt " " policy " 0 0 0\n"
+    static const struct {
+        const char *stat;
+        int r;
+        int32_t class;
+    } k_rows[] = {
+        {STAT("0", "0", "0"), 0, 0},
+        {STAT("19", "0", "0"), 0, -19},
+        {STAT("-20", "0", "0"), 0, 20},
+        {STAT("0", "50", "1"), 0, 1050},
+        {STAT("0", "99", "2"), 0, 1099},
+        {STAT("0", "0", "6"), 0, 1100},
+        {STAT("0", "0", "5"), 0, -20},
+        {STAT("5", "0", "3"), 0, -5},
+        {"", -22, 0},
+        {"12 (a) S 1 2", -22, 0},
+        {"12 (a)", -22, 0},
+    };
+    int32_t class;
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        assert_int_equal(xs_proc_cpu_class_parse(k_rows[i].stat, &class), k_rows[i].r);
+        if (k_rows[i].r == 0)
+            assert_int_equal(class, k_rows[i].class);
+    }
+    /* more urgent on the CPU is more urgent here: deadline, real time, nice, idle */
+    assert_true(1100 > 1099 && 1001 > 20 && -19 > -20);
+}
+
+static void text_is_cleaned(void **state)
+{
+    static const struct {
+        const char *in, *out;
+    } k_rows[] = {
+        {"plain", "plain"},
+        {"a\tb\nc\x1b[1m", "a?b?c?[1m"},
+        {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"\xff\xfe", "??"},
+        {"\xc3", "?"},
+        {"\xe2\x82", "??"},
+        {"\xc0\x80", "??"},
+        {"\xed\xa0\x80", "???"},
+        {"\xf4\x90\x80\x80", "????"},
+        {"\xc2\x85", "??"},
+        {"\x7f", "?"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "%s", k_rows[i].in);
+        xs_text_clean(text);
+        assert_string_equal(text, k_rows[i].out);
+    }
+}
+
+/* One row of the kernel's table, with the addresses in the kernel's byte order. */
+static void owners_are_found(void **state)
+{
+    char table[2048], ip[16];
+    uint32_t uid = 4711, loopback = htonl(INADDR_LOOPBACK);
+
+    (void)state;
+    snprintf(ip, sizeof(ip), "%08X", loopback);
+    snprintf(
+        table, sizeof(table),
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   0: %s:C350 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 10 1 0 100 0 0 "
+        "10 0\n"
+        "   1: %s:C350 %s:8888 01 00000000:00000000 00:00000000 00000000     7        0 11 1 0 20 4 30 10 "
+        "-1\n"
+        "   2: %s:8888 %s:C350 01 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 20 4 30 10 "
+        "-1\n"
+        "   3: %s:9999 %s:C350 05 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n"
+        "   4: %s:AAAA %s:C350 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 "
+        "-1\n",
+        ip, ip, ip, ip, ip, ip, ip, ip, ip);
+    assert_true(xs_guard_find_owner(table, loopback, 0x8888, 0xC350, &uid));
+    assert_int_equal(uid, 1000); /* the peer's end of it, not ours */
+    assert_false(xs_guard_find_owner(table, loopback, 0x9999, 0xC350, &uid)); /* closed already: shows root */
+    assert_false(xs_guard_find_owner(table, loopback, 0xAAAA, 0xC350, &uid)); /* no socket behind it */
+    assert_false(xs_guard_find_owner(table, loopback, 0x8888, 0xC351, &uid));
+    assert_false(xs_guard_find_owner(table, loopback, 0x1234, 0xC350, &uid));
+    assert_false(xs_guard_find_owner("", loopback, 0x8888, 0xC350, &uid));
+    assert_false(xs_guard_find_owner("title\n", loopback, 0x8888, 0xC350, &uid));
+
+    /* a mapped address on a version 6 socket */
+    snprintf(table, sizeof(table),
+             "title\n"
+             "   0: 0000000000000000FFFF0000%s:8888 0000000000000000FFFF0000%s:C350 01 00000000:00000000 "
+             "00:00000000 00000000  1001        0 13 1 0 20 4 30 10 -1\n",
+             ip, ip);
+    assert_true(xs_guard_find_owner(table, loopback, 0x8888, 0xC350, &uid));
+    assert_int_equal(uid, 1001);
+}
+
+static void hosts(void **state)
+{
+    (void)state;
+    assert_true(xs_guard_host_ok("127.0.0.1:50000", 50000));
+    assert_true(xs_guard_host_ok("LocalHost:50000", 50000));
+    assert_true(xs_guard_host_ok("[::1]:50000", 50000));
+    assert_true(xs_guard_host_ok("localhost", 50000));
+    assert_false(xs_guard_host_ok("localhost:50001", 50000));
+    assert_false(xs_guard_host_ok("localhost:", 50000));
+    assert_false(xs_guard_host_ok("localhost:50000x", 50000));
+    assert_false(xs_guard_host_ok("localhostx", 50000));
+    assert_false(xs_guard_host_ok("127.0.0.1.example.org", 50000));
+    assert_false(xs_guard_host_ok("", 50000));
+    assert_false(xs_guard_host_ok("example.org", 50000));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cpu_classes),
+        cmocka_unit_test(text_is_cleaned),
+        cmocka_unit_test(owners_are_found),
+        cmocka_unit_test(hosts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting and ending: options, configuration file, service manager, signals. */
+#include "raw.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char g_dir[64], g_output[8192];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    strcpy(g_dir, "/tmp/xserver-start-XXXXXX");
+    assert_non_null(mkdtemp(g_dir));
+    return 0;
+}
+
+static int remove_dir(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s", g_dir);
+    return system(command);
+}
+
+static const char *file(const char *name)
+{
+    static char paths[4][128];
+    static unsigned at;
+    char *path = paths[at++ % 4];
+
+    snprintf(path, sizeof(paths[0]), "%s/%s", g_dir, name);
+    return path;
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *f = fopen(file(name), "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* @return exit status of a run that ends by itself */
+static int run(const char *args)
+{
+    char command[512];
+    size_t n;
+    FILE *f;
+    int status;
+
+    snprintf(command, sizeof(command), "timeout 20 %s --socket %s/run.sock --no-http %s 2>&1", XSERVER_PATH,
+             g_dir, args);
+    f = popen(command, "r");
+    assert_non_null(f);
+    n = fread(g_output, 1, sizeof(g_output) - 1, f);
+    g_output[n] = 0;
+    status = pclose(f);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void wrong_options_are_64(void **state)
+{
+    static const char *const k_args[] = {
+        "FOO",          "HPF 65536",        "HPF 1 2",        "--bogus",
+        "--k 0",        "--spin-cpu 101",   "--linger-us -1", "--log-level LOUD",
+        "--http maybe", "--timeslice-us 99"};
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_args); i++)
+        if (run(k_args[i]) != 64)
+            fail_msg("%s: %s", k_args[i], g_output);
+    assert_int_equal(run("--help"), 0);
+    assert_non_null(strstr(g_output, "--idle-exit"));
+    assert_int_equal(run("--version"), 0);
+    assert_non_null(strstr(g_output, "xserver (XSched)"));
+}
+
+static void wrong_files_name_the_line(void **state)
+{
+    static const struct {
+        const char *text, *line, *what;
+    } k_rows[] = {
+        {"[scheduler]\npolicy = FOO\n", ":2:", "no such policy"},
+        {"[scheduler]\n# a comment\n\nlinger-us = many\n", ":4:", "linger-us"},
+        {"[scheduler]\ncolour = red\n", ":2:", "no key 'colour'"},
+        {"[nonsense]\npolicy = HPF\n", ":2:", "no section [nonsense]"},
+        {"policy = HPF\n", ":1:", "no section"},
+        {"[scheduler]\nthis is nothing\n", ":2:", "neither|no [section]"},
+        {"[scheduler]\nk = 1\nk = 2\n", ":3:", "twice"},
+        {"[http]\nport = 70000\n", ":2:", "port"},
+        {"[limits]\nport = 1\n", ":2:", "no key 'port' in [limits]"},
+        {"[http]\nhttp = perhaps\n", ":2:", "neither ON nor OFF"},
+    };
+    char args[160];
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        char where[160];
+
+        write_file("wrong.conf", k_rows[i].text);
+        snprintf(args, sizeof(args), "--config %s", file("wrong.conf"));
+        snprintf(where, sizeof(where), "%s%s", file("wrong.conf"), k_rows[i].line);
+        if (run(args) != 78 || !strstr(g_output, where) ||
+            (!strchr(k_rows[i].what, '|') && !strstr(g_output, k_rows[i].what)))
+            fail_msg("%s -> %s", k_rows[i].text, g_output);
+    }
+    assert_int_equal(run("--config /nonexistent/x.conf"), 78);
+    snprintf(args, sizeof(args), "--config %s", g_dir); /* a folder */
+    assert_int_equal(run(args), 78);
+    /* overridden by the command line, and still wrong */
+    write_file("wrong.conf", "[scheduler]\nk = none\n");
+    snprintf(args, sizeof(args), "--k 3 --config %s", file("wrong.conf"));
+    assert_int_equal(run(args), 78);
+}
+
+static void file_command_line_and_reload(void **state)
+{
+    struct raw_server s;
+    char config[128];
+    const char *args[] = {"--config", config, "--k", "5", NULL};
+    char *log;
+
+    (void)state;
+    snprintf(config, sizeof(config), "%s", file("good.conf"));
+    write_file("good.conf",
+               "; all of it\n[scheduler]\ntimeslice-us = 900\nk = 2\n[limits]\nmax-clients = 7\n");
+    raw_server_start(&s, args);
+    assert_int_equal(raw_status(&s, "timeslice_us"), 900);
+    assert_int_equal(raw_status(&s, "k"), 5); /* the command line is stronger */
+    write_file("good.conf", "[scheduler]\ntimeslice-us = 1200\nk = 3\n");
+    kill(s.pid, SIGHUP);
+    for (int i = 0; i < 1000 && raw_status(&s, "timeslice_us") != 1200; i++)
+        usleep(5000);
+    assert_int_equal(raw_status(&s, "timeslice_us"), 1200);
+    assert_int_equal(raw_status(&s, "k"), 5);
+    write_file("good.conf", "[scheduler]\ntimeslice-us = 1\n");
+    kill(s.pid, SIGHUP);
+    for (int i = 0; i < 1000; i++) {
+        log = raw_server_log(&s);
+        if (strstr(log, "good.conf:2:"))
+            break;
+        free(log);
+        log = NULL;
+        usleep(5000);
+    }
+    assert_non_null(log);
+    free(log);
+    assert_int_equal(raw_status(&s, "timeslice_us"), 1200); /* nothing was changed */
+    assert_int_equal(raw_server_stop(&s), 0);
+}
+
+static void second_server_is_refused_and_left_socket_replaced(void **state)
+{
+    struct raw_server s;
+    char args[160];
+    struct raw_client c;
+
+    (void)state;
+    raw_server_start(&s, NULL);
+    snprintf(args, sizeof(args), "--socket %s", s.socket);
+    assert_int_equal(run(args), 1);
+    assert_non_null(strstr(g_output, "another xserver"));
+    raw_join(&c, s.socket); /* the first one is undisturbed */
+    raw_leave(&c);
+    kill(s.pid, SIGKILL);
+    waitpid(s.pid, NULL, 0);
+    assert_int_equal(access(s.socket, F_OK), 0);
+    snprintf(args, sizeof(args), "--socket %s --idle-exit 1", s.socket);
+    assert_int_equal(run(args), 0); /* takes over, ends by itself, removes it */
+    assert_int_equal(access(s.socket, F_OK), -1);
+    snprintf(args, sizeof(args), "rm -rf %s", s.dir);
+    assert_int_equal(system(args), 0);
+}
+
+/* Ends only when nobody is joined. */
+static void idle_exit(void **state)
+{
+    static const char *const k_args[] = {"--idle-exit", "1", NULL};
+    struct raw_server s;
+    struct raw_client c;
+    int status;
+
+    (void)state;
+    raw_server_start(&s, k_args);
+    raw_join(&c, s.socket);
+    usleep(1300000);
+    raw_settle(&c); /* it is still there */
+    raw_leave(&c);
+    assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(access(s.socket, F_OK), -1);
+    assert_int_equal(access(s.http, F_OK), -1);
+}
+
+/* The socket is ours, as a service manager's; it is passed as descriptor 3, and stays afterwards. */
+static void socket_activation_and_notify(void **state)
+{
+    char notify[128], socket_path[128], text[256] = "";
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct raw_client c;
+    int listener, wait_fd, status;
+    pid_t pid;
+
+    (void)state;
+    snprintf(socket_path, sizeof(socket_path), "%s", file("activated.sock"));
+    snprintf(notify, sizeof(notify), "%s", file("notify.sock"));
+    listener = xs_socket_listen(socket_path, 0666, 16);
+    assert_true(listener >= 0);
+    wait_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    memcpy(at.sun_path, notify, strlen(notify) + 1);
+    assert_int_equal(bind(wait_fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    pid = fork();
+    if (pid == 0) {
+        char number[32];
+
+        dup2(listener, 3); /* clears CLOEXEC; listener itself is 3 or above it */
+        if (listener == 3)
+            fcntl(3, F_SETFD, 0);
+        snprintf(number, sizeof(number), "%d", (int)getpid());
+        setenv("LISTEN_PID", number, 1);
+        setenv("LISTEN_FDS", "1", 1);
+        setenv("NOTIFY_SOCKET", notify, 1);
+        execl(XSERVER_PATH, "xserver", "--no-http", "--log-level", "ERRO", (char *)NULL);
+        _exit(127);
+    }
+    close(listener);
+    assert_true(recv(wait_fd, text, sizeof(text) - 1, 0) > 0);
+    assert_string_equal(text, "READY=1");
+    raw_join(&c, socket_path);
+    raw_add(&c, 0, 1, 0);
+    raw_leave(&c);
+    kill(pid, SIGTERM);
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(access(socket_path, F_OK), 0); /* the manager's */
+    close(wait_fd);
+}
+
+static void activation_with_something_else_is_refused(void **state)
+{
+    int pipes[2], status;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(pipe(pipes), 0);
+    pid = fork();
+    if (pid == 0) {
+        char number[32];
+        int quiet = open("/dev/null", O_WRONLY);
+
+        dup2(quiet, 2);
+        dup2(pipes[0], 3);
+        snprintf(number, sizeof(number), "%d", (int)getpid());
+        setenv("LISTEN_PID", number, 1);
+        setenv("LISTEN_FDS", "1", 1);
+        execl(XSERVER_PATH, "xserver", "--no-http", (char *)NULL);
+        _exit(127);
+    }
+    close(pipes[0]);
+    close(pipes[1]);
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_options_are_64),
+        cmocka_unit_test(wrong_files_name_the_line),
+        cmocka_unit_test(file_command_line_and_reload),
+        cmocka_unit_test(second_server_is_refused_and_left_socket_replaced),
+        cmocka_unit_test(idle_exit),
+        cmocka_unit_test(socket_activation_and_notify),
+        cmocka_unit_test(activation_with_something_else_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
