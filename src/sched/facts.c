@@ -235,6 +235,8 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
     if (q->ready && barred) {
         xs_entity_unlink_ready(e, q);
         xs_list_add(e->idle.next, &q->link);
+        if (e->nready == 0)
+            e->pe.ready = false; /* it did not run dry, so it does not linger */
     }
     q->barred = barred;
     if (q->ready && !barred) {
