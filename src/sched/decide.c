@@ -235,6 +235,10 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->contended = false; /* the host's; an empty device is gone */
         return UINT64_MAX;
     }
+    if (v->progressed) {
+        v->progressed = false;
+        v->progress_ns = now_ns;
+    }
     if (now_ns >= v->next_ns) {
         for (size_t i = 0; i < v->n && xs_sched_uses_service(s); i++) {
             struct xs_entity *e = xs_entity_of(v->entities[i]);

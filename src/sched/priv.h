@@ -32,6 +32,7 @@ struct xs_view {
     uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
     uint64_t stall_check_ns;
     uint64_t progress_ns;                          /* the running side last completed something, or changed */
+    bool progressed;                               /* it did, at a time that the next run tells */
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
     bool resettle;                                 /* read and arm all queues first */

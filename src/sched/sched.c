@@ -385,7 +385,7 @@ void xs_sched_queue_set_service(struct xs_sched *s, struct xs_sched_queue *q, ui
     q->entity->pe.service_ns += service_ns - q->service_ns;
     q->service_ns = service_ns;
     if (q->entity->pe.run)
-        q->entity->view->progress_ns = s->now_ns;
+        q->entity->view->progressed = true;
 }
 
 void xs_sched_counters(const struct xs_sched *s, struct xs_sched_counters *ret)

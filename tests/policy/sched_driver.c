@@ -714,6 +714,76 @@ static void joins_and_leaves_in_any_order(void **state)
     done(s, w, 6);
 }
 
+/* The moments between looking and arming, forced: the process acts inside the hooks, which are
+ * called after the words were read and before the queue is armed. */
+struct between {
+    struct proc *w;
+    bool submit, complete, rang;
+};
+
+static void between_ready(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t now_ns)
+{
+    struct between *b = ctx;
+
+    (void)q;
+    (void)now_ns;
+    if (!ready && b->submit) {
+        b->submit = false;
+        b->rang = world_submit(&b->w[1], 0, 1, MS);
+    }
+}
+
+static void between_permit(void *ctx, struct xs_sched_queue *q, bool run, uint64_t now_ns)
+{
+    struct between *b = ctx;
+
+    (void)q;
+    (void)now_ns;
+    if (!run && b->complete) {
+        b->complete = false;
+        b->rang = world_complete(&b->w[1], 0, 1, MS);
+    }
+}
+
+static void nothing_is_missed_between_look_and_arm(void **state)
+{
+    struct xs_sched_ops ops = { .on_permit = between_permit, .on_ready = between_ready };
+    struct proc w[2];
+    struct between b = { .w = w };
+    struct xs_sched_config config;
+    struct xs_sched *s;
+    uint64_t t = MS;
+
+    (void)state;
+    xs_sched_config_defaults(&config);
+    config.linger_ns = 0;
+    s = xs_sched_new(xs_policy_by_name("HPF"), &config, &ops, &b);
+    assert_non_null(s);
+    w[0] = world_join(s, 1, NULL, false);
+    w[1] = world_join(s, 2, NULL, false);
+    world_queue(&w[0], 0, DEV, 0, t);
+    world_queue(&w[1], 0, DEV, 10, t);
+    world_step(s, w, 2, t);
+    world_submit(&w[0], 0, 100, MS);
+    world_submit(&w[1], 0, 1, MS);
+    b.complete = true;                              /* it ends as the low side is being held */
+    world_step(s, w, 2, t += MS);
+    assert_false(b.rang);
+    assert_true(world_open(&w[0], 0));
+    assert_true(world_submit(&w[1], 0, 1, MS));
+    world_step(s, w, 2, t += MS);
+    assert_false(world_open(&w[0], 0));
+    assert_true(world_complete(&w[1], 0, 1, MS));
+    b.submit = true;                                /* it goes on as it is found idle */
+    world_step(s, w, 2, t += MS);
+    assert_false(b.rang);
+    assert_false(world_open(&w[0], 0));
+    assert_true(world_complete(&w[1], 0, 1, MS));   /* and its end is awaited */
+    world_step(s, w, 2, t += MS);
+    assert_true(world_open(&w[0], 0));
+    done(s, w, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -737,6 +807,7 @@ int main(void)
         cmocka_unit_test(leases),
         cmocka_unit_test(opening_wakes),
         cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(nothing_is_missed_between_look_and_arm),
         cmocka_unit_test(joins_and_leaves_in_any_order),
     };
 
