@@ -60,6 +60,7 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState *state)
     q = xs_queue_ref(xq, NULL);
     if (!q)
         return kXSchedErrorNotFound;
+    xs_queue_look(q, true);
     if (!atomic_load(&q->marks_pending) && atomic_load(&q->cc->completed) < atomic_load(&q->cc->returned))
         xs_queue_mark_now(q); /* so that a later query knows */
     *state = atomic_load(&q->deferred_count) == 0 &&

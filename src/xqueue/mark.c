@@ -26,6 +26,9 @@ static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
     atomic_fetch_add_explicit(&cc->est_completed_ns, measured_ns, memory_order_relaxed);
 }
 
+#define ACCOUNT_NOW  1u           /* something completed just now */
+#define ACCOUNT_LATE 2u           /* something was found complete */
+
 /* What of a measured span the marked command took. A command never timed before: all but the
  * estimate of the others. Else its share of the estimate: were the others' error laid on it
  * alone, a span of n like commands would correct it n - 1 times too much, and never settle. */
@@ -38,13 +41,14 @@ static uint64_t own_share(const struct xs_mark *m, uint64_t est_ns, uint64_t mea
     return est_ns ? (uint64_t)((double)measured_ns * (double)m->key_est_ns / (double)est_ns) : measured_ns;
 }
 
-static void account_locked(struct xs_queue *q, uint64_t now_ns)
+static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
 {
     struct xs_client_cell *cc = q->cc;
     uint64_t completed = atomic_load(&cc->completed);
-    uint64_t est_ns = 0, since_ns, measured_ns;
+    uint64_t est_ns = 0, since_ns, measured_ns, done_ns, busy_ns;
     uint32_t popped = 0;
     struct xs_mark last = {0};
+    bool from_late;
 
     while (q->mark_count && q->marks[q->mark_first].number <= completed) {
         last = q->marks[q->mark_first];
@@ -53,11 +57,21 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns)
         q->mark_count--;
         popped++;
     }
-    since_ns = XS_MAX(atomic_load_explicit(&q->last_done_ns, memory_order_relaxed),
-                      atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed));
+    done_ns = atomic_load_explicit(&q->last_done_ns, memory_order_relaxed);
+    busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
+    since_ns = XS_MAX(done_ns, busy_ns);
+    from_late = q->last_done_late && done_ns >= busy_ns;
     measured_ns = now_ns > since_ns ? now_ns - since_ns : 0;
+    if (popped && xs_estimate_get(last.key) != 0) {
+        /* Found late, the time is too long; counted from one that was found late, too short. */
+        if (from_late)
+            measured_ns = est_ns;
+        else if (late)
+            measured_ns = XS_MIN(measured_ns, est_ns);
+    }
     if (popped) {
-        if (popped == 1)
+        q->last_done_late = late;
+        if (popped == 1 && !from_late)
             xs_estimate_learn(last.key, own_share(&last, est_ns, measured_ns));
         charge(q, est_ns, measured_ns);
         atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);
@@ -65,10 +79,10 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns)
     /* Everything is done: what no mark covered is done too. */
     if (q->mark_count == 0 && completed >= atomic_load(&cc->entered)) {
         uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
-        uint64_t done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+        uint64_t charged_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
 
-        if (entered_ns > done_ns) {
-            uint64_t rest_ns = entered_ns - done_ns;
+        if (entered_ns > charged_ns) {
+            uint64_t rest_ns = entered_ns - charged_ns;
 
             charge(q, rest_ns, popped ? rest_ns : XS_MIN(measured_ns, rest_ns));
         }
@@ -79,12 +93,12 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns)
 }
 
 /* The lock is only ever tried: who does not get it leaves a note, and the holder looks again. */
-static void account(struct xs_queue *q, uint64_t now_ns)
+static void account(struct xs_queue *q, uint64_t now_ns, bool late)
 {
-    atomic_store(&q->account_pending, 1);
+    atomic_fetch_or(&q->account_pending, late ? ACCOUNT_LATE : ACCOUNT_NOW);
     while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock)) {
-        atomic_store(&q->account_pending, 0);
-        account_locked(q, now_ns);
+        late = (atomic_exchange(&q->account_pending, 0) & ACCOUNT_LATE) != 0;
+        account_locked(q, now_ns, late);
         xs_lock_release(&q->mark_lock);
     }
 }
@@ -114,10 +128,10 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
         xs_lock_release(&q->mark_lock);
     }
     if (atomic_load(&q->account_pending))
-        account(q, xs_now_ns());
+        account(q, xs_now_ns(), true);
 }
 
-void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
+static void complete(struct xs_queue *q, uint64_t number, bool late)
 {
     struct xs_client_cell *cc = q->cc;
     uint64_t seen = atomic_load(&cc->completed);
@@ -134,7 +148,7 @@ void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
         atomic_store(&q->passes, 0);
         atomic_store(&q->passes_granted, 0);
         if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
-            account(q, xs_now_ns());
+            account(q, xs_now_ns(), late);
         xs_queue_progress(q);
         if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {
             struct xs_server_page *page = atomic_load(&q->state->server);
@@ -143,8 +157,20 @@ void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
                 xs_fd_eventfd_signal(q->state->bell_fd);
         }
     }
+}
+
+void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
+{
+    /* a caller that comes from a wait may have begun it long after the device was done */
+    complete(q, number, q->device_marks);
     if (consume_ref)
         xs_queue_unref(q);
+}
+
+void xs_queue_look_slow(struct xs_queue *q, bool late)
+{
+    /* acquire: what the device wrote before its mark */
+    complete(q, atomic_load_explicit(&q->cc->marked, memory_order_acquire), late);
 }
 
 void xsched_priv_completed(struct xs_queue *q, uint64_t number)
@@ -152,7 +178,7 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number)
     xs_queue_complete(q, number, true);
 }
 
-void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
+static void forget_mark(struct xs_queue *q, uint64_t number)
 {
     uint64_t marked_to = number;
 
@@ -176,13 +202,50 @@ void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
         xs_lock_release(&q->mark_lock);
     }
     xs_queue_progress(q);
+}
+
+void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
+{
+    forget_mark(q, number);
     xs_queue_unref(q);
+}
+
+/* Two marks at once could reach the stream in the wrong order, and the word would shrink: who comes
+ * second leaves a wish. */
+bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
+{
+    bool ok = true;
+
+    atomic_store(&q->mark_again, 1);
+    while (atomic_load(&q->mark_again) && atomic_exchange(&q->marking, 1) == 0) {
+        uint64_t before = atomic_load(&q->device_issued), number;
+
+        atomic_store(&q->mark_again, 0);
+        number = atomic_load(&q->cc->returned);
+        xs_queue_push_mark(q, number, key, key_est_ns);
+        atomic_store(&q->device_issued, number);
+        ok = q->hwq->ops->mark(q->hwq->hw, q, number);
+        if (!ok) {
+            atomic_store(&q->device_issued, before);
+            forget_mark(q, number);
+        }
+        atomic_store(&q->marking, 0);
+    }
+    return ok;
+}
+
+_Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q)
+{
+    return &q->cc->marked;
 }
 
 bool xs_queue_mark_now(struct xs_queue *q)
 {
-    uint64_t number = atomic_load(&q->cc->returned);
+    uint64_t number;
 
+    if (q->device_marks)
+        return xs_queue_mark_device(q, 0, 0);
+    number = atomic_load(&q->cc->returned);
     atomic_fetch_add(&q->refs, 1);
     xs_queue_push_mark(q, number, 0, 0);
     if (q->hwq->ops->mark(q->hwq->hw, q, number))
@@ -199,12 +262,16 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
         uint32_t seen = atomic_load(&q->progress);
         uint64_t spent_ns;
 
+        xs_queue_look(q, false);
         if (atomic_load(&q->cc->completed) >= number)
             return true;
         spent_ns = xs_now_ns() - began_ns;
         if (spent_ns >= timeout_ns)
             return false;
-        xs_queue_sleep(q, seen, XS_MIN(timeout_ns - spent_ns, 100 * XS_NS_PER_MS));
+        if (q->device_marks)
+            xs_queue_sleep_look(q, seen, XS_MIN(timeout_ns - spent_ns, XS_MAX(spent_ns / 8, 100 * XS_NS_PER_US)));
+        else
+            xs_queue_sleep(q, seen, XS_MIN(timeout_ns - spent_ns, 100 * XS_NS_PER_MS));
     }
 }
 
@@ -215,7 +282,7 @@ XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
 {
     uint64_t seen = 0, since_ns = 0;
 
-    while (atomic_load(&q->cc->completed) < number) {
+    while (xs_queue_look(q, true), atomic_load(&q->cc->completed) < number) {
         uint64_t completed = atomic_load(&q->cc->completed), now_ns = xs_now_ns(), returned;
         XResult r;
 

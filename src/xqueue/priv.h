@@ -43,6 +43,9 @@ struct xs_hal_ops {
     void (*leave)(void *hw, void *saved);
     /** The hardware queue is forgotten. May be NULL. */
     void (*release)(void *hw);
+    /** A mark is a write of `number` by the device to xsched_priv_mark_word(q), in stream order;
+     *  nobody calls xsched_priv_completed for it, and marks are asked for one at a time. */
+    bool device_marks;
 };
 
 /** Makes a hardware queue for a vendor stream, or finds the one that it has (*ret_created tells;
@@ -95,6 +98,14 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked);
 /** The first `number` returned commands are complete. Any thread, also the vendor's; wakes
  *  sleepers, never blocks. */
 void xsched_priv_completed(struct xs_queue *q, uint64_t number);
+/** Where the device writes the numbers of marks (ops.device_marks): 8 bytes of the client page, at
+ *  one place as long as the queue lives. Nothing else is written there while it does. */
+_Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q);
+/** Names this use of the queue's storage. */
+uint64_t xsched_priv_queue_id(struct xs_queue *q);
+/** The device will write no further mark of this use of the queue (its context is gone); until
+ *  then, or until the last mark is seen, the storage of a forgotten queue is not used again. */
+void xsched_priv_marks_void(struct xs_queue *q, uint64_t id);
 /** The same for a mark that will never complete (its command failed, the context died). */
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number);
 

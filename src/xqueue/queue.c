@@ -277,7 +277,8 @@ static struct xs_queue *queue_storage(struct xs_state *st)
     struct xs_queue *q;
 
     XS_LIST_FOR(free_q, &st->free_queues, struct xs_queue, link) {
-        if (atomic_load(&free_q->refs) == 0) {
+        if (atomic_load(&free_q->refs) == 0 &&
+            atomic_load(&free_q->cc->marked) >= atomic_load(&free_q->device_issued)) { /* no device writes there */
             xs_list_remove(&free_q->link);
             return free_q;
         }
@@ -312,6 +313,10 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->inherit, 0);
     atomic_store(&cc->inherit_priority, INT32_MIN);
     atomic_store(&cc->marked, 0);
+    atomic_store(&q->device_issued, 0);
+    atomic_store(&q->marking, 0);
+    atomic_store(&q->mark_again, 0);
+    q->last_done_late = false;
     atomic_store(&q->app_permitted, XS_PERMIT_OPEN);
     atomic_store(&q->passes, 0);
     atomic_store(&q->passes_granted, 0);
@@ -366,6 +371,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     }
     queue_reset(q);
     q->hwq = h;
+    q->device_marks = h->ops->device_marks;
     h->last_queue = q;
     q->hwq_device = h->device;
     q->hwq_levels = h->ops->levels;
@@ -549,6 +555,21 @@ struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native)
         xs_tls.epoch = epoch;
     }
     return xs_tls.queue;
+}
+
+uint64_t xsched_priv_queue_id(struct xs_queue *q)
+{
+    return q->handle;
+}
+
+void xsched_priv_marks_void(struct xs_queue *q, uint64_t id)
+{
+    struct xs_state *st = q->state;
+
+    xs_lock_acquire(&st->lock);
+    if (q->handle == id && !q->live)
+        atomic_store(&q->cc->marked, atomic_load(&q->device_issued));
+    xs_lock_release(&st->lock);
 }
 
 uint64_t xsched_priv_scheduled_count(void)

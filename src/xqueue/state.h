@@ -64,6 +64,7 @@ struct xs_queue {
     struct xs_hwq *hwq;
     XQueueHandle handle;
     uint32_t cell;
+    bool device_marks;                      /* of hwq: cc->marked is to be looked at, nobody calls */
 
     /* waiting and progress */
     _Alignas(XS_CACHE_LINE) _Atomic uint32_t progress;  /* changes with each completion; futex */
@@ -80,7 +81,10 @@ struct xs_queue {
 
     /* under mark_lock (taken by try only; see account()) */
     struct xs_lock mark_lock;
-    _Atomic uint32_t account_pending;
+    _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
+    bool last_done_late;                    /* last_done_ns is when it was noticed, not when it was */
+    _Atomic uint32_t marking, mark_again;   /* device marks: somebody puts one into the stream; another is wanted */
+    _Atomic uint64_t device_issued;         /* number of the last one put there */
     uint32_t mark_first, mark_count;
     uint64_t correction_ns;                 /* sum of what measurements changed in est_entered_ns */
     uint64_t last_mark_raw_ns;
@@ -213,11 +217,24 @@ void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref);
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns);
 /** Puts a mark into the stream from this thread (never the control thread). */
 bool xs_queue_mark_now(struct xs_queue *q);
+/** A mark of the command with this key, by the device; from the submitting thread. */
+bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns);
+/** Takes notice of what the device marked. @param late  it may have been done for a while */
+void xs_queue_look_slow(struct xs_queue *q, bool late);
+static inline void xs_queue_look(struct xs_queue *q, bool late)
+{
+    if (q->device_marks && atomic_load_explicit(&q->cc->marked, memory_order_acquire) >
+                               atomic_load_explicit(&q->cc->completed, memory_order_relaxed))
+        xs_queue_look_slow(q, late);
+}
 /** Waits until completed >= number or the time limit. @return false on the limit */
 bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_ns);
 /** Sleeps until something of the queue progresses, at most timeout_ns. seen: progress as read
  *  before the condition was looked at. */
 void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns);
+/** The same where a device's mark may come, which wakes nobody: sleeps most of the time, then
+ *  looks; returns early when something is marked. */
+void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns);
 void xs_queue_progress(struct xs_queue *q);
 
 /* deferred.c */

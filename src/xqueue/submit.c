@@ -43,6 +43,25 @@ void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
     atomic_fetch_sub(&q->progress_waiters, 1);
 }
 
+#define LOOK_EARLY_NS (80 * XS_NS_PER_US)  /* a sleep ends about this much late */
+#define LOOK_SPIN_NS  (150 * XS_NS_PER_US) /* shorter ones are not worth it */
+
+void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
+{
+    uint64_t end_ns;
+
+    if (timeout_ns > LOOK_SPIN_NS) {
+        xs_queue_sleep(q, seen, timeout_ns - LOOK_EARLY_NS);
+        return;
+    }
+    end_ns = xs_now_ns() + XS_MIN(timeout_ns, 50 * XS_NS_PER_US);
+    while (atomic_load(&q->progress) == seen &&
+           atomic_load_explicit(&q->cc->marked, memory_order_relaxed) <=
+               atomic_load_explicit(&q->cc->completed, memory_order_relaxed) &&
+           xs_now_ns() < end_ns)
+        xs_cpu_relax();
+}
+
 /* Sleeps at the first closed gate. Returns when it changed or a tick has passed. */
 static void gate_sleep(struct xs_queue *q, uint64_t n, uint64_t began_ns)
 {
@@ -198,6 +217,7 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         }
         if (!managed)
             break;
+        xs_queue_look(q, false);
         uint64_t now = xs_now_ns();
         uint64_t sleep_ns = room_after_ns(q, est_ns, inflight_bound_ns(q), now, &out);
 
@@ -218,7 +238,11 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         if (!atomic_load(&q->marks_pending) && atomic_load(&q->cc->returned) > completed &&
             ((flags & XS_SUBMIT_NO_MARK) || !xs_queue_mark_now(q)))
             break;                /* nothing would ever tell us */
-        xs_queue_sleep(q, seen, XS_MIN(sleep_ns, patience_ns - (now - patience_from_ns)));
+        sleep_ns = XS_MIN(sleep_ns, patience_ns - (now - patience_from_ns));
+        if (q->device_marks)
+            xs_queue_sleep_look(q, seen, sleep_ns);
+        else
+            xs_queue_sleep(q, seen, sleep_ns);
     }
     if (held_ns)
         atomic_fetch_add_explicit(&q->cc->held_ns, held_ns, memory_order_relaxed);
@@ -256,6 +280,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     }
 
     xs_tls.priority = atomic_load_explicit(&q->priority, memory_order_relaxed);
+
+    xs_queue_look(q, true);
 
     uint64_t bound_ns = inflight_bound_ns(q);
     uint32_t known_ns = xs_estimate_get(key);
@@ -314,6 +340,10 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
         return 0;
     /* Completion of this command proves all that returned before its call began; and itself, if
      * nobody else came back in between. */
+    if (q->device_marks && !self_marked) {
+        xs_queue_mark_device(q, t->key, t->est_ns);
+        return 0;
+    }
     number = !self_marked || old == t->returned_before ? old + 1 : t->returned_before;
     atomic_fetch_add(&q->refs, 1);
     xs_queue_push_mark(q, number, t->key, t->est_ns);
