@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA driver's types and values as far as we use them, declared here so that no vendor's
+ * header is needed; tests/abi compares them where the toolkit is installed. */
+#ifndef XS_HAL_CUDA_ABI_H
+#define XS_HAL_CUDA_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+
+/* CUmemLocation, passed by value */
+struct xs_cu_location {
+    int type, id;
+};
+
+/* CUlaunchConfig */
+struct xs_cu_launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    CUstream stream;
+    void *attrs;
+    unsigned attrs_count;
+};
+
+/* CUDA_MEMCPY2D_v2 and CUDA_MEMCPY3D_v2 (the old ones have narrower fields: not looked into) */
+struct xs_cu_copy_2d {
+    size_t src_x, src_y;
+    unsigned src_type;
+    const void *src_host;
+    CUdeviceptr src_device;
+    void *src_array;
+    size_t src_pitch, dst_x, dst_y;
+    unsigned dst_type;
+    void *dst_host;
+    CUdeviceptr dst_device;
+    void *dst_array;
+    size_t dst_pitch, width_bytes, height;
+};
+
+#define XS_CU_SUCCESS            0
+#define XS_CU_INVALID_VALUE      1
+#define XS_CU_NOT_INITIALIZED    3
+#define XS_CU_NOT_FOUND          500
+#define XS_CU_NOT_READY          600
+#define XS_CU_CAPTURE_IMPLICIT   906
+#define XS_CU_NOT_SUPPORTED      801
+
+#define XS_CU_STREAM_LEGACY      ((CUstream)1)
+#define XS_CU_STREAM_PER_THREAD  ((CUstream)2)
+
+#define XS_CU_PROC_LEGACY_STREAM 1u
+#define XS_CU_PROC_PER_THREAD    2u
+
+#define XS_CU_ATTR_PCI_BUS       33
+#define XS_CU_ATTR_PCI_DEVICE    34
+#define XS_CU_ATTR_PCI_DOMAIN    50
+
+#define XS_CU_HOST_REGISTER_DEVICEMAP 2u
+#define XS_CU_CAPTURE_MODE_RELAXED    2
+#define XS_CU_CAPTURE_STATUS_NONE     0
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The real library, the operations on a hardware queue, and the public entries. */
+#include "hal/cuda/hal.h"
+
+#include "base/lock.h"
+
+#include "xsched/cuda/hal.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static const char *const k_names[] = {"libcuda.so.1", "libcuda.so", NULL};
+
+XS_EXPORT const struct xs_vendor xsched_priv_cuda_vendor = {
+    .what = "CUDA",
+    .stem = "libcuda",
+    .names = k_names,
+    .probe = "cuDriverGetVersion",
+    .env = XS_ENV_XSCHED_CUDA_LIB,
+};
+
+static struct xs_cuda_api g_api;  /* written once under g_lock, before g_bound */
+static struct xs_lock g_lock;
+static _Atomic bool g_bound;
+
+XS_EXPORT void xsched_priv_cuda_bind(void *handle)
+{
+    struct xs_cuda_api api = {0};
+
+    if (atomic_load_explicit(&g_bound, memory_order_acquire))
+        return;
+    /* through memcpy: a function pointer out of an object pointer */
+#define CUDA_USED(name, params)                                                                   \
+    do {                                                                                          \
+        void *p = dlsym(handle, #name);                                                           \
+        memcpy(&api.name, &p, sizeof(p));                                                         \
+    } while (0);
+#include "hal/cuda/used.def"
+#undef CUDA_USED
+    xs_lock_acquire(&g_lock);
+    if (!atomic_load_explicit(&g_bound, memory_order_relaxed)) {
+        g_api = api;
+        /* release pairs with the acquire loads here and in xsched_priv_cuda_api */
+        atomic_store_explicit(&g_bound, true, memory_order_release);
+    }
+    xs_lock_release(&g_lock);
+}
+
+XS_EXPORT const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller)
+{
+    char path[512];
+    void *handle;
+
+    if (XS_UNLIKELY(!atomic_load_explicit(&g_bound, memory_order_acquire))) {
+        if (xs_vendor_open(&xsched_priv_cuda_vendor, caller, &handle, path, sizeof(path)) < 0)
+            return NULL;
+        xsched_priv_cuda_bind(handle);
+    }
+    return &g_api;
+}
+
+bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e)
+{
+    CUcontext current = NULL;
+
+    memset(e, 0, sizeof(*e));
+    e->mode = XS_CU_CAPTURE_MODE_RELAXED;
+    if (g_api.cuThreadExchangeStreamCaptureMode)
+        e->exchanged = g_api.cuThreadExchangeStreamCaptureMode(&e->mode) == XS_CU_SUCCESS;
+    if (g_api.cuCtxGetCurrent(&current) == XS_CU_SUCCESS && current == ctx)
+        return true;
+    if (g_api.cuCtxPushCurrent_v2(ctx) == XS_CU_SUCCESS) {
+        e->pushed = true;
+        return true;
+    }
+    xs_cuda_leave(e);
+    return false;
+}
+
+void xs_cuda_leave(struct xs_cuda_entered *e)
+{
+    CUcontext popped;
+
+    if (e->pushed)
+        g_api.cuCtxPopCurrent_v2(&popped);
+    if (e->exchanged)
+        g_api.cuThreadExchangeStreamCaptureMode(&e->mode);
+}
+
+static XResult op_synchronize(void *opaque)
+{
+    struct xs_cuda_hw *hw = opaque;
+    struct xs_cuda_entered e;
+    CUresult r;
+
+    if (atomic_load(&hw->gone))
+        return kXSchedErrorNotFound;
+    if (!xs_cuda_enter(hw->ctx, &e))
+        return kXSchedErrorHardware;
+    if (hw->owner && hw->owner != xs_cuda_thread_id())
+        r = g_api.cuCtxSynchronize(); /* another thread's own stream has no name here */
+    else
+        r = g_api.cuStreamSynchronize(hw->stream);
+    xs_cuda_leave(&e);
+    return r == XS_CU_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware;
+}
+
+static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
+{
+    struct xs_cuda_hw *hw = opaque;
+    struct xs_cuda_entered e;
+    bool current = hw->native == (uintptr_t)hw->stream, ok;
+
+    if (atomic_load_explicit(&hw->gone, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2)
+        return false;
+    if (hw->owner && hw->owner != xs_cuda_thread_id())
+        return false;
+    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_cuda_captures, memory_order_relaxed)) &&
+        xsched_priv_cuda_capturing(hw->stream))
+        return false;
+    if (XS_UNLIKELY(atomic_load_explicit(&hw->mark_queue, memory_order_acquire) != q) && !xs_cuda_marks_to(hw, q))
+        return false;
+    if (current) /* a created stream brings its context */
+        return g_api.cuStreamWriteValue64_v2(hw->stream, hw->mark_at, number, 0) == XS_CU_SUCCESS;
+    if (!xs_cuda_enter(hw->ctx, &e))
+        return false;
+    ok = g_api.cuStreamWriteValue64_v2(hw->stream, hw->mark_at, number, 0) == XS_CU_SUCCESS;
+    xs_cuda_leave(&e);
+    return ok;
+}
+
+static XResult op_enter(void *opaque, void **ret_saved)
+{
+    struct xs_cuda_hw *hw = opaque;
+
+    if (g_api.cuCtxPushCurrent_v2(hw->ctx) != XS_CU_SUCCESS)
+        return kXSchedErrorHardware;
+    *ret_saved = hw;
+    return kXSchedSuccess;
+}
+
+static void op_leave(void *opaque, void *saved)
+{
+    CUcontext popped;
+
+    (void)opaque;
+    if (saved)
+        g_api.cuCtxPopCurrent_v2(&popped);
+}
+
+static void op_release(void *opaque)
+{
+    xs_cuda_forget(opaque);
+}
+
+const struct xs_hal_ops xs_cuda_ops = {
+    .abi = XS_HAL_ABI,
+    .size = sizeof(struct xs_hal_ops),
+    .platform = kPlatformCUDA,
+    .name = "CUDA",
+    .levels = 1u << kPreemptLevelBlock,
+    .synchronize = op_synchronize,
+    .mark = op_mark,
+    .enter = op_enter,
+    .leave = op_leave,
+    .release = op_release,
+    .device_marks = true,
+};
+
+XS_EXPORT XResult CudaQueueCreate(HwQueueHandle *hwq, struct CUstream_st *stream)
+{
+    uint64_t native;
+
+    if (!hwq)
+        return kXSchedErrorInvalidValue;
+    if (!xsched_priv_cuda_api(__builtin_return_address(0)))
+        return kXSchedErrorNotFound;
+    native = xsched_priv_cuda_native(stream, false);
+    return native ? xsched_priv_cuda_make(stream, native, hwq) : kXSchedErrorNotFound;
+}
+
+XS_EXPORT XResult CudaQueueGet(HwQueueHandle *hwq, struct CUstream_st *stream)
+{
+    HwQueueHandle handle;
+    uint64_t native;
+
+    if (!hwq)
+        return kXSchedErrorInvalidValue;
+    if (!xsched_priv_cuda_api(__builtin_return_address(0)))
+        return kXSchedErrorNotFound;
+    native = xsched_priv_cuda_native(stream, false);
+    handle = native ? xsched_priv_hwq_find(kPlatformCUDA, native) : 0;
+    if (!handle)
+        return kXSchedErrorNotFound;
+    *hwq = handle;
+    return kXSchedSuccess;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libhalcuda: hardware queues of CUDA. What the shim uses of it is exported as xsched_priv_cuda_*
+ * in the node XSCHED_PRIVATE.
+ *
+ * A stream is known by a number (`native`): created streams by their handle, the legacy default
+ * stream of a context by the context, the default stream of a thread by storage of ours. */
+#ifndef XS_HAL_CUDA_H
+#define XS_HAL_CUDA_H
+
+#include "hal/common/vendor.h"
+#include "hal/cuda/cuda_abi.h"
+#include "xqueue/priv.h"
+
+/** The real functions that we call ourselves; NULL where the driver lacks one. */
+struct xs_cuda_api {
+#define CUDA_USED(name, params) CUresult (*name) params;
+#include "hal/cuda/used.def"
+#undef CUDA_USED
+};
+
+#define XS_CUDA_PAGES 64u         /* of the client page that a context can hold marks in: 32 queues each */
+
+/** One context in which there is a hardware queue. Storage is kept and used again. */
+struct xs_cuda_context {
+    CUcontext ctx;
+    CUdevice dev;
+    XDevice device;
+    bool primary;
+    bool live;                    /* under the lock of contexts.c, as all below */
+    struct xs_cuda_hw *streams;
+    struct xs_cuda_going *going;  /* while it is being destroyed */
+    size_t going_count;
+    struct xs_cuda_context *next;
+    size_t pages;
+    struct {
+        uintptr_t page;           /* as libpreempt has it mapped */
+        void *alias;              /* the same memory, mapped again and registered in this context */
+        CUdeviceptr at;           /* of the alias */
+    } page[XS_CUDA_PAGES];
+};
+
+/** One stream that has a hardware queue. Storage is kept and used again. */
+struct xs_cuda_hw {
+    CUstream stream;              /* as the driver takes it: never null */
+    struct xs_cuda_context *context;
+    CUcontext ctx;
+    uint64_t native;
+    uint64_t owner;               /* the thread of a per-thread stream, else 0 */
+    _Atomic bool gone;            /* the stream is destroyed or about to be */
+    struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
+    uint64_t queue_id;
+    _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
+    CUdeviceptr mark_at;
+    struct xs_cuda_hw *next;      /* in the context's list, or free */
+};
+
+extern const struct xs_vendor xsched_priv_cuda_vendor;
+
+/** Names the real functions; the first to do so wins. */
+void xsched_priv_cuda_bind(void *handle);
+/** The bound functions; looks for the real library if nobody has bound any. NULL: there is none. */
+const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller);
+/** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
+void xsched_priv_cuda_on_first(void (*fn)(void));
+
+/** Stream captures that were begun and not ended in this process. While it is 0 nothing captures. */
+extern _Atomic int32_t xsched_priv_cuda_captures;
+/** Whether something put into this stream now would be captured; true also when the driver refuses
+ *  to say. Asks the driver. */
+bool xsched_priv_cuda_capturing(CUstream stream);
+
+/** 0: a default stream and no context. @param per_thread  stream 0 is the thread's own */
+uint64_t xsched_priv_cuda_native(CUstream stream, bool per_thread);
+/** The XQueue of a stream; with automatic XQueues one is made at the first command. May be NULL. */
+struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t native);
+/** The hardware queue of a stream, made if it has none. */
+XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueueHandle *ret);
+
+/** A stream is about to be destroyed, or a new one has this handle. */
+void xsched_priv_cuda_stream_gone(CUstream stream);
+/** A context is about to be destroyed or reset. @return what finish needs; NULL: it has no queue */
+struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx);
+/** The primary context of a device, if it is active and has queues. */
+struct xs_cuda_context *xsched_priv_cuda_primary(CUdevice dev);
+/** It is destroyed: the device writes nothing there any more. NULL: nothing happens.
+ *  @param destroyed  false: the driver refused; its streams get queues again when they are used */
+void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool destroyed);
+bool xsched_priv_cuda_primary_active(CUdevice dev);
+/** Calls fn for each queue of the current context (ctx NULL) or of ctx. */
+void xsched_priv_cuda_each_queue(CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg), void *arg);
+
+static inline struct xs_queue *xs_cuda_queue(CUstream stream, bool per_thread)
+{
+    uint64_t native = (uintptr_t)stream;
+    struct xs_queue *q;
+
+    if (XS_UNLIKELY(native <= 2))
+        native = xsched_priv_cuda_native(stream, per_thread);
+    if (XS_UNLIKELY(!native))
+        return NULL;
+    q = xsched_priv_queue_find(kPlatformCUDA, native);
+    return XS_LIKELY(q != NULL) ? q : xsched_priv_cuda_adopt(stream, native);
+}
+
+/* Inside the library. */
+struct xs_cuda_entered {
+    bool pushed;
+    int mode;                     /* capture mode of the thread before */
+    bool exchanged;
+};
+/** Makes ctx current and lets the thread make calls that a capture elsewhere would forbid. */
+bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e);
+void xs_cuda_leave(struct xs_cuda_entered *e);
+struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx);
+/** Where the device of the context sees this word; 0: it cannot. Calls the driver. */
+CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word);
+void xs_cuda_context_add(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
+void xs_cuda_context_remove(struct xs_cuda_hw *hw);
+bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q);
+uint64_t xs_cuda_thread_id(void);
+void xs_cuda_forget(struct xs_cuda_hw *hw);
+/** Takes the stream of this number out of all tables; opens its queue. */
+void xs_cuda_stream_forget(uint64_t native);
+extern const struct xs_hal_ops xs_cuda_ops;
+
+#endif

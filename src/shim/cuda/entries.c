@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exported functions of all rows that are not plain jumps. */
+#include "shim/cuda/call.h"
+#include "shim/cuda/prototypes.h"
+
+#include "hal/common/note.h"
+
+XS_SHIM_NOTE;
+
+#pragma GCC diagnostic ignored "-Wunused-variable"
+
+#define PER_THREAD_LEGACY false
+#define PER_THREAD_ANY    false
+#define PER_THREAD_PTDS   true
+
+#define BODY_SUBMIT_WITH(flags, symbol, streams, args, on, key)                                   \
+    struct xs_cuda_submit s;                                                                      \
+    xs_cuda_submit_open(&s, row, __builtin_return_address(0), (CUstream)(on), PER_THREAD_##streams); \
+    if (XS_LIKELY(s.queue != NULL))                                                               \
+        xsched_priv_submit_begin(s.queue, key, flags, &s.ticket);                                 \
+    r = XS_REAL(symbol) args;                                                                     \
+    xs_cuda_submit_close(&s, r);
+
+#define BODY_SUBMIT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(0, symbol, streams, args, on, key)
+#define BODY_COUNT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(XS_SUBMIT_PASS, symbol, streams, args, on, key)
+
+#define BODY_SYNC(symbol, streams, args, on, key)                                                 \
+    struct xs_cuda_wait w;                                                                        \
+    xs_cuda_wait_open(&w, row, __builtin_return_address(0), (CUstream)(on), PER_THREAD_##streams); \
+    r = XS_REAL(symbol) args;                                                                     \
+    xs_cuda_wait_close(&w, row, (CUstream)(on), r);
+
+/* The same: what returns at once inherits for no time. */
+#define BODY_QUERY(symbol, streams, args, on, key) BODY_SYNC(symbol, streams, args, on, key)
+
+#define BODY_SYNC_CTX(symbol, streams, args, on, key)                                             \
+    struct xs_cuda_wait_all w;                                                                    \
+    xs_cuda_wait_all_open(&w, CTX_##symbol);                                                      \
+    r = XS_REAL(symbol) args;                                                                     \
+    xs_cuda_wait_all_close(&w, row, r);
+#define CTX_cuCtxSynchronize    NULL
+#define CTX_cuCtxSynchronize_v2 ctx
+
+#define BODY_HAND(symbol, streams, args, on, key)                                                 \
+    uint64_t begin_ns = xs_cuda_tracing ? xs_now_ns() : 0;                                        \
+    r = xs_hand_##symbol args;                                                                    \
+    if (XS_UNLIKELY(xs_cuda_tracing))                                                             \
+        xs_trace_call(#symbol, XS_HOW_HAND, 0, r, false, begin_ns);
+
+/* Answers of cuGetProcAddress are looked through also when nothing is scheduled: the functions are
+ * kept by the program, and it may make an XQueue later. */
+#define QUIET_SUBMIT(symbol, args)   XS_REAL(symbol) args
+#define QUIET_COUNT(symbol, args)    XS_REAL(symbol) args
+#define QUIET_SYNC(symbol, args)     XS_REAL(symbol) args
+#define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
+#define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
+#define QUIET_HAND(symbol, args)     xs_hand_##symbol args
+
+#define CU(kind, symbol, name, version, streams, params, args, on, key)                           \
+    XS_EXPORT CUresult symbol params                                                              \
+    {                                                                                             \
+        const enum xs_cuda_row row = ROW_##symbol;                                                \
+        int xs_mode_ = xs_cuda_mode_now();                                                          \
+        CUresult r;                                                                               \
+        if (xs_mode_ == XS_CUDA_QUIET)                                                            \
+            return QUIET_##kind(symbol, args);                                                    \
+        if (XS_UNLIKELY(xs_mode_ == XS_CUDA_UNBOUND) && !xs_cuda_start(__builtin_return_address(0)))  \
+            return XS_CU_NOT_INITIALIZED;                                                         \
+        BODY_##kind(symbol, streams, args, on, key)                                               \
+        return r;                                                                                 \
+    }
+#include "shim/cuda/cuda_api.def"

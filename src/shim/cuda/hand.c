@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions written by hand: entry points, the lives of streams and contexts, captures. */
+#include "shim/cuda/call.h"
+#include "shim/cuda/prototypes.h"
+
+/* ---- entry points ---- */
+
+CUresult xs_hand_cuGetProcAddress(const void *symbol, void **pfn, int cudaVersion, uint64_t flags)
+{
+    CUresult r = XS_REAL(cuGetProcAddress)(symbol, pfn, cudaVersion, flags);
+
+    if (r == XS_CU_SUCCESS && symbol && pfn && *pfn)
+        *pfn = xs_cuda_answer(symbol, cudaVersion, flags, *pfn);
+    return r;
+}
+
+CUresult xs_hand_cuGetProcAddress_v2(const void *symbol, void **pfn, int cudaVersion, uint64_t flags,
+                                     void *symbolStatus)
+{
+    CUresult r = XS_REAL(cuGetProcAddress_v2)(symbol, pfn, cudaVersion, flags, symbolStatus);
+
+    if (r == XS_CU_SUCCESS && symbol && pfn && *pfn)
+        *pfn = xs_cuda_answer(symbol, cudaVersion, flags, *pfn);
+    return r;
+}
+
+/* ---- streams ---- */
+
+/* A queue that we still know under a new stream's handle is of one whose end we did not see. */
+static CUresult created(CUresult r, const CUstream *stream)
+{
+    if (r == XS_CU_SUCCESS && stream)
+        xsched_priv_cuda_stream_gone(*stream);
+    return r;
+}
+
+CUresult xs_hand_cuStreamCreate(CUstream *phStream, unsigned Flags)
+{
+    return created(XS_REAL(cuStreamCreate)(phStream, Flags), phStream);
+}
+
+CUresult xs_hand_cuStreamCreateWithPriority(CUstream *phStream, unsigned flags, int priority)
+{
+    return created(XS_REAL(cuStreamCreateWithPriority)(phStream, flags, priority), phStream);
+}
+
+CUresult xs_hand_cuGreenCtxStreamCreate(CUstream *phStream, void *greenCtx, unsigned flags, int priority)
+{
+    return created(XS_REAL(cuGreenCtxStreamCreate)(phStream, greenCtx, flags, priority), phStream);
+}
+
+/* Does not wait for the stream's work, so neither do we: its queue opens and is forgotten. */
+CUresult xs_hand_cuStreamDestroy(CUstream hStream)
+{
+    xsched_priv_cuda_stream_gone(hStream);
+    return XS_REAL(cuStreamDestroy)(hStream);
+}
+
+CUresult xs_hand_cuStreamDestroy_v2(CUstream hStream)
+{
+    xsched_priv_cuda_stream_gone(hStream);
+    return XS_REAL(cuStreamDestroy_v2)(hStream);
+}
+
+/* ---- contexts ---- */
+
+#define DESTROY(symbol, ctx, args)                                                                \
+    do {                                                                                          \
+        struct xs_cuda_context *c = xsched_priv_cuda_context_going(ctx);                          \
+        CUresult r = XS_REAL(symbol) args;                                                        \
+        xsched_priv_cuda_context_gone(c, r == XS_CU_SUCCESS);                                     \
+        return r;                                                                                 \
+    } while (0)
+
+CUresult xs_hand_cuCtxDestroy(CUcontext ctx)
+{
+    DESTROY(cuCtxDestroy, ctx, (ctx));
+}
+
+CUresult xs_hand_cuCtxDestroy_v2(CUcontext ctx)
+{
+    DESTROY(cuCtxDestroy_v2, ctx, (ctx));
+}
+
+CUresult xs_hand_cuCtxDetach(CUcontext ctx)
+{
+    DESTROY(cuCtxDetach, ctx, (ctx));
+}
+
+CUresult xs_hand_cuGreenCtxDestroy(void *hCtx)
+{
+    CUcontext ctx = NULL;
+    CUresult (*from)(CUcontext *ret, void *green) = (__typeof__(from))xs_cuda_real[ROW_cuCtxFromGreenCtx];
+
+    if (from(&ctx, hCtx) != XS_CU_SUCCESS || !ctx)
+        return XS_REAL(cuGreenCtxDestroy)(hCtx);
+    DESTROY(cuGreenCtxDestroy, ctx, (hCtx));
+}
+
+static CUcontext primary(CUdevice dev)
+{
+    struct xs_cuda_context *c = xsched_priv_cuda_primary(dev);
+
+    return c ? c->ctx : NULL;
+}
+
+CUresult xs_hand_cuDevicePrimaryCtxReset(CUdevice dev)
+{
+    DESTROY(cuDevicePrimaryCtxReset, primary(dev), (dev));
+}
+
+CUresult xs_hand_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    DESTROY(cuDevicePrimaryCtxReset_v2, primary(dev), (dev));
+}
+
+/* Only afterwards it is known whether this was the last reference. */
+static CUresult released(CUresult r, CUdevice dev)
+{
+    struct xs_cuda_context *c = r == XS_CU_SUCCESS ? xsched_priv_cuda_primary(dev) : NULL;
+
+    if (c && !xsched_priv_cuda_primary_active(dev))
+        xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(c->ctx), true);
+    return r;
+}
+
+CUresult xs_hand_cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+    return released(XS_REAL(cuDevicePrimaryCtxRelease)(dev), dev);
+}
+
+CUresult xs_hand_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    return released(XS_REAL(cuDevicePrimaryCtxRelease_v2)(dev), dev);
+}
+
+/* ---- captures ---- */
+
+static void capture_count(int delta)
+{
+    atomic_fetch_add_explicit(&xsched_priv_cuda_captures, delta, memory_order_relaxed);
+}
+
+#define BEGIN_CAPTURE(symbol, args)                                                               \
+    do {                                                                                          \
+        CUresult r;                                                                               \
+        capture_count(1); /* before: other threads may already put work into the stream */        \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (r != XS_CU_SUCCESS)                                                                   \
+            capture_count(-1);                                                                    \
+        return r;                                                                                 \
+    } while (0)
+
+CUresult xs_hand_cuStreamBeginCapture(CUstream hStream)
+{
+    BEGIN_CAPTURE(cuStreamBeginCapture, (hStream));
+}
+
+CUresult xs_hand_cuStreamBeginCapture_ptsz(CUstream hStream)
+{
+    BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, (hStream));
+}
+
+CUresult xs_hand_cuStreamBeginCapture_v2(CUstream hStream, int mode)
+{
+    BEGIN_CAPTURE(cuStreamBeginCapture_v2, (hStream, mode));
+}
+
+CUresult xs_hand_cuStreamBeginCapture_v2_ptsz(CUstream hStream, int mode)
+{
+    BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (hStream, mode));
+}
+
+CUresult xs_hand_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const void *dependencies,
+                                             const void *dependencyData, size_t numDependencies, int mode)
+{
+    BEGIN_CAPTURE(cuStreamBeginCaptureToGraph,
+                  (hStream, hGraph, dependencies, dependencyData, numDependencies, mode));
+}
+
+CUresult xs_hand_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, const void *dependencies,
+                                                  const void *dependencyData, size_t numDependencies, int mode)
+{
+    BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz,
+                  (hStream, hGraph, dependencies, dependencyData, numDependencies, mode));
+}
+
+/* Whether an end really ended a capture is in what the driver says of the stream, not in the code:
+ * some errors end it. */
+#define END_CAPTURE(symbol, stream, args)                                                         \
+    do {                                                                                          \
+        bool was = xsched_priv_cuda_capturing(stream);                                            \
+        CUresult r = XS_REAL(symbol) args;                                                        \
+        if (was && !xsched_priv_cuda_capturing(stream))                                           \
+            capture_count(-1);                                                                    \
+        return r;                                                                                 \
+    } while (0)
+
+CUresult xs_hand_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+{
+    END_CAPTURE(cuStreamEndCapture, hStream, (hStream, phGraph));
+}
+
+CUresult xs_hand_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
+{
+    END_CAPTURE(cuStreamEndCapture_ptsz, hStream ? hStream : XS_CU_STREAM_PER_THREAD, (hStream, phGraph));
+}
