@@ -7,9 +7,9 @@
 
 #define THREADS 4
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define ROUNDS 200
+#define ROUNDS 100
 #else
-#define ROUNDS 1000
+#define ROUNDS 400
 #endif
 
 static struct fake_device *g_d;
