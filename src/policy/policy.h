@@ -1,89 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy: facts in, decisions out. No clock, no I/O, no threads, no allocation: the same code
- * runs in xserver, in a process and in the simulator, and everything that it remembers lives in
- * the memo fields of the facts that it is given.
- *
- * An entity is what is suspended and resumed as one: a process's queues on one device (a gang);
- * or a single queue where a process asked for that (XSCHED_INTRA, or a local scheduler). */
+/* The built-in policies; what a policy is, is in xsched/policy.h. */
 #ifndef XS_POLICY_H
 #define XS_POLICY_H
 
 #include "base/xs_base.h"
 
-/** Hints of one entity, already checked for range. */
-struct xs_hints {
-    int32_t priority;              /* PRIORITY_NO_EXECUTE -256: never runs; -255..255 */
-    int32_t utilization;           /* percent, 0..100 */
-    int64_t deadline_us;           /* from ready_since; -1: none */
-    int64_t laxity_us;             /* from ready_since; -1: none */
-    int32_t lax_priority, critical_priority;
-};
-
-/** A process, shared by all of its entities. */
-struct xs_policy_process {
-    uint64_t id;                   /* unique for the life of the scheduler, never a pid */
-    int32_t utilization;           /* percent, for PUP and SPUP; default 100 */
-    int32_t sched_class_priority;  /* CPU scheduling: real time 1..99 -> 1000 + rt priority; else -nice (20..-19) */
-    bool window_active;            /* owns the active window of some display */
-    uint64_t memo[8];              /* the policy's; zero after a join or a change of policy */
-};
-
-struct xs_policy_entity {
-    /* facts */
-    uint64_t id;                   /* unique for the life of the scheduler; breaks ties: lower first */
-    uint32_t device;               /* dense number of the device */
-    struct xs_policy_process *process;
-    bool ready;                    /* has commands that wait or run (or lingers, see sched.h) */
-    bool running;                  /* permitted by the last decision */
-    uint64_t ready_since_ns;       /* when it last became ready; 0 if it never was */
-    uint64_t service_ns;           /* device time received since it joined; grows */
-    struct xs_hints hints;
-    /* the policy's; zero after a join or a change of policy */
-    uint64_t memo[8];
-    /* decision */
-    bool run;                      /* may run; false on entry */
-};
-
-struct xs_policy_params {
-    uint64_t timeslice_ns;         /* XHintTimeslice; UINT64_MAX: unlimited */
-    uint32_t k;                    /* XHintKDeadline */
-    uint64_t starvation_ns;        /* 0: off. Else a ready entity held for this long gets one slice */
-    uint64_t switch_ns;            /* measured cost of a switch; slices are at least 20 times this */
-};
-
-/** What a policy decides upon: the entities of one device, or of the whole host for a policy of
- *  scope XS_SCOPE_HOST, in order of id. Entities that are not ready are there too (budgets,
- *  reservations); setting `run` for one means nothing is held if it becomes ready. */
-struct xs_policy_view {
-    uint64_t now_ns;
-    const struct xs_policy_params *params;
-    struct xs_policy_entity **entities;
-    size_t n;
-    uint64_t *memo;                /* 8 words a view (device or host); zero at the start */
-    /* decision */
-    uint64_t next_ns;              /* ask again then, at the latest; UINT64_MAX: when facts change */
-};
-
-enum xs_policy_scope { XS_SCOPE_DEVICE, XS_SCOPE_HOST };
-
-#define XS_POLICY_ABI 1u
-
-struct xs_policy_ops {
-    uint32_t abi;                  /* XS_POLICY_ABI */
-    uint32_t size;                 /* sizeof(struct xs_policy_ops) of the writer */
-    int type;                      /* XPolicyType; 0 for one from a shared object */
-    const char *name;              /* "HPF" */
-    const char *title;             /* "highest priority first" */
-    enum xs_policy_scope scope;
-    /** Sets `run` of each entity and next_ns. Called on every change of facts of the view and
-     *  at next_ns; two calls with the same facts and time give the same decisions. */
-    void (*decide)(struct xs_policy_view *view);
-    uint32_t flags;                /* XS_POLICY_*; all, for a writer whose size ends before them */
-};
-
-/** ops.flags: it reads service_ns, which is then brought up to date before timers and when
- *  several become ready; else it may lag behind. */
-#define XS_POLICY_USES_SERVICE 1u
+#include "xsched/policy.h"
 
 /** The built-in policies, in the order of their XPolicyType. */
 extern const struct xs_policy_ops *const xs_policies[];
@@ -92,8 +14,5 @@ extern const size_t xs_policies_count;
 const struct xs_policy_ops *xs_policy_by_type(int type);
 /** By name ("HPF", any case), or NULL. */
 const struct xs_policy_ops *xs_policy_by_name(const char *name);
-
-/** A shared object with a policy exports this under the name "xsched_policy_entry". */
-typedef const struct xs_policy_ops *(*xs_policy_entry_fn)(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched-replay: reads a trace of facts, prints the decisions of a policy. */
+#include "sched/policy_load.h"
 #include "sim/replay.h"
 
 #include <argp.h>
@@ -15,10 +16,11 @@ struct options {
     const struct xs_policy_ops *policy;
     const char *file;
     bool json;
+    struct xs_policy_module *module;   /* the process's end unloads it */
 };
 
 static const struct argp_option rows[] = {
-    { "policy", 'p', "NAME", 0, "policy until the trace names one (HPF)", 0 },
+    { "policy", 'p', "NAME", 0, "policy until the trace names one (HPF), or the path of a shared object", 0 },
     { "json", 'j', NULL, 0, "print one JSON object a line", 0 },
     { 0 },
 };
@@ -26,9 +28,16 @@ static const struct argp_option rows[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct options *o = state->input;
+    char error[XS_ERROR_BYTES];
 
     switch (key) {
     case 'p':
+        if (strchr(arg, '/')) {
+            if (xs_policy_load(arg, &o->module, error, sizeof(error)) < 0)
+                argp_failure(state, 2, 0, "%s", error);
+            o->policy = xs_policy_module_ops(o->module);
+            return 0;
+        }
         o->policy = xs_policy_by_name(arg);
         if (!o->policy)
             argp_error(state, "unknown policy '%s'", arg);

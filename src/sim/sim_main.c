@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched-sim: a policy over synthetic queues in virtual time. */
+#include "sched/policy_load.h"
 #include "sim/sim.h"
 
 #include <argp.h>
@@ -13,10 +14,12 @@ const char *argp_program_version = "xsched-sim " XSCHED_VERSION;
 struct options {
     struct xs_scenario sc;
     bool json, unscheduled;
+    struct xs_policy_module *module;   /* the process's end unloads it */
 };
 
 static const struct argp_option rows[] = {
-    { "policy", 'p', "NAME", 0, "policy (HPF, HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS, MLFQ)", 0 },
+    { "policy", 'p', "NAME", 0, "policy (HPF, HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS, MLFQ), "
+      "or the path of a shared object, with a slash", 0 },
     { "param", 'P', "KEY=VALUE...", 0, "parameters: timeslice_us, k, starvation_ms, switch_us, linger_us, "
       "stall_ms, react_us, duration_ms, seed", 0 },
     { "device", 'd', "NAME [KEY=VALUE...]", 0, "a device: model=exclusive or shared", 0 },
@@ -53,7 +56,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'p':
-        take(state, "policy", arg);
+        if (!strchr(arg, '/'))
+            take(state, "policy", arg);
+        else if (xs_policy_load(arg, &o->module, error, sizeof(error)) < 0)
+            argp_failure(state, 2, 0, "%s", error);
+        else
+            o->sc.policy = xs_policy_module_ops(o->module);
         return 0;
     case 'P':
         take(state, "param", arg);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/policy_load.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct xs_policy_module {
+    void *object;
+    const struct xs_policy_ops *ops;
+};
+
+#define NAME_MAX_BYTES 32
+
+static int refuse(void *object, int error_number, const char *path, const char *why, char *error, size_t bytes)
+{
+    if (error && bytes)
+        snprintf(error, bytes, "%s: %s", path, why);
+    if (object)
+        dlclose(object);
+    return error_number;
+}
+
+static const char *fault(const struct xs_policy_ops *ops)
+{
+    if (!ops->name || !*ops->name || strnlen(ops->name, NAME_MAX_BYTES) == NAME_MAX_BYTES)
+        return "a policy needs a name of 1 to 31 characters";
+    if (!ops->decide)
+        return "a policy needs a function decide";
+    if (ops->type != 0)
+        return "the type of a policy from outside is 0";
+    if (ops->scope != XS_SCOPE_DEVICE && ops->scope != XS_SCOPE_HOST)
+        return "the scope is neither a device nor the host";
+    if (xs_policy_by_name(ops->name))
+        return "there is a built-in policy of this name";
+    return NULL;
+}
+
+int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error, size_t error_bytes)
+{
+    const struct xs_policy_ops *ops;
+    struct xs_policy_module *m;
+    xs_policy_entry_fn entry;
+    const char *why;
+    void *object;
+
+    if (!strchr(path, '/'))
+        return refuse(NULL, -ENOENT, path, "a path with a slash is needed", error, error_bytes);
+    object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!object) {
+        why = dlerror();
+        return refuse(NULL, -ENOENT, path, why ? why : "cannot be loaded", error, error_bytes);
+    }
+    entry = (xs_policy_entry_fn)dlsym(object, XS_POLICY_ENTRY);
+    if (!entry)
+        return refuse(object, -ENOEXEC, path, "exports no " XS_POLICY_ENTRY, error, error_bytes);
+    ops = entry();
+    if (!ops)
+        return refuse(object, -EINVAL, path, XS_POLICY_ENTRY " gave nothing", error, error_bytes);
+    /* abi and size come first in every version; flags came last */
+    if (ops->abi != XS_POLICY_ABI || ops->size < offsetof(struct xs_policy_ops, flags))
+        return refuse(object, -EPROTO, path, "was built for another version of xsched/policy.h", error,
+                      error_bytes);
+    why = fault(ops);
+    if (why)
+        return refuse(object, -EINVAL, path, why, error, error_bytes);
+    m = malloc(sizeof(*m));
+    if (!m)
+        return refuse(object, -ENOMEM, path, "out of memory", error, error_bytes);
+    m->object = object;
+    m->ops = ops;
+    *ret = m;
+    return 0;
+}
+
+const struct xs_policy_ops *xs_policy_module_ops(const struct xs_policy_module *m)
+{
+    return m->ops;
+}
+
+void xs_policy_unload(struct xs_policy_module *m)
+{
+    if (!m)
+        return;
+    dlclose(m->object);
+    free(m);
+}
