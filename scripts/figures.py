@@ -28,7 +28,8 @@ def load():
             for line in f:
                 if line.strip():
                     row = json.loads(line)
-                    rows[row["workload"]].append(row)
+                    if row.get("report", True):
+                        rows[row["workload"]].append(row)
         for workload, found in rows.items():
             if workload in newest and newest[workload][0] == folder:
                 newest[workload][1].extend(found)

@@ -8,8 +8,8 @@ enum row_kind { ROW_MSG, ROW_UNSIGNED, ROW_SIGNED, ROW_TEXT, ROW_LATER, ROW_END 
 
 struct row {
     enum row_kind kind;
-    uint16_t bytes;               /* of the field; ROW_MSG: of the struct */
-    uint16_t number;              /* ROW_MSG: id; ROW_LATER: protocol minor */
+    uint16_t bytes;               /* of the field, all of it; ROW_MSG: of the struct */
+    uint16_t number;              /* ROW_MSG: id; ROW_LATER: protocol minor; ROW_UNSIGNED: how many */
     uint64_t lo, hi;              /* of a signed field: two's complement */
     const char *name;
 };
@@ -18,7 +18,9 @@ struct row {
  * offset is the sum of the sizes before it. */
 static const struct row k_rows[] = {
 #define MSG(name, id)         {ROW_MSG, sizeof(struct xs_msg_##name), id, 0, 0, #name},
-#define U(type, name, lo, hi) {ROW_UNSIGNED, sizeof(type), 0, (uint64_t)(lo), (uint64_t)(hi), #name},
+#define U(type, name, lo, hi) {ROW_UNSIGNED, sizeof(type), 1, (uint64_t)(lo), (uint64_t)(hi), #name},
+#define A(type, name, n, lo, hi) \
+    {ROW_UNSIGNED, (n) * sizeof(type), n, (uint64_t)(lo), (uint64_t)(hi), #name},
 #define I(type, name, lo, hi) {ROW_SIGNED, sizeof(type), 0, (uint64_t)(int64_t)(lo), (uint64_t)(int64_t)(hi), #name},
 #define S(name, size)         {ROW_TEXT, size, 0, 0, 0, #name},
 #define LATER(minor)          {ROW_LATER, 0, minor, 0, 0, ""},
@@ -28,6 +30,7 @@ static const struct row k_rows[] = {
 #undef U
 #undef I
 #undef S
+#undef A
 #undef LATER
 #undef END
 };
@@ -37,6 +40,7 @@ static const struct row k_rows[] = {
 #define U(type, name, lo, hi) + sizeof(type)
 #define I(type, name, lo, hi) + sizeof(type)
 #define S(name, size)         + (size)
+#define A(type, name, n, lo, hi) + (n) * sizeof(type)
 #define LATER(minor)
 #define END(name)             && sizeof(struct xs_msg_##name) <= XS_WIRE_MAX_BYTES, "padding in " #name);
 #include "wire/messages.def"
@@ -100,10 +104,16 @@ static uint64_t load_unsigned(const unsigned char *at, size_t bytes)
 static const char *check(const struct row *r, const unsigned char *at)
 {
     if (r->kind == ROW_UNSIGNED) {
-        uint64_t v = load_unsigned(at, r->bytes);
-        uint64_t hi = r->bytes == 4 ? (uint32_t)r->hi : r->hi;
+        size_t bytes = (size_t)r->bytes / r->number;
+        uint64_t hi = bytes == 4 ? (uint32_t)r->hi : r->hi;
 
-        return v < r->lo || v > hi ? r->name : NULL;
+        for (size_t i = 0; i < r->number; i++) {
+            uint64_t v = load_unsigned(at + i * bytes, bytes);
+
+            if (v < r->lo || v > hi)
+                return r->name;
+        }
+        return NULL;
     }
     if (r->kind == ROW_SIGNED) {
         int64_t v = load_signed(at, r->bytes);

@@ -11,10 +11,15 @@
 #ifdef XS_WIRE_MINOR_FORCED
 #define XS_WIRE_MINOR XS_WIRE_MINOR_FORCED
 #else
-#define XS_WIRE_MINOR 1u
+#define XS_WIRE_MINOR 2u
 #endif
 #define XS_WIRE_MAX_BYTES 1024u   /* no packet is longer */
 #define XS_WIRE_MAX_FDS   8u
+
+/* nv_group.flags: what may be done with it */
+enum { XS_NV_GROUP_SLICES = 1u, XS_NV_GROUP_CHANNELS = 2u };
+/* welcome.flags: channels may be switched off, so the process looks at its lease now and then */
+enum { XS_WELCOME_MAY_SWITCH_OFF = 1u };
 
 enum { XS_HELLO_INTRA = 1u, XS_HELLO_UTILIZATION = 2u };
 
@@ -39,6 +44,7 @@ struct xs_wire_head {
 #define U(type, name, lo, hi) type name;
 #define I(type, name, lo, hi) type name;
 #define S(name, bytes)        char name[bytes];
+#define A(type, name, n, lo, hi) type name[n];
 #define LATER(minor)
 #define MSG(name, id)         struct xs_msg_##name { struct xs_wire_head head;
 #define END(name)             };
@@ -51,9 +57,11 @@ struct xs_wire_head {
 #undef U
 #undef I
 #undef S
+#undef A
 #define U(type, name, lo, hi)
 #define I(type, name, lo, hi)
 #define S(name, bytes)
+#define A(type, name, n, lo, hi)
 enum xs_msg_id {
 #include "wire/messages.def"
 };
@@ -62,6 +70,7 @@ enum xs_msg_id {
 #undef U
 #undef I
 #undef S
+#undef A
 #undef LATER
 
 union xs_msg {
@@ -69,6 +78,7 @@ union xs_msg {
 #define U(type, name, lo, hi)
 #define I(type, name, lo, hi)
 #define S(name, bytes)
+#define A(type, name, n, lo, hi)
 #define LATER(minor)
 #define MSG(name, id) struct xs_msg_##name name;
 #define END(name)
@@ -78,6 +88,7 @@ union xs_msg {
 #undef U
 #undef I
 #undef S
+#undef A
 #undef LATER
 };
 

@@ -34,6 +34,9 @@ struct session {
     uint64_t cookie;              /* of the socket: a program may close and reuse our number */
     uint32_t serial;
     struct xs_server_page *page;
+    uint32_t server_minor, server_flags;
+    uint32_t groups_told;         /* generation of xs_interrupt_ops that the server was told */
+    bool groups_ever;
     bool broken;
     bool pending;                 /* message holds one that could not be applied yet */
     union xs_msg message;
@@ -71,6 +74,38 @@ static bool send_message(struct session *s, union xs_msg *m, enum xs_msg_id id)
     s->serial++;
     if (r < 0)
         s->broken = true;
+    return true;
+}
+
+/* What the server may interrupt us with. @return false: again soon, from the start */
+static bool tell_groups(struct session *s)
+{
+    const struct xs_interrupt_ops *ops = xs_interrupt_ops();
+    uint32_t generation;
+
+    if (!ops || s->server_minor < 2)
+        return true;
+    generation = ops->generation();
+    if (s->groups_ever && generation == s->groups_told)
+        return true;
+    for (uint32_t i = 0; !s->broken && fd_is_ours(s); i++) {
+        union xs_msg m;
+        int fds[2], id, n = ops->packet(i, &m, &id, fds), r;
+
+        if (n == -EAGAIN)
+            return false;
+        if (n < 0)
+            break;
+        r = xs_socket_send(s->fd, &m, (enum xs_msg_id)id, s->serial, fds, (unsigned)n);
+        if (r == -EAGAIN)
+            return false;
+        s->serial++;
+        /* -EBADF: the program closed one of the descriptors; a change is on its way */
+        if (r < 0 && r != -EBADF)
+            s->broken = true;
+        s->groups_ever = true;
+    }
+    s->groups_told = generation;
     return true;
 }
 
@@ -262,6 +297,8 @@ static bool await_welcome(struct session *s)
         return false;
     }
     s->page = map;
+    s->server_minor = s->message.welcome.protocol_minor;
+    s->server_flags = s->message.welcome.flags;
     return true;
 }
 
@@ -290,6 +327,7 @@ static void session_run(struct session *s, uint32_t changes)
     while (!s->broken && atomic_load(&st->mode_changes) == changes) {
         struct pollfd p[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = st->kick_fd, .events = POLLIN}};
         bool soon = !xs_control_announce(st, &k_listener, s);
+        bool watch = s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF;
         uint32_t hints = atomic_load(&st->sched_hints_changes);
 
         if (hints != hints_sent) {
@@ -298,11 +336,15 @@ static void session_run(struct session *s, uint32_t changes)
         }
         if (s->pending)
             s->pending = !apply(s);
+        soon = !tell_groups(s) || soon;
         if (s->broken)
             break;
-        poll(p, 2, soon || s->pending ? 1 : xs_control_retired_tick(st) ? 100 : -1);
+        poll(p, 2, soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1);
         xs_fd_eventfd_drain(st->kick_fd);
         handle_messages(s);
+        /* a thread that waits for a device that was switched off looks at no lease */
+        if (watch && xs_control_lease_over(st, s->page))
+            xs_state_fail_open(st, s->page);
         if (atomic_load(&st->server) != s->page)
             s->broken = true;     /* its lease ran out, or the application chose another scheduler */
     }
@@ -338,6 +380,8 @@ void xs_agent_run(struct xs_state *st)
         XS_INFO("joined xserver, session %llu", (unsigned long long)s.page->h.session);
         session_run(&s, changes);
         xs_control_retire(st, s.page);
+        if (s.groups_ever)
+            xs_interrupt_restore();
         if (s.fd >= 0 && fd_is_ours(&s))
             close(s.fd);
         if (atomic_load(&st->mode_changes) == changes) {

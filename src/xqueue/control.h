@@ -31,6 +31,13 @@ void xs_control_retire(struct xs_state *st, struct xs_server_page *page);
  *  @return true while there are any */
 bool xs_control_retired_tick(struct xs_state *st);
 
+/** NULL: no platform has level 3 here. */
+const struct xs_interrupt_ops *xs_interrupt_ops(void);
+/** The session is over: level 3 gives back what it took. Repeats, napping, until it is done. */
+void xs_interrupt_restore(void);
+/** @return true when some word of the page is closed and its lease is over */
+bool xs_control_lease_over(struct xs_state *st, struct xs_server_page *page);
+
 /** Each returns when the mode changed. */
 void xs_agent_run(struct xs_state *st);
 void xs_local_run(struct xs_state *st);

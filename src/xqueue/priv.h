@@ -118,6 +118,26 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 /** Counts of this process, for traces and tests: commands that took the scheduled path. */
 uint64_t xsched_priv_scheduled_count(void);
 
+union xs_msg;   /* wire/wire.h */
+/** What a scheduler outside may be given to interrupt this process with (level 3): descriptors
+ *  and handles, told over the socket at each change. Called in the control thread: no vendor
+ *  function, no allocation, no waiting for a lock. */
+struct xs_interrupt_ops {
+    uint32_t abi;                 /* XS_HAL_ABI */
+    uint32_t size;                /* sizeof(struct xs_interrupt_ops) of the writer */
+    /** Changes whenever what packet() says does. */
+    uint32_t (*generation)(void);
+    /** The index-th message of all that there is to tell, and the descriptors that go with it.
+     *  @return how many descriptors (at most 2), -ENOENT (no more), -EAGAIN (later, from the start) */
+    int (*packet)(uint32_t index, union xs_msg *ret, int *ret_id, int ret_fds[2]);
+    /** The scheduler is gone: whatever it did is undone. @return false: call again soon */
+    bool (*restore)(void);
+};
+/** Once in a process; ops stays. */
+void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops);
+/** Something changed: wakes the control thread, if there is one. Any thread. */
+void xsched_priv_interrupt_changed(void);
+
 /* The shims' share of one thread-local word: depth of calls that are already being handled, so
  * that a layer under a preload shim, or one platform implemented over another, acts once. */
 int xsched_priv_depth(void);

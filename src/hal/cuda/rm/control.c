@@ -74,6 +74,46 @@ int xs_rm_group_address(const struct xs_rm_group *g, uint32_t *ret_address)
     return r;
 }
 
+int xs_rm_group_facts(const struct xs_rm_group *g, uint32_t *ret_address, uint64_t *ret_default_us)
+{
+    struct xs_rm_tsg *t;
+    uint32_t address = 0;
+    uint64_t us = 0;
+    bool known;
+    int r;
+
+    if (!xs_lock_try(&xs_rm_table.lock))
+        return -EAGAIN;
+    t = xs_rm_tsg_by_id(g->id);
+    known = t && t->address_known && t->default_us;
+    if (known) {
+        *ret_address = t->address;
+        *ret_default_us = t->default_us;
+    }
+    xs_lock_release(&xs_rm_table.lock);
+    if (known)
+        return 0;
+    if (!t || g->handles.subdevice_fd < 0 || !fds_ours(g))
+        return -ESTALE;
+    r = xs_nvrm_pci_address(&g->handles, &address, NULL);
+    if (r == 0)
+        r = xs_nvrm_get_slice(&g->handles, &us, NULL);
+    if (r < 0)
+        return r;
+    if (!xs_lock_try(&xs_rm_table.lock))
+        return -EAGAIN;
+    t = xs_rm_tsg_by_id(g->id);
+    if (t) {
+        t->address = address;
+        t->address_known = true;
+        t->default_us = t->default_us ? t->default_us : us;
+    }
+    xs_lock_release(&xs_rm_table.lock);
+    *ret_address = address;
+    *ret_default_us = us;
+    return 0;
+}
+
 static bool on_device(const struct xs_rm_group *g, uint32_t pci_address)
 {
     uint32_t address;

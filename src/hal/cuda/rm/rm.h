@@ -68,6 +68,12 @@ bool xs_rm_restore(void);
 
 /** PCI address of a group's device, asked once. @return 0 or -errno */
 int xs_rm_group_address(const struct xs_rm_group *g, uint32_t *ret_address);
+/** The same and the slice that the driver gave it, without waiting for a lock.
+ *  @return 0 or -errno: -EAGAIN later; -ESTALE its descriptors are not the driver's any more */
+int xs_rm_group_facts(const struct xs_rm_group *g, uint32_t *ret_address, uint64_t *ret_default_us);
+
+/** Offers the groups to a scheduler outside, through libpreempt (publish.c). Once, any thread. */
+void xs_rm_publish(void);
 
 /** Called after each change of the groups, in the thread that made it, with no lock held. */
 void xs_rm_set_listener(void (*changed)(void));

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Level 3 by a scheduler outside: what it is given, and the way back when it is gone. */
+#include "xqueue/control.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <poll.h>
+
+static _Atomic(const struct xs_interrupt_ops *) s_ops; /* writer: the platform, once */
+
+void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops)
+{
+    if (ops->abi != XS_HAL_ABI || ops->size < sizeof(*ops))
+        return;
+    atomic_store(&s_ops, ops);
+    xsched_priv_interrupt_changed();
+}
+
+void xsched_priv_interrupt_changed(void)
+{
+    struct xs_state *st = xs_state_get();
+
+    if (st && atomic_load(&st->control_runs))
+        xs_fd_eventfd_signal(st->kick_fd);
+}
+
+const struct xs_interrupt_ops *xs_interrupt_ops(void)
+{
+    return atomic_load(&s_ops);
+}
+
+void xs_interrupt_restore(void)
+{
+    const struct xs_interrupt_ops *ops = xs_interrupt_ops();
+
+    while (ops && !ops->restore())
+        poll(NULL, 0, 1);
+}
+
+bool xs_control_lease_over(struct xs_state *st, struct xs_server_page *page)
+{
+    struct xs_queue *q = atomic_load(&st->pool);
+    uint32_t cells = q ? q->cell + 1 : 0; /* the newest storage has the highest cell */
+
+    if (xs_now_ns() < atomic_load(&page->h.lease_until_ns))
+        return false;
+    for (uint32_t i = 0; i < cells; i++)
+        if (atomic_load(&page->cells[i].permitted) != XS_PERMIT_OPEN)
+            return true;
+    return false;
+}
