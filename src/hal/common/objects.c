@@ -160,6 +160,30 @@ size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t m
     return s.count;
 }
 
+struct ours_search {
+    uintptr_t address;
+    bool ours;
+};
+
+static int visit_ours(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct ours_search *s = data;
+
+    (void)size;
+    if (!mapped_holds(info, s->address))
+        return 0;
+    s->ours = mapped_is_ours(info);
+    return 1;
+}
+
+bool xs_object_is_ours(const void *address)
+{
+    struct ours_search s = {(uintptr_t)address, false};
+
+    dl_iterate_phdr(visit_ours, &s);
+    return s.ours;
+}
+
 static int visit_count(struct dl_phdr_info *info, size_t size, void *data)
 {
     if (size < offsetof(struct dl_phdr_info, dlpi_subs))

@@ -23,6 +23,9 @@ void xs_object_of(const void *address, struct xs_object *ret_object);
  *  out. Writes the first `max` paths into ret_paths. @return how many there are */
 size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t max);
 
+/** Whether an address belongs to a shim of ours. */
+bool xs_object_is_ours(const void *address);
+
 /** How many objects were ever loaded in this process. */
 uint64_t xs_object_count(void);
 

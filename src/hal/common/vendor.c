@@ -44,11 +44,14 @@ struct search {
 /* A handle of a file that is or becomes mapped, if it is what we look for. */
 static void *open_file(const struct xs_vendor *v, const char *path, int flags)
 {
-    void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | flags);
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | flags), *probe;
 
     if (!handle)
         return NULL;
-    if (!dlsym(handle, v->probe)) {
+    /* dlsym looks through what the object depends on as well, and that may be a shim of ours
+     * under the vendor's name. */
+    probe = dlsym(handle, v->probe);
+    if (!probe || xs_object_is_ours(probe)) {
         dlclose(handle);
         return NULL;
     }

@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/common/objects.h"
 #include "xsched/opencl/hal.h"
 
 #include <dlfcn.h>
@@ -52,7 +53,9 @@ XS_EXPORT void xsched_priv_ocl_bind(void *(*get)(void *ctx, const char *name), v
 
 static void *get_symbol(void *ctx, const char *name)
 {
-    return dlsym(ctx, name);
+    void *p = dlsym(ctx, name);
+
+    return p && xs_object_is_ours(p) ? NULL : p;
 }
 
 XS_EXPORT const struct xs_ocl_api *xsched_priv_ocl_api(const void *caller)

@@ -104,7 +104,7 @@ static void fill(struct xs_ocl_table *table, void *(*get)(void *ctx, const char 
 #define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
     do {                                                                                          \
         void *p = get(ctx, #name);                                                                \
-        if (p)                                                                                    \
+        if (p && p != xs_ocl_preload_entry(ROW_##name)) /* not ourselves, as a dependency */      \
             memcpy(&table->name, &p, sizeof(p));                                                  \
     } while (0);
 #include "shim/opencl/opencl_api.def"
