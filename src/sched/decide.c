@@ -25,24 +25,31 @@ static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
     e->pe.ready = ready;
 }
 
-/* Entities that nobody watches may have run dry unnoticed. That matters when a second one is there. */
-static void check_unwatched(struct xs_view *v, uint64_t now_ns)
+/* Entities that nobody watches may have run dry unnoticed, and queues of theirs got service. */
+static void check_unwatched(struct xs_view *v, bool service, uint64_t now_ns)
 {
-    size_t ready = 0;
-
-    for (size_t i = 0; i < v->n; i++)
-        ready += xs_entity_of(v->entities[i])->nready > 0;
-    if (ready < 2)
-        return;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         if (e->nready == 0 || e->nwatched > 0 || !e->applied)
             continue;
         xs_entity_check(e, now_ns);
-        if (!v->contended && xs_sched_uses_service(e->sched))
-            xs_entity_read_service(e, now_ns); /* what it got while nobody competed */
+        if (e->nready == 0) {
+            e->pe.ready = false; /* some time ago: it does not linger */
+            v->dirty = true;
+        } else if (service) {
+            xs_entity_read_service(e, now_ns);
+        }
     }
+}
+
+static bool several_ready(const struct xs_view *v)
+{
+    size_t ready = 0;
+
+    for (size_t i = 0; i < v->n && ready < 2; i++)
+        ready += xs_entity_of(v->entities[i])->nready > 0;
+    return ready >= 2;
 }
 
 /* What something more important in the same process waits for runs while that one runs: only
@@ -218,13 +225,46 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v->resettle)
         resettle(v, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
-        check_unwatched(v, now_ns);
+        bool was = v->contended;
+
+        /* A policy that reads service needs true facts before it charges anybody. For others it
+         * is enough to look when something would be held: programs that share a device in peace
+         * are not asked to ring at each submit. */
+        if (xs_sched_uses_service(s) && several_ready(v))
+            check_unwatched(v, !was, now_ns);
         ask_policy(s, v, now_ns);
+        if (v->contended && !was && !xs_sched_uses_service(s)) {
+            check_unwatched(v, false, now_ns);
+            if (v->dirty)
+                ask_policy(s, v, now_ns);
+        }
         judge_stall(s, v, now_ns);
         apply(v, now_ns);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }
     xs_view_plan_look(v, now_ns);
+}
+
+/* Nobody waits, but some that are idle are held for others that run, and nobody watches those:
+ * looked at seldom, so that in the end no word stays closed for nothing. */
+static void plan_verify(struct xs_view *v, uint64_t now_ns)
+{
+    bool held = false, pages = false;
+
+    if (v->verify_ns != UINT64_MAX && v->verify_ns > now_ns && !v->contended)
+        return;
+    v->verify_ns = UINT64_MAX;
+    if (v->contended)
+        return;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        held = held || !e->applied;
+        if (e->applied && e->nready > 0)
+            pages = pages || XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link)->client;
+    }
+    if (held && pages)
+        v->verify_ns = now_ns + XS_VERIFY_NS;
 }
 
 static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
@@ -260,13 +300,16 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     if (now_ns >= v->linger_ns)
         v->dirty = true;
+    if (now_ns >= v->verify_ns)
+        check_unwatched(v, false, now_ns);
     if (v->dirty || v->resettle)
         xs_view_decide(s, v, now_ns);
     else
         xs_view_plan_look(v, now_ns);
     if (v->dirty)
         return now_ns;
-    next = XS_MIN(v->next_ns, v->linger_ns);
+    plan_verify(v, now_ns);
+    next = XS_MIN(XS_MIN(v->next_ns, v->linger_ns), v->verify_ns);
     if (v->contended) {
         next = XS_MIN(next, v->look_ns);
         if (v->stalled)

@@ -19,6 +19,7 @@
 #define XS_LOOK_MAX_NS      (1 * XS_NS_PER_MS)     /* largest step; also where the process rings by itself */
 #define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
 #define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
+#define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* held idle queues: are those still ready that they are held for? */
 #define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
 #define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a hold closes */
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
@@ -31,6 +32,7 @@ struct xs_view {
     uint64_t linger_ns;                            /* earliest end of a linger */
     uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
     uint64_t stall_check_ns;
+    uint64_t verify_ns;                            /* next look at who runs while only idle ones are held */
     uint64_t progress_ns;                          /* the running side last completed something, or changed */
     bool progressed;                               /* it did, at a time that the next run tells */
     struct xs_list pending;                        /* queues whose word does not fit their entity */

@@ -38,7 +38,7 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->groups);
     xs_list_init(&s->closed);
     xs_list_init(&s->host.pending);
-    s->host.next_ns = s->host.linger_ns = s->host.look_ns = UINT64_MAX;
+    s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = UINT64_MAX;
     return s;
 }
 
@@ -60,7 +60,7 @@ void xs_sched_free(struct xs_sched *s)
 static void view_reset(struct xs_view *v)
 {
     memset(v->memo, 0, sizeof(v->memo));
-    v->next_ns = v->linger_ns = v->look_ns = UINT64_MAX;
+    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = UINT64_MAX;
     v->look_step_ns = 0;
     v->contended = v->stalled = false;
     v->dirty = v->resettle = true;

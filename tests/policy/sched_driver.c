@@ -824,6 +824,76 @@ static void nothing_is_missed_between_look_and_arm(void **state)
     done(s, w, 2);
 }
 
+/* Two of equal standing that come and go: nobody is held, so nobody has to ring. */
+static void sharing_in_peace_costs_nothing(void **state)
+{
+    struct proc w[2];
+    struct xs_sched *s = pair(w, "HPF", 0, 0);
+    struct xs_sched_counters c;
+    uint64_t t = 2 * MS;
+    unsigned rings = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            rings += world_submit(&w[k], 0, 1, MS);
+            world_step(s, w, 2, t += US);
+        }
+        for (unsigned k = 0; k < 2; k++)
+            rings += world_complete(&w[k], 0, 1, MS);
+    }
+    assert_in_range(rings, 1, 4);
+    xs_sched_counters(s, &c);
+    assert_in_range(c.decisions, 1, 8);
+    done(s, w, 2);
+}
+
+/* The urgent one ended while nobody waited, and nobody was told. What is held for it meanwhile is
+ * idle, and opens in the end; then there is no timer and no lease any more. */
+static void nothing_stays_closed_for_nothing(void **state)
+{
+    struct proc w[2];
+    struct xs_sched *s = pair(w, "HPF", 0, 10);
+    uint64_t t = 2 * MS, next;
+
+    (void)state;
+    world_submit(&w[1], 0, 1, MS);
+    next = world_step(s, w, 2, t);
+    assert_false(world_open(&w[0], 0));
+    assert_true(xs_sched_renew_leases(s, t));
+    assert_int_equal(next, t + 100 * MS);
+    next = world_step(s, w, 2, t = next);           /* it still works */
+    assert_false(world_open(&w[0], 0));
+    assert_int_equal(next, t + 100 * MS);
+    assert_false(world_complete(&w[1], 0, 1, MS));
+    next = world_step(s, w, 2, t = next);
+    assert_true(world_open(&w[0], 0));
+    assert_int_equal(next, UINT64_MAX);
+    assert_false(xs_sched_renew_leases(s, t));
+    assert_true(world_submit(&w[1], 0, 1, MS));
+    done(s, w, 2);
+}
+
+/* The same, and the low one comes before anybody looked: it runs at once. */
+static void stale_urgent_holds_nobody(void **state)
+{
+    struct proc w[2];
+    struct xs_sched *s = pair(w, "HPF", 0, 10);
+    uint64_t t = 2 * MS;
+
+    (void)state;
+    world_submit(&w[1], 0, 1, MS);
+    world_step(s, w, 2, t);
+    world_complete(&w[1], 0, 1, MS);
+    assert_true(world_submit(&w[0], 0, 1, MS));
+    world_step(s, w, 2, t += MS);
+    assert_true(world_open(&w[0], 0));
+    assert_true(world_submit(&w[1], 0, 1, MS));
+    world_step(s, w, 2, t += MS);
+    assert_false(world_open(&w[0], 0));
+    done(s, w, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -848,6 +918,9 @@ int main(void)
         cmocka_unit_test(opening_wakes),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(nothing_is_missed_between_look_and_arm),
+        cmocka_unit_test(sharing_in_peace_costs_nothing),
+        cmocka_unit_test(nothing_stays_closed_for_nothing),
+        cmocka_unit_test(stale_urgent_holds_nobody),
         cmocka_unit_test(joins_and_leaves_in_any_order),
     };
 
