@@ -51,8 +51,11 @@ static void count_latency(struct xs_server *s, uint64_t ns)
  * @return when to decide again at the latest */
 static uint64_t decide(struct xs_server *s, uint64_t since_ns)
 {
-    uint64_t next = xs_sched_run(s->sched, s->now_ns);
+    uint64_t next;
 
+    if (xs_sched_contended(s->sched)) /* also when this decision ends it */
+        s->contended_ns = s->now_ns;
+    next = xs_sched_run(s->sched, s->now_ns);
     if (s->changed && since_ns)
         count_latency(s, xs_now_ns() - since_ns);
     s->changed = false;
@@ -232,8 +235,16 @@ static void refill_budget(struct xs_server *s)
     s->spin_budget_ns = XS_MIN(s->spin_budget_ns + passed * s->options.spin_cpu / 100, SPIN_BURST_NS);
 }
 
-/* While programs compete, looks at the doorbells of those that rang lately for spin_us after the
- * last ring, within the budget of CPU time; then says that it sleeps, and looks once more.
+static bool competing(struct xs_server *s)
+{
+    if (xs_sched_contended(s->sched))
+        s->contended_ns = s->now_ns;
+    return s->now_ns - s->contended_ns < s->options.spin_us * XS_NS_PER_US;
+}
+
+/* While programs compete, and for spin_us after that, looks at the doorbells of those that rang
+ * lately; for spin_us after the last change, within the budget of CPU time. Then says that it
+ * sleeps, and looks once more.
  * @param next  decide again then at the latest
  * @return the same, as of now; ret_n: ready descriptors found meanwhile */
 static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev, int *ret_n)
@@ -245,19 +256,24 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
         return next;
     refill_budget(s);
     cool(s);
-    if (!spin_ns || !s->spin_budget_ns || !s->n_hot || !xs_sched_contended(s->sched))
+    if (!s->spin_budget_ns || !s->n_hot || !competing(s))
         return next;
     began = last = s->now_ns;
     s->counts.spins++;
     set_asleep(s, false);
-    for (unsigned round = 1; s->now_ns - last < spin_ns && s->now_ns - began < s->spin_budget_ns; round++) {
+    /* going to sleep for less than it takes to wake up is not worth it */
+    for (unsigned round = 1;
+         (s->now_ns - last < spin_ns || next < s->now_ns + spin_ns) && s->now_ns - began < s->spin_budget_ns;
+         round++) {
         bool rang = poll_hot(s);
 
         if (rang || s->now_ns >= next || s->now_ns >= s->lease_ns) {
-            next = decide(s, rang ? s->now_ns : 0);
-            if (rang)
+            uint64_t decisions = s->counts.latency_count;
+
+            next = decide(s, s->now_ns);
+            if (rang || s->counts.latency_count != decisions)
                 last = s->now_ns;
-            if (!xs_sched_contended(s->sched))
+            if (!competing(s))
                 break;
         }
         if (round % 16 == 0) {

@@ -114,6 +114,7 @@ struct xs_server {
     uint64_t house_ns;      /* next look at what changes slowly; UINT64_MAX: nothing does */
     uint64_t idle_since_ns; /* no program joined since then */
     uint64_t spin_budget_ns, spin_refill_ns;
+    uint64_t contended_ns;        /* programs were last seen to compete then */
     bool changed;           /* a decision changed something since it was last cleared */
     bool held;              /* ... closed a word */
     uint64_t class_session; /* CPU classes: read up to this session in this pass */

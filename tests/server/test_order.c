@@ -72,7 +72,6 @@ static void lease_is_renewed_and_death_frees(void **state)
     raw_add(&low, 0, 1, 0);
     raw_add(&high, 0, 1, 10);
     raw_submit(&low, 0);
-    atomic_store(&high.page->cells[0].est_entered_ns, 20 * XS_NS_PER_S); /* a long command */
     raw_submit(&high, 0);
     assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
     first = atomic_load(&low.server->h.lease_until_ns);
