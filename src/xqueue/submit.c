@@ -261,6 +261,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->key = key;
     t->mark = false;
     t->begin_ns = 0;
+    /* before every way out: a caller may mark a command that this function would not have */
+    t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
     if (XS_UNLIKELY(xs_tls.in_command == q)) { /* a callback command's own vendor calls: it was counted */
         t->queue = NULL;
         return;

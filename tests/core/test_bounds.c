@@ -177,12 +177,40 @@ static void suspend_beats_the_bound(void **state)
     fake_auto(false);
 }
 
+/* A shim may mark what libpreempt would not have marked (a blocking call proves itself), also
+ * while nobody manages the queue: the number is the command's, whatever was in the ticket before. */
+static void a_mark_that_only_the_shim_wants(void **state)
+{
+    struct fake_stream *stream;
+    struct xs_queue *q;
+
+    (void)state;
+    assert_int_equal(fake_stream_create(g_d, &stream), FAKE_OK);
+    setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    ok(fake_queue_auto(stream, 0));           /* one that nobody manages */
+    unsetenv("XSCHED_AUTO_XQUEUE");
+    q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)stream);
+    for (uint64_t n = 1; n <= 3; n++) {
+        struct xs_ticket t;
+
+        memset(&t, 0xa5, sizeof(t));
+        xsched_priv_submit_begin(q, 7, 0, &t);
+        assert_int_equal(fake_launch(stream, US, 1, NULL), FAKE_OK);
+        assert_true(fake_drain());
+        t.mark = true;
+        assert_int_equal(xsched_priv_submit_end(&t, true, true), n);
+        xsched_priv_completed(q, n);
+    }
+    assert_int_equal(fake_api_stream_destroy(stream), FAKE_OK);
+}
+
 int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         A(by_threshold), A(by_threshold_and_batch), A(by_estimated_time), A(self_marked),
         A(a_wider_bound_lets_a_waiting_call_pass), A(suspend_beats_the_bound),
+        A(a_mark_that_only_the_shim_wants),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
