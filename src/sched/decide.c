@@ -14,11 +14,11 @@ static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
 
     if (!ready && e->pe.ready && e->pe.run && v->contended && s->config.linger_ns) {
         if (e->linger_until_ns == 0)
-            e->linger_until_ns = now_ns + s->config.linger_ns;
-        if (now_ns < e->linger_until_ns) {
-            ready = true;
+            e->linger_until_ns = now_ns + XS_MAX(e->linger_ns, s->config.linger_ns);
+        ready = now_ns < e->linger_until_ns;
+        e->lingered = !ready;
+        if (ready)
             v->linger_ns = XS_MIN(v->linger_ns, e->linger_until_ns);
-        }
     }
     if (!ready || e->nready > 0)
         e->linger_until_ns = 0;

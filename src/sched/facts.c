@@ -68,7 +68,9 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     q->entered = entered;
     q->returned = returned;
     q->completed = completed;
-    q->est_left_ns = completed == entered ? 0 : XS_MIN(sub_sat(est_entered, est_completed), XS_ESTIMATE_MAX_NS);
+    q->est_left_ns = 0;
+    if (completed < entered)
+        q->est_left_ns = XS_MIN(sub_sat(est_entered, est_completed), XS_ESTIMATE_MAX_NS);
     take_service(q, est_completed, now_ns);
     if (inherit != q->inherit_priority) {
         int32_t before = xs_queue_priority(q);
@@ -119,7 +121,7 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
         struct xs_entity *e = q->entity;
 
         if (!was && moved && e->linger_until_ns) /* came and went while its entity lingers */
-            e->linger_until_ns = now_ns + e->sched->config.linger_ns;
+            e->linger_until_ns = now_ns + XS_MAX(e->linger_ns, e->sched->config.linger_ns);
         xs_queue_set_state(q, false, now_ns);
         if (q->armed != XS_ARMED_SUBMIT && e->view->n > 1) {
             xs_queue_arm(q, XS_ARMED_SUBMIT);
@@ -194,6 +196,21 @@ void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q)
         e->hints_stale = true;
     e->ntimed -= timed(q);
     xs_list_remove(&q->link);
+    if (e->nready == 0)
+        e->dried_ns = e->sched->now_ns;
+}
+
+/* One that was given up too soon lingers longer next time, one that stayed away no longer than
+ * configured. */
+void xs_entity_wakes(struct xs_entity *e, uint64_t now_ns)
+{
+    uint64_t base = e->sched->config.linger_ns, most = XS_LINGER_GROWTH * base;
+
+    if (e->lingered)
+        e->linger_ns = now_ns - e->dried_ns < most ? XS_MIN(2 * XS_MAX(e->linger_ns, base), most) : base;
+    e->lingered = false;
+    e->pe.ready_since_ns = now_ns;
+    e->linger_until_ns = 0;
 }
 
 void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns)
@@ -212,10 +229,8 @@ void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns)
         if (ready) {
             xs_list_remove(&q->link);
             xs_entity_link_ready(e, q);
-            if (e->nready == 1) {
-                e->pe.ready_since_ns = now_ns;
-                e->linger_until_ns = 0;
-            }
+            if (e->nready == 1)
+                xs_entity_wakes(e, now_ns);
         } else {
             xs_entity_unlink_ready(e, q);
             xs_list_add(e->idle.next, &q->link); /* in front: most recently used */
@@ -242,10 +257,8 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
     if (q->ready && !barred) {
         xs_list_remove(&q->link);
         xs_entity_link_ready(e, q);
-        if (e->nready == 1) {
-            e->pe.ready_since_ns = now_ns;
-            e->linger_until_ns = 0;
-        }
+        if (e->nready == 1)
+            xs_entity_wakes(e, now_ns);
     }
     e->hints_stale = e->rest_stale = true;
     e->view->dirty = true;

@@ -46,7 +46,8 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
         q->suspensions++;
         if (q->server) {
             atomic_store(&q->server->permitted, XS_PERMIT_CLOSED);
-            atomic_store_explicit(&q->server->suspensions, q->suspensions, memory_order_relaxed); /* for people */
+            /* relaxed: for people */
+            atomic_store_explicit(&q->server->suspensions, q->suspensions, memory_order_relaxed);
         }
     }
     if (s->ops.on_permit)

@@ -14,7 +14,8 @@ struct xs_policy_module {
 
 #define NAME_MAX_BYTES 32
 
-static int refuse(void *object, int error_number, const char *path, const char *why, char *error, size_t bytes)
+static int refuse(void *object, int error_number, const char *path, const char *why, char *error,
+                  size_t bytes)
 {
     if (error && bytes)
         snprintf(error, bytes, "%s: %s", path, why);

@@ -19,8 +19,9 @@
 #define XS_LOOK_MAX_NS      (1 * XS_NS_PER_MS)     /* largest step; also where the process rings by itself */
 #define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
 #define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
-#define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* held idle queues: are those still ready that they are held for? */
+#define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* only idle ones are held: for what? */
 #define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
+#define XS_LINGER_GROWTH    4u                     /* longest linger, times what is configured */
 #define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a hold closes */
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
 
@@ -79,6 +80,8 @@ struct xs_entity {
     size_t ntimed;                                 /* ready ones with a deadline or a laxity */
     size_t nwatched;
     uint64_t linger_until_ns;
+    uint64_t linger_ns;                            /* how long it lingers; 0: as configured */
+    uint64_t dried_ns;                             /* when it last ran dry */
     uint64_t stale_at_ns;                          /* hints change by time then (laxity) */
     struct xs_hints rest;                          /* hints while nothing is ready */
     bool intra;
@@ -86,6 +89,7 @@ struct xs_entity {
     bool applied;                                  /* may run, as last told to its queues */
     bool decided;                                  /* the decision before this one */
     bool turned;                                   /* inside apply: it changes */
+    bool lingered;                                 /* it was given up after its last linger */
     bool draining;                                 /* held while commands of it were in flight */
 };
 
@@ -197,6 +201,8 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns);
 void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns);
 void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q);
 void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q);
+/** Its first queue became ready. */
+void xs_entity_wakes(struct xs_entity *e, uint64_t now_ns);
 /** Brings pe.hints up to date. */
 void xs_entity_update_hints(struct xs_entity *e, uint64_t now_ns);
 /** Reads all ready queues: before a timer's decision. */

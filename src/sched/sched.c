@@ -48,7 +48,8 @@ void xs_sched_free(struct xs_sched *s)
         return;
     memset(&s->ops, 0, sizeof(s->ops)); /* the owner is going */
     while (!xs_list_empty(&s->processes))
-        xs_sched_process_remove(s, XS_CONTAINER_OF(s->processes.next, struct xs_sched_process, link), s->now_ns);
+        xs_sched_process_remove(s, XS_CONTAINER_OF(s->processes.next, struct xs_sched_process, link),
+                                s->now_ns);
     xs_map_fini(&s->devices_by_id);
     free(s->devices);
     free(s->host.entities);

@@ -259,8 +259,8 @@ static int do_queue(struct xs_replay *r, char **w, int n, char *error)
     strcpy(q->name, w[0]);
     q->process = find_process(r, f.process);
     q->run = q->told = true; /* it ran freely until now */
-    q->sched = xs_sched_queue_add(r->sched, q->process->sched, ++r->ids, f.device, q->process->cells, &f.hints,
-                                  r->now_ns, q);
+    q->sched = xs_sched_queue_add(r->sched, q->process->sched, ++r->ids, f.device, q->process->cells,
+                                  &f.hints, r->now_ns, q);
     if (!q->sched) {
         free(q);
         return fail(error, "no room for queue", w[0]);

@@ -63,7 +63,8 @@ static void print(void *ctx, uint64_t time_ns, const char *queue, bool run)
     const struct options *o = ctx;
 
     if (o->json) {
-        json_t *j = json_pack("{s:f, s:s, s:b}", "time_us", (double)time_ns / 1e3, "queue", queue, "run", run);
+        json_t *j = json_pack("{s:f, s:s, s:b}", "time_us", (double)time_ns / 1e3, "queue", queue,
+                              "run", run);
 
         json_dumpf(j, stdout, JSON_COMPACT);
         putchar('\n');

@@ -20,7 +20,8 @@ static const struct xs_key param_keys[] = {
 };
 
 static const struct xs_key device_keys[] = {
-    { .name = "model", .kind = XS_KEY_ENUM, .offset = offsetof(struct xs_sim_device, model), .names = models },
+    { .name = "model", .kind = XS_KEY_ENUM, .offset = offsetof(struct xs_sim_device, model),
+      .names = models },
 };
 
 static const struct xs_key process_keys[] = {

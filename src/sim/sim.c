@@ -381,7 +381,8 @@ static int set_up(struct sim *m, bool unscheduled)
 
             for (size_t k = 0; k < i; k++)
                 cell += sc->queues[k].process_index == q->spec->process_index;
-            q->sched = xs_sched_queue_add(m->sched, p, i + 1, q->spec->device_index, cell, &q->spec->hints, 0, q);
+            q->sched = xs_sched_queue_add(m->sched, p, i + 1, q->spec->device_index, cell,
+                                          &q->spec->hints, 0, q);
             if (!q->sched)
                 goto oom;
         }

@@ -894,6 +894,41 @@ static void stale_urgent_holds_nobody(void **state)
     done(s, w, 2);
 }
 
+/* Gaps of 250 us between commands: after the first ones the low side does not run in them. A long
+ * absence makes it the configured 100 us again. */
+static void linger_adapts(void **state)
+{
+    struct proc w[2];
+    struct xs_sched *s = pair(w, "HPF", 0, 10);
+    uint64_t t = 2 * MS, next;
+    unsigned opened[10] = { 0 };
+
+    (void)state;
+    world_submit(&w[0], 0, 100, MS);
+    world_step(s, w, 2, t);
+    for (unsigned i = 0; i < 10; i++) {
+        world_submit(&w[1], 0, 1, MS);
+        world_step(s, w, 2, t += US);
+        world_complete(&w[1], 0, 1, MS);
+        world_step(s, w, 2, t += MS);
+        for (unsigned k = 0; k < 5; k++) {
+            world_step(s, w, 2, t += 50 * US);
+            opened[i] |= world_open(&w[0], 0);
+        }
+    }
+    assert_true(opened[0] && opened[1]);
+    for (unsigned i = 2; i < 10; i++)
+        assert_false(opened[i]);
+    world_step(s, w, 2, t += 10 * MS);
+    assert_true(world_open(&w[0], 0));
+    world_submit(&w[1], 0, 1, MS);
+    world_step(s, w, 2, t += MS);
+    world_complete(&w[1], 0, 1, MS);
+    next = world_step(s, w, 2, t += MS);
+    assert_int_equal(next, t + 100 * US);
+    done(s, w, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -921,6 +956,7 @@ int main(void)
         cmocka_unit_test(sharing_in_peace_costs_nothing),
         cmocka_unit_test(nothing_stays_closed_for_nothing),
         cmocka_unit_test(stale_urgent_holds_nobody),
+        cmocka_unit_test(linger_adapts),
         cmocka_unit_test(joins_and_leaves_in_any_order),
     };
 
