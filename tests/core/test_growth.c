@@ -77,15 +77,19 @@ static void no_growth(void **state)
     fake_stream_create(g_d, &s);
     fake_auto(true);
     rounds(s, 500);                                    /* what is made once is made now */
+    fake_auto(false);                                  /* it looks into /proc, through descriptors */
     fds = entries("/proc/self/fd");
     threads = entries("/proc/self/task");
     before = rss_bytes();
+    fake_auto(true);
     rounds(s, 5000);
+    fake_auto(false);
     print_message("5000 queues later: %+.1f KiB resident\n", ((double)rss_bytes() - (double)before) / 1024);
     /* the fake's own trace: 4096 records a block of 32 bytes, a few records a round */
+#ifndef __SANITIZE_ADDRESS__       /* which keeps what was freed for a while */
     assert_true(rss_bytes() < before + 2 * 1024 * 1024);
+#endif
     assert_int_equal(entries("/proc/self/fd"), fds);
-    fake_auto(false);
     WAIT_FOR(entries("/proc/self/task") <= threads);
 }
 

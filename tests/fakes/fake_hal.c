@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_hal.h"
 
-#include <stdlib.h>
-
 static _Atomic bool g_self_marked;
 static _Atomic uint32_t g_device;
 static struct {
@@ -13,6 +11,10 @@ struct report {
     struct xs_queue *queue;
     uint64_t number;
 };
+
+/* Of marks in flight; those of lost marks are used again one turn of the ring later. */
+static struct report g_reports[1u << 16];
+static _Atomic uint32_t g_next_report;
 
 static void report_done(void *data, bool failed)
 {
@@ -25,19 +27,17 @@ static void report_done(void *data, bool failed)
         atomic_fetch_add(&g_counts.completions, 1);
         xsched_priv_completed(r->queue, r->number);
     }
-    free(r);
 }
 
 static bool mark(struct fake_stream *s, struct xs_queue *q, uint64_t number)
 {
-    struct report *r = malloc(sizeof(*r));
+    struct report *r = &g_reports[atomic_fetch_add(&g_next_report, 1) & 0xffff];
 
     *r = (struct report){q, number};
     atomic_fetch_add(&g_counts.marks, 1);
     if (fake_mark(s, report_done, r) == FAKE_OK)
         return true;
     atomic_fetch_add(&g_counts.marks_refused, 1);
-    free(r);
     return false;
 }
 

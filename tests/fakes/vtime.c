@@ -30,7 +30,7 @@ struct sleeper {
     _Atomic int used;             /* 0 free, 1 taken, 2 valid */
     _Atomic uint64_t deadline_ns;
     _Atomic(void *) word;         /* a futex; NULL: event_fd */
-    int event_fd;
+    _Atomic int event_fd;
     _Atomic uint64_t fired_ns;    /* the deadline that ran out: a later sleep in this place has a later one */
 };
 
@@ -102,7 +102,7 @@ static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_f
             continue;
         atomic_store(&s->fired_ns, 0);
         atomic_store(&s->word, word);
-        s->event_fd = event_fd;
+        atomic_store(&s->event_fd, event_fd);
         atomic_store(&s->deadline_ns, atomic_load(&g_now_ns) + timeout_ns);
         atomic_store(&s->used, 2);
         return s;
@@ -156,7 +156,7 @@ void vtime_set(uint64_t now_ns)
             if (atomic_load(&s->word))
                 kernel_call(SYS_futex, (long)atomic_load(&s->word), FUTEX_WAKE, INT_MAX, 0, 0, 0);
             else
-                kernel_call(SYS_write, s->event_fd, (long)&one, sizeof(one), 0, 0, 0);
+                kernel_call(SYS_write, atomic_load(&s->event_fd), (long)&one, sizeof(one), 0, 0, 0);
         }
         if (pending)
             sched_yield();
@@ -198,7 +198,8 @@ static long futex_timed(long number, long *a)
     return r;
 }
 
-EXPORT long syscall(long number, ...)
+/* Reads six arguments, however many there are, as the C library's does. */
+EXPORT __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 {
     long a[6];
     va_list ap;
