@@ -128,6 +128,7 @@ static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
     m.welcome.protocol_minor = XS_WIRE_MINOR;
     m.welcome.session = c->session;
     m.welcome.policy = xs_sched_policy(s->sched)->type;
+    m.welcome.flags = s->options.lv3_channels ? XS_WELCOME_MAY_SWITCH_OFF : 0;
     return xs_socket_send(c->fd, &m, XS_MSG_welcome, ++c->serial, &page_fd, 1);
 }
 
@@ -360,6 +361,25 @@ static struct xs_queue *own_queue(struct xs_server *s, struct xs_client *c, unsi
     return NULL;
 }
 
+static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_msg_nv_group *m, int *fds,
+                     unsigned n_fds)
+{
+    const char *wrong;
+
+    if (!s->options.lv3_slices && !s->options.lv3_channels)
+        return;
+    if (!s->lv3)
+        s->lv3 = xs_lv3_new();
+    if (s->lv3 && !c->lv3) {
+        c->lv3 = xs_lv3_join(s->lv3, c->peer.pid);
+        s->n_lv3 += c->lv3 != NULL;
+    }
+    wrong = c->lv3 ? xs_lv3_group(s->lv3, c->lv3, m, fds, n_fds) : "out of memory";
+    if (wrong)
+        xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_nv_group, 0, wrong);
+    s->lv3_changed = true;
+}
+
 static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_msg *m, int *fds,
                      unsigned n_fds)
 {
@@ -399,6 +419,14 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
         return true;
     case XS_MSG_sched_hints:
         sched_hints(s, c, &m->sched_hints);
+        return true;
+    case XS_MSG_nv_group:
+        nv_group(s, c, &m->nv_group, fds, n_fds);
+        return true;
+    case XS_MSG_nv_groups_end:
+        if (c->lv3)
+            xs_lv3_groups_end(s->lv3, c->lv3);
+        s->lv3_changed = true;
         return true;
     default: /* what only a server says */
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, m->head.id, 0, "a program does not send this");

@@ -40,11 +40,22 @@ static void on_permit(void *ctx, struct xs_sched_queue *q, bool run, uint64_t no
     (void)q;
     (void)now_ns;
     s->changed = true;
+    s->lv3_changed = true;
     if (!run)
         s->held = true;
 }
 
-static const struct xs_sched_ops k_ops = {.on_permit = on_permit};
+static void on_ready(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t now_ns)
+{
+    struct xs_server *s = ctx;
+
+    (void)q;
+    (void)ready;
+    (void)now_ns;
+    s->lv3_changed = true;
+}
+
+static const struct xs_sched_ops k_ops = {.on_permit = on_permit, .on_ready = on_ready};
 
 static void params_of(const struct xs_options *o, struct xs_policy_params *p)
 {
@@ -234,7 +245,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->dead);
     xs_list_init(&s->queues);
     xs_list_init(&s->windows);
-    s->timer_ns = s->lease_ns = s->house_ns = UINT64_MAX;
+    s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->counts.session_next = 1;
     raise_limits();
@@ -288,6 +299,7 @@ void xs_server_leave(struct xs_server *s)
 void xs_server_stop(struct xs_server *s)
 {
     xs_server_leave(s);
+    xs_lv3_free(s->lv3);
     xs_deaths_free(s->deaths);
     if (s->sched)
         xs_sched_free(s->sched);

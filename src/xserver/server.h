@@ -12,6 +12,7 @@
 #include "wire/wire.h"
 #include "xserver/deaths.h"
 #include "xserver/history.h"
+#include "xserver/lv3.h"
 #include "xserver/options.h"
 #include "xserver/request.h"
 
@@ -40,6 +41,16 @@ struct xs_user {
     uint32_t clients, queues;
 };
 
+/** What level 3 remembers of a program on one device. */
+#define XS_LV3_DEVICES 8u
+struct xs_lv3_memory {
+    XDevice device;               /* 0: free */
+    uint64_t ready_ns;            /* when it was last seen ready; 0: never */
+    uint64_t off_ns;              /* when it was last switched off */
+    uint64_t slice_us;            /* as wanted */
+    bool off;
+};
+
 /** One connection: first unjoined, then a program's session. */
 struct xs_client {
     struct xs_list link; /* in the server's unjoined, clients or dead */
@@ -62,6 +73,8 @@ struct xs_client {
     bool priority_set; /* an operator's priority for the whole process, for queues to come too */
     int32_t priority;
     uint32_t serial, refusals;
+    struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
+    struct xs_lv3_memory lv3_memory[XS_LV3_DEVICES];
 };
 
 struct xs_queue {
@@ -103,6 +116,11 @@ struct xs_server {
     struct xs_client *hot[XS_HOT_CLIENTS];
     unsigned n_hot;
     bool awake; /* asleep = 0 in the pages of the hot ones */
+
+    struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
+    uint32_t n_lv3;               /* programs that have */
+    bool lv3_changed;             /* somebody became ready, idle, held or permitted */
+    uint64_t lv3_ns;              /* decide on slices again then */
 
     struct xs_deaths *deaths; /* NULL: the kernel cannot */
     struct xs_mailbox mailbox;

@@ -243,6 +243,40 @@ static int expect_refusal(struct raw_client *c, union xs_msg *m, enum xs_msg_id 
     return (int)answer.refused.reason;
 }
 
+/* Channel groups of level 3 are judged, and a program that lies about them stays joined. */
+static void bad_groups_are_refused(void **state)
+{
+    struct raw_client c;
+    union xs_msg m, good = {.nv_group = {
+        .group_id = 1, .default_slice_us = 2048, .client = 1, .group = 2, .subdevice_client = 1,
+        .subdevice = 3, .count = 8, .driver = "580.159.04"}};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), fds[2] = {null, null};
+
+    (void)state;
+    assert_true(null >= 0);
+    raw_join(&c, g_server.socket);
+    m = good;
+    assert_int_equal(expect_refusal(&c, &m, XS_MSG_nv_group), XS_REFUSED_MALFORMED); /* no descriptors */
+    m = good;
+    assert_int_equal(xs_socket_send(c.fd, &m, XS_MSG_nv_group, ++c.serial, fds, 2), 0);
+    assert_int_equal(raw_receive(&c, &m, 5000), XS_MSG_refused); /* not the driver's */
+    assert_int_equal(m.refused.of, XS_MSG_nv_group);
+    m = good;
+    memcpy(m.nv_group.driver, "700.01.1", 9);
+    assert_int_equal(expect_refusal(&c, &m, XS_MSG_nv_group), XS_REFUSED_MALFORMED);
+    memset(&m, 0, sizeof(m));
+    assert_int_equal(xs_socket_send(c.fd, &m, XS_MSG_nv_groups_end, ++c.serial, NULL, 0), 0);
+    raw_add(&c, 0, 1, 1);
+    assert_int_equal(raw_status(&g_server, "queues"), 1);
+    /* out of range: the decoder's answer is the end */
+    m = good;
+    m.nv_group.count = 65;
+    assert_int_equal(xs_socket_send(c.fd, &m, XS_MSG_nv_group, ++c.serial, fds, 2), 0);
+    wait_clients(0);
+    raw_leave(&c);
+    close(null);
+}
+
 static void duplicates_and_strangers_are_refused(void **state)
 {
     struct raw_client a, b;
@@ -422,6 +456,7 @@ int main(void)
         cmocka_unit_test(hello_comes_first_and_once),
         cmocka_unit_test(other_major_is_told_so),
         cmocka_unit_test(newer_minor_is_fine),
+        cmocka_unit_test(bad_groups_are_refused),
         cmocka_unit_test(bad_pages_are_refused),
         cmocka_unit_test(duplicates_and_strangers_are_refused),
         cmocka_unit_test(limits_hold),
