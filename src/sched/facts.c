@@ -260,6 +260,10 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
         if (e->nready == 1)
             xs_entity_wakes(e, now_ns);
     }
+    if (!q->ready && !barred) { /* among the closed ones, where its entity's next turn finds it */
+        xs_list_remove(&q->link);
+        xs_list_add(e->idle.next, &q->link);
+    }
     e->hints_stale = e->rest_stale = true;
     e->view->dirty = true;
     xs_queue_permit(q, e->applied && !barred, now_ns);

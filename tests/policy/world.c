@@ -79,3 +79,31 @@ uint64_t world_step(struct xs_sched *s, struct proc *procs, size_t n, uint64_t n
         xs_sched_process_poll(s, procs[i].p, now);
     return xs_sched_run(s, now);
 }
+
+struct xs_sched *world_sched(const char *policy)
+{
+    struct xs_sched *s = xs_sched_new(xs_policy_by_name(policy), NULL, NULL, NULL);
+
+    assert_non_null(s);
+    return s;
+}
+
+
+struct xs_sched *world_pair(struct proc w[2], const char *policy, int32_t low, int32_t high)
+{
+    struct xs_sched *s = world_sched(policy);
+
+    w[0] = world_join(s, 1, NULL, false);
+    w[1] = world_join(s, 2, NULL, false);
+    world_queue(&w[0], 0, WORLD_DEVICE, low, MS);
+    world_queue(&w[1], 0, WORLD_DEVICE, high, MS);
+    world_step(s, w, 2, MS);
+    return s;
+}
+
+void world_done(struct xs_sched *s, struct proc *w, size_t n)
+{
+    xs_sched_free(s);
+    for (size_t i = 0; i < n; i++)
+        world_free(&w[i]);
+}

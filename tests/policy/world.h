@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#define WORLD_DEVICE 7ull
+
 #define US XS_NS_PER_US
 #define MS XS_NS_PER_MS
 
@@ -38,5 +40,11 @@ bool world_complete(struct proc *p, uint32_t cell, unsigned n, uint64_t est_ns);
 bool world_open(const struct proc *p, uint32_t cell);
 /** Reads the doorbell and decides. @return when it wants to run again */
 uint64_t world_step(struct xs_sched *s, struct proc *procs, size_t n, uint64_t now);
+
+struct xs_sched *world_sched(const char *policy);
+/** Two processes: low in w[0], high in w[1], each with a queue in cell 0 on device WORLD_DEVICE;
+ *  both idle, at 1 ms. */
+struct xs_sched *world_pair(struct proc w[2], const char *policy, int32_t low, int32_t high);
+void world_done(struct xs_sched *s, struct proc *w, size_t n);
 
 #endif
