@@ -47,7 +47,7 @@ static bool add_queue(struct xs_server *s, struct xs_request *r, const struct xs
     }
     to = &r->queues[r->n_queues++];
     memset(to, 0, sizeof(*to));
-    xs_sched_queue_status(q->sched, s->now_ns, &to->status);
+    xs_client_queue_status(s, q, &to->status);
     to->hints = *xs_sched_queue_hints(q->sched);
     to->pid = q->client->peer.pid;
     to->level = q->level;

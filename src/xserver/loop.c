@@ -140,7 +140,7 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
         case XS_SRC_BELL:
             break; /* done already */
         case XS_SRC_PIDFD:
-            xs_client_drop(s, c, "ended");
+            xs_client_drop(s, c, "exited");
             break;
         case XS_SRC_SOCKET:
             if (ev[i].events & EPOLLOUT)

@@ -289,6 +289,9 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     }
     q->client = c;
     q->handle = m->handle;
+    q->added_ns = s->now_ns;
+    q->service_base_ns =
+        atomic_load_explicit(&c->page->cells[m->cell].est_completed_ns, memory_order_relaxed);
     q->cell = m->cell;
     q->level = m->level;
     q->levels = m->levels;

@@ -134,7 +134,7 @@ static void noticed_without_the_word(void **state)
     (void)state;
     death(0, false, &gone);
     last_reason(why, sizeof(why));
-    assert_true(!strcmp(why, "left") || !strcmp(why, "ended"));
+    assert_true(!strcmp(why, "left") || !strcmp(why, "exited"));
 }
 
 static void noticed_by_the_word(void **state)
@@ -153,7 +153,7 @@ static void noticed_by_the_word(void **state)
     /* the others come close behind for a small process: the word must be first at least once */
     for (int i = 0; i < 50; i++) {
         death(8, true, &gone);
-        if (!strcmp(last_reason(why, sizeof(why)), "died"))
+        if (!strcmp(last_reason(why, sizeof(why)), "ended"))
             return;
     }
     fail_msg("the robust word was never the first to tell");

