@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What both demos share: finding what was built, starting xserver, statistics, table."""
+import csv
 import http.client
 import json
 import math
@@ -59,6 +60,19 @@ def client_env(out):
             env[name] = os.environ[name]
     os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
     return env
+
+
+def requests_asked(usual):
+    asked = os.environ.get("DEMO_REQUESTS", str(usual))
+    if not asked.isdigit() or int(asked) < 1:
+        raise DemoError(f"DEMO_REQUESTS takes a number of at least 1, not \"{asked}\"")
+    return int(asked)
+
+
+def read_requests(path):
+    """[(intended, begin, end)] in ns."""
+    with open(path, newline="") as f:
+        return [(int(r["intended_ns"]), int(r["begin_ns"]), int(r["end_ns"])) for r in csv.DictReader(f)]
 
 
 def percentile(values, p):

@@ -5,7 +5,7 @@ NAMES = {"alone": "alone", "native": "shared natively", "xsched": "shared under 
 WINDOW_S = 0.4
 
 
-def draw(path, blocks, goal_ms):
+def draw(path, blocks, goal_ms, title):
     """blocks: {variant: [block]}; a block has latencies_ms, requests (intended, begin, end in ns) and low_done_ns."""
     import matplotlib
     matplotlib.use("Agg")
@@ -23,12 +23,13 @@ def draw(path, blocks, goal_ms):
     axes.set_xscale("log")
     axes.set_xlabel("latency of a request, ms, from its intended arrival")
     axes.set_ylabel("requests done, %")
-    axes.set_title("Urgent program: four 1 ms kernels every 50 ms, one device")
+    axes.set_title(title)
     axes.xaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     axes.xaxis.set_minor_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     axes.tick_params(axis="x", which="minor", labelsize=7)
     axes.legend(loc="lower right")
 
+    low_known = any(b["low_done_ns"] for list_ in blocks.values() for b in list_)
     for row, (variant, list_) in enumerate(blocks.items(), 1):
         axes = figure.add_subplot(grid[row])
         block = list_[len(list_) // 2]
@@ -40,8 +41,9 @@ def draw(path, blocks, goal_ms):
         low = [(t - start) / 1e6 for t in block["low_done_ns"] if start <= t <= start + WINDOW_S * 1e9]
         axes.vlines(low, 0.1, 0.9, color="#777777", linewidth=0.7)
         axes.set_xlim(0, WINDOW_S * 1e3)
-        axes.set_ylim(0, 2)
-        axes.set_yticks([0.5, 1.5], ["low: kernel done", "high: request"], fontsize=8)
+        axes.set_ylim(0 if low_known else 1, 2)
+        axes.set_yticks([0.5, 1.5] if low_known else [1.5],
+                        ["low: kernel done", "high: request"] if low_known else ["high: request"], fontsize=8)
         axes.set_title(NAMES[variant], fontsize=9, loc="left")
         if row == len(blocks):
             axes.set_xlabel("time, ms")
