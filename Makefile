@@ -5,12 +5,13 @@ BUILD  ?= build/release
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all help setup demo test test-fast install lint figures clean
+.PHONY: all help setup demo demo-third-party test test-fast install lint figures clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD)
 
 help:
 	@echo "make demo             install what is missing, build, run two programs on one device and show the table"
+	@echo "make demo-third-party the same with programs of the distribution"
 	@echo "make test             install what is missing, build with gcc and clang, run all tests and sanitizers"
 	@echo "make test-fast        gcc build and the fast tests (under two minutes)"
 	@echo "make                  build what is installed (build/release)"
@@ -31,6 +32,12 @@ demo:
 	@$(CONFIGURE) --preset release >/dev/null
 	cmake --build build/release
 	XSCHED_BUILD_DIR=$(CURDIR)/build/release demo/run
+
+demo-third-party:
+	@scripts/setup.sh build demo third-party
+	@$(CONFIGURE) --preset release >/dev/null
+	cmake --build build/release
+	XSCHED_BUILD_DIR=$(CURDIR)/build/release demo/third-party
 
 test:
 	@scripts/setup.sh build test

@@ -162,6 +162,19 @@ class Demo(OpenCL):
             self.assertIn(text, done.stdout)
         self.assertEqual(os.listdir(self.top), ["out"], "nothing is left behind")
 
+    def test_third_party(self):
+        """Short: that it works, not what it finds."""
+        if not shutil.which("clFFT-client") or subprocess.run(["/usr/bin/python3", "-c", "import pyopencl"],
+                                                              capture_output=True).returncode:
+            self.skipTest("clfft-client or python3-pyopencl is not installed")
+        out = os.path.join(self.top, "out")
+        done = subprocess.run([os.path.join(ROOT, "demo", "third-party")],
+                              env={**self.env, "XSCHED_BUILD_DIR": BUILD, "DEMO_OUT": out, "DEMO_REQUESTS": "6"},
+                              capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(out, "third-party.json")) as f:
+            self.assertEqual(set(json.load(f)), DEMO_KEYS)
+
     def test_arguments(self):
         for text in ("0", "-5", "many", ""):
             done = self.demo(DEMO_REQUESTS=text)
