@@ -45,13 +45,14 @@ void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
 
 #define LOOK_EARLY_NS (80 * XS_NS_PER_US)  /* a sleep ends about this much late */
 #define LOOK_SPIN_NS  (150 * XS_NS_PER_US) /* shorter ones are not worth it */
+#define LOOK_MOST_NS  (300 * XS_NS_PER_US) /* the estimate may be far too long, and a device idles meanwhile */
 
 void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
 {
     uint64_t end_ns;
 
     if (timeout_ns > LOOK_SPIN_NS) {
-        xs_queue_sleep(q, seen, timeout_ns - LOOK_EARLY_NS);
+        xs_queue_sleep(q, seen, XS_MIN(timeout_ns, LOOK_MOST_NS) - LOOK_EARLY_NS);
         return;
     }
     end_ns = xs_now_ns() + XS_MIN(timeout_ns, 50 * XS_NS_PER_US);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our declarations beside the vendor's: this file compiles only if they agree. */
+#include <cuda.h>
+#include <stddef.h>
+
+/* ours, under other names */
+#define CUresult    xs_CUresult
+#define CUdevice    xs_CUdevice
+#define CUdeviceptr xs_CUdeviceptr
+#define CUcontext   xs_CUcontext
+#define CUstream    xs_CUstream
+#define CUevent     xs_CUevent
+#define CUfunction  xs_CUfunction
+#define CUgraph     xs_CUgraph
+#define CUgraphExec xs_CUgraphExec
+#define CUlaunchAttribute xs_CUlaunchAttribute
+#include "hal/cuda/cuda_abi.h"
+#undef CUresult
+#undef CUdevice
+#undef CUdeviceptr
+#undef CUcontext
+#undef CUstream
+#undef CUevent
+#undef CUfunction
+#undef CUgraph
+#undef CUgraphExec
+#undef CUlaunchAttribute
+
+#define SAME(a, b) _Static_assert((a) == (b), #a)
+
+SAME(sizeof(struct xs_cu_location), sizeof(CUmemLocation));
+SAME(sizeof(struct xs_cu_launch_config), sizeof(CUlaunchConfig));
+SAME(offsetof(struct xs_cu_launch_config, stream), offsetof(CUlaunchConfig, hStream));
+SAME(offsetof(struct xs_cu_launch_config, block), offsetof(CUlaunchConfig, blockDimX));
+SAME(sizeof(struct xs_cu_copy_2d), sizeof(CUDA_MEMCPY2D));
+SAME(offsetof(struct xs_cu_copy_2d, width_bytes), offsetof(CUDA_MEMCPY2D, WidthInBytes));
+SAME(offsetof(struct xs_cu_copy_2d, height), offsetof(CUDA_MEMCPY2D, Height));
+SAME(XS_CU_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
+SAME(XS_CU_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+SAME(XS_CU_NOT_FOUND, CUDA_ERROR_NOT_FOUND);
+SAME(XS_CU_NOT_READY, CUDA_ERROR_NOT_READY);
+SAME(XS_CU_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+SAME(XS_CU_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
+SAME(XS_CU_PROC_LEGACY_STREAM, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+SAME(XS_CU_PROC_PER_THREAD, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+SAME(XS_CU_ATTR_PCI_BUS, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+SAME(XS_CU_ATTR_PCI_DEVICE, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+SAME(XS_CU_ATTR_PCI_DOMAIN, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+SAME(XS_CU_HOST_REGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_DEVICEMAP);
+SAME(XS_CU_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME(XS_CU_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_NONE);

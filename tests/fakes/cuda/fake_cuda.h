@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CUDA driver without a device, for tests: libfakecuda.so, SONAME libcuda.so.1.
+ *
+ * Contexts, streams with the ordering of the default streams, events, memory (device memory is host
+ * memory), stream memory operations, capture and graphs, entry points. One worker thread a device
+ * takes commands in an order that the streams allow, and takes as long as they say. Every other
+ * function of the driver is there and answers CUDA_ERROR_NOT_SUPPORTED.
+ *
+ * Kernels are found by name: "work" (u64 ns, u32 *log, u32 tag) takes ns and appends tag to log,
+ * whose first word counts; "nop" does nothing. */
+#ifndef XS_FAKE_CUDA_H
+#define XS_FAKE_CUDA_H
+
+#include "hal/cuda/cuda_abi.h"
+
+enum fake_op_kind { FAKE_WORK, FAKE_COPY, FAKE_FILL, FAKE_EVENT, FAKE_WAIT_EVENT, FAKE_WRITE, FAKE_WAIT, FAKE_HOST };
+
+struct fake_op {
+    enum fake_op_kind kind;
+    uint64_t seq, ns;
+    struct CUctx_st *ctx;
+    /* WORK */
+    uint32_t *log, tag;
+    /* COPY, FILL */
+    void *dst;
+    const void *src;
+    size_t bytes;
+    uint64_t value;
+    unsigned width;               /* FILL, WRITE and WAIT: bytes of an element */
+    unsigned flags;
+    /* EVENT, WAIT_EVENT */
+    struct CUevent_st *event;
+    uint64_t event_seq;
+    /* HOST */
+    void (*fn)(void *);
+    void *arg;
+    struct fake_op *next;
+};
+
+struct CUctx_st {
+    int dev;
+    bool primary;
+    struct CUstream_st *streams;  /* the legacy one first */
+    struct CUctx_st *next;
+};
+
+struct CUstream_st {
+    struct CUctx_st *ctx;
+    bool legacy, blocking;        /* blocking: ordered with the legacy stream */
+    int priority;
+    unsigned flags;
+    struct fake_op *head, *tail;
+    bool running;                 /* its head is being executed */
+    bool destroyed;
+    struct CUgraph_st *capture;
+    bool joined;                  /* its capture was begun on another stream */
+    void *thread;                 /* of a per-thread stream */
+    struct CUstream_st *next;
+};
+
+struct CUevent_st {
+    uint64_t seq;                 /* of the last record; 0: never */
+    bool done;
+    struct CUgraph_st *capture;
+};
+
+struct CUgraph_st {
+    struct fake_op *head, *tail;
+    struct CUstream_st *origin;
+};
+
+struct CUfunc_st {
+    const char *name;
+};
+
+#endif

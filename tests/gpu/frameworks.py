@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""CuPy, JAX, Triton or Numba, each a small program with a digest of its results: frameworks.py NAME VARIANT"""
+import hashlib
+import json
+import sys
+import time
+
+
+def digest(*arrays):
+    h = hashlib.sha256()
+    for a in arrays:
+        h.update(a.tobytes())
+    return h.hexdigest()[:16]
+
+
+def use_cupy():
+    import cupy as cp
+    x = cp.arange(512 * 512, dtype=cp.float32).reshape(512, 512) / 1000
+    k = cp.RawKernel(r'extern "C" __global__ void f(float *a, int n){int i=blockIdx.x*blockDim.x+threadIdx.x;'
+                     r'if(i<n)a[i]=a[i]*2+1;}', "f")
+    with cp.cuda.Stream(non_blocking=True) as s:
+        y = x @ x.T
+        k((1024,), (256,), (y, cp.int32(y.size)))
+        s.synchronize()
+    return digest(cp.asnumpy(y), cp.asnumpy(cp.fft.fft(x[0])), cp.asnumpy(cp.sort(y.ravel())[:100]))
+
+
+def use_jax():
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    f = jax.jit(lambda a: jnp.tanh(a @ a.T).sum(0))
+    x = jnp.asarray(np.linspace(-1, 1, 512 * 512, dtype=np.float32).reshape(512, 512))
+    g = jax.jit(jax.grad(lambda a: (jax.nn.softmax(a @ a.T) ** 2).sum()))
+    r = f(x)
+    for _ in range(50):
+        r = r + f(x)
+    return digest(np.asarray(r), np.asarray(g(x)))
+
+
+def use_triton():
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def add(a, b, c, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        m = i < n
+        tl.store(c + i, tl.load(a + i, mask=m) + tl.load(b + i, mask=m), mask=m)
+    globals()["tl"] = tl
+    n = 10**6
+    a, b = torch.arange(n, device="cuda").float(), torch.ones(n, device="cuda")
+    c = torch.empty_like(a)
+    for _ in range(20):
+        add[(triton.cdiv(n, 1024),)](a, b, c, n, B=1024)
+    return digest(c.cpu().numpy())
+
+
+def use_numba():
+    from numba import cuda
+    import numpy as np
+
+    @cuda.jit
+    def k(a):
+        i = cuda.grid(1)
+        if i < a.size:
+            a[i] += i
+    d = cuda.to_device(np.zeros(1000))
+    for _ in range(10):
+        k[8, 128](d)
+    return digest(d.copy_to_host())
+
+
+def main():
+    name, variant = sys.argv[1], sys.argv[2]
+    t = time.perf_counter()
+    try:
+        d = globals()["use_" + name]()
+    except Exception as e:
+        d = f"error {type(e).__name__}: {str(e)[:200]}"
+    print(json.dumps({"test": "framework", "variant": variant, "rung": name, "digest": d,
+                      "seconds": round(time.perf_counter() - t, 3)}), flush=True)
+
+
+main()
