@@ -153,7 +153,7 @@ static void op_release(void *opaque)
     xs_cuda_forget(opaque);
 }
 
-const struct xs_hal_ops xs_cuda_ops = {
+struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; the rest is constant */
     .abi = XS_HAL_ABI,
     .size = sizeof(struct xs_hal_ops),
     .platform = kPlatformCUDA,
@@ -166,6 +166,15 @@ const struct xs_hal_ops xs_cuda_ops = {
     .release = op_release,
     .device_marks = true,
 };
+
+XS_EXPORT void xsched_priv_cuda_level(uint32_t bit, bool works)
+{
+    /* relaxed: a queue that is being made takes either */
+    if (works)
+        __atomic_fetch_or(&xs_cuda_ops.levels, bit, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(&xs_cuda_ops.levels, ~bit, __ATOMIC_RELAXED);
+}
 
 XS_EXPORT XResult CudaQueueCreate(HwQueueHandle *hwq, struct CUstream_st *stream)
 {

@@ -60,6 +60,8 @@ extern const struct xs_vendor xsched_priv_cuda_vendor;
 void xsched_priv_cuda_bind(void *handle);
 /** The bound functions; looks for the real library if nobody has bound any. NULL: there is none. */
 const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller);
+/** More levels work in this process (bits as in xs_hal_ops.levels), or no longer. */
+void xsched_priv_cuda_level(uint32_t bit, bool works);
 /** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
 void xsched_priv_cuda_on_first(void (*fn)(void));
 
@@ -121,6 +123,6 @@ uint64_t xs_cuda_thread_id(void);
 void xs_cuda_forget(struct xs_cuda_hw *hw);
 /** Takes the stream of this number out of all tables; opens its queue. */
 void xs_cuda_stream_forget(uint64_t native);
-extern const struct xs_hal_ops xs_cuda_ops;
+extern struct xs_hal_ops xs_cuda_ops;
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/cuda/rm/rm.h"
 #include "shim/common/depth.h"
 #include "shim/common/filter.h"
 
@@ -45,14 +46,29 @@ bool xs_cuda_filtered(enum xs_cuda_row row, const void *caller)
     return g_filtered[row] || (g_filter_libraries && caller && xs_filter_caller(g_filter, caller));
 }
 
-/* libhalcuda made the first hardware queue. */
+/* Level 3 works from outside: whoever schedules is given the channel groups, which exist by now. */
+static void offer_interrupt(void)
+{
+    bool works = xs_rm_level() == 3;
+
+    if (works)
+        xs_rm_publish();
+    xsched_priv_cuda_level(1u << kPreemptLevelInterrupt, works);
+}
+
+/* libhalcuda made a hardware queue. */
 static void on_first_queue(void)
 {
+    bool disabled;
+
     xs_lock_acquire(&g_lock);
     g_wanted = true;
     if (atomic_load_explicit(&xs_cuda_mode, memory_order_relaxed) == XS_CUDA_QUIET && !g_disabled)
         atomic_store_explicit(&xs_cuda_mode, XS_CUDA_ACTIVE, memory_order_release);
+    disabled = g_disabled;
     xs_lock_release(&g_lock);
+    if (!disabled)
+        offer_interrupt();
 }
 
 static void publish(void *const *real)

@@ -17,3 +17,5 @@ ${CC:-gcc} -std=gnu17 -O2 -g -Wall -Wextra -D_GNU_SOURCE -I"$root/src" -I"$root/
     "$root"/src/hal/cuda/rm/table.c "$root"/src/hal/cuda/rm/control.c "$root"/src/nvrm/control.c \
     "$root"/src/shim/cuda/ioctl_entry.c "$root"/src/base/env.c "$root"/src/base/log.c "$root"/src/base/str.c \
     "$root"/src/base/fd.c "$root"/src/base/futex.c -L"$cuda/lib64/stubs" -lcuda -lpthread -Wl,-rpath,"$libdir"
+${CC:-gcc} -std=gnu17 -O2 -g -Wall -Wextra -D_GNU_SOURCE -I"$cuda/include" -I"$out" -o "$out/client" "$here/client.c" \
+    -L"$cuda/lib64/stubs" -lcuda -Wl,-rpath,"$libdir"
