@@ -7,6 +7,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "xserver/handles.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -55,11 +56,9 @@ void xs_client_accept(struct xs_server *s)
             if (fd == -EMFILE || fd == -ENFILE) {
                 /* the listener stays readable: give back the oldest connection that said nothing */
                 XS_WARN_ONCE("no descriptors left for more programs");
-                if (!xs_list_empty(&s->unjoined)) {
+                if (!xs_list_empty(&s->unjoined))
                     xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link),
                                    "no descriptors");
-                    xs_client_free_dead(s);
-                }
                 usleep(1000);
             }
             return;
@@ -266,7 +265,7 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     forget_heat(s, c);
     xs_lv3_forget(s, c);
     XS_LIST_FOR_SAFE(q, &c->queues, struct xs_queue, in_client)
-        xs_map_remove(&s->handles, q->handle);
+        xs_handles_remove(s, q);
     c->user->queues -= c->record.queues;
     c->user->clients--;
     s->n_clients--;
@@ -300,13 +299,18 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
         epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->peer.pidfd, NULL);
     epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL);
     xs_fd_close(&c->fd); /* the program sees this at once */
+    xs_fd_close(&c->bell);
+    xs_fd_close(&c->peer.pidfd);
     xs_list_add(&s->dead, &c->link);
 }
 
-void xs_client_free_dead(struct xs_server *s)
+void xs_client_free_dead(struct xs_server *s, unsigned limit)
 {
     XS_LIST_FOR_SAFE(c, &s->dead, struct xs_client, link) {
         XS_LIST_FOR_SAFE(q, &c->queues, struct xs_queue, in_client) {
+            if (limit-- == 0)
+                return;
+            xs_list_remove(&q->in_client);
             xs_list_remove(&q->in_server);
             free(q);
         }
@@ -314,8 +318,6 @@ void xs_client_free_dead(struct xs_server *s)
             munmap(c->page, sizeof(*c->page));
         if (c->server_page)
             munmap(c->server_page, sizeof(*c->server_page));
-        xs_fd_close(&c->bell);
-        xs_fd_close(&c->peer.pidfd);
         xs_list_remove(&c->link);
         free(c);
     }

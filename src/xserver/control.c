@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "xserver/handles.h"
 #include "xserver/procinfo.h"
 
 #include <errno.h>
@@ -171,7 +172,7 @@ void xs_control_walk(struct xs_server *s)
 
 static void look_at_queue(struct xs_server *s, struct xs_request *r)
 {
-    struct xs_queue *q = xs_map_get(&s->handles, r->params.handle);
+    struct xs_queue *q = xs_handles_get(s, r->params.handle);
 
     if (!q) {
         answer(s, r, 404, "XQueue not found");
@@ -210,7 +211,7 @@ static bool may(const struct xs_request *r, const struct xs_client *c)
 /* The queue that the request names, if the asker may change it; else the request is answered. */
 static struct xs_queue *queue_of(struct xs_server *s, struct xs_request *r)
 {
-    struct xs_queue *q = xs_map_get(&s->handles, r->params.handle);
+    struct xs_queue *q = xs_handles_get(s, r->params.handle);
 
     if (!q) {
         answer(s, r, 404, "XQueue not found");

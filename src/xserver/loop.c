@@ -18,6 +18,7 @@
 #define MAX_EVENTS    256
 #define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
 #define HOT_NS        (100 * XS_NS_PER_MS) /* a program that rang is looked at for this long */
+#define FREES_A_ROUND   1024u
 #define UNJOINED_NS   (5 * XS_NS_PER_S)    /* a connection that says nothing is closed */
 
 static void set_timer(struct xs_server *s, uint64_t at_ns)
@@ -308,7 +309,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         next = spin(s, next, ev, &n);
         if (n == 0) {
             uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), s->house_ns);
-            bool at_once = s->walking || until <= s->now_ns;
+            bool at_once = s->walking || !xs_list_empty(&s->dead) || until <= s->now_ns;
 
             if (!at_once) {
                 set_timer(s, until);
@@ -332,7 +333,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         }
         if (!xs_list_empty(&s->dead)) {
             decide(s, 0); /* others go on before the dead one's memory is given back */
-            xs_client_free_dead(s);
+            xs_client_free_dead(s, FREES_A_ROUND);
         }
     }
 }

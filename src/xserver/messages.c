@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "xserver/handles.h"
 #include "xserver/procinfo.h"
 
 #include <errno.h>
@@ -262,7 +263,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
                          "a handle has at most 63 bits");
         return;
     }
-    if (xs_map_get(&s->handles, m->handle)) {
+    if (xs_handles_get(s, m->handle)) {
         xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "the handle is taken");
         return;
     }
@@ -276,12 +277,9 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         return;
     }
     q = calloc(1, sizeof(*q));
-    if (q && xs_map_put(&s->handles, m->handle, q) == 0) {
+    if (q)
         q->sched =
             xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, &hints, s->now_ns, q);
-        if (!q->sched)
-            xs_map_remove(&s->handles, m->handle);
-    }
     if (!q || !q->sched) {
         free(q);
         xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle, "out of memory");
@@ -304,6 +302,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     c->user->queues++;
     xs_list_add(&c->queues, &q->in_client);
     xs_list_add(&s->queues, &q->in_server);
+    xs_handles_add(s, q);
     if (c->priority_set && c->priority != m->priority) {
         q->send_hints = true;
         xs_client_tell(s, q);
@@ -316,7 +315,7 @@ void xs_queue_forget(struct xs_server *s, struct xs_queue *q)
 
     xs_client_counts_of_queue(s, q, &c->record);
     xs_sched_queue_remove(s->sched, q->sched, s->now_ns);
-    xs_map_remove(&s->handles, q->handle);
+    xs_handles_remove(s, q);
     c->cells[q->cell / 64] &= ~(1ull << q->cell % 64);
     c->record.queues--;
     c->user->queues--;
@@ -356,7 +355,7 @@ static void sched_hints(struct xs_server *s, struct xs_client *c, const struct x
 /* A queue of this program, or NULL after a refusal. */
 static struct xs_queue *own_queue(struct xs_server *s, struct xs_client *c, unsigned of, uint64_t handle)
 {
-    struct xs_queue *q = xs_map_get(&s->handles, handle);
+    struct xs_queue *q = xs_handles_get(s, handle);
 
     if (q && q->client == c)
         return q;

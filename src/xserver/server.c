@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "xserver/activation.h"
+#include "xserver/handles.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -256,6 +257,8 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     r = make_descriptors(s);
     if (r == 0)
         r = make_scheduler(s);
+    if (r == 0)
+        r = xs_handles_init(s);
     if (r < 0) {
         snprintf(ret_error, error_size, "cannot start: %s", strerror(-r));
         return r;
@@ -293,7 +296,7 @@ void xs_server_leave(struct xs_server *s)
     }
     if (s->mailbox.event_fd >= 0)
         xs_mailbox_close(&s->mailbox);
-    xs_client_free_dead(s);
+    xs_client_free_dead(s, UINT32_MAX);
 }
 
 void xs_server_stop(struct xs_server *s)
@@ -311,7 +314,7 @@ void xs_server_stop(struct xs_server *s)
         s->users = u->next;
         free(u);
     }
-    xs_map_fini(&s->handles);
+    free(s->handles);
     if (s->mailbox.event_fd >= 0)
         xs_mailbox_fini(&s->mailbox);
     xs_fd_close(&s->epoll);

@@ -5,7 +5,6 @@
 #define XS_XSERVER_SERVER_H
 
 #include "base/list.h"
-#include "base/map.h"
 #include "sched/sched.h"
 #include "transport/socket.h"
 #include "wire/page.h"
@@ -79,6 +78,7 @@ struct xs_client {
 
 struct xs_queue {
     struct xs_list in_client, in_server;
+    struct xs_queue *next_of_hash;
     bool is_marker; /* a walk's place in the server's list, no queue */
     struct xs_client *client;
     struct xs_sched_queue *sched;
@@ -113,7 +113,7 @@ struct xs_server {
     struct xs_list unjoined, clients, dead, queues, windows;
     uint32_t n_unjoined, n_clients;
     struct xs_user *users;
-    struct xs_map handles; /* handle -> struct xs_queue */
+    struct xs_queue **handles;    /* see handles.h */
     struct xs_client *hot[XS_HOT_CLIENTS];
     unsigned n_hot;
     bool awake; /* asleep = 0 in the pages of the hot ones */
@@ -167,7 +167,8 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c);
 void xs_client_writable(struct xs_server *s, struct xs_client *c);
 /** Out of the scheduler at once; the storage goes at the end of the round. */
 void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why);
-void xs_client_free_dead(struct xs_server *s);
+/** Gives storage back, of so many queues at most. */
+void xs_client_free_dead(struct xs_server *s, unsigned limit);
 void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, unsigned of,
                       uint64_t handle, const char *text);
 /** Sends the queue's hints, its configuration, or both; later when the program does not read. */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handle -> queue. The table never grows, so that no single message pays for all queues; its
+ * memory is touched as it is used. Main loop's thread only. */
+#ifndef XS_XSERVER_HANDLES_H
+#define XS_XSERVER_HANDLES_H
+
+#include "xserver/server.h"
+
+#include "base/map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define XS_HANDLE_BUCKETS 65536u
+
+static inline struct xs_queue **xs_handle_bucket(struct xs_server *s, uint64_t handle)
+{
+    return &s->handles[xs_hash_u64(handle) % XS_HANDLE_BUCKETS];
+}
+
+/** @return 0 or -ENOMEM */
+static inline int xs_handles_init(struct xs_server *s)
+{
+    s->handles = calloc(XS_HANDLE_BUCKETS, sizeof(struct xs_queue *));
+    return s->handles ? 0 : -ENOMEM;
+}
+
+static inline struct xs_queue *xs_handles_get(struct xs_server *s, uint64_t handle)
+{
+    struct xs_queue *q = *xs_handle_bucket(s, handle);
+
+    while (q && q->handle != handle)
+        q = q->next_of_hash;
+    return q;
+}
+
+/** Its handle is set and is not in the table. */
+static inline void xs_handles_add(struct xs_server *s, struct xs_queue *q)
+{
+    struct xs_queue **bucket = xs_handle_bucket(s, q->handle);
+
+    q->next_of_hash = *bucket;
+    *bucket = q;
+}
+
+static inline void xs_handles_remove(struct xs_server *s, struct xs_queue *q)
+{
+    for (struct xs_queue **at = xs_handle_bucket(s, q->handle); *at; at = &(*at)->next_of_hash) {
+        if (*at == q) {
+            *at = q->next_of_hash;
+            return;
+        }
+    }
+}
+
+#endif
