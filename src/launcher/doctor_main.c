@@ -73,6 +73,7 @@ int main(int argc, char **argv)
             xs_say_error("process %d belongs to another user: run this as that user or root", (int)a.pid);
         else
             xs_say_error("%s", strerror(-err));
+        xs_doctor_fini(&d);
         return 2;
     }
     if (a.json)
