@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -190,7 +191,7 @@ static void *attempt_thread(void *data)
     struct attempt *a = data;
 
     if (launch(a->queue, 0, NULL, NULL) == CL_SUCCESS && clFlush(a->queue) == CL_SUCCESS)
-        __atomic_store_n(&a->done, 1, __ATOMIC_SEQ_CST);
+        atomic_store(&a->done, 1);
     return NULL;
 }
 
@@ -209,7 +210,7 @@ static void suspend_calls(void **state)
     OK(XQueueSuspend(xq, kQueueSuspendFlagNone));
     assert_int_equal(pthread_create(&t, NULL, attempt_thread, &a), 0);
     usleep(100000);
-    assert_int_equal(__atomic_load_n(&a.done, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(atomic_load(&a.done), 0);
     OK(XQueueResume(xq, kQueueResumeFlagNone));
     assert_int_equal(pthread_join(t, NULL), 0);
     assert_int_equal(a.done, 1);
@@ -228,9 +229,9 @@ static void CL_CALLBACK enqueue_in_callback(cl_event event, cl_int status, void 
 
     (void)event;
     (void)status;
-    __atomic_store_n(&c->state, 1, __ATOMIC_SEQ_CST);
+    atomic_store(&c->state, 1);
     launch(c->queue, 0, NULL, NULL);
-    __atomic_store_n(&c->state, 2, __ATOMIC_SEQ_CST);
+    atomic_store(&c->state, 2);
 }
 
 static void callbacks_never_sleep(void **state)
@@ -250,7 +251,7 @@ static void callbacks_never_sleep(void **state)
     OK(launch(q, 0, NULL, &e));
     OK(clSetEventCallback(e, CL_COMPLETE, enqueue_in_callback, &c));
     OK(clFlush(q));
-    for (int i = 0; i < 2000 && __atomic_load_n(&c.state, __ATOMIC_SEQ_CST) != 2; i++)
+    for (int i = 0; i < 2000 && atomic_load(&c.state) != 2; i++)
         usleep(1000);
     assert_int_equal(c.state, 2);
     OK(XQueueResume(xq, kQueueResumeFlagNone));
