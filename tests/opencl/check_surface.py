@@ -9,11 +9,11 @@ import re
 import subprocess
 import sys
 
-# What the Khronos ICD loader exports that ocl-icd does not (nothing at present), and a few names that must be there
-# even where the installed loader is an old one.
+# What the newest Khronos ICD loader exports beside ocl-icd's functions, and a few names that must be there even where
+# the installed loader is an old one.
 ALSO = {"clCreateCommandQueueWithProperties": "OPENCL_2.0", "clEnqueueSVMMigrateMem": "OPENCL_2.1",
         "clSetProgramReleaseCallback": "OPENCL_2.2", "clCreateBufferWithProperties": "OPENCL_3.0",
-        "clSetContextDestructorCallback": "OPENCL_3.0"}
+        "clSetContextDestructorCallback": "OPENCL_3.0", "clGetKernelSuggestedLocalWorkSize": "OPENCL_3.1"}
 
 
 def run(*args):
@@ -64,7 +64,7 @@ def main(shim, loader):
             bad.append(f"node {node} has parents {mine.get(node)}, the loader's has {parents}")
     if len([n for n in theirs if n.startswith("cl")]) < 80:
         bad.append(f"{loader} exports hardly anything: is it the loader?")
-    for name in ("clGetLayerInfo", "clInitLayer"):
+    for name in ("clGetLayerInfo", "clInitLayer", "clInitLayerWithProperties"):
         if name not in ours:
             bad.append(f"{name} is not exported: no loader can take it as a layer")
     print("\n".join(bad) or f"{len(theirs)} functions of {loader}, {len(ours)} of ours")

@@ -15,6 +15,8 @@ static void *g_dispatch[SLOT_MAX]; /* written by clInitLayer, which loaders call
 
 cl_int clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *ret_size);
 cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_count, void *const **ret_dispatch);
+cl_int clInitLayerWithProperties(cl_uint count, void *const *target, cl_uint *ret_count,
+                                 void *const **ret_dispatch, const cl_properties *properties);
 
 XS_EXPORT cl_int clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *ret_size)
 {
@@ -87,4 +89,12 @@ XS_EXPORT cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_co
     *ret_count = t.count;
     *ret_dispatch = g_dispatch;
     return CL_SUCCESS;
+}
+
+/* Newer loaders of Khronos ask for this one. No property is defined yet. */
+XS_EXPORT cl_int clInitLayerWithProperties(cl_uint count, void *const *target, cl_uint *ret_count,
+                                           void *const **ret_dispatch, const cl_properties *properties)
+{
+    (void)properties;
+    return clInitLayer(count, target, ret_count, ret_dispatch);
 }

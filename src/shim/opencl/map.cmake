@@ -15,7 +15,7 @@ function(xs_opencl_map def out)
   list(REMOVE_DUPLICATES nodes)
   list(SORT nodes COMPARE NATURAL)
   # What loaders call in a layer has no version.
-  set(text "XSCHED_LAYER {\n  global:\n    clGetLayerInfo;\n    clInitLayer;\n  local:\n    *;\n};\n")
+  set(text "XSCHED_LAYER {\n  global:\n    clGetLayerInfo;\n    clInitLayer;\n    clInitLayerWithProperties;\n  local:\n    *;\n};\n")
   set(parent "")
   foreach(node IN LISTS nodes)
     string(APPEND text "${node} {\n  global:\n${names_${node}}}${parent};\n")
