@@ -115,6 +115,17 @@ int xs_socket_connect(const char *path, uint64_t timeout_ns)
     return fd;
 }
 
+/* Opening a socket's file fails with ENXIO and nothing else does so (stat() has another symbol on
+ * each C library). */
+static bool is_socket(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && errno == ENXIO;
+}
+
 static int bind_fd(int fd, const struct sockaddr_un *at)
 {
     int other;
@@ -126,7 +137,9 @@ static int bind_fd(int fd, const struct sockaddr_un *at)
     other = xs_socket_connect(at->sun_path, 100 * XS_NS_PER_MS);
     if (other >= 0)
         close(other);
-    if (other != -ECONNREFUSED) /* somebody answers, or it is no socket of ours to remove */
+    if (other == -ECONNREFUSED && !is_socket(at->sun_path))
+        return -EEXIST;
+    if (other != -ECONNREFUSED) /* somebody answers */
         return other == -ENOENT ? -EAGAIN : -EADDRINUSE;
     if (unlink(at->sun_path) < 0 && errno != ENOENT)
         return -errno;

@@ -29,7 +29,8 @@ int xs_socket_connect(const char *path, uint64_t timeout_ns);
 
 /** Listens. A socket file that nobody listens on any more is replaced.
  *  @param mode  of the file; who connects is told by its credentials, so 0666 is usual
- *  @return descriptor (non-blocking) or -errno; -EADDRINUSE when somebody answers there */
+ *  @return descriptor (non-blocking) or -errno; -EADDRINUSE when somebody answers
+ *          there, -EEXIST when something else than a socket is there */
 int xs_socket_listen(const char *path, mode_t mode, int backlog);
 
 /** Who is at the other end, as this process sees it. */

@@ -128,6 +128,43 @@ static void hints_act(void **state)
     raw_leave(&b);
 }
 
+/* By the CPU scheduling of the process, as soon as that policy is chosen; a later change of it is
+ * seen too. The child is nicer. */
+static void cpu_priority_orders_processes(void **state)
+{
+    struct raw_client own;
+    int to_child[2], status;
+    char x;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(pipe(to_child), 0);
+    raw_join(&own, g_server.socket);
+    raw_add(&own, 0, 1, 0);
+    pid = fork();
+    if (pid == 0) {
+        struct raw_client child;
+
+        if (nice(5) < 0)
+            _exit(2);
+        raw_join(&child, g_server.socket);
+        raw_add(&child, 0, 1, 0);
+        raw_submit(&child, 0);
+        if (read(to_child[0], &x, 1) != 1)
+            _exit(3);
+        _exit(raw_wait_permitted(&child, 0, false, 10000) ? 0 : 4);
+    }
+    raw_submit(&own, 0);
+    assert_int_equal(raw_http(&g_server, "POST", "/policy?policy=3", "", NULL), 200);
+    assert_int_equal(write(to_child[1], "x", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(raw_http(&g_server, "POST", "/policy?policy=1", "", NULL), 200);
+    close(to_child[0]);
+    close(to_child[1]);
+    raw_leave(&own);
+}
+
 /* Ends the server while something is held: the word is open before the socket closes. */
 static void sigterm_opens_all(void **state)
 {
@@ -188,6 +225,7 @@ int main(void)
         cmocka_unit_test(lease_is_renewed_and_death_frees),
         cmocka_unit_test(other_devices_are_not_held),
         cmocka_unit_test(hints_act),
+        cmocka_unit_test(cpu_priority_orders_processes),
         cmocka_unit_test(sigterm_opens_all),
         cmocka_unit_test(idle_server_sleeps),
     };

@@ -5,6 +5,8 @@
 #include "xcli/table.h"
 
 #include <inttypes.h>
+#include <poll.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -232,6 +234,48 @@ static void tcp_works_too(void **state)
     assert_int_equal(raw_status(&g_server, "timeslice_us"), 900);
 }
 
+/* On a terminal of 20 columns, until q. */
+static void top_runs_on_a_small_terminal(void **state)
+{
+    struct winsize size = {.ws_row = 6, .ws_col = 20};
+    struct raw_client c;
+    size_t used = 0;
+    int master, status;
+    bool quit = false;
+    pid_t pid;
+
+    (void)state;
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, 1, 0);
+    pid = forkpty(&master, NULL, NULL, &size);
+    if (pid == 0) {
+        setenv("TERM", "xterm", 1);
+        execl(XCLI_PATH, "xcli", "top", "-f", "20", (char *)NULL);
+        _exit(127);
+    }
+    for (;;) {
+        struct pollfd p = {.fd = master, .events = POLLIN};
+        ssize_t n;
+
+        assert_int_equal(poll(&p, 1, 10000), 1);
+        n = read(master, g_output + used, sizeof(g_output) - 1 - used);
+        if (n <= 0)
+            break; /* it ended */
+        used += (size_t)n;
+        g_output[used] = 0;
+        if (!quit && strstr(g_output, "XQUEUE") && strstr(g_output, "0x")) {
+            assert_int_equal(write(master, "q", 1), 1);
+            quit = true;
+        }
+        assert_true(used < sizeof(g_output) / 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(quit);
+    close(master);
+    raw_leave(&c);
+}
+
 static void tables_fit(void **state)
 {
     static const struct xs_column k_columns[] = {{"NAME", false, 1}, {"N", true, 3}, {"LONG", false, 2}};
@@ -264,9 +308,13 @@ static void tables_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_use_is_64),      cmocka_unit_test(absent_server_is_2),
-        cmocka_unit_test(refusal_is_1),         cmocka_unit_test(list_shows_what_is_in_force),
-        cmocka_unit_test(changes_are_in_force), cmocka_unit_test(tcp_works_too),
+        cmocka_unit_test(wrong_use_is_64),
+        cmocka_unit_test(absent_server_is_2),
+        cmocka_unit_test(refusal_is_1),
+        cmocka_unit_test(list_shows_what_is_in_force),
+        cmocka_unit_test(changes_are_in_force),
+        cmocka_unit_test(tcp_works_too),
+        cmocka_unit_test(top_runs_on_a_small_terminal),
         cmocka_unit_test(tables_fit),
     };
 
