@@ -307,10 +307,10 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         atomic_store_explicit(&q->busy_since_ns, xs_now_ns(), memory_order_relaxed);
     t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
 
-    /* A mark: one never timed; whoever waits for this queue to end wants to know at once; else
-     * one in half the bound, or one a batch. */
+    /* A mark: one never timed; whoever waits for this queue to end wants to know at once, and who
+     * asked for its first submit is about to; else one in half the bound, or one a batch. */
     span_ns = bound_ns / 2;
-    if (!known_ns || (armed & XS_ARMED_IDLE))
+    if (!known_ns || armed)
         t->mark = true;
     else if (threshold > 0)
         t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
