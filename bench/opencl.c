@@ -36,6 +36,19 @@ static double run_ms(long kernels, cl_int work)
     return (double)(xs_now_ns() - t0) / 1e6;
 }
 
+/* The best of several tries: others may be using the machine. */
+static double best_ms(cl_int work)
+{
+    double best = 1e9;
+
+    for (int i = 0; i < 7; i++) {
+        double ms = run_ms(50, work);
+
+        best = ms < best ? ms : best;
+    }
+    return best;
+}
+
 int main(int argc, char **argv)
 {
     long kernels = bench_option(argc, argv, "kernels", 5000), work = bench_option(argc, argv, "work", 0);
@@ -60,8 +73,8 @@ int main(int argc, char **argv)
     if (!work) {
         work = 1000;
         run_ms(50, (cl_int)work);
-        while (run_ms(50, (cl_int)work) < 50 * 0.1 && work < 1 << 28)
-            work += work / 8;
+        while (best_ms((cl_int)work) < 50 * 0.1 && work < 1 << 28)
+            work += work / 16;
         printf("%ld\n", work);
         return 0;
     }
