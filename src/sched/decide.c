@@ -199,10 +199,15 @@ static void set_watches(struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (v->contended && e->pe.run && e->nready > 0)
+        if (v->contended && e->pe.run && e->nready > 0) {
+            bool fresh = e->nwatched == 0;
+
             xs_entity_watch(e, now_ns);
-        else
+            if (fresh && e->nready == 0)
+                e->pe.ready = false; /* it ran dry some time ago, maybe while it was held: no linger */
+        } else {
             xs_entity_unwatch(e);
+        }
     }
 }
 
@@ -279,11 +284,13 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->progressed = false;
         v->progress_ns = now_ns;
     }
-    if (now_ns >= v->next_ns) {
-        for (size_t i = 0; i < v->n && xs_sched_uses_service(s); i++) {
+    if (now_ns >= v->next_ns) { /* the policy's timer: what it judges should be true then */
+        for (size_t i = 0; i < v->n; i++) {
             struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-            if (e->nready && (e->applied || e->draining))
+            if (e->nready && e->applied)
+                xs_entity_check(e, now_ns);
+            if (e->nready && (e->applied || e->draining) && xs_sched_uses_service(s))
                 xs_entity_read_service(e, now_ns);
         }
         v->dirty = true;
@@ -328,8 +335,9 @@ uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
     if (xs_sched_is_host(s))
         return run_view(s, &s->host, now_ns);
     for (size_t i = 0; i < s->devices_n; i++) {
-        if (s->devices[i])
-            next = XS_MIN(next, run_view(s, &s->devices[i]->view, now_ns));
+        uint64_t at = s->devices[i] ? run_view(s, &s->devices[i]->view, now_ns) : UINT64_MAX;
+
+        next = XS_MIN(next, at);
     }
     return next;
 }

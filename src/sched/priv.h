@@ -17,6 +17,7 @@
 
 #define XS_LOOK_MIN_NS      (10 * XS_NS_PER_US)    /* first step after the estimated end */
 #define XS_LOOK_MAX_NS      (1 * XS_NS_PER_MS)     /* largest step; also where the process rings by itself */
+#define XS_HELD_LOOK_NS     (10 * XS_NS_PER_MS)    /* is what is held still ready? */
 #define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
 #define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
 #define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* only idle ones are held: for what? */
@@ -32,6 +33,7 @@ struct xs_view {
     uint64_t next_ns;                              /* the policy's timer */
     uint64_t linger_ns;                            /* earliest end of a linger */
     uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
+    uint64_t held_look_ns;                         /* next look at held ones */
     uint64_t stall_check_ns;
     uint64_t verify_ns;                            /* next look at who runs while only idle ones are held */
     uint64_t progress_ns;                          /* the running side last completed something, or changed */

@@ -82,25 +82,19 @@ bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_
     return v->progress_ns != before;
 }
 
-void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
+/* Time from now to the first estimated end of what is watched; UINT64_MAX: nothing is. */
+static uint64_t next_end(const struct xs_view *v, bool *ret_pages)
 {
     uint64_t first = UINT64_MAX;
 
-    if (!v->contended) {
-        v->look_step_ns = 0;
-        v->look_ns = UINT64_MAX;
-        return;
-    }
-    if (v->look_step_ns && v->look_ns > now_ns)
-        return;
+    *ret_pages = false;
     for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (e->nwatched == 0)
-            continue;
         XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
             uint64_t at;
 
+            *ret_pages = *ret_pages || q->client;
             if (!q->watched)
                 break; /* watched ones stand in front, or all are */
             if (!q->client)
@@ -109,11 +103,29 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
             first = XS_MIN(first, XS_MAX(at, XS_LOOK_MIN_NS));
         }
     }
-    if (first == UINT64_MAX) { /* nothing has a page */
+    return first;
+}
+
+void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
+{
+    uint64_t first;
+    bool pages;
+
+    if (!v->contended) {
+        v->look_step_ns = 0;
         v->look_ns = UINT64_MAX;
         return;
     }
-    if (v->look_step_ns == 0) {
+    if (v->look_step_ns && v->look_ns > now_ns)
+        return;
+    first = next_end(v, &pages);
+    if (!pages) { /* facts come without looking */
+        v->look_ns = UINT64_MAX;
+        v->look_step_ns = 0;
+    } else if (first == UINT64_MAX) { /* nothing runs, but something is held: see xs_view_look */
+        v->look_ns = now_ns + XS_HELD_LOOK_NS;
+        v->look_step_ns = XS_LOOK_MAX_NS;
+    } else if (v->look_step_ns == 0) {
         v->look_step_ns = XS_LOOK_MIN_NS;
         v->look_ns = now_ns + first;
     } else {
@@ -125,9 +137,11 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
 void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     uint64_t progress = v->progress_ns;
-    bool held_too = v->look_step_ns >= XS_LOOK_MAX_NS;
+    bool held_too = now_ns >= v->held_look_ns;
 
     s->c.looks++;
+    if (held_too)
+        v->held_look_ns = now_ns + XS_HELD_LOOK_NS;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 

@@ -400,8 +400,11 @@ static uint64_t next_event(struct sim *m)
 
     for (size_t i = 0; i < m->sc->nqueues; i++)
         next = XS_MIN(next, m->queues[i].next_arrival_ns);
-    for (size_t i = 0; i < m->sc->ndevices; i++)
-        next = XS_MIN(next, device_next(m, &m->devices[i]));
+    for (size_t i = 0; i < m->sc->ndevices; i++) {
+        uint64_t at = device_next(m, &m->devices[i]);
+
+        next = XS_MIN(next, at);
+    }
     return next;
 }
 
@@ -424,9 +427,12 @@ static void run(struct sim *m, struct xs_sim_result *ret)
                 arrive(m, &m->queues[i]);
         }
         if (m->sched && m->decide_ns <= t) {
+            uint64_t next;
+
             m->decide_ns = UINT64_MAX;
             ret->wakes++;
-            wake(m, XS_MAX(xs_sched_run(m->sched, t), t + 1));
+            next = xs_sched_run(m->sched, t);
+            wake(m, XS_MAX(next, t + 1));
         }
     }
 }

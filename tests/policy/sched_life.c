@@ -180,6 +180,37 @@ static void someone_runs(struct xs_sched *s, struct proc *w, struct xs_sched_que
     }
 }
 
+/* When all is done, and nobody is told, everything opens in the end, and there is no timer and no
+ * lease any more. */
+static void all_opens_at_rest(struct xs_sched *s, struct proc *w, struct xs_sched_queue *q[6][8], bool *held,
+                              uint64_t *t)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        held[i] = false;
+        xs_sched_process_set_held(s, w[i].p, false);
+        for (unsigned k = 0; k < 8; k++) {
+            struct xs_client_cell *c = &w[i].client->cells[k];
+
+            atomic_store(&c->completed, atomic_load(&c->entered));
+        }
+    }
+    for (unsigned r = 0; r < 3000; r++) {
+        uint64_t next = xs_sched_run(s, *t);
+
+        if (next == UINT64_MAX)
+            break;
+        *t = XS_MAX(next, *t + 1);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        for (unsigned k = 0; k < 8; k++) {
+            if (q[i][k] && !world_open(&w[i], k))
+                fail_msg("%s: cell %u of process %u is closed for nobody", xs_sched_policy(s)->name, k, i);
+        }
+    }
+    assert_int_equal(xs_sched_run(s, *t), UINT64_MAX);
+    assert_false(xs_sched_renew_leases(s, *t));
+}
+
 static void joins_and_leaves_in_any_order(void **state)
 {
     bool held[6] = { false };
@@ -224,12 +255,14 @@ static void joins_and_leaves_in_any_order(void **state)
         }
         world_step(s, w, 6, t += (x >> 20) % (300 * US));
         xs_sched_renew_leases(s, t);
-        if (n % 8 == 0) { /* past the linger */
+        if (n % 8 == 0) { /* past the longest linger */
             world_step(s, w, 6, t += 50 * US);
-            for (unsigned r = 0; r < 3; r++)
+            for (unsigned r = 0; r < 5; r++)
                 world_step(s, w, 6, t += 100 * US);
             someone_runs(s, w, q, held);
         }
+        if (n % 100 == 99)
+            all_opens_at_rest(s, w, q, held, &t);
     }
     for (unsigned i = 0; i < 6; i++)
         xs_sched_process_remove(s, w[i].p, t);
