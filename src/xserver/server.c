@@ -25,7 +25,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 1024
+#define BACKLOG       1024
+#define LOCK_TRIES    100
+#define LOCK_PAUSE_US 10000
 
 int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source)
 {
@@ -116,7 +118,9 @@ static int make_folder(const char *socket_path)
     return mkdir(dir, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* One server a socket: whoever holds the lock may replace a socket file that was left behind. */
+/* One server a socket: whoever holds the lock may replace a socket file that was left behind. A
+ * server that was killed holds its lock until the kernel is done with it, a little longer than it
+ * can be seen: so the lock is waited for while nobody answers. */
 static int take_lock(struct xs_server *s)
 {
     char path[XS_SOCKET_PATH_BYTES + 8];
@@ -125,8 +129,18 @@ static int take_lock(struct xs_server *s)
     s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (s->lock_fd < 0)
         return -errno;
-    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+    for (int i = 0; flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0; i++) {
+        int other;
+
+        if (errno != EWOULDBLOCK)
+            return -errno;
+        other = xs_socket_connect(s->socket_path, 100 * XS_NS_PER_MS);
+        if (other >= 0)
+            close(other);
+        if (other >= 0 || i == LOCK_TRIES)
+            return -EADDRINUSE;
+        usleep(LOCK_PAUSE_US);
+    }
     return 0;
 }
 

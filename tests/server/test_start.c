@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -192,6 +193,32 @@ static void second_server_is_refused_and_left_socket_replaced(void **state)
     assert_int_equal(system(args), 0);
 }
 
+/* What a server that was killed leaves for a moment: its lock, and nobody who answers. */
+static void a_lock_that_goes_is_waited_for(void **state)
+{
+    char path[128], args[64] = "--idle-exit 1";
+    int fd, status;
+    pid_t pid;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/run.sock.lock", g_dir);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    pid = fork();
+    if (pid == 0) { /* the lock belongs to both: it goes with the last */
+        usleep(300000);
+        _exit(0);
+    }
+    close(fd);
+    assert_int_equal(run(args), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(run(args), 1); /* but not for ever */
+    close(fd);
+}
+
 /* Ends only when nobody is joined. */
 static void idle_exit(void **state)
 {
@@ -290,6 +317,7 @@ int main(void)
         cmocka_unit_test(wrong_files_name_the_line),
         cmocka_unit_test(file_command_line_and_reload),
         cmocka_unit_test(second_server_is_refused_and_left_socket_replaced),
+        cmocka_unit_test(a_lock_that_goes_is_waited_for),
         cmocka_unit_test(idle_exit),
         cmocka_unit_test(socket_activation_and_notify),
         cmocka_unit_test(activation_with_something_else_is_refused),
