@@ -93,6 +93,18 @@ int xs_place_probe(const char *path, pid_t *ret_pid, uid_t *ret_uid)
     return 0;
 }
 
+int xs_place_expect(const char *path)
+{
+    union xs_msg m = {0};
+    int fd = xs_socket_connect(path, PROBE_TIMEOUT_NS), err;
+
+    if (fd < 0)
+        return fd;
+    err = xs_socket_send(fd, &m, XS_MSG_expect, 1, NULL, 0);
+    close(fd);
+    return err;
+}
+
 int xs_places_first(const struct xs_places *places)
 {
     for (size_t i = 0; i < places->count; i++) {

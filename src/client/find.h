@@ -34,6 +34,9 @@ int xs_place_probe(const char *path, pid_t *ret_pid, uid_t *ret_uid);
 /** The first place that answers. @return its index in places, or -ENOENT */
 int xs_places_first(const struct xs_places *places);
 
+/** Tells the server there that this process becomes a program that may join later. @return 0 or -errno */
+int xs_place_expect(const char *path);
+
 /** This user's own runtime folder for xserver (not created): $XDG_RUNTIME_DIR/xsched,
  *  /run/user/UID/xsched, or /tmp/xsched-UID. @return whether agents look there by themselves */
 bool xs_runtime_folder(char *ret, size_t size);

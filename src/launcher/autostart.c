@@ -249,6 +249,7 @@ int xs_autostart(bool start, unsigned idle_s)
     if (i >= 0) {
         if (!places.items[i].agents_look)
             setenv("XSCHED_SOCKET", places.items[i].path, 1);
+        xs_place_expect(places.items[i].path);
         return 0;
     }
     if (!start)
@@ -270,6 +271,8 @@ int xs_autostart(bool start, unsigned idle_s)
         snprintf(socket_path, sizeof(socket_path), "%s/xserver.sock", folder);
     }
     err = start_server(folder, socket_path, idle_s);
+    if (err == 0)
+        xs_place_expect(socket_path);
     if (err == 0 && !agents_look)
         setenv("XSCHED_SOCKET", socket_path, 1);
     return err;

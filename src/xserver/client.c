@@ -297,6 +297,11 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
         epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->bell, NULL);
     if (c->peer.pidfd >= 0)
         epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->peer.pidfd, NULL);
+    if (c->expected && !c->joined && s->options.idle_exit_s && c->peer.pidfd >= 0 &&
+        c->peer.uid == s->own_uid) {
+        xs_expected_add(&s->expected, c->peer.pidfd);
+        c->peer.pidfd = -1;
+    }
     epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL);
     xs_fd_close(&c->fd); /* the program sees this at once */
     xs_fd_close(&c->bell);

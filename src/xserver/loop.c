@@ -88,7 +88,9 @@ static void house(struct xs_server *s)
         uint64_t end = s->idle_since_ns + s->options.idle_exit_s * XS_NS_PER_S;
 
         if (s->now_ns >= end && xs_list_empty(&s->unjoined)) {
-            if (xs_server_retire(s)) {
+            if (xs_expected_any(&s->expected)) {
+                s->idle_since_ns = s->now_ns;
+            } else if (xs_server_retire(s)) {
                 XS_INFO("no program for %llu s, ending", (unsigned long long)s->options.idle_exit_s);
                 s->stop = true;
             } else {

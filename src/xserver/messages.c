@@ -390,6 +390,10 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
 
     if (m->head.id == XS_MSG_hello)
         return hello(s, c, &m->hello, fds, n_fds);
+    if (m->head.id == XS_MSG_expect && !c->joined) {
+        c->expected = true;
+        return true;
+    }
     if (!c->joined) {
         xs_client_refuse(s, c, XS_REFUSED_ORDER, m->head.id, 0, "hello comes first");
         xs_client_drop(s, c, "refused");

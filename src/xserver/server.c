@@ -316,6 +316,7 @@ void xs_server_leave(struct xs_server *s)
 void xs_server_stop(struct xs_server *s)
 {
     xs_server_leave(s);
+    xs_expected_fini(&s->expected);
     xs_lv3_free(s->lv3);
     xs_deaths_free(s->deaths);
     if (s->sched)

@@ -10,6 +10,7 @@
 #include "wire/page.h"
 #include "wire/wire.h"
 #include "xserver/deaths.h"
+#include "xserver/expected.h"
 #include "xserver/history.h"
 #include "xserver/lv3.h"
 #include "xserver/options.h"
@@ -58,6 +59,7 @@ struct xs_client {
     struct xs_socket_peer peer;
     struct xs_user *user;
     bool joined, dead, waiting_to_send;
+    bool expected; /* not joined, and its process may: see expected.h */
     uint64_t accepted_ns, session;
     uint64_t handle_prefix;
     struct xs_client_page *page;
@@ -112,6 +114,7 @@ struct xs_server {
 
     struct xs_list unjoined, clients, dead, queues, windows;
     uint32_t n_unjoined, n_clients;
+    struct xs_expected expected;  /* kept only when the server ends for want of programs */
     struct xs_user *users;
     struct xs_queue **handles;    /* see handles.h */
     struct xs_client *hot[XS_HOT_CLIENTS];

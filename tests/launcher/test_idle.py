@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that was started for a program stays until that program ends, also when it has not used its device yet."""
+import os
+import subprocess
+import time
+import unittest
+
+from layout import Layout
+
+
+class Idle(Layout):
+    server = True
+
+    def test_stays_for_a_program_that_has_not_joined(self):
+        p = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--idle-exit", "1", "--", "sleep", "3.5"],
+                             env=self.env, stderr=subprocess.DEVNULL)
+        other = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--", "true"], env=self.env,
+                                 stderr=subprocess.DEVNULL)     # finds it, and is gone
+        self.assertEqual(other.wait(), 0)
+        time.sleep(3)
+        self.assertEqual(len(self.servers()), 1)
+        self.assertIsNone(p.poll())
+        p.wait()
+        end = time.monotonic() + 10
+        while self.servers():
+            self.assertLess(time.monotonic(), end, "the server stays for nobody")
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
