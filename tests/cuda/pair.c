@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One of two programs that share a device: pair SECONDS BUSY_MS IDLE_MS. Keeps a stream busy for BUSY_MS
+ * (0: always) with kernels of 1 ms, a few at a time, then sleeps. Prints "SUBMIT_MS END_MS" for each busy stretch, or
+ * the time of each kernel's end when it is always busy; CLOCK_MONOTONIC. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef void *P;
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? atof(argv[1]) : 1, busy = argc > 2 ? atof(argv[2]) : 0, idle = argc > 3 ? atof(argv[3]) : 0;
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *p;
+    int (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync)(P);
+    int (*function)(P *, P, const char *);
+    int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
+    uint32_t *log = NULL, tag = 0;
+    uint64_t ns = 1000000;
+    void *params[] = {&ns, &log, &tag};
+    double end;
+    P ctx, s, f;
+
+    if (!lib)
+        return 1;
+#define GET(fn, name) p = dlsym(lib, name), memcpy(&fn, &p, sizeof(p))
+    GET(init, "cuInit");
+    GET(retain, "cuDevicePrimaryCtxRetain");
+    GET(set, "cuCtxSetCurrent");
+    GET(create, "cuStreamCreate");
+    GET(sync, "cuStreamSynchronize");
+    GET(launch, "cuLaunchKernel");
+    GET(function, "cuModuleGetFunction");
+    if (init(0) || retain(&ctx, 0) || set(ctx) || create(&s, 1) || function(&f, NULL, "work"))
+        return 1;
+    end = now_ms() + seconds * 1e3;
+    while (now_ms() < end) {
+        double begin = now_ms();
+
+        do {
+            int n = busy > 0 ? 4 : 1;
+
+            for (int i = 0; i < n; i++)
+                if (launch(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL))
+                    return 1;
+            if (sync(s))
+                return 1;
+        } while (busy > 0 && now_ms() - begin < busy);
+        printf("%.3f %.3f\n", begin, now_ms());
+        if (idle > 0)
+            usleep((useconds_t)(idle * 1e3));
+    }
+    return 0;
+}
