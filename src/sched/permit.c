@@ -85,7 +85,10 @@ void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q)
 {
     const struct xs_device *d = q->entity->presence->device;
     uint64_t us = d->groups > 1 ? s->config.inflight_shared_us : s->config.inflight_alone_us;
-    uint32_t word = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+    uint32_t word;
+
+    us = q->process->inflight_us ? q->process->inflight_us : us;
+    word = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 
     if (!q->server || q->inflight_us == word)
         return;

@@ -137,6 +137,7 @@ struct xs_sched_process {
     void *user;
     uint64_t id;
     bool intra, held, window;
+    uint64_t inflight_us;                          /* bound of its own; 0: as configured */
     int32_t utilization, cpu_class;                /* utilization -1: not told */
     struct xs_list queues;
     struct xs_sched_queue **cells;                 /* by cell index */

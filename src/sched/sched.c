@@ -205,6 +205,15 @@ void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, b
         xs_queue_update_barred(q, s->now_ns);
 }
 
+void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us)
+{
+    if (p->inflight_us == us)
+        return;
+    p->inflight_us = us;
+    XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
+        xs_queue_tell_inflight(s, q);
+}
+
 /* ---- queues ---- */
 
 static int cells_reserve(struct xs_sched_process *p, uint32_t cell)

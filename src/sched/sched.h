@@ -67,6 +67,9 @@ void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process 
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
 /** Held whatever the policy says (an operator's suspension), or no longer. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
+/** A bound in flight of its own for all its queues, where what it has in flight delays nobody
+ *  (level 3); 0: as configured. */
+void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us);
 
 /** @param cell  index in both pages, < XS_PAGE_QUEUES, used by no other queue of p
  *  @return NULL when out of memory or the cell is bad */

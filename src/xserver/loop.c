@@ -124,6 +124,7 @@ static void take_requests(struct xs_server *s)
     xs_fd_eventfd_drain(s->mailbox.event_fd);
     while ((r = xs_mailbox_take(&s->mailbox)) != NULL) {
         s->counts.requests++;
+        s->lv3_changed = true;
         xs_control_handle(s, r);
     }
 }

@@ -179,6 +179,10 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
             off = false;
         m->slice_us = us;
         m->off = off;
+        /* the device takes turns by itself: what is in flight need not be short */
+        xs_sched_process_set_inflight(s->sched, places[i].client->process,
+                                      us != XS_LV3_SLICE_DEFAULT && !xs_lv3_denied(s->lv3, places[i].client->lv3)
+                                          ? s->options.lv3_inflight_us : 0);
         xs_lv3_want(s->lv3, places[i].client->lv3, device, us, off);
     }
     return next;

@@ -424,6 +424,16 @@ size_t xs_lv3_devices(struct xs_lv3 *l, const struct xs_lv3_program *p, XDevice 
     return n;
 }
 
+bool xs_lv3_denied(struct xs_lv3 *l, const struct xs_lv3_program *p)
+{
+    bool denied;
+
+    pthread_mutex_lock(&l->lock);
+    denied = p->denied;
+    pthread_mutex_unlock(&l->lock);
+    return denied;
+}
+
 void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us, bool off)
 {
     pthread_mutex_lock(&l->lock);

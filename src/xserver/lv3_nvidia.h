@@ -39,6 +39,9 @@ void xs_lv3_groups_end(struct xs_lv3 *l, struct xs_lv3_program *p);
 /** The devices that it has groups on. @return how many, at most max */
 size_t xs_lv3_devices(struct xs_lv3 *l, const struct xs_lv3_program *p, XDevice *ret, size_t max);
 
+/** Whether the driver refused something of this program. */
+bool xs_lv3_denied(struct xs_lv3 *l, const struct xs_lv3_program *p);
+
 #define XS_LV3_SLICE_DEFAULT 0ull
 /** What its groups on the device shall have. */
 void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us, bool off);

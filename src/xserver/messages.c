@@ -379,7 +379,6 @@ static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_m
     wrong = c->lv3 ? xs_lv3_group(s->lv3, c->lv3, m, fds, n_fds) : "out of memory";
     if (wrong)
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_nv_group, 0, wrong);
-    s->lv3_changed = true;
 }
 
 static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_msg *m, int *fds,
@@ -432,7 +431,6 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
     case XS_MSG_nv_groups_end:
         if (c->lv3)
             xs_lv3_groups_end(s->lv3, c->lv3);
-        s->lv3_changed = true;
         return true;
     default: /* what only a server says */
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, m->head.id, 0, "a program does not send this");
@@ -479,6 +477,7 @@ bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *pac
         alive = false;
     } else if (r == 0) {
         alive = dispatch(s, c, &m, fds, n_fds);
+        s->lv3_changed = true; /* levels, priorities, groups */
     } /* else a message that a newer program knows: skipped */
     for (unsigned i = 0; i < n_fds; i++)
         xs_fd_close(&fds[i]);

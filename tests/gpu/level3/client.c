@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that knows nothing of a scheduler: `client low T_MS SECONDS` launches kernels of T_MS;
- * `client high N` runs N jobs of about 1.2 ms, 6 to 11 ms apart. Prints one JSON object; ends with
- * 1 when a result is wrong. */
+ * `client high N` runs N jobs of about 1.2 ms, 6 to 11 ms apart; `client calibrate` says how many
+ * rounds of its kernel one millisecond is, which the others take as a last argument, so that all do
+ * the same work. Prints one JSON object; ends with 1 when a result is wrong. */
 #include <cuda.h>
 
 #include "kernels.inc"            /* made by build.sh: k_cubin */
@@ -79,19 +80,20 @@ static void start(void)
     CHECK(cuStreamSynchronize(s_stream));
 }
 
-static uint64_t calibrate(unsigned blocks, double us)
+static int calibrate(void)
 {
     double best = 1e18;
 
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 20; i++) {
         double t0 = now_us(), t;
 
-        burn(blocks, 2000, 0);
+        burn(BLOCKS, 20000, 0);
         CHECK(cuStreamSynchronize(s_stream));
         t = now_us() - t0;
         best = t < best ? t : best;
     }
-    return (uint64_t)(us / (best / 2000)) + 1;
+    printf("{\"rounds_per_ms\":%.3f}\n", 20000 / best * 1000);
+    return 0;
 }
 
 static int compare(const void *a, const void *b)
@@ -117,9 +119,9 @@ static void stop(int sig)
     s_stop = 1;
 }
 
-static int low(double t_ms, double seconds)
+static int low(double t_ms, double seconds, double per_ms)
 {
-    uint64_t rounds = calibrate(BLOCKS, t_ms * 1000), before = sum(), one, n = 0;
+    uint64_t rounds = (uint64_t)(per_ms * t_ms) + 1, before = sum(), one, n = 0;
     CUevent events[2];
     double began;
 
@@ -143,9 +145,9 @@ static int low(double t_ms, double seconds)
     return before != n * one;
 }
 
-static int high(int n)
+static int high(int n, double per_ms)
 {
-    uint64_t rounds = calibrate(BLOCKS / 2, 115), before = sum(), one;
+    uint64_t rounds = (uint64_t)(per_ms * 0.115 * 2) + 1, before = sum(), one;
     double *first = calloc((size_t)n, sizeof(double)), *job = calloc((size_t)n, sizeof(double));
     int wrong = 0;
 
@@ -182,9 +184,13 @@ static int high(int n)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3)
+    if (argc < 2 || (strcmp(argv[1], "calibrate") && argc < 4))
         return 2;
     signal(SIGTERM, stop);
     start();
-    return !strcmp(argv[1], "low") ? low(atof(argv[2]), argc > 3 ? atof(argv[3]) : 10) : high(atoi(argv[2]));
+    if (!strcmp(argv[1], "calibrate"))
+        return calibrate();
+    if (!strcmp(argv[1], "low"))
+        return low(atof(argv[2]), atof(argv[3]), argc > 4 ? atof(argv[4]) : 1);
+    return high(atoi(argv[2]), atof(argv[3]));
 }

@@ -73,18 +73,23 @@ def finish(p):
     return json.loads(text) if text else {}
 
 
+ROUNDS = json.loads(subprocess.run([os.path.join(BIN, "client"), "calibrate"], stdout=subprocess.PIPE,
+                                   check=True).stdout)["rounds_per_ms"]
+
 # variant -> (options of xserver or None, level)
 VARIANTS = {
     "alone": (None, None), "native": (None, None), "level1": (["--lv3-slices=OFF"], "1"),
-    "xsched": ([], "auto"), "channels": (["--lv3-channels=ON"], "auto"),
+    "xsched": ([], "auto"), "short100": (["--lv3-short-us=100"], "auto"), "channels": (["--lv3-channels=ON"], "auto"),
 }
+if os.environ.get("VARIANTS"):
+    VARIANTS = {v: VARIANTS[v] for v in os.environ["VARIANTS"].split()}
 
 
 def share(variant, t_ms, run):
     options, level = VARIANTS[variant]
     server = start_server(*options) if options is not None else None
-    low = client(0 if server else None, "low", t_ms, 60, level=level) if variant != "alone" else None
-    high = client(10 if server else None, "high", N, level=level)
+    low = client(0 if server else None, "low", t_ms, 60, ROUNDS, level=level) if variant != "alone" else None
+    high = client(10 if server else None, "high", N, ROUNDS, level=level)
     row = finish(high)
     bad = row["wrong"]
     workload = f"level3 server, T = {t_ms:g} ms"
@@ -110,8 +115,8 @@ def kills(run):
     bad = 0
     for what in ("xserver", "low"):
         server = start_server("--lv3-channels=ON")
-        low = client(0, "low", 20, 4)
-        high = client(10, "high", 100)
+        low = client(0, "low", 20, 4, ROUNDS)
+        high = client(10, "high", 100, ROUNDS)
         time.sleep(0.5)
         t0 = time.monotonic()
         (server if what == "xserver" else low).kill()

@@ -224,7 +224,7 @@ int main_share(const char *results)
             block(&s, "alone", false, false, t_ms[t], n, run);
             block(&s, "native", true, false, t_ms[t], n, run);
             t0 = now_us();
-            if (groups_slice(&s.low, 100) || groups_slice(&s.high, 50000))
+            if (groups_slice(&s.low, 50) || groups_slice(&s.high, 50000))
                 gpu_die("slice", 0);
             result("E", "slices", "low", "set_two_slices", now_us() - t0, "us", 1, run, extra);
             block(&s, "slices", true, false, t_ms[t], n, run);
