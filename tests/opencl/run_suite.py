@@ -4,7 +4,8 @@
 
 MODE: preload, layer or both, each with -quiet (no XQueue), -app (XQueues, nobody schedules) or -hpf (a policy in the
 process, so that marks and bounds are in force). The scheduled commands are counted twice, by libpreempt and in the
-trace, and must agree.
+trace, and must agree. With -filter kernels are left alone, with -library all calls of the suite, with -disable
+everything.
 """
 import difflib
 import os
@@ -44,8 +45,11 @@ def main(suite, shim, mode, part=None):
         extra["OPENCL_LAYERS"] = shim
     if how != "quiet":
         extra["XSCHED_AUTO_XQUEUE"] = "ON"
-    if how == "hpf":
+    if how in ("hpf", "filter", "library", "disable"):
         extra["XSCHED_POLICY"] = "HPF"
+    extra.update({"filter": {"XSCHED_FILTER": "clNothing, clEnqueueNDRange*,clFinish"},
+                  "library": {"XSCHED_FILTER": "@" + os.path.basename(suite)},
+                  "disable": {"XSCHED_DISABLE": "1"}}.get(how, {}))
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
         code, plain, _ = run(suite, part, folder)
@@ -60,10 +64,16 @@ def main(suite, shim, mode, part=None):
         if code != 0 or diff or log:
             print(f"exit code {code}, {len(diff)} lines differ, {len(log)} log lines")
             return 1
+        if how == "disable":
+            return 1 if os.path.exists(trace) else 0
         if how != "quiet":
             submits, counted = counts(trace)
             print(f"{submits} submits in the trace, {counted} counted by libpreempt")
-            if submits == 0 or submits != counted:
+            if (submits == 0) != (how == "library") or submits != counted:
+                return 1
+            with open(trace, encoding="ascii") as f:
+                text = f.read()
+            if how == "filter" and ("clEnqueueNDRangeKernel submit" in text or "clFinish sync" in text):
                 return 1
         return 0
 

@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -57,6 +58,76 @@ static void many_behind_user_event(struct suite *s)
         OK(clReleaseMemObject(m[w]));
         OK(clReleaseCommandQueue(q[w]));
     }
+}
+
+static _Atomic int g_go;
+
+static void CL_CALLBACK wait_native(void *args)
+{
+    (void)args;
+    while (!atomic_load(&g_go))
+        usleep(100);
+}
+
+static void CL_CALLBACK wait_callback(cl_event event, cl_int status, void *data)
+{
+    (void)event;
+    (void)status;
+    (void)data;
+    while (!atomic_load(&g_go))
+        usleep(100);
+}
+
+/* The same with a function on the host, a callback and a kernel that polls the host's memory in
+ * the place of the user event. */
+static void many_behind_the_host(struct suite *s)
+{
+    static int32_t flag[64] __attribute__((aligned(4096)));
+    const char *source = "kernel void poll(global volatile int *flag) { while (*flag == 0) ; }";
+    const int32_t word = 0;
+    const size_t one = 1;
+    cl_device_exec_capabilities can = 0;
+    cl_mem m = suite_buffer(s, 1, 2), shared;
+    cl_program p;
+    cl_kernel k;
+    cl_event e;
+    cl_int err;
+
+    OK(clGetDeviceInfo(s->device, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(can), &can, NULL));
+    shared = clCreateBuffer(s->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, sizeof(flag), flag, &err);
+    OK(err);
+    p = clCreateProgramWithSource(s->context, 1, &source, NULL, &err);
+    OK(err);
+    OK(clBuildProgram(p, 0, NULL, NULL, NULL, NULL));
+    k = clCreateKernel(p, "poll", &err);
+    OK(err);
+    OK(clSetKernelArg(k, 0, sizeof(shared), &shared));
+    for (int how = 0; how < 3; how++) {
+        cl_command_queue q = suite_queue(s, NULL, NULL, 0);
+
+        atomic_store(&g_go, 0);
+        if (how == 0 && (can & CL_EXEC_NATIVE_KERNEL)) {
+            OK(clEnqueueNativeKernel(q, wait_native, NULL, 0, 0, NULL, NULL, 0, NULL, NULL));
+        } else if (how == 1) {
+            suite_kernel(q, s->spin, m, 400, 0, NULL, &e);
+            OK(clSetEventCallback(e, CL_COMPLETE, wait_callback, NULL));
+            OK(clReleaseEvent(e));
+        } else if (how == 2) {
+            OK(clEnqueueWriteBuffer(q, shared, CL_TRUE, 0, sizeof(word), &word, 0, NULL, NULL));
+            OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &one, NULL, 0, NULL, NULL));
+        }
+        for (int i = 0; i < 150; i++)
+            suite_kernel(q, s->spin, m, 400, 0, NULL, NULL);
+        OK(clFlush(q));
+        atomic_store(&g_go, 1);
+        __atomic_store_n(&flag[0], 1, __ATOMIC_SEQ_CST);
+        printf("150 behind the host, %d: %u\n", how, suite_sum(s, q, m));
+        OK(clReleaseCommandQueue(q));
+    }
+    OK(clReleaseKernel(k));
+    OK(clReleaseProgram(p));
+    OK(clReleaseMemObject(shared));
+    OK(clReleaseMemObject(m));
 }
 
 static struct {
@@ -240,6 +311,7 @@ void suite_events(struct suite *s)
 {
     user_event(s);
     many_behind_user_event(s);
+    many_behind_the_host(s);
     callbacks(s);
     profiling(s);
     refused(s);
