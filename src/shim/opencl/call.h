@@ -10,13 +10,15 @@
 /** A call that is no command. */
 struct xs_ocl_call {
     uint64_t begin_ns;
+    int depth;                    /* before this call */
     bool outer;                   /* nobody further out handles it already */
     bool handled;                 /* outer, and not filtered */
 };
 
 static inline void xs_ocl_call_begin(struct xs_ocl_call *c, enum xs_ocl_row row, const void *caller)
 {
-    c->outer = !xs_depth_is_inner(xsched_priv_depth());
+    c->depth = xsched_priv_depth();
+    c->outer = !xs_depth_is_inner(c->depth);
     c->handled = c->outer && !xs_ocl_filtered(row, caller);
     c->begin_ns = 0;
     if (c->outer) {
@@ -44,7 +46,6 @@ static inline void xs_ocl_call_end(struct xs_ocl_call *c, enum xs_ocl_row row, e
 struct xs_ocl_submit {
     struct xs_ocl_call call;
     struct xs_queue *queue;       /* NULL: not scheduled */
-    struct xs_ocl_hw *hw;
     cl_command_queue native;
     cl_event own;                 /* taken for the mark when the program wants no event */
     bool want_event;

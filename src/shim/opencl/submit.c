@@ -6,7 +6,6 @@ bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_ocl_row row, const void
                         cl_command_queue queue)
 {
     s->queue = NULL;
-    s->hw = NULL;
     s->native = queue;
     s->own = NULL;
     s->want_event = false;
@@ -16,21 +15,21 @@ bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_ocl_row row, const void
     if (!s->call.handled)
         return false;
     s->queue = xsched_priv_queue_find(kPlatformOpenCL, (uint64_t)(uintptr_t)queue);
-    if (!s->queue)
-        return false;
-    s->hw = xsched_priv_ocl_find(queue);
-    return true;
+    return s->queue != NULL;
 }
 
+/* Looked up only where it matters: few commands are marked. */
 static bool in_order(const struct xs_ocl_submit *s)
 {
+    struct xs_ocl_hw *hw = xsched_priv_ocl_find(s->native);
+
     /* relaxed: it changes only while the program does nothing else with the queue */
-    return s->hw && atomic_load_explicit(&s->hw->in_order, memory_order_relaxed);
+    return hw && atomic_load_explicit(&hw->in_order, memory_order_relaxed);
 }
 
 void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags)
 {
-    if (xs_depth_in_callback(xsched_priv_depth()))
+    if (XS_UNLIKELY(xs_depth_in_callback(s->call.depth)))
         flags |= XS_SUBMIT_PASS; /* a thread of the vendor's: others wait for it */
     xsched_priv_submit_begin(s->queue, key, flags, &s->ticket);
     if (!s->ticket.queue) { /* part of a command that is counted as a whole */
