@@ -70,7 +70,8 @@ static const char *check_text(enum xs_option_id id, const char *value)
 {
     enum xs_log_level level;
 
-    if (id == XS_OPT_policy && !xs_policy_by_name(value))
+    /* with a slash: a shared object, loaded when the scheduler takes it */
+    if (id == XS_OPT_policy && !strchr(value, '/') && !xs_policy_by_name(value))
         return "there is no such policy";
     if (id == XS_OPT_log_level && !xs_log_level_parse(value, &level))
         return "it takes DEBG, INFO, WARN, ERRO or OFF";

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "sched/policy_load.h"
 #include "xserver/activation.h"
 #include "xserver/handles.h"
 
@@ -67,9 +68,26 @@ static void params_of(const struct xs_options *o, struct xs_policy_params *p)
     p->starvation_ns = o->starvation_ms * XS_NS_PER_MS;
 }
 
-static int make_scheduler(struct xs_server *s)
+/* The policy of that name, or out of the shared object at that path, which is the caller's then.
+ * @return NULL with the reason */
+static const struct xs_policy_ops *find_policy(const char *name, struct xs_policy_module **ret_module,
+                                               char *ret_error, size_t error_size)
+{
+    *ret_module = NULL;
+    if (!strchr(name, '/'))
+        return xs_policy_by_name(name);
+    if (xs_policy_load(name, ret_module, ret_error, error_size) < 0)
+        return NULL;
+    return xs_policy_module_ops(*ret_module);
+}
+
+static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_size)
 {
     struct xs_sched_config config;
+    const struct xs_policy_ops *policy = find_policy(s->options.policy, &s->module, ret_error, error_size);
+
+    if (!policy)
+        return -EINVAL;
 
     xs_sched_config_defaults(&config);
     config.linger_ns = s->options.linger_us * XS_NS_PER_US;
@@ -77,7 +95,7 @@ static int make_scheduler(struct xs_server *s)
     config.inflight_shared_us = s->options.inflight_us;
     config.inflight_alone_us = s->options.inflight_alone_us;
     params_of(&s->options, &config.params);
-    s->sched = xs_sched_new(xs_policy_by_name(s->options.policy), &config, &k_ops, s);
+    s->sched = xs_sched_new(policy, &config, &k_ops, s);
     return s->sched ? 0 : -ENOMEM;
 }
 
@@ -270,11 +288,13 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
         return r;
     r = make_descriptors(s);
     if (r == 0)
-        r = make_scheduler(s);
-    if (r == 0)
         r = xs_handles_init(s);
+    ret_error[0] = 0;
+    if (r == 0)
+        r = make_scheduler(s, ret_error, error_size);
     if (r < 0) {
-        snprintf(ret_error, error_size, "cannot start: %s", strerror(-r));
+        if (!ret_error[0])
+            snprintf(ret_error, error_size, "cannot start: %s", strerror(-r));
         return r;
     }
     s->deaths = xs_deaths_new(s->wake);
@@ -321,6 +341,7 @@ void xs_server_stop(struct xs_server *s)
     xs_deaths_free(s->deaths);
     if (s->sched)
         xs_sched_free(s->sched);
+    xs_policy_unload(s->module);
     XS_LIST_FOR_SAFE(w, &s->windows, struct xs_window, link)
         free(w);
     while (s->users) {
@@ -343,14 +364,22 @@ void xs_server_stop(struct xs_server *s)
 void xs_server_apply_options(struct xs_server *s)
 {
     struct xs_policy_params params = *xs_sched_params(s->sched);
-    const struct xs_policy_ops *policy = xs_policy_by_name(s->options.policy);
+    struct xs_policy_module *module;
+    char error[256] = "";
+    const struct xs_policy_ops *policy = find_policy(s->options.policy, &module, error, sizeof(error));
     enum xs_log_level level;
 
     params_of(&s->options, &params);
     xs_sched_set_params(s->sched, &params);
+    if (error[0])
+        XS_ERRO("%s; the policy stays", error);
     if (policy && policy != xs_sched_policy(s->sched)) {
         xs_sched_set_policy(s->sched, policy);
         XS_INFO("policy %s", policy->name);
+        xs_policy_unload(s->module);
+        s->module = module;
+    } else {
+        xs_policy_unload(module);
     }
     if (xs_log_level_parse(s->options.log_level, &level))
         xs_log_set_level(level);

@@ -104,6 +104,7 @@ struct xs_window {
 struct xs_server {
     struct xs_options options;
     struct xs_sched *sched;
+    struct xs_policy_module *module; /* the policy's, when it came from a shared object; else NULL */
     int epoll, timer, signals, listener, wake;
     struct xs_source listener_source, timer_source, signals_source, mailbox_source, deaths_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];

@@ -193,6 +193,42 @@ static void second_server_is_refused_and_left_socket_replaced(void **state)
     assert_int_equal(system(args), 0);
 }
 
+/* A policy of one's own, chosen at start, left by a request and taken again at a reload. */
+static void policy_from_a_shared_object(void **state)
+{
+    struct raw_server s;
+    char config[128], text[512];
+    const char *args[] = {"--config", config, NULL};
+    json_t *json;
+
+    (void)state;
+    snprintf(config, sizeof(config), "%s", file("policy.conf"));
+    snprintf(text, sizeof(text), "[scheduler]\npolicy = %s\n", FIFO_POLICY);
+    write_file("policy.conf", text);
+    raw_server_start(&s, args);
+    assert_int_equal(raw_http(&s, "GET", "/policy", NULL, &json), 200);
+    assert_string_equal(json_string_value(json_object_get(json, "name")), "FIFO");
+    json_decref(json);
+    assert_int_equal(raw_http(&s, "POST", "/policy?policy=1", "", NULL), 200);
+    for (int i = 0; i < 2; i++) { /* away from it by the file, and back */
+        write_file("policy.conf", i ? text : "[scheduler]\npolicy = CFS\n");
+        kill(s.pid, SIGHUP);
+        for (int k = 0; k < 1000; k++) {
+            bool there;
+
+            assert_int_equal(raw_http(&s, "GET", "/policy", NULL, &json), 200);
+            there = !strcmp(json_string_value(json_object_get(json, "name")), i ? "FIFO" : "CFS");
+            json_decref(json);
+            if (there)
+                break;
+            assert_true(k < 999);
+            usleep(5000);
+        }
+    }
+    assert_int_equal(raw_server_stop(&s), 0);
+    assert_int_equal(run("/nonexistent/policy.so"), 1);
+}
+
 /* What a server that was killed leaves for a moment: its lock, and nobody who answers. */
 static void a_lock_that_goes_is_waited_for(void **state)
 {
@@ -317,6 +353,7 @@ int main(void)
         cmocka_unit_test(wrong_files_name_the_line),
         cmocka_unit_test(file_command_line_and_reload),
         cmocka_unit_test(second_server_is_refused_and_left_socket_replaced),
+        cmocka_unit_test(policy_from_a_shared_object),
         cmocka_unit_test(a_lock_that_goes_is_waited_for),
         cmocka_unit_test(idle_exit),
         cmocka_unit_test(socket_activation_and_notify),
