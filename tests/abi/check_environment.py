@@ -50,7 +50,7 @@ def main(root, page):
             if warnings:
                 bad.append(warnings)
     exports = os.path.join(root, "tests/abi/exports")
-    for library in ("preempt.txt", "halopencl.txt"):
+    for library in sorted(os.listdir(exports)):
         with open(os.path.join(exports, library), encoding="ascii") as f:
             bad += [f"no page in docs/man names {n}" for n in f.read().split() if n not in named]
     print("\n".join(bad))
