@@ -2,7 +2,9 @@
 /* libhalopencl and the public calls on a real queue. Run plain, and preloaded with the shim: what
  * needs the shim is skipped without it. */
 #define CL_TARGET_OPENCL_VERSION 300
+#define CL_ENABLE_BETA_EXTENSIONS
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -27,6 +29,10 @@ static cl_context g_context;
 static cl_device_id g_device;
 static cl_kernel g_kernel;
 static cl_mem g_mem;
+static clCreateCommandBufferKHR_fn g_create_buffer;
+static clCommandNDRangeKernelKHR_fn g_command_kernel;
+static clFinalizeCommandBufferKHR_fn g_finalize_buffer;
+static clEnqueueCommandBufferKHR_fn g_enqueue_buffer;
 
 static bool with_shim(void)
 {
@@ -86,6 +92,11 @@ static int set_up(void **state)
     g_mem = clCreateBuffer(g_context, CL_MEM_READ_WRITE, N * 4, NULL, &err);
     OK(err);
     OK(clSetKernelArg(g_kernel, 0, sizeof(g_mem), &g_mem));
+#define GET(to, name) to = (name##_fn)clGetExtensionFunctionAddressForPlatform(platform, #name)
+    GET(g_create_buffer, clCreateCommandBufferKHR);
+    GET(g_command_kernel, clCommandNDRangeKernelKHR);
+    GET(g_finalize_buffer, clFinalizeCommandBufferKHR);
+    GET(g_enqueue_buffer, clEnqueueCommandBufferKHR);
     return 0;
 }
 
@@ -374,6 +385,33 @@ static void release_pending(void **state)
     OK(clReleaseCommandQueue(other));
 }
 
+/* A pointer that the program asked for while nothing was scheduled must lead to us later. */
+static void early_pointer(void **state)
+{
+    static const size_t global = N;
+    cl_command_queue q = new_queue(0);
+    cl_command_buffer_khr cb;
+    HwQueueHandle hwq;
+    XQueueHandle xq;
+    int64_t count;
+    cl_int err;
+
+    (void)state;
+    if (!with_shim() || !g_create_buffer)
+        skip();
+    cb = g_create_buffer(1, &q, NULL, &err);
+    OK(err);
+    OK(g_command_kernel(cb, NULL, NULL, g_kernel, 1, NULL, &global, NULL, 0, NULL, NULL, NULL));
+    OK(g_finalize_buffer(cb));
+    OK(OclQueueCreate(&hwq, q));
+    OK(XQueueCreate(&xq, hwq, kPreemptLevelBlock, kQueueCreateFlagNone));
+    OK(g_enqueue_buffer(0, NULL, cb, 0, NULL, NULL));
+    OK(clFinish(q));
+    OK(XQueueProfileHwCommandCount(xq, &count));
+    assert_int_equal(count, 1);
+    OK(clReleaseCommandQueue(q));
+}
+
 static void *churn(void *data)
 {
     (void)data;
@@ -411,6 +449,7 @@ static void churn_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(early_pointer),
         cmocka_unit_test(arguments),           cmocka_unit_test(commands),
         cmocka_unit_test(suspend_submitted),   cmocka_unit_test(suspend_calls),
         cmocka_unit_test(callbacks_never_sleep), cmocka_unit_test(numbers_in_order),

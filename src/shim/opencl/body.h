@@ -89,6 +89,18 @@
 #define XS_KEY_REGION(region)           xs_ocl_key_region(row, region)
 #define XS_KEY_RANGE(kernel, dims, n)   xs_ocl_key_range(row, kernel, dims, n)
 
+#define BODY_ASK BODY_HAND
+
+/* Rows that a side without work to do leaves at once. */
+#define XS_QUIET_PASS   true
+#define XS_QUIET_PASSV  true
+#define XS_QUIET_SUBMIT true
+#define XS_QUIET_MAP    true
+#define XS_QUIET_ORDER  true
+#define XS_QUIET_ORDER0 true
+#define XS_QUIET_HAND   true
+#define XS_QUIET_ASK    false
+
 /* Answers of a function that is not there. */
 #define MISS_ERR(code)  return code;
 #define MISS_NULL(out)                                                                            \

@@ -84,6 +84,11 @@ static void *recall(enum xs_ocl_row row, cl_command_queue queue)
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
 
+/* What the hand-written ones learn while nothing is scheduled is needed later. */
+#define XS_KEEP_OUT_SUBMIT true
+#define XS_KEEP_OUT_ORDER  true
+#define XS_KEEP_OUT_HAND   false
+
 static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue *queues)
 {
     return count && queues ? queues[0] : NULL;
@@ -108,6 +113,8 @@ static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue
         void *real = recall(ROW_##name, XS_QUEUE_OF_##kind(name));                                \
         if (XS_LIKELY(real != NULL))                                                              \
             memcpy(&fn, &real, sizeof(fn));                                                       \
+        if (XS_KEEP_OUT_##kind && !xs_ocl_is_active())                                            \
+            return fn args;                                                                       \
         BODY_##kind(fn, fn, ret, name, args, key, blocking)                                       \
     }
 #include "shim/opencl/opencl_ext.def"
@@ -130,6 +137,7 @@ static bool is_handled(enum xs_ocl_row row)
 #define KIND_ORDER  true
 #define KIND_ORDER0 true
 #define KIND_HAND   true
+#define KIND_ASK    true
     static const bool handled[ROW_CORE_COUNT] = {
 #define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = KIND_##kind,
 #include "shim/opencl/opencl_api.def"

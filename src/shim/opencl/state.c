@@ -19,7 +19,7 @@ bool xs_ocl_tracing;              /* written before a side becomes active, under
 
 static struct xs_lock g_lock;     /* tables and modes; nothing is called under it but the log */
 static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
-static bool g_disabled;           /* under g_lock */
+static _Atomic bool g_disabled;   /* written under g_lock, before a side is bound */
 static bool g_settled;            /* under g_lock: the environment was read */
 static const char *g_filter;      /* constant once a side is active */
 static bool g_filter_libraries;
@@ -30,6 +30,16 @@ bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller)
     if (XS_LIKELY(!g_filter))
         return false;
     return g_filtered[row] || (g_filter_libraries && caller && xs_filter_caller(g_filter, caller));
+}
+
+bool xs_ocl_is_disabled(void)
+{
+    return atomic_load_explicit(&g_disabled, memory_order_relaxed);
+}
+
+bool xs_ocl_is_active(void)
+{
+    return xs_ocl_mode_of(&xs_ocl_preload) == XS_OCL_ACTIVE || xs_ocl_mode_of(&xs_ocl_layer) == XS_OCL_ACTIVE;
 }
 
 static void activate_locked(struct xs_ocl_side *side)

@@ -58,6 +58,10 @@ bool xs_ocl_start(const void *caller);
 /** The layer's functions are known. @param get  as for xsched_priv_ocl_bind */
 void xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx);
 
+/** Whether XSCHED_DISABLE is set. Valid once a side is bound. */
+bool xs_ocl_is_disabled(void);
+/** Whether any side is active. */
+bool xs_ocl_is_active(void);
 /** Whether XSCHED_TRACE is set. Valid once a side is active. */
 extern bool xs_ocl_tracing;
 /** Whether the user wants this call left alone. */
@@ -74,7 +78,9 @@ bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller);
 #define XS_HAND_ORDER0(ret, name, params)
 #define XS_HAND_HAND(ret, name, params)                                                           \
     ret xs_hand_##name(const struct xs_ocl_table *T, const void *caller, XS_UNPACK params);
+#define XS_HAND_ASK XS_HAND_HAND
 #include "shim/opencl/opencl_api.def"
+#undef XS_HAND_ASK
 #undef XS_HAND_HAND
 #undef OCL
 
