@@ -5,6 +5,7 @@
 #include "hal/cuda/rm/rm.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -567,6 +568,55 @@ static void listener(void **state)
     xs_rm_set_listener(NULL);
 }
 
+static _Atomic int g_making;
+static void *make_and_free(void *arg)
+{
+    int fd = (int)(intptr_t)arg;
+    struct context c;
+
+    for (int i = 0; i < 100; i++) {
+        make_context(&c, fd, 4);
+        rm_free(fd, c.client, i % 2 ? c.client : c.device);
+        if (i % 2 == 0)
+            rm_free(fd, c.client, c.client);
+    }
+    atomic_fetch_sub(&g_making, 1);
+    return NULL;
+}
+
+/* Contexts come and go while somebody slices, switches and gives back. */
+static void many_threads(void **state)
+{
+    static struct xs_rm_group g;
+    struct xs_rm_counts counts;
+    pthread_t threads[3];
+    unsigned seen = 0;
+
+    (void)state;
+    atomic_store(&g_making, 3);
+    for (int i = 0; i < 3; i++) {
+        fake_rm_open(CTL + 30 + i);
+        pthread_create(&threads[i], NULL, make_and_free, (void *)(intptr_t)(CTL + 30 + i));
+    }
+    while (atomic_load(&g_making) > 0) {
+        xs_rm_set_slices(UINT32_MAX, 100);
+        xs_rm_disable(UINT32_MAX, true);
+        for (uint32_t i = 0; xs_rm_group_get(i, &g) == 0; i++)
+            seen += g.n_channels <= 4;
+        xs_rm_disable(UINT32_MAX, false);
+        xs_rm_restore();
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(seen > 0);
+    xs_rm_counts(&counts);
+    assert_int_equal(counts.objects, 0);
+    assert_int_equal(counts.groups, 0);
+    assert_int_equal(counts.channels, 0);
+    assert_int_equal(fake_rm_objects(), 0);
+    assert_int_equal(xs_rm_level(), 3);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -576,6 +626,7 @@ int main(void)
         T(channel_outside_groups), T(versions), T(switched_off_by_variable), T(denied_call), T(denied_half_way),
         T(stale_is_not_denied), T(slices), T(more_than_64_channels), T(too_many_channels),
         T(channel_in_disabled_group), T(restores), T(passed_descriptors), T(forked_child), T(listener),
+        T(many_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

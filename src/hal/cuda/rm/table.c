@@ -356,7 +356,7 @@ void xs_rm_observe_before(int fd, unsigned long request, const void *arg)
     if (!f || escape != XS_NVRM_ESC_FREE || bytes != sizeof(*f))
         return;
     xs_rm_check_fork();
-    if (xs_rm_table.used == 0)
+    if (atomic_load(&xs_rm_table.level) == 0) /* nothing was ever made */
         return;
     xs_lock_acquire(&xs_rm_table.lock);
     generation = atomic_load(&xs_rm_table.generation);
@@ -466,7 +466,7 @@ void xs_rm_closed(int fd)
     struct xs_rm_table *t = &xs_rm_table;
     uint32_t generation;
 
-    if (t->used == 0)
+    if (atomic_load(&t->level) == 0)
         return;
     xs_rm_check_fork();
     xs_lock_acquire(&t->lock);
