@@ -95,20 +95,25 @@ _xcli()
             list | top | config | policy | hint | status | suspend | resume) command=${COMP_WORDS[i]}; break ;;
         esac
     done
+    if [[ $previous == "=" || $current == "=" ]]; then
+        [[ $current == "=" ]] && current="" || previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
     case $previous in
         -n | --name) [[ $command == policy ]] && _xsched_words "$_xsched_policies" "$current" && return ;;
         -l | --level) [[ $command == config ]] && _xsched_words "1 2 3" "$current" && return ;;
         --socket) _xsched_files "$current"; return ;;
     esac
     case $command in
-        "") _xsched_words "list top config policy hint status suspend resume --addr --port --socket --token --json --help
-                --version" "$current" ;;
-        top) _xsched_words "-f --help" "$current" ;;
-        config) _xsched_words "-x -l -t -b --help" "$current" ;;
-        policy) _xsched_words "-q -s -n --help" "$current" ;;
-        hint) _xsched_words "-x --pid -p -u -t -d -k --help" "$current" ;;
-        suspend | resume) _xsched_words "--pid --help" "$current" ;;
-        *) _xsched_words "--help" "$current" ;;
+        "") _xsched_words "list top config policy hint status suspend resume --addr= --port= --socket= --token= --json
+                --help --usage --version" "$current" ;;
+        list) _xsched_words "--ended --json --help --usage --version" "$current" ;;
+        top) _xsched_words "--fps= --count= --help --usage --version" "$current" ;;
+        config) _xsched_words "--xqueue= --level= --threshold= --batch= --help --usage --version" "$current" ;;
+        policy) _xsched_words "--query --set --name= --help --usage --version" "$current" ;;
+        hint) _xsched_words "--xqueue= --pid= --priority= --utilization= --timeslice= --deadline= --laxity= --lax-priority=
+                --critical-priority= --k= --help --usage --version" "$current" ;;
+        suspend | resume) _xsched_words "--pid= --help --usage --version" "$current" ;;
+        status) _xsched_words "--help --usage --version" "$current" ;;
     esac
 }
 

@@ -10,14 +10,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def complete(*words):
-    script = (f"source {ROOT}/completions/xsched.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _xsched; "
+    script = (f"source {ROOT}/completions/xsched.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _{words[0]}; "
               "printf '%s\\n' \"${COMPREPLY[@]}\"")
     done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
 
-def options_of(command):
-    text = subprocess.run([os.path.join(BUILD, "bin", "xsched"), command, "--help"], capture_output=True, text=True,
+def options_of(command, program="xsched"):
+    text = subprocess.run([os.path.join(BUILD, "bin", program), *([command] if command else []), "--help"], capture_output=True, text=True,
                           check=True).stdout
     return set(re.findall(r"(--[a-z-]+)(?==|\s|$)", text.split("Mandatory or optional")[0]))
 
@@ -30,6 +30,14 @@ class Completion(unittest.TestCase):
     def test_every_option(self):
         for command in ("run", "trace", "doctor"):
             self.assertEqual({w.rstrip("=") for w in complete("xsched", command, "--")}, options_of(command), command)
+
+    def test_every_option_of_xcli(self):
+        commands = {w for w in complete("xcli", "") if not w.startswith("-")}
+        self.assertEqual(len(commands), 8)
+        self.assertEqual({w.rstrip("=") for w in complete("xcli", "--")}, options_of(None, "xcli"))
+        for command in commands:
+            self.assertEqual({w.rstrip("=") for w in complete("xcli", command, "--")}, options_of(command, "xcli"), command)
+        self.assertEqual(complete("xcli", "policy", "--set", "--name", "=", "H"), {"HPF", "HHPF"})
 
     def test_values(self):
         self.assertEqual(complete("xsched", "run", "--level", "=", "a"), {"auto"})
