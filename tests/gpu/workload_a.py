@@ -34,8 +34,9 @@ class Client:
         return json.loads(self.p.stdout.readline())
 
 
-def shim(priority):
-    return {"LD_PRELOAD": os.path.join(BUILD, "lib/xsched/libshimcuda.so"), "XSCHED_PRIORITY": str(priority)}
+def shim(priority, level):
+    return {"LD_PRELOAD": os.path.join(BUILD, "lib/xsched/libshimcuda.so"), "XSCHED_PRIORITY": str(priority),
+            "XSCHED_AUTO_XQUEUE_LEVEL": level}
 
 
 def quantile(v, q):
@@ -49,14 +50,17 @@ def emit(**k):
 
 
 def main():
-    clients = {("native", "high"): Client("high"), ("native", "low"): Client("low"),
-               ("xsched", "high"): Client("high", shim(10)), ("xsched", "low"): Client("low", shim(0))}
+    clients = {("native", "high"): Client("high"), ("native", "low"): Client("low")}
+    for level in ("1", "auto"):
+        for side, priority in (("high", 10), ("low", 0)):
+            clients["level" + level, side] = Client(side, shim(priority, level))
     for key, c in clients.items():
         c.ready()
         emit(variant=key[0], side=key[1], metric="checksum", value=c.hello["checksum"])
-    variants = [("alone", "native", ("high",)), ("alone_xsched", "xsched", ("high",)),
-                ("native", "native", ("high", "low")), ("xsched", "xsched", ("high", "low")),
-                ("low_alone", "native", ("low",)), ("low_alone_xsched", "xsched", ("low",))]
+    variants = [("alone", "native", ("high",)), ("alone_level1", "level1", ("high",)),
+                ("native", "native", ("high", "low")), ("level1", "level1", ("high", "low")),
+                ("auto", "levelauto", ("high", "low")),
+                ("low_alone", "native", ("low",)), ("low_alone_level1", "level1", ("low",))]
     got = {}
     for block in range(BLOCKS):
         for name, which, sides in variants:
