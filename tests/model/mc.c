@@ -72,6 +72,7 @@ static struct {
     size_t seen_size, seen_count;
     uint64_t runs, pruned, transitions;
     uint32_t timeouts_left;
+    uint64_t patience_left;
     const char *violation;
     bool over;                    /* this run ends now */
     struct { void *memory; size_t bytes; } regions[REGIONS];
@@ -85,6 +86,11 @@ uint64_t mc_now_ns;
 int mc_self(void)
 {
     return g.self;
+}
+
+const volatile void *mc_asleep_on(int thread)
+{
+    return thread < g.n && g.t[thread].status == ASLEEP ? (const volatile void *)g.t[thread].word : NULL;
 }
 
 void mc_region(void *memory, size_t bytes)
@@ -305,7 +311,7 @@ static bool seen_add(uint64_t key)
 
 static uint64_t state_key(void)
 {
-    uint64_t h = g.timeouts_left;
+    uint64_t h = (uint64_t)g.timeouts_left << 32 | g.patience_left;
 
     for (size_t i = 0; i < g.n_regions; i++)
         h = mix_bytes(h, g.regions[i].memory, g.regions[i].bytes);
@@ -330,7 +336,7 @@ struct move {
     int thread;
 };
 
-static int moves(struct move *list)
+static int moves_with(struct move *list, bool timeouts)
 {
     int n = 0;
 
@@ -339,8 +345,22 @@ static int moves(struct move *list)
             list[n++] = (struct move){MOVE_RUN, i};
         if (g.t[i].buffered)
             list[n++] = (struct move){MOVE_FLUSH, i};
-        if (g.t[i].status == ASLEEP && g.t[i].timed && g.timeouts_left)
+        if (g.t[i].status == ASLEEP && g.t[i].timed && timeouts)
             list[n++] = (struct move){MOVE_TIMEOUT, i};
+    }
+    return n;
+}
+
+static int moves(struct move *list)
+{
+    int n = moves_with(list, g.timeouts_left > 0);
+
+    if (n == 0 && g.patience_left) {
+        n = moves_with(list, true);
+        if (n) {
+            g.patience_left--;
+            g.timeouts_left++;    /* this one costs nothing */
+        }
     }
     return n;
 }
@@ -364,6 +384,7 @@ static void start(void)
 {
     g.m->init();
     g.timeouts_left = g.m->timeouts;
+    g.patience_left = g.m->patience;
     g.n_events = 0;
     for (int i = 0; i < g.n; i++) {
         struct thread *t = &g.t[i];
@@ -417,6 +438,7 @@ static void run(void)
         } else {
             if (mv.kind == MOVE_TIMEOUT) {
                 g.timeouts_left--;
+                mc_now_ns += g.m->tick_ns;
                 g.t[mv.thread].timed_out = true;
                 g.t[mv.thread].status = READY;
             }

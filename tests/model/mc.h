@@ -32,6 +32,9 @@ struct mc_model {
     void (*final)(void);                   /* invariants at the end of each run; may be NULL */
     void (*always)(void);                  /* invariants in each state; may be NULL */
     uint32_t timeouts;                     /* how many time limits of sleeps may run out in a run */
+    uint64_t patience;                     /* > 0: where nobody else can go on, time limits run out for nothing,
+                                              but at most this often in a run */
+    uint64_t tick_ns;                      /* how far the clock moves when a time limit runs out */
     bool expect_violation;                 /* a deliberately wrong variant: finding nothing is the failure */
 };
 
@@ -44,6 +47,8 @@ int mc_run(const struct mc_model *m);
 /** The first value that is not true ends the run and prints how it came to that. */
 void mc_check(bool ok, const char *what);
 int mc_self(void);
+/** What a thread of the model sleeps on, or NULL. */
+const volatile void *mc_asleep_on(int thread);
 
 /* ---- what the macros below call ---- */
 enum mc_op { MC_LOAD, MC_STORE, MC_RMW, MC_FENCE, MC_FUTEX_WAIT, MC_FUTEX_WAKE, MC_STEP };

@@ -106,7 +106,7 @@ static void final(void)
 
 static int variant(const char *name, int armed, int asleep, bool check_again, bool skip_slots, bool wrong)
 {
-    struct mc_model m = {name, init, {scheduler, submitter0, submitter1}, 0, final, NULL, 0, wrong};
+    struct mc_model m = {name, init, {scheduler, submitter0, submitter1}, 0, final, NULL, .expect_violation = wrong};
 
     g_order_armed = armed;
     g_order_asleep = asleep;

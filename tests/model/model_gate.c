@@ -178,19 +178,19 @@ static void final(void)
 int main(void)
 {
     static const struct mc_model app = {"gate: two submitters, application suspends and resumes", init_unmanaged,
-        {submitter, submitter, application}, 0, final, always, 0, false};
+        {submitter, submitter, application}, 0, final, always, .expect_violation = false};
     static const struct mc_model sched = {"gate: two submitters, scheduler holds and permits", init,
-        {submitter_once, submitter_once, scheduler}, 0, final, always, 0, false};
+        {submitter_once, submitter_once, scheduler}, 0, final, always, .expect_violation = false};
     static const struct mc_model sched_two = {"gate: one submitter with two commands, scheduler holds and permits", init,
-        {submitter, scheduler}, 0, final, always, 0, false};
+        {submitter, scheduler}, 0, final, always, .expect_violation = false};
     static const struct mc_model both = {"gate: one submitter, application and scheduler at once", init,
-        {submitter, application, scheduler}, 0, final, NULL, 0, false};
+        {submitter, application, scheduler}, 0, final, NULL, .expect_violation = false};
     static const struct mc_model no_wake = {"gate: resume without a wake-up", init,
-        {submitter, application}, 0, final, NULL, 0, true};
+        {submitter, application}, 0, final, NULL, .expect_violation = true};
     static const struct mc_model no_waiters = {"gate: permit without a wake-up", init,
-        {submitter, scheduler}, 0, final, NULL, 0, true};
+        {submitter, scheduler}, 0, final, NULL, .expect_violation = true};
     static const struct mc_model hasty = {"gate: permit stored with release only", init,
-        {submitter, hasty_scheduler}, 0, final, NULL, 0, true};
+        {submitter, hasty_scheduler}, 0, final, NULL, .expect_violation = true};
     int failed = 0;
 
     mc_region(&g_queue, sizeof(g_queue));

@@ -45,9 +45,9 @@ static void careless(void)
 int main(void)
 {
     static const struct mc_model right = {"lock: two holders and one who tries", init,
-        {holder, holder, trier}, 0, NULL, NULL, 0, false};
+        {holder, holder, trier}, 0, NULL, NULL, .expect_violation = false};
     static const struct mc_model wrong = {"lock: a release without a wake-up", init,
-        {holder, careless}, 0, NULL, NULL, 0, true};
+        {holder, careless}, 0, NULL, NULL, .expect_violation = true};
 
     mc_region(&g_lock, sizeof(g_lock));
     mc_region(&g_inside, sizeof(g_inside));

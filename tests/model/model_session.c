@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: a server's page comes into force, the server dies with a word closed, its lease runs
+ * out, the next one takes over, while threads submit. Real code of the submit path, of opening,
+ * engaging and repointing.
+ *
+ *   - a closed word always has an opener: no submitter is left behind;
+ *   - once a session has failed open, no later submit sleeps on its words, whatever it stores;
+ *   - in the end the queue looks at the page that is in force. */
+#include "mc.h"
+
+#include "xqueue/submit.c"
+#include "xqueue/queue.c"
+#include "xqueue/control.c"
+
+static struct xs_state g_state;
+static struct xs_queue g_queue;
+static struct xs_client_page g_client;
+static struct xs_server_page g_a, g_b;
+
+/* ghosts */
+static bool g_a_failed;           /* fail-open of A has returned to somebody */
+static bool g_began_after[MC_THREADS];
+static int g_submits;
+static bool g_opener_gone;        /* the wrong variant: nobody's lease, nobody opens */
+
+/* ---- what is left out ---- */
+struct xs_server_cell xs_open_cell;
+_Thread_local struct xs_tls xs_tls;
+
+struct xs_state *xs_state_get(void) { return &g_state; }
+struct xs_state *xs_state_get_or_make(void) { return &g_state; }
+void xs_fd_eventfd_signal(int fd) { (void)fd; }
+uint32_t xs_estimate_get(uint64_t key) { (void)key; return 1000; }
+#include "model_session_stubs.h"
+
+static void init(void)
+{
+    memset(&g_queue, 0, sizeof(g_queue));
+    memset(&g_state, 0, sizeof(g_state));
+    memset(g_client.cells, 0, sizeof(g_client.cells[0]));
+    memset(&g_a.h, 0, sizeof(g_a.h));
+    memset(&g_b.h, 0, sizeof(g_b.h));
+    memset(g_a.cells, 0, sizeof(g_a.cells[0]));
+    memset(g_b.cells, 0, sizeof(g_b.cells[0]));
+    *MC_PLAIN(&xs_open_cell.permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&g_a.cells[0].permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&g_queue.app_permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&g_queue.sc) = &g_a.cells[0];
+    g_queue.cc = &g_client.cells[0];
+    g_queue.state = &g_state;
+    g_state.client = &g_client;
+    *MC_PLAIN(&g_state.server) = &g_a;
+    *MC_PLAIN(&g_state.pool) = &g_queue;
+    g_a_failed = false;
+    memset(g_began_after, 0, sizeof(g_began_after));
+    mc_now_ns = 100 * XS_LEASE_NS;
+    /* B lives: its lease is far ahead. A's ran out long ago, but for what it stores itself. */
+    *MC_PLAIN(&g_b.h.lease_until_ns) = UINT64_MAX;
+    *MC_PLAIN(&g_a.h.lease_until_ns) = g_opener_gone ? UINT64_MAX : 1;
+}
+
+static void submitter(void)
+{
+    for (int i = 0; i < g_submits; i++) {
+        struct xs_ticket t;
+
+        g_began_after[mc_self()] = g_a_failed;
+        xsched_priv_submit_begin(&g_queue, 1, XS_SUBMIT_NO_MARK, &t);
+        xsched_priv_submit_end(&t, true, false);
+        g_began_after[mc_self()] = false;
+    }
+}
+
+/* Server A holds the queue, then dies; what it had begun to store may come late. */
+static void server_a(void)
+{
+    atomic_store(&g_a.cells[0].permitted, XS_PERMIT_CLOSED);
+    atomic_store_explicit(&g_a.cells[0].permitted, XS_PERMIT_CLOSED, memory_order_release);
+}
+
+/* The control thread hears of A's end and joins B. */
+static void control(void)
+{
+    xs_state_fail_open(&g_state, &g_a);
+    g_a_failed = *MC_PLAIN(&g_queue.sc) != &g_a.cells[0];
+    xs_control_open_cells(&g_state, &g_b);
+    xs_control_engage(&g_state, &g_b);
+}
+
+/* The same while the application changes the scheduler at run time. */
+static void application(void)
+{
+    struct xs_server_page *page = atomic_load(&g_state.server);
+
+    xs_state_fail_open(&g_state, page);
+}
+
+/* A server that lives: holds and lets go. */
+static void server_b(void)
+{
+    if (atomic_load(&g_state.server) != &g_b)
+        return;
+    atomic_store(&g_b.cells[0].permitted, XS_PERMIT_CLOSED);
+    atomic_store(&g_b.cells[0].permitted, XS_PERMIT_OPEN);
+    if (atomic_load(&g_queue.cc->waiters))
+        xs_futex_wake(xs_futex_low(&g_b.cells[0].permitted), INT32_MAX);
+}
+
+static void always(void)
+{
+    for (int i = 0; i < MC_THREADS; i++)
+        mc_check(!(g_began_after[i] && mc_asleep_on(i) == xs_futex_low(&g_a.cells[0].permitted)),
+                 "a submit of after the fail-open sleeps on the old session's word");
+}
+
+static void final(void)
+{
+    struct xs_server_page *page = *MC_PLAIN(&g_state.server);
+
+    mc_check(*MC_PLAIN(&g_queue.sc) == (page ? &page->cells[0] : &xs_open_cell),
+             "the queue looks at a page that is not in force");
+    mc_check(*MC_PLAIN(&g_queue.cc->waiters) == 0, "waiters left behind");
+}
+
+static int run(const char *name, int submits, void (*c)(void), void (*d)(void), uint32_t timeouts, bool wrong)
+{
+    struct mc_model m = {name, init, {submitter, server_a, c, d}, 0, final, always, timeouts, 6, 2 * XS_LEASE_NS, wrong};
+
+    g_submits = submits;
+    return mc_run(&m);
+}
+
+int main(void)
+{
+    int failed = 0;
+
+    mc_region(&g_queue, sizeof(g_queue));
+    mc_region(&g_state.server, sizeof(g_state.server));
+    mc_region(g_client.cells, sizeof(g_client.cells[0]));
+    mc_region(&g_a.h, sizeof(g_a.h));
+    mc_region(&g_b.h, sizeof(g_b.h));
+    mc_region(g_a.cells, sizeof(g_a.cells[0]));
+    mc_region(g_b.cells, sizeof(g_b.cells[0]));
+    mc_region(&g_a_failed, sizeof(g_a_failed));
+    mc_region(g_began_after, sizeof(g_began_after));
+    mc_thread_local(&xs_tls, sizeof(xs_tls));
+    failed |= run("session: a server dies with a word closed; the submitter's lease alone opens", 2, NULL, NULL, 2, false);
+    failed |= run("session: the control thread opens and joins the next server", 2, control, NULL, 1, false);
+    failed |= run("session: ... while the application changes the scheduler", 1, control, application, 0, false);
+    failed |= run("session: ... while the next server holds and lets go", 1, control, server_b, 0, false);
+    g_opener_gone = true;
+    failed |= run("session: neither lease nor control thread", 1, NULL, NULL, 2, true);
+    return failed;
+}
