@@ -205,6 +205,8 @@ static void forget_mark(struct xs_queue *q, uint64_t number)
         head_update(q);
         xs_lock_release(&q->mark_lock);
     }
+    if (atomic_load(&q->account_pending)) /* a completion found the lock taken */
+        account(q, xs_now_ns(), true);
     xs_queue_progress(q);
 }
 

@@ -357,15 +357,18 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
     return number;
 }
 
+static void inherit_at_least(struct xs_queue *q, int32_t priority)
+{
+    int32_t seen = atomic_load(&q->cc->inherit_priority);
+
+    while (priority > seen && !atomic_compare_exchange_weak(&q->cc->inherit_priority, &seen, priority))
+        ;
+}
+
 uint64_t xsched_priv_wait_begin(struct xs_queue *q)
 {
-    int32_t mine = xs_tls.priority, seen;
-
     atomic_fetch_add(&q->cc->inherit, 1);
-    seen = atomic_load_explicit(&q->cc->inherit_priority, memory_order_relaxed);
-    while (mine > seen &&
-           !atomic_compare_exchange_weak(&q->cc->inherit_priority, &seen, mine))
-        ;
+    inherit_at_least(q, xs_tls.priority);
     if (!gates_open(q, atomic_load(&q->cc->entered)))
         ring(q);
     return atomic_load(&q->cc->returned);
@@ -373,8 +376,15 @@ uint64_t xsched_priv_wait_begin(struct xs_queue *q)
 
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 {
-    if (atomic_fetch_sub(&q->cc->inherit, 1) == 1)
-        atomic_store(&q->cc->inherit_priority, INT32_MIN);
+    if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
+        int32_t seen = atomic_load(&q->cc->inherit_priority);
+
+        /* Somebody may begin to wait at this moment: then what was there is put back, which is at
+         * least what he asked for. */
+        if (atomic_compare_exchange_strong(&q->cc->inherit_priority, &seen, INT32_MIN) &&
+            atomic_load(&q->cc->inherit))
+            inherit_at_least(q, seen);
+    }
     if (all_complete)
         xs_queue_complete(q, began, false);
 }

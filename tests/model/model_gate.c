@@ -162,6 +162,33 @@ static void hasty_scheduler(void)
         xs_futex_wake(xs_futex_low(&g_cell->permitted), INT32_MAX);
 }
 
+/* Waiters of several priorities: whoever still waits in the end is counted with at least his own. */
+static void wait_and_end(void)
+{
+    xs_tls.priority = 3 + 4 * mc_self();
+    xsched_priv_wait_end(&g_queue, xsched_priv_wait_begin(&g_queue), false);
+}
+
+static void wait_for_ever(void)
+{
+    xs_tls.priority = 5;
+    xsched_priv_wait_begin(&g_queue);
+}
+
+static void careless_wait_and_end(void)
+{
+    xs_tls.priority = 3 + 4 * mc_self();
+    xsched_priv_wait_begin(&g_queue);
+    if (atomic_fetch_sub(&g_queue.cc->inherit, 1) == 1)
+        atomic_store(&g_queue.cc->inherit_priority, INT32_MIN);
+}
+
+static void final_inherit(void)
+{
+    mc_check(*MC_PLAIN(&g_queue.cc->inherit) == 1, "one waiter is left");
+    mc_check(*MC_PLAIN(&g_queue.cc->inherit_priority) >= 5, "his priority was forgotten");
+}
+
 static void always(void)
 {
     /* at most one command a thread that had passed the look before */
@@ -191,6 +218,10 @@ int main(void)
         {submitter, scheduler}, 0, final, NULL, .expect_violation = true};
     static const struct mc_model hasty = {"gate: permit stored with release only", init,
         {submitter, hasty_scheduler}, 0, final, NULL, .expect_violation = true};
+    static const struct mc_model inherit = {"gate: priorities of waiters that come and go", init,
+        {wait_and_end, wait_for_ever, wait_and_end}, 0, final_inherit, NULL, .expect_violation = false};
+    static const struct mc_model careless = {"gate: the last waiter wipes the priority", init,
+        {careless_wait_and_end, wait_for_ever}, 0, final_inherit, NULL, .expect_violation = true};
     int failed = 0;
 
     mc_region(&g_queue, sizeof(g_queue));
@@ -213,5 +244,7 @@ int main(void)
     failed |= mc_run(&no_waiters);
     g_forget_waiters = false;
     failed |= mc_run(&hasty);
+    failed |= mc_run(&inherit);
+    failed |= mc_run(&careless);
     return failed;
 }
