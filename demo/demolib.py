@@ -5,6 +5,7 @@ import http.client
 import json
 import math
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -79,6 +80,12 @@ def percentile(values, p):
     """Nearest rank."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(p / 100 * len(ordered)) - 1)]
+
+
+def first_line(process, timeout=60):
+    """The first line that a program prints; "" when it ends or takes too long."""
+    ready, _, _ = select.select([process.stdout], [], [], timeout)
+    return process.stdout.readline().strip() if ready else ""
 
 
 def end_process(process, signo=signal.SIGTERM, timeout=30):
