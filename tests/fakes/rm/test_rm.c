@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -569,13 +570,17 @@ static void listener(void **state)
 }
 
 static _Atomic int g_making;
+static _Atomic unsigned g_found;   /* groups that the steering thread came across */
 static void *make_and_free(void *arg)
 {
     int fd = (int)(intptr_t)arg;
     struct context c;
 
-    for (int i = 0; i < 100; i++) {
+    /* until they met, however the threads are scheduled */
+    for (int i = 0; i < 100 || (atomic_load(&g_found) < 10 && i < 1000000); i++) {
         make_context(&c, fd, 4);
+        if (i >= 100)
+            sched_yield();
         rm_free(fd, c.client, i % 2 ? c.client : c.device);
         if (i % 2 == 0)
             rm_free(fd, c.client, c.client);
@@ -590,9 +595,9 @@ static void many_threads(void **state)
     static struct xs_rm_group g;
     struct xs_rm_counts counts;
     pthread_t threads[3];
-    unsigned seen = 0;
 
     (void)state;
+    atomic_store(&g_found, 0);
     atomic_store(&g_making, 3);
     for (int i = 0; i < 3; i++) {
         fake_rm_open(CTL + 30 + i);
@@ -602,13 +607,13 @@ static void many_threads(void **state)
         xs_rm_set_slices(UINT32_MAX, 100);
         xs_rm_disable(UINT32_MAX, true);
         for (uint32_t i = 0; xs_rm_group_get(i, &g) == 0; i++)
-            seen += g.n_channels <= 4;
+            atomic_fetch_add(&g_found, g.n_channels <= 4);
         xs_rm_disable(UINT32_MAX, false);
         xs_rm_restore();
     }
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    assert_true(seen > 0);
+    assert_true(atomic_load(&g_found) >= 10);
     xs_rm_counts(&counts);
     assert_int_equal(counts.objects, 0);
     assert_int_equal(counts.groups, 0);
