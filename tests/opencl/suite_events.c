@@ -109,8 +109,13 @@ static void many_behind_the_host(struct suite *s)
         if (how == 0 && (can & CL_EXEC_NATIVE_KERNEL)) {
             OK(clEnqueueNativeKernel(q, wait_native, NULL, 0, 0, NULL, NULL, 0, NULL, NULL));
         } else if (how == 1) {
-            suite_kernel(q, s->spin, m, 400, 0, NULL, &e);
+            cl_event gate = clCreateUserEvent(s->context, &err); /* else it may run in this thread */
+
+            OK(err);
+            suite_kernel(q, s->spin, m, 400, 1, &gate, &e);
             OK(clSetEventCallback(e, CL_COMPLETE, wait_callback, NULL));
+            OK(clSetUserEventStatus(gate, CL_COMPLETE));
+            OK(clReleaseEvent(gate));
             OK(clReleaseEvent(e));
         } else if (how == 2) {
             OK(clEnqueueWriteBuffer(q, shared, CL_TRUE, 0, sizeof(word), &word, 0, NULL, NULL));

@@ -96,7 +96,28 @@ static cl_int set_callback(cl_event event, cl_int type, void (*notify)(cl_event,
     return CL_SUCCESS;
 }
 
+static _Atomic int g_released;
+static int g_depth;
+
+static cl_int release_event(cl_event event)
+{
+    assert_true(event == (cl_event)(uintptr_t)64);
+    atomic_fetch_add(&g_released, 1);
+    return CL_SUCCESS;
+}
+
+int xsched_priv_depth(void)
+{
+    return g_depth;
+}
+
+void xsched_priv_depth_add(int delta)
+{
+    (void)delta;
+}
+
 static const struct xs_ocl_api g_api = {
+    .clReleaseEvent = release_event,
     .clGetDeviceInfo = device_info,
     .clGetPlatformInfo = platform_info,
     .clSetEventCallback = set_callback,
@@ -159,7 +180,7 @@ static void *watch_thread(void *data)
 {
     (void)data;
     for (uint64_t i = 1; i <= 3000; i++)
-        assert_true(xsched_priv_ocl_watch(NULL, (struct xs_queue *)8, i));
+        assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, i % 2, (struct xs_queue *)8, i));
     return NULL;
 }
 
@@ -196,15 +217,19 @@ static void watches(void **state)
         assert_int_equal(g_lost, 2400);
         assert_int_equal(g_sum, 4 * (3000u * 3001u / 2));
     }
+    /* each reference that was taken over is given back once, those of failed events a mark later */
+    assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, false, NULL, 1));
+    assert_int_equal(g_released, 3 * 6000);
+    g_watched[12000].notify(NULL, CL_COMPLETE, g_watched[12000].data);
     g_refuse = true;
-    assert_false(xsched_priv_ocl_watch(NULL, NULL, 1));
+    assert_false(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1));
     g_refuse = false;
     atomic_store(&g_watched_count, 0);
     for (int i = 0; i < 16384; i++)
-        assert_true(xsched_priv_ocl_watch(NULL, NULL, 1));
-    assert_false(xsched_priv_ocl_watch(NULL, NULL, 1)); /* all are out */
+        assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1));
+    assert_false(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1)); /* all are out */
     g_watched[77].notify(NULL, CL_COMPLETE, g_watched[77].data);
-    assert_true(xsched_priv_ocl_watch(NULL, NULL, 1));
+    assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1));
 }
 
 static void classes(void **state)

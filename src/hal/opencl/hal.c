@@ -101,8 +101,9 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
     else
         err = g_api.clEnqueueMarker(hw->queue, &event);
     if (err == CL_SUCCESS && event) {
-        watched = xsched_priv_ocl_watch(event, q, number);
-        g_api.clReleaseEvent(event);
+        watched = xsched_priv_ocl_watch(event, true, q, number);
+        if (!watched)
+            g_api.clReleaseEvent(event);
         g_api.clFlush(hw->queue); /* what is never flushed need never complete */
     }
     xsched_priv_depth_add(-1);

@@ -54,8 +54,9 @@ XResult xsched_priv_ocl_created(cl_command_queue queue, HwQueueHandle *ret);
 bool xsched_priv_ocl_releasing(cl_command_queue queue);
 
 /** Reports `number` (xsched_priv_completed) when the event completes. Nothing is allocated.
- *  @return false: it will not be reported */
-bool xsched_priv_ocl_watch(cl_event event, struct xs_queue *q, uint64_t number);
+ *  @param own  the caller's reference is taken over, to be given back after that
+ *  @return false: it will not be reported, and nothing was taken over */
+bool xsched_priv_ocl_watch(cl_event event, bool own, struct xs_queue *q, uint64_t number);
 
 /* Inside the library. */
 XDevice xs_ocl_device_identity(const struct xs_ocl_api *api, cl_device_id device);

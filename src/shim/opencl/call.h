@@ -89,7 +89,9 @@ static inline uint64_t xs_ocl_key_range(enum xs_ocl_row row, cl_kernel kernel, c
 {
     uint64_t h = (uint64_t)(uintptr_t)kernel;
 
-    for (cl_uint i = 0; size && i < dimensions && i < 3; i++)
+    if (dimensions > 3) /* the vendor will refuse it, and the array may be shorter */
+        size = NULL;
+    for (cl_uint i = 0; size && i < dimensions; i++)
         h = (h ^ size[i]) * 0x9E3779B97F4A7C15ull;
     return xs_ocl_key(row, h);
 }

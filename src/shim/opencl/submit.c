@@ -65,10 +65,13 @@ static void close_async(struct xs_ocl_submit *s, bool ok, cl_event *event)
 
     if (!self)
         return;
-    if (!xsched_priv_ocl_watch(*event, s->queue, number))
-        xsched_priv_mark_lost(s->queue, number);
-    else /* what is never flushed need never complete, and somebody may wait for the mark */
+    if (xsched_priv_ocl_watch(*event, event == &s->own, s->queue, number)) {
+        s->own = NULL; /* taken over, if it was ours */
+        /* what is never flushed need never complete, and somebody may wait for the mark */
         xsched_priv_ocl_api(NULL)->clFlush(s->native);
+    } else {
+        xsched_priv_mark_lost(s->queue, number);
+    }
 }
 
 void xs_ocl_submit_close(struct xs_ocl_submit *s, cl_int err, cl_event *event)
