@@ -195,6 +195,8 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
     r->state = s->counts;
     r->state.uptime_ns = s->now_ns - s->started_ns;
     xs_sched_counters(s->sched, &r->state.sched);
+    if (s->lv3)
+        xs_lv3_counts(s->lv3, &r->state.lv3);
     r->state.params = *xs_sched_params(s->sched);
     r->state.policy = policy->type;
     xs_str_copy(r->state.policy_name, sizeof(r->state.policy_name), policy->name);

@@ -146,6 +146,22 @@ json_t *xs_json_policy(const struct xs_request *r)
     return json_pack("{s:i, s:s}", "policy", (int)r->state.policy, "name", r->state.policy_name);
 }
 
+static json_t *level3(const struct xs_lv3_counts *c)
+{
+    json_t *o = json_object();
+
+    set_int(o, "groups", c->groups);
+    set_int(o, "slices", c->slices);
+    set_int(o, "offs", c->offs);
+    set_int(o, "ons", c->ons);
+    set_int(o, "denied", c->denied);
+    set_int(o, "failed", c->failed);
+    set_int(o, "slice_ns", c->slice_ns);
+    set_int(o, "off_ns", c->off_ns);
+    set_int(o, "on_ns", c->on_ns);
+    return o;
+}
+
 static json_t *latency(const struct xs_status_record *st)
 {
     json_t *o = json_object(), *buckets = json_array();
@@ -202,5 +218,6 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
     set_int(o, "sleeps", st->sleeps);
     set_bool(o, "early_death", st->early_death);
     json_object_set_new(o, "decision_latency", latency(st));
+    json_object_set_new(o, "level3", level3(&st->lv3));
     return o;
 }

@@ -8,6 +8,7 @@
 #include "policy/policy.h"
 #include "sched/sched.h"
 #include "xserver/history.h"
+#include "xserver/lv3_nvidia.h"
 
 #include <pthread.h>
 
@@ -72,6 +73,7 @@ struct xs_status_record {
     struct xs_policy_params params;
     int32_t policy;
     char policy_name[32];
+    struct xs_lv3_counts lv3;
     bool early_death; /* deaths are noticed by robust futexes */
 };
 

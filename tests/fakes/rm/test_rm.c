@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -367,6 +368,27 @@ static void switched_off_by_variable(void **state)
     assert_int_equal(xs_rm_level(), 2);
 }
 
+static void beside_mps(void **state)
+{
+    char folder[] = "/tmp/xs-mps-XXXXXX", path[64];
+    struct context c;
+    FILE *f;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/control", folder);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fclose(f);
+    setenv("CUDA_MPS_PIPE_DIRECTORY", folder, 1);
+    make_context(&c, CTL, 2);
+    unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+    unlink(path);
+    rmdir(folder);
+    assert_int_equal(xs_rm_level(), 2);
+    assert_non_null(strstr(xs_rm_why(), "MPS"));
+}
+
 static void denied_call(void **state)
 {
     struct context c;
@@ -628,7 +650,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(finds_group), T(frees), T(handle_used_again), T(forgotten_before_it_goes), T(closes), T(dups),
         T(failed_alloc_is_nothing), T(other_ioctls_pass), T(unknown_channel_class), T(unknown_class_of_copies),
-        T(channel_outside_groups), T(versions), T(switched_off_by_variable), T(denied_call), T(denied_half_way),
+        T(channel_outside_groups), T(versions), T(switched_off_by_variable), T(beside_mps), T(denied_call), T(denied_half_way),
         T(stale_is_not_denied), T(slices), T(more_than_64_channels), T(too_many_channels),
         T(channel_in_disabled_group), T(restores), T(passed_descriptors), T(forked_child), T(listener),
         T(many_threads),

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,6 +82,16 @@ const char *xs_rm_why(void)
     }
 }
 
+/* With MPS, other programs' work runs in the channels of its server. */
+static bool mps_runs(void)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
+    char path[256];
+    int n = snprintf(path, sizeof(path), "%s/control", folder && folder[0] ? folder : "/tmp/nvidia-mps");
+
+    return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
+}
+
 /* Once, when the first client is made. @return NULL, or what speaks against it */
 static const char *look_around(char *text, size_t size)
 {
@@ -95,9 +106,7 @@ static const char *look_around(char *text, size_t size)
         snprintf(text, size, "the layouts of driver %s are not known", version);
         return text;
     }
-    if (access("/tmp/nvidia-mps/control", F_OK) == 0)
-        return "MPS runs on this host";
-    return NULL;
+    return mps_runs() ? "MPS runs on this host" : NULL;
 }
 
 /* ---- objects ---- */
