@@ -3,7 +3,8 @@
  * moment at which the word of another process's queue, in the page that xserver made for it, says
  * that nothing more may start. Real xserver, real processes, libpreempt in both.
  *
- *   awake    the server's page says that it looks at the doorbells (a request every --gap-us)
+ *   awake    the server's page says that it looks at the doorbells (a request --gap-us after the
+ *            low side was let go)
  *   asleep   it says that the server sleeps (a request every 20 ms); beside it the same sleep and
  *            wake-up between two processes with nothing but a futex
  *
@@ -222,7 +223,8 @@ int main(int argc, char **argv)
         uint64_t t0;
 
         spin_until(low, word, false, "let go");
-        pass_us(sleeps ? 20000 : gap_us);
+        /* every other request comes after a pause, so that the server's looking stays within its share */
+        pass_us(sleeps ? 20000 : i % 2 ? gap_us : 2000);
         spin_until(low, word, false, "let go");
         atomic_store(&s.hold_from, 0);
         sleeps = atomic_load(&page->h.asleep);
