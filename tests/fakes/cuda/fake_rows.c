@@ -15,6 +15,8 @@
 #define CU_PASS(symbol, name, version, streams) ROW(symbol)
 #include "shim/cuda/cuda_api.def"
 
+CUresult cuNewerThanUs(int x);
+
 enum { STREAMS_ANY, STREAMS_LEGACY, STREAMS_PTDS };
 const struct fake_row {
     const char *name;
@@ -25,4 +27,5 @@ const struct fake_row {
     {#name, (void *)symbol, version, STREAMS_##streams},
 #define CU_PASS(symbol, name, version, streams) {#name, (void *)symbol, version, STREAMS_##streams},
 #include "shim/cuda/cuda_api.def"
+    {"cuNewerThanUs", (void *)cuNewerThanUs, 12000, STREAMS_ANY}, /* a function that no table of ours knows */
     {0, 0, 0, 0}};
