@@ -35,6 +35,17 @@ printf "%s" "find_package, C:   "
 printf "%s" "find_package, C++: "
 "$tmp/project/build/user_cc"
 
+# The tools find the installed objects by their own place, also after the tree was moved.
+mv "$tmp/root" "$tmp/moved"
+unset LD_LIBRARY_PATH
+found=$("$tmp/moved/usr/bin/xsched" run --no-server --priority 3 -- /usr/bin/env 2>/dev/null | sed -n 's/^LD_PRELOAD=//p')
+mv "$tmp/moved" "$tmp/root"
+case $found in
+*"$tmp/moved/usr/"*/xsched/libshim*.so*) echo "xsched run preloads from the installed tree" ;;
+*) echo "xsched run of the installed tree preloads \"$found\""; exit 1 ;;
+esac
+export LD_LIBRARY_PATH="$libdir"
+
 # The private folder: its objects carry vendor names, and nobody may come to them by a name.
 PATH=$PATH:/sbin:/usr/sbin
 command -v ldconfig >/dev/null || { echo "no ldconfig here; the rest is left out"; exit 0; }
