@@ -52,6 +52,18 @@ static bool fits(const struct xs_cuda_info *info, uint64_t flags)
     return info->streams == (flags & XS_CU_PROC_PER_THREAD ? XS_STREAMS_PTDS : XS_STREAMS_LEGACY);
 }
 
+/* A function of a newer driver: it passes through, and is named. */
+static void unknown(const char *name, int version)
+{
+    static _Atomic bool begins_captures;
+
+    if (xs_cuda_tracing)
+        xs_trace_note("CUDA: %s (%d) is not known here and passes through", name, version);
+    /* One that begins captures is not counted; then the driver is asked about each command. */
+    if (strncmp(name, "cuStreamBegin", 13) == 0 && !atomic_exchange(&begins_captures, true))
+        atomic_fetch_add_explicit(&xsched_priv_cuda_captures, 1, memory_order_relaxed);
+}
+
 void *xs_cuda_answer(const char *name, int version, uint64_t flags, void *real)
 {
     int best = -1, same = -1;
@@ -77,8 +89,10 @@ void *xs_cuda_answer(const char *name, int version, uint64_t flags, void *real)
             best = row;
     }
     /* a PASS row would only lead to another function of this name */
-    if (best < 0 || xs_cuda_info[best].pass)
+    if (best < 0 || xs_cuda_info[best].pass) {
+        unknown(name, version);
         return real;
+    }
     if (xs_cuda_real[best] == (void *)xs_cuda_missing) /* there, but not among the exported symbols */
         __atomic_store_n(&xs_cuda_real[best], real, __ATOMIC_RELEASE);
     return xs_cuda_entries[best];
