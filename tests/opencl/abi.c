@@ -58,8 +58,8 @@ _Static_assert(sizeof(cl_icd_dispatch) == (ROWS + WINDOWS_SLOTS - LATER_SLOTS) *
 
 /* Extensions: the header declares these; it lacks the rest, which are declared here after the
  * extensions' own documents. */
-cl_int clEnqueueReadHostPipeINTEL(cl_command_queue, cl_program, const char *, cl_bool, void *, size_t, cl_uint,
-                                  const cl_event *, cl_event *);
+cl_int clEnqueueReadHostPipeINTEL(cl_command_queue, cl_program, const char *, cl_bool, void *, size_t,
+                                  cl_uint, const cl_event *, cl_event *);
 cl_int clEnqueueWriteHostPipeINTEL(cl_command_queue, cl_program, const char *, cl_bool, const void *, size_t,
                                    cl_uint, const cl_event *, cl_event *);
 cl_int clEnqueueReadGlobalVariableINTEL(cl_command_queue, cl_program, const char *, cl_bool, size_t, size_t,

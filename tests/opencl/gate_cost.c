@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it would cost to hold commands in the driver behind user events (docs/decisions/0006-opencl-levels.md):
- * gate_cost [ROUNDS [RUN [DATE]]]. One JSON line a figure. Not a test: nothing is timed in tests. */
+/* What it would cost to hold commands in the driver behind user events
+ * (docs/decisions/0006-opencl-levels.md): gate_cost [ROUNDS [RUN [DATE]]]. One JSON line a figure.
+ * Not a test: nothing is timed in tests. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ static void report(const char *what, double *v, int n)
     qsort(v, (size_t)n, sizeof(*v), by_size);
     for (int p = 50; p <= 99; p += 49)
         printf("{\"workload\": \"opencl-gates\", \"variant\": \"%s\", \"metric\": \"p%d\", \"value\": %.3f, "
-               "\"unit\": \"us\", \"n\": %d, \"run\": %s, \"device\": \"PoCL 3.1, one thread, 2-core virtual machine\", "
+               "\"unit\": \"us\", \"n\": %d, \"run\": %s, "
+               "\"device\": \"PoCL 3.1, one thread, 2-core virtual machine\", "
                "\"date\": \"%s\", \"report\": false}\n",
                what, p, v[n * p / 100], n, g_run, g_date);
 }
@@ -151,7 +153,8 @@ static void throughput(const char *what, int every)
 int main(int argc, char **argv)
 {
     const char *source = "kernel void spin(global int *o, int r) { int x = get_global_id(0);"
-                         " for (int i = 0; i < r; i++) x = x * 1103515245 + 12345; o[get_global_id(0)] = x; }";
+                         " for (int i = 0; i < r; i++) x = x * 1103515245 + 12345;"
+                         " o[get_global_id(0)] = x; }";
     int rounds = argc > 1 ? atoi(argv[1]) : 50;
     cl_platform_id platform;
     cl_device_id device;

@@ -8,7 +8,8 @@
 static const char k_source[] =
     "kernel void add(global int *dst, int a, int n) { int i = get_global_id(0); if (i < n) dst[i] += a; }\n"
     "kernel void scale(global int *dst, int k, int n) { int i = get_global_id(0); if (i < n) dst[i] *= k; }\n"
-    "kernel void fix(global int *dst, int v, int n) { int i = get_global_id(0); if (i < n) dst[i] = v + i; }\n"
+    "kernel void fix(global int *dst, int v, int n) { int i = get_global_id(0);"
+    " if (i < n) dst[i] = v + i; }\n"
     "kernel void spin(global int *dst, int rounds, int n) {\n"
     "  int i = get_global_id(0); int x = i; for (int r = 0; r < rounds; r++) x = x * 1103515245 + 12345;\n"
     "  if (i < n) dst[i] += (x & 1) * 2 + 1; }\n";

@@ -23,7 +23,8 @@ struct suite {
     cl_device_id device;
     cl_context context;
     cl_program program;
-    cl_kernel add, scale, spin, fix; /* (dst, number, n): dst += number; dst *= number; burns time; dst = number + i */
+    /* (dst, number, n): dst += number; dst *= number; burns time; dst = number + i */
+    cl_kernel add, scale, spin, fix;
     cl_command_queue queue;       /* in order */
 };
 

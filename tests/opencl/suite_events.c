@@ -47,8 +47,8 @@ static void many_behind_user_event(struct suite *s)
     OK(err);
     for (int w = 0; w < 2; w++)
         for (int i = 0; i < 200; i++)
-            suite_kernel(q[w], w ? s->fix : s->spin, m[w], 400, i == 0 || w ? 1 : 0, i == 0 || w ? &user : NULL,
-                         NULL);
+            suite_kernel(q[w], w ? s->fix : s->spin, m[w], 400, i == 0 || w ? 1 : 0,
+                         i == 0 || w ? &user : NULL, NULL);
     OK(clSetUserEventStatus(user, CL_COMPLETE));
     OK(clFinish(q[0]));
     OK(clFinish(q[1]));

@@ -136,7 +136,8 @@ static void svm(struct suite *s)
     void *both[2];
     cl_event e;
 
-    if (clGetDeviceInfo(s->device, CL_DEVICE_SVM_CAPABILITIES, sizeof(caps), &caps, NULL) != CL_SUCCESS || !caps) {
+    if (clGetDeviceInfo(s->device, CL_DEVICE_SVM_CAPABILITIES, sizeof(caps), &caps, NULL) != CL_SUCCESS ||
+        !caps) {
         printf("shared virtual memory: none\n");
         return;
     }

@@ -41,7 +41,8 @@ static void native_kernel(struct suite *s)
         printf(" %u", suite_sum(s, s->queue, m));
         printf(" %d", clEnqueueNativeKernel(s->queue, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL));
         printf(" %d", clEnqueueNativeKernel(s->queue, native, NULL, 8, 0, NULL, NULL, 0, NULL, NULL));
-        printf(" %d", clEnqueueNativeKernel(s->queue, native, &small, sizeof(small), 1, &m, NULL, 0, NULL, NULL));
+        printf(" %d", clEnqueueNativeKernel(s->queue, native, &small, sizeof(small), 1, &m, NULL, 0, NULL,
+                                            NULL));
     }
     printf("\n");
     OK(clReleaseMemObject(m));
@@ -94,8 +95,8 @@ static void command_buffer(struct suite *s)
 
 static void pointers(struct suite *s)
 {
-    static const char *const names[] = {"clNoSuchFunctionXYZ", "clEnqueueMemcpyINTEL", "clIcdGetPlatformIDsKHR",
-                                        "clEnqueueAcquireGLObjects"};
+    static const char *const names[] = {"clNoSuchFunctionXYZ", "clEnqueueMemcpyINTEL",
+                                        "clIcdGetPlatformIDsKHR", "clEnqueueAcquireGLObjects"};
 
     printf("extension pointers:");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -169,8 +170,8 @@ static void asked(struct suite *s)
     OK(clGetCommandQueueInfo(q, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL));
     OK(clGetCommandQueueInfo(q, CL_QUEUE_DEVICE, sizeof(device), &device, NULL));
     err = clGetCommandQueueInfo(q, CL_QUEUE_PROPERTIES_ARRAY, sizeof(got), got, &size);
-    printf("asked: %d %d %d %d %zu %d\n", (int)properties, context == s->context, device == s->device, err, size,
-           (int)got[1]);
+    printf("asked: %d %d %d %d %zu %d\n", (int)properties, context == s->context, device == s->device, err,
+           size, (int)got[1]);
     OK(clReleaseCommandQueue(q));
     none = clCreateCommandQueue(NULL, s->device, 0, &err);
     printf("no context: %d %d\n", none != NULL, err);

@@ -39,7 +39,8 @@ static cl_int answer(const void *from, size_t n, size_t size, void *value, size_
     return CL_SUCCESS;
 }
 
-static cl_int device_info(cl_device_id device, cl_device_info name, size_t size, void *value, size_t *ret_size)
+static cl_int device_info(cl_device_id device, cl_device_info name, size_t size, void *value,
+                          size_t *ret_size)
 {
     static const cl_uint khr[4] = {2, 0xC1, 3, 1}, nv_bus = 0x41, nv_slot = 2 << 3, nv_domain = 1;
     static const uint8_t amd[24] = {1, 0, 0, 0, [21] = 0x83, [22] = 4, [23] = 2};
@@ -60,7 +61,8 @@ static cl_int device_info(cl_device_id device, cl_device_info name, size_t size,
     case CL_DEVICE_PCI_SLOT_ID_NV:
         return g_vendor.nv ? answer(&nv_slot, sizeof(nv_slot), size, value, ret_size) : CL_INVALID_VALUE;
     case CL_DEVICE_PCI_DOMAIN_ID_NV:
-        return g_vendor.nv_domain ? answer(&nv_domain, sizeof(nv_domain), size, value, ret_size) : CL_INVALID_VALUE;
+        return g_vendor.nv_domain ? answer(&nv_domain, sizeof(nv_domain), size, value, ret_size)
+                                  : CL_INVALID_VALUE;
     case CL_DEVICE_TOPOLOGY_AMD:
         return g_vendor.amd ? answer(amd, sizeof(amd), size, value, ret_size) : CL_INVALID_VALUE;
     default: return CL_INVALID_VALUE;

@@ -60,7 +60,8 @@ const struct xs_ocl_table xs_ocl_missing = {
 void *xs_ocl_layer_entry(enum xs_ocl_row row)
 {
     static void *const entries[ROW_CORE_COUNT] = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = (void *)layer_##name,
+#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+    [ROW_##name] = (void *)layer_##name,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
     };

@@ -74,7 +74,8 @@ cl_command_queue xs_hand_clCreateCommandQueueWithPropertiesKHR(
     queue = real(context, device, properties, errcode_ret);
     if (c.handled)
         queue_made(queue, priority_of(properties));
-    xs_ocl_call_end(&c, ROW_clCreateCommandQueueWithPropertiesKHR, XS_HOW_HAND, queue, XS_RESULT(queue), true);
+    xs_ocl_call_end(&c, ROW_clCreateCommandQueueWithPropertiesKHR, XS_HOW_HAND, queue, XS_RESULT(queue),
+                    true);
     return queue;
 }
 
