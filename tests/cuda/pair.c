@@ -59,6 +59,7 @@ int main(int argc, char **argv)
                 return 1;
         } while (busy > 0 && now_ms() - begin < busy);
         printf("%.3f %.3f\n", begin, now_ms());
+        fflush(stdout);
         if (idle > 0)
             usleep((useconds_t)(idle * 1e3));
     }

@@ -3,6 +3,7 @@
 #include "hal/cuda/hal.h"
 
 #include "base/lock.h"
+#include "base/log.h"
 
 #include "xsched/cuda/hal.h"
 
@@ -105,13 +106,27 @@ static XResult op_synchronize(void *opaque)
     return r == XS_CU_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
+static bool write_mark(struct xs_cuda_hw *hw, uint64_t number)
+{
+    CUresult r = g_api.cuStreamWriteValue64_v2(hw->stream, hw->mark_at, number, 0);
+
+    if (XS_LIKELY(r == XS_CU_SUCCESS))
+        return true;
+    if (r == XS_CU_NOT_SUPPORTED) {
+        atomic_store_explicit(&hw->no_marks, true, memory_order_relaxed);
+        XS_WARN_ONCE("CUDA: this device has no stream memory operations; what is in flight is not bounded");
+    }
+    return false;
+}
+
 static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
 {
     struct xs_cuda_hw *hw = opaque;
     struct xs_cuda_entered e;
-    bool current = hw->native == (uintptr_t)hw->stream, ok;
+    bool ok;
 
-    if (atomic_load_explicit(&hw->gone, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2)
+    if (atomic_load_explicit(&hw->gone, memory_order_relaxed) ||
+        atomic_load_explicit(&hw->no_marks, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2)
         return false;
     if (hw->owner && hw->owner != xs_cuda_thread_id())
         return false;
@@ -120,11 +135,11 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
         return false;
     if (XS_UNLIKELY(atomic_load_explicit(&hw->mark_queue, memory_order_acquire) != q) && !xs_cuda_marks_to(hw, q))
         return false;
-    if (current) /* a created stream brings its context */
-        return g_api.cuStreamWriteValue64_v2(hw->stream, hw->mark_at, number, 0) == XS_CU_SUCCESS;
+    if (hw->native == (uintptr_t)hw->stream) /* a created stream brings its context */
+        return write_mark(hw, number);
     if (!xs_cuda_enter(hw->ctx, &e))
         return false;
-    ok = g_api.cuStreamWriteValue64_v2(hw->stream, hw->mark_at, number, 0) == XS_CU_SUCCESS;
+    ok = write_mark(hw, number);
     xs_cuda_leave(&e);
     return ok;
 }

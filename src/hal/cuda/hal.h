@@ -47,6 +47,7 @@ struct xs_cuda_hw {
     uint64_t native;
     uint64_t owner;               /* the thread of a per-thread stream, else 0 */
     _Atomic bool gone;            /* the stream is destroyed or about to be */
+    _Atomic bool no_marks;        /* the driver refused one for good: completion is known from waits only */
     struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
     uint64_t queue_id;
     _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */

@@ -539,6 +539,15 @@ API cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
 
 /* ---- memory ---- */
 
+/* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself;
+ * FAKE_CUDA=no_register: host memory cannot be registered. */
+static bool without(const char *what)
+{
+    const char *set = getenv("FAKE_CUDA");
+
+    return set && strcmp(set, what) == 0;
+}
+
 API cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 {
     *p = (CUdeviceptr)(uintptr_t)calloc(1, n);
@@ -555,6 +564,8 @@ API cuMemFree_v2(CUdeviceptr p)
 API cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
 {
     (void)p, (void)n, (void)flags;
+    if (without("no_register"))
+        return XS_CU_NOT_SUPPORTED;
     __atomic_fetch_add(&g_registered, 1, __ATOMIC_SEQ_CST);
     return current() ? 0 : INVALID_CONTEXT;
 }
@@ -641,6 +652,8 @@ API cuMemsetD32Async(CUdeviceptr d, unsigned v, size_t n, CUstream s)
 
 static CUresult memory_op(enum fake_op_kind kind, CUstream s, CUdeviceptr p, uint64_t v, unsigned flags, unsigned width)
 {
+    if (without("no_memory_ops") && v != 0x1122334455667788ull && kind == FAKE_WRITE)
+        return XS_CU_NOT_SUPPORTED;
     return put(s, false, (struct fake_op){.kind = kind, .dst = PTR(p), .value = v, .flags = flags, .width = width});
 }
 
