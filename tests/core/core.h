@@ -18,6 +18,15 @@
 
 #include <cmocka.h>
 
+/* Under a sanitizer: memory is not what it is without, nor are stacks. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CORE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CORE_SANITIZED 1
+#endif
+#endif
+
 #define US 1000ull
 #define MS 1000000ull
 #define S  1000000000ull

@@ -268,6 +268,38 @@ static void synchronize(void **state)
     fake_auto(false);
 }
 
+/* Above what the platform has: the highest that there is, and one warning for the process. */
+static void one_warning_about_the_level(void **state)
+{
+    char path[] = "/tmp/xsched-core-XXXXXX", text[4096] = "";
+    int file = mkstemp(path), err = dup(2), warnings = 0;
+
+    (void)state;
+    unlink(path);
+    dup2(file, 2);
+    for (int i = 0; i < 3; i++) {
+        struct fake_stream *s;
+        HwQueueHandle hwq;
+        XQueueHandle xq;
+
+        fake_stream_create(g_d, &s);
+        ok(fake_queue_create(&hwq, s));
+        ok(XQueueCreate(&xq, hwq, kPreemptLevelInterrupt, 0));
+        assert_int_equal(XQueueSetPreemptLevel(xq, kPreemptLevelInterrupt), kXSchedErrorNotSupported);
+        ok(XQueueDestroy(xq));
+        ok(HwQueueDestroy(hwq));
+    }
+    dup2(err, 2);
+    close(err);
+    assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
+    close(file);
+    for (const char *at = text; (at = strstr(at, "[XSCHED WARN")); at++)
+        warnings++;
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(text, "level 3"));
+    assert_non_null(strstr(text, "level 1 is used"));
+}
+
 static void levels(void **state)
 {
     struct lane l;
@@ -289,7 +321,8 @@ int main(void)
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         A(xqueue_create), A(hwqueue_create_gives_the_same_handle), A(commands), A(queries), A(suspend_and_resume),
-        A(configuration), A(hints), A(set_scheduler), A(stale_handles), A(synchronize), A(levels),
+        A(configuration), A(hints), A(set_scheduler), A(stale_handles), A(synchronize), A(one_warning_about_the_level),
+        A(levels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

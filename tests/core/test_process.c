@@ -318,13 +318,8 @@ static void tiny_stacks(void **state)
     pthread_t t;
 
     (void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CORE_SANITIZED
     skip();
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    skip();
-#endif
 #endif
     pthread_attr_init(&attr);
     assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)PTHREAD_STACK_MIN), 0);

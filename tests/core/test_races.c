@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #define THREADS 4
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef CORE_SANITIZED
 #define ROUNDS 100
 #else
 #define ROUNDS 400
