@@ -177,9 +177,22 @@ void xs_queue_look_slow(struct xs_queue *q, bool late)
     complete(q, atomic_load_explicit(&q->cc->marked, memory_order_acquire), late);
 }
 
+/* Somebody waits for the end of this queue, and what was submitted behind the last mark would not
+ * tell of it: short commands of a burst that was over before the scheduler asked. */
+static void mark_the_rest(struct xs_queue *q)
+{
+    uint64_t completed = atomic_load(&q->cc->completed);
+
+    if (!q->device_marks && (atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
+        atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed)
+        xs_queue_mark_now(q);
+}
+
 void xsched_priv_completed(struct xs_queue *q, uint64_t number)
 {
-    xs_queue_complete(q, number, true);
+    xs_queue_complete(q, number, false);
+    mark_the_rest(q);             /* the reference of this mark keeps the stream's object */
+    xs_queue_unref(q);
 }
 
 static void forget_mark(struct xs_queue *q, uint64_t number)
