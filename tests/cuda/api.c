@@ -115,6 +115,8 @@ int main(void)
     P ctx, s;
 
     TRUE(CudaQueueCreate(NULL, NULL) == kXSchedErrorInvalidValue);
+    TRUE(CudaQueueCreate(&hwq, (P)0x1001) == kXSchedErrorInvalidValue);
+    TRUE(CudaQueueCreate(&hwq, (P)0x7f0000000010) == kXSchedErrorInvalidValue);
     if (!getenv("XSCHED_CUDA_LIB")) { /* no driver anywhere: an error, once, and no more */
         TRUE(CudaQueueCreate(&hwq, NULL) == kXSchedErrorNotFound);
         TRUE(CudaQueueGet(&hwq, NULL) == kXSchedErrorNotFound);
