@@ -77,6 +77,30 @@ static void let_providers_run(struct xs_view *v)
     }
 }
 
+/* What nothing here is more important than is never held for anybody: its bound need not be tight,
+ * and a tight one would only slow it. Entities of one standing throughout have none above them, but
+ * share by turns. */
+static void tell_standing(struct xs_sched *s, struct xs_view *v)
+{
+    int32_t highest = INT32_MIN, lowest = INT32_MAX;
+
+    for (size_t i = 0; i < v->n; i++) {
+        int32_t p = xs_entity_of(v->entities[i])->rest.priority;
+
+        highest = XS_MAX(highest, p);
+        lowest = XS_MIN(lowest, p);
+    }
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+        bool top = e->rest.priority == highest && highest > lowest;
+
+        if (e->top == top)
+            continue;
+        e->top = top;
+        xs_entity_tell_inflight(s, e);
+    }
+}
+
 static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     struct xs_policy_view pv = {
@@ -100,6 +124,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     s->c.work += v->n;
     s->policy->decide(&pv);
     let_providers_run(v);
+    tell_standing(s, v);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 

@@ -84,7 +84,8 @@ void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns)
 void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q)
 {
     const struct xs_device *d = q->entity->presence->device;
-    uint64_t us = d->groups > 1 ? s->config.inflight_shared_us : s->config.inflight_alone_us;
+    uint64_t us = d->groups == 1 ? s->config.inflight_alone_us
+                  : q->entity->top ? s->config.inflight_top_us : s->config.inflight_shared_us;
     uint32_t word;
 
     us = q->process->inflight_us ? q->process->inflight_us : us;
@@ -96,16 +97,18 @@ void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q)
     atomic_store_explicit(&q->server->inflight_us, word, memory_order_relaxed); /* a value by itself */
 }
 
+void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e)
+{
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        xs_queue_tell_inflight(s, q);
+    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link)
+        xs_queue_tell_inflight(s, q);
+}
+
 void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d)
 {
-    for (size_t i = 0; i < d->view.n; i++) {
-        struct xs_entity *e = xs_entity_of(d->view.entities[i]);
-
-        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
-            xs_queue_tell_inflight(s, q);
-        XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link)
-            xs_queue_tell_inflight(s, q);
-    }
+    for (size_t i = 0; i < d->view.n; i++)
+        xs_entity_tell_inflight(s, xs_entity_of(d->view.entities[i]));
 }
 
 bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns)

@@ -85,6 +85,7 @@ struct xs_entity {
     uint64_t linger_ns;                            /* how long it lingers; 0: as configured */
     uint64_t dried_ns;                             /* when it last ran dry */
     uint64_t stale_at_ns;                          /* hints change by time then (laxity) */
+    bool top;                                      /* more important than some other here, and none above it */
     struct xs_hints rest;                          /* hints while nothing is ready */
     bool intra;
     bool hints_stale, rest_stale;
@@ -233,6 +234,7 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns);
 void xs_entity_apply(struct xs_entity *e, uint64_t now_ns);
 /** Closes the most recently used idle queues of a held entity. */
 void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns);
+void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e);
 void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q);
 void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d);
 

@@ -33,6 +33,7 @@ struct xs_sched_config {
                                       default 1 s */
     uint64_t inflight_alone_us;    /* bound told to queues that share the device with no other process; default 2000 */
     uint64_t inflight_shared_us;   /* ... with others; default 1000 */
+    uint64_t inflight_top_us;      /* ... with others, of which some are less important and none more; default 8000 */
     struct xs_policy_params params;
 };
 void xs_sched_config_defaults(struct xs_sched_config *c);

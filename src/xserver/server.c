@@ -94,6 +94,7 @@ static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_siz
     config.stall_ns = s->options.stall_ms * XS_NS_PER_MS;
     config.inflight_shared_us = s->options.inflight_us;
     config.inflight_alone_us = s->options.inflight_alone_us;
+    config.inflight_top_us = s->options.inflight_top_us;
     params_of(&s->options, &config.params);
     s->sched = xs_sched_new(policy, &config, &k_ops, s);
     return s->sched ? 0 : -ENOMEM;

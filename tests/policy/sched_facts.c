@@ -21,6 +21,35 @@ static void alone_nobody_rings(void **state)
     world_free(&p);
 }
 
+static void bound_follows_standing(void **state)
+{
+    struct xs_sched *s = world_sched("HPF");
+    struct proc w[2] = { world_join(s, 1, NULL, false), world_join(s, 2, NULL, false) };
+    struct xs_sched_queue *q;
+    struct xs_hints h;
+
+    (void)state;
+    q = world_queue(&w[0], 0, WORLD_DEVICE, 5, MS);
+    world_queue(&w[1], 3, WORLD_DEVICE, 5, MS);
+    world_step(s, w, 2, MS);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 1000); /* all alike: by turns */
+    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 1000);
+    h = *xs_sched_queue_hints(q);
+    h.priority = 6;
+    xs_sched_queue_set_hints(s, q, &h);
+    world_step(s, w, 2, 2 * MS);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 8000);
+    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 1000);
+    h.priority = 4;
+    xs_sched_queue_set_hints(s, q, &h);
+    world_step(s, w, 2, 3 * MS);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 1000);
+    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 8000);
+    xs_sched_free(s);
+    world_free(&w[0]);
+    world_free(&w[1]);
+}
+
 static void high_holds_low_and_lingers(void **state)
 {
     struct xs_sched *s = world_sched("HPF");
@@ -32,7 +61,7 @@ static void high_holds_low_and_lingers(void **state)
     world_queue(&w[1], 3, WORLD_DEVICE, 10, t);
     world_step(s, w, 2, t);
     assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 1000);
-    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 1000);
+    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 8000); /* held for nobody */
     /* both idle: both open, both armed */
     assert_true(world_open(&w[0], 0) && world_open(&w[1], 3));
     assert_true(world_submit(&w[0], 0, 100, MS));
@@ -410,6 +439,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_nobody_rings),
+        cmocka_unit_test(bound_follows_standing),
         cmocka_unit_test(high_holds_low_and_lingers),
         cmocka_unit_test(linger_adapts),
         cmocka_unit_test(estimated_end_and_looks),
