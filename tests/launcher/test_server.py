@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -18,6 +19,11 @@ class Autostart(Layout):
         while not what():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
+
+    def answers(self):
+        """A killed server listens for a moment after its memory is gone."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            return s.connect_ex(os.path.join(self.folder, "xserver.sock")) == 0
 
     def test_starts_one_and_finds_it_again(self):
         done = self.xsched("run", "--", "echo", "ran")
@@ -61,7 +67,7 @@ class Autostart(Layout):
             self.assertEqual(len(self.servers()), 1)
             self.assertEqual(sum("was started" in text for text in said), 1, said)
             os.kill(self.servers()[0], signal.SIGKILL)      # leaves its sockets behind
-            self.wait_for(lambda: not self.servers())
+            self.wait_for(lambda: not self.servers() and not self.answers())
 
     def test_waits_for_the_one_that_is_starting(self):
         os.mkdir(self.folder, 0o700)
