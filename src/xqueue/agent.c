@@ -235,15 +235,11 @@ static void handle_messages(struct session *s)
 
 /* ---- joining ---- */
 
-static int connect_any(void)
+static int connect_any(struct xs_state *st)
 {
-    char path[XS_SOCKET_PATH_BYTES];
-    int r, fd;
+    for (unsigned i = 0; i < st->sockets_count; i++) {
+        int fd = xs_socket_connect(st->sockets[i], 100 * XS_NS_PER_MS);
 
-    for (unsigned i = 0; (r = xs_socket_path(i, path, sizeof(path))) != -ENOENT; i++) {
-        if (r < 0)
-            continue;
-        fd = xs_socket_connect(path, 100 * XS_NS_PER_MS);
         if (fd >= 0)
             return xs_fd_high(fd);
     }
@@ -252,17 +248,15 @@ static int connect_any(void)
 
 static bool say_hello(struct session *s)
 {
-    const char *group = xs_env_get(XS_ENV_XSCHED_GROUP);
-    int64_t util = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1, 0, 100);
+    int32_t util = s->st->utilization;
     int fds[2] = {s->st->client_fd, s->st->bell_fd};
     union xs_msg m = {.hello = {
         .protocol_major = XS_WIRE_MAJOR, .protocol_minor = XS_WIRE_MINOR,
         .handle_prefix = s->st->handle_prefix, .pid_in_namespace = (int32_t)getpid(),
         .flags = (s->st->intra ? XS_HELLO_INTRA : 0) | (util >= 0 ? XS_HELLO_UTILIZATION : 0),
-        .utilization = util >= 0 ? (int32_t)util : 0}};
+        .utilization = util >= 0 ? util : 0}};
 
-    if (group)
-        xs_str_copy(m.hello.group, sizeof(m.hello.group), group);
+    xs_str_copy(m.hello.group, sizeof(m.hello.group), s->st->group);
     return xs_socket_send(s->fd, &m, XS_MSG_hello, s->serial++, fds, 2) == 0;
 }
 
@@ -304,7 +298,7 @@ static bool await_welcome(struct session *s)
 
 static bool join(struct session *s)
 {
-    s->fd = connect_any();
+    s->fd = connect_any(s->st);
     if (s->fd < 0)
         return false;
     s->cookie = cookie_of(s->fd);

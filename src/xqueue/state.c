@@ -115,6 +115,7 @@ static void read_environment(struct xs_state *st)
 {
     const char *policy = xs_env_get(XS_ENV_XSCHED_POLICY);
     const char *scheduler = xs_env_get(XS_ENV_XSCHED_SCHEDULER);
+    const char *group = xs_env_get(XS_ENV_XSCHED_GROUP);
     const struct xs_policy_ops *ops = policy ? xs_policy_by_name(policy) : NULL;
     int mode = XS_MODE_APP;
 
@@ -146,6 +147,16 @@ static void read_environment(struct xs_state *st)
     if (atomic_load(&st->timeslice_us) || atomic_load(&st->k))
         atomic_store(&st->sched_hints_changes, 1);
     st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
+    for (unsigned i = 0; st->sockets_count < XS_ARRAY_LEN(st->sockets); i++) {
+        int r = xs_socket_path(i, st->sockets[st->sockets_count], sizeof(st->sockets[0]));
+
+        if (r == -ENOENT)
+            break;
+        st->sockets_count += r == 0;
+    }
+    if (group)
+        xs_str_copy(st->group, sizeof(st->group), group);
+    st->utilization = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1, 0, 100);
     if (mode == XS_MODE_LOCAL)
         XS_INFO("using local scheduler with policy %s", ops ? ops->name : "HPF");
     else if (mode == XS_MODE_GLOBAL)

@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "base/map.h"
 #include "sched/sched.h"
+#include "transport/socket.h"
 #include "wire/page.h"
 #include "xqueue/priv.h"
 
@@ -160,6 +161,12 @@ struct xs_state {
     _Atomic uint32_t sched_hints_changes;
     _Atomic uint64_t scheduled;             /* counts of destroyed queues; live ones are added */
     bool intra;
+    /* From the environment as it was when the state was made: the control thread may not read it,
+     * since the program changes it when it likes. Constant. */
+    char sockets[4][XS_SOCKET_PATH_BYTES];
+    unsigned sockets_count;
+    char group[64];
+    int32_t utilization;                    /* of the process; -1: not given */
 };
 
 /** The state of this process, or NULL: nothing was created (or this is a forked child). */
