@@ -32,7 +32,10 @@ def main(pair, shim, fake, xserver):
         def urgent():
             p = subprocess.Popen([pair, "30", "100000"], env=dict(env, XSCHED_PRIORITY="5"), stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
-            time.sleep(1.5)
+            time.sleep(1)
+            until = time.monotonic() + 10           # it may be slow to start
+            while time.monotonic() < until and [e for e in ends if time.monotonic() * 1e3 - 350 < e]:
+                time.sleep(0.02)
             return p
 
         def after(what, limit_ms):

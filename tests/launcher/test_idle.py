@@ -14,6 +14,8 @@ class Idle(Layout):
     def test_stays_for_a_program_that_has_not_joined(self):
         p = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--idle-exit", "1", "--", "sleep", "3.5"],
                              env=self.env, stderr=subprocess.DEVNULL)
+        while not self.servers():       # else the other one might start it, with its own idle time
+            time.sleep(0.01)
         other = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--", "true"], env=self.env,
                                  stderr=subprocess.DEVNULL)     # finds it, and is gone
         self.assertEqual(other.wait(), 0)
