@@ -159,19 +159,6 @@ void *xs_map_remove(struct xs_map *m, uint64_t key)
     return old;
 }
 
-void xs_map_each(struct xs_map *m, void (*visit)(uint64_t key, void *value, void *ctx), void *ctx)
-{
-    struct xs_map_table *t = atomic_load_explicit(&m->table, memory_order_acquire);
-
-    for (size_t i = 0; t && i <= t->mask; i++) {
-        uint64_t key = atomic_load_explicit(&t->slots[i].key, memory_order_acquire);
-        void *value = key ? atomic_load_explicit(&t->slots[i].value, memory_order_acquire) : NULL;
-
-        if (value)
-            visit(key, value, ctx);
-    }
-}
-
 void xs_map_fini(struct xs_map *m)
 {
     struct xs_map_table *t = atomic_exchange_explicit(&m->table, NULL, memory_order_relaxed);

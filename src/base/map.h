@@ -24,8 +24,6 @@ void *xs_map_get(struct xs_map *m, uint64_t key);
 int xs_map_put(struct xs_map *m, uint64_t key, void *value);
 /** @return what was there, or NULL */
 void *xs_map_remove(struct xs_map *m, uint64_t key);
-/** Calls visit for each entry; changes made meanwhile may or may not be seen. */
-void xs_map_each(struct xs_map *m, void (*visit)(uint64_t key, void *value, void *ctx), void *ctx);
 /** Frees the tables, not the values. Nobody may be using the map. */
 void xs_map_fini(struct xs_map *m);
 

@@ -21,6 +21,7 @@
 #define XS_NS_PER_MS 1000000ull
 #define XS_NS_PER_S  1000000000ull
 
+/* Each evaluates an argument twice: no calls in them. */
 #define XS_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define XS_MAX(a, b) ((a) > (b) ? (a) : (b))
 

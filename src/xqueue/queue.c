@@ -82,7 +82,7 @@ HwQueueHandle xsched_priv_hwq_find(int platform, uint64_t native)
 }
 
 /* A use of a hardware queue outside the lock. */
-static struct xs_hwq *hwq_ref(HwQueueHandle handle, struct xs_state **ret_state)
+struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state)
 {
     struct xs_state *st = xs_state_get();
     struct xs_hwq *h;
@@ -124,7 +124,7 @@ static void hwq_reap(struct xs_state *st)
     }
 }
 
-static void hwq_unref(struct xs_state *st, struct xs_hwq *h)
+void xs_hwq_done(struct xs_state *st, struct xs_hwq *h)
 {
     bool reap;
 
@@ -147,7 +147,7 @@ static void hwq_forget_locked(struct xs_state *st, struct xs_hwq *h)
 XResult HwQueueDestroy(HwQueueHandle hwq)
 {
     struct xs_state *st;
-    struct xs_hwq *h = hwq_ref(hwq, &st);
+    struct xs_hwq *h = xs_hwq_use(hwq, &st);
     XResult r = kXSchedSuccess;
 
     if (!h)
@@ -160,31 +160,21 @@ XResult HwQueueDestroy(HwQueueHandle hwq)
     else
         hwq_forget_locked(st, h);
     xs_lock_release(&st->lock);
-    hwq_unref(st, h);
+    xs_hwq_done(st, h);
     return r;
 }
 
 XResult HwQueueSynchronize(HwQueueHandle hwq)
 {
     struct xs_state *st;
-    struct xs_hwq *h = hwq_ref(hwq, &st);
+    struct xs_hwq *h = xs_hwq_use(hwq, &st);
     XResult r;
 
     if (!h)
         return kXSchedErrorNotFound;
     r = h->ops->synchronize(h->hw);
-    hwq_unref(st, h);
+    xs_hwq_done(st, h);
     return r;
-}
-
-struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state)
-{
-    return hwq_ref(handle, ret_state);
-}
-
-void xs_hwq_done(struct xs_state *st, struct xs_hwq *h)
-{
-    hwq_unref(st, h);
 }
 
 /* ---- XQueues ---- */
@@ -346,7 +336,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
                             const struct xs_queue_defaults *d, bool explicit_queue)
 {
     struct xs_state *st;
-    struct xs_hwq *h = hwq_ref(hwq, &st);
+    struct xs_hwq *h = xs_hwq_use(hwq, &st);
     struct xs_queue *q;
     XResult r = kXSchedSuccess;
 
@@ -406,7 +396,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
         XS_WARN_ONCE("%s has no preemption level %d here; level %d is used", h->ops->name, level, q->wish.level);
 out:
     xs_lock_release(&st->lock);
-    hwq_unref(st, h);
+    xs_hwq_done(st, h);
     return r;
 }
 
@@ -515,7 +505,7 @@ void xsched_priv_hwq_gone(int platform, uint64_t native)
         xs_queue_unref(q);
     }
     if (h)
-        hwq_unref(st, h);
+        xs_hwq_done(st, h);
 }
 
 XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq)

@@ -232,7 +232,8 @@ static void *find_mapped(struct search *s, char (*paths)[XS_PATH_MAX], char *ret
     struct among a = {paths, 0, 0};
     void *handle;
 
-    a.count = XS_MIN(xs_object_find(v->stem, paths, MAPPED_MAX), (size_t)MAPPED_MAX);
+    a.count = xs_object_find(v->stem, paths, MAPPED_MAX); /* not inside XS_MIN, which would look twice */
+    a.count = XS_MIN(a.count, (size_t)MAPPED_MAX);
     if (a.count > 1 && search_all(s, try_among, &a))
         XS_INFO("%s: %zu copies are loaded; using %s, which the caller depends on", v->what, a.count,
                 paths[a.chosen]);

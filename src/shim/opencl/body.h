@@ -6,9 +6,6 @@
 
 #include "shim/opencl/call.h"
 
-
-
-
 #define BODY_PASS(T, fn, ret, name, args, key, is_blocking)                                       \
     {                                                                                             \
         struct xs_ocl_call c_;                                                                    \
