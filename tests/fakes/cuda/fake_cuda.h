@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA driver without a device, for tests: libfakecuda.so, SONAME libcuda.so.1.
+/* A CUDA driver without a device, for tests: the target fakecuda, SONAME libcuda.so.1.
  *
  * Contexts, streams with the ordering of the default streams, events, memory (device memory is host
  * memory), stream memory operations, capture and graphs, entry points. One worker thread a device

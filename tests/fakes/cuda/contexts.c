@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start, devices, contexts. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+static struct CUctx_st *g_primary[DEVICES];
+static int g_primary_refs[DEVICES];
+static bool g_init;
+static _Thread_local CUcontext t_stack[16];
+static _Thread_local int t_depth;
+
+CUcontext fake_current(void)
+{
+    return t_depth ? t_stack[t_depth - 1] : NULL;
+}
+
+API cuInit(unsigned flags)
+{
+    (void)flags;
+    pthread_mutex_lock(&fake_lock);
+    g_init = true;
+    fake_devices_start_locked();
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuDriverGetVersion(int *v)
+{
+    *v = 13000;
+    return 0;
+}
+
+API cuDeviceGetCount(int *n)
+{
+    *n = DEVICES;
+    return g_init ? 0 : XS_CU_NOT_INITIALIZED;
+}
+
+API cuDeviceGet(CUdevice *d, int i)
+{
+    if (i < 0 || i >= DEVICES)
+        return 101;
+    *d = i;
+    return g_init ? 0 : XS_CU_NOT_INITIALIZED;
+}
+
+API cuDeviceGetAttribute(int *v, int attribute, CUdevice d)
+{
+    *v = attribute == XS_CU_ATTR_PCI_BUS ? 0x10 + d : 0;
+    return 0;
+}
+
+static CUcontext new_context(int dev)
+{
+    struct CUctx_st *c = calloc(1, sizeof(*c));
+
+    c->dev = dev;
+    fake_stream_new(c, 0, 0)->legacy = true;
+    c->next = fake_contexts;
+    fake_contexts = c;
+    return c;
+}
+
+API cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice d)
+{
+    (void)flags;
+    pthread_mutex_lock(&fake_lock);
+    *ret = new_context(d);
+    pthread_mutex_unlock(&fake_lock);
+    t_stack[t_depth++] = *ret;
+    return 0;
+}
+
+static void end_context(CUcontext c)
+{
+    for (struct CUctx_st **p = &fake_contexts; *p; p = &(*p)->next)
+        if (*p == c) {
+            *p = c->next; /* its work is dropped; what runs ends */
+            break;
+        }
+    for (struct CUstream_st *s = c->streams; s; s = s->next)
+        while (s->running)
+            pthread_cond_wait(&fake_changed, &fake_lock);
+}
+
+API cuCtxDestroy_v2(CUcontext c)
+{
+    pthread_mutex_lock(&fake_lock);
+    end_context(c);
+    pthread_mutex_unlock(&fake_lock);
+    if (t_depth && fake_current() == c)
+        t_depth--;
+    return 0;
+}
+
+API cuCtxGetCurrent(CUcontext *ret)
+{
+    *ret = fake_current();
+    return 0;
+}
+
+API cuCtxSetCurrent(CUcontext c)
+{
+    if (!t_depth)
+        t_depth = 1;
+    t_stack[t_depth - 1] = c;
+    return 0;
+}
+
+API cuCtxPushCurrent_v2(CUcontext c)
+{
+    t_stack[t_depth++] = c;
+    return 0;
+}
+
+API cuCtxPopCurrent_v2(CUcontext *ret)
+{
+    if (!t_depth)
+        return INVALID_CONTEXT;
+    *ret = t_stack[--t_depth];
+    return 0;
+}
+
+API cuCtxGetDevice(CUdevice *d)
+{
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    *d = fake_current()->dev;
+    return 0;
+}
+
+API cuCtxSynchronize(void)
+{
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    pthread_mutex_lock(&fake_lock);
+    for (struct CUstream_st *s = fake_current()->streams; s; s = s->next)
+        fake_drain(s);
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
+{
+    pthread_mutex_lock(&fake_lock);
+    if (!g_primary[d]) {
+        g_primary[d] = new_context(d);
+        g_primary[d]->primary = true;
+    }
+    g_primary_refs[d]++;
+    *ret = g_primary[d];
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuDevicePrimaryCtxRelease_v2(CUdevice d)
+{
+    pthread_mutex_lock(&fake_lock);
+    if (g_primary_refs[d] && --g_primary_refs[d] == 0) {
+        end_context(g_primary[d]);
+        g_primary[d] = NULL;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuDevicePrimaryCtxReset_v2(CUdevice d)
+{
+    pthread_mutex_lock(&fake_lock);
+    if (g_primary[d])
+        end_context(g_primary[d]);
+    g_primary[d] = NULL;
+    g_primary_refs[d] = 0;
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuDevicePrimaryCtxGetState(CUdevice d, unsigned *flags, int *active)
+{
+    *flags = 0;
+    *active = g_primary[d] != NULL;
+    return 0;
+}

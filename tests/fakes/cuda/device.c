@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device: who may start, and one worker thread a device that executes. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t fake_changed = PTHREAD_COND_INITIALIZER;
+struct CUctx_st *fake_contexts;
+static uint64_t g_seq;
+static _Thread_local char t_me;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static bool pending_before(CUcontext ctx, uint64_t seq, bool of_legacy)
+{
+    for (struct CUstream_st *s = ctx->streams; s; s = s->next)
+        if ((of_legacy ? s->legacy : !s->legacy && s->blocking) && s->head && s->head->seq < seq)
+            return true;
+    return false;
+}
+
+static bool may_start(const struct CUstream_st *s)
+{
+    const struct fake_op *op = s->head;
+
+    if (!op || s->running)
+        return false;
+    if (s->legacy && pending_before(s->ctx, op->seq, false))
+        return false;
+    if (!s->legacy && s->blocking && pending_before(s->ctx, op->seq, true))
+        return false;
+    if (op->kind == FAKE_WAIT_EVENT)
+        return op->event->seq > op->event_seq || op->event->done;
+    if (op->kind == FAKE_WAIT) {
+        uint64_t v = op->width == 8 ? *(volatile uint64_t *)op->dst : *(volatile uint32_t *)op->dst;
+
+        return (op->flags & 3) == 0 ? (int64_t)(v - op->value) >= 0 : v == op->value;
+    }
+    return true;
+}
+
+static struct CUstream_st *choose(int dev)
+{
+    struct CUstream_st *best = NULL;
+
+    for (struct CUctx_st *c = fake_contexts; c; c = c->next)
+        for (struct CUstream_st *s = c->dev == dev ? c->streams : NULL; s; s = s->next)
+            if (may_start(s) && (!best || s->priority < best->priority ||
+                                 (s->priority == best->priority && s->head->seq < best->head->seq)))
+                best = s;
+    return best;
+}
+
+static void execute(struct fake_op *op)
+{
+    uint64_t end = now_ns() + op->ns;
+
+    while (op->ns && now_ns() < end)
+        if (end - now_ns() > 200000)
+            nanosleep(&(struct timespec){0, 100000}, NULL);
+    switch (op->kind) {
+    case FAKE_WORK:
+        if (op->log) {
+            op->log[1 + op->log[0]] = op->tag;
+            __atomic_fetch_add(&op->log[0], 1, __ATOMIC_RELEASE);
+        }
+        break;
+    case FAKE_COPY:
+        memcpy(op->dst, op->src, op->bytes);
+        break;
+    case FAKE_FILL:
+        for (size_t i = 0; i < op->bytes; i++)
+            memcpy((char *)op->dst + i * op->width, &op->value, op->width);
+        break;
+    case FAKE_WRITE:
+        if (op->width == 8)
+            __atomic_store_n((uint64_t *)op->dst, op->value, __ATOMIC_RELEASE);
+        else
+            __atomic_store_n((uint32_t *)op->dst, (uint32_t)op->value, __ATOMIC_RELEASE);
+        break;
+    case FAKE_HOST:
+        op->fn(op->arg);
+        break;
+    default:
+        break;
+    }
+}
+
+static void *worker(void *dev)
+{
+    pthread_mutex_lock(&fake_lock);
+    for (;;) {
+        struct CUstream_st *s = choose((int)(intptr_t)dev);
+        struct fake_op *op;
+
+        if (!s) { /* memory may change without anybody telling */
+            struct timespec t;
+
+            clock_gettime(CLOCK_REALTIME, &t);
+            t.tv_nsec += 200000;
+            if (t.tv_nsec >= 1000000000) {
+                t.tv_nsec -= 1000000000;
+                t.tv_sec++;
+            }
+            pthread_cond_timedwait(&fake_changed, &fake_lock, &t);
+            continue;
+        }
+        op = s->head;
+        s->running = true;
+        pthread_mutex_unlock(&fake_lock);
+        execute(op);
+        pthread_mutex_lock(&fake_lock);
+        if (op->kind == FAKE_EVENT && op->event->seq == op->seq)
+            op->event->done = true;
+        s->head = op->next;
+        if (!s->head)
+            s->tail = NULL;
+        s->running = false;
+        free(op);
+        pthread_cond_broadcast(&fake_changed);
+    }
+    return NULL;
+}
+
+void fake_devices_start_locked(void)
+{
+    static bool started;
+
+    for (intptr_t i = 0; !started && i < DEVICES; i++) {
+        pthread_t t;
+
+        pthread_create(&t, NULL, worker, (void *)i);
+        pthread_detach(t);
+    }
+    started = true;
+}
+
+struct fake_op *fake_put_locked(struct CUstream_st *s, struct fake_op op)
+{
+    struct fake_op *p = malloc(sizeof(*p)), **tail;
+
+    *p = op;
+    p->next = NULL;
+    p->ctx = s->ctx;
+    p->seq = ++g_seq;
+    tail = s->capture ? (s->capture->tail ? &s->capture->tail->next : &s->capture->head)
+                      : (s->tail ? &s->tail->next : &s->head);
+    *tail = p;
+    if (s->capture)
+        s->capture->tail = p;
+    else
+        s->tail = p;
+    pthread_cond_broadcast(&fake_changed);
+    return p;
+}
+
+struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int priority)
+{
+    struct CUstream_st *s = calloc(1, sizeof(*s));
+
+    s->ctx = c;
+    s->flags = flags;
+    s->blocking = !(flags & 1);
+    s->priority = priority;
+    s->next = c->streams ? c->streams->next : NULL;
+    if (c->streams)
+        c->streams->next = s;
+    else
+        c->streams = s;
+    return s;
+}
+
+struct CUstream_st *fake_stream_of(CUstream s, bool per_thread)
+{
+    CUcontext c = fake_current();
+    struct CUstream_st *p;
+
+    if ((uintptr_t)s > 2)
+        return s;
+    if (!c)
+        return NULL;
+    if (s == XS_CU_STREAM_LEGACY || (!s && !per_thread))
+        return c->streams;
+    for (p = c->streams; p; p = p->next)
+        if (p->thread == &t_me)
+            return p;
+    p = fake_stream_new(c, 0, 0);
+    p->thread = &t_me;
+    return p;
+}
+
+CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op)
+{
+    struct CUstream_st *s;
+    CUresult r = INVALID_HANDLE;
+
+    if ((uintptr_t)stream <= 2 && !fake_current())
+        return INVALID_CONTEXT;
+    pthread_mutex_lock(&fake_lock);
+    s = fake_stream_of(stream, per_thread);
+    if (s && !s->destroyed) {
+        fake_put_locked(s, op);
+        r = 0;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return r;
+}
+
+void fake_drain(struct CUstream_st *s)
+{
+    uint64_t upto = g_seq;
+
+    while (s->head && s->head->seq <= upto)
+        pthread_cond_wait(&fake_changed, &fake_lock);
+}

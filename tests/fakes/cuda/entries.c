@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuGetProcAddress. */
+#include <string.h>
+
+#include "internal.h"
+
+extern const struct fake_row {
+    const char *name;
+    void *fn;
+    int version, streams;
+} fake_rows[];
+
+API cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
+{
+    int want = flags & XS_CU_PROC_PER_THREAD ? 2 : 1;
+    const struct fake_row *best = NULL;
+
+    for (const struct fake_row *r = fake_rows; r->name; r++)
+        if (strcmp(r->name, name) == 0 && r->version && r->version <= version &&
+            (!r->streams || r->streams == want) && (!best || r->version > best->version))
+            best = r;
+    *fn = best ? best->fn : NULL;
+    if (status)
+        *status = best ? 0 : 1;
+    return best ? 0 : XS_CU_NOT_FOUND;
+}
+
+API cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(name, fn, version, flags, NULL);
+}
+
+/* For tests: a function that no table knows. */
+API cuNewerThanUs(int x)
+{
+    return x + 1;
+}

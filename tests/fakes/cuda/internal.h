@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the fake driver share. */
+#ifndef XS_FAKE_CUDA_INTERNAL_H
+#define XS_FAKE_CUDA_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "fake_cuda.h"
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#define API __attribute__((visibility("default"))) CUresult
+
+#define DEVICES             2
+#define INVALID_CONTEXT     201
+#define INVALID_HANDLE      400
+#define CAPTURE_UNSUPPORTED 900
+
+/* device.c. The lock guards contexts, streams, events and commands; `fake_changed` is told of each
+ * command that comes or ends. */
+extern pthread_mutex_t fake_lock;
+extern pthread_cond_t fake_changed;
+extern struct CUctx_st *fake_contexts;
+
+void fake_devices_start_locked(void);
+struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int priority);
+/* The stream that a handle means in the calling thread, NULL without a current context. */
+struct CUstream_st *fake_stream_of(CUstream s, bool per_thread);
+/* Under the lock. Into the stream, or into the graph that it captures. */
+struct fake_op *fake_put_locked(struct CUstream_st *s, struct fake_op op);
+CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op);
+/* Under the lock, which it gives back while it waits: until what the stream holds now is done. */
+void fake_drain(struct CUstream_st *s);
+
+/* contexts.c */
+CUcontext fake_current(void);
+CUresult cuCtxSynchronize(void);
+
+/* streams.c */
+CUresult fake_synchronize(CUstream stream, bool per_thread);
+
+/* memory.c. FAKE_CUDA names one fault: see there. */
+bool fake_without(const char *what);
+
+#endif

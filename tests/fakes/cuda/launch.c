@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules, functions, launches. */
+#include <string.h>
+
+#include "internal.h"
+
+static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}};
+
+API cuModuleLoadData(void **mod, const void *image)
+{
+    *mod = (void *)(uintptr_t)image;
+    return 0;
+}
+
+API cuModuleGetFunction(const struct CUfunc_st **f, void *mod, const char *name)
+{
+    (void)mod;
+    for (size_t i = 0; i < 2; i++)
+        if (strcmp(g_functions[i].name, name) == 0) {
+            *f = &g_functions[i];
+            return 0;
+        }
+    return XS_CU_NOT_FOUND;
+}
+
+static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, bool per_thread)
+{
+    struct fake_op op = {.kind = FAKE_WORK};
+
+    if (!f)
+        return INVALID_HANDLE;
+    if (f == &g_functions[0]) {
+        op.ns = *(uint64_t *)params[0];
+        op.log = *(uint32_t **)params[1];
+        op.tag = *(uint32_t *)params[2];
+    }
+    return fake_put(s, per_thread, op);
+}
+
+#define GRID unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned shared
+API cuLaunchKernel(const struct CUfunc_st *f, GRID, CUstream s, void **params, void **extra)
+{
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)g, (void)shared, (void)extra;
+    return launch(f, s, params, false);
+}
+
+API cuLaunchKernel_ptsz(const struct CUfunc_st *f, GRID, CUstream s, void **params, void **extra)
+{
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)g, (void)shared, (void)extra;
+    return launch(f, s, params, true);
+}
+
+API cuLaunchCooperativeKernel(const struct CUfunc_st *f, GRID, CUstream s, void **params)
+{
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)g, (void)shared;
+    return launch(f, s, params, false);
+}
+
+API cuLaunchKernelEx(const struct xs_cu_launch_config *config, const struct CUfunc_st *f, void **params, void **extra)
+{
+    (void)extra;
+    return launch(f, config->stream, params, false);
+}

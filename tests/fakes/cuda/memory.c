@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory, copies, stream memory operations, host functions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static int g_registered; /* cuMemHostRegister less cuMemHostUnregister */
+
+/* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself;
+ * FAKE_CUDA=no_register: host memory cannot be registered. */
+bool fake_without(const char *what)
+{
+    const char *set = getenv("FAKE_CUDA");
+
+    return set && strcmp(set, what) == 0;
+}
+
+API cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+{
+    *p = (CUdeviceptr)(uintptr_t)calloc(1, n);
+    return 0;
+}
+
+API cuMemFree_v2(CUdeviceptr p)
+{
+    cuCtxSynchronize();
+    free((void *)(uintptr_t)p);
+    return 0;
+}
+
+API cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
+{
+    (void)p, (void)n, (void)flags;
+    if (fake_without("no_register"))
+        return XS_CU_NOT_SUPPORTED;
+    __atomic_fetch_add(&g_registered, 1, __ATOMIC_SEQ_CST);
+    return fake_current() ? 0 : INVALID_CONTEXT;
+}
+
+API cuMemHostUnregister(void *p)
+{
+    (void)p;
+    __atomic_fetch_sub(&g_registered, 1, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+API cuMemHostGetDevicePointer_v2(CUdeviceptr *d, void *p, unsigned flags)
+{
+    (void)flags;
+    *d = (CUdeviceptr)(uintptr_t)p;
+    return 0;
+}
+
+API cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
+{
+    cuMemAlloc_v2(p, n);
+    return fake_put(s, false, (struct fake_op){.kind = FAKE_WORK});
+}
+
+API cuMemFreeAsync(CUdeviceptr p, CUstream s)
+{
+    return fake_put(s, false, (struct fake_op){.kind = FAKE_HOST, .fn = free, .arg = (void *)(uintptr_t)p});
+}
+
+static CUresult copy(void *to, const void *from, size_t n, CUstream s, bool per_thread)
+{
+    return fake_put(s, per_thread, (struct fake_op){.kind = FAKE_COPY, .dst = to, .src = from, .bytes = n});
+}
+
+#define PTR(p) ((void *)(uintptr_t)(p))
+API cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *h, size_t n, CUstream s)
+{
+    return copy(PTR(d), h, n, s, false);
+}
+
+API cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr d, const void *h, size_t n, CUstream s)
+{
+    return copy(PTR(d), h, n, s, true);
+}
+
+API cuMemcpyDtoHAsync_v2(void *h, CUdeviceptr d, size_t n, CUstream s)
+{
+    return copy(h, PTR(d), n, s, false);
+}
+
+API cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr from, size_t n, CUstream s)
+{
+    return copy(PTR(d), PTR(from), n, s, false);
+}
+
+API cuMemcpyAsync(CUdeviceptr d, CUdeviceptr from, size_t n, CUstream s)
+{
+    return copy(PTR(d), PTR(from), n, s, false);
+}
+
+API cuMemcpyDtoH_v2(void *h, CUdeviceptr d, size_t n)
+{
+    CUresult r = copy(h, PTR(d), n, NULL, false);
+
+    return r ? r : fake_synchronize(NULL, false);
+}
+
+API cuMemcpyHtoD_v2(CUdeviceptr d, const void *h, size_t n)
+{
+    CUresult r = copy(PTR(d), h, n, NULL, false);
+
+    return r ? r : fake_synchronize(NULL, false);
+}
+
+API cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, CUstream s)
+{
+    return fake_put(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = PTR(d), .value = v, .bytes = n, .width = 1});
+}
+
+API cuMemsetD32Async(CUdeviceptr d, unsigned v, size_t n, CUstream s)
+{
+    return fake_put(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = PTR(d), .value = v, .bytes = n, .width = 4});
+}
+
+static CUresult memory_op(enum fake_op_kind kind, CUstream s, CUdeviceptr p, uint64_t v, unsigned flags, unsigned width)
+{
+    if (fake_without("no_memory_ops") && v != 0x1122334455667788ull && kind == FAKE_WRITE)
+        return XS_CU_NOT_SUPPORTED;
+    return fake_put(s, false, (struct fake_op){.kind = kind, .dst = PTR(p), .value = v, .flags = flags, .width = width});
+}
+
+API cuStreamWriteValue32_v2(CUstream s, CUdeviceptr p, uint32_t v, unsigned flags)
+{
+    return memory_op(FAKE_WRITE, s, p, v, flags, 4);
+}
+
+API cuStreamWriteValue64_v2(CUstream s, CUdeviceptr p, uint64_t v, unsigned flags)
+{
+    return memory_op(FAKE_WRITE, s, p, v, flags, 8);
+}
+
+API cuStreamWaitValue32_v2(CUstream s, CUdeviceptr p, uint32_t v, unsigned flags)
+{
+    return memory_op(FAKE_WAIT, s, p, v, flags, 4);
+}
+
+API cuStreamWaitValue64_v2(CUstream s, CUdeviceptr p, uint64_t v, unsigned flags)
+{
+    return memory_op(FAKE_WAIT, s, p, v, flags, 8);
+}
+
+API cuLaunchHostFunc(CUstream s, void *fn, void *arg)
+{
+    struct fake_op op = {.kind = FAKE_HOST, .arg = arg};
+
+    memcpy(&op.fn, &fn, sizeof(fn));
+    return fake_put(s, false, op);
+}
+
+int fake_cuda_registered(void) __attribute__((visibility("default")));
+int fake_cuda_registered(void)
+{
+    return g_registered;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+API cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
+{
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    pthread_mutex_lock(&fake_lock);
+    *ret = fake_stream_new(fake_current(), flags, priority);
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuStreamCreate(CUstream *ret, unsigned flags)
+{
+    return cuStreamCreateWithPriority(ret, flags, 0);
+}
+
+API cuStreamDestroy_v2(CUstream s)
+{
+    s->destroyed = true; /* its work goes on */
+    return 0;
+}
+
+API cuStreamGetPriority(CUstream s, int *p)
+{
+    *p = (uintptr_t)s > 2 ? s->priority : 0;
+    return 0;
+}
+
+API cuStreamGetCtx(CUstream s, CUcontext *c)
+{
+    *c = (uintptr_t)s > 2 ? s->ctx : fake_current();
+    return 0;
+}
+
+CUresult fake_synchronize(CUstream stream, bool per_thread)
+{
+    struct CUstream_st *s;
+
+    pthread_mutex_lock(&fake_lock);
+    s = fake_stream_of(stream, per_thread);
+    if (s)
+        fake_drain(s);
+    pthread_mutex_unlock(&fake_lock);
+    return s ? 0 : INVALID_CONTEXT;
+}
+
+API cuStreamSynchronize(CUstream s)
+{
+    return fake_synchronize(s, false);
+}
+
+API cuStreamSynchronize_ptsz(CUstream s)
+{
+    return fake_synchronize(s, true);
+}
+
+static CUresult query(CUstream stream, bool per_thread)
+{
+    struct CUstream_st *s = fake_stream_of(stream, per_thread);
+
+    return !s ? INVALID_CONTEXT : s->head ? XS_CU_NOT_READY : 0;
+}
+
+API cuStreamQuery(CUstream s)
+{
+    return query(s, false);
+}
+
+API cuStreamQuery_ptsz(CUstream s)
+{
+    return query(s, true);
+}
+
+API cuEventCreate(CUevent *e, unsigned flags)
+{
+    (void)flags;
+    *e = calloc(1, sizeof(**e));
+    return 0;
+}
+
+API cuEventRecord(CUevent e, CUstream stream)
+{
+    struct CUstream_st *s;
+
+    pthread_mutex_lock(&fake_lock);
+    s = fake_stream_of(stream, false);
+    e->capture = s->capture;
+    if (!s->capture) {
+        struct fake_op *op = fake_put_locked(s, (struct fake_op){.kind = FAKE_EVENT, .event = e});
+
+        e->done = false;
+        e->seq = op->seq;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuEventQuery(CUevent e)
+{
+    return !e->seq || e->done ? 0 : XS_CU_NOT_READY;
+}
+
+API cuEventSynchronize(CUevent e)
+{
+    pthread_mutex_lock(&fake_lock);
+    while (e->seq && !e->done)
+        pthread_cond_wait(&fake_changed, &fake_lock);
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+API cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
+{
+    struct CUstream_st *s;
+
+    (void)flags;
+    pthread_mutex_lock(&fake_lock);
+    s = fake_stream_of(stream, false);
+    if (e->capture && !s->capture) {
+        s->capture = e->capture;
+        s->joined = true;
+    } else if (e->seq && !s->capture) {
+        fake_put_locked(s, (struct fake_op){.kind = FAKE_WAIT_EVENT, .event = e, .event_seq = e->seq});
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
