@@ -32,7 +32,7 @@ enum xs_refused_reason {
     XS_REFUSED_DUPLICATE = 5,     /* handle or cell is taken */
     XS_REFUSED_UNKNOWN = 6,       /* no such queue */
     XS_REFUSED_ORDER = 7,         /* hello must come first, and once */
-    XS_REFUSED_DENIED = 8,        /* only root and the server's own user may change this */
+    XS_REFUSED_DENIED = 8,        /* only an operator may change this */
 };
 
 struct xs_wire_head {

@@ -22,6 +22,7 @@
 #define ACCEPTS_A_ROUND 64
 #define PACKETS_A_ROUND 32 /* of one program; others are served in between */
 #define MAX_UNJOINED    256u
+#define MAX_UNJOINED_OF_USER 64u
 
 static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
 {
@@ -45,6 +46,25 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     return c;
 }
 
+/* Connections that say nothing are few, and one user's do not push out another's before those are
+ * heard. */
+static void make_room(struct xs_server *s, uint32_t uid)
+{
+    struct xs_client *oldest = NULL;
+    unsigned count = 0;
+
+    XS_LIST_FOR(c, &s->unjoined, struct xs_client, link) {
+        if (c->peer.uid != uid)
+            continue;
+        if (count++ == 0)
+            oldest = c;
+    }
+    if (count >= MAX_UNJOINED_OF_USER)
+        xs_client_drop(s, oldest, "too many connections");
+    else if (s->n_unjoined >= MAX_UNJOINED)
+        xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link), "too many connections");
+}
+
 void xs_client_accept(struct xs_server *s)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
@@ -63,9 +83,7 @@ void xs_client_accept(struct xs_server *s)
             }
             return;
         }
-        if (s->n_unjoined >= MAX_UNJOINED)
-            xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link),
-                           "too many connections");
+        make_room(s, peer.uid);
         c = client_new(s, fd, &peer);
         if (!c || xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
             free(c);

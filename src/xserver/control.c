@@ -31,7 +31,18 @@ static void answer(struct xs_server *s, struct xs_request *r, int status, const 
     xs_mailbox_answer(&s->mailbox, r);
 }
 
-/* ---- looking ---- */
+/* Whether what belongs to a user is the asker's to see and to change. */
+static bool may_user(const struct xs_request *r, uint32_t uid)
+{
+    return r->asker.all || (r->asker.known && uid == r->asker.uid);
+}
+
+static bool may(const struct xs_request *r, const struct xs_client *c)
+{
+    return may_user(r, c->peer.uid);
+}
+
+/* ---- looking: at what is the asker's own, unless it may see all ---- */
 
 static bool add_queue(struct xs_server *s, struct xs_request *r, const struct xs_queue *q)
 {
@@ -69,7 +80,7 @@ static bool add_clients(struct xs_server *s, struct xs_request *r)
     if (!r->clients)
         return false;
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* in order of session */
-        if (r->n_clients < s->n_clients)
+        if (r->n_clients < s->n_clients && may(r, c))
             r->clients[r->n_clients++] = c->record;
     return true;
 }
@@ -81,8 +92,12 @@ static bool add_ended(struct xs_server *s, struct xs_request *r)
     r->ended = calloc(XS_HISTORY_LENGTH, sizeof(*r->ended));
     if (!r->ended)
         return false;
-    for (uint64_t i = first; i < count; i++)
-        r->ended[r->n_ended++] = s->history.records[i % XS_HISTORY_LENGTH];
+    for (uint64_t i = first; i < count; i++) {
+        const struct xs_client_record *record = &s->history.records[i % XS_HISTORY_LENGTH];
+
+        if (may_user(r, record->uid))
+            r->ended[r->n_ended++] = *record;
+    }
     return true;
 }
 
@@ -141,7 +156,7 @@ static bool walk_step(struct xs_server *s, struct xs_request *r)
         marker->in_server.next = next->next;
         next->next->prev = &marker->in_server;
         next->next = &marker->in_server;
-        if (q->is_marker || q->client->dead)
+        if (q->is_marker || q->client->dead || !may(r, q->client))
             continue;
         if (r->kind == XS_REQ_QUEUES && !add_queue(s, r, q)) {
             r->status = 503;
@@ -174,7 +189,7 @@ static void look_at_queue(struct xs_server *s, struct xs_request *r)
 {
     struct xs_queue *q = xs_handles_get(s, r->params.handle);
 
-    if (!q) {
+    if (!q || !may(r, q->client)) {
         answer(s, r, 404, "XQueue not found");
         return;
     }
@@ -204,11 +219,6 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
 }
 
 /* ---- changing ---- */
-
-static bool may(const struct xs_request *r, const struct xs_client *c)
-{
-    return r->asker.all || (r->asker.known && c->peer.uid == r->asker.uid);
-}
 
 /* The queue that the request names, if the asker may change it; else the request is answered. */
 static struct xs_queue *queue_of(struct xs_server *s, struct xs_request *r)
@@ -360,7 +370,7 @@ static void hint(struct xs_server *s, struct xs_request *r)
     case XS_HINT_TIMESLICE:
     case XS_HINT_K:
         if (!r->asker.all) {
-            answer(s, r, 403, "only root and the server's own user may change this for everybody");
+            answer(s, r, 403, "only an operator may change this for everybody");
             return;
         }
         if (p->hint == XS_HINT_K)
@@ -425,7 +435,7 @@ static void set_policy(struct xs_server *s, struct xs_request *r)
     const struct xs_policy_ops *policy = xs_policy_by_type(r->params.policy);
 
     if (!r->asker.all) {
-        answer(s, r, 403, "only root and the server's own user may change the policy");
+        answer(s, r, 403, "only an operator may change the policy");
         return;
     }
     if (!policy) {

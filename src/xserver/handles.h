@@ -6,21 +6,26 @@
 
 #include "xserver/server.h"
 
+#include "base/clock.h"
 #include "base/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #define XS_HANDLE_BUCKETS 65536u
 
 static inline struct xs_queue **xs_handle_bucket(struct xs_server *s, uint64_t handle)
 {
-    return &s->handles[xs_hash_u64(handle) % XS_HANDLE_BUCKETS];
+    /* programs choose their handles: without the secret one could choose all for one bucket */
+    return &s->handles[xs_hash_u64(xs_hash_u64(handle ^ s->handles_secret) + s->handles_secret) % XS_HANDLE_BUCKETS];
 }
 
 /** @return 0 or -ENOMEM */
 static inline int xs_handles_init(struct xs_server *s)
 {
+    if (getrandom(&s->handles_secret, sizeof(s->handles_secret), GRND_NONBLOCK) < 0)
+        s->handles_secret = xs_now_ns();
     s->handles = calloc(XS_HANDLE_BUCKETS, sizeof(struct xs_queue *));
     return s->handles ? 0 : -ENOMEM;
 }

@@ -2,6 +2,7 @@
 #include "xserver/http_guard.h"
 
 #include "base/str.h"
+#include "xserver/operators.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -164,6 +165,7 @@ void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_
     const union MHD_ConnectionInfo *info;
     struct ucred cred;
     socklen_t size = sizeof(cred);
+    bool operates = false;
 
     *ret = (struct xs_asker){0};
     if (port) {
@@ -171,14 +173,16 @@ void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_
         if (info && info->client_addr && info->client_addr->sa_family == AF_INET)
             ret->known =
                 owner_of((const struct sockaddr_in *)(const void *)info->client_addr, port, &ret->uid);
+        operates = ret->known && xs_operators_have_user(ret->uid);
     } else {
         info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         if (info && getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0) {
             ret->known = true;
             ret->uid = cred.uid;
+            operates = xs_operators_have_peer(info->connect_fd);
         }
     }
-    ret->all = ret->known && (ret->uid == 0 || ret->uid == (uint32_t)geteuid());
+    ret->all = ret->known && (ret->uid == 0 || ret->uid == (uint32_t)geteuid() || operates);
     if (token && token_ok(token))
         ret->all = true;
 }

@@ -343,13 +343,11 @@ int xs_route(const struct xs_route_call *call, json_t **ret_json, const char **r
         *ret_json = xs_json_error(error);
         return status;
     }
-    if (!strcmp(row->method, "POST")) {
-        xs_guard_asker(call->connection, call->port, &r->asker);
-        if (!r->asker.known && !r->asker.all) {
-            xs_request_free(r);
-            *ret_json = xs_json_error("it cannot be told who asks: use the Unix socket or a token");
-            return 403;
-        }
+    xs_guard_asker(call->connection, call->port, &r->asker); /* looking shows what is the asker's */
+    if (!strcmp(row->method, "POST") && !r->asker.known && !r->asker.all) {
+        xs_request_free(r);
+        *ret_json = xs_json_error("it cannot be told who asks: use the Unix socket or a token");
+        return 403;
     }
     if (xs_mailbox_ask(call->mailbox, r, ANSWER_NS) < 0) {
         *ret_json = xs_json_error("the server is ending or too busy");

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "xserver/handles.h"
+#include "xserver/operators.h"
 #include "xserver/procinfo.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static struct xs_user *user_of(struct xs_server *s, uint32_t uid)
 
 static bool may_all(const struct xs_server *s, const struct xs_client *c)
 {
-    return c->peer.uid == 0 || c->peer.uid == s->own_uid;
+    return c->peer.uid == 0 || c->peer.uid == s->own_uid || xs_operators_have_peer(c->fd);
 }
 
 /* @return NULL, or what is wrong with the client page */
@@ -336,7 +337,7 @@ static void sched_hints(struct xs_server *s, struct xs_client *c, const struct x
         return;
     if (!may_all(s, c)) {
         xs_client_refuse(s, c, XS_REFUSED_DENIED, XS_MSG_sched_hints, 0,
-                         "only root and the server's own user may change the slice and k for everybody");
+                         "only an operator may change the slice and k for everybody");
         return;
     }
     if (m->timeslice_us && m->timeslice_us != TIMESLICE_UNLIMITED &&

@@ -38,7 +38,8 @@ enum xs_hint_kind { /* numbers of the interface */
 struct xs_asker {
     uint32_t uid;
     bool known; /* uid is known */
-    bool all;   /* root, the server's own user, or the token: may change everything */
+    bool all;   /* an operator: root, the server's own user, a member of operator-group, or the token;
+                  sees and changes everything, others only what is their own */
 };
 
 struct xs_request_params {

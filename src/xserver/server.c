@@ -9,6 +9,7 @@
 #include "sched/policy_load.h"
 #include "xserver/activation.h"
 #include "xserver/handles.h"
+#include "xserver/operators.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -283,6 +284,10 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->counts.session_next = 1;
     raise_limits();
+    if (xs_operators_set(o->operator_group) < 0) {
+        snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", o->operator_group);
+        return -ENOENT;
+    }
 
     r = make_listener(s, ret_error, error_size);
     if (r < 0)
@@ -370,6 +375,8 @@ void xs_server_apply_options(struct xs_server *s)
     const struct xs_policy_ops *policy = find_policy(s->options.policy, &module, error, sizeof(error));
     enum xs_log_level level;
 
+    if (xs_operators_set(s->options.operator_group) < 0)
+        XS_ERRO("operator-group: there is no group '%.40s'; nobody is in it", s->options.operator_group);
     params_of(&s->options, &params);
     xs_sched_set_params(s->sched, &params);
     if (error[0])

@@ -118,6 +118,7 @@ struct xs_server {
     struct xs_expected expected;  /* kept only when the server ends for want of programs */
     struct xs_user *users;
     struct xs_queue **handles;    /* see handles.h */
+    uint64_t handles_secret;
     struct xs_client *hot[XS_HOT_CLIENTS];
     unsigned n_hot;
     bool awake; /* asleep = 0 in the pages of the hot ones */

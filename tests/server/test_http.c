@@ -305,7 +305,7 @@ static void long_bodies_are_refused(void **state)
     assert_int_equal(raw_http(&g_server, "GET", "/policy", NULL, NULL), 200);
 }
 
-/* In a child that is another user: looking is allowed, changing what is not its own is not. */
+/* In a child that is another user: what is not its own is not changed (nor seen: test_users.c). */
 static int as_other_user(void)
 {
     char host[64], headers[200], body[100];

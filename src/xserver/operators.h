@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may see and change everything besides root and the server's own user: the members of one
+ * group of the system (option operator-group). */
+#ifndef XS_XSERVER_OPERATORS_H
+#define XS_XSERVER_OPERATORS_H
+
+#include "base/xs_base.h"
+
+/** Main thread, at start and at a reload. @param group  name or number; "": nobody
+ *  @return 0 or -ENOENT (there is no such group; nobody is an operator then) */
+int xs_operators_set(const char *group);
+/** Whether the process at the other end of a Unix socket is in the group, as the kernel says.
+ *  Any thread. */
+bool xs_operators_have_peer(int fd);
+/** Whether the user is in the group, as the system's accounts say. Any thread; may read files. */
+bool xs_operators_have_user(uint32_t uid);
+
+#endif
