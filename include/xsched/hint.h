@@ -15,6 +15,10 @@ extern "C" {
 
 /** PRIORITY_NO_EXECUTE, or PRIORITY_MIN..PRIORITY_MAX; larger is more urgent. */
 XResult XHintPriority(XQueueHandle xq, Priority prio);
+/** The same, and gives the priority that was in force, whoever had set it: for a scope that is to
+ *  be left again. A priority that is in force already is not told to the scheduler once more.
+ *  @param old  may be null */
+XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old);
 /** Share of the device in percent, 0..100 (UP, PUP, SPUP). */
 XResult XHintUtilization(XQueueHandle xq, Utilization util);
 /** Length of a slice in microseconds, TIMESLICE_MIN..TIMESLICE_MAX or TIMESLICE_UNLIMITED; for

@@ -46,6 +46,25 @@ XResult XHintPriority(XQueueHandle xq, Priority prio)
     return hint_end(q);
 }
 
+XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old)
+{
+    struct xs_queue *q;
+
+    if (!priority_ok(prio))
+        return kXSchedErrorInvalidValue;
+    if (!(q = hint_begin(xq)))
+        return kXSchedErrorNotFound;
+    if (old)
+        *old = q->wish.hints.priority;
+    if (q->wish.hints.priority == prio) { /* scopes are entered often: nothing to tell, nobody to wake */
+        xs_lock_release(&q->state->lock);
+        xs_queue_unref(q);
+        return kXSchedSuccess;
+    }
+    q->wish.hints.priority = prio;
+    return hint_end(q);
+}
+
 XResult XHintUtilization(XQueueHandle xq, Utilization util)
 {
     struct xs_queue *q;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All 24 functions of libpreempt, and OclQueueCreate, from ctypes: ctypes_all.py LIBDIR
+"""All functions of libpreempt, and OclQueueCreate, from ctypes: ctypes_all.py LIBDIR
 
 Knows the public names and values alone, as a user's script does, and calls each function with right and wrong arguments
 on an OpenCL command queue (PoCL).
@@ -16,7 +16,7 @@ IDLE, READY = 1, 2
 NOBODY = 0x123456789
 
 FUNCTIONS = """HwCommandCreateCallback HwCommandDestroy HwQueueDestroy HwQueueLaunch HwQueueSynchronize XHintDeadline
-XHintKDeadline XHintLaxity XHintPriority XHintSetScheduler XHintTimeslice XHintUtilization XQueueCreate XQueueDestroy
+XHintKDeadline XHintLaxity XHintPriority XHintSetScheduler XHintSwapPriority XHintTimeslice XHintUtilization XQueueCreate XQueueDestroy
 XQueueGet XQueueProfileHwCommandCount XQueueQuery XQueueResume XQueueSetLaunchConfig XQueueSetPreemptLevel XQueueSubmit
 XQueueSuspend XQueueWait XQueueWaitAll""".split()
 
@@ -31,7 +31,7 @@ ARGUMENTS = {
     "HwQueueSynchronize": [u64], "HwCommandCreateCallback": [c.POINTER(u64), CALLBACK, c.c_void_p],
     "HwCommandDestroy": [u64], "XHintPriority": [u64, i32], "XHintUtilization": [u64, i32], "XHintTimeslice": [i64],
     "XHintLaxity": [u64, i64, i32, i32], "XHintDeadline": [u64, i64], "XHintKDeadline": [c.c_size_t],
-    "XHintSetScheduler": [c.c_int, c.c_int],
+    "XHintSetScheduler": [c.c_int, c.c_int], "XHintSwapPriority": [u64, i32, c.POINTER(i32)],
 }
 
 checks = 0
@@ -228,6 +228,15 @@ def main():
         expect(x.XHintPriority(xq, value), want, f"XHintPriority {value}")
     x.XHintPriority(xq, 0)
     expect(x.XHintPriority(NOBODY, 0), NOT_FOUND, "XHintPriority, unknown")
+    old = i32(77)
+    expect(x.XHintSwapPriority(NOBODY, 0, c.byref(old)), NOT_FOUND, "XHintSwapPriority, unknown")
+    expect(x.XHintSwapPriority(xq, 256, c.byref(old)), INVALID, "XHintSwapPriority 256")
+    expect(old.value, 77, "output untouched by an error")
+    for value, want in ((9, 0), (9, 9), (-256, 9), (0, -256)):
+        expect(x.XHintSwapPriority(xq, value, c.byref(old)), OK, f"XHintSwapPriority {value}")
+        expect(old.value, want, "the priority before")
+    x.XHintPriority(xq, 4)
+    expect(x.XHintSwapPriority(xq, 0, None), OK, "XHintSwapPriority, null out")
     for value, want in ((-1, INVALID), (0, OK), (100, OK), (101, INVALID)):
         expect(x.XHintUtilization(xq, value), want, f"XHintUtilization {value}")
     expect(x.XHintUtilization(NOBODY, 50), NOT_FOUND, "XHintUtilization, unknown")

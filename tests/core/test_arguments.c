@@ -170,6 +170,7 @@ static void configuration(void **state)
 static void hints(void **state)
 {
     static const Priority bad[] = {-257, 256, INT32_MAX, INT32_MIN};
+    Priority before = 77;
 
     (void)state;
     for (size_t i = 0; i < XS_ARRAY_LEN(bad); i++) {
@@ -181,6 +182,17 @@ static void hints(void **state)
     ok(XHintPriority(g_l.xq, PRIORITY_MIN));
     ok(XHintPriority(g_l.xq, PRIORITY_MAX));
     assert_int_equal(XHintPriority(NOBODY, 0), kXSchedErrorNotFound);
+    for (size_t i = 0; i < XS_ARRAY_LEN(bad); i++)
+        assert_int_equal(XHintSwapPriority(g_l.xq, bad[i], &before), kXSchedErrorInvalidValue);
+    assert_int_equal(XHintSwapPriority(NOBODY, 0, &before), kXSchedErrorNotFound);
+    assert_int_equal(before, 77);
+    ok(XHintSwapPriority(g_l.xq, 3, &before));
+    assert_int_equal(before, PRIORITY_MAX);
+    ok(XHintSwapPriority(g_l.xq, 3, &before)); /* in force already */
+    assert_int_equal(before, 3);
+    ok(XHintSwapPriority(g_l.xq, 0, NULL));
+    ok(XHintSwapPriority(g_l.xq, PRIORITY_NO_EXECUTE, &before));
+    assert_int_equal(before, 0);
     assert_int_equal(XHintUtilization(g_l.xq, -1), kXSchedErrorInvalidValue);
     assert_int_equal(XHintUtilization(g_l.xq, 101), kXSchedErrorInvalidValue);
     ok(XHintUtilization(g_l.xq, 0));

@@ -255,6 +255,25 @@ static void a_change_of_priority_acts_at_once(void **state)
     task_join(&low);
 }
 
+static void a_swapped_priority_acts_at_once(void **state)
+{
+    Priority before;
+    struct task low;
+
+    (void)state;
+    fake_api_launch(g_high.stream, S / 2, HIGH);
+    fake_settle();
+    task_start(&low, launch_low, NULL);
+    fake_advance(MS);
+    ok(XHintSwapPriority(g_low.xq, 0, &before)); /* as it was */
+    assert_int_equal(before, 0);
+    fake_advance(MS);
+    assert_false(low.done);
+    ok(XHintSwapPriority(g_low.xq, 20, &before));
+    WAIT_FOR(low.done);
+    task_join(&low);
+}
+
 static void no_execute_never_runs(void **state)
 {
     struct task low;
@@ -404,6 +423,7 @@ int main(void)
         A(high_goes_first), A(order_of_groups), A(the_low_side_comes_back), A(the_end_of_short_kernels_is_told),
         A(equal_priorities_run_together),
         A(another_device_is_not_held), A(a_change_of_priority_acts_at_once), A(no_execute_never_runs),
+        A(another_device_is_not_held), A(a_swapped_priority_acts_at_once), A(no_execute_never_runs),
         A(changing_the_scheduler_resumes), A(queues_move_to_a_new_scheduler),
         A(the_applications_own_suspension_stays), A(a_circle_is_broken),
         A(a_waiter_lends_its_priority), A(a_destroyed_queue_lets_others_run),
