@@ -89,7 +89,7 @@ def check(root):
             if target != room and target not in ROOMS[room]:
                 bad.append(f"{where}: {room} may not include {name}")
             mine, other = platform(path), platform(name)
-            if mine and other and other not in (mine, "common"):
+            if mine and other and other not in (mine, "common", "stream"):
                 bad.append(f"{where}: {mine} includes {other}'s {name}")
     return bad
 

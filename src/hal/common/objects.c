@@ -55,62 +55,6 @@ static bool mapped_holds(const struct dl_phdr_info *info, uintptr_t address)
     return false;
 }
 
-/* The text of a dynamic entry (DT_SONAME, DT_RPATH, DT_RUNPATH). glibc relocates the address of
- * the string table in place, musl leaves the offset. */
-static const char *mapped_text(const struct dl_phdr_info *info, ElfW(Sxword) tag)
-{
-    const ElfW(Dyn) *dyn = NULL, *d;
-    const char *strings = NULL;
-    ElfW(Xword) offset = 0;
-    bool present = false;
-
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    if (!dyn)
-        return NULL;
-    for (d = dyn; d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_STRTAB)
-            strings = (const char *)(d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr
-                                                                    : d->d_un.d_ptr);
-        else if (d->d_tag == tag) {
-            offset = d->d_un.d_val;
-            present = true;
-        }
-    }
-    return present && strings ? strings + offset : NULL;
-}
-
-struct of_search {
-    uintptr_t address;
-    struct xs_object *ret;
-};
-
-static int visit_of(struct dl_phdr_info *info, size_t size, void *data)
-{
-    struct of_search *s = data;
-
-    (void)size;
-    if (!mapped_holds(info, s->address))
-        return 0;
-    s->ret->found = true;
-    xs_str_copy(s->ret->path, sizeof(s->ret->path), info->dlpi_name ? info->dlpi_name : "");
-    s->ret->rpath = mapped_text(info, DT_RPATH);
-    s->ret->runpath = mapped_text(info, DT_RUNPATH);
-    return 1;
-}
-
-void xs_object_of(const void *address, struct xs_object *ret_object)
-{
-    struct of_search s = {(uintptr_t)address, ret_object};
-
-    ret_object->found = false;
-    ret_object->path[0] = 0;
-    ret_object->rpath = ret_object->runpath = NULL;
-    if (address)
-        dl_iterate_phdr(visit_of, &s);
-}
-
 /* STEM.so, STEM.so.1, STEM-1a2b3c4d.so.1.0 (as wheels rename what they carry) */
 static bool name_fits(const char *name, const char *stem)
 {
@@ -123,6 +67,58 @@ static bool name_fits(const char *name, const char *stem)
         while (*name && *name != '.')
             name++;
     return strncmp(name, ".so", 3) == 0 && (name[3] == 0 || name[3] == '.');
+}
+
+/* The text of the first dynamic entry of a kind (DT_SONAME, DT_RPATH, DT_RUNPATH, DT_NEEDED) that fits. glibc
+ * relocates the address of the string table in place, musl leaves the offset. */
+static const char *mapped_text(const struct dl_phdr_info *info, ElfW(Sxword) tag, const char *stem)
+{
+    const ElfW(Dyn) *dyn = NULL, *d;
+    const char *strings = NULL;
+
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (d = dyn; d && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_STRTAB)
+            strings = (const char *)(d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr
+                                                                    : d->d_un.d_ptr);
+    for (d = dyn; strings && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == tag && (!stem || name_fits(strings + d->d_un.d_val, stem)))
+            return strings + d->d_un.d_val;
+    return NULL;
+}
+
+struct of_search {
+    uintptr_t address;
+    const char *stem;
+    struct xs_object *ret;
+};
+
+static int visit_of(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct of_search *s = data;
+
+    (void)size;
+    if (!mapped_holds(info, s->address))
+        return 0;
+    s->ret->found = true;
+    xs_str_copy(s->ret->path, sizeof(s->ret->path), info->dlpi_name ? info->dlpi_name : "");
+    s->ret->rpath = mapped_text(info, DT_RPATH, NULL);
+    s->ret->runpath = mapped_text(info, DT_RUNPATH, NULL);
+    s->ret->needed = mapped_text(info, DT_NEEDED, s->stem);
+    return 1;
+}
+
+void xs_object_of(const void *address, const char *stem, struct xs_object *ret_object)
+{
+    struct of_search s = {(uintptr_t)address, stem, ret_object};
+
+    ret_object->found = false;
+    ret_object->path[0] = 0;
+    ret_object->rpath = ret_object->runpath = ret_object->needed = NULL;
+    if (address)
+        dl_iterate_phdr(visit_of, &s);
 }
 
 struct find_search {
@@ -141,7 +137,7 @@ static int visit_find(struct dl_phdr_info *info, size_t size, void *data)
         return 0;
     base = strrchr(path, '/');
     base = base ? base + 1 : path;
-    soname = mapped_text(info, DT_SONAME);
+    soname = mapped_text(info, DT_SONAME, NULL);
     if (!name_fits(base, s->stem) && !(soname && name_fits(soname, s->stem)))
         return 0;
     if (mapped_is_ours(info))

@@ -13,11 +13,13 @@ struct xs_object {
     char path[XS_PATH_MAX];       /* as the dynamic linker knows it; "" for the main program */
     const char *rpath;            /* NULL: none */
     const char *runpath;
+    const char *needed;           /* the library of this stem that it names itself; NULL: none */
     bool found;
 };
 
-/** The mapped object that contains an address; found is false when there is none. */
-void xs_object_of(const void *address, struct xs_object *ret_object);
+/** The mapped object that contains an address; found is false when there is none.
+ *  @param stem  of the library to look for among those that it needs, as in xs_object_find */
+void xs_object_of(const void *address, const char *stem, struct xs_object *ret_object);
 
 /** Mapped objects named STEM.so* or STEM-HASH.so* (by file name or SONAME), our own shims left
  *  out. Writes the first `max` paths into ret_paths. @return how many there are */

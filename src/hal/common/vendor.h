@@ -28,4 +28,12 @@ struct xs_vendor {
 int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
                    size_t path_size);
 
+/** Among several mapped copies, the one that the caller names as its own dependency. Calls dl* functions. Any thread.
+ *  @return false: the caller names none, or it is none of the mapped ones */
+bool xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
+                         size_t path_size);
+
+/** Whether a copy other than the one of this handle is mapped. Calls dl* functions. Any thread. */
+bool xs_vendor_another(const struct xs_vendor *v, const void *but);
+
 #endif

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions written by hand: entry points, the lives of streams and contexts, captures. */
-#include "shim/cuda/call.h"
-#include "shim/cuda/prototypes.h"
+#include "shim/stream/call.h"
+#include "shim/stream/prototypes.h"
 
 /* ---- entry points ---- */
 
-CUresult xs_hand_cuGetProcAddress(const void *symbol, void **pfn, int cudaVersion, uint64_t flags)
+CUresult xs_hand_cuGetProcAddress(const struct xs_api_runtime *rt, const void *symbol, void **pfn,
+                                  int cudaVersion, uint64_t flags)
 {
     CUresult r = XS_REAL(cuGetProcAddress)(symbol, pfn, cudaVersion, flags);
 
     if (r == XS_CU_SUCCESS && symbol && pfn && *pfn)
-        *pfn = xs_cuda_answer(symbol, cudaVersion, flags, *pfn);
+        *pfn = xs_api_answer(rt, symbol, cudaVersion, flags, *pfn);
     return r;
 }
 
-CUresult xs_hand_cuGetProcAddress_v2(const void *symbol, void **pfn, int cudaVersion, uint64_t flags,
-                                     void *symbolStatus)
+CUresult xs_hand_cuGetProcAddress_v2(const struct xs_api_runtime *rt, const void *symbol, void **pfn,
+                                     int cudaVersion, uint64_t flags, void *symbolStatus)
 {
     CUresult r = XS_REAL(cuGetProcAddress_v2)(symbol, pfn, cudaVersion, flags, symbolStatus);
 
     if (r == XS_CU_SUCCESS && symbol && pfn && *pfn)
-        *pfn = xs_cuda_answer(symbol, cudaVersion, flags, *pfn);
+        *pfn = xs_api_answer(rt, symbol, cudaVersion, flags, *pfn);
     return r;
 }
 
@@ -34,29 +35,31 @@ static CUresult created(CUresult r, const CUstream *stream)
     return r;
 }
 
-CUresult xs_hand_cuStreamCreate(CUstream *phStream, unsigned Flags)
+CUresult xs_hand_cuStreamCreate(const struct xs_api_runtime *rt, CUstream *phStream, unsigned Flags)
 {
     return created(XS_REAL(cuStreamCreate)(phStream, Flags), phStream);
 }
 
-CUresult xs_hand_cuStreamCreateWithPriority(CUstream *phStream, unsigned flags, int priority)
+CUresult xs_hand_cuStreamCreateWithPriority(const struct xs_api_runtime *rt, CUstream *phStream,
+                                            unsigned flags, int priority)
 {
     return created(XS_REAL(cuStreamCreateWithPriority)(phStream, flags, priority), phStream);
 }
 
-CUresult xs_hand_cuGreenCtxStreamCreate(CUstream *phStream, void *greenCtx, unsigned flags, int priority)
+CUresult xs_hand_cuGreenCtxStreamCreate(const struct xs_api_runtime *rt, CUstream *phStream, void *greenCtx,
+                                        unsigned flags, int priority)
 {
     return created(XS_REAL(cuGreenCtxStreamCreate)(phStream, greenCtx, flags, priority), phStream);
 }
 
 /* Does not wait for the stream's work, so neither do we: its queue opens and is forgotten. */
-CUresult xs_hand_cuStreamDestroy(CUstream hStream)
+CUresult xs_hand_cuStreamDestroy(const struct xs_api_runtime *rt, CUstream hStream)
 {
     xsched_priv_cuda_stream_gone(hStream);
     return XS_REAL(cuStreamDestroy)(hStream);
 }
 
-CUresult xs_hand_cuStreamDestroy_v2(CUstream hStream)
+CUresult xs_hand_cuStreamDestroy_v2(const struct xs_api_runtime *rt, CUstream hStream)
 {
     xsched_priv_cuda_stream_gone(hStream);
     return XS_REAL(cuStreamDestroy_v2)(hStream);
@@ -72,25 +75,25 @@ CUresult xs_hand_cuStreamDestroy_v2(CUstream hStream)
         return r;                                                                                 \
     } while (0)
 
-CUresult xs_hand_cuCtxDestroy(CUcontext ctx)
+CUresult xs_hand_cuCtxDestroy(const struct xs_api_runtime *rt, CUcontext ctx)
 {
     DESTROY(cuCtxDestroy, ctx, (ctx));
 }
 
-CUresult xs_hand_cuCtxDestroy_v2(CUcontext ctx)
+CUresult xs_hand_cuCtxDestroy_v2(const struct xs_api_runtime *rt, CUcontext ctx)
 {
     DESTROY(cuCtxDestroy_v2, ctx, (ctx));
 }
 
-CUresult xs_hand_cuCtxDetach(CUcontext ctx)
+CUresult xs_hand_cuCtxDetach(const struct xs_api_runtime *rt, CUcontext ctx)
 {
     DESTROY(cuCtxDetach, ctx, (ctx));
 }
 
-CUresult xs_hand_cuGreenCtxDestroy(void *hCtx)
+CUresult xs_hand_cuGreenCtxDestroy(const struct xs_api_runtime *rt, void *hCtx)
 {
     CUcontext ctx = NULL;
-    CUresult (*from)(CUcontext *ret, void *green) = (__typeof__(from))xs_cuda_real[ROW_cuCtxFromGreenCtx];
+    CUresult (*from)(CUcontext *ret, void *green) = (__typeof__(from))rt->real[ROW_cuCtxFromGreenCtx];
 
     if (from(&ctx, hCtx) != XS_CU_SUCCESS || !ctx)
         return XS_REAL(cuGreenCtxDestroy)(hCtx);
@@ -104,12 +107,12 @@ static CUcontext primary(CUdevice dev)
     return c ? c->ctx : NULL;
 }
 
-CUresult xs_hand_cuDevicePrimaryCtxReset(CUdevice dev)
+CUresult xs_hand_cuDevicePrimaryCtxReset(const struct xs_api_runtime *rt, CUdevice dev)
 {
     DESTROY(cuDevicePrimaryCtxReset, primary(dev), (dev));
 }
 
-CUresult xs_hand_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUdevice dev)
 {
     DESTROY(cuDevicePrimaryCtxReset_v2, primary(dev), (dev));
 }
@@ -124,12 +127,12 @@ static CUresult released(CUresult r, CUdevice dev)
     return r;
 }
 
-CUresult xs_hand_cuDevicePrimaryCtxRelease(CUdevice dev)
+CUresult xs_hand_cuDevicePrimaryCtxRelease(const struct xs_api_runtime *rt, CUdevice dev)
 {
     return released(XS_REAL(cuDevicePrimaryCtxRelease)(dev), dev);
 }
 
-CUresult xs_hand_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+CUresult xs_hand_cuDevicePrimaryCtxRelease_v2(const struct xs_api_runtime *rt, CUdevice dev)
 {
     return released(XS_REAL(cuDevicePrimaryCtxRelease_v2)(dev), dev);
 }
@@ -151,35 +154,38 @@ static void capture_count(int delta)
         return r;                                                                                 \
     } while (0)
 
-CUresult xs_hand_cuStreamBeginCapture(CUstream hStream)
+CUresult xs_hand_cuStreamBeginCapture(const struct xs_api_runtime *rt, CUstream hStream)
 {
     BEGIN_CAPTURE(cuStreamBeginCapture, (hStream));
 }
 
-CUresult xs_hand_cuStreamBeginCapture_ptsz(CUstream hStream)
+CUresult xs_hand_cuStreamBeginCapture_ptsz(const struct xs_api_runtime *rt, CUstream hStream)
 {
     BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, (hStream));
 }
 
-CUresult xs_hand_cuStreamBeginCapture_v2(CUstream hStream, int mode)
+CUresult xs_hand_cuStreamBeginCapture_v2(const struct xs_api_runtime *rt, CUstream hStream, int mode)
 {
     BEGIN_CAPTURE(cuStreamBeginCapture_v2, (hStream, mode));
 }
 
-CUresult xs_hand_cuStreamBeginCapture_v2_ptsz(CUstream hStream, int mode)
+CUresult xs_hand_cuStreamBeginCapture_v2_ptsz(const struct xs_api_runtime *rt, CUstream hStream, int mode)
 {
     BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (hStream, mode));
 }
 
-CUresult xs_hand_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const void *dependencies,
+CUresult xs_hand_cuStreamBeginCaptureToGraph(const struct xs_api_runtime *rt, CUstream hStream,
+                                             CUgraph hGraph, const void *dependencies,
                                              const void *dependencyData, size_t numDependencies, int mode)
 {
     BEGIN_CAPTURE(cuStreamBeginCaptureToGraph,
                   (hStream, hGraph, dependencies, dependencyData, numDependencies, mode));
 }
 
-CUresult xs_hand_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, const void *dependencies,
-                                                  const void *dependencyData, size_t numDependencies, int mode)
+CUresult xs_hand_cuStreamBeginCaptureToGraph_ptsz(const struct xs_api_runtime *rt, CUstream hStream,
+                                                  CUgraph hGraph, const void *dependencies,
+                                                  const void *dependencyData, size_t numDependencies,
+                                                  int mode)
 {
     BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz,
                   (hStream, hGraph, dependencies, dependencyData, numDependencies, mode));
@@ -196,12 +202,13 @@ CUresult xs_hand_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGra
         return r;                                                                                 \
     } while (0)
 
-CUresult xs_hand_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+CUresult xs_hand_cuStreamEndCapture(const struct xs_api_runtime *rt, CUstream hStream, CUgraph *phGraph)
 {
     END_CAPTURE(cuStreamEndCapture, hStream, (hStream, phGraph));
 }
 
-CUresult xs_hand_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
+CUresult xs_hand_cuStreamEndCapture_ptsz(const struct xs_api_runtime *rt, CUstream hStream,
+                                         CUgraph *phGraph)
 {
     END_CAPTURE(cuStreamEndCapture_ptsz, hStream ? hStream : XS_CU_STREAM_PER_THREAD, (hStream, phGraph));
 }

@@ -1,95 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of PASS rows: a jump through a slot. Until the real library is known, and while a trace
- * is wanted, the slot leads to code that keeps every argument, asks xs_cuda_pass_slow where to go,
- * and jumps there. Functions behind which nobody stands answer through `missing`. */
-#include "shim/cuda/prototypes.h"
+/* Entries of PASS rows: a jump through a slot. Until the real library is known, while a trace is
+ * wanted, and where there are several real libraries, the slot leads to code that keeps every
+ * argument, asks xs_api_pass_slow where to go, and jumps there. Functions behind which nobody stands
+ * answer through xs_api_absent. */
+#include "shim/stream/prototypes.h"
 
 /* Called from the code below. */
-void *xs_cuda_pass_slow(void **slot, const void *caller) XS_HIDDEN;
+void *xs_api_pass_slow(void **slot, const void *caller) XS_HIDDEN;
 
-static CUresult no_driver(void)
+void *xs_api_pass_slow(void **slot, const void *caller)
 {
-    return XS_CU_NOT_INITIALIZED;
-}
+    size_t row = (size_t)(slot - xs_api_slots);
 
-void *xs_cuda_pass_slow(void **slot, const void *caller)
-{
-    size_t row = (size_t)(slot - xs_cuda_slots);
-
-    if (xs_cuda_mode_now() == XS_CUDA_UNBOUND && !xs_cuda_start(caller))
-        return (void *)no_driver;
-    if (xs_cuda_tracing)
-        xs_trace_call(xs_cuda_info[row].symbol, XS_HOW_PASS, 0, 0, false, 0);
-    return xs_cuda_real[row];
+    if (xs_api_mode_now() == XS_API_UNBOUND && !xs_api_start(caller))
+        return xs_api_absent((enum xs_api_row)row, true);
+    if (xs_api_tracing)
+        xs_trace_call(xs_api_info[row].symbol, XS_HOW_PASS, 0, 0, false, 0);
+    return xs_api_runtime_of(caller)->real[row];
 }
 
 #if defined(__x86_64__)
 
 __asm__(".text\n"
-        ".type xs_cuda_pass_first,@function\n"
-        "xs_cuda_pass_first:\n" /* r11: the slot */
+        ".type xs_api_pass_first,@function\n"
+        "xs_api_pass_first:\n" /* r11: the slot */
         "\tpush %rdi\n\tpush %rsi\n\tpush %rdx\n\tpush %rcx\n\tpush %r8\n\tpush %r9\n"
         "\tsub $136, %rsp\n"
         "\tmovups %xmm0, (%rsp)\n\tmovups %xmm1, 16(%rsp)\n\tmovups %xmm2, 32(%rsp)\n\tmovups %xmm3, 48(%rsp)\n"
         "\tmovups %xmm4, 64(%rsp)\n\tmovups %xmm5, 80(%rsp)\n\tmovups %xmm6, 96(%rsp)\n\tmovups %xmm7, 112(%rsp)\n"
         "\tmov %r11, %rdi\n\tmov 184(%rsp), %rsi\n"
-        "\tcall xs_cuda_pass_slow\n"
+        "\tcall xs_api_pass_slow\n"
         "\tmov %rax, %r11\n"
         "\tmovups (%rsp), %xmm0\n\tmovups 16(%rsp), %xmm1\n\tmovups 32(%rsp), %xmm2\n\tmovups 48(%rsp), %xmm3\n"
         "\tmovups 64(%rsp), %xmm4\n\tmovups 80(%rsp), %xmm5\n\tmovups 96(%rsp), %xmm6\n\tmovups 112(%rsp), %xmm7\n"
         "\tadd $136, %rsp\n"
         "\tpop %r9\n\tpop %r8\n\tpop %rcx\n\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n"
         "\tjmp *%r11\n"
-        ".size xs_cuda_pass_first, .-xs_cuda_pass_first\n");
+        ".size xs_api_pass_first, .-xs_api_pass_first\n");
 
 #define ENTRY(symbol)                                                                             \
     __asm__(".text\n.p2align 4\n.globl " #symbol "\n.type " #symbol ",@function\n" #symbol ":\n"  \
             "\tjmp *.Lslot_" #symbol "(%rip)\n"                                                   \
             ".Lfirst_" #symbol ":\n"                                                              \
             "\tlea .Lslot_" #symbol "(%rip), %r11\n"                                              \
-            "\tjmp xs_cuda_pass_first\n"                                                          \
+            "\tjmp xs_api_pass_first\n"                                                           \
             ".size " #symbol ", .-" #symbol "\n");
 
 #elif defined(__aarch64__)
 
 __asm__(".text\n"
-        ".type xs_cuda_pass_first,%function\n"
-        "xs_cuda_pass_first:\n" /* x17: the slot */
+        ".type xs_api_pass_first,%function\n"
+        "xs_api_pass_first:\n" /* x17: the slot */
         "\tstp x29, x30, [sp, #-208]!\n\tmov x29, sp\n"
         "\tstp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n"
         "\tstp q0, q1, [sp, #80]\n\tstp q2, q3, [sp, #112]\n\tstp q4, q5, [sp, #144]\n\tstp q6, q7, [sp, #176]\n"
         "\tmov x0, x17\n\tmov x1, x30\n"
-        "\tbl xs_cuda_pass_slow\n"
+        "\tbl xs_api_pass_slow\n"
         "\tmov x17, x0\n"
         "\tldp q0, q1, [sp, #80]\n\tldp q2, q3, [sp, #112]\n\tldp q4, q5, [sp, #144]\n\tldp q6, q7, [sp, #176]\n"
         "\tldp x0, x1, [sp, #16]\n\tldp x2, x3, [sp, #32]\n\tldp x4, x5, [sp, #48]\n\tldp x6, x7, [sp, #64]\n"
         "\tldp x29, x30, [sp], #208\n"
         "\tbr x17\n"
-        ".size xs_cuda_pass_first, .-xs_cuda_pass_first\n");
+        ".size xs_api_pass_first, .-xs_api_pass_first\n");
 
 #define ENTRY(symbol)                                                                             \
     __asm__(".text\n.p2align 4\n.globl " #symbol "\n.type " #symbol ",%function\n" #symbol ":\n"  \
             "\tadrp x17, .Lslot_" #symbol "\n\tldr x16, [x17, :lo12:.Lslot_" #symbol "]\n\tbr x16\n" \
             ".Lfirst_" #symbol ":\n"                                                              \
             "\tadrp x17, .Lslot_" #symbol "\n\tadd x17, x17, :lo12:.Lslot_" #symbol "\n"          \
-            "\tb xs_cuda_pass_first\n"                                                            \
+            "\tb xs_api_pass_first\n"                                                             \
             ".size " #symbol ", .-" #symbol "\n");
 
 #endif
 
-#define CU(kind, symbol, name, version, streams, params, args, stream, key)
-#define CU_PASS(symbol, name, version, streams) ENTRY(symbol)
-#include "shim/cuda/cuda_api.def"
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)
+#define XS_ROW_PASS(symbol, name, version, streams) ENTRY(symbol)
+#include XS_API_ROWS
 
 /* The slots and the entries' addresses, in the order of the rows. */
-__asm__(".section .data.xs_cuda_slots,\"aw\"\n.p2align 3\n.globl xs_cuda_slots\n.hidden xs_cuda_slots\n"
-        "xs_cuda_slots:\n");
-#define CU(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad 0\n");
-#define CU_PASS(symbol, name, version, streams) __asm__(".Lslot_" #symbol ": .quad .Lfirst_" #symbol "\n");
-#include "shim/cuda/cuda_api.def"
-__asm__(".section .data.rel.ro.xs_cuda_entries,\"aw\"\n.p2align 3\n.globl xs_cuda_entries\n"
-        ".hidden xs_cuda_entries\nxs_cuda_entries:\n");
-#define CU(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad " #symbol "\n");
-#define CU_PASS(symbol, name, version, streams) __asm__("\t.quad " #symbol "\n");
-#include "shim/cuda/cuda_api.def"
+__asm__(".section .data.xs_api_slots,\"aw\"\n.p2align 3\n.globl xs_api_slots\n.hidden xs_api_slots\n"
+        "xs_api_slots:\n");
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad 0\n");
+#define XS_ROW_PASS(symbol, name, version, streams) __asm__(".Lslot_" #symbol ": .quad .Lfirst_" #symbol "\n");
+#include XS_API_ROWS
+__asm__(".section .data.rel.ro.xs_api_entries,\"aw\"\n.p2align 3\n.globl xs_api_entries\n"
+        ".hidden xs_api_entries\nxs_api_entries:\n");
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad " #symbol "\n");
+#define XS_ROW_PASS(symbol, name, version, streams) __asm__("\t.quad " #symbol "\n");
+#include XS_API_ROWS
 __asm__(".text\n");

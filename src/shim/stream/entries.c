@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exported functions of all rows that are not plain jumps. */
-#include "shim/cuda/call.h"
-#include "shim/cuda/prototypes.h"
+#include "shim/stream/call.h"
+#include "shim/stream/prototypes.h"
 
 #include "hal/common/note.h"
 
@@ -14,37 +14,35 @@ XS_SHIM_NOTE;
 #define PER_THREAD_PTDS   true
 
 #define BODY_SUBMIT_WITH(flags, symbol, streams, args, on, key)                                   \
-    struct xs_cuda_submit s;                                                                      \
-    xs_cuda_submit_open(&s, row, __builtin_return_address(0), (CUstream)(on), PER_THREAD_##streams); \
+    struct xs_api_submit s;                                                                       \
+    xs_api_submit_open(&s, rt, row, __builtin_return_address(0), (xs_api_stream)(on), PER_THREAD_##streams); \
     if (XS_LIKELY(s.queue != NULL))                                                               \
         xsched_priv_submit_begin(s.queue, key, flags, &s.ticket);                                 \
     r = XS_REAL(symbol) args;                                                                     \
-    xs_cuda_submit_close(&s, r);
+    xs_api_submit_close(&s, r);
 
 #define BODY_SUBMIT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(0, symbol, streams, args, on, key)
 #define BODY_COUNT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(XS_SUBMIT_PASS, symbol, streams, args, on, key)
 
 #define BODY_SYNC(symbol, streams, args, on, key)                                                 \
-    struct xs_cuda_wait w;                                                                        \
-    xs_cuda_wait_open(&w, row, __builtin_return_address(0), (CUstream)(on), PER_THREAD_##streams); \
+    struct xs_api_wait w;                                                                         \
+    xs_api_wait_open(&w, rt, row, __builtin_return_address(0), (xs_api_stream)(on), PER_THREAD_##streams); \
     r = XS_REAL(symbol) args;                                                                     \
-    xs_cuda_wait_close(&w, row, (CUstream)(on), r);
+    xs_api_wait_close(&w, row, (xs_api_stream)(on), r);
 
 /* The same: what returns at once inherits for no time. */
 #define BODY_QUERY(symbol, streams, args, on, key) BODY_SYNC(symbol, streams, args, on, key)
 
 #define BODY_SYNC_CTX(symbol, streams, args, on, key)                                             \
-    struct xs_cuda_wait_all w;                                                                    \
-    xs_cuda_wait_all_open(&w, CTX_##symbol);                                                      \
+    struct xs_api_wait_all w;                                                                     \
+    xs_api_wait_all_open(&w, rt, XS_CTX_##symbol);                                                \
     r = XS_REAL(symbol) args;                                                                     \
-    xs_cuda_wait_all_close(&w, row, r);
-#define CTX_cuCtxSynchronize    NULL
-#define CTX_cuCtxSynchronize_v2 ctx
+    xs_api_wait_all_close(&w, row, r);
 
 #define BODY_HAND(symbol, streams, args, on, key)                                                 \
-    uint64_t begin_ns = xs_cuda_tracing ? xs_now_ns() : 0;                                        \
-    r = xs_hand_##symbol args;                                                                    \
-    if (XS_UNLIKELY(xs_cuda_tracing))                                                             \
+    uint64_t begin_ns = xs_api_tracing ? xs_now_ns() : 0;                                         \
+    r = xs_hand_##symbol(rt, XS_UNPACK args);                                                     \
+    if (XS_UNLIKELY(xs_api_tracing))                                                              \
         xs_trace_call(#symbol, XS_HOW_HAND, 0, r, false, begin_ns);
 
 /* Answers of cuGetProcAddress are looked through also when nothing is scheduled: the functions are
@@ -54,19 +52,21 @@ XS_SHIM_NOTE;
 #define QUIET_SYNC(symbol, args)     XS_REAL(symbol) args
 #define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
-#define QUIET_HAND(symbol, args)     xs_hand_##symbol args
+#define QUIET_HAND(symbol, args)     xs_hand_##symbol(rt, XS_UNPACK args)
 
-#define CU(kind, symbol, name, version, streams, params, args, on, key)                           \
-    XS_EXPORT CUresult symbol params                                                              \
+#define XS_ROW(kind, symbol, name, version, streams, params, args, on, key)                       \
+    XS_EXPORT xs_api_result symbol params                                                         \
     {                                                                                             \
-        const enum xs_cuda_row row = ROW_##symbol;                                                \
-        int xs_mode_ = xs_cuda_mode_now();                                                          \
-        CUresult r;                                                                               \
-        if (xs_mode_ == XS_CUDA_QUIET)                                                            \
+        const enum xs_api_row row = ROW_##symbol;                                                 \
+        const struct xs_api_runtime *rt;                                                          \
+        int xs_mode_ = xs_api_mode_now();                                                         \
+        xs_api_result r;                                                                          \
+        if (XS_UNLIKELY(xs_mode_ == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0))) \
+            return XS_API_NOT_INITIALIZED;                                                        \
+        rt = xs_api_runtime_of(__builtin_return_address(0));                                      \
+        if (xs_mode_ == XS_API_QUIET)                                                             \
             return QUIET_##kind(symbol, args);                                                    \
-        if (XS_UNLIKELY(xs_mode_ == XS_CUDA_UNBOUND) && !xs_cuda_start(__builtin_return_address(0)))  \
-            return XS_CU_NOT_INITIALIZED;                                                         \
         BODY_##kind(symbol, streams, args, on, key)                                               \
         return r;                                                                                 \
     }
-#include "shim/cuda/cuda_api.def"
+#include XS_API_ROWS

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where nobody stands behind a function, and what follows the first queue. */
+#include "hal/cuda/rm/rm.h"
+#include "shim/stream/table.h"
+
+static CUresult no_driver(void)
+{
+    return XS_CU_NOT_INITIALIZED;
+}
+
+static CUresult not_supported(void)
+{
+    return XS_CU_NOT_SUPPORTED;
+}
+
+void *xs_api_absent(enum xs_api_row row, bool no_library)
+{
+    (void)row;
+    return no_library ? (void *)no_driver : (void *)not_supported;
+}
+
+/* Level 3 works from outside: whoever schedules is given the channel groups, which exist by now. */
+void xs_api_first_queue_made(void)
+{
+    bool works = xs_rm_level() == 3;
+
+    if (works)
+        xs_rm_publish();
+    xsched_priv_cuda_level(1u << kPreemptLevelInterrupt, works);
+}

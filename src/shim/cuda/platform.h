@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What src/shim/stream needs to know of CUDA. */
+#ifndef XS_SHIM_CUDA_PLATFORM_H
+#define XS_SHIM_CUDA_PLATFORM_H
+
+#include "hal/cuda/hal.h"
+#include "shim/stream/keys.h"
+
+#define XS_API_NAME      "CUDA"
+#define XS_API_ROWS      "shim/cuda/rows.def"
+#define XS_API_PLATFORM  kPlatformCUDA
+#define XS_API_CAPTURERS "cuStreamBegin"   /* functions with this prefix begin captures */
+#define XS_API_MULTI     0                 /* a process has one driver */
+
+typedef CUresult xs_api_result;
+typedef CUstream xs_api_stream;
+typedef CUcontext xs_api_context;
+
+#define XS_API_OK              XS_CU_SUCCESS
+#define XS_API_NOT_INITIALIZED XS_CU_NOT_INITIALIZED
+#define XS_API_NOT_SUPPORTED   XS_CU_NOT_SUPPORTED
+#define XS_API_PER_THREAD      XS_CU_STREAM_PER_THREAD
+#define XS_API_PROC_PER_THREAD XS_CU_PROC_PER_THREAD
+
+#define xs_api_captures xsched_priv_cuda_captures
+#define xs_api_vendor   xsched_priv_cuda_vendor
+
+/** @param hal  what xs_api_hal_bind gave for the library that the call goes to */
+static inline bool xs_api_capturing(const void *hal, CUstream stream)
+{
+    (void)hal;
+    return xsched_priv_cuda_capturing(stream);
+}
+
+static inline struct xs_queue *xs_api_queue(const void *hal, CUstream stream, bool per_thread)
+{
+    (void)hal;
+    return xs_cuda_queue(stream, per_thread);
+}
+
+static inline uint64_t xs_api_native(const void *hal, CUstream stream, bool per_thread)
+{
+    (void)hal;
+    return xsched_priv_cuda_native(stream, per_thread);
+}
+
+static inline void xs_api_each_queue(const void *hal, CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg),
+                                     void *arg)
+{
+    (void)hal;
+    xsched_priv_cuda_each_queue(ctx, fn, arg);
+}
+
+static inline const void *xs_api_hal_bind(void *handle)
+{
+    xsched_priv_cuda_bind(handle);
+    return NULL;
+}
+
+static inline void xs_api_on_first(void (*fn)(void))
+{
+    xsched_priv_cuda_on_first(fn);
+}
+
+#define XS_KEY_LAUNCH            XS_KEY(f, (uint64_t)gridDimX * gridDimY * gridDimZ)
+#define XS_KEY_CONFIG(config, f) XS_KEY(f, xs_cuda_config_blocks(config))
+#define XS_KEY_2D(copy)          XS_KEY_BYTES(xs_cuda_copy_bytes(copy))
+#define XS_CONFIG_STREAM(config) xs_cuda_config_stream(config)
+
+static inline CUstream xs_cuda_config_stream(const struct xs_cu_launch_config *c)
+{
+    return c ? c->stream : NULL;
+}
+
+static inline uint64_t xs_cuda_config_blocks(const struct xs_cu_launch_config *c)
+{
+    return c ? (uint64_t)c->grid[0] * c->grid[1] * c->grid[2] : 0;
+}
+
+static inline uint64_t xs_cuda_copy_bytes(const struct xs_cu_copy_2d *c)
+{
+    return c ? (uint64_t)c->width_bytes * c->height : 0;
+}
+
+/* Whose queues a SYNC_CTX row waits for. */
+#define XS_CTX_cuCtxSynchronize    NULL
+#define XS_CTX_cuCtxSynchronize_v2 ctx
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way of one call through the shim. */
+#ifndef XS_SHIM_STREAM_CALL_H
+#define XS_SHIM_STREAM_CALL_H
+
+#include "base/clock.h"
+#include "shim/stream/table.h"
+
+/** A command on a stream. */
+struct xs_api_submit {
+    struct xs_queue *queue;       /* NULL: not scheduled */
+    xs_api_stream stream;
+    enum xs_api_row row;
+    uint64_t begin_ns;            /* while tracing */
+    struct xs_ticket ticket;
+};
+
+/** Something put into this stream now would become part of a graph. */
+static inline bool xs_api_captured(const void *hal, xs_api_stream stream, bool per_thread)
+{
+    /* relaxed: a thread sees the captures that it began itself, and those of streams that were
+     * handed to it by whatever orders the program's threads */
+    if (XS_LIKELY(atomic_load_explicit(&xs_api_captures, memory_order_relaxed) == 0))
+        return false;
+    return xs_api_capturing(hal, !stream && per_thread ? XS_API_PER_THREAD : stream);
+}
+
+static inline void xs_api_submit_open(struct xs_api_submit *s, const struct xs_api_runtime *rt, enum xs_api_row row,
+                                      const void *caller, xs_api_stream stream, bool per_thread)
+{
+    s->queue = NULL;
+    s->stream = stream;
+    s->row = row;
+    s->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
+    if (XS_LIKELY(!xs_api_filtered(row, caller)) && !xs_api_captured(rt->hal, stream, per_thread))
+        s->queue = xs_api_queue(rt->hal, stream, per_thread);
+}
+
+static inline void xs_api_submit_close(struct xs_api_submit *s, xs_api_result r)
+{
+    if (XS_LIKELY(s->queue != NULL))
+        xsched_priv_submit_end(&s->ticket, r == XS_API_OK, false);
+    if (XS_UNLIKELY(xs_api_tracing))
+        xs_trace_call(xs_api_info[s->row].symbol, s->queue && s->ticket.queue ? XS_HOW_SUBMIT : XS_HOW_PASS,
+                      (uint64_t)(uintptr_t)s->stream, r, false, s->begin_ns);
+}
+
+static inline struct xs_queue *xs_api_queue_known(const void *hal, xs_api_stream stream, bool per_thread)
+{
+    uint64_t native = xs_api_native(hal, stream, per_thread);
+
+    return native ? xsched_priv_queue_find(XS_API_PLATFORM, native) : NULL;
+}
+
+/** A call that waits for a stream. */
+struct xs_api_wait {
+    struct xs_queue *queue;
+    uint64_t began, begin_ns;
+};
+
+static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_runtime *rt, enum xs_api_row row,
+                                    const void *caller, xs_api_stream stream, bool per_thread)
+{
+    w->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
+    w->queue = XS_UNLIKELY(xs_api_filtered(row, caller)) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
+    if (w->queue)
+        w->began = xsched_priv_wait_begin(w->queue);
+}
+
+static inline void xs_api_wait_close(struct xs_api_wait *w, enum xs_api_row row, xs_api_stream stream, xs_api_result r)
+{
+    if (w->queue)
+        xsched_priv_wait_end(w->queue, w->began, r == XS_API_OK);
+    if (XS_UNLIKELY(xs_api_tracing))
+        xs_trace_call(xs_api_info[row].symbol, XS_HOW_SYNC, (uint64_t)(uintptr_t)stream, r, false, w->begin_ns);
+}
+
+/** Calls that wait for all of a context; the empty one: the current one. */
+#define XS_API_WAIT_QUEUES 64u
+struct xs_api_wait_all {
+    size_t n;
+    uint64_t begin_ns;
+    struct {
+        struct xs_queue *queue;
+        uint64_t began;
+    } of[XS_API_WAIT_QUEUES];
+};
+void xs_api_wait_all_open(struct xs_api_wait_all *w, const struct xs_api_runtime *rt, xs_api_context ctx);
+void xs_api_wait_all_close(struct xs_api_wait_all *w, enum xs_api_row row, xs_api_result r);
+
+#endif

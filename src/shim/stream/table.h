@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rows of a platform's table become. The room src/shim/stream is compiled once for each
+ * platform whose commands go to streams (CUDA, HIP); XS_SHIM_PLATFORM names the header that says
+ * what differs. */
+#ifndef XS_SHIM_STREAM_TABLE_H
+#define XS_SHIM_STREAM_TABLE_H
+
+#include "base/xs_base.h"
+#include "shim/common/trace.h"
+
+#include XS_SHIM_PLATFORM
+
+enum xs_api_row {
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) ROW_##symbol,
+#define XS_ROW_PASS(symbol, name, version, streams) ROW_##symbol,
+#include XS_API_ROWS
+    ROW_COUNT
+};
+
+enum xs_api_streams { XS_STREAMS_ANY, XS_STREAMS_LEGACY, XS_STREAMS_PTDS };
+
+struct xs_api_info {
+    const char *symbol, *name;
+    uint16_t version;
+    uint8_t streams;              /* xs_api_streams */
+    bool pass;
+};
+extern const struct xs_api_info xs_api_info[ROW_COUNT];
+
+enum xs_api_mode {
+    XS_API_UNBOUND,               /* the real functions are not known yet */
+    XS_API_QUIET,                 /* everything passes through */
+    XS_API_ACTIVE,                /* there are XQueues, or a trace is wanted */
+};
+
+/** One real library behind us. */
+struct xs_api_runtime {
+    void *real[ROW_COUNT];        /* never NULL once bound: what it lacks is xs_api_absent's */
+    void *handle;
+    const void *hal;              /* what xs_api_hal_bind gave for it */
+};
+
+/* One line for each call: what is read on every call stands together. */
+extern _Atomic int xs_api_mode;   /* xs_api_mode; owner: state.c; set after the table is complete */
+extern bool xs_api_tracing;       /* XSCHED_TRACE is set; valid once the mode is not UNBOUND */
+extern _Atomic bool xs_api_many;  /* several real libraries are loaded; owner: runtimes.c */
+extern struct xs_api_runtime xs_api_first; /* the one that was found first; complete once bound */
+
+/** What the entries of PASS rows jump to (pass.c): the real function, or code that finds it. */
+extern void *xs_api_slots[ROW_COUNT] XS_HIDDEN;
+/** Our entries. */
+extern void *const xs_api_entries[ROW_COUNT] XS_HIDDEN;
+
+static inline int xs_api_mode_now(void)
+{
+    /* acquire pairs with the release in state.c: the table was filled before */
+    return atomic_load_explicit(&xs_api_mode, memory_order_acquire);
+}
+
+/** Finds the real library. @return false when there is none: answer "not initialised" */
+bool xs_api_start(const void *caller);
+/** Stands where a real library lacks a function, or where there is none. By the platform. */
+void *xs_api_absent(enum xs_api_row row, bool no_library);
+/** After the first hardware queue was made. By the platform; any thread, once or more. */
+void xs_api_first_queue_made(void);
+/** Whether the user wants this call left alone. */
+bool xs_api_filtered(enum xs_api_row row, const void *caller);
+/** All functions of a library. @return how many it lacks */
+int xs_api_fill(struct xs_api_runtime *rt, void *handle);
+
+/** The slots of PASS rows lead straight to the only real library, or to code that looks. */
+void xs_api_slots_direct(bool direct);
+
+/** The library of this caller, where there are several. */
+const struct xs_api_runtime *xs_api_runtime_by(const void *caller);
+/** More libraries may have been loaded since: looks whether there are several now. Cheap when nothing
+ *  was loaded. */
+void xs_api_look_again(void);
+
+/** Where a call of this caller goes. */
+static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)
+{
+    /* acquire pairs with the release in runtimes.c */
+    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_acquire)))
+        return &xs_api_first;
+    return xs_api_runtime_by(caller);
+}
+
+/** What the program gets instead of the library's answer to cuGetProcAddress. */
+void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real);
+/** The real functions are known: prepares answers. */
+void xs_api_answers_prepare(void);
+
+#define XS_HAND_HAND(symbol, params)                                                              \
+    xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt, XS_UNPACK params);
+#define XS_UNPACK(...) __VA_ARGS__
+#define XS_HAND_SUBMIT(symbol, params)
+#define XS_HAND_COUNT(symbol, params)
+#define XS_HAND_SYNC(symbol, params)
+#define XS_HAND_QUERY(symbol, params)
+#define XS_HAND_SYNC_CTX(symbol, params)
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
+#include XS_API_ROWS
+#undef XS_HAND_HAND
+#undef XS_HAND_SUBMIT
+#undef XS_HAND_COUNT
+#undef XS_HAND_SYNC
+#undef XS_HAND_QUERY
+#undef XS_HAND_SYNC_CTX
+
+/** The real function of a row, with its type. `rt` is in scope. */
+#define XS_REAL(symbol) ((__typeof__(&symbol))rt->real[ROW_##symbol])
+
+#endif

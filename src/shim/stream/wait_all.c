@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that wait for a whole context. */
+#include "shim/stream/call.h"
+
+static void wait_one(struct xs_queue *q, void *arg)
+{
+    struct xs_api_wait_all *w = arg;
+
+    if (w->n == XS_API_WAIT_QUEUES)
+        return;
+    w->of[w->n].queue = q;
+    w->of[w->n++].began = xsched_priv_wait_begin(q);
+}
+
+void xs_api_wait_all_open(struct xs_api_wait_all *w, const struct xs_api_runtime *rt, xs_api_context ctx)
+{
+    w->n = 0;
+    w->begin_ns = xs_api_tracing ? xs_now_ns() : 0;
+    xs_api_each_queue(rt->hal, ctx, wait_one, w);
+}
+
+void xs_api_wait_all_close(struct xs_api_wait_all *w, enum xs_api_row row, xs_api_result r)
+{
+    for (size_t i = 0; i < w->n; i++)
+        xsched_priv_wait_end(w->of[i].queue, w->of[i].began, r == XS_API_OK);
+    if (xs_api_tracing)
+        xs_trace_call(xs_api_info[row].symbol, XS_HOW_SYNC, 0, r, false, w->begin_ns);
+}
