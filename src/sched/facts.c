@@ -137,14 +137,28 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
     return moved || was != q->ready || q->entity->view->dirty;
 }
 
+uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, uint64_t now_ns)
+{
+    uint64_t d = sub_sat(now_ns, q->charged_ns);
+
+    if (!q->watched && q->client && service_ns)
+        d = XS_MIN(d, sub_sat(service_ns, q->charged_service_ns));
+    return d;
+}
+
+void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    if (q->ready && q->permitted)
+        q->running_ns += xs_queue_ran_ns(q, q->service_ns, now_ns);
+    else if (q->ready)
+        q->waiting_ns += sub_sat(now_ns, q->charged_ns);
+    q->charged_ns = now_ns;
+    q->charged_service_ns = q->service_ns;
+}
+
 void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns)
 {
-    uint64_t d = sub_sat(now_ns, q->since_ns);
-
-    if (q->ready && q->permitted)
-        q->running_ns += d;
-    else if (q->ready)
-        q->waiting_ns += d;
+    xs_queue_charge(q, now_ns);
     q->since_ns = now_ns;
 }
 

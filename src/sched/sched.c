@@ -256,7 +256,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     q->hints = *hints;
     q->inherit_priority = PRIORITY_NO_EXECUTE;
     q->user = user;
-    q->added_ns = q->since_ns = q->changed_ns = now_ns;
+    q->added_ns = q->since_ns = q->charged_ns = q->changed_ns = now_ns;
     if (xs_queue_attach(s, q, device) < 0) {
         free(q);
         return NULL;
@@ -313,7 +313,7 @@ const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
 
 void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret)
 {
-    uint64_t d = now_ns > q->since_ns ? now_ns - q->since_ns : 0;
+    uint64_t d = now_ns > q->charged_ns ? now_ns - q->charged_ns : 0, service_ns = q->service_ns;
 
     memset(ret, 0, sizeof(*ret));
     ret->handle = q->handle;
@@ -322,13 +322,12 @@ void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, stru
     ret->permitted = q->permitted;
     ret->ready = q->ready;
     ret->ready_since_ns = q->ready_since_ns;
-    ret->running_ns = q->running_ns + (q->ready && q->permitted ? d : 0);
     ret->waiting_ns = q->waiting_ns + (q->ready && !q->permitted ? d : 0);
-    ret->service_ns = q->service_ns;
     ret->suspensions = q->suspensions;
     ret->entered = q->entered;
     ret->completed = q->completed;
     if (q->client) { /* a lone process is not watched: its words tell */
+        uint64_t told, entered_ns;
         uint64_t entered = atomic_load(&q->client->entered);
         uint64_t completed = atomic_load(&q->client->completed);
         uint64_t marked = atomic_load(&q->client->marked);
@@ -336,7 +335,16 @@ void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, stru
         ret->entered = XS_MAX(entered, q->entered);
         ret->completed = XS_MAX(XS_MIN(XS_MAX(completed, marked), ret->entered), q->completed);
         ret->ready = ret->completed < ret->entered && !(q->inferred && q->inferred_entered == ret->entered);
+        /* relaxed: values by themselves */
+        told = atomic_load_explicit(&q->client->est_completed_ns, memory_order_relaxed);
+        entered_ns = atomic_load_explicit(&q->client->est_entered_ns, memory_order_relaxed);
+        if (ret->ready && entered_ns > told)
+            ret->inflight_ns = XS_MIN(entered_ns - told, XS_ESTIMATE_MAX_NS);
+        told = told > q->service_base_ns ? told - q->service_base_ns : 0;
+        service_ns = XS_MAX(service_ns, XS_MIN(told, now_ns > q->added_ns ? now_ns - q->added_ns : 0));
     }
+    ret->service_ns = service_ns;
+    ret->running_ns = q->running_ns + (q->ready && q->permitted ? xs_queue_ran_ns(q, service_ns, now_ns) : 0);
 }
 
 void *xs_sched_queue_user(const struct xs_sched_queue *q)

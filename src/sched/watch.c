@@ -32,6 +32,7 @@ void xs_entity_watch(struct xs_entity *e, uint64_t now_ns)
 
     XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
         if (!q->watched) {
+            xs_queue_charge(q, now_ns); /* from now on it is known when it runs dry */
             q->watched = true;
             e->nwatched++;
             xs_queue_arm(q, XS_ARMED_IDLE);
@@ -49,6 +50,7 @@ void xs_entity_unwatch(struct xs_entity *e)
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
         if (!q->watched)
             continue;
+        xs_queue_charge(q, e->sched->now_ns);
         q->watched = false;
         xs_queue_arm(q, 0);
     }

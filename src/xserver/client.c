@@ -199,23 +199,14 @@ void xs_client_writable(struct xs_server *s, struct xs_client *c)
     want_to_write(s, c, false);
 }
 
-void xs_client_queue_status(struct xs_server *s, const struct xs_queue *q, struct xs_sched_queue_status *ret)
-{
-    uint64_t told =
-        atomic_load_explicit(&q->client->page->cells[q->cell].est_completed_ns, memory_order_relaxed);
-    uint64_t service = told > q->service_base_ns ? told - q->service_base_ns : 0;
-
-    xs_sched_queue_status(q->sched, s->now_ns, ret);
-    service = XS_MIN(service, s->now_ns - q->added_ns); /* nobody gets more than time has passed */
-    ret->service_ns = XS_MAX(ret->service_ns, service);
-}
-
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, struct xs_client_record *sum)
 {
     struct xs_sched_queue_status st;
 
-    xs_client_queue_status(s, q, &st);
+    xs_sched_queue_status(q->sched, s->now_ns, &st);
     sum->entered += st.entered;
+    sum->running_ns += st.running_ns;
+    sum->waiting_ns += st.waiting_ns;
     sum->service_ns += st.service_ns;
     sum->suspensions += st.suspensions;
     sum->held_ns += atomic_load_explicit(&q->client->page->cells[q->cell].held_ns, memory_order_relaxed);

@@ -59,9 +59,10 @@ static bool add_queue(struct xs_server *s, struct xs_request *r, const struct xs
     }
     to = &r->queues[r->n_queues++];
     memset(to, 0, sizeof(*to));
-    xs_client_queue_status(s, q, &to->status);
+    xs_sched_queue_status(q->sched, s->now_ns, &to->status);
     to->hints = *xs_sched_queue_hints(q->sched);
     to->pid = q->client->peer.pid;
+    to->session = q->client->session;
     to->level = q->level;
     to->levels = q->levels;
     to->platform = q->platform;
@@ -118,6 +119,20 @@ static struct xs_client_record *record_of(struct xs_request *r, uint64_t session
     return NULL;
 }
 
+static void look_at_state(struct xs_server *s, struct xs_request *r)
+{
+    const struct xs_policy_ops *policy = xs_sched_policy(s->sched);
+
+    r->state = s->counts;
+    r->state.uptime_ns = s->now_ns - s->started_ns;
+    xs_sched_counters(s->sched, &r->state.sched);
+    if (s->lv3)
+        xs_lv3_counts(s->lv3, &r->state.lv3);
+    r->state.params = *xs_sched_params(s->sched);
+    r->state.policy = policy->type;
+    xs_str_copy(r->state.policy_name, sizeof(r->state.policy_name), policy->name);
+}
+
 static void walk_begin(struct xs_server *s, struct xs_request *r)
 {
     struct xs_queue *marker = calloc(1, sizeof(*marker));
@@ -127,6 +142,8 @@ static void walk_begin(struct xs_server *s, struct xs_request *r)
         answer(s, r, 503, "out of memory");
         return;
     }
+    if (r->kind == XS_REQ_METRICS)
+        look_at_state(s, r);
     marker->is_marker = true;
     marker->in_server.prev = &s->queues; /* at the front */
     marker->in_server.next = s->queues.next;
@@ -158,11 +175,11 @@ static bool walk_step(struct xs_server *s, struct xs_request *r)
         next->next = &marker->in_server;
         if (q->is_marker || q->client->dead || !may(r, q->client))
             continue;
-        if (r->kind == XS_REQ_QUEUES && !add_queue(s, r, q)) {
+        if (r->kind != XS_REQ_CLIENTS && !add_queue(s, r, q)) {
             r->status = 503;
             return true;
         }
-        if (r->kind == XS_REQ_CLIENTS && (record = record_of(r, q->client->session)) != NULL)
+        if (r->kind != XS_REQ_QUEUES && (record = record_of(r, q->client->session)) != NULL)
             xs_client_counts_of_queue(s, q, record);
     }
     return false;
@@ -200,21 +217,6 @@ static void look_at_queue(struct xs_server *s, struct xs_request *r)
     }
     xs_client_describe(s, q->client, r->clients);
     r->n_clients = 1;
-    answer(s, r, 200, "success");
-}
-
-static void look_at_state(struct xs_server *s, struct xs_request *r)
-{
-    const struct xs_policy_ops *policy = xs_sched_policy(s->sched);
-
-    r->state = s->counts;
-    r->state.uptime_ns = s->now_ns - s->started_ns;
-    xs_sched_counters(s->sched, &r->state.sched);
-    if (s->lv3)
-        xs_lv3_counts(s->lv3, &r->state.lv3);
-    r->state.params = *xs_sched_params(s->sched);
-    r->state.policy = policy->type;
-    xs_str_copy(r->state.policy_name, sizeof(r->state.policy_name), policy->name);
     answer(s, r, 200, "success");
 }
 
@@ -475,6 +477,7 @@ void xs_control_handle(struct xs_server *s, struct xs_request *r)
     switch (r->kind) {
     case XS_REQ_QUEUES:
     case XS_REQ_CLIENTS:
+    case XS_REQ_METRICS:
         walk_begin(s, r);
         return;
     case XS_REQ_QUEUE:
@@ -483,6 +486,7 @@ void xs_control_handle(struct xs_server *s, struct xs_request *r)
     case XS_REQ_STATUS:
     case XS_REQ_POLICY:
         look_at_state(s, r);
+        answer(s, r, 200, "success");
         return;
     case XS_REQ_SET_POLICY:
         set_policy(s, r);

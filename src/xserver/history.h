@@ -3,7 +3,7 @@
 #ifndef XS_XSERVER_HISTORY_H
 #define XS_XSERVER_HISTORY_H
 
-#include "base/xs_base.h"
+#include "xserver/procinfo.h"
 
 #define XS_HISTORY_LENGTH 256u
 #define XS_CMDLINE_BYTES  256u
@@ -18,6 +18,7 @@ struct xs_client_record {
     uint64_t queues_ever;
     uint64_t entered;    /* commands */
     uint64_t held_ns;    /* time that its threads spent at gates */
+    uint64_t running_ns, waiting_ns; /* of its queues: with work, permitted or not */
     uint64_t service_ns; /* device time received, as far as known */
     uint64_t suspensions;
     int64_t joined_s, left_s; /* since 1970; left_s 0: still joined */
@@ -27,6 +28,7 @@ struct xs_client_record {
     char group[XS_GROUP_BYTES];
     char cmdline[XS_CMDLINE_BYTES];
     char left_why[32];
+    struct xs_container container;
 };
 
 struct xs_history {

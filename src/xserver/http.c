@@ -40,29 +40,38 @@ struct exchange {
     bool too_long;
 };
 
-static enum MHD_Result reply(struct MHD_Connection *connection, int status, json_t *json, const char *allow)
+/* Sends the answer and frees it. */
+static enum MHD_Result reply(struct MHD_Connection *connection, int status, struct xs_route_answer *a)
 {
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    char *text = a->json ? json_dumps(a->json, JSON_COMPACT) : a->text.failed ? NULL : a->text.data;
+    size_t bytes = a->json ? (text ? strlen(text) : 0) : a->text.bytes;
+    const char *type = a->json ? "application/json" : a->type;
     struct MHD_Response *response;
     enum MHD_Result r;
 
-    json_decref(json);
+    if (text != a->text.data)
+        free(a->text.data);
+    json_decref(a->json);
     if (!text) {
         text = strdup("{\"error\":\"out of memory\"}");
+        bytes = text ? strlen(text) : 0;
+        type = "application/json";
         status = 503;
     }
     if (!text)
         return MHD_NO;
-    response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
+    response = MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
     if (!response) {
         free(text);
         return MHD_NO;
     }
-    MHD_add_response_header(response, "Content-Type", "application/json");
+    MHD_add_response_header(response, "Content-Type", type);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (allow)
-        MHD_add_response_header(response, "Allow", allow);
+    if (a->policy)
+        MHD_add_response_header(response, "Content-Security-Policy", a->policy);
+    if (a->allow)
+        MHD_add_response_header(response, "Allow", a->allow);
     r = MHD_queue_response(connection, (unsigned)status, response);
     MHD_destroy_response(response);
     return r;
@@ -93,8 +102,7 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
 {
     struct exchange *x = *state;
     struct xs_route_call call;
-    const char *allow = NULL;
-    json_t *json = NULL;
+    struct xs_route_answer answer = {0};
     int status;
 
     if (!x) { /* the first call is before the body; an answer now would end the connection */
@@ -107,8 +115,10 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
         *data_bytes = 0;
         return MHD_YES;
     }
-    if (x->too_long)
-        return reply(connection, 413, xs_json_error("the body is too long"), NULL);
+    if (x->too_long) {
+        answer.json = xs_json_error("the body is too long");
+        return reply(connection, 413, &answer);
+    }
     call = (struct xs_route_call){
         .connection = connection,
         .url = url,
@@ -119,8 +129,8 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
         .http_port = h->port,
         .mailbox = h->mailbox,
     };
-    status = xs_route(&call, &json, &allow);
-    return reply(connection, status, json, allow);
+    status = xs_route(&call, &answer);
+    return reply(connection, status, &answer);
 }
 
 static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, const char *url,

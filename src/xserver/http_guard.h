@@ -11,7 +11,7 @@
 /** Requests that come from a web page, or to a name that is not this host's.
  *  @param port  ours on TCP; 0: the request came over the Unix socket
  *  @return NULL, or what is wrong */
-const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port);
+const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, const char *method);
 /** Who is at the other end: the peer's credentials on a Unix socket; on TCP the user who owns the
  *  peer socket, as the kernel's table of connections says; or the token. */
 void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret);

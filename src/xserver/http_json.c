@@ -101,8 +101,12 @@ static json_t *client_with_counts(const struct xs_client_record *c)
     set_int(o, "queues_ever", c->queues_ever);
     set_int(o, "commands", c->entered);
     set_int(o, "held_us", c->held_ns / XS_NS_PER_US);
+    set_int(o, "running_us", c->running_ns / XS_NS_PER_US);
+    set_int(o, "waiting_us", c->waiting_ns / XS_NS_PER_US);
     set_int(o, "service_us", c->service_ns / XS_NS_PER_US);
     set_int(o, "suspensions", c->suspensions);
+    set_text(o, "container", c->container.id);
+    set_text(o, "pod", c->container.pod);
     set_bool(o, "intra", c->intra);
     set_bool(o, "window", c->window);
     set_signed(o, "joined", c->joined_s);
@@ -162,13 +166,13 @@ static json_t *level3(const struct xs_lv3_counts *c)
     return o;
 }
 
-static json_t *latency(const struct xs_status_record *st)
+static json_t *latency(const struct xs_latency *l)
 {
     json_t *o = json_object(), *buckets = json_array();
 
-    set_int(o, "count", st->latency_count);
-    set_int(o, "mean_ns", st->latency_count ? st->latency_sum_ns / st->latency_count : 0);
-    set_int(o, "max_ns", st->latency_max_ns);
+    set_int(o, "count", l->count);
+    set_int(o, "mean_ns", l->count ? l->sum_ns / l->count : 0);
+    set_int(o, "max_ns", l->max_ns);
     for (unsigned i = 0; i < XS_LATENCY_BUCKETS; i++) {
         json_t *b = json_object();
 
@@ -176,7 +180,7 @@ static json_t *latency(const struct xs_status_record *st)
         json_object_set_new(b, "below_ns",
                             i + 1 < XS_LATENCY_BUCKETS ? json_integer((json_int_t)1 << (i + 10))
                                                        : json_null());
-        set_int(b, "count", st->latency[i]);
+        set_int(b, "count", l->buckets[i]);
         json_array_append_new(buckets, b);
     }
     json_object_set_new(o, "buckets", buckets);
@@ -217,7 +221,8 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
     set_int(o, "spin_us", st->spin_ns / XS_NS_PER_US);
     set_int(o, "sleeps", st->sleeps);
     set_bool(o, "early_death", st->early_death);
-    json_object_set_new(o, "decision_latency", latency(st));
+    json_object_set_new(o, "decision_latency", latency(&st->decision));
+    json_object_set_new(o, "preemption_latency", latency(&st->preemption));
     json_object_set_new(o, "level3", level3(&st->lv3));
     return o;
 }

@@ -5,6 +5,7 @@
 #include "xsched/types.h"
 #include "xserver/http_guard.h"
 #include "xserver/http_json.h"
+#include "xserver/metrics.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -265,6 +266,7 @@ static const struct row {
     {"POST", "/hint", XS_REQ_HINT, fill_hint},
     {"GET", "/clients", XS_REQ_CLIENTS, NULL},
     {"GET", "/status", XS_REQ_STATUS, NULL},
+    {"GET", "/metrics", XS_REQ_METRICS, NULL},
     {"POST", "/suspend", XS_REQ_HOLD, fill_suspend},
     {"POST", "/resume", XS_REQ_HOLD, fill_resume},
 };
@@ -296,65 +298,75 @@ static const struct row *find(const struct xs_route_call *call, int *ret_status,
     return NULL;
 }
 
-static json_t *answer(const struct xs_route_call *call, const struct xs_request *r)
+static void answer(const struct xs_route_call *call, const struct xs_request *r, struct xs_route_answer *ret)
 {
-    if (r->status != 200)
-        return xs_json_error(r->text[0] ? r->text : "the server is ending or out of memory");
+    if (r->status != 200) {
+        ret->json = xs_json_error(r->text[0] ? r->text : "the server is ending or out of memory");
+        return;
+    }
     switch (r->kind) {
     case XS_REQ_QUEUES:
-        return xs_json_queues(r);
+        ret->json = xs_json_queues(r);
+        return;
     case XS_REQ_QUEUE:
-        return xs_json_queue(r);
+        ret->json = xs_json_queue(r);
+        return;
     case XS_REQ_CLIENTS:
-        return xs_json_clients(r);
+        ret->json = xs_json_clients(r);
+        return;
+    case XS_REQ_METRICS:
+        xs_metrics_text(r, &ret->text);
+        ret->type = "text/plain; version=0.0.4; charset=utf-8";
+        return;
     case XS_REQ_STATUS:
-        return xs_json_status(r, call->http_port);
+        ret->json = xs_json_status(r, call->http_port);
+        return;
     case XS_REQ_POLICY:
-        return xs_json_policy(r);
+        ret->json = xs_json_policy(r);
+        return;
     default:
-        return xs_json_info(r->text);
+        ret->json = xs_json_info(r->text);
+        return;
     }
 }
 
-int xs_route(const struct xs_route_call *call, json_t **ret_json, const char **ret_allow)
+static int refuse(struct xs_route_answer *ret, int status, const char *text)
 {
-    const char *refused = xs_guard_check(call->connection, call->port);
+    ret->json = xs_json_error(text);
+    return status;
+}
+
+int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
+{
+    const char *refused = xs_guard_check(call->connection, call->port, call->method);
     struct xs_request *r;
     const struct row *row;
     char error[160];
     int status;
 
-    if (refused) {
-        *ret_json = xs_json_error(refused);
-        return 403;
-    }
-    row = find(call, &status, ret_allow);
-    if (!row) {
-        *ret_json =
-            xs_json_error(status == 404 ? "there is no such path" : "this path does not take this method");
-        return status;
-    }
+    if (refused)
+        return refuse(ret, 403, refused);
+    row = find(call, &status, &ret->allow);
+    if (!row)
+        return refuse(ret, status,
+                      status == 404 ? "there is no such path" : "this path does not take this method");
     r = xs_request_new(row->kind);
     if (!r)
         return 503;
     status = row->fill ? row->fill(call, call->url + strlen(row->path), r, error, sizeof(error)) : 0;
     if (status) {
         xs_request_free(r);
-        *ret_json = xs_json_error(error);
-        return status;
+        return refuse(ret, status, error);
     }
     xs_guard_asker(call->connection, call->port, &r->asker); /* looking shows what is the asker's */
     if (!strcmp(row->method, "POST") && !r->asker.known && !r->asker.all) {
         xs_request_free(r);
-        *ret_json = xs_json_error("it cannot be told who asks: use the Unix socket or a token");
-        return 403;
+        return refuse(ret, 403, "it cannot be told who asks: use the Unix socket or a token");
     }
-    if (xs_mailbox_ask(call->mailbox, r, ANSWER_NS) < 0) {
-        *ret_json = xs_json_error("the server is ending or too busy");
-        return 503;
-    }
+    if (xs_mailbox_ask(call->mailbox, r, ANSWER_NS) < 0)
+        return refuse(ret, 503, "the server is ending or too busy");
     status = r->status;
-    *ret_json = answer(call, r);
+    answer(call, r, ret);
     xs_request_free(r);
     return status;
 }

@@ -4,6 +4,7 @@
 #define XS_XSERVER_HTTP_ROUTES_H
 
 #include "xserver/request.h"
+#include "xserver/text.h"
 
 #include <jansson.h>
 #include <microhttpd.h>
@@ -19,9 +20,16 @@ struct xs_route_call {
     struct xs_mailbox *mailbox;
 };
 
-/** Answers it.
- *  @param ret_allow  on status 405 the methods that this path takes
- *  @return HTTP status; *ret_json is the answer, the caller's */
-int xs_route(const struct xs_route_call *call, json_t **ret_json, const char **ret_allow);
+/** What is to be sent. Cleared by the caller before. */
+struct xs_route_answer {
+    json_t *json;            /* the caller's; or NULL, and */
+    struct xs_text text;     /* ... its data the caller's, */
+    const char *type;        /* ... of this type */
+    const char *allow;       /* on status 405 the methods that this path takes */
+    const char *policy;      /* Content-Security-Policy; NULL: none */
+};
+
+/** Answers it. @return HTTP status */
+int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret);
 
 #endif

@@ -36,18 +36,6 @@ static void set_timer(struct xs_server *s, uint64_t at_ns)
     s->timer_ns = at_ns;
 }
 
-static void count_latency(struct xs_server *s, uint64_t ns)
-{
-    unsigned bucket = 0;
-
-    while (bucket < XS_LATENCY_BUCKETS - 1 && ns >= 1ull << (bucket + 10))
-        bucket++;
-    s->counts.latency[bucket]++;
-    s->counts.latency_count++;
-    s->counts.latency_sum_ns += ns;
-    s->counts.latency_max_ns = XS_MAX(s->counts.latency_max_ns, ns);
-}
-
 /* Decides. `since_ns`: when the event was seen that may have caused a change; 0: none.
  * @return when to decide again at the latest */
 static uint64_t decide(struct xs_server *s, uint64_t since_ns)
@@ -58,7 +46,7 @@ static uint64_t decide(struct xs_server *s, uint64_t since_ns)
         s->contended_ns = s->now_ns;
     next = xs_sched_run(s->sched, s->now_ns);
     if (s->changed && since_ns)
-        count_latency(s, xs_now_ns() - since_ns);
+        xs_latency_count(&s->counts.decision, xs_now_ns() - since_ns);
     s->changed = false;
     if (s->held || s->now_ns >= s->lease_ns) {
         s->held = false;
@@ -274,10 +262,10 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
         bool rang = poll_hot(s);
 
         if (rang || s->now_ns >= next || s->now_ns >= s->lease_ns) {
-            uint64_t decisions = s->counts.latency_count;
+            uint64_t decisions = s->counts.decision.count;
 
             next = decide(s, s->now_ns);
-            if (rang || s->counts.latency_count != decisions)
+            if (rang || s->counts.decision.count != decisions)
                 last = s->now_ns;
             if (!competing(s))
                 break;

@@ -208,6 +208,7 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
     xs_str_copy(c->record.group, sizeof(c->record.group), m->group);
     xs_text_clean(c->record.group);
     xs_proc_cmdline(c->peer.pid, c->record.cmdline, sizeof(c->record.cmdline));
+    xs_proc_container(c->peer.pid, &c->record.container);
     if (m->flags & XS_HELLO_UTILIZATION) {
         c->record.utilization = m->utilization;
         xs_sched_process_set_utilization(s->sched, c->process, m->utilization);
@@ -288,9 +289,6 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     }
     q->client = c;
     q->handle = m->handle;
-    q->added_ns = s->now_ns;
-    q->service_base_ns =
-        atomic_load_explicit(&c->page->cells[m->cell].est_completed_ns, memory_order_relaxed);
     q->cell = m->cell;
     q->level = m->level;
     q->levels = m->levels;

@@ -132,3 +132,48 @@ int xs_proc_cpu_class(int32_t pid, int32_t *ret_class)
         return (int)n;
     return xs_proc_cpu_class_parse(stat, ret_class);
 }
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* The number of a pod is 36 characters in five groups, with - or _ between them. */
+static bool take_pod(const char *at, char *ret)
+{
+    for (int i = 0; i < 36; i++) {
+        bool gap = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (gap ? at[i] != '-' && at[i] != '_' : !is_hex(at[i]))
+            return false;
+    }
+    for (int i = 0; i < 36; i++)
+        ret[i] = at[i] == '_' ? '-' : at[i];
+    ret[36] = 0;
+    return true;
+}
+
+void xs_proc_container_parse(const char *cgroup, struct xs_container *ret)
+{
+    size_t run = 0;
+
+    memset(ret, 0, sizeof(*ret));
+    for (const char *at = cgroup; *at; at++) {
+        if (!strncmp(at, "pod", 3) && !ret->pod[0])
+            (void)take_pod(at + 3, ret->pod);
+        run = is_hex(*at) ? run + 1 : 0;
+        if (run == 64 && !is_hex(at[1])) { /* the innermost one stands last */
+            memcpy(ret->id, at - 63, sizeof(ret->id) - 1);
+            ret->id[sizeof(ret->id) - 1] = 0;
+        }
+    }
+}
+
+void xs_proc_container(int32_t pid, struct xs_container *ret)
+{
+    char text[4096];
+
+    memset(ret, 0, sizeof(*ret));
+    if (pid > 0 && read_proc(pid, "cgroup", text, sizeof(text)) > 0)
+        xs_proc_container_parse(text, ret);
+}

@@ -13,6 +13,15 @@ void xs_proc_cmdline(int32_t pid, char *ret_text, size_t size);
 int xs_proc_cpu_class(int32_t pid, int32_t *ret_class);
 /** The same out of the text of /proc/PID/stat. @return 0 or -EINVAL */
 int xs_proc_cpu_class_parse(const char *stat, int32_t *ret_class);
+/** Where a process was put; "" where it was not. */
+struct xs_container {
+    char id[13];  /* the first twelve digits, as tools show them */
+    char pod[37]; /* Kubernetes' own name of the pod */
+};
+/** By the names that container engines give their control groups. Cleared when nothing is known. */
+void xs_proc_container(int32_t pid, struct xs_container *ret);
+/** The same out of the text of /proc/PID/cgroup. */
+void xs_proc_container_parse(const char *cgroup, struct xs_container *ret);
 /** Makes any bytes one line of valid UTF-8, in place, up to the first zero. */
 void xs_text_clean(char *text);
 

@@ -16,6 +16,7 @@ enum xs_request_kind {
     XS_REQ_QUEUES,  /* snapshot of queues and joined programs */
     XS_REQ_QUEUE,   /* of one queue and its program */
     XS_REQ_CLIENTS, /* joined and ended programs */
+    XS_REQ_METRICS, /* all of these: queues, joined programs with their counts, state */
     XS_REQ_STATUS,
     XS_REQ_POLICY,
     XS_REQ_SET_POLICY,
@@ -58,6 +59,7 @@ struct xs_request_params {
 struct xs_queue_record {
     struct xs_sched_queue_status status;
     struct xs_hints hints;
+    uint64_t session; /* of its program */
     int32_t pid, level;
     uint32_t levels, platform, inflight_us, waiters;
     int64_t threshold, batch_size;
@@ -66,11 +68,28 @@ struct xs_queue_record {
 
 #define XS_LATENCY_BUCKETS 24 /* bucket i: below 2^(i+10) ns; the last: the rest */
 
+struct xs_latency {
+    uint64_t count, sum_ns, max_ns, buckets[XS_LATENCY_BUCKETS];
+};
+
+static inline void xs_latency_count(struct xs_latency *l, uint64_t ns)
+{
+    unsigned bucket = 0;
+
+    while (bucket < XS_LATENCY_BUCKETS - 1 && ns >= 1ull << (bucket + 10))
+        bucket++;
+    l->buckets[bucket]++;
+    l->count++;
+    l->sum_ns += ns;
+    l->max_ns = XS_MAX(l->max_ns, ns);
+}
+
 struct xs_status_record {
     uint64_t uptime_ns, session_next, joined_ever, refused, malformed, requests;
     uint64_t spins, spin_ns, sleeps;
     struct xs_sched_counters sched;
-    uint64_t latency_count, latency_sum_ns, latency_max_ns, latency[XS_LATENCY_BUCKETS];
+    struct xs_latency decision;   /* from the event to the stored permits */
+    struct xs_latency preemption; /* ... and to the estimated end of what the held queue has in flight */
     struct xs_policy_params params;
     int32_t policy;
     char policy_name[32];

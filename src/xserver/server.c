@@ -41,13 +41,16 @@ int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_sour
 static void on_permit(void *ctx, struct xs_sched_queue *q, bool run, uint64_t now_ns)
 {
     struct xs_server *s = ctx;
+    struct xs_sched_queue_status st;
 
-    (void)q;
-    (void)now_ns;
     s->changed = true;
     s->lv3_changed = true;
-    if (!run)
-        s->held = true;
+    if (run)
+        return;
+    s->held = true;
+    xs_sched_queue_status(q, now_ns, &st);
+    if (st.ready)
+        xs_latency_count(&s->counts.preemption, xs_now_ns() - s->now_ns + st.inflight_ns);
 }
 
 static void on_ready(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t now_ns)

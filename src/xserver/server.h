@@ -85,7 +85,6 @@ struct xs_queue {
     struct xs_client *client;
     struct xs_sched_queue *sched;
     uint64_t handle;
-    uint64_t added_ns, service_base_ns; /* est_completed_ns as it was added */
     uint32_t cell;
     int32_t level; /* in force, as the program said */
     uint32_t levels, platform;
@@ -180,9 +179,6 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
 void xs_client_tell(struct xs_server *s, struct xs_queue *q);
 /** What people see of it, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
-/** What the scheduler saw of a queue, and what the program counted since: one that is alone is not
- *  looked at until somebody asks. */
-void xs_client_queue_status(struct xs_server *s, const struct xs_queue *q, struct xs_sched_queue_status *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, struct xs_client_record *sum);
 /** Drops those whose robust word shows their death. */
 void xs_client_reap(struct xs_server *s);

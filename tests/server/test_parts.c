@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of xserver without a server. */
+#include "xserver/device_name.h"
 #include "xserver/http_guard.h"
 #include "xserver/options.h"
 #include "xserver/procinfo.h"
@@ -45,6 +46,58 @@ static void cpu_classes(void **state)
     }
     /* more urgent on the CPU is more urgent here: deadline, real time, nice, idle */
     assert_true(1100 > 1099 && 1001 > 20 && -19 > -20);
+}
+
+#define CONTAINER_ID "3f29a0c1d2e4b5968778695a4b3c2d1e0f112233445566778899aabbccddeeff"
+
+static void containers_are_named(void **state)
+{
+    static const struct {
+        const char *text, *id, *pod;
+    } k_rows[] = {
+        {"0::/user.slice/session-2.scope\n", "", ""},
+        {"", "", ""},
+        {"0::/system.slice/docker-" CONTAINER_ID ".scope\n", "3f29a0c1d2e4", ""},
+        {"0::/machine.slice/libpod-" CONTAINER_ID ".scope/container\n", "3f29a0c1d2e4", ""},
+        {"12:cpu:/docker/" CONTAINER_ID "\n0::/\n", "3f29a0c1d2e4", ""},
+        {"0::/kubepods.slice/kubepods-burstable.slice/"
+         "kubepods-burstable-pod0f4a1c22_9d3b_4c1e_8a77_1234567890ab.slice/cri-containerd-" CONTAINER_ID
+         ".scope\n",
+         "3f29a0c1d2e4", "0f4a1c22-9d3b-4c1e-8a77-1234567890ab"},
+        {"0::/kubepods/besteffort/pod0f4a1c22-9d3b-4c1e-8a77-1234567890ab/" CONTAINER_ID "\n", "3f29a0c1d2e4",
+         "0f4a1c22-9d3b-4c1e-8a77-1234567890ab"},
+        {"0::/podman/poder" CONTAINER_ID "a\n", "", ""}, /* 65 digits are no identifier */
+        {"0::/pod0f4a", "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        struct xs_container c;
+
+        xs_proc_container_parse(k_rows[i].text, &c);
+        assert_string_equal(c.id, k_rows[i].id);
+        assert_string_equal(c.pod, k_rows[i].pod);
+    }
+}
+
+static void devices_are_named(void **state)
+{
+    struct xs_device_name n;
+
+    (void)state;
+    xs_device_name_get(2ull << 32 | 0x00013bfa, &n);
+    assert_string_equal(n.pci, "0001:3b:1f.2");
+    assert_string_equal(n.gpu, n.pci);
+    assert_string_equal(n.uuid, "");
+    xs_device_name_parse(
+        "Model: \t\t NVIDIA H200\nIRQ:   \t\t 210\nGPU UUID: \t GPU-5f1e\nDevice Minor: \t 3\n", &n);
+    assert_string_equal(n.uuid, "GPU-5f1e");
+    assert_string_equal(n.gpu, "3");
+    xs_device_name_parse("GPU UUID: a\"b\n", &n); /* would end the label */
+    assert_string_equal(n.uuid, "GPU-5f1e");
+    xs_device_name_get(1ull << 32 | 0xffff1234, &n);
+    assert_string_equal(n.gpu, "1234");
+    assert_string_equal(n.pci, "");
 }
 
 static void text_is_cleaned(void **state)
@@ -171,6 +224,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpu_classes),
+        cmocka_unit_test(containers_are_named),
+        cmocka_unit_test(devices_are_named),
         cmocka_unit_test(text_is_cleaned),
         cmocka_unit_test(owners_are_found),
         cmocka_unit_test(hosts),

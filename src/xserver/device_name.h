@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people call a device. */
+#ifndef XS_XSERVER_DEVICE_NAME_H
+#define XS_XSERVER_DEVICE_NAME_H
+
+#include "xsched/types.h"
+
+struct xs_device_name {
+    char gpu[24];  /* the number that the vendor's driver gave it; else its address */
+    char uuid[64]; /* "" where unknown */
+    char pci[24];  /* 0000:3b:00.0; "" where it has none */
+};
+
+/** Reads what the kernel driver says of it; nothing is kept. Any thread. */
+void xs_device_name_get(XDevice device, struct xs_device_name *ret);
+/** Values of UUID and minor number out of the text of .../information. */
+void xs_device_name_parse(const char *information, struct xs_device_name *ret);
+
+#endif

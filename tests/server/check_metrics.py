@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What /metrics answered, judged by others: promtool where it is installed, the parser of Prometheus' own Python
+client, and rules that neither knows. Then the dashboard: its queries name only metrics that are shown.
+
+check_metrics.py SCRAPE METRICS.DEF DASHBOARD.JSON MAN_PAGE"""
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}
+FUNCTIONS = {"sum", "rate", "irate", "increase", "by", "without", "histogram_quantile", "max", "min", "avg", "on",
+             "group_left", "topk", "le", "label_values", "ignoring", "clamp_max"}
+
+
+def rows(text):
+    """name -> type, from metrics.def"""
+    found = re.findall(r"^M_[A-Z]+\((\w+), (counter|gauge|histogram),", text, re.M)
+    return {"xsched_" + name: kind for name, kind in found}
+
+
+def samples_of(name, kind):
+    return {name + s for s in SUFFIXES["histogram"]} if kind == "histogram" else {name}
+
+
+def judge_text(text, known):
+    """@return what is wrong"""
+    wrong, seen, order, types = [], set(), [], {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ", 3)
+            types[name] = kind
+            order.append(name)
+            continue
+        if line.startswith("#"):
+            continue
+        m = re.fullmatch(r'([a-z0-9_A-Z]+)(?:\{((?:[a-zA-Z_]+="(?:[^"\\\n]|\\.)*",?)*)\})? (-?[0-9.]+)', line)
+        if not m:
+            wrong.append(f"line {number}: {line!r} is no sample")
+            continue
+        key = (m[1], tuple(sorted(re.findall(r'([a-zA-Z_]+)="((?:[^"\\]|\\.)*)"', m[2] or ""))))
+        if key in seen:
+            wrong.append(f"line {number}: {m[1]} twice with the same labels")
+        seen.add(key)
+        if not order or m[1] not in samples_of(order[-1], types[order[-1]]):
+            wrong.append(f"line {number}: {m[1]} stands apart from its type")
+    for name, kind in known.items():
+        if types.get(name) != kind:
+            wrong.append(f"{name} is {types.get(name)}, not {kind}")
+    for name in types.keys() - known.keys():
+        wrong.append(f"{name} has no row")
+    for name, kind in types.items():
+        if (kind == "counter") != name.endswith("_total"):
+            wrong.append(f"{name}: a counter, and nothing else, ends in _total")
+    return wrong
+
+
+def judge_by_client(text):
+    try:
+        from prometheus_client.parser import text_string_to_metric_families
+    except ImportError:
+        print("python3-prometheus-client is not installed: not judged by its parser")
+        return []
+    wrong = []
+    for family in text_string_to_metric_families(text):
+        if family.type == "histogram":
+            buckets = [s for s in family.samples if s.name.endswith("_bucket")]
+            counts = [s.value for s in buckets]
+            total = [s.value for s in family.samples if s.name.endswith("_count")]
+            if counts != sorted(counts) or buckets[-1].labels["le"] != "+Inf" or total != counts[-1:]:
+                wrong.append(f"{family.name}: its buckets do not add up")
+    return wrong
+
+
+def judge_by_promtool(text):
+    tool = shutil.which("promtool")
+    if not tool:
+        print("promtool is not installed: not judged by it")
+        return []
+    done = subprocess.run([tool, "check", "metrics"], input=text, text=True, capture_output=True)
+    return [] if done.returncode == 0 else ["promtool: " + (done.stdout + done.stderr).strip()]
+
+
+def expressions(node):
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "expr" or key == "definition":
+                yield value
+            else:
+                yield from expressions(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from expressions(value)
+
+
+def judge_dashboard(dashboard, known):
+    names = {s for name, kind in known.items() for s in samples_of(name, kind)}
+    wrong, used = [], 0
+    for expr in expressions(dashboard):
+        for name in re.findall(r"\bxsched_\w+", expr):
+            used += 1
+            if name not in names:
+                wrong.append(f"the dashboard asks for {name}: {expr}")
+        bare = re.sub(r'\{[^}]*\}|"[^"]*"|\[[^]]*\]|\([\w, ]*\)(?= *\()', " ", expr)
+        for word in re.findall(r"\b[a-zA-Z_]\w*\b", bare):
+            if not word.startswith("xsched_") and word not in FUNCTIONS and word not in (
+                    "pid", "gpu", "container", "queue", "command", "kind", "state", "session", "instance"):
+                wrong.append(f"the dashboard uses {word}: {expr}")
+    if not used:
+        wrong.append("the dashboard asks for nothing")
+    return wrong
+
+
+def judge_page(page, known):
+    """The man page names only what exists."""
+    page = page.replace("\\-", "-").replace("\\_", "_")
+    names = known.keys() | {s for name, kind in known.items() for s in samples_of(name, kind)}
+    return [f"xserver(8) names {n}" for n in sorted(set(re.findall(r"\bxsched_\w+", page)))
+            if n not in names and not n.endswith("_")]
+
+
+def self_test():
+    known = {"xsched_a_total": "counter", "xsched_b": "gauge"}
+    good = ('# TYPE xsched_a_total counter\nxsched_a_total{x="1"} 1\nxsched_a_total{x="2"} 1\n'
+            '# TYPE xsched_b gauge\nxsched_b -2\n')
+    assert judge_text(good, known) == []
+    for bad in (good.replace('x="2"', 'x="1"'), good + 'xsched_a_total{x="3"} 1\n', good.replace("gauge", "counter"),
+                good.replace(" -2", " two"), good.replace("xsched_b", "xsched_c"), good.replace('="1"', '="1')):
+        assert judge_text(bad, known), bad
+    assert not judge_dashboard({"panels": [{"expr": "sum by (pid) (rate(xsched_a_total[1m]))"}]}, known)
+    for bad in ("xsched_a", "rate(node_cpu[1m])", "up"):
+        assert judge_dashboard({"panels": [{"expr": bad}]}, known), bad
+    assert judge_page("xsched_b and xsched\\_nothing", known) and not judge_page("xsched_b", known)
+
+
+def main():
+    self_test()
+    scrape, table, dashboard, page = (open(p, encoding="utf-8").read() for p in sys.argv[1:5])
+    known = rows(table)
+    wrong = (judge_text(scrape, known) + judge_by_client(scrape) + judge_by_promtool(scrape) +
+             judge_dashboard(json.loads(dashboard), known) + judge_page(page, known))
+    print("\n".join(wrong) if wrong else f"{len(known)} metrics, {len(scrape.splitlines())} lines")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
