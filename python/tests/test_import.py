@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What importing does not do, and what a missing or wrong library looks like."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from conftest import BUILD, PACKAGE, python
+
+
+def test_import_is_quick_and_loads_nothing():
+    code = ("import sys, time; before = set(sys.modules); t = time.process_time(); import xsched; "
+            "t = time.process_time() - t; m = open('/proc/self/maps').read(); "
+            "print(t * 1e3, any(n in m for n in ('libpreempt', 'libhal', 'libcuda', 'libOpenCL')), "
+            "sorted(n for n in ('numpy', 'torch', 'http.client', 'json') if n in sys.modules))")
+    best = 1e9
+    for _ in range(12):
+        p = python(code, env={"PYTHONDONTWRITEBYTECODE": None})
+        assert p.returncode == 0, p.stderr
+        took, loaded, modules = p.stdout.split(" ", 2)
+        assert loaded == "False" and modules.strip() == "[]"
+        best = min(best, float(took))
+    assert best <= 20, f"{best} ms of processor time"
+
+
+def test_a_missing_library_is_an_exception_with_a_remedy(tmp_path):
+    shutil.copytree(os.path.join(PACKAGE, "xsched"), tmp_path / "xsched")
+    code = ("import xsched\n"
+            "for f in (lambda: xsched.set_priority(64, 1), lambda: xsched.XSched.XQueueGet(1)):\n"
+            "    try: f()\n"
+            "    except xsched.LibraryError as e: print(e.reason, '|', e.remedy)\n")
+    p = python(code, env={"PYTHONPATH": str(tmp_path), "LD_LIBRARY_PATH": None, "PATH": "/nonexistent"})
+    assert p.returncode == 0, p.stderr
+    lines = p.stdout.splitlines()
+    assert len(lines) == 2 and all("libpreempt.so.1 is not found" in s and "install XSched" in s for s in lines)
+
+
+def test_found_beside_the_launcher_on_path(tmp_path):
+    shutil.copytree(os.path.join(PACKAGE, "xsched"), tmp_path / "xsched")
+    p = python("import xsched; print(xsched.XSched.XQueueGet(1)[0].name)",
+               env={"PYTHONPATH": str(tmp_path), "LD_LIBRARY_PATH": None, "PATH": os.path.join(BUILD, "bin")})
+    assert p.stdout == "kXSchedErrorNotFound\n", p.stderr
+
+
+def test_two_copies_are_refused(tmp_path):
+    lib = os.path.realpath(os.path.join(BUILD, "lib", "libpreempt.so.1"))
+    other = str(tmp_path / "libpreempt.so.1")
+    shutil.copy(lib, other)
+    code = ("import ctypes, sys, xsched\nfor p in sys.argv[1:]: ctypes.CDLL(p)\n"
+            "try: xsched.XSched.XQueueGet(1)\nexcept xsched.LibraryError as e: print(e)\n")
+    p = python(code, lib, other)
+    assert "two copies" in p.stdout and lib in p.stdout and other in p.stdout, p.stdout + p.stderr
+    assert python(code, lib).stdout == ""
+
+
+def test_an_older_library_is_refused(tmp_path):
+    source = tmp_path / "old.c"
+    source.write_text("int XQueueGet(void) { return 0; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libpreempt.so.1", "-o", str(tmp_path / "libpreempt.so.1"),
+                    str(source)], check=True)
+    p = python("import xsched\ntry: xsched.XSched.XQueueGet(1)\nexcept xsched.LibraryError as e: print(e)",
+               env={"LD_LIBRARY_PATH": str(tmp_path)})
+    assert "older than this package" in p.stdout and "XHintSwapPriority" in p.stdout, p.stdout + p.stderr
+
+
+def test_a_missing_platform_names_its_library():
+    p = python("import os, xsched, xsched.hip\n"
+               "try: print(xsched.hip.XSchedHip.HipQueueCreate(0))\nexcept xsched.LibraryError as e: print(e)")
+    if not os.path.exists(os.path.join(BUILD, "lib", "libhalhip.so.1")):
+        assert "libhalhip.so.1 is not found" in p.stdout, p.stderr
+    else:
+        assert re.match(r"\(<XResult", p.stdout), p.stderr
+
+
+def test_command_line():
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-m", "xsched", *arguments], capture_output=True, text=True, timeout=60,
+                              env=dict(os.environ, PYTHONPATH=PACKAGE))
+
+    assert run("--help").returncode == 0 and "python -m xsched run" in run("--help").stdout
+    assert run().returncode == 64 and run("nonsense").returncode == 64 and run("run").returncode == 64
+    assert "xsched (Python)" in run("--version").stdout
+    w = run("where")
+    assert os.path.realpath(BUILD) in os.path.realpath(re.search(r"^preempt +(\S+)", w.stdout, re.M).group(1))
+    p = run("run", "--priority", "7", "--no-server", "-q", "-c",
+            "import os, sys; print(os.environ['XSCHED_PRIORITY'], 'libshim' in os.environ['LD_PRELOAD'], sys.argv)", "-x", "1")
+    assert p.stdout == "7 True ['-c', '-x', '1']\n", p.stderr
+
+
+def test_options_of_the_launcher_are_known():
+    from xsched.__main__ import LETTERS_WITH_VALUE, WITH_VALUE
+    text = subprocess.run([os.path.join(BUILD, "bin", "xsched"), "run", "--help"], capture_output=True, text=True).stdout
+    assert set(re.findall(r"--([a-z-]+)=", text)) == set(WITH_VALUE)
+    assert set(re.findall(r"-(\w), --[a-z-]+=", text)) == set(LETTERS_WITH_VALUE)

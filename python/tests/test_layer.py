@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The natural layer on the fake CUDA driver: queues, hints, scopes, commands, bad input."""
+import asyncio
+import ctypes
+import sys
+import threading
+import types
+import warnings
+
+import pytest
+import xsched
+from conftest import in_force
+from xsched import _scope, _streams
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    warnings.simplefilter("ignore", xsched.XSchedWarning)
+
+
+@pytest.fixture
+def queue(stream):
+    q = xsched.Queue(stream)
+    q.set_priority(2)
+    return q
+
+
+def test_a_queue_is_made_once(stream):
+    a, b = xsched.Queue(stream), xsched.Queue(ctypes.c_void_p(stream), platform="cuda")
+    assert a.handle == b.handle != 0 and a.platform == "cuda"
+    assert a.idle and a.commands == 0
+    a.destroy()
+    with pytest.raises(xsched.NotFoundError):
+        b.set_priority(1)
+    assert xsched.Queue(stream).handle != a.handle
+
+
+def test_hints(queue):
+    queue.set_utilization(50)
+    queue.set_deadline(1000)
+    queue.set_deadline(None)
+    queue.set_laxity(1000, 0, 5)
+    queue.set_laxity(None)
+    queue.set_launch_config(8, 4)
+    queue.set_level(1)
+    xsched.set_priority(queue, 9)
+    assert queue.swap_priority(3) == 9 and in_force(queue) == 3
+    xsched.set_utilization(queue, 10)
+    xsched.set_deadline(queue, 5)
+    xsched.set_laxity(queue, 5)
+    xsched.set_timeslice(1000)
+    xsched.set_timeslice(None)
+    xsched.set_timeslice(5000)
+
+
+@pytest.mark.parametrize("call", [
+    lambda q: q.set_priority(256), lambda q: q.set_priority(-257), lambda q: q.set_priority("5"),
+    lambda q: q.set_priority(5.0), lambda q: q.set_priority(True), lambda q: q.set_priority(1 << 32),
+    lambda q: q.set_utilization(101), lambda q: q.set_deadline(0), lambda q: q.set_deadline(1 << 63),
+    lambda q: q.set_laxity(-2), lambda q: q.set_level(4), lambda q: q.set_launch_config(2, 4), lambda q: xsched.priority(256),
+    lambda q: xsched.priority("high"), lambda q: xsched.set_timeslice(1), lambda q: xsched.set_scheduler("local", "NONE"),
+    lambda q: xsched.set_scheduler("best"), lambda q: xsched.Queue(q.stream, level=0)])
+def test_values_out_of_range(queue, call):
+    with pytest.raises(xsched.InvalidValueError) as e:
+        call(queue)
+    assert e.value.remedy and e.value.result == xsched.XResult.kXSchedErrorInvalidValue and isinstance(e.value, ValueError)
+    assert in_force(queue) == 2
+
+
+@pytest.mark.parametrize("what", [None, True, "stream", object(), -1, 1 << 64, 3.5, [1]])
+def test_no_streams(what):
+    with pytest.raises(xsched.StreamTypeError) as e:
+        xsched.set_priority(what, 1)
+    assert isinstance(e.value, TypeError) and e.value.remedy
+
+
+def test_a_pointer_that_is_no_stream():
+    with pytest.raises((xsched.InvalidValueError, xsched.NotFoundError)):
+        xsched.Queue(0x1234, platform="cuda")
+    with pytest.raises(xsched.StreamTypeError):
+        xsched.Queue(1, platform="abacus")
+
+
+def test_scope_sets_and_takes_back(queue):
+    with xsched.priority(5, queue):
+        assert in_force(queue) == 5
+        with xsched.priority(-1, queue):
+            assert in_force(queue) == -1
+        assert in_force(queue) == 5
+    assert in_force(queue) == 2
+
+
+def test_scope_by_stream_and_twice(stream):
+    q = xsched.Queue(stream)
+    scope = xsched.priority(8, stream)
+    for _ in range(2):
+        with scope:
+            assert in_force(q) == 8
+            with pytest.raises(xsched.InvalidValueError):
+                scope.__enter__()
+            assert in_force(q) == 8
+        assert in_force(q) == 0
+
+
+def test_scope_after_an_exception(queue):
+    with pytest.raises(KeyError):
+        with xsched.priority(5, queue):
+            raise KeyError
+    assert in_force(queue) == 2
+
+
+def test_scope_over_several_streams(cuda):
+    queues = [xsched.Queue(cuda.stream()) for _ in range(3)]
+    with xsched.priority(4, *queues):
+        assert [in_force(q) for q in queues] == [4, 4, 4]
+    assert [in_force(q) for q in queues] == [0, 0, 0]
+    queues[2].destroy()
+    with pytest.raises(xsched.NotFoundError):
+        with xsched.priority(4, *queues):
+            pass
+    assert [in_force(q) for q in queues[:2]] == [0, 0]
+
+
+def test_a_change_by_others_stays(queue):
+    with xsched.priority(5, queue):
+        queue.set_priority(77)
+    assert in_force(queue) == 77
+
+
+def test_costs_two_calls_and_none_for_nothing(queue):
+    calls = []
+    real = _scope._line(queue) and _scope._swap
+
+    def counted(*a):
+        calls.append(a[1].value)
+        return real(*a)
+
+    _scope._swap = counted
+    try:
+        for _ in range(10):
+            with xsched.priority(5, queue):
+                with xsched.priority(5, queue):
+                    pass
+        assert len(calls) == 20
+        del calls[:]
+        with xsched.priority(2, queue):
+            pass
+        assert calls == [2]
+    finally:
+        _scope._swap = real
+
+
+def test_threads_the_highest_counts(queue):
+    steps = threading.Barrier(2)
+
+    def other():
+        with xsched.priority(9, queue):
+            steps.wait(20)   # both are inside
+            steps.wait(20)   # the first has left
+        steps.wait(20)
+
+    t = threading.Thread(target=other)
+    with xsched.priority(5, queue):
+        t.start()
+        steps.wait(20)
+        assert in_force(queue) == 9
+        with xsched.priority(1, queue):
+            assert in_force(queue) == 9
+    assert in_force(queue) == 9
+    steps.wait(20)
+    steps.wait(20)
+    t.join(20)
+    assert in_force(queue) == 2
+
+
+def test_many_threads_leave_no_trace(queue):
+    def work(n):
+        for i in range(300):
+            with xsched.priority((n * 7 + i) % 11, queue):
+                pass
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    [t.start() for t in threads]
+    [t.join(60) for t in threads]
+    assert in_force(queue) == 2 and not _scope._lines[queue.handle].open
+
+
+def test_tasks_that_interleave(queue):
+    async def one(value, rounds):
+        for _ in range(rounds):
+            with xsched.priority(value, queue):
+                await asyncio.sleep(0)
+
+    async def both():
+        await asyncio.gather(one(3, 50), one(4, 33), one(5, 20))
+
+    asyncio.run(both())
+    assert in_force(queue) == 2 and not _scope._lines[queue.handle].open
+
+
+def test_commands_run_in_order_with_results(queue):
+    ran = []
+    with queue.suspended():
+        commands = [queue.submit(lambda i: ran.append(i) or i * i, i) for i in range(10)]
+        assert not queue.idle and ran == []
+    assert [c.wait() for c in commands] == [i * i for i in range(10)] and ran == list(range(10))
+    assert commands[3].wait() == 9
+    queue.wait()
+    assert queue.commands == 10 and queue.idle
+
+
+def test_an_exception_in_a_command_comes_out_of_wait(queue):
+    def bad():
+        raise ZeroDivisionError("no")
+
+    command = queue.submit(bad)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            command.wait()
+
+
+def test_dropped_commands(queue):
+    ran = []
+    queue.suspend()
+    queue.submit(ran.append, 1)
+    queue.resume(drop=True)
+    queue.wait()
+    assert ran == []
+
+
+def test_a_destroyed_stream(cuda):
+    s = cuda.stream()
+    q = xsched.Queue(s)
+    q.destroy()
+    cuda.destroy(s)
+    with pytest.raises(xsched.NotFoundError) as e:
+        q.set_priority(1)
+    assert "destroyed" in e.value.remedy
+
+
+# -- frameworks, as they look from outside
+
+@pytest.fixture
+def torch(cuda, monkeypatch):
+    streams = {"now": cuda.stream(), "ready": True}
+    module = types.ModuleType("torch")
+
+    class Stream:
+        __module__ = "torch.cuda.streams"
+
+        def __init__(self, handle, priority=0):
+            self.cuda_stream, self.priority, self.device_index = handle, priority, 0
+
+    module.cuda = types.SimpleNamespace(is_initialized=lambda: streams["ready"], Stream=Stream,
+                                        current_stream=lambda: Stream(streams["now"], -2))
+    module._C = types.SimpleNamespace(_cuda_getDevice=lambda: 0, _cuda_getCurrentRawStream=lambda d: streams["now"])
+    module.version = types.SimpleNamespace(hip=None)
+    module.streams = streams
+    monkeypatch.setitem(sys.modules, "torch", module)
+    _streams.forget_frameworks()
+    yield module
+    _streams.forget_frameworks()
+    _scope._current.clear()
+
+
+def test_current_stream_of_torch(torch):
+    with xsched.priority(6):
+        assert in_force(xsched.Queue(torch.streams["now"])) == 6
+    assert in_force(xsched.Queue(torch.streams["now"])) == 0
+
+
+def test_current_stream_without_private_functions(torch):
+    del torch._C._cuda_getDevice
+    with xsched.priority(6):
+        assert in_force(xsched.Queue(torch.streams["now"])) == 6
+
+
+def test_stream_of_torch_with_a_vendor_priority(torch, cuda, monkeypatch):
+    monkeypatch.setenv("XSCHED_PRIORITY", "10")
+    monkeypatch.delenv("XSCHED_AUTO_XQUEUE", raising=False)
+    s = torch.cuda.Stream(cuda.stream(), -3)
+    assert in_force(xsched.Queue(s)) == 13
+    monkeypatch.setenv("XSCHED_AUTO_XQUEUE", "OFF")
+    assert in_force(xsched.Queue(torch.cuda.Stream(cuda.stream(), -3))) == 0
+
+
+def test_another_stream_at_the_same_address(torch):
+    with xsched.priority(6):
+        pass
+    xsched.Queue(torch.streams["now"]).destroy()
+    with xsched.priority(7):
+        assert in_force(xsched.Queue(torch.streams["now"])) == 7
+    assert in_force(xsched.Queue(torch.streams["now"])) == 0
+
+
+def test_before_torch_is_initialised(torch):
+    torch.streams["ready"] = False
+    _scope._said.clear()
+    with pytest.warns(xsched.XSchedWarning, match="initialise the framework first"):
+        with xsched.priority(6):
+            pass
+
+
+def test_without_a_shim_it_is_said_once(torch):
+    _scope._said.clear()
+    _scope._current.clear()
+    with pytest.warns(xsched.XSchedWarning, match="python -m xsched run"):
+        with xsched.priority(6):
+            pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with xsched.priority(6):
+            pass
+
+
+def test_other_frameworks(cuda, monkeypatch):
+    def make(module, **attributes):
+        return type("Stream", (), dict(attributes, __module__=module))()
+
+    s = cuda.stream()
+    for obj in (make("cupy.cuda.stream", ptr=s), make("numba.cuda.cudadrv.driver", __int__=lambda self: s),
+                make("numba.cuda.cudadrv.driver", handle=ctypes.c_void_p(s)), make("pycuda._driver", handle=s),
+                make("any.where", __cuda_stream__=lambda self: (0, s)), make("cuda.bindings.driver", __int__=lambda self: s)):
+        assert _streams.resolve(obj) == ("cuda", s, 0), type(obj).__module__
+        xsched.set_priority(obj, 4)
+    assert in_force(xsched.Queue(s)) == 4
+    with pytest.raises(xsched.StreamTypeError, match="xsched.PROCESS"):
+        xsched.set_priority(make("jaxlib.xla_extension"), 1)
+
+    class Mine(type(make("torch.cuda.streams", cuda_stream=s))):
+        pass
+
+    assert _streams.resolve(Mine()).handle == s
+    cupy = types.ModuleType("cupy")
+    cupy.cuda = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=s),
+                                      runtime=types.SimpleNamespace(getDevice=lambda: 0, is_hip=False))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    _streams.forget_frameworks()
+    with xsched.priority(21):
+        assert in_force(xsched.Queue(s)) == 21
+    assert in_force(xsched.Queue(s)) == 4
+    cupy.cuda.runtime.is_hip = True
+    assert _streams.resolve(make("cupy.cuda.stream", ptr=s)).platform == "hip"
+    _streams.forget_frameworks()
+    _scope._current.clear()
+
+
+def test_rocm_build_of_torch(torch):
+    torch.version.hip = "6.4"
+    assert _streams.resolve(torch.cuda.Stream(64)).platform == "hip"
+    assert _streams.resolve(64).platform == "hip"

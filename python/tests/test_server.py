@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""status() and PROCESS against an xserver of the test's own; programs that run under the shim."""
+import os
+import subprocess
+import sys
+
+import pytest
+import xsched
+from conftest import BUILD, FAKE, PACKAGE, python
+
+PROGRAM = r"""
+import ctypes, os, sys, time
+sys.path.insert(0, sys.argv[1])
+import xsched
+cu = ctypes.CDLL("libcuda.so.1")
+ctx, stream, work = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0); cu.cuCtxSetCurrent(ctx)
+cu.cuStreamCreate(ctypes.byref(stream), 1); cu.cuModuleGetFunction(ctypes.byref(work), None, b"work")
+ns, log, tag = ctypes.c_uint64(100000), ctypes.c_void_p(), ctypes.c_uint32(1)
+params = (ctypes.c_void_p * 3)(*(ctypes.addressof(x) for x in (ns, log, tag)))
+def launch():
+    assert cu.cuLaunchKernel(work, 1, 1, 1, 1, 1, 1, 0, stream, params, None) == 0
+    assert cu.cuStreamSynchronize(stream) == 0
+launch()
+def seen(want):
+    for _ in range(200):
+        queues = xsched.status().of(os.getpid())
+        if queues and all(q.priority == want for q in queues):
+            return queues
+        time.sleep(0.02)
+    raise SystemExit(f"priority {want} is not in force: {queues}")
+queues = seen(5)
+assert len(queues) == 1 and queues[0].platform == "CUDA" and queues[0].commands >= 1, queues
+q = xsched.Queue(stream.value)
+assert q.handle == queues[0].handle
+with xsched.priority(50, stream.value):
+    launch()
+    seen(50)
+seen(5)
+xsched.set_priority(q, 6)
+seen(6)
+xsched.set_priority(xsched.PROCESS, 30)
+seen(30)
+xsched.set_utilization(xsched.PROCESS, 70)
+xsched.set_deadline(xsched.PROCESS, 1000)
+with xsched.priority(40, q):
+    seen(40)
+seen(30)
+me = [p for p in xsched.status().processes if p.pid == os.getpid()]
+assert len(me) == 1 and me[0].queues == 1
+print("in force")
+"""
+
+
+def test_what_is_set_is_in_force_at_the_server(server, tmp_path):
+    env = dict(os.environ, XSCHED_SOCKET=server, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}",
+               PYTHONWARNINGS="error::RuntimeWarning")
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    p = subprocess.run([sys.executable, "-m", "xsched", "run", "--priority", "5", "-q", str(script), PACKAGE], env=env,
+                       capture_output=True, text=True, timeout=120)
+    assert p.returncode == 0 and p.stdout == "in force\n", p.stderr
+
+
+def test_status_without_programs(server, monkeypatch):
+    monkeypatch.setenv("XSCHED_SOCKET", server)
+    s = xsched.status()
+    assert s.policy == "HPF" and s.queues == () and s.processes == () and s.version == xsched.__version__
+    with pytest.raises(xsched.ServerError):
+        xsched.set_priority(xsched.PROCESS, 5)
+    p = subprocess.run([sys.executable, "-m", "xsched", "status"], capture_output=True, text=True,
+                       env=dict(os.environ, PYTHONPATH=PACKAGE))
+    assert p.returncode == 0 and "policy HPF" in p.stdout, p.stderr
+
+
+def test_no_server(tmp_path):
+    p = python("import xsched\n"
+               "try: xsched.status()\nexcept xsched.ServerError as e: print(e.reason, '|', e.remedy)",
+               env={"XSCHED_SOCKET": str(tmp_path / "none.sock")})
+    assert p.stdout.startswith("no xserver answers | start one"), p.stderr

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What xserver says, over its HTTP interface: on its Unix socket, or on the loopback."""
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ._errors import ServerError
+from ._types import XResult
+
+
+class QueueStatus(NamedTuple):
+    """One XQueue, as xserver sees it."""
+
+    handle: int
+    pid: int
+    device: int
+    platform: str
+    level: int
+    priority: int
+    utilization: int
+    ready: bool
+    suspended: bool
+    commands: int
+    running_us: int
+    waiting_us: int
+    suspensions: int
+
+
+class ProcessStatus(NamedTuple):
+    """One program that has joined xserver."""
+
+    pid: int
+    cmdline: str
+    uid: int
+    queues: int
+    held: bool
+
+
+class Status(NamedTuple):
+    """Answer of status()."""
+
+    server: str  # where it answered
+    version: str
+    policy: str
+    uptime_us: int
+    queues: Tuple[QueueStatus, ...]
+    processes: Tuple[ProcessStatus, ...]
+
+    def of(self, pid: int) -> Tuple[QueueStatus, ...]:
+        """The queues of one process."""
+        return tuple(q for q in self.queues if q.pid == pid)
+
+
+def sockets() -> List[str]:
+    """Where HTTP sockets of xserver may be, in the order in which programs look for the server."""
+    named = os.environ.get("XSCHED_SOCKET")
+    if named:
+        return [os.path.join(os.path.dirname(named), "http.sock")]
+    folders = ["/run/xsched", f"/run/user/{os.geteuid()}/xsched", f"/tmp/xsched-{os.geteuid()}"]
+    if os.environ.get("XDG_RUNTIME_DIR"):
+        folders.insert(0, os.path.join(os.environ["XDG_RUNTIME_DIR"], "xsched"))
+    return [os.path.join(f, "http.sock") for f in folders if _believable(f)]
+
+
+def _believable(folder: str) -> bool:
+    """Anybody may make a folder in /tmp: it counts only when it is ours and nobody else writes there."""
+    if not folder.startswith("/tmp/"):
+        return True
+    try:
+        st = os.lstat(folder)
+    except OSError:
+        return False
+    return st.st_uid == os.geteuid() and not st.st_mode & 0o022
+
+
+def _connections(timeout_s: float) -> List[Tuple[str, Any]]:
+    import http.client
+    import socket
+
+    class Unix(http.client.HTTPConnection):
+        def __init__(self, path: str) -> None:
+            super().__init__("localhost", timeout=timeout_s)
+            self.path = path
+
+        def connect(self) -> None:
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.sock.settimeout(timeout_s)
+            self.sock.connect(self.path)
+
+    places: List[Tuple[str, Any]] = [(p, Unix(p)) for p in sockets()]
+    if not os.environ.get("XSCHED_SOCKET"):
+        places.append(("127.0.0.1:50000", http.client.HTTPConnection("127.0.0.1", 50000, timeout=timeout_s)))
+    return places
+
+
+def ask(method: str, path: str, body: Optional[Dict[str, Any]] = None, timeout_s: float = 5.0) -> Tuple[str, Dict[str, Any]]:
+    """One exchange with the first server that answers: where it is, and its answer."""
+    import json
+
+    data = json.dumps(body) if body is not None else None
+    for where, connection in _connections(timeout_s):
+        try:
+            connection.request(method, path, data, {"Content-Type": "application/json", "X-XSched": "1"})
+            response = connection.getresponse()
+            text = response.read()
+        except OSError:
+            continue
+        finally:
+            connection.close()
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise ServerError(f"{where} answers with something else than xserver's JSON", "is another program there?",
+                              XResult.kXSchedErrorBadResponse)
+        if response.status != 200:
+            result = {404: XResult.kXSchedErrorNotFound, 403: XResult.kXSchedErrorNotAllowed,
+                      400: XResult.kXSchedErrorInvalidValue}.get(response.status, XResult.kXSchedErrorUnknown)
+            raise ServerError(f"xserver refuses {method} {path}: {answer.get('error', response.status)}",
+                              "`xcli list` shows what there is", result)
+        return where, answer
+    raise ServerError("no xserver answers", "start one (`xserver`, or any program with `xsched run`), or name its socket in "
+                      "XSCHED_SOCKET", XResult.kXSchedErrorNotFound)
+
+
+def status(timeout_s: float = 5.0) -> Status:
+    """What xserver schedules now. Raises ServerError when none answers."""
+    where, state = ask("GET", "/status", timeout_s=timeout_s)
+    _, lists = ask("GET", "/xqueues", timeout_s=timeout_s)
+    try:
+        queues = tuple(QueueStatus(*(q[name] for name in QueueStatus._fields)) for q in lists["xqueues"])
+        processes = tuple(ProcessStatus(*(p[name] for name in ProcessStatus._fields)) for p in lists["processes"])
+        return Status(where, state["version"], state["policy_name"], state["uptime_us"], queues, processes)
+    except (KeyError, TypeError) as error:
+        raise ServerError(f"xserver's answer lacks {error}", "use a package and a server of one version",
+                          XResult.kXSchedErrorBadResponse) from None
+
+
+def hint_process(kind: int, **values: int) -> None:
+    """A hint for all queues of this process, also later ones."""
+    body: Dict[str, Any] = {"hint_type": kind, "pid": os.getpid(), **values}
+    try:
+        ask("POST", "/hint", body)
+    except ServerError as error:
+        if error.result != XResult.kXSchedErrorNotFound or "no xserver" in error.reason:
+            raise
+        body["pid"] = _pid_at_server()
+        ask("POST", "/hint", body)
+
+
+def _pid_at_server() -> int:
+    """Inside a container the server knows this process by another number."""
+    for client in ask("GET", "/clients")[1].get("clients", []):
+        if client.get("pid_in_namespace") == os.getpid() and client.get("uid") == os.geteuid():
+            return int(client["pid"])
+    raise ServerError("this process has not joined xserver",
+                      "it joins when it first uses a device under `xsched run` or with XSCHED_PRIORITY set",
+                      XResult.kXSchedErrorNotFound)
