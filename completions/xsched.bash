@@ -100,6 +100,7 @@ _xcli()
     fi
     case $previous in
         -n | --name) [[ $command == policy ]] && _xsched_words "$_xsched_policies" "$current" && return ;;
+        -s | --sort) [[ $command == top ]] && _xsched_words "share wait preemptions priority pid commands command" "$current" && return ;;
         -l | --level) [[ $command == config ]] && _xsched_words "1 2 3" "$current" && return ;;
         --socket) _xsched_files "$current"; return ;;
     esac
@@ -107,7 +108,7 @@ _xcli()
         "") _xsched_words "list top config policy hint status suspend resume --addr= --port= --socket= --token= --json
                 --help --usage --version" "$current" ;;
         list) _xsched_words "--ended --json --help --usage --version" "$current" ;;
-        top) _xsched_words "--fps= --count= --help --usage --version" "$current" ;;
+        top) _xsched_words "--fps= --count= --once --queues --sort= --reverse --filter= --help --usage --version" "$current" ;;
         config) _xsched_words "--xqueue= --level= --threshold= --batch= --help --usage --version" "$current" ;;
         policy) _xsched_words "--query --set --name= --help --usage --version" "$current" ;;
         hint) _xsched_words "--xqueue= --pid= --priority= --utilization= --timeslice= --deadline= --laxity= --lax-priority=

@@ -44,6 +44,7 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
         s->c.holds++;
         closed_add(q->process, now_ns);
         q->suspensions++;
+        q->preemptions += q->ready;
         if (q->server) {
             atomic_store(&q->server->permitted, XS_PERMIT_CLOSED);
             /* relaxed: for people */

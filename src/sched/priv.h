@@ -124,7 +124,7 @@ struct xs_sched_queue {
     bool permitted;                                /* as stored */
     uint32_t armed;                                /* as stored */
     uint32_t inflight_us;                          /* as stored */
-    uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions;
+    uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions, preemptions;
     uint64_t charged_ns, charged_service_ns;       /* running_ns and waiting_ns are true up to here */
 };
 

@@ -324,6 +324,7 @@ void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, stru
     ret->ready_since_ns = q->ready_since_ns;
     ret->waiting_ns = q->waiting_ns + (q->ready && !q->permitted ? d : 0);
     ret->suspensions = q->suspensions;
+    ret->preemptions = q->preemptions;
     ret->entered = q->entered;
     ret->completed = q->completed;
     if (q->client) { /* a lone process is not watched: its words tell */

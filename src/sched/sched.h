@@ -90,7 +90,8 @@ struct xs_sched_queue_status {
     uint64_t running_ns, waiting_ns;   /* it had work and was permitted, or was not */
     uint64_t service_ns;               /* device time received, as measured or estimated */
     uint64_t inflight_ns;              /* estimated device time of what is not complete */
-    uint64_t suspensions;
+    uint64_t suspensions;              /* times that it was held */
+    uint64_t preemptions;              /* ... while it had work */
     uint64_t entered, completed;
 };
 void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);

@@ -97,7 +97,7 @@ static int ask(const char *method, const char *path, const char *body, struct tr
     return absent(r) ? ask_tcp(method, path, body, tried, ret) : r;
 }
 
-int xcli_ask(const char *method, const char *path, const char *body, bool quiet, json_t **ret)
+int xcli_try(const char *method, const char *path, const char *body, char *ret_why, size_t size, json_t **ret)
 {
     struct xs_http_answer answer;
     struct tried tried = {.used = 0};
@@ -105,15 +105,13 @@ int xcli_ask(const char *method, const char *path, const char *body, bool quiet,
     int code = XCLI_OK;
 
     if (ask(method, path, body, &tried, &answer) < 0) {
-        if (!quiet)
-            fprintf(stderr, "xcli: no xserver answers:%s\n", tried.text);
+        snprintf(ret_why, size, "no xserver answers:%s", tried.text);
         return XCLI_ABSENT;
     }
     json = json_loadb(answer.body, answer.bytes, 0, NULL);
     if (answer.status != 200 || !json_is_object(json)) {
-        if (!quiet)
-            fprintf(stderr, "xcli: xserver refused (%ld): %s\n", answer.status,
-                    json_is_object(json) ? xcli_text(json, "error") : "the answer is not understood");
+        snprintf(ret_why, size, "xserver refused (%ld): %s", answer.status,
+                 json_is_object(json) ? xcli_text(json, "error") : "the answer is not understood");
         json_decref(json);
         json = NULL;
         code = XCLI_REFUSED;
@@ -121,6 +119,16 @@ int xcli_ask(const char *method, const char *path, const char *body, bool quiet,
     free(answer.body);
     if (code == XCLI_OK)
         *ret = json;
+    return code;
+}
+
+int xcli_ask(const char *method, const char *path, const char *body, json_t **ret)
+{
+    char why[2304];
+    int code = xcli_try(method, path, body, why, sizeof(why), ret);
+
+    if (code != XCLI_OK)
+        fprintf(stderr, "xcli: %s\n", why);
     return code;
 }
 

@@ -20,6 +20,14 @@ static const char *policy_name(int64_t type)
     return type > 0 && (size_t)type < XS_ARRAY_LEN(k_policies) ? k_policies[type] : "custom";
 }
 
+int xcli_policy_type(const char *name)
+{
+    for (size_t i = 1; i < XS_ARRAY_LEN(k_policies); i++)
+        if (xs_str_equal_nocase(name, k_policies[i]))
+            return (int)i;
+    return 0;
+}
+
 static uint64_t handle_arg(struct argp_state *state, const char *arg)
 {
     uint64_t handle = 0;
@@ -105,7 +113,7 @@ int xcli_config(int argc, char **argv)
     snprintf(path, sizeof(path),
              "/config/%" PRIx64 "?level=%" PRId64 "&threshold=%" PRId64 "&batch_size=%" PRId64, c.handle,
              c.level, c.threshold ? c.threshold : -1, c.batch ? c.batch : -1);
-    r = xcli_ask("POST", path, "", false, &answer);
+    r = xcli_ask("POST", path, "", &answer);
     if (r)
         return r;
     snprintf(text, sizeof(text), "Configuration of XQueue 0x%" PRIx64 " changed", c.handle);
@@ -132,9 +140,7 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
         p->set = true;
         return 0;
     case 'n':
-        for (size_t i = 1; i < XS_ARRAY_LEN(k_policies); i++)
-            if (xs_str_equal_nocase(arg, k_policies[i]))
-                p->type = (int)i;
+        p->type = xcli_policy_type(arg);
         if (!p->type)
             argp_error(state, "there is no policy '%s'", arg);
         return 0;
@@ -168,14 +174,14 @@ int xcli_policy(int argc, char **argv)
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &p);
     if (p.set) {
         snprintf(path, sizeof(path), "/policy?policy=%d", p.type);
-        r = xcli_ask("POST", path, "", false, &answer);
+        r = xcli_ask("POST", path, "", &answer);
         if (r)
             return r;
         snprintf(text, sizeof(text), "Policy set to %s", policy_name(p.type));
         done(answer, text);
         return XCLI_OK;
     }
-    r = xcli_ask("GET", "/policy", NULL, false, &answer);
+    r = xcli_ask("GET", "/policy", NULL, &answer);
     if (r)
         return r;
     if (g_xcli.json) {
@@ -334,7 +340,7 @@ int xcli_hint(int argc, char **argv)
         json_object_set_new(o, "critical_priority", json_integer(h.critical));
     body = json_dumps(o, JSON_COMPACT);
     json_decref(o);
-    r = xcli_ask("POST", "/hint", body, false, &answer);
+    r = xcli_ask("POST", "/hint", body, &answer);
     free(body);
     if (r)
         return r;
@@ -376,7 +382,7 @@ static int hold(int argc, char **argv, const char *path, const char *done_text, 
 
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &pid);
     snprintf(body, sizeof(body), "{\"pid\":%" PRId64 "}", pid);
-    r = xcli_ask("POST", path, body, false, &answer);
+    r = xcli_ask("POST", path, body, &answer);
     if (r)
         return r;
     snprintf(text, sizeof(text), done_text, pid);
@@ -405,7 +411,7 @@ int xcli_status(int argc, char **argv)
     int r;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
-    r = xcli_ask("GET", "/status", NULL, false, &answer);
+    r = xcli_ask("GET", "/status", NULL, &answer);
     if (r)
         return r;
     if (g_xcli.json) {

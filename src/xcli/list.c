@@ -28,7 +28,6 @@ enum {
     RUN,
     UTIL,
     COMMANDS,
-    RATE,
     CMD,
     N_COLUMNS
 };
@@ -38,10 +37,10 @@ static const struct xs_column k_columns[N_COLUMNS] = {
     [LV] = {"LV", true, 6},          [PRIO] = {"PRIO", true, 3},    [THRESHOLD] = {"THRES", true, 12},
     [BATCH] = {"BATCH", true, 13},   [STATE] = {"STAT", false, 5},  [SCHED] = {"SCHED", false, 4},
     [RUN] = {"RUN%", true, 9},       [UTIL] = {"UTIL", true, 11},   [COMMANDS] = {"COMMANDS", true, 10},
-    [RATE] = {"/S", true, 10},       [CMD] = {"COMMAND", false, 8},
+    [CMD] = {"COMMAND", false, 8},
 };
 
-static void device_text(uint64_t device, char *ret, size_t size)
+void xcli_device_text(uint64_t device, char *ret, size_t size)
 {
     static const char *const k_types[] = {"?", "CPU", "GPU", "NPU", "FPGA", "ASIC", "MCA"};
     uint64_t type = device >> 32;
@@ -63,13 +62,12 @@ static const json_t *find(const json_t *list, const char *key, int64_t value)
     return NULL;
 }
 
-static void queue_row(const json_t *q, const json_t *process, const json_t *before, double interval_s,
-                      struct xs_table *t)
+static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
 {
     char device[64];
     double running = (double)xcli_int(q, "running_us"), waiting = (double)xcli_int(q, "waiting_us");
 
-    device_text((uint64_t)xcli_int(q, "device"), device, sizeof(device));
+    xcli_device_text((uint64_t)xcli_int(q, "device"), device, sizeof(device));
     xs_table_row(t);
     xs_table_set(t, HANDLE, "0x%" PRIx64, xcli_int(q, "handle"));
     xs_table_set(t, PID, "%" PRId64, xcli_int(q, "pid"));
@@ -82,14 +80,7 @@ static void queue_row(const json_t *q, const json_t *process, const json_t *befo
     xs_table_set(t, SCHED, "%s", xcli_true(q, "suspended") ? "SUS" : "RUN");
     xs_table_set(t, UTIL, "%" PRId64, xcli_int(q, "utilization"));
     xs_table_set(t, COMMANDS, "%" PRId64, xcli_int(q, "commands"));
-    if (before && interval_s > 0) {
-        /* of the last interval: time in which it had work and was permitted */
-        double share = (running - (double)xcli_int(before, "running_us")) / (interval_s * 1e4);
-
-        xs_table_set(t, RUN, "%.0f", share < 0 ? 0 : share > 100 ? 100 : share);
-        xs_table_set(t, RATE, "%.0f",
-                     (double)(xcli_int(q, "commands") - xcli_int(before, "commands")) / interval_s);
-    } else if (running + waiting > 0) {
+    if (running + waiting > 0) {
         /* since it is there: of the time in which it had work */
         xs_table_set(t, RUN, "%.0f", 100 * running / (running + waiting));
     } else {
@@ -107,7 +98,7 @@ static int by_pid_and_handle(const void *a, const void *b)
     return pa != pb ? (pa < pb ? -1 : 1) : ha < hb ? -1 : ha > hb;
 }
 
-void xcli_queue_table(const json_t *answer, const json_t *before, double interval_s, struct xs_table *t)
+static void queue_table(const json_t *answer, struct xs_table *t)
 {
     const json_t *queues = json_object_get(answer, "xqueues"),
                  *processes = json_object_get(answer, "processes");
@@ -116,17 +107,12 @@ void xcli_queue_table(const json_t *answer, const json_t *before, double interva
     json_t *q;
 
     xs_table_init(t, k_columns, N_COLUMNS);
-    if (!before)
-        xs_table_set(t, RATE, "%s", ""); /* an empty column is not shown */
     if (!sorted)
         return;
     json_array_foreach(queues, i, q) sorted[i] = q;
     qsort(sorted, n, sizeof(*sorted), by_pid_and_handle);
     for (i = 0; i < n; i++)
-        queue_row(sorted[i], find(processes, "pid", xcli_int(sorted[i], "pid")),
-                  before ? find(json_object_get(before, "xqueues"), "handle", xcli_int(sorted[i], "handle"))
-                         : NULL,
-                  interval_s, t);
+        queue_row(sorted[i], find(processes, "pid", xcli_int(sorted[i], "pid")), t);
     free(sorted);
 }
 
@@ -212,7 +198,7 @@ int xcli_list(int argc, char **argv)
     int r;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &ended);
-    r = xcli_ask("GET", ended ? "/clients" : "/xqueues", NULL, false, &answer);
+    r = xcli_ask("GET", ended ? "/clients" : "/xqueues", NULL, &answer);
     if (r)
         return r;
     if (g_xcli.json) {
@@ -221,7 +207,7 @@ int xcli_list(int argc, char **argv)
         if (ended)
             client_table(json_object_get(answer, "ended"), &t);
         else
-            xcli_queue_table(answer, NULL, 0, &t);
+            queue_table(answer, &t);
         xs_table_print(&t, print_width());
         xs_table_free(&t);
     }

@@ -87,21 +87,21 @@ static const char *cell(const struct xs_table *t, size_t row, size_t column)
     return text ? text : "";
 }
 
+/* What the last column may be cut to before others go for it. */
+#define LAST_WIDTH ((size_t)16)
+
 /* The width of each column, 0 for those that there is no room for. The last one that is shown may
  * be cut by the caller. */
 static void fit(const struct xs_table *t, size_t width, size_t *widths)
 {
-    size_t total = 0;
-
     for (size_t c = 0; c < t->n_columns; c++) {
         widths[c] = 0;
         for (size_t r = 0; r < t->n_rows; r++)
             widths[c] = XS_MAX(widths[c], length(cell(t, r, c)));
     }
     for (;;) {
-        size_t worst = SIZE_MAX, shown = 0, last = 0;
+        size_t worst = SIZE_MAX, shown = 0, last = 0, total = 0;
 
-        total = 0;
         for (size_t c = 0; c < t->n_columns; c++) {
             if (!widths[c])
                 continue;
@@ -111,9 +111,11 @@ static void fit(const struct xs_table *t, size_t width, size_t *widths)
             if (worst == SIZE_MAX || t->columns[c].rank > t->columns[worst].rank)
                 worst = c;
         }
-        /* what is cut at the end may keep eight characters */
-        if (shown <= 1 || total - 1 <= width ||
-            (worst == last && total - 1 - widths[last] + XS_MIN(widths[last], (size_t)8) <= width))
+        if (shown <= 1)
+            return;
+        if (!t->columns[last].right)
+            total -= widths[last] - XS_MIN(widths[last], LAST_WIDTH);
+        if (total - 1 <= width)
             return;
         widths[worst] = 0;
     }

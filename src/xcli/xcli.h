@@ -20,9 +20,10 @@ struct xcli_options {
 extern struct xcli_options g_xcli; /* written by main() before any command runs */
 
 /* ask.c */
-/** @param quiet  says nothing on failure
- *  @return an exit code; on XCLI_OK *ret is the answer, the caller's */
-int xcli_ask(const char *method, const char *path, const char *body, bool quiet, json_t **ret);
+/** Says what went wrong on stderr. @return an exit code; on XCLI_OK *ret is the answer, the caller's */
+int xcli_ask(const char *method, const char *path, const char *body, json_t **ret);
+/** The same without a word. @param ret_why  what went wrong */
+int xcli_try(const char *method, const char *path, const char *body, char *ret_why, size_t size, json_t **ret);
 /** For --json: the answer as it came, indented. */
 void xcli_print_json(const json_t *json);
 int64_t xcli_int(const json_t *o, const char *name);
@@ -30,10 +31,12 @@ const char *xcli_text(const json_t *o, const char *name);
 bool xcli_true(const json_t *o, const char *name);
 
 /* list.c */
-struct xs_table;
-/** Fills the table of queues.
- *  @param before  the answer `interval_s` ago, for rates; NULL: none */
-void xcli_queue_table(const json_t *answer, const json_t *before, double interval_s, struct xs_table *t);
+/** "GPU:0000:3b:00.0" */
+void xcli_device_text(uint64_t device, char *ret, size_t size);
+
+/* commands.c */
+/** @return XPolicyType, 0: there is none of that name */
+int xcli_policy_type(const char *name);
 
 /* The commands; argv[0] is the command's name. @return an exit code */
 int xcli_list(int argc, char **argv);

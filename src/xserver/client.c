@@ -209,6 +209,7 @@ void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, st
     sum->waiting_ns += st.waiting_ns;
     sum->service_ns += st.service_ns;
     sum->suspensions += st.suspensions;
+    sum->preemptions += st.preemptions;
     sum->held_ns += atomic_load_explicit(&q->client->page->cells[q->cell].held_ns, memory_order_relaxed);
 }
 

@@ -72,6 +72,7 @@ static json_t *queue(const struct xs_queue_record *q)
     set_int(o, "service_us", st->service_ns / XS_NS_PER_US);
     set_int(o, "held_us", q->held_ns / XS_NS_PER_US);
     set_int(o, "suspensions", st->suspensions);
+    set_int(o, "preemptions", st->preemptions);
     set_int(o, "inflight_us", q->inflight_us);
     set_int(o, "waiters", q->waiters);
     return o;
@@ -105,6 +106,7 @@ static json_t *client_with_counts(const struct xs_client_record *c)
     set_int(o, "waiting_us", c->waiting_ns / XS_NS_PER_US);
     set_int(o, "service_us", c->service_ns / XS_NS_PER_US);
     set_int(o, "suspensions", c->suspensions);
+    set_int(o, "preemptions", c->preemptions);
     set_text(o, "container", c->container.id);
     set_text(o, "pod", c->container.pod);
     set_bool(o, "intra", c->intra);

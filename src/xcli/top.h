@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xcli top, between its files: top.c (options, plain text, questions), top_rows.c (from two answers to rows),
+ * top_screen.c (terminal). One thread. */
+#ifndef XS_XCLI_TOP_H
+#define XS_XCLI_TOP_H
+
+#include "xcli/table.h"
+#include "xcli/xcli.h"
+
+enum top_sort {
+    TOP_BY_SHARE,
+    TOP_BY_WAIT,
+    TOP_BY_PREEMPTIONS,
+    TOP_BY_PRIORITY,
+    TOP_BY_PID,
+    TOP_BY_COMMANDS,
+    TOP_BY_COMMAND,
+    TOP_SORTS
+};
+/** What `--sort` takes and the screen shows. */
+extern const char *const top_sort_names[TOP_SORTS];
+
+struct top_options {
+    double interval_s;
+    uint64_t rounds; /* 0: for ever */
+    bool once;       /* one picture, of a first interval */
+    bool queues;     /* queues below their programs */
+    bool reverse;
+    int sort;        /* enum top_sort */
+    char filter[64]; /* shown is what has this in it, in any case; "" all */
+};
+
+/** Two looks at the server, an interval apart. */
+struct top_facts {
+    json_t *queues, *before; /* answers to /xqueues; before: NULL at first */
+    json_t *status;          /* answer to /status; NULL: none */
+    uint64_t at_ns, before_ns;
+    int state; /* of the last question: an exit code */
+    char why[200];
+};
+void top_ask(struct top_facts *f);
+void top_facts_free(struct top_facts *f);
+
+enum top_state { TOP_IDLE, TOP_RUNNING, TOP_WAITING, TOP_HELD };
+
+/** A program, or one of its queues. */
+struct top_row {
+    bool is_queue;
+    int64_t pid, uid;
+    uint64_t handle, device; /* device: UINT64_MAX: several */
+    int64_t level, priority; /* of a program: the highest of its queues' */
+    enum top_state state;
+    size_t queues;
+    double share, waiting; /* parts of the interval; share: device time */
+    double preemptions_a_second, commands_a_second;
+    int64_t waited_us, preemptions, commands; /* since it is there */
+    const char *command;                      /* of the answer */
+};
+
+struct top_rows {
+    struct top_row *rows;
+    size_t n;
+};
+/** Sorted and filtered; queues, where asked for, below their programs. */
+void top_rows_make(const struct top_facts *f, const struct top_options *o, struct top_rows *ret);
+void top_rows_free(struct top_rows *r);
+void top_table(const struct top_rows *r, struct xs_table *ret);
+/** "HPF, 3 programs, 12 queues: 2 running, 1 waiting" */
+void top_summary(const struct top_facts *f, char *ret, size_t size);
+
+/** Device time in the interval, of each device. @return how many, at most max */
+struct top_device {
+    uint64_t device;
+    double share;
+};
+size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max);
+
+/** @return exit code; -1: there is no terminal to draw on */
+int top_screen(struct top_facts *f, struct top_options *o);
+
+#endif

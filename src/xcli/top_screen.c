@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xcli top on a terminal. */
+#include "xcli/top.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "xsched/types.h"
+
+#include <curses.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEVICES 8u
+#define SAID_NS     (5 * XS_NS_PER_S) /* how long an answer stays on the screen */
+
+enum { PAIR_RUNNING = 1, PAIR_WAITING, PAIR_HELD, PAIR_HEAD, PAIR_BAR };
+
+/* What is being typed, or shown over the table. */
+enum mode { MODE_NONE, MODE_FILTER, MODE_PRIORITY, MODE_POLICY, MODE_HELP };
+
+struct screen {
+    struct top_facts *f;
+    struct top_options *o;
+    struct top_rows rows;
+    enum mode mode;
+    char line[64]; /* being typed */
+    char said[256];
+    uint64_t said_ns;
+    /* The row that the keys act on; it is looked for again after each answer. */
+    int64_t pid;
+    uint64_t handle; /* 0: a program */
+    size_t at, top;  /* its place, and the first one on the screen */
+    bool chosen;     /* the user moved: follow the program, not the place */
+    size_t page;     /* rows on the screen */
+};
+
+static const char *const k_help[] = {
+    "Up Down PgUp PgDn Home End  choose a program",
+    "s, S      sort by the next, previous column",
+    "r         the other way round",
+    "/         show only what contains a text",
+    "t, Enter  queues below their programs",
+    "+, -      raise, lower the priority by one",
+    "n         give a priority",
+    "Space     suspend, resume the program",
+    "P         change the policy of the server",
+    "q         quit",
+    "",
+    "DEV%  device time received in the interval",
+    "WAIT% time with work and held, sum of queues",
+    "LV    preemption level in force",
+};
+
+static void say(struct screen *s, const char *format, ...) XS_PRINTF(2, 3);
+
+static void say(struct screen *s, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(s->said, sizeof(s->said), format, ap);
+    va_end(ap);
+    s->said_ns = xs_now_ns();
+}
+
+/* ---- changing ---- */
+
+static void change(struct screen *s, const char *path, const char *body, const char *done)
+{
+    char why[200];
+    json_t *answer = NULL;
+
+    if (xcli_try("POST", path, body, why, sizeof(why), &answer) == XCLI_OK)
+        say(s, "%s", done);
+    else
+        say(s, "not done: %s", why);
+    json_decref(answer);
+    top_ask(s->f);
+}
+
+static const struct top_row *chosen(const struct screen *s)
+{
+    return s->at < s->rows.n ? &s->rows.rows[s->at] : NULL;
+}
+
+static void set_priority(struct screen *s, int64_t priority)
+{
+    const struct top_row *row = chosen(s);
+    char body[160], done[120];
+
+    if (!row) {
+        say(s, "there is no program to change");
+        return;
+    }
+    if (priority < PRIORITY_NO_EXECUTE || priority > PRIORITY_MAX) {
+        say(s, "a priority is %d to %d; %d never runs", PRIORITY_MIN, PRIORITY_MAX, PRIORITY_NO_EXECUTE);
+        return;
+    }
+    if (row->is_queue) {
+        snprintf(body, sizeof(body), "{\"hint_type\":1,\"handle\":%" PRIu64 ",\"priority\":%" PRId64 "}",
+                 row->handle, priority);
+        snprintf(done, sizeof(done), "queue 0x%" PRIx64 ": priority %" PRId64, row->handle, priority);
+    } else {
+        snprintf(body, sizeof(body), "{\"hint_type\":1,\"pid\":%" PRId64 ",\"priority\":%" PRId64 "}",
+                 row->pid, priority);
+        snprintf(done, sizeof(done), "process %" PRId64 ": priority %" PRId64, row->pid, priority);
+    }
+    change(s, "/hint", body, done);
+}
+
+static void hold(struct screen *s)
+{
+    const struct top_row *row = chosen(s);
+    bool held = row && row->state == TOP_HELD;
+    char body[64], done[80];
+
+    if (!row) {
+        say(s, "there is no program to suspend");
+        return;
+    }
+    snprintf(body, sizeof(body), "{\"pid\":%" PRId64 "}", row->pid);
+    snprintf(done, sizeof(done), "process %" PRId64 " %s", row->pid, held ? "resumed" : "suspended");
+    change(s, held ? "/resume" : "/suspend", body, done);
+}
+
+static void set_policy(struct screen *s, const char *name)
+{
+    int type = xcli_policy_type(name);
+    char path[64], done[64];
+
+    if (!type) {
+        say(s, "there is no policy '%s': HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ", name);
+        return;
+    }
+    snprintf(path, sizeof(path), "/policy?policy=%d", type);
+    snprintf(done, sizeof(done), "policy %s", name);
+    change(s, path, "", done);
+}
+
+/* ---- drawing ---- */
+
+static void text_at(int y, const char *text, int width, chtype attributes)
+{
+    attron(attributes);
+    mvaddnstr(y, 0, text, -1);
+    attroff(attributes);
+    (void)width;
+}
+
+/* At most so many characters (not bytes) of what is UTF-8. */
+static void cut(char *text, int width)
+{
+    char *at = text;
+
+    for (int n = 0; *at && n < width; n++) {
+        at++;
+        while (((unsigned char)*at & 0xc0) == 0x80)
+            at++;
+    }
+    *at = 0;
+}
+
+static void line_at(int y, const char *text, int width, chtype attributes)
+{
+    char *copy = strdup(text);
+
+    if (!copy)
+        return;
+    cut(copy, width);
+    text_at(y, copy, width, attributes);
+    free(copy);
+}
+
+/* "GPU:0000:3b:00.0 [||||||      43%]" */
+static void draw_device(int y, const struct top_device *d, int width)
+{
+    char name[64], percent[16];
+    int room, filled, used;
+
+    xcli_device_text(d->device, name, sizeof(name));
+    snprintf(percent, sizeof(percent), "%3.0f%%", d->share * 100);
+    used = (int)strlen(name) + 3;
+    room = XS_MIN(width - used, 60);
+    if (room < (int)strlen(percent) + 2) { /* too narrow for a bar */
+        char text[96];
+
+        snprintf(text, sizeof(text), "%s%s", percent, name);
+        line_at(y, text, width, A_NORMAL);
+        return;
+    }
+    mvprintw(y, 0, "%s [", name);
+    room -= (int)strlen(percent);
+    filled = (int)(XS_MIN(d->share, 1.0) * room + 0.5);
+    attron(COLOR_PAIR(PAIR_BAR));
+    for (int i = 0; i < room; i++)
+        addch(i < filled ? '|' : ' ');
+    attroff(COLOR_PAIR(PAIR_BAR));
+    printw("%s]", percent);
+}
+
+static chtype look_of(const struct top_row *row)
+{
+    switch (row->state) {
+    case TOP_RUNNING:
+        return (chtype)COLOR_PAIR(PAIR_RUNNING);
+    case TOP_WAITING:
+        return (chtype)COLOR_PAIR(PAIR_WAITING);
+    case TOP_HELD:
+        return (chtype)COLOR_PAIR(PAIR_HELD);
+    default:
+        return A_NORMAL;
+    }
+}
+
+static void draw_table(struct screen *s, int y, int height, int width)
+{
+    struct xs_table table;
+    char *line;
+
+    s->page = height > 1 ? (size_t)height - 1 : 0;
+    if (s->at < s->top)
+        s->top = s->at;
+    if (s->page && s->at >= s->top + s->page)
+        s->top = s->at - s->page + 1;
+    if (s->top + s->page > s->rows.n)
+        s->top = s->rows.n > s->page ? s->rows.n - s->page : 0;
+    top_table(&s->rows, &table);
+    if (height > 0) {
+        line = xs_table_line(&table, 0, (size_t)width);
+        attron(A_REVERSE);
+        mvhline(y, 0, ' ', width);
+        attroff(A_REVERSE);
+        line_at(y, line, width, A_REVERSE);
+        free(line);
+    }
+    for (size_t i = 0; i < s->page && s->top + i < s->rows.n; i++) {
+        size_t r = s->top + i;
+        chtype look = look_of(&s->rows.rows[r]) | (r == s->at ? (chtype)A_REVERSE : 0);
+
+        line = xs_table_line(&table, r + 1, (size_t)width);
+        if (r == s->at) {
+            attron(look);
+            mvhline(y + 1 + (int)i, 0, ' ', width);
+            attroff(look);
+        }
+        line_at(y + 1 + (int)i, line, width, look);
+        free(line);
+    }
+    xs_table_free(&table);
+}
+
+static void draw_foot(struct screen *s, int y, int width)
+{
+    char text[400];
+
+    switch (s->mode) {
+    case MODE_FILTER:
+        snprintf(text, sizeof(text), "Filter: %s_", s->line);
+        break;
+    case MODE_PRIORITY:
+        snprintf(text, sizeof(text), "Priority: %s_", s->line);
+        break;
+    case MODE_POLICY:
+        snprintf(text, sizeof(text), "Policy: %s_  (HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ)",
+                 s->line);
+        break;
+    default:
+        if (s->said[0] && xs_now_ns() - s->said_ns < SAID_NS)
+            snprintf(text, sizeof(text), "%s", s->said);
+        else
+            snprintf(
+                text, sizeof(text),
+                "q Quit  h Help  s Sort: %s%s  / Filter%s%s  t Queues  +- n Priority  Space Hold  P Policy",
+                top_sort_names[s->o->sort], s->o->reverse ? " reversed" : "", s->o->filter[0] ? ": " : "",
+                s->o->filter);
+    }
+    line_at(y, text, width, s->mode == MODE_NONE || s->mode == MODE_HELP ? A_NORMAL : A_BOLD);
+}
+
+static void draw(struct screen *s)
+{
+    struct top_device devices[MAX_DEVICES];
+    size_t n_devices = top_devices(s->f, devices, MAX_DEVICES);
+    int height, width, y = 0;
+    char text[256];
+
+    getmaxyx(stdscr, height, width);
+    erase();
+    top_summary(s->f, text, sizeof(text));
+    line_at(y++, text, width, A_BOLD);
+    for (size_t i = 0; i < n_devices && y < height / 3; i++)
+        draw_device(y++, &devices[i], width);
+    if (s->mode == MODE_HELP) {
+        for (size_t i = 0; i < XS_ARRAY_LEN(k_help) && y < height - 1; i++)
+            line_at(y++, k_help[i], width, A_NORMAL);
+    } else {
+        draw_table(s, y, height - 1 - y, width);
+    }
+    if (height > 1)
+        draw_foot(s, height - 1, width);
+    refresh();
+}
+
+/* ---- what is chosen ---- */
+
+static void make_rows(struct screen *s)
+{
+    top_rows_free(&s->rows);
+    top_rows_make(s->f, s->o, &s->rows);
+    if (s->chosen) {
+        for (size_t i = 0; i < s->rows.n; i++) {
+            const struct top_row *row = &s->rows.rows[i];
+
+            if (row->pid == s->pid && row->handle == s->handle) {
+                s->at = i;
+                return;
+            }
+        }
+    }
+    /* it left: whoever has its place */
+    if (s->at >= s->rows.n)
+        s->at = s->rows.n ? s->rows.n - 1 : 0;
+    if (s->rows.n) {
+        s->pid = s->rows.rows[s->at].pid;
+        s->handle = s->rows.rows[s->at].handle;
+    }
+}
+
+static void move_to(struct screen *s, size_t at)
+{
+    if (s->rows.n == 0)
+        return;
+    s->at = XS_MIN(at, s->rows.n - 1);
+    s->pid = s->rows.rows[s->at].pid;
+    s->handle = s->rows.rows[s->at].handle;
+    s->chosen = true;
+}
+
+/* ---- keys ---- */
+
+static void typed(struct screen *s)
+{
+    int64_t priority;
+
+    switch (s->mode) {
+    case MODE_PRIORITY:
+        if (xs_str_parse_i64(s->line, &priority) < 0)
+            say(s, "'%s' is no priority", s->line);
+        else
+            set_priority(s, priority);
+        break;
+    case MODE_POLICY:
+        if (s->line[0])
+            set_policy(s, s->line);
+        break;
+    default:
+        break;
+    }
+    s->mode = MODE_NONE;
+}
+
+/* A key while a line is typed. */
+static void type(struct screen *s, int key)
+{
+    size_t length = strlen(s->line);
+
+    if (key == '\n' || key == '\r' || key == KEY_ENTER) {
+        typed(s);
+        return;
+    }
+    if (key == 27) { /* Escape: as it was; an empty filter shows all */
+        if (s->mode == MODE_FILTER)
+            s->o->filter[0] = 0;
+        s->mode = MODE_NONE;
+        return;
+    }
+    if (key == KEY_BACKSPACE || key == 127 || key == 8) {
+        while (length && ((unsigned char)s->line[--length] & 0xc0) == 0x80)
+            ;
+        s->line[length] = 0;
+    } else if (key >= ' ' && key < 256 && key != 127 && length + 1 < sizeof(s->line)) {
+        s->line[length] = (char)key;
+        s->line[length + 1] = 0;
+    }
+    if (s->mode == MODE_FILTER)
+        xs_str_copy(s->o->filter, sizeof(s->o->filter), s->line);
+}
+
+static void begin_typing(struct screen *s, enum mode mode)
+{
+    if (mode == MODE_PRIORITY && chosen(s))
+        s->chosen = true; /* it stays what is changed while the order changes */
+    s->mode = mode;
+    xs_str_copy(s->line, sizeof(s->line), mode == MODE_FILTER ? s->o->filter : "");
+}
+
+/* @return false to end */
+static bool act(struct screen *s, int key)
+{
+    const struct top_row *row = chosen(s);
+
+    if (s->mode == MODE_HELP) {
+        s->mode = MODE_NONE;
+        return key != 'q';
+    }
+    if (s->mode != MODE_NONE) {
+        type(s, key);
+        return true;
+    }
+    switch (key) {
+    case 'q':
+    case 'Q':
+    case KEY_F(10):
+        return false;
+    case 'h':
+    case '?':
+    case KEY_F(1):
+        s->mode = MODE_HELP;
+        return true;
+    case 's':
+    case '>':
+    case KEY_F(6):
+        s->o->sort = (s->o->sort + 1) % TOP_SORTS;
+        return true;
+    case 'S':
+    case '<':
+        s->o->sort = (s->o->sort + TOP_SORTS - 1) % TOP_SORTS;
+        return true;
+    case 'r':
+        s->o->reverse = !s->o->reverse;
+        return true;
+    case '/':
+    case KEY_F(4):
+        begin_typing(s, MODE_FILTER);
+        return true;
+    case 't':
+    case '\n':
+    case '\r':
+    case KEY_ENTER:
+    case KEY_F(5):
+        s->o->queues = !s->o->queues;
+        return true;
+    case '+':
+    case '=':
+    case KEY_F(8):
+        set_priority(s, row ? row->priority + 1 : 0);
+        return true;
+    case '-':
+    case KEY_F(7):
+        set_priority(s, row ? row->priority - 1 : 0);
+        return true;
+    case 'n':
+        begin_typing(s, MODE_PRIORITY);
+        return true;
+    case 'P':
+        begin_typing(s, MODE_POLICY);
+        return true;
+    case ' ':
+        hold(s);
+        return true;
+    case KEY_UP:
+    case 'k':
+        move_to(s, s->at ? s->at - 1 : 0);
+        return true;
+    case KEY_DOWN:
+    case 'j':
+        move_to(s, s->at + 1);
+        return true;
+    case KEY_PPAGE:
+        move_to(s, s->at > s->page ? s->at - s->page : 0);
+        return true;
+    case KEY_NPAGE:
+        move_to(s, s->at + s->page);
+        return true;
+    case KEY_HOME:
+        move_to(s, 0);
+        s->chosen = false;
+        return true;
+    case KEY_END:
+        move_to(s, s->rows.n);
+        return true;
+    default:
+        return true;
+    }
+}
+
+static void begin(void)
+{
+    cbreak();
+    noecho();
+    curs_set(0);
+    keypad(stdscr, TRUE);
+    set_escdelay(25);
+    if (has_colors()) {
+        start_color();
+        use_default_colors();
+        init_pair(PAIR_RUNNING, COLOR_GREEN, -1);
+        init_pair(PAIR_WAITING, COLOR_YELLOW, -1);
+        init_pair(PAIR_HELD, COLOR_RED, -1);
+        init_pair(PAIR_HEAD, COLOR_BLACK, COLOR_GREEN);
+        init_pair(PAIR_BAR, COLOR_GREEN, -1);
+    }
+}
+
+int top_screen(struct top_facts *f, struct top_options *o)
+{
+    struct screen s = {.f = f, .o = o};
+    uint64_t rounds = 0, ask_ns = 0, interval_ns = (uint64_t)(o->interval_s * 1e9);
+    SCREEN *terminal = newterm(NULL, stdout, stdin);
+
+    if (!terminal)
+        return -1;
+    set_term(terminal);
+    begin();
+    for (;;) {
+        uint64_t now = xs_now_ns();
+        int key;
+
+        if (now >= ask_ns) {
+            top_ask(f);
+            ask_ns = now + interval_ns;
+            if (o->rounds && ++rounds > o->rounds)
+                break;
+        }
+        make_rows(&s);
+        draw(&s);
+        now = xs_now_ns();
+        timeout(ask_ns > now ? (int)XS_MIN((ask_ns - now) / XS_NS_PER_MS + 1, 100000ull) : 0);
+        key = getch();
+        if (key != ERR && key != KEY_RESIZE && !act(&s, key))
+            break;
+    }
+    endwin();
+    delscreen(terminal);
+    top_rows_free(&s.rows);
+    return f->state;
+}

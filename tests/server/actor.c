@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that does as it is told, for tests in other languages: joins the server at argv[1], then
+ * reads lines and answers each with "ok":
+ *
+ *   queue CELL DEVICE PRIORITY    (DEVICE hexadecimal)
+ *   submit CELL, complete CELL
+ *   work CELL PERCENT             has work from now on, and gets that much of the device when it may run
+ *   rest                          ends all of that work
+ *   remove CELL
+ *
+ * The end of the input ends it. */
+#include "raw.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CELLS 16u
+
+static struct raw_client g_client;
+static unsigned g_percent[CELLS];
+static uint64_t g_worked_ns[CELLS];
+
+/* Commands of a millisecond, one after the other, always one more than are done. */
+static void work(uint64_t passed_ns)
+{
+    for (uint32_t i = 0; i < CELLS; i++) {
+        struct xs_client_cell *cell = &g_client.page->cells[i];
+        uint64_t done;
+
+        if (!g_percent[i])
+            continue;
+        if (raw_permitted(&g_client, i))
+            g_worked_ns[i] += passed_ns * g_percent[i] / 100;
+        else
+            atomic_fetch_add(&cell->held_ns, passed_ns);
+        done = g_worked_ns[i] / XS_NS_PER_MS;
+        atomic_store(&cell->est_entered_ns, (done + 1) * XS_NS_PER_MS);
+        atomic_store(&cell->entered, done + 1);
+        atomic_store(&cell->returned, done + 1);
+        atomic_store(&cell->est_completed_ns, done * XS_NS_PER_MS);
+        atomic_store(&cell->completed, done);
+    }
+}
+
+static void rest(void)
+{
+    for (uint32_t i = 0; i < CELLS; i++) {
+        if (!g_percent[i])
+            continue;
+        g_percent[i] = 0;
+        atomic_store(&g_client.page->cells[i].completed, atomic_load(&g_client.page->cells[i].entered));
+        atomic_store(&g_client.page->cells[i].est_completed_ns,
+                     atomic_load(&g_client.page->cells[i].est_entered_ns));
+        if (atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_IDLE) {
+            if (xs_page_ring(g_client.page, g_client.server, i))
+                assert_int_equal(write(g_client.bell, &(uint64_t){1}, 8), 8);
+        }
+    }
+}
+
+static void obey(const char *line)
+{
+    uint64_t device;
+    unsigned cell, percent;
+    int priority;
+
+    if (sscanf(line, "queue %u %" SCNx64 " %d", &cell, &device, &priority) == 3) {
+        raw_add(&g_client, cell, device, priority);
+    } else if (sscanf(line, "submit %u", &cell) == 1) {
+        raw_submit(&g_client, cell);
+    } else if (sscanf(line, "complete %u", &cell) == 1) {
+        raw_complete(&g_client, cell);
+    } else if (sscanf(line, "remove %u", &cell) == 1) {
+        raw_remove(&g_client, cell);
+    } else if (sscanf(line, "work %u %u", &cell, &percent) == 2 && cell < CELLS) {
+        g_percent[cell] = percent;
+        work(0);
+        if (atomic_load(&g_client.server->cells[cell].armed) & XS_ARMED_SUBMIT &&
+            xs_page_ring(g_client.page, g_client.server, cell))
+            assert_int_equal(write(g_client.bell, &(uint64_t){1}, 8), 8);
+    } else if (!strncmp(line, "rest", 4)) {
+        rest();
+    } else {
+        printf("not understood: %s", line);
+        return;
+    }
+    puts("ok");
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t last = xs_now_ns();
+    char line[256];
+    union xs_msg m;
+
+    if (argc < 2)
+        return 64;
+    raw_join(&g_client, argv[1]);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    setvbuf(stdin, NULL, _IONBF, 0);
+    puts("ok");
+    for (;;) {
+        struct pollfd p[2] = {{.fd = 0, .events = POLLIN}, {.fd = g_client.fd, .events = POLLIN}};
+        bool working = false;
+        uint64_t now;
+
+        for (uint32_t i = 0; i < CELLS; i++)
+            working |= g_percent[i] != 0;
+        poll(p, 2, working ? 1 : -1);
+        now = xs_now_ns();
+        work(now - last);
+        last = now;
+        if (p[1].revents && raw_receive(&g_client, &m, 0) == 0)
+            break; /* the server ended */
+        if (p[0].revents) {
+            if (!fgets(line, sizeof(line), stdin))
+                break;
+            obey(line);
+        }
+    }
+    raw_leave(&g_client);
+    return 0;
+}

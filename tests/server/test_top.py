@@ -1,0 +1,183 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""xcli top, on terminals of several sizes and as plain text, while programs come and go."""
+import re
+import unittest
+
+from stage import BUILD, Stage, Terminal, until
+
+GPU = "200003b00"
+TOP = [f"{BUILD}/bin/xcli", "top", "-f", "10"]
+
+
+def shows(text):
+    return lambda lines: any(text in line for line in lines)
+
+
+def shows_not(text):
+    return lambda lines: not any(text in line for line in lines)
+
+
+def row_of(lines, pid):
+    """The cells of a program's row, by title."""
+    titles = next((line for line in lines if re.search(r"\bPID\b", line)), "").split()
+    row = next((line for line in lines if re.match(rf" *{pid}\b", line)), None)
+    return dict(zip(titles, row.split(None, len(titles) - 1))) if row and titles else {}
+
+
+class Top(unittest.TestCase):
+    def setUp(self):
+        self.stage = Stage()
+        self.addCleanup(self.stage.close)
+        self.batch = self.stage.actor("batch-training")
+        self.online = self.stage.actor("online-service")
+        self.batch.tell(f"queue 0 {GPU} 1")
+        self.batch.tell(f"queue 3 {GPU} 1")
+        self.online.tell(f"queue 0 {GPU} 10")
+
+    def terminal(self, columns, rows, *arguments):
+        t = Terminal([*TOP, *arguments], columns, rows, self.stage.environment)
+        self.addCleanup(lambda: t.pid and t.kill())
+        return t
+
+    def quit(self, t):
+        t.press("q")
+        self.assertEqual(t.end(), 0)
+        t.pid = 0
+
+    def test_programs_and_changes(self):
+        self.batch.tell("work 0 90")
+        t = self.terminal(120, 20)
+        lines = t.wait_for(lambda lines: float(row_of(lines, self.batch.pid).get("DEV%", 0)) > 30, "a share")
+        row = row_of(lines, self.batch.pid)
+        self.assertEqual((row["STATE"], row["PRI"], row["LV"], row["Q"]), ("run", "1", "1", "2"))
+        self.assertIn("batch-training", row["COMMAND"])
+        self.assertIn("HPF, 2 programs, 3 queues", lines[0])
+        self.assertRegex(lines[1], r"^GPU:0000:76:00.0 \[\|+ *\d+%\]$|^GPU:\S+ \[\|+ *\d+%\]$")
+
+        self.online.tell("work 0 50")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "wait", "the batch waiting")
+        lines = t.wait_for(lambda lines: float(row_of(lines, self.batch.pid)["WAIT%"]) > 50, "its waiting time")
+        self.assertEqual(row_of(lines, self.batch.pid)["PREEMPT"], "1")
+
+        # the batch program is chosen and gets a priority of 200: it runs, the other waits
+        t.press("/batch\n")
+        t.wait_for(shows_not("online-service"), "the filter")
+        t.press("n200\n")
+        t.wait_for(shows(f"process {self.batch.pid}: priority 200"), "the answer")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("PRI") == "200", "the priority")
+        t.press("+")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("PRI") == "201", "the raised priority")
+        t.press("n999\n")
+        t.wait_for(shows("a priority is -255 to 255"), "the refusal")
+        t.press("/\x1b")
+        lines = t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "wait", "the other one waiting")
+
+        # queues, policy, suspension
+        t.press("t")
+        t.wait_for(lambda lines: sum("queue 0x" in line for line in lines) == 3, "the queues")
+        t.press("t")
+        t.press("Pcfs\n")
+        t.wait_for(lambda lines: lines[0].startswith("CFS"), "the policy")
+        t.press("Pnonsense\n")
+        t.wait_for(shows("there is no policy 'nonsense'"), "the refusal")
+        t.press("/batch\n ")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "held", "the suspended program")
+        t.press(" ")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") in ("run", "wait"), "the resumed program")
+        t.press("/\x1b")
+
+        # order
+        t.press("ssss")
+        t.wait_for(shows("s Sort: pid"), "the order")
+        lines = t.wait_for(lambda lines: len([x for x in lines if re.match(r" *\d+ ", x)]) == 2, "both")
+        self.assertEqual([int(x.split()[0]) for x in lines if re.match(r" *\d+ ", x)],
+                         sorted([self.batch.pid, self.online.pid]))
+        t.press("r")
+        t.wait_for(lambda lines: [int(x.split()[0]) for x in lines if re.match(r" *\d+ ", x)] ==
+                   sorted([self.batch.pid, self.online.pid], reverse=True), "the other order")
+        t.press("h")
+        t.wait_for(shows("preemption level in force"), "the help")
+        t.press("x")
+
+        # a program leaves while it is shown and chosen
+        t.press("\x1b[B")
+        self.batch.leave()
+        t.wait_for(shows_not("batch-training"), "the program gone")
+        t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "run", "the other one running")
+        self.quit(t)
+
+    def test_sizes(self):
+        self.batch.tell("work 0 90")
+        self.online.tell("work 0 90")
+        t = self.terminal(20, 6)
+        for columns, rows in ((20, 6), (200, 50), (80, 24), (40, 10), (20, 3), (10, 2), (1, 1), (60, 15)):
+            t.resize(columns, rows)
+            if columns >= 20 and rows >= 6:
+                lines = t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "wait",
+                                   f"the row at {columns} columns")
+                self.assertEqual(row_of(lines, self.online.pid)["PRI"], "10")
+            else:
+                self.assertTrue(t.read(0.3))
+        self.quit(t)
+
+    def test_the_server_leaves_and_comes_back(self):
+        t = self.terminal(80, 24)
+        t.wait_for(shows("batch-training"), "the program")
+        self.stage.xcli("list")
+        self.stage.server.terminate()
+        self.stage.server.wait()
+        t.wait_for(shows("no xserver answers"), "that there is no server")
+        other = Stage.__new__(Stage)
+        other.__dict__.update(self.stage.__dict__)
+        import subprocess
+        self.stage.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.stage.socket, "--port", "0"],
+                                             env=self.stage.environment, stderr=subprocess.DEVNULL)
+        t.wait_for(shows("0 programs"), "the new server")
+        t.press("+")
+        t.wait_for(shows("there is no program to change"), "that nobody is there")
+        self.quit(t)
+
+    def test_plain_text(self):
+        self.batch.tell("work 0 90")
+        out = self.stage.xcli("top", "--once", "-f", "5", "--queues").stdout.splitlines()
+        row = row_of(out, self.batch.pid)
+        self.assertGreater(float(row["DEV%"]), 20)
+        self.assertEqual(sum("queue 0x" in line for line in out), 3)
+        self.assertEqual(len([line for line in out if "PID" in line]), 1)
+        out = self.stage.xcli("top", "-n", "1", "--filter", "ONLINE", "--sort", "pid").stdout
+        self.assertIn("online-service", out)
+        self.assertNotIn("batch-training", out)
+        for wrong in (("--sort", "nothing"), ("--filter", "x" * 64), ("-f", "0")):
+            self.assertEqual(self.stage.xcli("top", *wrong, check=False).returncode, 64)
+        self.stage.environment["XSCHED_SOCKET"] = "/nonexistent/xserver.sock"
+        gone = self.stage.xcli("top", "--once", check=False)
+        self.assertEqual((gone.returncode, gone.stderr), (2, "xcli: no xserver answers\n"))
+        # a socket that is not xserver's
+        import os
+        import socket
+        import threading
+        path = os.path.join(self.stage.folder, "other")
+        os.mkdir(path)
+        s = socket.socket(socket.AF_UNIX)
+        s.bind(path + "/http.sock")
+        s.listen(8)
+
+        def answer():
+            for _ in range(2):
+                c = s.accept()[0]
+                c.recv(65536)
+                c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+                c.close()
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        self.stage.environment["XSCHED_SOCKET"] = path + "/xserver.sock"
+        other = self.stage.xcli("top", "--once", check=False)
+        s.close()
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("the answer is not understood", other.stderr)
+
+
+if __name__ == "__main__":
+    until(lambda: True)
+    unittest.main()
