@@ -14,14 +14,17 @@ static uint64_t sub_sat(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static int32_t read_inherit(const struct xs_client_cell *c)
+/* The most important thread that waits for the queue, or queue that does so on the device. */
+static int32_t read_inherit(const struct xs_client_cell *c, uint64_t completed)
 {
-    int32_t p;
+    uint64_t lent = atomic_load(&c->lent);
+    int32_t p = NO_EXECUTE;
 
-    if (atomic_load(&c->inherit) == 0)
-        return NO_EXECUTE;
-    p = atomic_load(&c->inherit_priority);
-    return p < NO_EXECUTE ? NO_EXECUTE : XS_MIN(p, PRIORITY_HI);
+    if (atomic_load(&c->inherit))
+        p = XS_MAX(p, atomic_load(&c->inherit_priority));
+    if (XS_LENT_NUMBER(lent) > completed)
+        p = XS_MAX(p, XS_LENT_PRIORITY(lent));
+    return XS_MIN(p, PRIORITY_HI);
 }
 
 static void take_service(struct xs_sched_queue *q, uint64_t est_completed_ns, uint64_t now_ns)
@@ -53,12 +56,12 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     marked = atomic_load(&c->marked);
     est_completed = atomic_load_explicit(&c->est_completed_ns, memory_order_relaxed); /* a value by itself */
     est_entered = atomic_load_explicit(&c->est_entered_ns, memory_order_relaxed);     /* likewise */
-    inherit = read_inherit(c);
 
     q->marks = q->marks || marked != 0;
     entered = XS_MAX(entered, q->entered);
     completed = XS_MIN(XS_MAX(completed, marked), entered);
     completed = XS_MAX(completed, q->completed);
+    inherit = read_inherit(c, completed);
     returned = XS_MIN(XS_MAX(returned, completed), entered);
     moved = entered != q->entered || completed != q->completed;
     if (completed != q->completed && q->entity->pe.run)

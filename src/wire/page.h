@@ -62,7 +62,10 @@ struct xs_client_cell {
     uint32_t reserved0;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
-    uint64_t reserved1[7];
+    uint64_t reserved1[6];
+    /* Threads of the process; rarely. XS_LENT(number, priority): until that many are complete, a more
+     * important queue of this process waits on the device for this one. */
+    _Atomic uint64_t lent;
 };
 
 struct xs_server_header {
@@ -105,6 +108,10 @@ struct xs_server_page {
     struct xs_server_header h;
     struct xs_server_cell cells[XS_PAGE_QUEUES];
 };
+
+#define XS_LENT(number, priority) ((uint64_t)(number) << 16 | (uint16_t)(int16_t)(priority))
+#define XS_LENT_NUMBER(word)      ((uint64_t)(word) >> 16)
+#define XS_LENT_PRIORITY(word)    ((int32_t)(int16_t)(uint16_t)(word))
 
 /** Lease: a closed word is void when the scheduler has not renewed the lease for this long; it
  *  renews every XS_LEASE_TICK_NS while any word of that page is closed. A waiter looks at the

@@ -148,6 +148,7 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy)
         atomic_store(&st->local_policy, (int)policy);
     atomic_store(&st->mode, (int)scheduler);
     atomic_fetch_add(&st->mode_changes, 1);
+    xs_state_update_intra(st);
     xs_state_fail_open(st, atomic_load(&st->server)); /* whatever was held runs on at once */
     XS_INFO(scheduler == kSchedulerLocal ? "using local scheduler with policy %s"
             : scheduler == kSchedulerGlobal ? "using global scheduler%s" : "using app-managed scheduler%s",

@@ -105,6 +105,7 @@ void xs_local_run(struct xs_state *st)
         if (l.sched)
             xs_sched_free(l.sched);
         atomic_store(&st->mode, XS_MODE_APP);
+        xs_state_update_intra(st);
         return;
     }
     xs_control_open_cells(st, st->local_page);

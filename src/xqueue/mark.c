@@ -154,6 +154,8 @@ static void complete(struct xs_queue *q, uint64_t number, bool late)
         if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
             account(q, xs_now_ns(), late);
         xs_queue_progress(q);
+        if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
+            xs_queue_lent_end(q, number);
         if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {
             struct xs_server_page *page = atomic_load(&q->state->server);
 

@@ -115,6 +115,25 @@ void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number);
 uint64_t xsched_priv_wait_begin(struct xs_queue *q);
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete);
 
+/** Whether a scheduler decides about single queues of this process, so that one of them may be held while another
+ *  runs; else nothing of what follows is needed. A hint; owner: lend.c. */
+extern _Atomic uint32_t xsched_priv_intra;
+/** How many commands of the queue have come back from the vendor. */
+uint64_t xsched_priv_returned(struct xs_queue *q);
+/** The same, and a mark that will tell when they are complete. From a thread that may put something into the stream. */
+uint64_t xsched_priv_milestone(struct xs_queue *q);
+/** Something put into the waiter's stream waits on the device until the first `number` commands of q are complete:
+ *  until then q is not held for anything less important than the waiter. Nothing is to be taken back. Any thread,
+ *  no lock, no vendor call. */
+void xsched_priv_waits_for(struct xs_queue *waiter, struct xs_queue *q, uint64_t number);
+/** The same for something of this importance that is no queue, such as a thread (xsched_priv_thread_priority: that
+ *  of the queue it used last) inside a call that waits for a whole context. */
+void xsched_priv_lend(struct xs_queue *q, uint64_t number, int32_t priority);
+int32_t xsched_priv_thread_priority(void);
+/** The thread asked whether the first `number` commands are complete, and they are not. If it does nothing else for
+ *  some milliseconds, it waits. */
+void xsched_priv_polled(struct xs_queue *q, uint64_t number);
+
 /** Counts of this process, for traces and tests: commands that took the scheduled path. */
 uint64_t xsched_priv_scheduled_count(void);
 

@@ -157,6 +157,7 @@ static void read_environment(struct xs_state *st)
     if (group)
         xs_str_copy(st->group, sizeof(st->group), group);
     st->utilization = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1, 0, 100);
+    xs_state_update_intra(st);
     if (mode == XS_MODE_LOCAL)
         XS_INFO("using local scheduler with policy %s", ops ? ops->name : "HPF");
     else if (mode == XS_MODE_GLOBAL)

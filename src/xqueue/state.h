@@ -80,6 +80,10 @@ struct xs_queue {
     _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */
     _Atomic uint32_t refs;                  /* marks in flight, the dirty list, deferred workers */
 
+    /* what it waits for on the device, as far as known (lend.c); threads of the program */
+    _Atomic(struct xs_queue *) waits_for;
+    _Atomic uint64_t waits_for_id, waits_for_number;
+
     /* under mark_lock (taken by try only; see account()) */
     struct xs_lock mark_lock;
     _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
@@ -190,6 +194,8 @@ struct xs_tls {
     uint32_t epoch;
     int32_t priority;                       /* of the queue that this thread used last */
     int depth;
+    uint32_t polled_us;                     /* lend.c: when this thread began to ask for nothing but */
+    const struct xs_queue *polled;          /* this queue */
 };
 extern _Thread_local struct xs_tls xs_tls;
 
@@ -243,6 +249,14 @@ void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns);
  *  looks; returns early when something is marked. */
 void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns);
 void xs_queue_progress(struct xs_queue *q);
+
+/* lend.c */
+/** The mode of the state changed, or it was made. */
+void xs_state_update_intra(struct xs_state *st);
+/** So many are complete: what was lent until then ends, and the scheduler is told. */
+void xs_queue_lent_end(struct xs_queue *q, uint64_t number);
+/** The queue is worth this much now: so is what it waits for on the device. */
+void xs_queue_lend_on(struct xs_queue *q, int32_t priority);
 
 /* deferred.c */
 /** Forgets what XQueueSubmit still holds. @return how many */

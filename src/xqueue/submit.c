@@ -283,6 +283,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     }
 
     xs_tls.priority = atomic_load_explicit(&q->priority, memory_order_relaxed);
+    xs_tls.polled = NULL;
 
     xs_queue_look(q, true);
 
@@ -369,7 +370,9 @@ uint64_t xsched_priv_wait_begin(struct xs_queue *q)
 {
     atomic_fetch_add(&q->cc->inherit, 1);
     inherit_at_least(q, xs_tls.priority);
-    if (!gates_open(q, atomic_load(&q->cc->entered)))
+    if (XS_UNLIKELY(atomic_load(&q->waits_for)))
+        xs_queue_lend_on(q, xs_tls.priority);
+    if (!gates_open(q, atomic_load(&q->cc->entered) + 1)) /* others may be about to submit what is waited for */
         ring(q);
     return atomic_load(&q->cc->returned);
 }
@@ -384,6 +387,8 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
         if (atomic_compare_exchange_strong(&q->cc->inherit_priority, &seen, INT32_MIN) &&
             atomic_load(&q->cc->inherit))
             inherit_at_least(q, seen);
+        if (XS_UNLIKELY(seen > atomic_load_explicit(&q->priority, memory_order_relaxed)))
+            ring(q);              /* it ran for the waiter's sake */
     }
     if (all_complete)
         xs_queue_complete(q, began, false);

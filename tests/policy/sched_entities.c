@@ -279,6 +279,38 @@ static void gangs_intra_and_inherit(void **state)
     world_done(s, w, 3);
 }
 
+/* A queue that waits for another one on the device lends to it until the other one is that far. */
+static void lent_until_complete(void **state)
+{
+    struct proc w[1];
+    struct xs_sched *s = world_sched("HPF");
+    uint64_t t = MS;
+
+    (void)state;
+    w[0] = world_join(s, 1, NULL, true);
+    world_queue(&w[0], 0, WORLD_DEVICE, 0, t);
+    world_queue(&w[0], 1, WORLD_DEVICE, 5, t);
+    world_step(s, w, 1, t);
+    world_submit(&w[0], 0, 6, MS);
+    world_submit(&w[0], 1, 2, MS);
+    world_step(s, w, 1, t += US);
+    assert_true(world_open(&w[0], 1));
+    assert_false(world_open(&w[0], 0));
+    atomic_store(&w[0].client->cells[0].lent, XS_LENT(2, 5));
+    xs_page_ring(w[0].client, w[0].server, 0);
+    world_step(s, w, 1, t += US);
+    assert_true(world_open(&w[0], 0));
+    world_complete(&w[0], 0, 1, MS);
+    xs_page_ring(w[0].client, w[0].server, 0);
+    world_step(s, w, 1, t += US);
+    assert_true(world_open(&w[0], 0));
+    world_complete(&w[0], 0, 1, MS);                /* the second: nobody takes the word back */
+    xs_page_ring(w[0].client, w[0].server, 0);
+    world_step(s, w, 1, t += US);
+    assert_false(world_open(&w[0], 0));
+    world_done(s, w, 1);
+}
+
 /* Under a policy that knows no priorities, too, a provider runs while its waiter does. */
 static void inherit_without_priorities(void **state)
 {
@@ -434,7 +466,7 @@ int main(void)
         cmocka_unit_test(policy_changes_at_run_time),
         cmocka_unit_test(devices_apart_and_together),
         cmocka_unit_test(gangs_intra_and_inherit),
-        cmocka_unit_test(inherit_without_priorities),
+        cmocka_unit_test(inherit_without_priorities), cmocka_unit_test(lent_until_complete),
         cmocka_unit_test(groups_are_one_gang),
         cmocka_unit_test(gang_has_its_earliest_deadline),
         cmocka_unit_test(gang_becomes_critical_queue_by_queue),

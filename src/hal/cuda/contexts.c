@@ -165,6 +165,7 @@ void xs_cuda_context_add(struct xs_cuda_context *c, struct xs_cuda_hw *hw)
     xs_lock_acquire(&g_lock);
     hw->next = c->streams;
     c->streams = hw;
+    xs_cuda_ordered_add_locked(c, hw);
     xs_lock_release(&g_lock);
 }
 
@@ -179,6 +180,7 @@ void xs_cuda_context_remove(struct xs_cuda_hw *hw)
             break;
         }
     }
+    xs_cuda_ordered_remove_locked(hw->context, hw);
     xs_lock_release(&g_lock);
 }
 
@@ -205,6 +207,7 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx)
     /* Nobody adds to a context that is being destroyed. From here on the storage may be given back. */
     for (struct xs_cuda_hw *hw = c->streams; hw && n < room; hw = hw->next, n++) {
         atomic_store(&hw->gone, true);
+        xs_cuda_ordered_remove_locked(c, hw);
         list[n].queue = hw->queue;
         list[n].queue_id = hw->queue_id;
         list[n].native = hw->native;

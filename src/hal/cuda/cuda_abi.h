@@ -53,6 +53,7 @@ struct xs_cu_copy_2d {
 #define XS_CU_CAPTURE_IMPLICIT   906
 #define XS_CU_NOT_SUPPORTED      801
 
+#define XS_CU_STREAM_NON_BLOCKING 1u
 #define XS_CU_STREAM_LEGACY      ((CUstream)1)
 #define XS_CU_STREAM_PER_THREAD  ((CUstream)2)
 

@@ -20,6 +20,8 @@ struct xs_cuda_api {
 
 #define XS_CUDA_PAGES 64u         /* of the client page that a context can hold marks in: 32 queues each */
 
+#define XS_CUDA_ORDERED 64u
+
 /** One context in which there is a hardware queue. Storage is kept and used again. */
 struct xs_cuda_context {
     CUcontext ctx;
@@ -28,6 +30,9 @@ struct xs_cuda_context {
     bool primary;
     bool live;                    /* under the lock of contexts.c, as all below */
     struct xs_cuda_hw *streams;
+    /* Those of streams that take part in the order of the legacy stream, for looks without the lock; what does not fit
+     * is a dependency that nobody sees. Written under the lock. Storage of streams is never freed. */
+    _Atomic(struct xs_cuda_hw *) ordered[XS_CUDA_ORDERED];
     struct xs_cuda_going *going;  /* while it is being destroyed */
     size_t going_count;
     struct xs_cuda_context *next;
@@ -46,6 +51,7 @@ struct xs_cuda_hw {
     CUcontext ctx;
     uint64_t native;
     uint64_t owner;               /* the thread of a per-thread stream, else 0 */
+    _Atomic bool blocking;        /* ordered with the legacy stream of its context; the legacy one itself: no */
     _Atomic bool gone;            /* the stream is destroyed or about to be */
     _Atomic bool no_marks;        /* the driver refused one for good: completion is known from waits only */
     struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
@@ -92,6 +98,12 @@ bool xsched_priv_cuda_primary_active(CUdevice dev);
 /** Calls fn for each queue of the current context (ctx NULL) or of ctx. */
 void xsched_priv_cuda_each_queue(CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg), void *arg);
 
+/** Work that is put into a default stream waits for the blocking streams of its context, and the other way round:
+ *  tells the scheduler what this queue waits for. Only where xsched_priv_intra. */
+void xsched_priv_cuda_implicit(struct xs_queue *q, uint64_t native);
+/** This thread is about to wait for whatever the current context holds. Only where xsched_priv_intra. */
+void xsched_priv_cuda_lend_context(void);
+
 static inline struct xs_queue *xs_cuda_queue(CUstream stream, bool per_thread)
 {
     uint64_t native = (uintptr_t)stream;
@@ -120,6 +132,10 @@ CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word);
 void xs_cuda_context_add(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
 void xs_cuda_context_remove(struct xs_cuda_hw *hw);
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q);
+struct xs_cuda_hw *xs_cuda_hw_find(uint64_t native);
+/** Under the lock of contexts.c. */
+void xs_cuda_ordered_add_locked(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
+void xs_cuda_ordered_remove_locked(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
 uint64_t xs_cuda_thread_id(void);
 void xs_cuda_forget(struct xs_cuda_hw *hw);
 /** Takes the stream of this number out of all tables; opens its queue. */

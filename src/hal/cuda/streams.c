@@ -124,6 +124,11 @@ XS_EXPORT uint64_t xsched_priv_cuda_native(CUstream stream, bool per_thread)
 
 /* ---- hardware queues ---- */
 
+struct xs_cuda_hw *xs_cuda_hw_find(uint64_t native)
+{
+    return xs_map_get(&g_streams, native);
+}
+
 static struct xs_cuda_hw *hw_new(void)
 {
     struct xs_cuda_hw *hw;
@@ -174,6 +179,14 @@ static CUcontext context_of(const struct xs_cuda_api *api, CUstream stream, uint
     return api->cuStreamGetCtx && api->cuStreamGetCtx(stream, &ctx) == XS_CU_SUCCESS ? ctx : NULL;
 }
 
+static bool is_blocking(const struct xs_cuda_api *api, CUstream stream)
+{
+    unsigned flags = 0;
+
+    return (uintptr_t)stream > 2 && api->cuStreamGetFlags && api->cuStreamGetFlags(stream, &flags) == XS_CU_SUCCESS &&
+           !(flags & XS_CU_STREAM_NON_BLOCKING);
+}
+
 static bool put(uint64_t native, struct xs_cuda_hw *hw)
 {
     bool done;
@@ -219,6 +232,7 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
     }
     hw->context = c;
     hw->ctx = ctx;
+    atomic_store(&hw->blocking, hw->owner || (hw->stream == stream && is_blocking(api, stream)));
     hw->queue = NULL;
     atomic_store(&hw->gone, false);
     atomic_store(&hw->no_marks, false);

@@ -51,6 +51,25 @@ static inline void xs_api_each_queue(const void *hal, CUcontext ctx, void (*fn)(
     xsched_priv_cuda_each_queue(ctx, fn, arg);
 }
 
+/* Where single streams may be held (xsched_priv_intra): */
+#define XS_API_LENDS     1
+#define XS_API_NOT_READY XS_CU_NOT_READY
+static inline void xs_api_implicit(const void *hal, struct xs_queue *q, CUstream stream, bool per_thread)
+{
+    xsched_priv_cuda_implicit(q, xs_api_native(hal, stream, per_thread));
+}
+
+static inline void xs_api_lend_context(const void *hal)
+{
+    (void)hal;
+    xsched_priv_cuda_lend_context();
+}
+
+static inline bool xs_api_is_legacy(CUstream stream, bool per_thread)
+{
+    return stream == XS_CU_STREAM_LEGACY || (!stream && !per_thread);
+}
+
 static inline const void *xs_api_hal_bind(void *handle)
 {
     xsched_priv_cuda_bind(handle);

@@ -6,6 +6,12 @@
 #include "base/clock.h"
 #include "shim/stream/table.h"
 
+/** Whether single streams of this process may be held: then it matters what waits for what. */
+static inline bool xs_api_intra(void)
+{
+    return XS_API_LENDS && atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) != 0; /* a hint */
+}
+
 /** A command on a stream. */
 struct xs_api_submit {
     struct xs_queue *queue;       /* NULL: not scheduled */
@@ -34,6 +40,8 @@ static inline void xs_api_submit_open(struct xs_api_submit *s, const struct xs_a
     s->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
     if (XS_LIKELY(!xs_api_filtered(row, caller)) && !xs_api_captured(rt->hal, stream, per_thread))
         s->queue = xs_api_queue(rt->hal, stream, per_thread);
+    if (XS_UNLIKELY(xs_api_intra()) && s->queue)
+        xs_api_implicit(rt->hal, s->queue, stream, per_thread);
 }
 
 static inline void xs_api_submit_close(struct xs_api_submit *s, xs_api_result r)
@@ -63,8 +71,9 @@ static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_r
 {
     w->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
     w->queue = XS_UNLIKELY(xs_api_filtered(row, caller)) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
-    if (w->queue)
-        w->began = xsched_priv_wait_begin(w->queue);
+    w->began = w->queue ? xsched_priv_wait_begin(w->queue) : 0;
+    if (XS_UNLIKELY(xs_api_intra()) && xs_api_is_legacy(stream, per_thread))
+        xs_api_lend_context(rt->hal); /* it waits for other streams */
 }
 
 static inline void xs_api_wait_close(struct xs_api_wait *w, enum xs_api_row row, xs_api_stream stream, xs_api_result r)

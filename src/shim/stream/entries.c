@@ -30,8 +30,20 @@ XS_SHIM_NOTE;
     r = XS_REAL(symbol) args;                                                                     \
     xs_api_wait_close(&w, row, (xs_api_stream)(on), r);
 
-/* The same: what returns at once inherits for no time. */
-#define BODY_QUERY(symbol, streams, args, on, key) BODY_SYNC(symbol, streams, args, on, key)
+/* What returns at once inherits for no time; a thread that asks and asks waits. */
+#define BODY_QUERY(symbol, streams, args, on, key)                                                \
+    BODY_SYNC(symbol, streams, args, on, key)                                                     \
+    if (XS_UNLIKELY(r == XS_API_NOT_READY && xs_api_intra()) && w.queue)                          \
+        xsched_priv_polled(w.queue, w.began);
+
+/* Waits, as far as one knows, for whatever the context holds, and proves nothing. */
+#define BODY_WAIT(symbol, streams, args, on, key)                                                 \
+    uint64_t begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;                           \
+    if (XS_UNLIKELY(xs_api_intra()) && !xs_api_filtered(row, __builtin_return_address(0)))      \
+        xs_api_lend_context(rt->hal);                                                             \
+    r = XS_REAL(symbol) args;                                                                     \
+    if (XS_UNLIKELY(xs_api_tracing))                                                             \
+        xs_trace_call(#symbol, XS_HOW_PASS, 0, r, false, begin_ns);
 
 #define BODY_SYNC_CTX(symbol, streams, args, on, key)                                             \
     struct xs_api_wait_all w;                                                                     \
@@ -50,6 +62,7 @@ XS_SHIM_NOTE;
 #define QUIET_SUBMIT(symbol, args)   XS_REAL(symbol) args
 #define QUIET_COUNT(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC(symbol, args)     XS_REAL(symbol) args
+#define QUIET_WAIT(symbol, args)     XS_REAL(symbol) args
 #define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
 #define QUIET_HAND(symbol, args)     xs_hand_##symbol(rt, XS_UNPACK args)

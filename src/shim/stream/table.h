@@ -10,6 +10,24 @@
 
 #include XS_SHIM_PLATFORM
 
+#ifndef XS_API_LENDS              /* nobody on this platform says what waits for what */
+#define XS_API_LENDS 0
+#define XS_API_NOT_READY (-1)
+static inline void xs_api_implicit(const void *hal, struct xs_queue *q, xs_api_stream stream, bool per_thread)
+{
+    (void)hal, (void)q, (void)stream, (void)per_thread;
+}
+static inline void xs_api_lend_context(const void *hal)
+{
+    (void)hal;
+}
+static inline bool xs_api_is_legacy(xs_api_stream stream, bool per_thread)
+{
+    (void)stream, (void)per_thread;
+    return false;
+}
+#endif
+
 enum xs_api_row {
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) ROW_##symbol,
 #define XS_ROW_PASS(symbol, name, version, streams) ROW_##symbol,
@@ -98,6 +116,7 @@ void xs_api_answers_prepare(void);
 #define XS_HAND_COUNT(symbol, params)
 #define XS_HAND_SYNC(symbol, params)
 #define XS_HAND_QUERY(symbol, params)
+#define XS_HAND_WAIT(symbol, params)
 #define XS_HAND_SYNC_CTX(symbol, params)
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
 #include XS_API_ROWS
@@ -106,6 +125,7 @@ void xs_api_answers_prepare(void);
 #undef XS_HAND_COUNT
 #undef XS_HAND_SYNC
 #undef XS_HAND_QUERY
+#undef XS_HAND_WAIT
 #undef XS_HAND_SYNC_CTX
 
 /** The real function of a row, with its type. `rt` is in scope. */

@@ -130,3 +130,9 @@ API cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
     pthread_mutex_unlock(&fake_lock);
     return 0;
 }
+
+API cuStreamGetFlags(CUstream s, unsigned *flags)
+{
+    *flags = (uintptr_t)s > 2 ? s->flags : 0;
+    return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program under the shim whose streams are scheduled one by one by a policy in the process: inherit
+ * [CASE]. Each case has a stream that is held for the sake of more important ones, lets something important
+ * wait for it in one of the ways that CUDA has, and sees its gate open until that wait is over and close
+ * again. A busy third stream keeps the scheduler from opening everything because nothing completes. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hal/cuda/cuda_abi.h"
+#include "xqueue/state.h"
+
+typedef void *P;
+static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*Sync)(P), (*CtxSync)(void), (*Destroy)(P);
+static int (*GetFunction)(P *, P, const char *), (*Create)(P *, unsigned, int), (*WaitValue)(P, uint64_t, uint32_t, unsigned);
+static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
+static int (*EventCreate)(P *, unsigned), (*Record)(P, P), (*WaitEvent)(P, P, unsigned), (*EventSync)(P), (*EventQuery)(P);
+static int (*Query)(P), (*Alloc)(uint64_t *, size_t), (*Free)(uint64_t), (*HtoD)(uint64_t, const void *, size_t);
+static P g_ctx, g_work;
+static volatile uint32_t g_stop, g_flag, g_flag2, g_done;
+
+#define TRUE(what)                                                        \
+    do {                                                                  \
+        if (!(what)) {                                                    \
+            printf("FAILED line %d: %s\n", __LINE__, #what);              \
+            fflush(stdout);                                               \
+            _Exit(1);                                                     \
+        }                                                                 \
+    } while (0)
+/* A limit for what never comes; generous, since the machine may be busy. */
+#define UNTIL(what)                                                       \
+    do {                                                                  \
+        int left_ = 40000;                                                \
+        while (!(what) && --left_)                                        \
+            usleep(1000);                                                 \
+        TRUE(left_ && #what);                                             \
+    } while (0)
+
+static void work(P stream, uint64_t us)
+{
+    uint64_t ns = us * 1000;
+    uint32_t *none = NULL, tag = 0;
+    void *params[] = {&ns, &none, &tag};
+
+    TRUE(Launch(g_work, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL) == 0);
+}
+
+static void *busy(void *stream)
+{
+    TRUE(SetCurrent(g_ctx) == 0);
+    while (!g_stop) {
+        work(stream, 1000);
+        work(stream, 1000);
+        TRUE(Sync(stream) == 0);
+    }
+    return NULL;
+}
+
+static bool closed(P stream)
+{
+    struct xs_queue *q = xsched_priv_queue_find(kPlatformCUDA, (uintptr_t)stream);
+
+    return q && atomic_load(&atomic_load(&q->sc)->permitted) < atomic_load(&q->cc->entered) + 1;
+}
+
+struct scene {
+    P low, high, event;
+    const char *how;
+};
+
+/* Something on the important stream, so that this thread is as important, then a wait in one of the ways. */
+static void *waits(void *opaque)
+{
+    struct scene *s = opaque;
+    uint64_t p;
+    char byte = 0;
+
+    TRUE(SetCurrent(g_ctx) == 0);
+    work(s->high, 10);
+    TRUE(Alloc(&p, 64) == 0);
+    if (strcmp(s->how, "event_synchronize") == 0) {
+        TRUE(EventSync(s->event) == 0);
+    } else if (strcmp(s->how, "stream_synchronize") == 0) {
+        TRUE(Sync(s->low) == 0);
+    } else if (strcmp(s->how, "context_synchronize") == 0) {
+        TRUE(CtxSync() == 0);
+    } else if (strcmp(s->how, "event_query") == 0) {
+        while (EventQuery(s->event) == XS_CU_NOT_READY)
+            usleep(500);
+    } else if (strcmp(s->how, "stream_query") == 0) {
+        while (Query(s->low) == XS_CU_NOT_READY)
+            usleep(500);
+    } else if (strcmp(s->how, "free") == 0) {
+        TRUE(Free(p) == 0);
+    } else if (strcmp(s->how, "copy") == 0) {
+        TRUE(HtoD(p, &byte, 1) == 0);
+    }
+    g_done = 1;
+    return NULL;
+}
+
+static void one(const char *how)
+{
+    bool by_thread = strstr(how, "device") == NULL;
+    struct scene s = {.how = how};
+    P middle = NULL, other_event = NULL;
+    pthread_t t;
+
+    g_flag = g_flag2 = g_done = 0;
+    /* blocking streams where the default stream is to wait for them */
+    TRUE(Create(&s.low, strstr(how, "legacy") || !strcmp(how, "copy") || !strcmp(how, "free") ? 0 : 1, 1) == 0);
+    TRUE(Create(&s.high, 1, 0) == 0);
+    TRUE(Create(&middle, 1, 1) == 0);
+    TRUE(EventCreate(&s.event, 2) == 0 && EventCreate(&other_event, 2) == 0);
+    TRUE(WaitValue(s.low, (uintptr_t)&g_flag, 1, 0) == 0);
+    work(s.low, 10);
+    TRUE(Record(s.event, s.low) == 0);
+    TRUE(WaitValue(s.low, (uintptr_t)&g_flag2, 1, 0) == 0); /* and after the event, more work of its own */
+    UNTIL(closed(s.low));
+    if (by_thread) {
+        TRUE(pthread_create(&t, NULL, waits, &s) == 0);
+    } else if (strcmp(how, "device_event") == 0) {
+        TRUE(WaitEvent(s.high, s.event, 0) == 0);
+        work(s.high, 10);
+    } else if (strcmp(how, "device_chain") == 0) { /* high waits for middle, which waits for low */
+        TRUE(WaitEvent(middle, s.event, 0) == 0);
+        TRUE(Record(other_event, middle) == 0);     /* nothing of the middle one's own: only the wait */
+        TRUE(WaitValue(middle, (uintptr_t)&g_flag, 1, 0) == 0);
+        TRUE(Record(other_event, middle) == 0);
+        UNTIL(closed(middle));
+        TRUE(WaitEvent(s.high, other_event, 0) == 0);
+        work(s.high, 10);
+        UNTIL(!closed(middle));
+    } else if (strcmp(how, "device_legacy") == 0) {
+        work(NULL, 10);
+    }
+    UNTIL(!closed(s.low));
+    printf("%s: open", how);
+    g_flag = 1;
+    if (by_thread && strncmp(how, "event", 5)) { /* these wait for all of the stream */
+        g_flag2 = 1;
+        UNTIL(g_done);
+        TRUE(pthread_join(t, NULL) == 0);
+    } else {
+        if (by_thread) {
+            UNTIL(g_done);
+            TRUE(pthread_join(t, NULL) == 0);
+        }
+        if (strcmp(how, "device_legacy")) {
+            /* whatever comes next there; it is no wait */
+            UNTIL(WaitValue(s.low, (uintptr_t)&g_flag, 1, 0) == 0 && closed(s.low));
+            printf(", closed");
+        }
+        g_flag2 = 1;
+    }
+    printf("\n");
+    fflush(stdout);
+    TRUE(Destroy(s.low) == 0 && Destroy(s.high) == 0 && Destroy(middle) == 0);
+    TRUE(CtxSync() == 0 || 1);
+}
+
+static void get(void *lib, void *fn, const char *name)
+{
+    void *p = dlsym(lib, name);
+
+    TRUE(p != NULL);
+    memcpy(fn, &p, sizeof(p));
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const all[] = {"device_event", "device_chain", "device_legacy", "event_synchronize",
+                                      "stream_synchronize", "event_query", "stream_query", "free", "copy"};
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+    pthread_t t;
+    P top;
+
+    TRUE(lib != NULL);
+    get(lib, &Init, "cuInit"), get(lib, &Retain, "cuDevicePrimaryCtxRetain"), get(lib, &SetCurrent, "cuCtxSetCurrent");
+    get(lib, &Create, "cuStreamCreateWithPriority"), get(lib, &GetFunction, "cuModuleGetFunction");
+    get(lib, &Launch, "cuLaunchKernel"), get(lib, &Sync, "cuStreamSynchronize"), get(lib, &CtxSync, "cuCtxSynchronize");
+    get(lib, &Destroy, "cuStreamDestroy_v2"), get(lib, &WaitValue, "cuStreamWaitValue32_v2");
+    get(lib, &EventCreate, "cuEventCreate"), get(lib, &Record, "cuEventRecord"), get(lib, &WaitEvent, "cuStreamWaitEvent");
+    get(lib, &EventSync, "cuEventSynchronize"), get(lib, &EventQuery, "cuEventQuery"), get(lib, &Query, "cuStreamQuery");
+    get(lib, &Alloc, "cuMemAlloc_v2"), get(lib, &Free, "cuMemFree_v2"), get(lib, &HtoD, "cuMemcpyHtoD_v2");
+    TRUE(Init(0) == 0 && GetFunction(&g_work, NULL, "work") == 0);
+    TRUE(Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
+    TRUE(Create(&top, 1, 0) == 0);
+    TRUE(pthread_create(&t, NULL, busy, top) == 0);
+    for (size_t i = 0; i < XS_ARRAY_LEN(all); i++)
+        if (argc < 2 || strcmp(argv[1], all[i]) == 0)
+            one(all[i]);
+    g_stop = 1;
+    TRUE(pthread_join(t, NULL) == 0);
+    printf("end\n");
+    return 0;
+}
