@@ -64,6 +64,8 @@ static void execute(struct fake_op *op)
 {
     uint64_t end = now_ns() + op->ns;
 
+    if (op->started)
+        __atomic_store_n(op->started, op->stamp, __ATOMIC_RELEASE);
     while (op->ns && now_ns() < end)
         if (end - now_ns() > 200000)
             nanosleep(&(struct timespec){0, 100000}, NULL);
@@ -73,6 +75,8 @@ static void execute(struct fake_op *op)
             op->log[1 + op->log[0]] = op->tag;
             __atomic_fetch_add(&op->log[0], 1, __ATOMIC_RELEASE);
         }
+        if (op->sum)
+            *op->sum += op->ns;
         break;
     case FAKE_COPY:
         memcpy(op->dst, op->src, op->bytes);

@@ -7,7 +7,8 @@
  * function of the driver is there and answers CUDA_ERROR_NOT_SUPPORTED.
  *
  * Kernels are found by name: "work" (u64 ns, u32 *log, u32 tag) takes ns and appends tag to log,
- * whose first word counts; "nop" does nothing. */
+ * whose first word counts; "nop" does nothing; "burn" (u64 ns, u32 *started, u32 stamp, u64 *sum) stores
+ * stamp, takes ns and adds ns to sum. */
 #ifndef XS_FAKE_CUDA_H
 #define XS_FAKE_CUDA_H
 
@@ -21,6 +22,8 @@ struct fake_op {
     struct CUctx_st *ctx;
     /* WORK */
     uint32_t *log, tag;
+    uint32_t *started, stamp;
+    uint64_t *sum;
     /* COPY, FILL */
     void *dst;
     const void *src;

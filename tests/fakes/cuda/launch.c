@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}};
+static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}};
 
 API cuModuleLoadData(void **mod, const void *image)
 {
@@ -15,7 +15,7 @@ API cuModuleLoadData(void **mod, const void *image)
 API cuModuleGetFunction(const struct CUfunc_st **f, void *mod, const char *name)
 {
     (void)mod;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof(g_functions) / sizeof(g_functions[0]); i++)
         if (strcmp(g_functions[i].name, name) == 0) {
             *f = &g_functions[i];
             return 0;
@@ -33,6 +33,11 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
         op.ns = *(uint64_t *)params[0];
         op.log = *(uint32_t **)params[1];
         op.tag = *(uint32_t *)params[2];
+    } else if (f == &g_functions[2]) {
+        op.ns = *(uint64_t *)params[0];
+        op.started = *(uint32_t **)params[1];
+        op.stamp = *(uint32_t *)params[2];
+        op.sum = *(uint64_t **)params[3];
     }
     return fake_put(s, per_thread, op);
 }

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows what sharing a device costs and gains on this machine: XSched beside what one would use instead.
+
+  bench/run --quick            A, B, E and J, shortly: alone, native and XSched
+  bench/run                    every workload for every platform that is here
+  bench/run --only A,E --variants alone,native,xsched-auto
+  bench/run --only submit      one of the programs that measure a single path
+
+Raw results go to DIR/suite.jsonl as they come; a call with the same DIR goes on where the last one ended (status 75:
+it ended at --time-limit, call again). report.md and the plots are made from the raw results alone, also later by
+--report DIR. --save is --out docs/results/DATE-DEVICE; scripts/figures.py puts the figures into README.md.
+"""
+import argparse
+import datetime
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from . import machine, measure, platforms, programs, raw, services, variants, workloads
+
+ROOT = machine.ROOT
+UNFINISHED = 75
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Suite:
+    """What all measurements of one call share."""
+
+    def __init__(self, args, names):
+        self.args = args
+        self.quick = args.quick or args.smoke
+        self.smoke = args.smoke
+        self.blocks = args.blocks or (1 if args.smoke else 0)
+        self.requests = args.requests or (12 if args.smoke else 0)
+        self.seed = args.seed
+        self.only_variants = names
+        self.peers = [variants.peer(p) for p in args.peer]
+        self.out = args.out
+        self.say = say
+        self.began = time.monotonic()
+        self.commit = machine.commit()
+        self.about = {}
+        self.raw = raw.Raw(self.out, self.tail)
+        self.services = services.Services(args.build, self.out)
+        self.rates, self.rounds = self.remembered()
+        if self.raw.kept:
+            say(f"{self.out}: {len(self.raw.done)} measurements are there already and are kept"
+                + (f"; {self.raw.dropped} lines of unfinished ones are dropped" if self.raw.dropped else ""))
+
+    def tail(self):
+        return dict(self.about, commit=self.commit, date=machine.now())
+
+    def remembered(self):
+        """What earlier calls found out and later ones must not find differently."""
+        rates, rounds = {}, {}
+        for r in raw.load(self.raw.path)[0]:
+            if r["metric"] == "rate":
+                rates.setdefault((r["platform"], r["workload"]), {})[r["side"]] = r["value"]
+            elif r["metric"] == "rounds_per_ms":
+                rounds[r["platform"]] = r["value"]
+        return rates, rounds
+
+    def check_time(self, seconds):
+        if self.args.time_limit and time.monotonic() - self.began + seconds > self.args.time_limit:
+            raise measure.TimeUp
+
+    def batch(self, side, platform):
+        """0: as usual. A device that is too small for the usual batch gets a smaller one, and is told so."""
+        usual = {"torch:resnet50": 1024}.get(side.client)
+        if not usual or platform.memory_gib >= side.gib + 4:
+            return 0
+        batch = usual
+        while batch > 1 and side.gib * batch / usual > 0.5 * platform.memory_gib:
+            batch //= 2
+        say(f"   {platform.device} has {platform.memory_gib:.1f} GiB: batch {batch} instead of {usual} for {side.client[6:]}")
+        return batch
+
+    def progress(self, i, n, cell, rows):
+        parts = []
+        for r in rows:
+            if r["metric"] in ("p50", "p99", "start_p99", "throughput"):
+                parts.append(f"{r['side']} {r['metric']} {r['value']:.4g} {r['unit']}")
+            if r.get("wrong"):
+                parts.append(f"{r['side']}: WRONG RESULT")
+        say(f"[{i:3}/{n}] {time.monotonic() - self.began:5.0f} s  {cell:40} " + ", ".join(parts))
+
+    def run_programs(self, workload):
+        """A workload whose programs print their figures: each is one cell a block."""
+        blocks = self.blocks or (1 if self.quick else 3)
+        for block in range(blocks):
+            for program in workload.programs:
+                for name, function in programs.OF_WORKLOAD[program]:
+                    cell = f"host/{workload.letter}/{name}/{block}"
+                    if cell in self.raw.done or (self.smoke and name != programs.OF_WORKLOAD[program][0][0]):
+                        continue
+                    self.check_time(25 if name == "10000" else 15)
+                    mine = measure.cpu_ms()
+                    try:
+                        rows = function(self.args.build, 50 if self.smoke else 500 if self.quick else 0)
+                    except (subprocess.SubprocessError, OSError) as e:
+                        say(f"   skipped: {workload.letter} {name}: {e}")
+                        self.raw.write([{"workload": workload.letter, "platform": "host", "variant": name, "metric": "skipped",
+                                         "why": str(e)[:200], "report": False}])
+                        continue
+                    rows = [dict(r, workload=workload.letter, platform="host", run=block, program=r["workload"]) for r in rows]
+                    rows.append({"workload": workload.letter, "platform": "host", "variant": name, "side": "driver", "metric": "cpu",
+                                 "value": round(measure.cpu_ms() - mine, 2), "unit": "ms", "n": 1, "run": block, "report": False})
+                    self.raw.write(rows, cell)
+                    self.progress(block + 1, blocks, cell, [r for r in rows if r["metric"] == "p99"])
+
+    def run(self, letters):
+        only = self.args.platforms.split(",") if self.args.platforms else None
+        found, absent = platforms.detect(self.args.build, self.args.python, only, self.rounds, say)
+        for name, why in absent.items():
+            say(f"platform {name}: not here ({why})")
+        try:
+            for letter in letters:
+                w = workloads.BY_LETTER[letter]
+                self.about = {"device": machine.processor(), "driver": "", "framework": "C"}
+                if not w.plans:
+                    self.run_programs(w)
+                for p in found:
+                    if p.name not in w.plans:
+                        continue
+                    in_c = all(s.client == "load" for s in w.plans[p.name].sides)
+                    self.about = {"device": p.device, "driver": p.driver, "framework": "C" if in_c else p.framework}
+                    if p.name not in self.rounds and p.rounds_per_ms:
+                        self.rounds[p.name] = p.rounds_per_ms
+                        self.raw.write([{"workload": "", "platform": p.name, "variant": "", "metric": "rounds_per_ms",
+                                         "value": p.rounds_per_ms, "unit": "1", "report": False}])
+                    measure.Measurement(self, w, p).run()
+                here = {p.name for p in found}
+                for name in w.plans:
+                    if name not in here and name in absent:
+                        self.raw_skip(letter, name, absent[name])
+        finally:
+            self.services.stop()
+
+    def raw_skip(self, letter, platform, why):
+        known = {(r["workload"], r["platform"]) for r in raw.load(self.raw.path)[0] if r["metric"] == "skipped"}
+        if (letter, platform) not in known:
+            self.raw.write([{"workload": letter, "platform": platform, "variant": "", "metric": "skipped", "why": why,
+                             "report": False}])
+
+
+def run_named_programs(args, names):
+    """The programs by themselves: figures on stdout, with --save also as NAME.jsonl."""
+    if args.shield:
+        programs.SHIELD.extend(["chrt", "-f", "10"])
+    device, failed = machine.processor(), False
+    for name in names:
+        print(f"-- {name}: {programs.PROGRAMS[name][1]} (load {os.getloadavg()[0]:.1f})", flush=True)
+        try:
+            rows = programs.PROGRAMS[name][0](args.build)
+        except (subprocess.SubprocessError, OSError) as e:
+            print(f"   failed: {e}")
+            failed = True
+            continue
+        for row in rows:
+            row.update(run=0, device=device, driver="", framework="C", commit=machine.commit(),
+                       load=round(os.getloadavg()[0], 2), shield=args.shield, date=machine.now())
+            print(f"   {row['variant']:28} {row.get('side', ''):8} {row['metric']:18} {row['value']:12.4g} {row['unit']:5} "
+                  f"n = {row['n']}")
+        if args.save:
+            os.makedirs(args.out, exist_ok=True)
+            with open(os.path.join(args.out, f"{name}.jsonl"), "w", encoding="utf-8") as f:
+                f.writelines(json.dumps(row) + "\n" for row in rows)
+    return failed
+
+
+def show_list():
+    print("workloads:")
+    for w in workloads.WORKLOADS:
+        print(f"  {w.letter}  {w.title} ({', '.join(w.plans) or 'any machine'})")
+    print("variants:")
+    for v in variants.ROWS:
+        print(f"  {v.name:17} {v.text}")
+    print("programs:")
+    for name, (_, text) in programs.PROGRAMS.items():
+        print(f"  {name:17} {text}")
+
+
+def parse():
+    p = argparse.ArgumentParser(prog="bench/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--list", action="store_true", help="workloads, variants and programs")
+    p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to K, or programs")
+    p.add_argument("--variants", metavar="NAME,...", help="only these")
+    p.add_argument("--platforms", metavar="NAME,...", help="only these of " + ", ".join(platforms.NAMES))
+    p.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND PREFIX",
+                   help="another scheduler: clients are started behind this prefix, with BENCH_SIDE and BENCH_PRIORITY set")
+    p.add_argument("--quick", action="store_true", help="A, B, E and J with fewer variants and requests")
+    p.add_argument("--smoke", action="store_true", help="the same with hardly any requests: only shows that all runs")
+    p.add_argument("--requests", type=int, default=0, help="of the urgent side, a variant (default: as the workload says)")
+    p.add_argument("--blocks", type=int, default=0, help="alternating blocks (at least 3 for an interval)")
+    p.add_argument("--seed", type=int, default=1, help="of the arrivals")
+    p.add_argument("--out", metavar="DIR", help="default out/bench")
+    p.add_argument("--save", action="store_true", help="into docs/results/DATE-DEVICE")
+    p.add_argument("--resume", action="store_true", help="go on in DIR (what happens anyway; an error if there is nothing)")
+    p.add_argument("--time-limit", type=float, default=0, metavar="S", help="end cleanly before S seconds, with status 75")
+    p.add_argument("--build", default=os.environ.get("XSCHED_BUILD_DIR", f"{ROOT}/build/gcc"), help="what was built")
+    p.add_argument("--python", help="the Python that has PyTorch")
+    p.add_argument("--no-report", action="store_true", help="raw results only")
+    p.add_argument("--report", metavar="DIR", action="append", default=[], help="make report and plots of raw results again")
+    p.add_argument("--check", metavar="DIR", action="append", default=[], help="is report.md what the raw results give?")
+    p.add_argument("--shield", action="store_true", help="programs in a real-time class, for a machine that has other work")
+    args = p.parse_args()
+    known = [w.letter for w in workloads.WORKLOADS] + list(programs.PROGRAMS)
+    args.only = [n for text in args.only for n in text.split(",") if n]
+    for n in args.only:
+        if n not in known:
+            p.error(f"no workload or program '{n}' (there are {', '.join(known)})")
+    names = [n for n in (args.variants or "").split(",") if n]
+    for n in names:
+        if n not in variants.BY_NAME:
+            p.error(f"no variant '{n}' (there are {', '.join(variants.BY_NAME)})")
+    for n in (args.platforms or "").split(","):
+        if n and n not in platforms.NAMES:
+            p.error(f"no platform '{n}' (there are {', '.join(platforms.NAMES)})")
+    try:
+        for text in args.peer:
+            variants.peer(text)
+    except ValueError as e:
+        p.error(str(e))
+    args.build = os.path.abspath(args.build)
+    if args.save and not args.out:
+        device = next((d for d in (os.environ.get("BENCH_DEVICE"),) if d), machine.processor())
+        args.out = os.path.join(ROOT, "docs/results", f"{datetime.date.today():%Y-%m-%d}-{machine.slug(device)}")
+    args.out = os.path.abspath(args.out or os.path.join(ROOT, "out", "bench"))
+    if args.resume and not os.path.exists(os.path.join(args.out, raw.NAME)):
+        p.error(f"--resume: there is no {raw.NAME} in {args.out}")
+    return args, names
+
+
+def main():
+    args, names = parse()
+    if args.list:
+        show_list()
+        return 0
+    if args.report or args.check:
+        from . import report
+        return report.main(args.report, args.check)
+    letters = [n for n in args.only if re.fullmatch("[A-K]", n)]
+    alone = [n for n in args.only if n not in letters]
+    status = run_named_programs(args, alone) if alone else 0
+    if alone and not letters:
+        return status
+    if not os.path.exists(os.path.join(args.build, "bin", "xserver")):
+        say(f"bench/run: {args.build}/bin/xserver is missing: build first (HACKING.md), or --build DIR")
+        return 1
+    quick = args.quick or args.smoke
+    letters = letters or list(workloads.QUICK_LETTERS if quick else (w.letter for w in workloads.WORKLOADS))
+    suite = Suite(args, names)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        suite.run(letters)
+    except measure.TimeUp:
+        say(f"time limit of {args.time_limit:.0f} s: call again with the same --out to go on")
+        status = UNFINISHED
+    except KeyboardInterrupt:
+        say("interrupted: what is whole is kept; call again with the same --out to go on")
+        return 130
+    say(f"{time.monotonic() - suite.began:.0f} s; raw results: {suite.raw.path}")
+    if not args.no_report:
+        from . import report
+        report.main([args.out], [])
+    return status

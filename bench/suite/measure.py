@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures one workload on one platform: starts the clients of its variants, then goes through blocks, parameters and
+variants in alternating order. One cell is one variant with one parameter in one block."""
+import os
+import random
+import resource
+import time
+
+from . import arrivals, stats, variants
+from .clients import ClientError, Pool, collect
+from .services import ServiceError
+
+LEAD_S = 0.3                 # the others run for this long before the urgent side's first request
+TIMELINE_US = 2_000_000
+
+
+class TimeUp(Exception):
+    """The time limit would be passed; what is measured is kept."""
+
+
+def cpu_ms():
+    u = resource.getrusage(resource.RUSAGE_SELF)
+    return 1e3 * (u.ru_utime + u.ru_stime)
+
+
+def cell_name(platform, letter, params, variant, block):
+    text = ",".join(f"{k}={v:g}" for k, v in params.items())
+    return "/".join(x for x in (platform, letter, text, variant, str(block)) if x)
+
+
+class Measurement:
+    """One workload on one platform."""
+
+    def __init__(self, suite, workload, platform):
+        self.suite, self.workload, self.platform = suite, workload, platform
+        self.plan = workload.plans[platform.name]
+        self.params = self.plan.quick_params if suite.quick and self.plan.quick_params else self.plan.params
+        self.blocks = suite.blocks or (3 if suite.quick else self.plan.blocks)
+        asked = suite.requests or (min(300, self.plan.requests) if suite.quick else self.plan.requests)
+        self.count = -(-asked // self.blocks)
+        self.pool = Pool(suite.out, suite.say)
+        self.rates = dict(suite.rates.get((platform.name, workload.letter), {}))
+        self.skipped = {}
+        self.batch = 0
+        names = self.plan.quick if suite.quick and self.plan.quick else self.plan.variants
+        self.variants = [variants.BY_NAME[n] for n in names if not suite.only_variants or n in suite.only_variants]
+        self.variants += suite.peers
+
+    # ---- what there is to do ----
+
+    def cells(self):
+        for block in range(self.blocks):
+            for i, params in enumerate(self.params):
+                for v in self.variants:
+                    if v.name in self.plan.no_params and i > 0:
+                        continue
+                    p = {} if v.name in self.plan.no_params else params
+                    yield block, p, v, cell_name(self.platform.name, self.workload.letter, p, v.name, block)
+
+    def left(self):
+        return [c for c in self.cells() if c[3] not in self.suite.raw.done]
+
+    def sides_of(self, variant):
+        if variant.sides == "high":
+            urgent = [s for s in self.plan.sides if s.urgent]
+            return urgent[:1]
+        if variant.sides == "low":
+            return [s for s in self.plan.sides if not s.urgent][:1]
+        return list(self.plan.sides)
+
+    def seconds(self):
+        if self.plan.seconds:
+            return self.plan.seconds if not self.suite.smoke else min(1.0, self.plan.seconds)
+        return self.count / min(self.rate(s) for s in self.plan.sides if s.mode != "closed")
+
+    def rate(self, side):
+        if side.rate:
+            return side.rate
+        if side.name not in self.rates:
+            raise ClientError(f"the rate of {side.name} is not known: its standalone client failed")
+        return self.rates[side.name]
+
+    # ---- clients ----
+
+    def base(self, variant):
+        return next((v for v in variants.ROWS if v.name == variant.uses), variant)
+
+    def groups(self, variant):
+        """The processes of a variant: (name, sides in it)."""
+        if self.plan.one_process:
+            return [("all", list(self.plan.sides))]
+        return [(s.name, [s]) for s in self.sides_of(variant)]
+
+    def skip(self, variant, why):
+        if variant.name in self.skipped:
+            return
+        self.skipped[variant.name] = why
+        self.suite.say(f"   skipped: {self.workload.letter} {variant.name} on {self.platform.name}: {why}")
+        self.suite.raw.write([{"workload": self.workload.letter, "platform": self.platform.name, "variant": variant.name,
+                               "metric": "skipped", "why": why, "report": False}])
+
+    def service(self, variant):
+        server = mps = None
+        if variant.kind == "xsched":
+            if "shim" in self.platform.missing:
+                raise ServiceError(self.platform.missing["shim"])
+            server = self.suite.services.server([*self.plan.server, *variant.server], self.platform.server_prefix)
+        elif variant.kind == "mps":
+            if self.platform.name != "cuda":
+                raise ServiceError("MPS is NVIDIA's")
+            mps = self.suite.services.mps()
+        return server, mps
+
+    def command(self, variant, sides):
+        p = self.platform
+        shown = variant.priorities or (variant.kind == "xsched" and self.plan.one_process)
+        words = []
+        for s in sides:
+            priority = (1 if s.urgent else 0) if shown else 0
+            if s.client == "load":
+                words.append(f"{s.name}:{priority}" if priority else s.name)
+            else:
+                batch = f"@{self.suite.batch(s, p)}" if self.suite.batch(s, p) else ""
+                green = variant.green if s.urgent else 0
+                words.append(f"{s.name}={s.client[6:]}{batch}:{priority}" + (f":{green}" if green else ""))
+        if sides[0].client == "load":
+            if not p.load:
+                raise ServiceError(p.missing.get("load", "no client for it"))
+            if variant.green:
+                raise ServiceError("green contexts: only with PyTorch here")
+            client = [*p.load, f"{p.rounds_per_ms:.6f}"]
+        else:
+            if not p.torch:
+                raise ServiceError(f"PyTorch: {p.missing.get('torch', 'missing')}")
+            client = p.torch + (["--created"] if self.plan.one_process and variant.created else [])
+        return [*p.prefix, *variant.prefix, *client, *words]
+
+    def start(self, variant):
+        """Starts the processes of a variant without waiting. @return their keys and what memory they need"""
+        base = self.base(variant)
+        keys, gib = [], 0
+        server, mps = self.service(base)
+        for name, sides in self.groups(base):
+            key = (base.name, name)
+            if key not in self.pool.clients and key not in self.pool.failed:
+                env = dict(self.platform.env)
+                s = sides[0]
+                env.update(variants.environment(base, s.name if len(sides) == 1 else "", s.priority, s.share, server, mps,
+                                                self.platform.shim, self.plan.one_process))
+                self.pool.start(key, self.command(base, sides), env, f"{self.workload.letter} {base.name} {name}")
+                gib += sum(s.gib for s in sides)
+            keys.append(key)
+        return keys, gib
+
+    def prepare(self, wanted):
+        """Starts what the cells need, together as far as the device's memory goes."""
+        room = 0.8 * self.platform.memory_gib if self.platform.memory_gib else 1e9
+        pending, used = [], 0
+        began = time.monotonic()
+
+        def wait():
+            self.pool.ready(pending)
+            pending.clear()
+        for v in wanted:
+            try:
+                keys, gib = self.start(v)
+            except (ServiceError, ClientError) as e:
+                self.skip(v, str(e))
+                continue
+            pending += [k for k in keys if k not in pending]
+            used += gib
+            if used > room or len(pending) >= 2 * (os.cpu_count() or 1):
+                wait()
+                used = 0
+        wait()
+        for v in wanted:
+            if v.name not in self.skipped:
+                self.check(v)
+        self.suite.say(f"   clients ready after {time.monotonic() - began:.1f} s")
+
+    def check(self, variant):
+        """The level in force; queues of one process get their priorities; rates that hang on the standalone time."""
+        base = self.base(variant)
+        try:
+            for name, sides in self.groups(variant):
+                c = self.pool.get((base.name, "all" if self.plan.one_process else name))
+                if base.kind == "xsched":
+                    server = self.service(base)[0]
+                    queues = joined(server, c.pid)
+                    if not queues:
+                        raise ClientError("its queues did not reach xserver (try `xsched doctor PID`)")
+                    c.level = max(q["level"] for q in queues)
+                    if base.level != "auto" and c.level != int(base.level):
+                        raise ClientError(f"level {base.level} is not available here (level {c.level} is in force)")
+                    if self.plan.one_process and self.platform.name == "opencl":
+                        for q, s in zip(queues, sides):
+                            server.ask("POST", "/hint", {"hint_type": 1, "handle": q["handle"], "priority": s.priority})
+                elif base.name == "native" and variant.sides != "low":
+                    for s in sides:
+                        self.learn_rate(s, c)
+        except (ClientError, ServiceError, OSError) as e:
+            self.skip(variant, str(e))
+
+    def learn_rate(self, side, client):
+        if not side.load or side.name in self.rates:
+            return
+        roles = client.hello.get("roles", {})
+        ms = roles[side.name]["once_ms"] if side.name in roles else side.work_us * side.kernels / 1e3
+        self.rates[side.name] = side.load * 1e3 / ms
+        self.suite.raw.write([{"workload": self.workload.letter, "platform": self.platform.name, "variant": "native",
+                               "side": side.name, "metric": "rate", "value": round(self.rates[side.name], 4), "unit": "1/s",
+                               "report": False}])
+
+    # ---- measuring ----
+
+    def line(self, side, params, start, end, block, fill):
+        work = side.work_us or params.get("t_ms", 1) * 1e3
+        text = f"run {side.name} {side.mode} start={start} end={end}"
+        if side.client == "load":
+            text += f" work_us={work:.3f} kernels={side.kernels} width={side.width} depth={side.depth}"
+        if side.mode != "closed":
+            seed = f"{self.suite.seed}/{self.workload.letter}/{side.name}/{block}"
+            if side.mode == "gap":
+                at = arrivals.gaps(side.arrivals, 1e6 / side.rate, min(15000, int(4 * self.seconds() * side.rate) + 10), seed)
+            else:
+                at = arrivals.offsets(side.arrivals, self.rate(side), max(1, int(self.seconds() * self.rate(side))), seed)
+            if fill:
+                text += " fill_us=2000"
+            text += " at=" + ",".join(f"{x:.1f}" for x in at)
+        return text
+
+    def run_cell(self, block, params, variant, cell):
+        base = self.base(variant)
+        seconds = self.seconds()
+        if variant.name == "xsched-1-n8":   # a request may take nine kernels
+            seconds = max(seconds, min(4.0, 60 * params.get("t_ms", 1) / 1e3))
+        self.suite.check_time(seconds + LEAD_S + 1.5)
+        sides = self.sides_of(variant)
+        client = {s.name: self.pool.get((base.name, "all" if self.plan.one_process else s.name)) for s in sides}
+        load = os.getloadavg()[0]
+        start = time.monotonic_ns() + 50_000_000
+        urgent_start = start + int(1e9 * LEAD_S) if len(sides) > 1 else start
+        end = urgent_start + int(1e9 * seconds)
+        for s in sides:
+            begin = urgent_start if s.mode != "closed" else start
+            # requests due before the end are finished, however late
+            client[s.name].send(self.line(s, params, begin, end, block, variant.fill and s.urgent))
+        server = self.service(base)[0] if base.kind == "xsched" else None
+        mine, theirs = cpu_ms(), server.cpu_ms() if server else 0
+        per_client = {}
+        for s in sides:
+            per_client[client[s.name]] = per_client.get(client[s.name], 0) + 1
+        got = collect(list(per_client), per_client, seconds * 4 + 60)
+        mine, theirs = cpu_ms() - mine, (server.cpu_ms() if server else 0) - theirs
+        answers = {row["role"]: row for rows in got.values() for row in rows}
+        rows = []
+        for s in sides:
+            a = answers[s.name]
+            of = {"workload": self.workload.letter, "platform": self.platform.name, "variant": variant.name, "side": s.name,
+                  "run": block, **params}
+            level = getattr(client[s.name], "level", None)
+            if level is not None:
+                of["level"] = level
+            batch = client[s.name].hello.get("roles", {}).get(s.name, {}).get("batch")
+            if batch:
+                of["batch"] = batch
+            rows += side_rows(of, s, a, urgent_start - start, end - urgent_start, block)
+        common = {"workload": self.workload.letter, "platform": self.platform.name, "variant": variant.name, "run": block,
+                  "report": False, **params}
+        rows.append(dict(common, side="driver", metric="cpu", value=round(mine, 2), unit="ms", n=1))
+        if server:
+            rows.append(dict(common, side="server", metric="cpu", value=round(theirs, 2), unit="ms", n=1))
+        rows.append(dict(common, side="machine", metric="seconds", value=round(seconds, 3), unit="s", n=1, load=round(load, 2)))
+        self.suite.raw.write(rows, cell)
+        return rows
+
+    def run(self):
+        left = self.left()
+        if not left:
+            return
+        self.suite.check_time(3 if all(s.client == "load" for s in self.plan.sides) else 30)
+        wanted = [v for v in self.variants if any(c[2] is v for c in left)]
+        if any(s.load and s.name not in self.rates for s in self.plan.sides):
+            native = variants.BY_NAME["native"]
+            wanted = [native] + [v for v in wanted if v is not native]
+        self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}")
+        try:
+            self.prepare(wanted)
+            for i, (block, params, v, cell) in enumerate(left):
+                if v.name in self.skipped:
+                    continue
+                try:
+                    rows = self.run_cell(block, params, v, cell)
+                except (ClientError, ServiceError) as e:
+                    self.skip(v, str(e))
+                    continue
+                self.suite.progress(i + 1, len(left), cell, rows)
+        finally:
+            self.pool.drop()
+
+
+def joined(server, pid):
+    """Its queues, by age; a program joins a moment after its first launch."""
+    for _ in range(50):
+        queues = server.queues(pid)
+        if queues:
+            break
+        time.sleep(0.1)
+    return sorted(queues, key=lambda q: q["handle"])
+
+
+def side_rows(of, side, a, lead_ns, window_ns, block):
+    """What one side's answer gives."""
+    rows = []
+    if side.mode == "closed":
+        ends = a.get("ends_us", [])
+        inside = [t for t in ends if lead_ns / 1e3 <= t <= (lead_ns + window_ns) / 1e3]
+        if len(ends) >= a["n"] - side.depth - 1 and len(inside) > 2:
+            value = (len(inside) - 1) / (inside[-1] - inside[0]) * 1e6   # whole periods, without the ends' remainders
+        else:
+            value = a["n"] / a["seconds"]
+        rows.append(dict(of, metric="throughput", value=round(value, 4), unit="1/s", n=a["n"]))
+        if a.get("per_100ms"):
+            rows.append(dict(of, metric="per_100ms", samples=a["per_100ms"], unit="1", n=a["n"], report=False))
+        if block == 0:
+            rows.append(dict(of, metric="timeline-ends", unit="us", report=False, n=a["n"],
+                             samples=[round(t - lead_ns / 1e3) for t in ends if 0 <= t - lead_ns / 1e3 < TIMELINE_US][:1500]))
+    else:
+        r = a["requests_us"]
+        ms = [round((x[3] - x[0]) / 1e3, 4) for x in r]
+        add_samples(rows, of, "", ms, "ms", ("p50", "p90", "p99"))
+        if side.mode == "gap":
+            add_samples(rows, of, "start_", [round(x[2] - x[1], 1) for x in r if x[2]], "us", ("p50", "p99"))
+        elif a.get("tokens_us"):
+            add_samples(rows, of, "ttft_", [round((x[2] - x[0]) / 1e3, 4) for x in r], "ms", ("p50", "p99"))
+            add_samples(rows, of, "token_", [round(x / 1e3, 4) for x in a["tokens_us"]], "ms", ("p50", "p99"))
+        if block == 0:
+            rows.append(dict(of, metric="timeline", unit="us", report=False, n=len(r),
+                             samples=[[round(x[0]), round(x[3])] for x in r if x[0] < TIMELINE_US]))
+    rows.append(dict(of, metric="checksum", value=a["checksum"], unit="", n=a["n"], wrong=a["wrong"], report=False,
+                     cpu_ms=a["cpu_ms"]))
+    return rows
+
+
+def add_samples(rows, of, prefix, values, unit, quantiles):
+    if not values:
+        return
+    if len(values) > 5000:     # evenly thinned: a file stays readable
+        values = random.Random(1).sample(values, 5000)
+    rows.append(dict(of, metric=prefix + "samples", samples=values, unit=unit, n=len(values), report=False))
+    for name in quantiles:
+        rows.append(dict(of, metric=prefix + name, value=stats.quantile(values, int(name[1:]) / 100), unit=unit, n=len(values)))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantiles and bootstrap intervals.
+
+A quantile of a resample of n values is the k-th smallest of n draws with replacement, and the k-th smallest of n
+uniform numbers has the distribution Beta(k, n - k + 1): one draw gives the bootstrap's answer without resampling."""
+import math
+import random
+
+DRAWS = 2000
+
+
+def quantile(values, q):
+    """Nearest rank."""
+    v = sorted(values)
+    return v[min(len(v) - 1, max(0, math.ceil(q * len(v)) - 1))]
+
+
+def median(values):
+    v = sorted(values)
+    m = len(v) // 2
+    return v[m] if len(v) % 2 else (v[m - 1] + v[m]) / 2
+
+
+def interval(draws, level=0.95):
+    d = sorted(draws)
+    cut = (1 - level) / 2
+    return d[int(cut * len(d))], d[min(len(d) - 1, int((1 - cut) * len(d)))]
+
+
+def quantile_draws(values, q, seed=1, draws=DRAWS):
+    rng = random.Random(seed)
+    v = sorted(values)
+    n = len(v)
+    k = min(n, max(1, math.ceil(q * n)))
+    return [v[min(n - 1, int(n * rng.betavariate(k, n - k + 1)))] for _ in range(draws)]
+
+
+def mean_draws(values, seed=1, draws=DRAWS):
+    """Resamples of a mean; of one value there is nothing to draw."""
+    rng = random.Random(seed)
+    n = len(values)
+    if n < 2:
+        return list(values) * draws
+    return [sum(values[rng.randrange(n)] for _ in range(n)) / n for _ in range(draws)]
+
+
+def compare(value, low, high, limit, at_most=True):
+    """met when the whole interval is on the right side, not met when none of it is."""
+    if not at_most:
+        value, low, high, limit = -value, -high, -low, -limit
+    return "met" if high <= limit else "not met" if low > limit else "undecided"

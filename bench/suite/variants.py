@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How two programs can share a device: one row a variant. What a variant needs is found out when it is first used;
+one that cannot be had here is skipped, with its reason in the raw data and in the report."""
+import dataclasses
+import os
+import shlex
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    name: str
+    text: str
+    kind: str = "native"          # native, xsched, mps or peer
+    sides: str = "all"            # all, high (that side alone) or low
+    level: str = ""               # XSCHED_AUTO_XQUEUE_LEVEL
+    server: tuple = ()            # more options of xserver
+    env: tuple = ()               # (side or "", name, value) for the clients
+    fill: bool = False            # the urgent side fills its gaps with work of its own, so that the device stays awake
+    created: bool = True          # PyTorch: a stream of its own for each role, where they share a process
+    priorities: bool = False      # streams have the vendor's priorities
+    green: int = 0                # percent of the device that a green context has
+    prefix: tuple = ()            # before the command line of each client
+    uses: str = ""                # the variant whose processes it runs in
+
+
+ROWS = [
+    Variant("alone", "the urgent side by itself, without XSched", sides="high", uses="native"),
+    Variant("alone-hot", "the same, with its gaps filled by its own work: an idle device is slower at the first kernels",
+            sides="high", fill=True, uses="native"),
+    Variant("alone-low", "the other side by itself, without XSched", sides="low", uses="native"),
+    Variant("alone-xsched", "the urgent side by itself in the very process of xsched-auto", "xsched", "high", "auto",
+            uses="xsched-auto"),
+    Variant("native", "both, with the device's own sharing"),
+    Variant("default-stream", "threads that share the default stream", created=False),
+    Variant("stream-priority", "the vendor's stream priorities", priorities=True),
+    Variant("green", "the urgent side confined to a green context with 30 % of the device", green=30),
+    Variant("mps", "NVIDIA MPS, as it comes", "mps"),
+    Variant("mps-priority", "MPS with client priorities", "mps",
+            env=(("high", "CUDA_MPS_CLIENT_PRIORITY", "0"), ("low", "CUDA_MPS_CLIENT_PRIORITY", "1"))),
+    Variant("mps-threads", "MPS, the other side confined to 70 % of the threads", "mps",
+            env=(("low", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "70"),)),
+    Variant("xsched-1", "level 1", "xsched", level="1"),
+    Variant("xsched-1-n8", "level 1 with an explicit threshold of 8 commands in flight", "xsched", level="1",
+            env=(("", "XSCHED_AUTO_XQUEUE_THRESHOLD", "8"),)),
+    Variant("xsched-2", "level 2", "xsched", level="2"),
+    Variant("xsched-3", "level 3, time slices", "xsched", level="3"),
+    Variant("xsched-channels", "level 3, time slices and channels switched off", "xsched", level="3",
+            server=("--lv3-channels=ON",)),
+    Variant("xsched-auto", "the default level", "xsched", level="auto"),
+]
+BY_NAME = {v.name: v for v in ROWS}
+
+
+def peer(text):
+    """NAME=COMMAND PREFIX: each client is started behind the prefix, with BENCH_SIDE (high, low) and BENCH_PRIORITY
+    in its environment."""
+    name, found, command = text.partition("=")
+    if not found or not name or not command.strip():
+        raise ValueError(f"--peer '{text}': NAME=COMMAND PREFIX is wanted")
+    if name in BY_NAME:
+        raise ValueError(f"--peer '{text}': there is a variant of that name")
+    return Variant(name, f"peer: {command}", "peer", prefix=tuple(shlex.split(command)))
+
+
+def environment(variant, side, priority, share, server, mps, shim, one_process):
+    """What is added to the environment of the client of a side."""
+    env = {name: value for of, name, value in variant.env if of in ("", side)}
+    if variant.kind == "xsched":
+        env.update(LD_PRELOAD=shim, XSCHED_SOCKET=server.socket, XSCHED_AUTO_XQUEUE_LEVEL=variant.level,
+                   XSCHED_PRIORITY=str(0 if one_process else priority))
+        if one_process:
+            env["XSCHED_INTRA"] = "ON"
+        if share is not None:
+            env["XSCHED_AUTO_XQUEUE_UTILIZATION"] = str(share)
+    elif variant.kind == "mps":
+        env.update(mps.env)
+    elif variant.kind == "peer":
+        env.update(BENCH_SIDE=side, BENCH_PRIORITY=str(priority))
+    return env
+
+
+def clean_environment():
+    """Nothing that was set outside reaches what is measured."""
+    dropped = ("XSCHED_", "XLOG_", "CUDA_MPS_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(dropped) and k != "LD_PRELOAD"}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workloads A to K as they run on each platform: who takes part, how requests arrive, which variants are of
+interest. A platform that is not in a workload's plans cannot run it."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    name: str
+    client: str                   # what runs: torch:MODEL or load
+    mode: str = "closed"          # open, gap (think time after each end) or closed
+    rate: float = 0               # requests a second; gap: 1 / mean think time
+    load: float = 0               # instead: the share of the time that it would be busy if alone
+    arrivals: str = "periodic"
+    priority: int = 0
+    share: int = None             # percent, for the partition policies
+    work_us: float = 0            # load: length of a kernel; 0: the parameter T
+    kernels: int = 1
+    width: int = 100
+    depth: int = 1
+    gib: float = 1                # device memory that it needs, about
+    urgent: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    sides: tuple
+    variants: tuple
+    quick: tuple = ()
+    params: tuple = ({},)
+    quick_params: tuple = None
+    one_process: bool = False     # the sides are threads of one process
+    requests: int = 1000          # of the urgent side, for each variant in all
+    blocks: int = 5
+    seconds: float = 0            # of a block; 0: as the requests take
+    server: tuple = ()            # options of xserver, e.g. the policy
+    no_params: tuple = ("alone", "alone-hot", "alone-low", "alone-xsched")
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    letter: str
+    title: str
+    plans: dict
+    programs: tuple = ()          # instead of sides: programs of bench/ that print figures themselves
+
+
+OURS = ("xsched-1", "xsched-2", "xsched-3", "xsched-auto")
+MPS = ("mps", "mps-priority", "mps-threads")
+QUICK = ("alone", "native", "xsched-auto")
+
+
+def torch_high(model, **more):
+    return Side("high", "torch:" + model, "open", priority=10, urgent=True, **more)
+
+
+def torch_low(model, gib=4, **more):
+    return Side("low", "torch:" + model, gib=gib, **more)
+
+
+def pair(high, low, variants, **more):
+    return Plan((high, low), variants, **more)
+
+
+# ---- A: an urgent service beside batch work, two processes ----
+A_TORCH = pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
+               ("alone", "alone-hot", "native", "xsched-auto", "alone-xsched", "xsched-1", "xsched-2", "xsched-3", *MPS),
+               quick=("alone", "native", "xsched-auto"))
+CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
+CL_LOW = Side("low", "load", work_us=1000, depth=64)
+A_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "xsched-auto", "xsched-1"), quick=QUICK)
+
+# ---- B: the same as threads of one process ----
+B_TORCH = dataclasses.replace(
+    A_TORCH, one_process=True,
+    variants=("alone", "native", "default-stream", "stream-priority", "green", "xsched-auto", "xsched-1", "xsched-2"),
+    quick=("alone", "native", "xsched-auto"))
+B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-auto"), quick=QUICK, one_process=True)
+
+# ---- C: fixed priority, twice the same model ----
+C_TORCH = pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
+               ("alone", "native", "xsched-auto", "xsched-1", "mps", "mps-priority"))
+C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us=1000, kernels=8, priority=10, urgent=True),
+              CL_LOW, ("alone", "native", "xsched-auto"))
+
+# ---- D: 75 and 25 percent ----
+D_LOAD = Plan((Side("high", "load", work_us=2000, depth=4, share=75, urgent=True),
+               Side("low", "load", work_us=2000, depth=4, share=25)),
+              ("alone", "alone-low", "native", "xsched-auto", "xsched-1"), blocks=3, seconds=10, server=("--policy", "UP"))
+
+# ---- E: how long until the urgent side's first kernel starts ----
+E_HIGH = Side("high", "load", "gap", rate=1 / 0.0085, arrivals="uniform", work_us=230, width=50, kernels=10, priority=10,
+              urgent=True)
+E_LOW = Side("low", "load", depth=16)
+E_T = tuple({"t_ms": t} for t in (0.1, 1, 5, 20, 50))
+E_CUDA = Plan((E_HIGH, E_LOW), ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-3", "xsched-channels",
+                                "xsched-auto", "mps", "mps-priority"), quick=QUICK, params=E_T, quick_params=(E_T[1], E_T[3]),
+              requests=300, blocks=3, seconds=1.2)
+E_FAKE = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dataclasses.replace(E_LOW, depth=4)),
+              ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-auto"), quick=QUICK, params=E_T[:4],
+              quick_params=(E_T[1], E_T[2]), one_process=True, requests=150, blocks=3, seconds=1.5)
+E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dataclasses.replace(E_LOW, depth=16)),
+            ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-auto"), quick=QUICK, params=E_T[:4],
+            quick_params=(E_T[1], E_T[2]), requests=150, blocks=3, seconds=1.5)
+
+# ---- F: production and opportunistic training ----
+F_TORCH = Plan((Side("high", "torch:train-resnet50", priority=10, gib=10, urgent=True),
+                Side("low", "torch:train-resnet50", gib=10)),
+               ("alone", "alone-low", "native", "xsched-auto", "xsched-1", "mps-priority"), blocks=3, seconds=10)
+# ---- G: BERT-large ----
+G_TORCH = pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
+               ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"))
+# ---- H: decoding with CUDA graphs beside training ----
+H_TORCH = pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
+               ("alone", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=500)
+# ---- I: six tasks in three groups ----
+I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
+                          urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
+               ("alone", "native", "xsched-auto", "mps-priority"), requests=500)
+
+WORKLOADS = [
+    Workload("A", "two processes: ResNet-18 batch 1, 20 requests/s, beside ResNet-50 batch 1024 in a loop",
+             {"cuda": A_TORCH, "hip": A_TORCH, "opencl": A_LOAD}),
+    Workload("B", "the same as threads of one process", {"cuda": B_TORCH, "hip": B_TORCH, "opencl": B_LOAD, "fake": B_LOAD}),
+    Workload("C", "fixed priority: ResNet-152 at 20 % load beside ResNet-152 batch 32 in a loop",
+             {"cuda": C_TORCH, "hip": C_TORCH, "opencl": C_LOAD}),
+    Workload("D", "partition 75 / 25 of two closed loops (policy UP)", {"cuda": D_LOAD, "opencl": D_LOAD}),
+    Workload("E", "preemption latency against the length T of the other side's kernels",
+             {"cuda": E_CUDA, "opencl": E_CL, "fake": E_FAKE}),
+    Workload("F", "harvest: production training beside opportunistic training", {"cuda": F_TORCH, "hip": F_TORCH}),
+    Workload("G", "BERT-large, 10 requests/s, beside BERT-large batch 32 in a loop", {"cuda": G_TORCH, "hip": G_TORCH}),
+    Workload("H", "decoding with CUDA graphs, 5 prompts/s, beside training", {"cuda": H_TORCH, "hip": H_TORCH}),
+    Workload("I", "six BERT tasks in three priority groups", {"cuda": I_TORCH, "hip": I_TORCH}),
+    Workload("J", "decision latency of xserver, with 2 and 64 processes and with 10,000 queues", {}, ("decision",)),
+    Workload("K", "an idle process with 100 queues: CPU, memory, threads, descriptors", {}, ("idle",)),
+]
+BY_LETTER = {w.letter: w for w in WORKLOADS}
+QUICK_LETTERS = ("A", "B", "E", "J")
