@@ -197,7 +197,7 @@ static double cpu_ms(void)
 static void run(struct role *r)
 {
     struct run *u = &r->run;
-    bool loop = strcmp(u->mode, "closed") == 0;
+    bool loop = strcmp(u->mode, "closed") == 0, wrong;
     uint64_t rounds = rounds_of(u->work_us), one = value_of(r, rounds, u->width), before = load_sum(r->queue);
     double cpu = cpu_ms();
     unsigned launched = 0, n;
@@ -208,10 +208,10 @@ static void run(struct role *r)
     else
         n = requests(r, rounds, strcmp(u->mode, "gap") == 0, &launched);
     ended = now_ns();
+    wrong = (uint32_t)(load_sum(r->queue) - before) != (uint32_t)(launched * one);
     pthread_mutex_lock(&s_out);
     printf("{\"role\":\"%s\",\"n\":%u,\"seconds\":%.6f,\"wrong\":%d,\"checksum\":%llu,\"cpu_ms\":%.1f", r->name, n,
-           (double)(ended - u->start) / 1e9, (uint32_t)(load_sum(r->queue) - before) != (uint32_t)(launched * one), (unsigned long long)one,
-           cpu_ms() - cpu);
+           (double)(ended - u->start) / 1e9, wrong, (unsigned long long)one, cpu_ms() - cpu);
     if (loop) {
         printf(",\"ends_us\":[");
         for (unsigned i = 0; i + (u->depth > 1 ? u->depth : 1) < n && i < ENDS; i++)
