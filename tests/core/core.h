@@ -51,16 +51,18 @@ int core_setup(void **state);
 /** Ends the world; the test must have closed its lanes. */
 int core_teardown(void **state);
 
-/** Sleeps (really) until the condition holds; fails the test after 20 s. Time does not move. */
+/** Looks (in real time) until the condition holds; fails the test after 20 s. */
 #define WAIT_FOR(condition)                                                     \
     do {                                                                        \
         uint64_t wf_until = vtime_real_ns() + 20 * S;                           \
+        vtime_poll_begin();                                                     \
         while (!(condition)) {                                                  \
             struct timespec wf_ts = {0, 200000};                                \
             if (vtime_real_ns() > wf_until)                                     \
                 fail_msg("never: %s", #condition);                              \
             vtime_real_sleep(&wf_ts);                                           \
         }                                                                       \
+        vtime_poll_end();                                                       \
     } while (0)
 
 /** A thread that runs fn(arg) and can be asked whether it is done. */

@@ -184,7 +184,7 @@ static void submit_commands(void *arg)
             while (HwCommandDestroy(c) == kXSchedErrorNotAllowed) {
                 struct timespec ts = {0, 20000};
 
-                vtime_real_sleep(&ts);    /* asleep, so that time goes on */
+                nanosleep(&ts, NULL);     /* virtual */
             }
     }
 }
@@ -239,7 +239,7 @@ static void hint_strangers(void *arg)
     while (!atomic_load(&g_stop)) {
         struct timespec ts = {0, 200000};
 
-        vtime_real_sleep(&ts);    /* asleep now and then, so that time goes on */
+        nanosleep(&ts, NULL);     /* virtual: asleep now and then, so that time goes on */
         for (XQueueHandle h = g_l.xq; h < g_l.xq + 64; h++) {
             XResult r = XHintPriority(h, 1);
 

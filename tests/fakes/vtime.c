@@ -75,6 +75,43 @@ void vtime_real_sleep(const struct timespec *ts)
     kernel_call(SYS_nanosleep, (long)ts, 0, 0, 0, 0, 0);
 }
 
+#define POLLERS 16
+static _Atomic long g_pollers[POLLERS]; /* thread ids; owner of each: that thread */
+
+static long own_tid(void)
+{
+    return kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+void vtime_poll_begin(void)
+{
+    for (int i = 0; i < POLLERS; i++) {
+        long nobody = 0;
+
+        if (atomic_compare_exchange_strong(&g_pollers[i], &nobody, own_tid()))
+            return;
+    }
+    abort(); /* more than any test has */
+}
+
+void vtime_poll_end(void)
+{
+    for (int i = 0; i < POLLERS; i++) {
+        long mine = own_tid();
+
+        if (atomic_compare_exchange_strong(&g_pollers[i], &mine, 0))
+            return;
+    }
+}
+
+static bool polls(long tid)
+{
+    for (int i = 0; i < POLLERS; i++)
+        if (atomic_load(&g_pollers[i]) == tid)
+            return true;
+    return false;
+}
+
 void vtime_enable(bool on)
 {
     /* on to the next full second: a clock never goes back */
@@ -336,7 +373,7 @@ static size_t read_file(const char *path, char *text, size_t size)
 /* One look: false when a thread runs; *ret_sum changes whenever a thread ran in between. */
 static bool look(uint64_t *ret_sum)
 {
-    long self = kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    long self = own_tid();
     DIR *dir = opendir("/proc/self/task");
     struct dirent *e;
     uint64_t sum = 0;
@@ -349,7 +386,7 @@ static bool look(uint64_t *ret_sum)
         char path[64], text[512], *state;
         long tid = atol(e->d_name);
 
-        if (tid <= 0 || tid == self)
+        if (tid <= 0 || tid == self || polls(tid))
             continue;
         snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", tid);
         if (!read_file(path, text, sizeof(text)) || !(state = strrchr(text, ')')))

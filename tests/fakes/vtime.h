@@ -23,7 +23,13 @@ uint64_t vtime_next_ns(void);
 /** True when every thread of the process but the caller sleeps in the kernel and slept all the
  *  while between two looks. */
 bool vtime_others_sleep(void);
-/** Sleeps in real time, whatever the mode. */
+/** The calling thread looks at something now and then, in real time: until poll_end that does not
+ *  keep the others from counting as asleep. (On a loaded machine no two looks at the threads fit
+ *  between two of its own, and virtual time would stand.) */
+void vtime_poll_begin(void);
+void vtime_poll_end(void);
+/** Sleeps in real time, whatever the mode. Where virtual time is to go on meanwhile, use nanosleep
+ *  or the two above. */
 void vtime_real_sleep(const struct timespec *ts);
 /** Real time, whatever the mode. */
 uint64_t vtime_real_ns(void);
