@@ -86,7 +86,8 @@ static void house(struct xs_server *s)
             }
             end = s->idle_since_ns + s->options.idle_exit_s * XS_NS_PER_S;
         }
-        next = XS_MIN(next, end);
+        if (end > s->now_ns || s->stop) /* else a connection that says nothing is in the way: see above */
+            next = XS_MIN(next, end);
     }
     s->house_ns = next;
 }
