@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "xqueue/estimate.h"
+#include "xqueue/marker.h"
 
 static void head_update(struct xs_queue *q)
 {
@@ -180,20 +181,21 @@ void xs_queue_look_slow(struct xs_queue *q, bool late)
 }
 
 /* Somebody waits for the end of this queue, and what was submitted behind the last mark would not
- * tell of it: short commands of a burst that was over before the scheduler asked. */
+ * tell of it: short commands of a burst that was over before the scheduler asked. This thread is
+ * the vendor's, so the mark comes from another one. */
 static void mark_the_rest(struct xs_queue *q)
 {
     uint64_t completed = atomic_load(&q->cc->completed);
 
-    if (!q->device_marks && (atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
+    if ((atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
         atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed)
-        xs_queue_mark_now(q);
+        xs_marker_want(q);
 }
 
 void xsched_priv_completed(struct xs_queue *q, uint64_t number)
 {
     xs_queue_complete(q, number, false);
-    mark_the_rest(q);             /* the reference of this mark keeps the stream's object */
+    mark_the_rest(q);
     xs_queue_unref(q);
 }
 

@@ -22,9 +22,10 @@ struct xs_queue;   /* an XQueue; storage is never unmapped, so a stale pointer i
 
 #define XS_HAL_ABI 1u
 
-/** What a platform can do with one hardware queue. Called in application threads, in vendor
- *  threads or in the worker of deferred commands, never in the control thread, and with no lock
- *  of ours held. `hw` is what xsched_priv_hwq_create was given. */
+/** What a platform can do with one hardware queue. Called in application threads, in the worker of
+ *  deferred commands or in a marker (marker.h), never in the control thread, nor from inside a
+ *  call that the vendor makes to us, and with no lock of ours held. `hw` is what
+ *  xsched_priv_hwq_create was given. */
 struct xs_hal_ops {
     uint32_t abi;                 /* XS_HAL_ABI */
     uint32_t size;                /* sizeof(struct xs_hal_ops) of the writer */
@@ -46,6 +47,10 @@ struct xs_hal_ops {
     /** A mark is a write of `number` by the device to xsched_priv_mark_word(q), in stream order;
      *  nobody calls xsched_priv_completed for it, and marks are asked for one at a time. */
     bool device_marks;
+    /** `mark` may be called in a thread of libpreempt's own, at any time, while the program uses the
+     *  stream: it keeps the vendor's object from being destroyed until it returns, or returns
+     *  false. Otherwise marks come from threads that submit or wait only. */
+    bool marks_from_outside;
 };
 
 /** Makes a hardware queue for a vendor stream, or finds the one that it has (*ret_created tells;

@@ -364,6 +364,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     queue_reset(q);
     q->hwq = h;
     q->device_marks = h->ops->device_marks;
+    q->marks_from_outside = h->ops->marks_from_outside;
     h->last_queue = q;
     q->hwq_device = h->device;
     q->hwq_levels = h->ops->levels;

@@ -66,6 +66,7 @@ struct xs_queue {
     XQueueHandle handle;
     uint32_t cell;
     bool device_marks;                      /* of hwq: cc->marked is to be looked at, nobody calls */
+    bool marks_from_outside;                /* of hwq: a thread of ours may put marks there */
 
     /* waiting and progress */
     _Alignas(XS_CACHE_LINE) _Atomic uint32_t progress;  /* changes with each completion; futex */
@@ -94,6 +95,9 @@ struct xs_queue {
     uint64_t correction_ns;                 /* sum of what measurements changed in est_entered_ns */
     uint64_t last_mark_raw_ns;
     struct xs_mark marks[XS_QUEUE_MARKS];
+
+    _Atomic(struct xs_queue *) mark_next;   /* in state.mark_wishes */
+    _Atomic uint32_t mark_wished;           /* somebody wants a mark from outside */
 
     /* under state.lock */
     struct xs_list link;                    /* free_queues while not live */
@@ -131,6 +135,14 @@ struct xs_retired {
     uint64_t busy[XS_PAGE_QUEUES / 64];     /* bit: not yet seen quiet since */
 };
 
+/* A thread that puts marks into streams from outside: marker.c. */
+#define XS_MARKERS 3
+struct xs_marker {
+    _Atomic uint32_t runs;                  /* 1: there is such a thread, or it is being started */
+    _Atomic uint64_t since_ns;              /* inside a vendor call since then; 0: not; owner: the thread */
+    struct xs_state *state;                 /* owner: who started it */
+};
+
 enum xs_mode { XS_MODE_APP = kSchedulerAppManaged, XS_MODE_LOCAL = kSchedulerLocal, XS_MODE_GLOBAL = kSchedulerGlobal };
 
 struct xs_state {
@@ -152,6 +164,10 @@ struct xs_state {
     _Atomic(struct xs_server_page *) server;        /* page in force; NULL: nothing is ever closed */
     _Atomic(struct xs_queue *) pool;
     _Atomic(struct xs_queue *) dirty;       /* stack of queues whose wish changed */
+
+    _Atomic(struct xs_queue *) mark_wishes; /* stack of queues that want a mark from outside */
+    _Atomic uint32_t mark_calls;            /* grows with each wish; futex of the markers */
+    struct xs_marker markers[XS_MARKERS];
 
     _Atomic int mode;                       /* enum xs_mode */
     _Atomic int local_policy;               /* XPolicyType */

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_hal.h"
 
+#include "base/futex.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 static _Atomic bool g_self_marked;
 static _Atomic uint32_t g_device;
 static struct {
-    _Atomic uint64_t marks, marks_refused, completions, lost, enters, leaves, synchronizes, releases;
+    _Atomic uint64_t marks, marks_refused, completions, lost, enters, leaves, synchronizes, releases, outside;
 } g_counts;
 
 struct report {
@@ -16,10 +24,48 @@ struct report {
 static struct report g_reports[1u << 16];
 static _Atomic uint32_t g_next_report;
 
+static _Thread_local bool g_in_callback; /* inside the vendor's call to us */
+static _Atomic bool g_block_outside;
+static _Atomic uint32_t g_blocked; /* futex: 1 while such a mark is to stay */
+
+static void no_callback(const char *what)
+{
+    static const char text[] = ": a vendor call from inside the vendor's callback\n";
+
+    if (!g_in_callback)
+        return;
+    if (write(2, what, strlen(what)) < 0 || write(2, text, sizeof(text) - 1) < 0)
+        _exit(99);
+    abort();
+}
+
+/* libpreempt's threads take no signals. Those that launch deferred commands count, too. */
+static bool from_outside(void)
+{
+    sigset_t set;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &set);
+    return sigismember(&set, SIGUSR1) == 1;
+}
+
+void fake_hal_block_outside(void)
+{
+    atomic_store(&g_blocked, 1);
+    atomic_store(&g_block_outside, true);
+}
+
+void fake_hal_unblock(void)
+{
+    atomic_store(&g_block_outside, false);
+    atomic_store(&g_blocked, 0);
+    xs_futex_wake(&g_blocked, INT_MAX);
+}
+
 static void report_done(void *data, bool failed)
 {
     struct report *r = data;
 
+    g_in_callback = true;
     if (failed) {
         atomic_fetch_add(&g_counts.lost, 1);
         xsched_priv_mark_lost(r->queue, r->number);
@@ -27,6 +73,7 @@ static void report_done(void *data, bool failed)
         atomic_fetch_add(&g_counts.completions, 1);
         xsched_priv_completed(r->queue, r->number);
     }
+    g_in_callback = false;
 }
 
 static bool mark(struct fake_stream *s, struct xs_queue *q, uint64_t number)
@@ -43,12 +90,20 @@ static bool mark(struct fake_stream *s, struct xs_queue *q, uint64_t number)
 
 static XResult op_synchronize(void *hw)
 {
+    no_callback("synchronize");
     atomic_fetch_add(&g_counts.synchronizes, 1);
     return fake_synchronize(hw) == FAKE_OK ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
 static bool op_mark(void *hw, struct xs_queue *q, uint64_t number)
 {
+    no_callback("mark");
+    if (from_outside()) {
+        atomic_fetch_add(&g_counts.outside, 1);
+        if (atomic_exchange(&g_block_outside, false))
+            while (atomic_load(&g_blocked))
+                xs_futex_wait(&g_blocked, 1, UINT64_MAX);
+    }
     return mark(hw, q, number);
 }
 
@@ -73,7 +128,7 @@ static void op_release(void *hw)
 
 #define OPS(bits)                                                                                  \
     {XS_HAL_ABI, sizeof(struct xs_hal_ops), FAKE_PLATFORM, "the fake device", bits, op_synchronize, \
-     op_mark, op_enter, op_leave, op_release, false}
+     op_mark, op_enter, op_leave, op_release, false, true}
 static const struct xs_hal_ops k_ops[] = {OPS(2u), OPS(2u | 4u), OPS(2u | 8u), OPS(2u | 4u | 8u)};
 static _Atomic(const struct xs_hal_ops *) g_ops = &k_ops[0];
 
@@ -170,7 +225,7 @@ enum fake_result fake_api_stream_destroy(struct fake_stream *s)
 struct fake_hal_counts fake_hal_counts(void)
 {
     return (struct fake_hal_counts){g_counts.marks, g_counts.marks_refused, g_counts.completions, g_counts.lost,
-                                    g_counts.enters, g_counts.leaves, g_counts.synchronizes, g_counts.releases};
+                                    g_counts.enters, g_counts.leaves, g_counts.synchronizes, g_counts.releases, g_counts.outside};
 }
 
 void fake_hal_counts_reset(void)
@@ -183,4 +238,5 @@ void fake_hal_counts_reset(void)
     atomic_store(&g_counts.leaves, 0);
     atomic_store(&g_counts.synchronizes, 0);
     atomic_store(&g_counts.releases, 0);
+    atomic_store(&g_counts.outside, 0);
 }

@@ -32,8 +32,17 @@ enum fake_result fake_api_launch_polling(struct fake_stream *s, const _Atomic ui
 enum fake_result fake_api_synchronize(struct fake_stream *s);
 enum fake_result fake_api_stream_destroy(struct fake_stream *s);
 
+/** The next mark that comes from a thread of libpreempt's own stays inside the vendor until
+ *  fake_hal_unblock(). */
+void fake_hal_block_outside(void);
+void fake_hal_unblock(void);
+
+/* A vendor call from inside one of the vendor's own calls to us would deadlock in many drivers:
+ * here it ends the process. */
+
 struct fake_hal_counts {
     uint64_t marks, marks_refused, completions, lost, enters, leaves, synchronizes, releases;
+    uint64_t outside;             /* marks that no thread of the program asked for */
 };
 struct fake_hal_counts fake_hal_counts(void);
 void fake_hal_counts_reset(void);

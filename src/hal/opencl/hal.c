@@ -125,6 +125,7 @@ const struct xs_hal_ops xs_ocl_ops = {
     .synchronize = op_synchronize,
     .mark = op_mark,
     .release = op_release,
+    .marks_from_outside = true,   /* op_mark pins the queue */
 };
 
 /* Whether size bytes can be read. A loader follows the first word of a handle blindly. Where the

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A mark from outside is a vendor call, and a vendor call may block, or find the very lock held
+ * under which the vendor called us back. So it is made by an expendable thread: it starts with the
+ * first wish, ends when there was none for a while, and holds nothing that anybody else needs.
+ * When it is stuck in the vendor, another one serves the others. */
+#include "xqueue/marker.h"
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "xqueue/thread.h"
+
+#include <errno.h>
+
+#define LINGER_NS (100 * XS_NS_PER_MS) /* without a wish for this long the thread ends */
+#define STUCK_NS  XS_NS_PER_S          /* inside one vendor call for this long: not counted on any more */
+
+static void push(struct xs_state *st, struct xs_queue *q)
+{
+    struct xs_queue *head = atomic_load(&st->mark_wishes);
+
+    do
+        atomic_store(&q->mark_next, head);
+    while (!atomic_compare_exchange_weak(&st->mark_wishes, &head, q));
+}
+
+/* One wish; the others stay for whoever comes, should this thread not come back. */
+static struct xs_queue *take(struct xs_state *st)
+{
+    struct xs_queue *q = atomic_exchange(&st->mark_wishes, NULL), *rest, *next;
+
+    if (!q)
+        return NULL;
+    for (rest = atomic_load(&q->mark_next); rest; rest = next) {
+        next = atomic_load(&rest->mark_next);
+        push(st, rest);
+    }
+    return q;
+}
+
+static void serve(struct xs_marker *m, struct xs_queue *q)
+{
+    uint64_t completed;
+
+    atomic_store(&q->mark_wished, 0); /* before the look: a later wish comes again */
+    completed = atomic_load(&q->cc->completed);
+    if (atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed) {
+        atomic_store(&m->since_ns, xs_now_ns());
+        xs_queue_mark_now(q);
+        atomic_store(&m->since_ns, 0);
+    }
+    xs_queue_unref(q);
+}
+
+static void *marker_main(void *arg)
+{
+    struct xs_marker *m = arg;
+    struct xs_state *st = m->state;
+
+    for (;;) {
+        uint32_t seen = atomic_load(&st->mark_calls);
+        struct xs_queue *q = take(st);
+
+        if (q) {
+            serve(m, q);
+            continue;
+        }
+        if (xs_futex_wait(&st->mark_calls, seen, LINGER_NS) != -ETIMEDOUT)
+            continue;
+        atomic_store(&m->runs, 0);
+        /* seq_cst pairs with xs_marker_want: pushes, then looks at runs */
+        if (!atomic_load(&st->mark_wishes) || atomic_exchange(&m->runs, 1))
+            return NULL;
+    }
+}
+
+/* A thread that can be counted on is there, or starts. */
+static void call(struct xs_state *st)
+{
+    atomic_fetch_add(&st->mark_calls, 1);
+    for (int i = 0; i < XS_MARKERS; i++) {
+        struct xs_marker *m = &st->markers[i];
+        uint64_t since_ns;
+
+        if (atomic_exchange(&m->runs, 1) == 0) {
+            m->state = st;
+            if (xs_thread_start(marker_main, m, 0) == 0)
+                return;
+            atomic_store(&m->runs, 0);
+            XS_WARN_ONCE("no thread could be started for completion marks; idleness is noticed late");
+            return;
+        }
+        since_ns = atomic_load(&m->since_ns);
+        if (since_ns == 0 || xs_now_ns() - since_ns < STUCK_NS) {
+            xs_futex_wake(&st->mark_calls, 1);
+            return;
+        }
+    }
+}
+
+void xs_marker_want(struct xs_queue *q)
+{
+    if (!q->marks_from_outside)
+        return;
+    if (atomic_exchange(&q->mark_wished, 1) == 0) {
+        atomic_fetch_add(&q->refs, 1); /* the list's, given back by who serves the wish */
+        push(q->state, q);
+    }
+    call(q->state);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Marks from outside. The fake ends the process when it is called from inside its own call to us,
+ * as a driver that holds a lock then would deadlock: a libpreempt that marks where it is told of a
+ * completion does not survive the first of these. */
+#include "core.h"
+
+#include <dirent.h>
+
+#define LOW  1u
+#define HIGH 2u
+
+static struct fake_device *g_d;
+static struct lane g_low, g_high;
+
+static int setup(void **state)
+{
+    core_setup(state);
+    g_d = fake_device_create(FAKE_EXCLUSIVE);
+    ok(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst));
+    g_low = lane_open(g_d);
+    g_high = lane_open(g_d);
+    ok(XHintPriority(g_low.xq, 0));
+    ok(XHintPriority(g_high.xq, 10));
+    fake_settle();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fake_hal_unblock();
+    ok(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown));
+    lane_close(&g_low);
+    if (g_high.stream)
+        lane_close(&g_high);
+    return core_teardown(state);
+}
+
+static int threads(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    int n = 0;
+
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void launch_low(void *arg)
+{
+    (void)arg;
+    fake_api_launch(g_low.stream, 100 * US, LOW);
+}
+
+/* What a kernel takes is learnt, so that not each of them is marked. */
+static void learn(struct lane *l)
+{
+    fake_auto(true);
+    for (int i = 0; i < 20; i++)
+        fake_api_launch(l->stream, 20 * US, HIGH);
+    fake_api_synchronize(l->stream);
+    fake_auto(false);
+    fake_advance(S);
+}
+
+/* A burst that nobody waits for, then the low side. @return how long that had to wait */
+static uint64_t burst(struct lane *l, int n)
+{
+    struct task low;
+    uint64_t began = xs_now_ns();
+
+    for (int k = 0; k < n; k++)
+        fake_api_launch(l->stream, 20 * US, HIGH);
+    fake_settle();
+    task_start(&low, launch_low, NULL);
+    fake_auto(true);
+    task_join(&low);
+    fake_auto(false);
+    return xs_now_ns() - began;
+}
+
+static void from_a_thread_of_their_own(void **state)
+{
+    int before;
+
+    (void)state;
+    learn(&g_high);
+    before = threads();
+    for (int i = 2; i < 10; i++) {
+        assert_in_range(burst(&g_high, i), 20 * US, 3 * MS);
+        fake_advance(50 * MS);
+    }
+    assert_true(fake_hal_counts().outside > 0);
+    fake_advance(S);
+    WAIT_FOR(threads() <= before); /* and no thread stays for it */
+}
+
+static void one_that_is_stuck_harms_nobody(void **state)
+{
+    struct lane other = lane_open(g_d);
+    uint64_t outside;
+
+    (void)state;
+    ok(XHintPriority(other.xq, 5));
+    learn(&g_high);
+    learn(&other);
+    outside = fake_hal_counts().outside;
+    fake_hal_block_outside();
+    assert_in_range(burst(&g_high, 6), 20 * US, 200 * MS); /* noticed late, but noticed */
+    assert_int_equal(fake_hal_counts().outside, outside + 1);
+    fake_advance(3 * S);
+    assert_in_range(burst(&other, 6), 20 * US, 3 * MS);    /* as if nothing had happened */
+    assert_true(fake_hal_counts().outside > outside + 1);
+    lane_close(&g_high);                                   /* also the queue itself can go */
+    g_high.stream = NULL;
+    fake_hal_unblock();
+    lane_close(&other);
+}
+
+static _Atomic bool g_stop;
+
+static void flood_low(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&g_stop))
+        fake_api_launch(g_low.stream, 50 * US, LOW);
+}
+
+static void bursts_that_end_by_destruction(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 150; i++) {
+        struct lane l = lane_open(g_d);
+
+        ok(XHintPriority(l.xq, 10 + i % 3));
+        for (int k = 0; k < 2 + i % 7; k++)
+            fake_api_launch(l.stream, 20 * US, HIGH);
+        if (i % 3 == 0)
+            fake_api_synchronize(l.stream);
+        if (i % 2) {
+            fake_api_stream_destroy(l.stream);
+        } else {
+            ok(XQueueDestroy(l.xq));
+            ok(HwQueueDestroy(l.hwq));
+        }
+    }
+}
+
+/* Completions, marks from outside and the end of the queues that they are for, all at once. */
+static void queues_end_under_it(void **state)
+{
+    struct task low, makers[3];
+
+    (void)state;
+    atomic_store(&g_stop, false);
+    fake_auto(true);
+    task_start(&low, flood_low, NULL);
+    for (int i = 0; i < 3; i++)
+        task_start(&makers[i], bursts_that_end_by_destruction, NULL);
+    for (int i = 0; i < 3; i++)
+        task_join(&makers[i]);
+    atomic_store(&g_stop, true);
+    task_join(&low);
+    fake_auto(false);
+}
+
+int main(void)
+{
+#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        A(from_a_thread_of_their_own),
+        A(one_that_is_stuck_harms_nobody),
+        A(queues_end_under_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
