@@ -106,10 +106,16 @@ static void one_that_is_stuck_harms_nobody(void **state)
     learn(&other);
     outside = fake_hal_counts().outside;
     fake_hal_block_outside();
-    assert_in_range(burst(&g_high, 6), 20 * US, 200 * MS); /* noticed late, but noticed */
+    for (int i = 2; fake_hal_counts().outside == outside; i = i % 8 + 2) {
+        assert_in_range(burst(&g_high, i), 20 * US, 200 * MS); /* noticed late, but noticed */
+        fake_advance(50 * MS);
+    }
     assert_int_equal(fake_hal_counts().outside, outside + 1);
     fake_advance(3 * S);
-    assert_in_range(burst(&other, 6), 20 * US, 3 * MS);    /* as if nothing had happened */
+    for (int i = 2; i < 10; i++) {                         /* as if nothing had happened */
+        assert_in_range(burst(&other, i), 20 * US, 3 * MS);
+        fake_advance(50 * MS);
+    }
     assert_true(fake_hal_counts().outside > outside + 1);
     lane_close(&g_high);                                   /* also the queue itself can go */
     g_high.stream = NULL;
