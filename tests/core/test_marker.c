@@ -69,9 +69,10 @@ static uint64_t burst(struct lane *l, int n)
     struct task low;
     uint64_t began = xs_now_ns();
 
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
         fake_api_launch(l->stream, 20 * US, HIGH);
-    fake_settle();
+        fake_settle();            /* the scheduler knows of the first, and asks for no mark of the others */
+    }
     task_start(&low, launch_low, NULL);
     fake_auto(true);
     task_join(&low);
