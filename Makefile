@@ -5,7 +5,7 @@ BUILD  ?= build/release
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all help setup demo demo-third-party test test-fast install lint figures clean
+.PHONY: all help setup demo demo-third-party test test-fast fuzz install lint figures clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD)
 
@@ -14,6 +14,7 @@ help:
 	@echo "make demo-third-party the same with programs of the distribution"
 	@echo "make test             install what is missing, build with gcc and clang, run all tests and sanitizers"
 	@echo "make test-fast        gcc build and the fast tests (under two minutes)"
+	@echo "make fuzz             every parser against changed inputs (FUZZ_SECONDS=60 in all)"
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
 	@echo "make lint             clang-format and clang-tidy over what differs from main"
@@ -46,6 +47,10 @@ test:
 test-fast:
 	@scripts/setup.sh build test
 	@scripts/test.sh fast
+
+fuzz:
+	@scripts/setup.sh build test
+	@scripts/fuzz.sh
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)

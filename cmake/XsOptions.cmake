@@ -5,6 +5,8 @@ option(XSCHED_STUB_LIBC "link preloaded objects against stub libraries (one obje
 set(XSCHED_SANITIZE "" CACHE STRING "address,undefined or thread; empty for none")
 set_property(CACHE XSCHED_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
 
+option(XSCHED_FUZZ "build the fuzzers with libFuzzer (clang; target fuzzers)" OFF)
+
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
@@ -25,4 +27,7 @@ if(XSCHED_SANITIZE)
   target_compile_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer -O1)
   target_link_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE})
+endif()
+if(XSCHED_FUZZ)
+  target_compile_options(xs_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()

@@ -68,6 +68,12 @@ static const void *at(const struct view *v, uint64_t offset, uint64_t bytes)
     return offset <= v->bytes && bytes <= v->bytes - offset ? v->data + offset : NULL;
 }
 
+/* The same for a structure, at a place where it may lie: a file can say any. */
+static const void *struct_at(const struct view *v, uint64_t offset, uint64_t bytes)
+{
+    return offset % _Alignof(uint64_t) == 0 ? at(v, offset, bytes) : NULL;
+}
+
 static const char *text_at(const struct view *v, uint64_t offset)
 {
     return offset < v->bytes && memchr(v->data + offset, 0, v->bytes - offset)
@@ -80,7 +86,7 @@ static const Elf64_Phdr *segment(const struct view *v, unsigned i)
     const Elf64_Ehdr *h = at(v, 0, sizeof(*h));
 
     return i < h->e_phnum && h->e_phentsize == sizeof(Elf64_Phdr)
-               ? at(v, h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr))
+               ? struct_at(v, h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr))
                : NULL;
 }
 
@@ -103,7 +109,7 @@ static const Elf64_Dyn *dynamic(const struct view *v, size_t *ret_count)
     for (unsigned i = 0; (p = segment(v, i)); i++) {
         if (p->p_type == PT_DYNAMIC) {
             *ret_count = p->p_filesz / sizeof(Elf64_Dyn);
-            return at(v, p->p_offset, p->p_filesz);
+            return struct_at(v, p->p_offset, p->p_filesz);
         }
     }
     return NULL;
@@ -125,14 +131,14 @@ static int each_export(const struct view *v, int (*visit)(const char *name, void
     const Elf64_Ehdr *h = at(v, 0, sizeof(*h));
 
     for (unsigned i = 0; h->e_shentsize == sizeof(Elf64_Shdr) && i < h->e_shnum; i++) {
-        const Elf64_Shdr *s = at(v, h->e_shoff + (uint64_t)i * sizeof(*s), sizeof(*s));
+        const Elf64_Shdr *s = struct_at(v, h->e_shoff + (uint64_t)i * sizeof(*s), sizeof(*s));
         const Elf64_Shdr *strings;
         const Elf64_Sym *symbols;
 
         if (!s || s->sh_type != SHT_DYNSYM || s->sh_link >= h->e_shnum)
             continue;
-        strings = at(v, h->e_shoff + (uint64_t)s->sh_link * sizeof(*s), sizeof(*s));
-        symbols = at(v, s->sh_offset, s->sh_size);
+        strings = struct_at(v, h->e_shoff + (uint64_t)s->sh_link * sizeof(*s), sizeof(*s));
+        symbols = struct_at(v, s->sh_offset, s->sh_size);
         if (!strings || !symbols)
             return -EBADMSG;
         for (size_t k = 1; k < s->sh_size / sizeof(*symbols); k++) {

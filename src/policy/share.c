@@ -9,6 +9,7 @@ enum { P_LEADER = 7 };                                       /* process: index +
 enum { F_SEEN = 1 };                                         /* M_FLAGS; above it the lump, see charge() */
 
 #define UNLIMITED_NS (1ull << 60)                            /* a slice of 36 years has no end */
+#define STRICT_MAX_NS (10 * XS_NS_PER_S)                     /* TIMESLICE_MAX */
 
 struct share {
     struct xs_policy_view *v;
@@ -104,8 +105,11 @@ static void charge(struct share *s)
 static void set_slices(struct share *s)
 {
     struct xs_policy_view *v = s->v;
-    uint64_t sum = 0, shortest = UINT64_MAX, slice = XS_MIN(v->params->timeslice_ns, UNLIMITED_NS), factor;
+    uint64_t sum = 0, shortest = UINT64_MAX, slice, factor;
+    /* a strict turn without end would hold everybody for as long as its account is idle */
+    uint64_t longest = s->how & XS_SHARE_STRICT ? STRICT_MAX_NS : UNLIMITED_NS;
 
+    slice = XS_MIN(v->params->timeslice_ns, longest);
     s->least_ns = XS_MIN(v->params->switch_ns, XS_NS_PER_S) * 20;
     s->least_ns = XS_MAX(s->least_ns, 100 * XS_NS_PER_US);
     for (size_t i = 0; i < v->n; i++) {

@@ -103,7 +103,7 @@ bool xs_guard_find_owner(const char *table, uint32_t peer_ip, uint16_t peer_port
         unsigned uid;
         unsigned long inode;
 
-        if (!at)
+        if (!at || !at[1])
             return false;
         at += 2; /* behind "N: " */
         /* a version 6 socket with a mapped address: skip its upper words */

@@ -140,17 +140,17 @@ static long tcp(const char *method_and_path, const char *body, char *answer, siz
     char request[1024];
 
     snprintf(request, sizeof(request),
-             "%s HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1:%d\r\nContent-Length: %zu\r\n\r\n%s", method_and_path,
-             g_server.port, strlen(body), body);
+             "%s HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1:%d\r\nContent-Length: %zu\r\n\r\n%s",
+             method_and_path, g_server.port, strlen(body), body);
     return raw_tcp(&g_server, request, answer, size);
 }
 
-#define EXPECT(condition)                                                                     \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);                   \
-            return 1;                                                                         \
-        }                                                                                     \
+#define EXPECT(condition)                                                                                    \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);                                  \
+            return 1;                                                                                        \
+        }                                                                                                    \
     } while (0)
 
 static int sees_nothing(void)
@@ -319,8 +319,9 @@ static void another_user_reaches_nothing(void **state)
     /* the server's own user sees it, as it was */
     assert_int_equal(raw_http(&g_server, "GET", "/xqueues", NULL, &json), 200);
     assert_int_equal(json_array_size(json_object_get(json, "xqueues")), 1);
-    assert_int_equal(
-        json_integer_value(json_object_get(json_array_get(json_object_get(json, "xqueues"), 0), "priority")), 5);
+    assert_int_equal(json_integer_value(
+                         json_object_get(json_array_get(json_object_get(json, "xqueues"), 0), "priority")),
+                     5);
     json_decref(json);
     stop_victim(victim_pid);
     printf("%d commands of the victim meanwhile, none held\n", g_victim->rounds);

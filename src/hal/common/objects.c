@@ -205,7 +205,7 @@ bool xs_object_usable_file(const char *path)
 #else
     const ElfW(Half) machine = EM_NONE; /* any: dlopen judges */
 #endif
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* it may be no file at all */
     bool usable = false;
     ElfW(Ehdr) e;
 
