@@ -372,3 +372,18 @@ bool xs_vendor_another(const struct xs_vendor *v, const void *but)
     free(paths);
     return another;
 }
+
+size_t xs_vendor_mapped(const struct xs_vendor *v, void **ret_handles, size_t max)
+{
+    char (*paths)[XS_PATH_MAX] = calloc(MAPPED_MAX, XS_PATH_MAX);
+    size_t count = paths ? xs_object_find(v->stem, paths, MAPPED_MAX) : 0, n = 0;
+
+    for (size_t i = 0; i < XS_MIN(count, (size_t)MAPPED_MAX) && n < max; i++) {
+        void *handle = open_file(v, paths[i], RTLD_NOLOAD);
+
+        if (handle)
+            ret_handles[n++] = handle;
+    }
+    free(paths);
+    return n;
+}

@@ -33,6 +33,9 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
 bool xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
                          size_t path_size);
 
+/** All copies that are mapped. Calls dl* functions. Any thread. @return how many handles were written */
+size_t xs_vendor_mapped(const struct xs_vendor *v, void **ret_handles, size_t max);
+
 /** Whether a copy other than the one of this handle is mapped. Calls dl* functions. Any thread. */
 bool xs_vendor_another(const struct xs_vendor *v, const void *but);
 

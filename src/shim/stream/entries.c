@@ -57,6 +57,14 @@ XS_SHIM_NOTE;
     if (XS_UNLIKELY(xs_api_tracing))                                                              \
         xs_trace_call(#symbol, XS_HOW_HAND, 0, r, false, begin_ns);
 
+#define BODY_OPEN(symbol, streams, args, on, key) BODY_HAND(symbol, streams, args, on, key)
+
+#define BODY_HAND0(symbol, streams, args, on, key)                                                \
+    uint64_t begin_ns = xs_api_tracing ? xs_now_ns() : 0;                                         \
+    r = xs_hand_##symbol(rt);                                                                     \
+    if (XS_UNLIKELY(xs_api_tracing))                                                              \
+        xs_trace_call(#symbol, XS_HOW_HAND, 0, r, false, begin_ns);
+
 /* Answers of cuGetProcAddress are looked through also when nothing is scheduled: the functions are
  * kept by the program, and it may make an XQueue later. */
 #define QUIET_SUBMIT(symbol, args)   XS_REAL(symbol) args
@@ -65,7 +73,18 @@ XS_SHIM_NOTE;
 #define QUIET_WAIT(symbol, args)     XS_REAL(symbol) args
 #define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
+#define QUIET_OPEN(symbol, args)     QUIET_HAND(symbol, args)
+#define QUIET_HAND0(symbol, args)    xs_hand_##symbol(rt)
 #define QUIET_HAND(symbol, args)     xs_hand_##symbol(rt, XS_UNPACK args)
+
+#define LOOK_SUBMIT   false
+#define LOOK_COUNT    false
+#define LOOK_SYNC     false
+#define LOOK_QUERY    false
+#define LOOK_SYNC_CTX false
+#define LOOK_HAND     false
+#define LOOK_HAND0    false
+#define LOOK_OPEN     true
 
 #define XS_ROW(kind, symbol, name, version, streams, params, args, on, key)                       \
     XS_EXPORT xs_api_result symbol params                                                         \
@@ -76,6 +95,8 @@ XS_SHIM_NOTE;
         xs_api_result r;                                                                          \
         if (XS_UNLIKELY(xs_mode_ == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0))) \
             return XS_API_NOT_INITIALIZED;                                                        \
+        if (LOOK_##kind)                                                                          \
+            xs_api_look_again();                                                                  \
         rt = xs_api_runtime_of(__builtin_return_address(0));                                      \
         if (xs_mode_ == XS_API_QUIET)                                                             \
             return QUIET_##kind(symbol, args);                                                    \

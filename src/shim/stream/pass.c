@@ -82,10 +82,12 @@ __asm__(".section .data.xs_api_slots,\"aw\"\n.p2align 3\n.globl xs_api_slots\n.h
         "xs_api_slots:\n");
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad 0\n");
 #define XS_ROW_PASS(symbol, name, version, streams) __asm__(".Lslot_" #symbol ": .quad .Lfirst_" #symbol "\n");
+#define XS_ROW_OWN(symbol, name, version, streams) __asm__("\t.quad 0\n");
 #include XS_API_ROWS
 __asm__(".section .data.rel.ro.xs_api_entries,\"aw\"\n.p2align 3\n.globl xs_api_entries\n"
         ".hidden xs_api_entries\nxs_api_entries:\n");
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad " #symbol "\n");
 #define XS_ROW_PASS(symbol, name, version, streams) __asm__("\t.quad " #symbol "\n");
+#define XS_ROW_OWN(symbol, name, version, streams) __asm__("\t.quad " #symbol "\n");
 #include XS_API_ROWS
 __asm__(".text\n");

@@ -29,6 +29,8 @@ const struct xs_api_info xs_api_info[ROW_COUNT] = {
     [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, false},
 #define XS_ROW_PASS(symbol, name, version, streams)                                               \
     [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, true},
+#define XS_ROW_OWN(symbol, name, version, streams)                                               \
+    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, false},
 #include XS_API_ROWS
 };
 

@@ -31,6 +31,7 @@ static inline bool xs_api_is_legacy(xs_api_stream stream, bool per_thread)
 enum xs_api_row {
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) ROW_##symbol,
 #define XS_ROW_PASS(symbol, name, version, streams) ROW_##symbol,
+#define XS_ROW_OWN(symbol, name, version, streams) ROW_##symbol,
 #include XS_API_ROWS
     ROW_COUNT
 };
@@ -112,6 +113,8 @@ void xs_api_answers_prepare(void);
 #define XS_HAND_HAND(symbol, params)                                                              \
     xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt, XS_UNPACK params);
 #define XS_UNPACK(...) __VA_ARGS__
+#define XS_HAND_OPEN(symbol, params) XS_HAND_HAND(symbol, params)
+#define XS_HAND_HAND0(symbol, params) xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt);
 #define XS_HAND_SUBMIT(symbol, params)
 #define XS_HAND_COUNT(symbol, params)
 #define XS_HAND_SYNC(symbol, params)
@@ -121,6 +124,8 @@ void xs_api_answers_prepare(void);
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
 #include XS_API_ROWS
 #undef XS_HAND_HAND
+#undef XS_HAND_OPEN
+#undef XS_HAND_HAND0
 #undef XS_HAND_SUBMIT
 #undef XS_HAND_COUNT
 #undef XS_HAND_SYNC

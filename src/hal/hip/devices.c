@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices: their identity, the streams on them that have hardware queues, and how the completion of
+ * commands is learnt there. */
+#include "base/env.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "hal/common/alias.h"
+#include "hal/hip/hal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static struct xs_lock g_lock;     /* nothing is called under it */
+static struct xs_hip_device *g_devices;
+
+static struct xs_hip_device *find_locked(const struct xs_hip_api *api, int dev)
+{
+    for (struct xs_hip_device *d = g_devices; d; d = d->next)
+        if (d->api == api && d->dev == dev)
+            return d;
+    return NULL;
+}
+
+/* "0000:c3:00.0": domain, bus, device, function. The attributes that say the same have different numbers in
+ * different versions. */
+static XDevice identity(const struct xs_hip_api *api, int dev)
+{
+    char text[32] = "";
+    uint32_t field[4] = {0}, at = 0;
+
+    if (!api->hipDeviceGetPCIBusId ||
+        api->hipDeviceGetPCIBusId(text, sizeof(text) - 1, dev) != XS_HIP_SUCCESS)
+        return (XDevice)kDeviceTypeGPU << 32 | 0xffff0000u | (uint32_t)(dev & 0xffff);
+    for (const char *c = text; *c && at < 4; c++) {
+        uint32_t digit = *c >= '0' && *c <= '9'   ? (uint32_t)(*c - '0')
+                         : *c >= 'a' && *c <= 'f' ? (uint32_t)(*c - 'a' + 10)
+                         : *c >= 'A' && *c <= 'F' ? (uint32_t)(*c - 'A' + 10)
+                                                  : 16;
+
+        if (digit < 16)
+            field[at] = field[at] << 4 | digit;
+        else
+            at++;
+    }
+    return (XDevice)kDeviceTypeGPU << 32 | (field[0] & 0xffff) << 16 | (field[1] & 0xff) << 8 |
+           (field[2] & 0x1f) << 3 | (field[3] & 7);
+}
+
+struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)
+{
+    struct xs_hip_device *d, *other;
+
+    xs_lock_acquire(&g_lock);
+    d = find_locked(api, dev);
+    xs_lock_release(&g_lock);
+    if (d || dev < 0)
+        return d;
+    d = calloc(1, sizeof(*d));
+    if (!d)
+        return NULL;
+    d->api = api;
+    d->dev = dev;
+    d->device = identity(api, dev);
+    xs_lock_acquire(&g_lock);
+    other = find_locked(api, dev);
+    if (!other) {
+        d->next = g_devices;
+        g_devices = d;
+    }
+    xs_lock_release(&g_lock);
+    if (other)
+        free(d);
+    return other ? other : d;
+}
+
+/* ---- words that the device writes ---- */
+
+static void *map_word(const struct xs_hip_api *api, uintptr_t page, void **ret_alias)
+{
+    void *alias = xs_page_alias(page), *at = NULL;
+
+    if (!alias)
+        return NULL;
+    if (api->hipHostRegister(alias, XS_PAGE_BYTES, XS_HIP_HOST_REGISTER_PORTABLE_MAPPED) == XS_HIP_SUCCESS) {
+        if (api->hipHostGetDevicePointer(&at, alias, 0) == XS_HIP_SUCCESS && at) {
+            *ret_alias = alias;
+            return at;
+        }
+        api->hipHostUnregister(alias);
+    }
+    munmap(alias, XS_PAGE_BYTES);
+    return NULL;
+}
+
+static void *known_page(struct xs_hip_device *d, uintptr_t page)
+{
+    void *at = NULL;
+
+    xs_lock_acquire(&g_lock);
+    for (size_t i = 0; i < d->pages; i++)
+        if (d->page[i].page == page)
+            at = d->page[i].at;
+    xs_lock_release(&g_lock);
+    return at;
+}
+
+void *xs_hip_device_address(struct xs_hip_device *d, const void *word)
+{
+    uintptr_t page = (uintptr_t)word & ~(uintptr_t)(XS_PAGE_BYTES - 1);
+    char *at = known_page(d, page);
+    void *alias = NULL, *fresh;
+    struct xs_hip_entered e;
+    bool kept = false;
+
+    if (at)
+        return at + ((uintptr_t)word - page);
+    if (!xs_hip_enter(d->api, d->dev, &e))
+        return NULL;
+    fresh = map_word(d->api, page, &alias);
+    if (fresh) {
+        xs_lock_acquire(&g_lock);
+        for (size_t i = 0; i < d->pages; i++)
+            if (d->page[i].page == page)
+                at = d->page[i].at; /* another thread was first */
+        if (!at && d->pages < XS_HIP_PAGES) {
+            d->page[d->pages].page = page;
+            d->page[d->pages].alias = alias;
+            d->page[d->pages++].at = at = fresh;
+            kept = true;
+        }
+        xs_lock_release(&g_lock);
+        if (!kept) {
+            d->api->hipHostUnregister(alias);
+            munmap(alias, XS_PAGE_BYTES);
+        }
+    }
+    xs_hip_leave(&e);
+    return at ? at + ((uintptr_t)word - page) : NULL;
+}
+
+/* Whether a write into registered host memory arrives: documented for memory that the device can reach, but nothing
+ * says that every device and runtime does it. */
+static bool write_arrives(struct xs_hip_device *d)
+{
+    const struct xs_hip_api *api = d->api;
+    volatile uint64_t *word = mmap(NULL, XS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    hipStream_t stream = NULL;
+    bool arrived = false;
+    void *at = NULL;
+
+    if (word == MAP_FAILED)
+        return false;
+    if (api->hipHostRegister((void *)(uintptr_t)word, XS_PAGE_BYTES, XS_HIP_HOST_REGISTER_PORTABLE_MAPPED) ==
+        XS_HIP_SUCCESS) {
+        if (api->hipHostGetDevicePointer(&at, (void *)(uintptr_t)word, 0) == XS_HIP_SUCCESS &&
+            api->hipStreamCreateWithFlags(&stream, XS_HIP_STREAM_NONBLOCKING) == XS_HIP_SUCCESS) {
+            arrived = api->hipStreamWriteValue64(stream, at, 0x5853434845440001ull, 0) == XS_HIP_SUCCESS &&
+                      api->hipStreamSynchronize(stream) == XS_HIP_SUCCESS && *word == 0x5853434845440001ull;
+            api->hipStreamDestroy(stream);
+        }
+        api->hipHostUnregister((void *)(uintptr_t)word);
+    }
+    munmap((void *)(uintptr_t)word, XS_PAGE_BYTES);
+    return arrived;
+}
+
+enum xs_hip_marks xs_hip_device_marks(struct xs_hip_device *d)
+{
+    const struct xs_hip_api *api = d->api;
+    const char *wish = xs_env_get(XS_ENV_XSCHED_HIP_MARKS);
+    int marks = __atomic_load_n(&d->marks, __ATOMIC_RELAXED); /* any thread's answer is the same */
+    struct xs_hip_entered e;
+
+    if (marks != XS_HIP_MARKS_UNKNOWN)
+        return (enum xs_hip_marks)marks;
+    if ((!wish || strcmp(wish, "EVENT") != 0) && api->hipStreamWriteValue64 && api->hipHostRegister &&
+        api->hipHostUnregister && api->hipHostGetDevicePointer && api->hipStreamCreateWithFlags &&
+        api->hipStreamDestroy && api->hipStreamSynchronize && xs_hip_enter(api, d->dev, &e)) {
+        if (write_arrives(d))
+            marks = XS_HIP_MARKS_WRITE;
+        xs_hip_leave(&e);
+    }
+    if (marks == XS_HIP_MARKS_UNKNOWN && api->hipEventCreateWithFlags && api->hipEventRecord && api->hipEventQuery)
+        marks = XS_HIP_MARKS_EVENT;
+    if (marks == XS_HIP_MARKS_UNKNOWN) {
+        marks = XS_HIP_MARKS_NONE;
+        XS_WARN_ONCE("HIP: this runtime has neither stream writes nor events; what is in flight is not bounded");
+    }
+    __atomic_store_n(&d->marks, marks, __ATOMIC_RELAXED);
+    XS_INFO("HIP: device %d: completion is learnt from %s", d->dev,
+            marks == XS_HIP_MARKS_WRITE ? "writes of the device" : marks == XS_HIP_MARKS_EVENT ? "events" : "waits only");
+    return (enum xs_hip_marks)marks;
+}
+
+/* ---- streams of a device ---- */
+
+void xs_hip_device_add(struct xs_hip_device *d, struct xs_hip_hw *hw)
+{
+    xs_lock_acquire(&g_lock);
+    hw->next = d->streams;
+    d->streams = hw;
+    xs_lock_release(&g_lock);
+}
+
+void xs_hip_device_remove(struct xs_hip_hw *hw)
+{
+    struct xs_hip_hw **at;
+
+    xs_lock_acquire(&g_lock);
+    for (at = &hw->device->streams; *at; at = &(*at)->next) {
+        if (*at == hw) {
+            *at = hw->next;
+            break;
+        }
+    }
+    xs_lock_release(&g_lock);
+}
+
+static struct xs_hip_device *current(const struct xs_hip_api *api)
+{
+    struct xs_hip_device *d;
+    int dev = -1;
+
+    if (!api || !api->hipGetDevice || api->hipGetDevice(&dev) != XS_HIP_SUCCESS)
+        return NULL;
+    xs_lock_acquire(&g_lock);
+    d = find_locked(api, dev);
+    xs_lock_release(&g_lock);
+    return d;
+}
+
+XS_EXPORT void xsched_priv_hip_each_queue(const struct xs_hip_api *api, void (*fn)(struct xs_queue *q, void *arg),
+                                          void *arg)
+{
+    struct xs_hip_device *d = current(api);
+    uint64_t natives[64];
+    size_t n = 0;
+
+    xs_lock_acquire(&g_lock);
+    for (struct xs_hip_hw *hw = d ? d->streams : NULL; hw && n < XS_ARRAY_LEN(natives); hw = hw->next)
+        natives[n++] = hw->native;
+    xs_lock_release(&g_lock);
+    for (size_t i = 0; i < n; i++) {
+        struct xs_queue *q = xsched_priv_queue_find(kPlatformHIP, natives[i]);
+
+        if (q)
+            fn(q, arg);
+    }
+}
+
+/* ---- reset ---- */
+
+struct xs_hip_reset {
+    struct xs_hip_device *device;
+    size_t count;
+    struct {
+        struct xs_queue *queue;
+        uint64_t queue_id, native;
+    } of[];
+};
+
+XS_EXPORT struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *api)
+{
+    struct xs_hip_device *d = current(api);
+    struct xs_hip_reset *r;
+    size_t room = 0, n = 0;
+
+    xs_lock_acquire(&g_lock);
+    for (struct xs_hip_hw *hw = d ? d->streams : NULL; hw; hw = hw->next)
+        room++;
+    xs_lock_release(&g_lock);
+    r = d ? calloc(1, sizeof(*r) + (room + 1) * sizeof(r->of[0])) : NULL;
+    if (!r)
+        return NULL;
+    r->device = d;
+    xs_lock_acquire(&g_lock);
+    for (struct xs_hip_hw *hw = d->streams; hw && n < room; hw = hw->next, n++) {
+        atomic_store(&hw->gone, true);
+        r->of[n].queue = hw->queue;
+        r->of[n].queue_id = hw->queue_id;
+        r->of[n].native = hw->native;
+    }
+    d->streams = NULL;
+    r->count = n;
+    xs_lock_release(&g_lock);
+    for (size_t i = 0; i < n; i++)
+        xs_hip_stream_forget(r->of[i].native);
+    return r;
+}
+
+XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_reset *r, bool destroyed)
+{
+    size_t pages = 0;
+    void *alias[XS_HIP_PAGES];
+
+    if (!r)
+        return;
+    for (size_t i = 0; destroyed && i < r->count; i++)
+        if (r->of[i].queue)
+            xsched_priv_marks_void(r->of[i].queue, r->of[i].queue_id);
+    if (destroyed) { /* registrations ended with it */
+        xs_lock_acquire(&g_lock);
+        for (; pages < r->device->pages; pages++)
+            alias[pages] = r->device->page[pages].alias;
+        r->device->pages = 0;
+        xs_lock_release(&g_lock);
+    }
+    for (size_t i = 0; i < pages; i++)
+        munmap(alias[i], XS_PAGE_BYTES);
+    free(r);
+}

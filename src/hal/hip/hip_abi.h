@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The HIP runtime's types and values as far as we use them, declared here so that no vendor's header
+ * is needed; tests/hip/abi.c compares them where the headers are installed. */
+#ifndef XS_HAL_HIP_ABI_H
+#define XS_HAL_HIP_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int hipError_t;
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphExec *hipGraphExec_t;
+
+/* dim3, passed by value */
+struct xs_dim3 {
+    uint32_t x, y, z;
+};
+
+/* hipMemLocation, hipPitchedPtr and hipExtent, passed by value */
+struct xs_hip_location {
+    int type, id;
+};
+
+struct xs_hip_pitched {
+    void *ptr;
+    size_t pitch, width, height;
+};
+
+struct xs_hip_extent {
+    size_t width, height, depth;
+};
+
+/* hipLaunchConfig_t, and HIP_LAUNCH_CONFIG, which differs from it only in the type of the size of shared memory (of
+ * the 64 bits the upper half is padding) */
+struct xs_hip_launch_config {
+    uint32_t grid[3], block[3];
+    size_t shared_bytes;
+    hipStream_t stream;
+    void *attrs;
+    unsigned attrs_count;
+};
+
+/* hipLaunchParams and hipFunctionLaunchParams, elements of the lists of multi-device launches */
+struct xs_hip_launch_params {
+    const void *function;
+    struct xs_dim3 grid, block;
+    void **args;
+    size_t shared_bytes;
+    hipStream_t stream;
+};
+
+struct xs_hip_module_launch_params {
+    hipFunction_t function;
+    uint32_t grid[3], block[3], shared_bytes;
+    hipStream_t stream;
+    void **args;
+};
+
+#define XS_HIP_SUCCESS          0
+#define XS_HIP_INVALID_VALUE    1
+#define XS_HIP_NOT_INITIALIZED  3
+#define XS_HIP_INVALID_FUNCTION 98
+#define XS_HIP_NO_DEVICE        100
+#define XS_HIP_INVALID_HANDLE   400
+#define XS_HIP_NOT_FOUND        500
+#define XS_HIP_NOT_READY        600
+#define XS_HIP_CONTEXT_DESTROYED 709
+#define XS_HIP_NOT_SUPPORTED    801
+#define XS_HIP_CAPTURE_IMPLICIT 906
+
+#define XS_HIP_STREAM_LEGACY     ((hipStream_t)1)
+#define XS_HIP_STREAM_PER_THREAD ((hipStream_t)2)
+
+#define XS_HIP_PROC_PER_THREAD   2u   /* hipGetProcAddress */
+#define XS_HIP_STREAM_NONBLOCKING 1u
+#define XS_HIP_EVENT_NO_TIMING   2u
+#define XS_HIP_HOST_REGISTER_PORTABLE_MAPPED 3u
+#define XS_HIP_CAPTURE_MODE_RELAXED 2
+#define XS_HIP_MEMCPY_TO_HOST    2    /* hipMemcpyDeviceToHost */
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where nobody stands behind a function, and what follows the first queue. */
+#include "shim/stream/table.h"
+
+static hipError_t no_device(void)
+{
+    return XS_HIP_NO_DEVICE;
+}
+
+static hipError_t not_supported(void)
+{
+    return XS_HIP_NOT_SUPPORTED;
+}
+
+static const char *text(void)
+{
+    return "hipErrorNoDevice";
+}
+
+static int minus_one(void)
+{
+    return -1;
+}
+
+/* Functions that do not answer with an error code. */
+void *xs_api_absent(enum xs_api_row row, bool no_library)
+{
+    switch (row) {
+    case ROW_hipGetErrorName:
+    case ROW_hipGetErrorString:
+    case ROW_hipApiName:
+    case ROW_hipKernelNameRef:
+    case ROW_hipKernelNameRefByPtr:
+    case ROW_hipGetCmdName:
+    case ROW_hiprtcGetErrorString:
+    case ROW_amd_dbgapi_get_build_name:
+    case ROW_amd_dbgapi_get_git_hash:
+        return (void *)text;
+    case ROW_hipGetStreamDeviceId:
+        return (void *)minus_one;
+    default:
+        return no_library ? (void *)no_device : (void *)not_supported;
+    }
+}
+
+void xs_api_first_queue_made(void)
+{
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions written by hand: entry points, the lives of streams and devices, captures. */
+#include "shim/stream/call.h"
+#include "shim/stream/prototypes.h"
+
+/* ---- start ---- */
+
+hipError_t xs_hand_hipInit(const struct xs_api_runtime *rt, unsigned flags)
+{
+    return XS_REAL(hipInit)(flags);
+}
+
+hipError_t xs_hand_hipGetDeviceCount(const struct xs_api_runtime *rt, void *count)
+{
+    return XS_REAL(hipGetDeviceCount)(count);
+}
+
+/* ---- entry points ---- */
+
+static hipError_t answer(const struct xs_api_runtime *rt, hipError_t r, const char *symbol, void **pfn, int version,
+                         uint64_t flags)
+{
+    if (r == XS_HIP_SUCCESS && symbol && pfn && *pfn)
+        *pfn = xs_api_answer(rt, symbol, version, flags, *pfn);
+    return r;
+}
+
+hipError_t xs_hand_hipGetProcAddress(const struct xs_api_runtime *rt, const char *symbol, void **pfn,
+                                     int hipVersion, uint64_t flags, void *symbolStatus)
+{
+    return answer(rt, XS_REAL(hipGetProcAddress)(symbol, pfn, hipVersion, flags, symbolStatus), symbol, pfn,
+                  9999, flags);
+}
+
+hipError_t xs_hand_hipGetProcAddress_spt(const struct xs_api_runtime *rt, const char *symbol, void **pfn,
+                                         int hipVersion, uint64_t flags, void *symbolStatus)
+{
+    return answer(rt, XS_REAL(hipGetProcAddress_spt)(symbol, pfn, hipVersion, flags, symbolStatus), symbol, pfn,
+                  9999, flags ? flags : XS_HIP_PROC_PER_THREAD);
+}
+
+hipError_t xs_hand_hipGetDriverEntryPoint(const struct xs_api_runtime *rt, const char *symbol, void **funcPtr,
+                                          unsigned long long flags, void *status)
+{
+    return answer(rt, XS_REAL(hipGetDriverEntryPoint)(symbol, funcPtr, flags, status), symbol, funcPtr, 9999, flags);
+}
+
+hipError_t xs_hand_hipGetDriverEntryPoint_spt(const struct xs_api_runtime *rt, const char *symbol, void **funcPtr,
+                                              unsigned long long flags, void *status)
+{
+    return answer(rt, XS_REAL(hipGetDriverEntryPoint_spt)(symbol, funcPtr, flags, status), symbol, funcPtr, 9999,
+                  flags ? flags : XS_HIP_PROC_PER_THREAD);
+}
+
+/* ---- streams ---- */
+
+/* A queue that we still know under a new stream's handle is of one whose end we did not see. */
+static hipError_t created(hipError_t r, const hipStream_t *stream)
+{
+    if (r == XS_HIP_SUCCESS && stream)
+        xsched_priv_hip_stream_gone(*stream);
+    return r;
+}
+
+hipError_t xs_hand_hipStreamCreate(const struct xs_api_runtime *rt, hipStream_t *stream)
+{
+    return created(XS_REAL(hipStreamCreate)(stream), stream);
+}
+
+hipError_t xs_hand_hipStreamCreateWithFlags(const struct xs_api_runtime *rt, hipStream_t *stream, unsigned flags)
+{
+    return created(XS_REAL(hipStreamCreateWithFlags)(stream, flags), stream);
+}
+
+hipError_t xs_hand_hipStreamCreateWithPriority(const struct xs_api_runtime *rt, hipStream_t *stream,
+                                               unsigned flags, int priority)
+{
+    return created(XS_REAL(hipStreamCreateWithPriority)(stream, flags, priority), stream);
+}
+
+hipError_t xs_hand_hipExtStreamCreateWithCUMask(const struct xs_api_runtime *rt, hipStream_t *stream,
+                                                uint32_t cuMaskSize, const void *cuMask)
+{
+    return created(XS_REAL(hipExtStreamCreateWithCUMask)(stream, cuMaskSize, cuMask), stream);
+}
+
+/* Whether the runtime waits for the stream's work or not: its queue opens and is forgotten first. */
+hipError_t xs_hand_hipStreamDestroy(const struct xs_api_runtime *rt, hipStream_t stream)
+{
+    xsched_priv_hip_stream_gone(stream);
+    return XS_REAL(hipStreamDestroy)(stream);
+}
+
+/* ---- devices ---- */
+
+#define RESET(call)                                                                               \
+    do {                                                                                          \
+        struct xs_hip_reset *reset = xsched_priv_hip_reset(rt->hal);                              \
+        hipError_t r = call;                                                                      \
+        xsched_priv_hip_reset_done(reset, r == XS_HIP_SUCCESS);                                   \
+        return r;                                                                                 \
+    } while (0)
+
+hipError_t xs_hand_hipDeviceReset(const struct xs_api_runtime *rt)
+{
+    RESET(XS_REAL(hipDeviceReset)());
+}
+
+hipError_t xs_hand_hipDevicePrimaryCtxReset(const struct xs_api_runtime *rt, int dev)
+{
+    const struct xs_hip_api *api = rt->hal;
+    int current = -1;
+
+    if (api && api->hipGetDevice && api->hipGetDevice(&current) == XS_HIP_SUCCESS && current == dev)
+        RESET(XS_REAL(hipDevicePrimaryCtxReset)(dev));
+    return XS_REAL(hipDevicePrimaryCtxReset)(dev);
+}
+
+/* ---- copies that wait ---- */
+
+/* Only a copy to the host has waited for the stream when it returns; others may return early. */
+#define WAITING_COPY(symbol, kind, on, per_thread, args)                                          \
+    do {                                                                                          \
+        struct xs_api_wait w;                                                                     \
+        hipError_t r;                                                                             \
+        if (kind != XS_HIP_MEMCPY_TO_HOST || xs_api_mode_now() != XS_API_ACTIVE)                  \
+            return XS_REAL(symbol) args;                                                          \
+        xs_api_wait_open(&w, rt, ROW_##symbol, NULL, on, per_thread);                             \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (w.queue)                                                                              \
+            xsched_priv_wait_end(w.queue, w.began, r == XS_HIP_SUCCESS);                          \
+        return r;                                                                                 \
+    } while (0)
+
+hipError_t xs_hand_hipMemcpy(const struct xs_api_runtime *rt, void *dst, const void *src, size_t sizeBytes, int kind)
+{
+    WAITING_COPY(hipMemcpy, kind, NULL, false, (dst, src, sizeBytes, kind));
+}
+
+hipError_t xs_hand_hipMemcpy_spt(const struct xs_api_runtime *rt, void *dst, const void *src, size_t sizeBytes,
+                                 int kind)
+{
+    WAITING_COPY(hipMemcpy_spt, kind, NULL, true, (dst, src, sizeBytes, kind));
+}
+
+hipError_t xs_hand_hipMemcpyWithStream(const struct xs_api_runtime *rt, void *dst, const void *src,
+                                       size_t sizeBytes, int kind, hipStream_t stream)
+{
+    WAITING_COPY(hipMemcpyWithStream, kind, stream, false, (dst, src, sizeBytes, kind, stream));
+}
+
+/* ---- captures ---- */
+
+static void capture_count(int delta)
+{
+    atomic_fetch_add_explicit(&xsched_priv_hip_captures, delta, memory_order_relaxed);
+}
+
+#define BEGIN_CAPTURE(symbol, args)                                                               \
+    do {                                                                                          \
+        hipError_t r;                                                                             \
+        capture_count(1); /* before: other threads may already put work into the stream */        \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (r != XS_HIP_SUCCESS)                                                                  \
+            capture_count(-1);                                                                    \
+        return r;                                                                                 \
+    } while (0)
+
+hipError_t xs_hand_hipStreamBeginCapture(const struct xs_api_runtime *rt, hipStream_t stream, int mode)
+{
+    BEGIN_CAPTURE(hipStreamBeginCapture, (stream, mode));
+}
+
+hipError_t xs_hand_hipStreamBeginCapture_spt(const struct xs_api_runtime *rt, hipStream_t stream, int mode)
+{
+    BEGIN_CAPTURE(hipStreamBeginCapture_spt, (stream, mode));
+}
+
+hipError_t xs_hand_hipStreamBeginCaptureToGraph(const struct xs_api_runtime *rt, hipStream_t stream,
+                                                hipGraph_t graph, const void *dependencies,
+                                                const void *dependencyData, size_t numDependencies, int mode)
+{
+    BEGIN_CAPTURE(hipStreamBeginCaptureToGraph,
+                  (stream, graph, dependencies, dependencyData, numDependencies, mode));
+}
+
+/* Whether an end really ended a capture is in what the runtime says of the stream, not in the code:
+ * some errors end it. */
+#define END_CAPTURE(symbol, stream, args)                                                         \
+    do {                                                                                          \
+        bool was = xsched_priv_hip_capturing(rt->hal, stream);                                    \
+        hipError_t r = XS_REAL(symbol) args;                                                      \
+        if (was && !xsched_priv_hip_capturing(rt->hal, stream))                                   \
+            capture_count(-1);                                                                    \
+        return r;                                                                                 \
+    } while (0)
+
+hipError_t xs_hand_hipStreamEndCapture(const struct xs_api_runtime *rt, hipStream_t stream, hipGraph_t *pGraph)
+{
+    END_CAPTURE(hipStreamEndCapture, stream, (stream, pGraph));
+}
+
+hipError_t xs_hand_hipStreamEndCapture_spt(const struct xs_api_runtime *rt, hipStream_t stream, hipGraph_t *pGraph)
+{
+    END_CAPTURE(hipStreamEndCapture_spt, stream ? stream : XS_HIP_STREAM_PER_THREAD, (stream, pGraph));
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What src/shim/stream needs to know of HIP. */
+#ifndef XS_SHIM_HIP_PLATFORM_H
+#define XS_SHIM_HIP_PLATFORM_H
+
+#include "hal/hip/hal.h"
+#include "shim/stream/keys.h"
+
+#define XS_API_NAME      "HIP"
+#define XS_API_ROWS      "shim/hip/rows.def"
+#define XS_API_PLATFORM  kPlatformHIP
+#define XS_API_CAPTURERS "hipStreamBegin"  /* functions with this prefix begin captures */
+#define XS_API_MULTI     1                 /* wheels carry a runtime of their own beside the system's */
+
+typedef hipError_t xs_api_result;
+typedef hipStream_t xs_api_stream;
+typedef int xs_api_context;                /* always the current device */
+
+#define XS_API_OK              XS_HIP_SUCCESS
+#define XS_API_NOT_INITIALIZED XS_HIP_NO_DEVICE /* what programs take for "no GPU here" */
+#define XS_API_NOT_SUPPORTED   XS_HIP_NOT_SUPPORTED
+#define XS_API_PER_THREAD      XS_HIP_STREAM_PER_THREAD
+#define XS_API_PROC_PER_THREAD XS_HIP_PROC_PER_THREAD
+
+#define xs_api_captures xsched_priv_hip_captures
+#define xs_api_vendor   xsched_priv_hip_vendor
+
+/** @param hal  what xs_api_hal_bind gave for the library that the call goes to */
+static inline bool xs_api_capturing(const void *hal, hipStream_t stream)
+{
+    return xsched_priv_hip_capturing(hal, stream);
+}
+
+static inline struct xs_queue *xs_api_queue(const void *hal, hipStream_t stream, bool per_thread)
+{
+    return XS_LIKELY(hal != NULL) ? xs_hip_queue(hal, stream, per_thread) : NULL;
+}
+
+static inline uint64_t xs_api_native(const void *hal, hipStream_t stream, bool per_thread)
+{
+    return xsched_priv_hip_native(hal, stream, per_thread);
+}
+
+static inline void xs_api_each_queue(const void *hal, int current, void (*fn)(struct xs_queue *q, void *arg),
+                                     void *arg)
+{
+    (void)current;
+    xsched_priv_hip_each_queue(hal, fn, arg);
+}
+
+static inline const void *xs_api_hal_bind(void *handle)
+{
+    return xsched_priv_hip_bind(handle);
+}
+
+static inline void xs_api_on_first(void (*fn)(void))
+{
+    xsched_priv_hip_on_first(fn);
+}
+
+/** The stream that this thread named in its last hipConfigureCall. */
+hipStream_t xs_hip_configured_stream(void);
+
+static inline uint64_t xs_dim3_count(struct xs_dim3 d)
+{
+    return (uint64_t)d.x * d.y * d.z;
+}
+
+#define XS_KEY_CONFIG(config, f) XS_KEY(f, xs_hip_config_blocks(config))
+#define XS_CONFIG_STREAM(config) xs_hip_config_stream(config)
+
+static inline hipStream_t xs_hip_config_stream(const struct xs_hip_launch_config *c)
+{
+    return c ? c->stream : NULL;
+}
+
+static inline uint64_t xs_hip_config_blocks(const struct xs_hip_launch_config *c)
+{
+    return c ? (uint64_t)c->grid[0] * c->grid[1] * c->grid[2] : 0;
+}
+
+/* Whose queues a SYNC_CTX row waits for. */
+#define XS_CTX_hipCtxSynchronize    0
+#define XS_CTX_hipDeviceSynchronize 0
+
+#endif
