@@ -81,6 +81,7 @@ XS_SHIM_NOTE;
 #define LOOK_COUNT    false
 #define LOOK_SYNC     false
 #define LOOK_QUERY    false
+#define LOOK_WAIT     false
 #define LOOK_SYNC_CTX false
 #define LOOK_HAND     false
 #define LOOK_HAND0    false
