@@ -176,8 +176,9 @@ static bool apply(struct session *s)
             .lax_priority = m->queue_hints.lax_priority, .critical_priority = m->queue_hints.critical_priority};
         xs_queue_wish_publish(q);
     } else if (q && m->head.id == XS_MSG_queue_config) {
-        if (m->queue_config.level)
+        if (m->queue_config.level) /* for later commands */
             q->wish.level = xs_level_in_force(q->hwq->ops, m->queue_config.level);
+        xs_gates_set_level(q, q->wish.level);
         xs_queue_set_launch_config(q, m->queue_config.threshold, m->queue_config.batch_size);
     }
     xs_lock_release(&st->lock);
@@ -321,7 +322,7 @@ static void session_run(struct session *s, uint32_t changes)
     while (!s->broken && atomic_load(&st->mode_changes) == changes) {
         struct pollfd p[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = st->kick_fd, .events = POLLIN}};
         bool soon = !xs_control_announce(st, &k_listener, s);
-        bool watch = s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF;
+        bool watch = (s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF);
         uint32_t hints = atomic_load(&st->sched_hints_changes);
 
         if (hints != hints_sent) {
@@ -331,12 +332,13 @@ static void session_run(struct session *s, uint32_t changes)
         if (s->pending)
             s->pending = !apply(s);
         soon = !tell_groups(s) || soon;
+        watch = xs_gates_watch(st) || watch;
         if (s->broken)
             break;
         poll(p, 2, soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1);
         xs_fd_eventfd_drain(st->kick_fd);
         handle_messages(s);
-        /* a thread that waits for a device that was switched off looks at no lease */
+        /* a thread that waits for a device that was switched off, or for a gate, looks at no lease */
         if (watch && xs_control_lease_over(st, s->page))
             xs_state_fail_open(st, s->page);
         if (atomic_load(&st->server) != s->page)

@@ -99,7 +99,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     atomic_store(&q->bounded, 1);
     if (flags & kQueueSuspendFlagWaitAll)
         r = XQueueWaitAll(xq);
-    atomic_store(&q->app_permitted, XS_PERMIT_CLOSED);
+    xs_queue_app_set(q, XS_PERMIT_CLOSED);
     if (flags & (kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitIdle)) {
         wait_launching(q);
         if (flags & kQueueSuspendFlagSyncHwQueue) {
@@ -127,7 +127,7 @@ XResult XQueueResume(XQueueHandle xq, int64_t flags)
         return kXSchedErrorNotFound;
     if (flags & kQueueResumeFlagDropCommands)
         xs_deferred_drop(q);
-    atomic_store(&q->app_permitted, XS_PERMIT_OPEN);
+    xs_queue_app_set(q, XS_PERMIT_OPEN);
     xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
     xs_queue_progress(q);
     xs_queue_unref(q);
@@ -152,6 +152,7 @@ XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level)
         r = kXSchedErrorNotSupported;
     } else {
         q->wish.level = level;
+        xs_gates_set_level(q, level);
         q->wish.config_changes++;
         xs_queue_wish_publish(q);
     }

@@ -51,6 +51,7 @@ bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
 {
     struct xs_server_page *expected = NULL;
 
+    atomic_fetch_add(&st->page_serial, 1);
     if (!atomic_compare_exchange_strong(&st->server, &expected, page))
         return false;
     xs_queue_repoint_all(st);
@@ -80,7 +81,7 @@ static bool quiet(struct xs_queue *q)
     uint64_t returned = atomic_load(&q->cc->returned);
 
     return atomic_load(&q->cc->entered) == returned && atomic_load(&q->refs) == 0 &&
-           atomic_load(&q->cc->inherit) == 0;
+           atomic_load(&q->cc->inherit) == 0 && xs_gates_passed(q);
 }
 
 bool xs_control_retired_tick(struct xs_state *st)

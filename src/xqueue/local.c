@@ -89,10 +89,12 @@ void xs_local_run(struct xs_state *st)
 
     if (!st->local_page) {
         void *map = mmap(NULL, sizeof(*st->local_page), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); /* shared: with devices */
 
-        if (map != MAP_FAILED)
+        if (map != MAP_FAILED) {
+            madvise(map, sizeof(*st->local_page), 10 /* MADV_DONTFORK */);
             st->local_page = map;
+        }
     }
     xs_sched_config_defaults(&config);
     if (st->local_page)

@@ -47,10 +47,10 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
 {
     struct xs_client_cell *cc = q->cc;
     uint64_t completed = atomic_load(&cc->completed);
-    uint64_t est_ns = 0, since_ns, measured_ns, done_ns, busy_ns;
+    uint64_t est_ns = 0, since_ns, measured_ns, done_ns, busy_ns, weight = atomic_load(&q->gates.weight_in);
     uint32_t popped = 0;
     struct xs_mark last = {0};
-    bool from_late;
+    bool from_late, held;
 
     while (q->mark_count && q->marks[q->mark_first].number <= completed) {
         last = q->marks[q->mark_first];
@@ -62,6 +62,7 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
     done_ns = atomic_load_explicit(&q->last_done_ns, memory_order_relaxed);
     busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
     since_ns = XS_MAX(done_ns, busy_ns);
+    held = q->room && xs_gates_held_since(q);
     from_late = q->last_done_late && done_ns >= busy_ns;
     measured_ns = now_ns > since_ns ? now_ns - since_ns : 0;
     /* On an empty queue the first command travels to the device, and back comes its mark. */
@@ -74,14 +75,20 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
         else if (late)
             measured_ns = XS_MIN(measured_ns, est_ns);
     }
+    if (popped && held) /* it stood behind a closed gate for some of the time */
+        measured_ns = XS_MIN(measured_ns, est_ns);
+    if (popped && q->room)
+        xs_gates_done(q, last.weight);
     if (popped) {
         q->last_done_late = late;
-        if (popped == 1 && !from_late)
+        if (popped == 1 && !from_late && !held)
             xs_estimate_learn(last.key, own_share(&last, est_ns, measured_ns));
         charge(q, est_ns, measured_ns);
         atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);
     }
     /* Everything is done: what no mark covered is done too. */
+    if (q->room && completed >= atomic_load(&cc->entered)) /* a command enters, then weighs */
+        xs_gates_done(q, weight);
     if (q->mark_count == 0 && completed >= atomic_load(&cc->entered)) {
         uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
         uint64_t charged_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
@@ -121,6 +128,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
             struct xs_mark *m = &q->marks[(q->mark_first + q->mark_count) % XS_QUEUE_MARKS];
 
             m->number = number;
+            m->weight = atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed);
             m->key = key;
             m->key_est_ns = key_est_ns;
             m->span_est_ns = raw_ns - q->last_mark_raw_ns;
@@ -245,6 +253,8 @@ bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
 
         atomic_store(&q->mark_again, 0);
         number = atomic_load(&q->cc->returned);
+        if (xs_queue_gated(q))
+            xs_gates_mark(q);
         xs_queue_push_mark(q, number, key, key_est_ns);
         atomic_store(&q->device_issued, number);
         ok = q->hwq->ops->mark(q->hwq->hw, q, number);

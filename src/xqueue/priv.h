@@ -51,6 +51,20 @@ struct xs_hal_ops {
      *  stream: it keeps the vendor's object from being destroyed until it returns, or returns
      *  false. Otherwise marks come from threads that submit or wait only. */
     bool marks_from_outside;
+    /** Level 2: puts "wait until *word >= number" into the stream, for the device to obey. `serial`
+     *  names this use of the word's address: with another one the memory there is another.
+     *  @return 1 done, 0 not now (capturing, destroyed, another thread's), -1 never on this stream */
+    int (*gate)(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
+    /** What stands in the streams that share a way to the device with this one; NULL: no level 2.
+     *  The same as long as the process lives. */
+    struct xs_room *(*room)(void *hw);
+};
+
+/** Entries that stand in the streams of one context and are not known to be done: commands, gates
+ *  and marks of queues with gates. A driver takes so many and then blocks, with a lock of the whole
+ *  context held, so who would be one too many waits outside. Any thread of the process adds. */
+struct xs_room {
+    _Alignas(XS_CACHE_LINE) _Atomic int64_t out;
 };
 
 /** Makes a hardware queue for a vendor stream, or finds the one that it has (*ret_created tells;
@@ -80,6 +94,7 @@ struct xs_ticket {
     uint32_t est_ns;
     uint32_t flags;               /* XS_SUBMIT_* */
     bool mark;                    /* this command should be marked: see submit_end */
+    bool weighed;                 /* it counts in the room of its context */
 };
 
 enum {

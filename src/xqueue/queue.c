@@ -268,7 +268,8 @@ static struct xs_queue *queue_storage(struct xs_state *st)
 
     XS_LIST_FOR(free_q, &st->free_queues, struct xs_queue, link) {
         if (atomic_load(&free_q->refs) == 0 &&
-            atomic_load(&free_q->cc->marked) >= atomic_load(&free_q->device_issued)) { /* no device writes there */
+            atomic_load(&free_q->cc->marked) >= atomic_load(&free_q->device_issued) && /* no device writes there */
+            xs_gates_passed(free_q)) {                                                 /* or reads the permit word */
             xs_list_remove(&free_q->link);
             return free_q;
         }
@@ -294,6 +295,7 @@ static void queue_reset(struct xs_queue *q)
 {
     struct xs_client_cell *cc = q->cc;
 
+    xs_gates_reset(q);
     atomic_store(&cc->entered, 0);
     atomic_store(&cc->returned, 0);
     atomic_store(&cc->completed, 0);
@@ -309,7 +311,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&q->marking, 0);
     atomic_store(&q->mark_again, 0);
     q->last_done_late = false;
-    atomic_store(&q->app_permitted, XS_PERMIT_OPEN);
+    xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
     atomic_store(&q->passes, 0);
     atomic_store(&q->passes_granted, 0);
     atomic_store(&q->last_done_ns, 0);
@@ -365,6 +367,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->hwq = h;
     q->device_marks = h->ops->device_marks;
     q->marks_from_outside = h->ops->marks_from_outside;
+    q->room = h->ops->gate && h->ops->room ? h->ops->room(h->hw) : NULL;
     h->last_queue = q;
     q->hwq_device = h->device;
     q->hwq_levels = h->ops->levels;
@@ -387,6 +390,9 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->wish.config_changes++;
     q->wish.hints = d->hints;
     q->wish.level = xs_level_in_force(h->ops, level);
+    if (d->level_auto && q->wish.level == kPreemptLevelDeactivate)
+        q->wish.level = kPreemptLevelBlock;
+    xs_gates_set_level(q, q->wish.level);
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;
     q->wish.batch = d->batch > 0 ? d->batch : XS_DEFAULT_BATCH;
     atomic_store(&q->wanted, 1);
@@ -449,8 +455,9 @@ static void queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
 {
     xs_map_remove(&st->native_to_queue, q->hwq->native_key);
     xs_map_remove(&st->handle_to_queue, q->handle);
-    atomic_store(&q->app_permitted, XS_PERMIT_OPEN);
+    xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
     gate_detach(q);
+    xs_gates_forget(q);
     xs_queue_wake(q);
     atomic_fetch_add(&st->scheduled, atomic_load(&q->cc->entered));
     q->hwq->queue = NULL;
@@ -560,8 +567,10 @@ void xsched_priv_marks_void(struct xs_queue *q, uint64_t id)
     struct xs_state *st = q->state;
 
     xs_lock_acquire(&st->lock);
-    if (q->handle == id && !q->live)
+    if (q->handle == id && !q->live) {
         atomic_store(&q->cc->marked, atomic_load(&q->device_issued));
+        atomic_store(&q->gates.last, 0);
+    }
     xs_lock_release(&st->lock);
 }
 

@@ -36,6 +36,7 @@ struct xs_mark {
     uint64_t span_est_ns;         /* estimated time of the commands since the mark before */
     uint64_t key;                 /* of the command that was marked */
     uint32_t key_est_ns;          /* its estimate; 0: unknown */
+    uint64_t weight;              /* entries in the stream up to it */
 };
 #define XS_QUEUE_MARKS 64u
 
@@ -49,6 +50,21 @@ struct xs_queue_wish {
 };
 #define XS_WISH_WORDS (sizeof(struct xs_queue_wish) / 8)
 _Static_assert(sizeof(struct xs_queue_wish) % 8 == 0, "published word by word");
+
+/* What level 2 needs of a queue (gate.c). Threads that submit write it, where nothing else is said. */
+struct xs_gates {
+    _Alignas(XS_CACHE_LINE) _Atomic uint32_t on;    /* level 2 is in force for later commands; under state.lock */
+    _Atomic uint32_t shut;                  /* the last command found the word closed and has a gate before it */
+    _Atomic uint64_t since_ns;              /* estimated time of what was submitted since the last gate */
+    _Atomic uint64_t last;                  /* the command behind the last gate */
+    _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be done; see xs_room */
+    _Atomic uint64_t weight_marked;         /* weight_in at the last mark */
+    _Atomic uint32_t app_changes;           /* suspensions and resumptions by the application */
+    /* under mark_lock: what account() saw last */
+    uint64_t suspensions;
+    uint32_t seen_app_changes;
+    bool was_shut;
+};
 
 /* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. */
 struct xs_queue {
@@ -67,6 +83,8 @@ struct xs_queue {
     uint32_t cell;
     bool device_marks;                      /* of hwq: cc->marked is to be looked at, nobody calls */
     bool marks_from_outside;                /* of hwq: a thread of ours may put marks there */
+    struct xs_room *room;                   /* of hwq; NULL: it has no level 2 */
+    struct xs_gates gates;
 
     /* waiting and progress */
     _Alignas(XS_CACHE_LINE) _Atomic uint32_t progress;  /* changes with each completion; futex */
@@ -149,6 +167,10 @@ struct xs_state {
     struct xs_lock lock;                    /* docs/lock-order.md: outermost */
     struct xs_map native_to_queue;          /* look-ups without the lock */
     struct xs_map native_to_hwq, handle_to_hwq, handle_to_queue, handle_to_command;
+    _Atomic uint64_t page_serial;           /* grows before a page comes into force: names a use of its address */
+    _Atomic(_Atomic uint64_t *) app_words;  /* copies of app_permitted that devices see, by cell; under lock.
+                                               NULL: no queue with gates yet */
+    _Atomic uint32_t gates_watched;         /* 1: gates may be in flight, and the control thread looks at the lease */
     _Atomic uint32_t epoch;                 /* changes whenever a cached look-up may be stale */
     _Atomic uint64_t next_handle, next_command;
     uint64_t handle_prefix;                 /* 31 random bits, not 0 */
@@ -273,6 +295,43 @@ void xs_state_update_intra(struct xs_state *st);
 void xs_queue_lent_end(struct xs_queue *q, uint64_t number);
 /** The queue is worth this much now: so is what it waits for on the device. */
 void xs_queue_lend_on(struct xs_queue *q, int32_t priority);
+/* gate.c: level 2 */
+static inline bool xs_queue_gated(struct xs_queue *q)
+{
+    /* relaxed: a change of level is for later commands */
+    return q->room && atomic_load_explicit(&q->gates.on, memory_order_relaxed);
+}
+/** The level in force is now `level`. Under state.lock. */
+void xs_gates_set_level(struct xs_queue *q, int32_t level);
+/** The storage is used anew / the queue is out of the tables: what it has in the stream counts no more. */
+void xs_gates_reset(struct xs_queue *q);
+void xs_gates_forget(struct xs_queue *q);
+/** May be in flight, estimated, where gates stand in between. */
+uint64_t xs_gates_bound_ns(uint64_t told_ns, uint64_t est_ns);
+/** Too many entries stand in the streams of the context. @param shut  the queue is held: less is too many */
+bool xs_gates_full(struct xs_queue *q, bool shut);
+/** The same after having looked at what the other queues of the context completed. */
+bool xs_gates_full_still(struct xs_queue *q, bool shut);
+/** Counts command n, and puts a gate before it if it is time for one. Calls the vendor.
+ *  @param known  it was timed before  @return false: it must not go before its permission (no gate could be put) */
+bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known, uint64_t told_ns, uint32_t flags);
+/** The vendor refused the command. */
+void xs_gates_take_back(struct xs_queue *q);
+/** A mark is about to be put into the stream. */
+void xs_gates_mark(struct xs_queue *q);
+/** It is time for a mark, by entries. */
+bool xs_gates_mark_due(struct xs_queue *q);
+/** All entries up to this are done. */
+void xs_gates_done(struct xs_queue *q, uint64_t weight);
+/** Whether the queue was held since this was asked last; then times measured tell nothing. Under mark_lock. */
+bool xs_gates_held_since(struct xs_queue *q);
+/** The application's own gate. */
+void xs_queue_app_set(struct xs_queue *q, uint64_t permitted);
+void xs_queue_app_set_locked(struct xs_queue *q, uint64_t permitted);
+/** No gate of the queue is in flight, as far as is known. Any thread. */
+bool xs_gates_passed(struct xs_queue *q);
+/** Looks after gates in flight: true while there may be some. Control thread. */
+bool xs_gates_watch(struct xs_state *st);
 
 /* deferred.c */
 /** Forgets what XQueueSubmit still holds. @return how many */

@@ -17,6 +17,7 @@
 #define PASSES_MAX      65536u
 #define SLEEP_MIN_NS    (20 * XS_NS_PER_US)
 #define APP_TICK_NS     XS_NS_PER_S
+#define FULL_SLEEP_NS   (200 * XS_NS_PER_US)
 
 static void ring(struct xs_queue *q)
 {
@@ -191,6 +192,18 @@ static void grant_passes(struct xs_queue *q)
     atomic_store(&q->passes, n);
 }
 
+/* Level 2: the command may go although the queue is held, and wait behind a gate in the stream. */
+static bool may_gather(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags)
+{
+    uint64_t out, told_ns = inflight_bound_ns(q);
+
+    if (!managed || !xs_queue_gated(q) || (flags & XS_SUBMIT_NO_MARK) || n > atomic_load(&q->app_permitted))
+        return false;
+    xs_queue_look(q, false);
+    return room_after_ns(q, est_ns, xs_gates_bound_ns(told_ns, est_ns), xs_now_ns(), &out) == 0 &&
+           !xs_gates_full_still(q, true);
+}
+
 /* Everything for which a submit may have to sleep. */
 static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags)
 {
@@ -199,8 +212,9 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
 
     for (;;) {
         uint32_t seen = atomic_load(&q->progress);
+        bool gather = false;
 
-        if (!gates_open(q, n)) {
+        if (!gates_open(q, n) && !(gather = q->room && may_gather(q, n, est_ns, managed, flags))) {
             uint64_t t0 = xs_now_ns();
 
             atomic_fetch_add(&q->blocked, 1);
@@ -216,12 +230,17 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
             xs_queue_sleep(q, seen, 100 * XS_NS_PER_MS);
             continue;
         }
-        if (!managed)
+        if (!managed || gather)
             break;
         xs_queue_look(q, false);
-        uint64_t now = xs_now_ns();
-        uint64_t sleep_ns = room_after_ns(q, est_ns, inflight_bound_ns(q), now, &out);
+        bool gated = xs_queue_gated(q);
+        uint64_t now = xs_now_ns(), bound_ns = inflight_bound_ns(q), sleep_ns;
 
+        if (gated)
+            bound_ns = xs_gates_bound_ns(bound_ns, est_ns);
+        sleep_ns = room_after_ns(q, est_ns, bound_ns, now, &out);
+        if (gated && sleep_ns == 0 && xs_gates_full_still(q, false))
+            sleep_ns = FULL_SLEEP_NS;
         if (sleep_ns == 0 || take_pass(q))
             break;
         uint64_t completed = atomic_load(&q->cc->completed);
@@ -261,6 +280,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->flags = flags;
     t->key = key;
     t->mark = false;
+    t->weighed = false;
     t->begin_ns = 0;
     /* before every way out: a caller may mark a command that this function would not have */
     t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
@@ -287,21 +307,28 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
 
     xs_queue_look(q, true);
 
-    uint64_t bound_ns = inflight_bound_ns(q);
+    uint64_t told_ns = inflight_bound_ns(q), bound_ns = told_ns;
     uint32_t known_ns = xs_estimate_get(key);
+    bool gated = xs_queue_gated(q);
 
-    est_ns = known_ns ? known_ns : bound_ns;
+    est_ns = known_ns ? known_ns : told_ns;
+    if (gated)
+        bound_ns = xs_gates_bound_ns(told_ns, est_ns);
     threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
     old_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
     done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
     if (XS_UNLIKELY(!gates_open(q, n) || atomic_load_explicit(&q->deferred_count, memory_order_relaxed) ||
+                    (gated && xs_gates_full(q, false)) ||
                     (threshold > 0 ? atomic_load_explicit(&cc->returned, memory_order_relaxed) >=
                                          atomic_load_explicit(&cc->completed, memory_order_relaxed) + (uint64_t)threshold
                                    : old_ns > done_ns && old_ns - done_ns + est_ns > bound_ns)) &&
         !(flags & XS_SUBMIT_PASS))
         wait_turn(q, n, est_ns, true, flags);
+    if (gated && !xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* as at level 1, then */
+        wait_turn(q, n, est_ns, true, flags | XS_SUBMIT_NO_MARK);
 
     t->est_ns = (uint32_t)est_ns;
+    t->weighed = gated;
     old_ns = atomic_fetch_add_explicit(&cc->est_entered_ns, est_ns, memory_order_relaxed);
     done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
     if (old_ns <= done_ns)        /* it looks empty: what starts now starts now */
@@ -310,8 +337,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
 
     /* A mark: one never timed; whoever waits for this queue to end wants to know at once, and who
      * asked for its first submit is about to; else one in half the bound, or one a batch. */
-    span_ns = bound_ns / 2;
-    if (!known_ns || armed)
+    span_ns = told_ns / 2;
+    if (!known_ns || armed || (gated && xs_gates_mark_due(q)))
         t->mark = true;
     else if (threshold > 0)
         t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
@@ -336,6 +363,8 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
         /* nothing was launched, so it is as done as what was before it */
         if (t->est_ns)
             atomic_fetch_sub_explicit(&q->cc->est_entered_ns, t->est_ns, memory_order_relaxed);
+        if (t->weighed)
+            xs_gates_take_back(q);
         if (atomic_compare_exchange_strong(&q->cc->completed, &expect, old + 1))
             xs_queue_progress(q);
         return 0;

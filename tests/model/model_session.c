@@ -12,6 +12,8 @@
 #include "xqueue/queue.c"
 #include "xqueue/control.c"
 
+#include "model_gates_stubs.h"
+
 static struct xs_state g_state;
 static struct xs_queue g_queue;
 static struct xs_client_page g_client;

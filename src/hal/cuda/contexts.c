@@ -70,7 +70,9 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     xs_cuda_leave(&e);
     if (!ok)
         return NULL;
-    c = calloc(1, sizeof(*c));
+    c = NULL;
+    if (posix_memalign((void **)&c, XS_CACHE_LINE, sizeof(*c)) == 0)
+        memset(c, 0, sizeof(*c));
     if (!c)
         return NULL;
     c->ctx = ctx;
@@ -78,6 +80,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     c->device = identity(api, dev);
     c->primary = primary;
     c->live = true;
+    xs_cuda_gates_offer(api, dev);
     xs_lock_acquire(&g_lock);
     other = find_locked(ctx);
     if (!other) {
@@ -90,28 +93,29 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     return other ? other : c;
 }
 
-static CUdeviceptr known_page(struct xs_cuda_context *c, uintptr_t page)
+static CUdeviceptr known_page(struct xs_cuda_context *c, uintptr_t page, uint64_t serial)
 {
     CUdeviceptr at = 0;
 
     xs_lock_acquire(&g_lock);
     for (size_t i = 0; i < c->pages; i++)
-        if (c->page[i].page == page)
+        if (c->page[i].page == page && c->page[i].serial == serial)
             at = c->page[i].at;
     xs_lock_release(&g_lock);
     return at;
 }
 
-static bool keep_page(struct xs_cuda_context *c, uintptr_t page, void *alias, CUdeviceptr at)
+static bool keep_page(struct xs_cuda_context *c, uintptr_t page, uint64_t serial, void *alias, CUdeviceptr at)
 {
     bool kept = false;
 
     xs_lock_acquire(&g_lock);
     for (size_t i = 0; i < c->pages; i++)
-        if (c->page[i].page == page)
+        if (c->page[i].page == page && c->page[i].serial == serial)
             goto out; /* another thread was first */
     if (c->live && c->pages < XS_CUDA_PAGES) {
         c->page[c->pages].page = page;
+        c->page[c->pages].serial = serial;
         c->page[c->pages].alias = alias;
         c->page[c->pages++].at = at;
         kept = true;
@@ -121,11 +125,11 @@ out:
     return kept;
 }
 
-CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word)
+CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial)
 {
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     uintptr_t page = (uintptr_t)word & ~(uintptr_t)(PAGE_BYTES - 1);
-    CUdeviceptr at = known_page(c, page);
+    CUdeviceptr at = known_page(c, page, serial);
     struct xs_cuda_entered e;
     bool kept = false;
     CUresult r;
@@ -145,7 +149,7 @@ CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word)
     r = api->cuMemHostRegister_v2((void *)alias, PAGE_BYTES, XS_CU_HOST_REGISTER_DEVICEMAP);
     if (r == XS_CU_SUCCESS) {
         r = api->cuMemHostGetDevicePointer_v2(&at, (void *)alias, 0);
-        kept = r == XS_CU_SUCCESS && keep_page(c, page, (void *)alias, at);
+        kept = r == XS_CU_SUCCESS && keep_page(c, page, serial, (void *)alias, at);
         if (!kept)
             api->cuMemHostUnregister((void *)alias);
     }
@@ -153,10 +157,10 @@ CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word)
         munmap((void *)alias, PAGE_BYTES);
     xs_cuda_leave(&e);
     if (r != XS_CU_SUCCESS) {
-        XS_WARN_ONCE("CUDA: the device cannot write completion marks (error %d)", r);
+        XS_WARN_ONCE("CUDA: the device cannot see the words of the shared pages (error %d)", r);
         return 0;
     }
-    at = known_page(c, page);
+    at = known_page(c, page, serial);
     return at ? at + ((uintptr_t)word - page) : 0;
 }
 

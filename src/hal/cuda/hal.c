@@ -123,19 +123,22 @@ static bool write_mark(struct xs_cuda_hw *hw, uint64_t number)
     return false;
 }
 
+bool xs_cuda_may_append(struct xs_cuda_hw *hw)
+{
+    if (atomic_load_explicit(&hw->gone, memory_order_relaxed) || (hw->owner && hw->owner != xs_cuda_thread_id()))
+        return false;
+    return XS_LIKELY(!atomic_load_explicit(&xsched_priv_cuda_captures, memory_order_relaxed)) ||
+           !xsched_priv_cuda_capturing(hw->stream);
+}
+
 static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
 {
     struct xs_cuda_hw *hw = opaque;
     struct xs_cuda_entered e;
     bool ok;
 
-    if (atomic_load_explicit(&hw->gone, memory_order_relaxed) ||
-        atomic_load_explicit(&hw->no_marks, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2)
-        return false;
-    if (hw->owner && hw->owner != xs_cuda_thread_id())
-        return false;
-    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_cuda_captures, memory_order_relaxed)) &&
-        xsched_priv_cuda_capturing(hw->stream))
+    if (atomic_load_explicit(&hw->no_marks, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2 ||
+        !xs_cuda_may_append(hw))
         return false;
     if (XS_UNLIKELY(atomic_load_explicit(&hw->mark_queue, memory_order_acquire) != q) && !xs_cuda_marks_to(hw, q))
         return false;
@@ -184,6 +187,8 @@ struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; t
     .leave = op_leave,
     .release = op_release,
     .device_marks = true,
+    .gate = xs_cuda_gate,
+    .room = xs_cuda_room,
 };
 
 XS_EXPORT void xsched_priv_cuda_level(uint32_t bit, bool works)

@@ -18,7 +18,8 @@ struct xs_cuda_api {
 #undef CUDA_USED
 };
 
-#define XS_CUDA_PAGES 64u         /* of the client page that a context can hold marks in: 32 queues each */
+#define XS_CUDA_PAGES 128u        /* pages of memory whose words a context can see: marks of 32 queues each,
+                                     permit words of 64 */
 
 #define XS_CUDA_ORDERED 64u
 
@@ -36,9 +37,11 @@ struct xs_cuda_context {
     struct xs_cuda_going *going;  /* while it is being destroyed */
     size_t going_count;
     struct xs_cuda_context *next;
+    struct xs_room room;          /* level 2; written by libpreempt */
     size_t pages;
     struct {
         uintptr_t page;           /* as libpreempt has it mapped */
+        uint64_t serial;          /* of this use of that address */
         void *alias;              /* the same memory, mapped again and registered in this context */
         CUdeviceptr at;           /* of the alias */
     } page[XS_CUDA_PAGES];
@@ -54,6 +57,7 @@ struct xs_cuda_hw {
     _Atomic bool blocking;        /* ordered with the legacy stream of its context; the legacy one itself: no */
     _Atomic bool gone;            /* the stream is destroyed or about to be */
     _Atomic bool no_marks;        /* the driver refused one for good: completion is known from waits only */
+    _Atomic bool no_gates;        /* likewise: level 1 */
     struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
     uint64_t queue_id;
     _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
@@ -127,8 +131,15 @@ struct xs_cuda_entered {
 bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e);
 void xs_cuda_leave(struct xs_cuda_entered *e);
 struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx);
-/** Where the device of the context sees this word; 0: it cannot. Calls the driver. */
-CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word);
+/** Where the device of the context sees this word; 0: it cannot. Calls the driver.
+ *  @param serial  names this use of the word's address */
+CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial);
+/** Whether something of ours may be put into the stream now, by this thread. */
+bool xs_cuda_may_append(struct xs_cuda_hw *hw);
+/* gates.c: level 2 */
+void xs_cuda_gates_offer(const struct xs_cuda_api *api, CUdevice dev);
+int xs_cuda_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
+struct xs_room *xs_cuda_room(void *hw);
 void xs_cuda_context_add(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
 void xs_cuda_context_remove(struct xs_cuda_hw *hw);
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q);

@@ -156,7 +156,7 @@ void xs_cuda_forget(struct xs_cuda_hw *hw)
 
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q)
 {
-    CUdeviceptr at = xs_cuda_device_address(hw->context, xsched_priv_mark_word(q));
+    CUdeviceptr at = xs_cuda_device_address(hw->context, xsched_priv_mark_word(q), 0);
 
     if (!at) { /* the page cannot be registered: not to be tried at each command */
         atomic_store_explicit(&hw->no_marks, true, memory_order_relaxed);
@@ -236,6 +236,7 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
     hw->queue = NULL;
     atomic_store(&hw->gone, false);
     atomic_store(&hw->no_marks, false);
+    atomic_store(&hw->no_gates, false);
     atomic_store(&hw->mark_queue, NULL);
     hw->next = NULL;
     if (!put(native, hw)) {

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Level 2: the device waits for permit words in stream order (docs/decisions/0012). */
+#include "hal/cuda/hal.h"
+
+#include "base/log.h"
+
+void xs_cuda_gates_offer(const struct xs_cuda_api *api, CUdevice dev)
+{
+    int has = 1;
+
+    /* a driver that does not know the question is tried */
+    if (api->cuDeviceGetAttribute(&has, XS_CU_ATTR_MEM_OPS_64, dev) != XS_CU_SUCCESS)
+        has = 1;
+    if (has && api->cuStreamWaitValue64_v2 && api->cuMemHostRegister_v2)
+        xsched_priv_cuda_level(1u << kPreemptLevelDeactivate, true);
+}
+
+struct xs_room *xs_cuda_room(void *opaque)
+{
+    struct xs_cuda_hw *hw = opaque;
+
+    return &hw->context->room;
+}
+
+static int never(struct xs_cuda_hw *hw, CUresult r)
+{
+    atomic_store_explicit(&hw->no_gates, true, memory_order_relaxed);
+    XS_WARN_ONCE("CUDA: this device cannot wait for permission (error %d); level 1 is used instead of 2", r);
+    return -1;
+}
+
+int xs_cuda_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t number)
+{
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
+    struct xs_cuda_hw *hw = opaque;
+    struct xs_cuda_entered e = {0};
+    bool foreign = hw->native != (uintptr_t)hw->stream; /* a created stream brings its context */
+    CUdeviceptr at;
+    CUresult r;
+
+    if (atomic_load_explicit(&hw->no_gates, memory_order_relaxed))
+        return -1;
+    if (!xs_cuda_may_append(hw))
+        return 0;
+    at = xs_cuda_device_address(hw->context, word, serial);
+    if (!at)
+        return never(hw, 0);
+    if (foreign && !xs_cuda_enter(hw->ctx, &e))
+        return 0;
+    r = api->cuStreamWaitValue64_v2(hw->stream, at, number, XS_CU_WAIT_GEQ);
+    if (foreign)
+        xs_cuda_leave(&e);
+    if (XS_LIKELY(r == XS_CU_SUCCESS))
+        return 1;
+    return r == XS_CU_NOT_SUPPORTED ? never(hw, r) : 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Level 2: gates in the stream, which the device itself obeys, so that what was submitted stops too.
+ *
+ * A gate is "wait until the permit word >= number of the command behind it". It stands before a
+ * command when the estimated time since the last gate would grow beyond a spacing, when the command
+ * was never timed, and when the word is found closed. A submitter whose word is closed goes on and
+ * leaves commands behind the gate, as far as there is room. */
+#include "xqueue/state.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/fd.h"
+
+#include <sys/mman.h>
+
+#ifndef MADV_DONTFORK
+#define MADV_DONTFORK 10
+#endif
+
+/* A gate takes the device 1.6 to 2.3 us: at most one in 300 us is less than 1 %. */
+#define SPACING_LEAST_NS (300 * XS_NS_PER_US)
+#define SPACING_MOST_NS  (2 * XS_NS_PER_MS)
+
+/* The driver was seen to block a context at about 1020 entries. Events and what a program waits for
+ * itself are not counted, hence half of that; what is held may take less, so that what runs finds
+ * room; who has next to nothing there is never too many. */
+#define ROOM       512
+#define ROOM_SHUT  384
+#define OWN_LEAST  32
+#define MARK_EACH  96
+
+#define BOUND_TIMES 16
+
+static _Atomic uint64_t *app_word(struct xs_queue *q)
+{
+    _Atomic uint64_t *words = atomic_load(&q->state->app_words);
+
+    return words ? &words[q->cell] : NULL;
+}
+
+static void make_app_words(struct xs_state *st)
+{
+    void *map;
+
+    if (atomic_load(&st->app_words))
+        return;
+    /* shared: devices see it through a second mapping of the same memory */
+    map = mmap(NULL, XS_PAGE_QUEUES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return;
+    madvise(map, XS_PAGE_QUEUES * sizeof(uint64_t), MADV_DONTFORK);
+    atomic_store(&st->app_words, map);
+}
+
+void xs_gates_set_level(struct xs_queue *q, int32_t level)
+{
+    bool on = level == kPreemptLevelDeactivate && q->room;
+    _Atomic uint64_t *word;
+
+    if (on && !atomic_load(&q->gates.on)) {
+        make_app_words(q->state);
+        word = app_word(q);
+        if (word)
+            atomic_store(word, atomic_load(&q->app_permitted));
+        atomic_store(&q->gates.since_ns, UINT64_MAX / 2); /* what is in flight has none: the next command gets one */
+    }
+    atomic_store(&q->gates.on, on);
+}
+
+void xs_gates_forget(struct xs_queue *q)
+{
+    if (q->room)
+        xs_gates_done(q, atomic_load(&q->gates.weight_in));
+}
+
+void xs_gates_reset(struct xs_queue *q)
+{
+    struct xs_gates *g = &q->gates;
+
+    xs_gates_forget(q);
+    atomic_store(&g->on, 0);
+    atomic_store(&g->shut, 0);
+    atomic_store(&g->since_ns, 0);
+    atomic_store(&g->last, 0);
+    atomic_store(&g->weight_in, 0);
+    atomic_store(&g->weight_done, 0);
+    atomic_store(&g->weight_marked, 0);
+    q->room = NULL;
+}
+
+uint64_t xs_gates_bound_ns(uint64_t told_ns, uint64_t est_ns)
+{
+    return XS_MAX(told_ns * BOUND_TIMES, est_ns * 4);
+}
+
+static int64_t own(struct xs_queue *q)
+{
+    return (int64_t)(atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed) -
+                     atomic_load_explicit(&q->gates.weight_done, memory_order_relaxed));
+}
+
+bool xs_gates_full(struct xs_queue *q, bool shut)
+{
+    /* relaxed: a count that is off by as many as there are threads does no harm */
+    return XS_UNLIKELY(atomic_load_explicit(&q->room->out, memory_order_relaxed) >= (shut ? ROOM_SHUT : ROOM)) &&
+           own(q) >= OWN_LEAST;
+}
+
+bool xs_gates_full_still(struct xs_queue *q, bool shut)
+{
+    if (!xs_gates_full(q, shut))
+        return false;
+    for (struct xs_queue *o = atomic_load(&q->state->pool); o; o = o->pool_next) {
+        uint64_t weight;
+
+        if (o->room != q->room)
+            continue;
+        xs_queue_look(o, true);
+        weight = atomic_load(&o->gates.weight_in); /* before entered: a command enters, then weighs */
+        if (atomic_load(&o->cc->completed) >= atomic_load(&o->cc->entered))
+            xs_gates_done(o, weight);
+    }
+    return xs_gates_full(q, shut);
+}
+
+static void weigh(struct xs_queue *q, int64_t entries)
+{
+    atomic_fetch_add(&q->gates.weight_in, (uint64_t)entries);
+    atomic_fetch_add(&q->room->out, entries);
+}
+
+/* seq_cst pairs with xs_gates_watch: takes the note away, then looks at the gates again */
+static void watch(struct xs_state *st)
+{
+    if (!atomic_load(&st->gates_watched) && !atomic_exchange(&st->gates_watched, 1) && atomic_load(&st->control_runs))
+        xs_fd_eventfd_signal(st->kick_fd);
+}
+
+/* @return as ops.gate */
+static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint64_t n)
+{
+    uint64_t last = atomic_load(&q->gates.last);
+    int r;
+
+    /* before: whoever asks meanwhile thinks that it is in flight */
+    while (n > last && !atomic_compare_exchange_weak(&q->gates.last, &last, n))
+        ;
+    r = q->hwq->ops->gate(q->hwq->hw, word, serial, n);
+    if (r > 0)
+        weigh(q, 1);
+    else if (r < 0)
+        atomic_store(&q->gates.on, 0);
+    return r;
+}
+
+static uint64_t spacing_ns(uint64_t told_ns)
+{
+    static _Atomic int64_t from_env = -2; /* -1: not given */
+    int64_t us = atomic_load_explicit(&from_env, memory_order_relaxed);
+
+    if (XS_UNLIKELY(us == -2)) {
+        us = xs_env_i64(XS_ENV_XSCHED_GATE_US, -1, 0, 10000000);
+        atomic_store_explicit(&from_env, us, memory_order_relaxed);
+    }
+    if (us >= 0)
+        return (uint64_t)us * XS_NS_PER_US;
+    return XS_MIN(XS_MAX(told_ns / 10 * 3, SPACING_LEAST_NS), SPACING_MOST_NS);
+}
+
+bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known, uint64_t told_ns, uint32_t flags)
+{
+    struct xs_gates *g = &q->gates;
+    struct xs_server_cell *sc = atomic_load(&q->sc);
+    uint64_t serial = atomic_load(&q->state->page_serial); /* after sc: see docs/decisions/0012 */
+    uint64_t since_ns = atomic_fetch_add_explicit(&g->since_ns, est_ns, memory_order_relaxed) + est_ns;
+    bool shut = n > atomic_load(&sc->permitted);
+    bool was_shut = atomic_load_explicit(&g->shut, memory_order_relaxed) != 0;
+    _Atomic uint64_t *word;
+    int r = 1;
+
+    weigh(q, 1);
+    if (flags & (XS_SUBMIT_PASS | XS_SUBMIT_NO_MARK))
+        return !shut || (flags & XS_SUBMIT_PASS);
+    if (was_shut && !shut)
+        atomic_store_explicit(&g->shut, 0, memory_order_relaxed);
+    if (known && since_ns <= spacing_ns(told_ns) && (!shut || was_shut))
+        return true;
+    if (sc != &xs_open_cell)
+        r = put(q, &sc->permitted, serial, n);
+    if (r > 0 && atomic_load_explicit(&q->bounded, memory_order_relaxed) && (word = app_word(q)))
+        r = put(q, word, 0, n);
+    if (r <= 0)
+        return !shut;
+    atomic_store_explicit(&g->since_ns, est_ns, memory_order_relaxed);
+    if (shut)
+        atomic_store_explicit(&g->shut, 1, memory_order_relaxed);
+    watch(q->state);
+    return true;
+}
+
+void xs_gates_take_back(struct xs_queue *q)
+{
+    weigh(q, -1);
+}
+
+void xs_gates_mark(struct xs_queue *q)
+{
+    weigh(q, 1);
+    atomic_store_explicit(&q->gates.weight_marked, atomic_load(&q->gates.weight_in), memory_order_relaxed);
+}
+
+bool xs_gates_mark_due(struct xs_queue *q)
+{
+    return atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed) -
+               atomic_load_explicit(&q->gates.weight_marked, memory_order_relaxed) >= MARK_EACH;
+}
+
+void xs_gates_done(struct xs_queue *q, uint64_t weight)
+{
+    uint64_t seen = atomic_load(&q->gates.weight_done);
+
+    while ((int64_t)(weight - seen) > 0)
+        if (atomic_compare_exchange_weak(&q->gates.weight_done, &seen, weight)) {
+            atomic_fetch_sub(&q->room->out, (int64_t)(weight - seen));
+            break;
+        }
+}
+
+bool xs_gates_held_since(struct xs_queue *q)
+{
+    struct xs_gates *g = &q->gates;
+    struct xs_server_cell *sc = atomic_load(&q->sc);
+    /* relaxed: a hold that is noticed one span late spoils one estimate a little */
+    uint64_t suspensions = atomic_load_explicit(&sc->suspensions, memory_order_relaxed);
+    uint32_t app_changes = atomic_load_explicit(&g->app_changes, memory_order_relaxed);
+    bool shut = atomic_load(&sc->permitted) != XS_PERMIT_OPEN || atomic_load(&q->app_permitted) != XS_PERMIT_OPEN;
+    bool held = shut || g->was_shut || suspensions != g->suspensions || app_changes != g->seen_app_changes;
+
+    g->was_shut = shut;
+    g->suspensions = suspensions;
+    g->seen_app_changes = app_changes;
+    return held;
+}
+
+void xs_queue_app_set_locked(struct xs_queue *q, uint64_t permitted)
+{
+    _Atomic uint64_t *word = app_word(q);
+
+    atomic_store(&q->app_permitted, permitted);
+    if (word)
+        atomic_store(word, permitted);
+    atomic_fetch_add_explicit(&q->gates.app_changes, 1, memory_order_relaxed);
+}
+
+void xs_queue_app_set(struct xs_queue *q, uint64_t permitted)
+{
+    xs_lock_acquire(&q->state->lock);
+    xs_queue_app_set_locked(q, permitted);
+    xs_lock_release(&q->state->lock);
+}
+
+bool xs_gates_passed(struct xs_queue *q)
+{
+    uint64_t last = atomic_load(&q->gates.last);
+
+    return last <= atomic_load(&q->cc->completed) || last <= atomic_load(&q->cc->marked);
+}
+
+bool xs_gates_watch(struct xs_state *st)
+{
+    if (!atomic_load(&st->gates_watched))
+        return false;
+    atomic_store(&st->gates_watched, 0);
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        if (!xs_gates_passed(q)) {
+            atomic_store(&st->gates_watched, 1);
+            return true;
+        }
+    return false;
+}
