@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A program that is held for a busy urgent one goes on when that one is killed, and when xserver is:
-deaths.py PAIR SHIM FOLDER_OF_THE_FAKE XSERVER"""
+deaths.py PAIR SHIM FOLDER_OF_THE_FAKE XSERVER [LEVEL]"""
 import os
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import threading
 import time
 
 
-def main(pair, shim, fake, xserver):
+def main(pair, shim, fake, xserver, level="auto"):
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -19,7 +19,7 @@ def main(pair, shim, fake, xserver):
             if os.path.exists(env["XSCHED_SOCKET"]):
                 break
             time.sleep(0.05)
-        env.update(LD_LIBRARY_PATH=fake, LD_PRELOAD=shim)
+        env.update(LD_LIBRARY_PATH=fake, LD_PRELOAD=shim, XSCHED_AUTO_XQUEUE_LEVEL=level)
         low = subprocess.Popen([pair, "30"], env=dict(env, XSCHED_PRIORITY="0"),
                                stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
         ends = []

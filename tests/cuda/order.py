@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two programs of different priority on one (fake) device under an xserver of our own: while the urgent one is busy,
-the other starts next to nothing; when it pauses, the other goes on: order.py PAIR SHIM FOLDER_OF_THE_FAKE XSERVER"""
+the other starts next to nothing; when it pauses, the other goes on: order.py PAIR SHIM FOLDER_OF_THE_FAKE XSERVER [LEVEL]"""
 import os
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import tempfile
 import time
 
 
-def main(pair, shim, fake, xserver):
+def main(pair, shim, fake, xserver, level="auto"):
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -18,7 +18,7 @@ def main(pair, shim, fake, xserver):
             if os.path.exists(env["XSCHED_SOCKET"]):
                 break
             time.sleep(0.05)
-        env.update(LD_LIBRARY_PATH=fake, LD_PRELOAD=shim)
+        env.update(LD_LIBRARY_PATH=fake, LD_PRELOAD=shim, XSCHED_AUTO_XQUEUE_LEVEL=level)
         low = subprocess.Popen([pair, "3"], env=dict(env, XSCHED_PRIORITY="0"), stdout=subprocess.PIPE, text=True)
         time.sleep(0.5)
         high = subprocess.Popen([pair, "2", "150", "150"], env=dict(env, XSCHED_PRIORITY="5"), stdout=subprocess.PIPE,

@@ -4,7 +4,8 @@
 run_suite.py SUITE SHIM FOLDER_OF_THE_FAKE MODE [XSERVER]
 
 MODE: quiet (no XQueue), disabled, app (XQueues, nobody schedules), local (a policy in the process), nomemops and
-noregister (a device that cannot write marks), xserver (one of our own). Each with functions found by dlsym and by cuGetProcAddress. With XQueues, the second run's commands are counted
+noregister (a device that cannot write marks), xserver (one of our own), local2 and xserver2 (the same at level 2,
+with a gate before each command). Each with functions found by dlsym and by cuGetProcAddress. With XQueues, the second run's commands are counted
 twice, by libpreempt and in the trace, and must agree and be more than 3000.
 """
 import difflib
@@ -18,7 +19,11 @@ MODES = {"quiet": {}, "disabled": {"XSCHED_DISABLE": "1", "XSCHED_PRIORITY": "1"
          "local": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"},
          "nomemops": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "FAKE_CUDA": "no_memory_ops"},
          "noregister": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "FAKE_CUDA": "no_register"},
-         "xserver": {"XSCHED_PRIORITY": "1"}}
+         "xserver": {"XSCHED_PRIORITY": "1"},
+         # gates as often as can be: one before each command
+         "local2": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "XSCHED_AUTO_XQUEUE_LEVEL": "2",
+                    "XSCHED_GATE_US": "0"},
+         "xserver2": {"XSCHED_PRIORITY": "1", "XSCHED_AUTO_XQUEUE_LEVEL": "2", "XSCHED_GATE_US": "0"}}
 
 
 def counts(path):
@@ -46,7 +51,7 @@ def main(suite, shim, fake, mode, xserver=None):
     with tempfile.TemporaryDirectory() as folder:
         extra = dict(MODES[mode], LD_PRELOAD=shim)
         daemon = None
-        if mode == "xserver":
+        if mode.startswith("xserver"):
             extra["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
             daemon = subprocess.Popen([xserver, "--no-http", "HPF"], env=dict(os.environ, **{
                 "XSCHED_SOCKET": extra["XSCHED_SOCKET"]}), stderr=subprocess.DEVNULL)

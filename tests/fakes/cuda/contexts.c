@@ -48,6 +48,8 @@ API cuDeviceGet(CUdevice *d, int i)
 API cuDeviceGetAttribute(int *v, int attribute, CUdevice d)
 {
     *v = attribute == XS_CU_ATTR_PCI_BUS ? 0x10 + d : 0;
+    if (attribute == XS_CU_ATTR_MEM_OPS_64)
+        *v = !fake_without("no_memory_ops");
     return 0;
 }
 
@@ -82,6 +84,7 @@ static void end_context(CUcontext c)
     for (struct CUstream_st *s = c->streams; s; s = s->next)
         while (s->running)
             pthread_cond_wait(&fake_changed, &fake_lock);
+    fake_host_memory_of_context_ends_locked(c);
 }
 
 API cuCtxDestroy_v2(CUcontext c)

@@ -77,6 +77,8 @@ static void execute(struct fake_op *op)
         }
         if (op->sum)
             *op->sum += op->ns;
+        if (op->add)
+            __atomic_fetch_add(op->add, 1, __ATOMIC_RELEASE);
         break;
     case FAKE_COPY:
         memcpy(op->dst, op->src, op->bytes);
@@ -128,6 +130,7 @@ static void *worker(void *dev)
         s->head = op->next;
         if (!s->head)
             s->tail = NULL;
+        s->entries--;
         s->running = false;
         free(op);
         pthread_cond_broadcast(&fake_changed);
@@ -138,11 +141,12 @@ static void *worker(void *dev)
 void fake_devices_start_locked(void)
 {
     static bool started;
+    const char *wide = getenv("FAKE_CUDA_WIDE"); /* kernels of several streams run side by side */
 
-    for (intptr_t i = 0; !started && i < DEVICES; i++) {
+    for (intptr_t i = 0; !started && i < DEVICES * (wide ? 3 : 1); i++) {
         pthread_t t;
 
-        pthread_create(&t, NULL, worker, (void *)i);
+        pthread_create(&t, NULL, worker, (void *)(i % DEVICES));
         pthread_detach(t);
     }
     started = true;
@@ -152,6 +156,8 @@ struct fake_op *fake_put_locked(struct CUstream_st *s, struct fake_op op)
 {
     struct fake_op *p = malloc(sizeof(*p)), **tail;
 
+    fake_channel_room_locked(s);
+    s->entries += !s->capture;
     *p = op;
     p->next = NULL;
     p->ctx = s->ctx;

@@ -8,7 +8,7 @@
  *
  * Kernels are found by name: "work" (u64 ns, u32 *log, u32 tag) takes ns and appends tag to log,
  * whose first word counts; "nop" does nothing; "burn" (u64 ns, u32 *started, u32 stamp, u64 *sum) stores
- * stamp, takes ns and adds ns to sum. */
+ * stamp, takes ns and adds ns to sum; "spin" (u64 ns) takes ns; "add" (u64 *at) adds 1. */
 #ifndef XS_FAKE_CUDA_H
 #define XS_FAKE_CUDA_H
 
@@ -24,6 +24,7 @@ struct fake_op {
     uint32_t *log, tag;
     uint32_t *started, stamp;
     uint64_t *sum;
+    uint64_t *add;
     /* COPY, FILL */
     void *dst;
     const void *src;
@@ -44,6 +45,7 @@ struct CUctx_st {
     int dev;
     bool primary;
     struct CUstream_st *streams;  /* the legacy one first */
+    const void *holder;           /* the thread that is blocked inside the driver with the context's lock */
     struct CUctx_st *next;
 };
 
@@ -53,6 +55,7 @@ struct CUstream_st {
     int priority;
     unsigned flags;
     struct fake_op *head, *tail;
+    int entries;                  /* in that list */
     bool running;                 /* its head is being executed */
     bool destroyed;
     struct CUgraph_st *capture;

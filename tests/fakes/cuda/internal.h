@@ -32,6 +32,13 @@ CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op);
 /* Under the lock, which it gives back while it waits: until what the stream holds now is done. */
 void fake_drain(struct CUstream_st *s);
 
+/* channel.c, under the lock. Before each call that a context has one lock for; before each command: room in the stream. */
+void fake_context_enter_locked(struct CUctx_st *c);
+void fake_channel_room_locked(struct CUstream_st *s);
+
+/* host_memory.c, under the lock */
+void fake_host_memory_of_context_ends_locked(struct CUctx_st *c);
+
 /* contexts.c */
 CUcontext fake_current(void);
 CUresult cuCtxSynchronize(void);

@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}};
+static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}};
 
 API cuModuleLoadData(void **mod, const void *image)
 {
@@ -39,6 +39,10 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
         op.stamp = *(uint32_t *)params[2];
         op.sum = *(uint64_t **)params[3];
     }
+    if (f == &g_functions[3])
+        op.ns = *(uint64_t *)params[0];
+    if (f == &g_functions[4])
+        op.add = *(uint64_t **)params[0];
     return fake_put(s, per_thread, op);
 }
 

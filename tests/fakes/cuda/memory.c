@@ -5,8 +5,6 @@
 
 #include "internal.h"
 
-static int g_registered; /* cuMemHostRegister less cuMemHostUnregister */
-
 /* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself;
  * FAKE_CUDA=no_register: host memory cannot be registered. */
 bool fake_without(const char *what)
@@ -26,29 +24,6 @@ API cuMemFree_v2(CUdeviceptr p)
 {
     cuCtxSynchronize();
     free((void *)(uintptr_t)p);
-    return 0;
-}
-
-API cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
-{
-    (void)p, (void)n, (void)flags;
-    if (fake_without("no_register"))
-        return XS_CU_NOT_SUPPORTED;
-    __atomic_fetch_add(&g_registered, 1, __ATOMIC_SEQ_CST);
-    return fake_current() ? 0 : INVALID_CONTEXT;
-}
-
-API cuMemHostUnregister(void *p)
-{
-    (void)p;
-    __atomic_fetch_sub(&g_registered, 1, __ATOMIC_SEQ_CST);
-    return 0;
-}
-
-API cuMemHostGetDevicePointer_v2(CUdeviceptr *d, void *p, unsigned flags)
-{
-    (void)flags;
-    *d = (CUdeviceptr)(uintptr_t)p;
     return 0;
 }
 
@@ -120,7 +95,7 @@ API cuMemsetD32Async(CUdeviceptr d, unsigned v, size_t n, CUstream s)
 
 static CUresult memory_op(enum fake_op_kind kind, CUstream s, CUdeviceptr p, uint64_t v, unsigned flags, unsigned width)
 {
-    if (fake_without("no_memory_ops") && v != 0x1122334455667788ull && kind == FAKE_WRITE)
+    if (fake_without("no_memory_ops") && v != 0x1122334455667788ull && (kind == FAKE_WRITE || width == 8))
         return XS_CU_NOT_SUPPORTED;
     return fake_put(s, false, (struct fake_op){.kind = kind, .dst = PTR(p), .value = v, .flags = flags, .width = width});
 }
@@ -151,10 +126,4 @@ API cuLaunchHostFunc(CUstream s, void *fn, void *arg)
 
     memcpy(&op.fn, &fn, sizeof(fn));
     return fake_put(s, false, op);
-}
-
-int fake_cuda_registered(void) __attribute__((visibility("default")));
-int fake_cuda_registered(void)
-{
-    return g_registered;
 }

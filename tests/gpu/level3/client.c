@@ -17,6 +17,7 @@
 
 #define BLOCKS  (132 * 8)
 #define THREADS 256
+#define DEPTH_MOST 1024
 #define CHECK(call)                                                          \
     do {                                                                     \
         CUresult r_ = (call);                                                \
@@ -122,21 +123,24 @@ static void stop(int sig)
 static int low(double t_ms, double seconds, double per_ms)
 {
     uint64_t rounds = (uint64_t)(per_ms * t_ms) + 1, before = sum(), one, n = 0;
-    CUevent events[2];
+    CUevent events[DEPTH_MOST];
+    unsigned depth = getenv("DEPTH") ? (unsigned)atoi(getenv("DEPTH")) : 2; /* kernels in flight, as far as it may */
     double began;
+
+    depth = depth < 1 ? 1 : depth > DEPTH_MOST ? DEPTH_MOST : depth;
 
     burn(BLOCKS, rounds, 0);
     one = sum() - before;
-    for (int i = 0; i < 2; i++)
+    for (unsigned i = 0; i < depth; i++)
         CHECK(cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING));
     before = sum();
     fprintf(stderr, "ready\n");
     began = now_us();
     while (!s_stop && now_us() - began < seconds * 1e6) {
-        if (n >= 2)
-            CHECK(cuEventSynchronize(events[n % 2]));
+        if (n >= depth)
+            CHECK(cuEventSynchronize(events[n % depth]));
         burn(BLOCKS, rounds, 0);
-        CHECK(cuEventRecord(events[n % 2], s_stream));
+        CHECK(cuEventRecord(events[n % depth], s_stream));
         n++;
     }
     before = sum() - before;
