@@ -128,7 +128,7 @@ static void op_release(void *hw)
 
 #define OPS(bits)                                                                                  \
     {XS_HAL_ABI, sizeof(struct xs_hal_ops), FAKE_PLATFORM, "the fake device", bits, op_synchronize, \
-     op_mark, op_enter, op_leave, op_release, false, true}
+     op_mark, op_enter, op_leave, op_release, false, true, NULL, NULL}
 static const struct xs_hal_ops k_ops[] = {OPS(2u), OPS(2u | 4u), OPS(2u | 8u), OPS(2u | 4u | 8u)};
 static _Atomic(const struct xs_hal_ops *) g_ops = &k_ops[0];
 
