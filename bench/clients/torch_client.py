@@ -22,7 +22,6 @@ import torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else os.environ.get("BENCH_TORCH_DEVICE", "")
 torch.backends.cudnn.benchmark = False
-torch.backends.cudnn.deterministic = True
 torch.set_grad_enabled(False)
 out = threading.Lock()
 
@@ -61,6 +60,7 @@ class Role(threading.Thread):
         self.todo = None
         self.ready = threading.Event()
         self.error = None
+        self.alone = False
 
     def run(self):
         try:
@@ -111,8 +111,8 @@ class Role(threading.Thread):
         self.release()
 
     def release(self):
-        """What others of this device may want; only where there is much of it."""
-        if DEVICE == "cuda" and torch.cuda.memory_reserved() > 2 << 30:
+        """What others of this device may want; only where there is much of it, and nobody else of this process."""
+        if DEVICE == "cuda" and self.alone and torch.cuda.memory_reserved() > 2 << 30:
             torch.cuda.empty_cache()
 
     def request(self, timed):
@@ -206,6 +206,7 @@ def main():
     if not roles or not DEVICE:
         print(__doc__ if DEVICE else "torch_client: PyTorch sees no GPU", file=sys.stderr)
         return 2 if DEVICE else 77
+    roles[0].alone = len(roles) == 1
     for r in roles:              # one after the other: the seed of the weights belongs to the process
         r.start()
         r.ready.wait()

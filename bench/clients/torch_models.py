@@ -32,6 +32,7 @@ def resnet(name, batch, device):
 def train(name, batch, device):
     """Training steps on one batch; verify() goes back to the first weights and takes one step from there."""
     import torchvision
+    torch.backends.cudnn.deterministic = True
     model = getattr(torchvision.models, name)().to(device).train()
     x = seeded((batch, 3, 224, 224), device)
     target = torch.arange(batch, device=device) % 1000

@@ -11,6 +11,8 @@ from .clients import ClientError, Pool, collect
 from .services import ServiceError
 
 LEAD_S = 0.3                 # the others run for this long before the urgent side's first request
+TAIL_S = 0.15                # and go on for this long behind its last, which may be late
+WARM_S = 0.3                 # requests of this time, at least one and at most five, come first and are not counted
 TIMELINE_US = 2_000_000
 
 
@@ -201,6 +203,9 @@ class Measurement:
         except (ClientError, ServiceError, OSError) as e:
             self.skip(variant, str(e))
 
+    def warm(self, side):
+        return 0 if side.mode == "closed" else max(1, min(5, int(WARM_S * self.rate(side))))
+
     def learn_rate(self, side, client):
         if not side.load or side.name in self.rates:
             return
@@ -223,7 +228,8 @@ class Measurement:
             if side.mode == "gap":
                 at = arrivals.gaps(side.arrivals, 1e6 / side.rate, min(15000, int(4 * self.seconds() * side.rate) + 10), seed)
             else:
-                at = arrivals.offsets(side.arrivals, self.rate(side), max(1, int(self.seconds() * self.rate(side))), seed)
+                at = arrivals.offsets(side.arrivals, self.rate(side),
+                                      max(1, round(self.seconds() * self.rate(side))) + self.warm(side), seed)
             if fill:
                 text += " fill_us=2000"
             text += " at=" + ",".join(f"{x:.1f}" for x in at)
@@ -234,17 +240,19 @@ class Measurement:
         seconds = self.seconds()
         if variant.name == "xsched-1-n8":   # a request may take nine kernels
             seconds = max(seconds, min(4.0, 60 * params.get("t_ms", 1) / 1e3))
-        self.suite.check_time(seconds + LEAD_S + 1.5)
         sides = self.sides_of(variant)
+        seconds += max((self.warm(s) / self.rate(s) for s in sides if s.mode != "closed"), default=0)
+        self.suite.check_time(seconds + LEAD_S + 1.5)
         client = {s.name: self.pool.get((base.name, "all" if self.plan.one_process else s.name)) for s in sides}
         load = os.getloadavg()[0]
         start = time.monotonic_ns() + 50_000_000
         urgent_start = start + int(1e9 * LEAD_S) if len(sides) > 1 else start
         end = urgent_start + int(1e9 * seconds)
         for s in sides:
-            begin = urgent_start if s.mode != "closed" else start
+            closed = s.mode == "closed"
             # requests due before the end are finished, however late
-            client[s.name].send(self.line(s, params, begin, end, block, variant.fill and s.urgent))
+            client[s.name].send(self.line(s, params, start if closed else urgent_start,
+                                          end + (int(1e9 * TAIL_S) if closed else 1), block, variant.fill and s.urgent))
         server = self.service(base)[0] if base.kind == "xsched" else None
         mine, theirs = cpu_ms(), server.cpu_ms() if server else 0
         per_client = {}
@@ -264,6 +272,7 @@ class Measurement:
             batch = client[s.name].hello.get("roles", {}).get(s.name, {}).get("batch")
             if batch:
                 of["batch"] = batch
+            a["requests_us"] = a.get("requests_us", [])[self.warm(s):]
             rows += side_rows(of, s, a, urgent_start - start, end - urgent_start, block)
         common = {"workload": self.workload.letter, "platform": self.platform.name, "variant": variant.name, "run": block,
                   "report": False, **params}
@@ -312,6 +321,8 @@ def joined(server, pid):
 def side_rows(of, side, a, lead_ns, window_ns, block):
     """What one side's answer gives."""
     rows = []
+    if side.mode != "closed" and not a["requests_us"]:
+        raise ClientError(f"{side.name}: no request was finished in time")
     if side.mode == "closed":
         ends = a.get("ends_us", [])
         inside = [t for t in ends if lead_ns / 1e3 <= t <= (lead_ns + window_ns) / 1e3]
