@@ -38,7 +38,7 @@ class Suite:
         self.quick = args.quick or args.smoke
         self.smoke = args.smoke
         self.blocks = args.blocks or (1 if args.smoke else 0)
-        self.requests = args.requests or (12 if args.smoke else 0)
+        self.requests = args.requests or (8 if args.smoke else 0)
         self.seed = args.seed
         self.only_variants = names
         self.peers = [variants.peer(p) for p in args.peer]
@@ -269,5 +269,5 @@ def main():
     say(f"{time.monotonic() - suite.began:.0f} s; raw results: {suite.raw.path}")
     if not args.no_report:
         from . import report
-        report.main([args.out], [])
+        status = report.main([args.out], []) or status
     return status

@@ -44,7 +44,8 @@ class Measurement:
         self.rates = dict(suite.rates.get((platform.name, workload.letter), {}))
         self.skipped = {}
         self.batch = 0
-        names = self.plan.quick if suite.quick and self.plan.quick else self.plan.variants
+        short = suite.quick and self.plan.quick and not suite.only_variants
+        names = self.plan.quick if short else self.plan.variants
         self.variants = [variants.BY_NAME[n] for n in names if not suite.only_variants or n in suite.only_variants]
         self.variants += suite.peers
 
@@ -72,7 +73,7 @@ class Measurement:
 
     def seconds(self):
         if self.plan.seconds:
-            return self.plan.seconds if not self.suite.smoke else min(1.0, self.plan.seconds)
+            return self.plan.seconds if not self.suite.smoke else min(0.4, self.plan.seconds)
         return self.count / min(self.rate(s) for s in self.plan.sides if s.mode != "closed")
 
     def rate(self, side):

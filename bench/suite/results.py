@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw results, looked up: samples of all blocks together, figures block by block, intervals of ratios."""
+import collections
+
+from . import stats
+
+
+class Missing(Exception):
+    """What a figure needs was not measured."""
+
+
+class Figure:
+    """A value with its bootstrap interval. enough: whether there is so much data that the interval says something:
+    three blocks or runs, one request beyond the quantile."""
+
+    def __init__(self, value, low, high, n, q=None):
+        self.value, self.low, self.high, self.n = value, low, high, n
+        self.enough = n >= 3 if q is None else n * (1 - q) >= 0.999
+
+
+class Results:
+    def __init__(self, rows):
+        self.rows = rows
+        self.by = collections.defaultdict(list)
+        for r in rows:
+            if "variant" in r:
+                self.by[r.get("platform"), r["workload"], r["variant"], r.get("side"), r["metric"], r.get("t_ms")].append(r)
+
+    def find(self, platform, letter, variant, side, metric, t_ms=None):
+        return self.by.get((platform, letter, variant, side, metric, t_ms), [])
+
+    def samples(self, platform, letter, variant, side, metric="samples", t_ms=None):
+        found = [x for r in self.find(platform, letter, variant, side, metric, t_ms) for x in r["samples"]]
+        if not found:
+            raise Missing(f"{variant} {side}")
+        return found
+
+    def values(self, platform, letter, variant, side, metric, t_ms=None):
+        found = [r["value"] for r in self.find(platform, letter, variant, side, metric, t_ms)]
+        if not found:
+            raise Missing(f"{variant} {side}")
+        return found
+
+    def quantile(self, platform, letter, variant, side, q, metric="samples", t_ms=None):
+        s = self.samples(platform, letter, variant, side, metric, t_ms)
+        return Figure(stats.quantile(s, q), *stats.interval(stats.quantile_draws(s, q)), len(s), q)
+
+    def mean(self, platform, letter, variant, side, metric="throughput", t_ms=None):
+        v = self.values(platform, letter, variant, side, metric, t_ms)
+        return Figure(sum(v) / len(v), *stats.interval(stats.mean_draws(v)), len(v))
+
+    def quantile_ratio(self, platform, letter, variant, base, side, q, metric="samples", t_ms=None, base_t=None):
+        a = self.samples(platform, letter, variant, side, metric, t_ms)
+        b = self.samples(platform, letter, base, side, metric, base_t)
+        draws = [x / y for x, y in zip(stats.quantile_draws(a, q, 1), stats.quantile_draws(b, q, 2))]
+        return Figure(stats.quantile(a, q) / stats.quantile(b, q), *stats.interval(draws), min(len(a), len(b)), q)
+
+    def quantile_less(self, platform, letter, variant, base, side, q, metric, t_ms=None):
+        """A quantile less the median of another variant."""
+        a = self.samples(platform, letter, variant, side, metric, t_ms)
+        b = self.samples(platform, letter, base, side, metric)
+        draws = [x - y for x, y in zip(stats.quantile_draws(a, q, 1), stats.quantile_draws(b, 0.5, 2))]
+        return Figure(stats.quantile(a, q) - stats.quantile(b, 0.5), *stats.interval(draws), len(a), q)
+
+    def mean_ratio(self, platform, letter, variant, base, side, metric="throughput", t_ms=None):
+        a = self.values(platform, letter, variant, side, metric, t_ms)
+        b = self.values(platform, letter, base, side, metric, t_ms)
+        draws = [x / y for x, y in zip(stats.mean_draws(a, 1), stats.mean_draws(b, 2))]
+        return Figure(sum(a) / len(a) / (sum(b) / len(b)), *stats.interval(draws), min(len(a), len(b)))
+
+    def share(self, platform, letter, variant, base=None):
+        """The urgent side's part of what both did; with a base, what both did over what one does by itself."""
+        high = self.values(platform, letter, variant, "high", "throughput")
+        low = self.values(platform, letter, variant, "low", "throughput")
+        pairs = list(zip(high, low))
+        if base:
+            one = self.mean(platform, letter, base, "high").value
+            v = [(h + l) / one for h, l in pairs]
+        else:
+            v = [h / (h + l) for h, l in pairs]
+        return Figure(sum(v) / len(v), min(v), max(v), len(v))
+
+    def variants(self, platform, letter):
+        """In the order of the table, peers last."""
+        from . import variants
+        have = {r["variant"] for r in self.rows if r.get("platform") == platform and r["workload"] == letter
+                and r["metric"] in ("p50", "throughput")}
+        known = [v.name for v in variants.ROWS if v.name in have]
+        return known + sorted(have - set(known))
+
+    def parameters(self, platform, letter):
+        return sorted({r["t_ms"] for r in self.rows if r.get("platform") == platform and r["workload"] == letter
+                       and "t_ms" in r})

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wanted, and whether the results say so. One row a target: met when the whole 95 % interval is on the right
+side of the limit, not met when none of it is, undecided otherwise or with too little data."""
+import dataclasses
+
+from . import stats
+from .results import Missing
+
+OURS = "xsched-auto"
+GPU = ("cuda", "hip")
+CPU = ("opencl", "fake")
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    letter: str
+    text: str
+    limit: float
+    figure: object                # of (results, platform)
+    at_most: bool = True
+    platforms: tuple = GPU
+    unit: str = "x"
+
+
+def latency(letter, q, limit, text, base="alone", metric="samples", side="high", platforms=GPU, variant=OURS):
+    return Target(letter, text, limit,
+                  lambda r, p: r.quantile_ratio(p, letter, variant, base, side, q, metric), platforms=platforms)
+
+
+def kept(letter, limit, text, base="native", side="low", platforms=GPU):
+    return Target(letter, text, limit, lambda r, p: r.mean_ratio(p, letter, OURS, base, side), False, platforms)
+
+
+def start(variant, t, limit_us, text):
+    return Target("E", text, limit_us,
+                  lambda r, p: r.quantile_less(p, "E", variant, "alone", "high", 0.99, "start_samples", t),
+                  unit="us", platforms=GPU + CPU)
+
+
+def e_targets(t):
+    us = t * 1e3
+    yield start("xsched-1", t, 2 * us + 1000, f"level 1, T = {t:g} ms: P99 at most 2 T + 1 ms")
+    yield start("xsched-1-n8", t, 9 * us, f"level 1, threshold 8, T = {t:g} ms: P99 at most 9 T")
+    yield start("xsched-2", t, max(1.2 * us, us + 250), f"level 2, T = {t:g} ms: P99 at most the larger of 1.2 T and T + 0.25 ms")
+    yield start("xsched-3", t, 300, f"level 3, time slices, T = {t:g} ms: P99 at most 300 us")
+    yield start("xsched-channels", t, 1000, f"level 3, channels, T = {t:g} ms: P99 at most 1 ms")
+
+
+def of_programs(letter, variant, metric, side=None):
+    """Figures that programs printed: the median of the runs, from the smallest to the largest."""
+    from .results import Figure
+
+    def get(r, _):
+        v = r.values("host", letter, variant, side, metric)
+        return Figure(stats.median(v), min(v), max(v), len(v))
+    return get
+
+
+def order(r, p):
+    """The smallest step from one group's P99 to the next one's: above 1 when they are in order."""
+    from .results import Figure
+    p99 = []
+    for group in ("top", "mid", "low"):
+        s = [x for i in (1, 2) for x in r.samples(p, "I", OURS, f"{group}{i}")]
+        p99.append((stats.quantile(s, 0.99), stats.quantile_draws(s, 0.99, len(p99) + 1), len(s)))
+    steps = [(b[0] / a[0], stats.interval([y / x for x, y in zip(a[1], b[1])])) for a, b in zip(p99, p99[1:])]
+    value, (low, high) = min(steps)
+    return Figure(value, low, high, min(x[2] for x in p99), 0.99)
+
+
+def top_group(r, p):
+    from .results import Figure
+    a = [x for i in (1, 2) for x in r.samples(p, "I", OURS, f"top{i}")]
+    b = r.samples(p, "I", "alone", "top1")
+    draws = [x / y for x, y in zip(stats.quantile_draws(a, 0.99, 1), stats.quantile_draws(b, 0.99, 2))]
+    return Figure(stats.quantile(a, 0.99) / stats.quantile(b, 0.99), *stats.interval(draws), min(len(a), len(b)), 0.99)
+
+
+def table(results):
+    """The targets that have a place in these results."""
+    t_ms = sorted({t for p in GPU + CPU for t in results.parameters(p, "E")})
+    rows = [
+        latency("A", 0.99, 1.10, "urgent P99 at most 1.10 x alone"),
+        latency("A", 0.50, 1.10, "the same at the median (alone P99 is itself noisy)"),
+        latency("A", 0.99, 1.10, "the same against the very process alone", base="alone-xsched"),
+        kept("A", 0.97, "the other side at least 0.97 x native"),
+        latency("A", 0.99, 1.5, "urgent P99 at most 1.5 x alone", platforms=("opencl",)),
+        kept("A", 0.85, "the other side at least 0.85 x native", platforms=("opencl",)),
+        latency("B", 0.90, 1.5, "urgent P90 at most 1.5 x alone"),
+        latency("B", 0.90, 1.15, "further: urgent P90 at most 1.15 x alone"),
+        kept("B", 0.95, "the other side at least 0.95 x native"),
+        latency("B", 0.90, 1.5, "urgent P90 at most 1.5 x alone", platforms=CPU),
+        latency("C", 0.99, 1.05, "urgent P99 at most 1.05 x alone"),
+        Target("D", "share of the 75 % side, points from 75", 1, lambda r, p: points(r, p), platforms=GPU + CPU, unit="points"),
+        Target("D", "sum of both at least 0.98 of one alone", 0.98, lambda r, p: r.share(p, "D", OURS, "alone"), False,
+               GPU + CPU),
+        *(x for t in t_ms for x in e_targets(t)),
+        kept("F", 0.99, "production keeps at least 0.99 of its own", "alone", "high"),
+        kept("F", 0.25, "the opportunistic side gets at least 0.25 of its own", "alone-low"),
+        latency("G", 0.99, 1.04, "urgent P99 at most 1.04 x alone"),
+        latency("H", 0.99, 1.10, "time to the first token, P99 at most 1.10 x alone", metric="ttft_samples"),
+        latency("H", 0.99, 1.05, "time for a token, P99 at most 1.05 x alone", metric="token_samples"),
+        Target("I", "P99 in the order of the groups (smallest step)", 1, order, False),
+        Target("I", "P99 of the top group at most 1.15 x alone", 1.15, top_group),
+        Target("J", "decision P99, awake, 2 processes: at most 20 us", 20, of_programs("J", "awake: 2 clients, 2 queues", "p99", ""),
+               platforms=("host",), unit="us"),
+        Target("J", "decision P99, awake, 64 processes: at most 20 us", 20,
+               of_programs("J", "awake: 64 clients, 64 queues", "p99", ""), platforms=("host",), unit="us"),
+        Target("J", "decision P99, awake, 10,000 queues: at most 100 us", 100,
+               of_programs("J", "awake: 3 clients, 10000 queues", "p99", ""), platforms=("host",), unit="us"),
+        Target("K", "memory of an idle process with 100 queues: less than 1024 KiB", 1024,
+               of_programs("K", "xsched", "pss-growth", "client"), platforms=("host",), unit="KiB"),
+        Target("K", "threads of an idle process with 100 queues: at most 1", 1,
+               of_programs("K", "xsched", "threads-more", "client"), platforms=("host",), unit="1"),
+    ]
+    out = []
+    for t in rows:
+        for p in t.platforms:
+            try:
+                f = t.figure(results, p)
+            except (Missing, ZeroDivisionError):
+                continue
+            verdict = stats.compare(f.value, f.low, f.high, t.limit, t.at_most)
+            out.append((t, p, f, verdict if f.enough else "undecided"))
+    return out
+
+
+def points(r, p):
+    from .results import Figure
+    f = r.share(p, "D", OURS)
+    away = [abs(100 * x - 75) for x in (f.value, f.low, f.high)]
+    return Figure(away[0], min(away) if not f.low <= 0.75 <= f.high else 0, max(away), f.n)

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark tool from end to end on what every machine has: smoke.py ROOT BUILD
+
+Runs it with hardly any requests in two halves (a time limit ends the first), then sees that every cell is there
+once, that results were compared, that the report is what the raw data give and that a changed one is noticed."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT, BUILD = sys.argv[1:3]
+
+
+def bench(*args, expect=0):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "bench/run"), "--build", BUILD, *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
+    if done.returncode != expect:
+        print(done.stdout)
+        sys.exit(f"bench/run {' '.join(args)}: status {done.returncode}, not {expect}")
+    return done.stdout
+
+
+def need(condition, text):
+    if not condition:
+        sys.exit(f"failed: {text}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as out:
+        bench("--only", "Z", expect=2)
+        bench("--variants", "nonsense", expect=2)
+        bench("--peer", "nothing", expect=2)
+        bench("--resume", "--out", out, expect=2)
+        need("xsched-auto" in bench("--list"), "--list names the variants")
+        common = ("--smoke", "--platforms", "opencl,fake", "--out", out)
+        bench(*common, "--time-limit", "9", "--no-report", expect=75)
+        path = os.path.join(out, "suite.jsonl")
+        with open(path, encoding="utf-8") as f:
+            first = [l for l in f if l.strip()]
+        with open(path, "a", encoding="utf-8") as f:   # the line that was being written when it was killed
+            f.write('{"workload": "A", "platform": "opencl", "var')
+        said = bench(*common, "--peer", "other=env PEER=1")
+        print(said)
+        with open(path, encoding="utf-8") as f:
+            rows = [json.loads(l) for l in f]
+        need([json.dumps(r) for r in rows[:len(first)]] == [json.dumps(json.loads(l)) for l in first], "the first half is kept")
+        cells = [r["cell"] for r in rows if r.get("last")]
+        need(len(cells) == len(set(cells)), "no cell twice")
+        here = {c.split("/")[0] for c in cells}
+        for cell in ("fake/B/native/0", "fake/B/xsched-auto/0", "fake/E/t_ms=1/xsched-auto/0", "fake/B/other/0", "host/J/2/0"):
+            need(cell in cells, cell)
+        if "opencl" in here:
+            for cell in ("opencl/A/alone/0", "opencl/A/native/0", "opencl/A/xsched-auto/0", "opencl/E/t_ms=5/native/0"):
+                need(cell in cells, cell)
+        else:
+            need("opencl" in said, "why there is no OpenCL")
+        need(not any(r.get("wrong") for r in rows), "all results right")
+        sums = [r for r in rows if r["metric"] == "checksum"]
+        need(sums and all(r["n"] > 0 for r in sums if r["side"] == "high"), "urgent sides answered")
+        need({r.get("level") for r in rows if r.get("variant") == "xsched-auto"} - {None}, "the level in force is known")
+        driver = [r["value"] for r in rows if r.get("side") == "driver" and r["workload"] != "J"]
+        need(sum(driver) < 0.2 * 1e3 * len(driver), f"the driver sleeps while others are measured ({sum(driver)} ms)")
+        bench("--check", out)
+        report = os.path.join(out, "report.md")
+        with open(report, encoding="utf-8") as f:
+            text = f.read()
+        need("| other |" in text and "## Targets" in text, "the report names the peer")
+        with open(report, "w", encoding="utf-8") as f:
+            f.write(text.replace("| yes |", "| yes  |", 1))
+        bench("--check", out, expect=1)
+
+
+main()
