@@ -29,6 +29,7 @@
 struct xs_http {
     struct xs_mailbox *mailbox;
     struct MHD_Daemon *tcp, *unix_;
+    struct xs_events *events; /* NULL: there are none */
     uint16_t port; /* of tcp; 0: none */
     char unix_path[XS_SOCKET_PATH_BYTES];
 };
@@ -128,9 +129,10 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
         .port = port,
         .http_port = h->port,
         .mailbox = h->mailbox,
+        .events = h->events,
     };
     status = xs_route(&call, &answer);
-    return reply(connection, status, &answer);
+    return status == 0 ? MHD_YES : reply(connection, status, &answer);
 }
 
 static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, const char *url,
@@ -186,7 +188,7 @@ static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCall
         {MHD_OPTION_END, 0, NULL},
     };
 
-    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, handler, h,
+    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, h,
                             MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL, MHD_OPTION_ARRAY, options,
                             MHD_OPTION_END);
 }
@@ -238,6 +240,7 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
 {
     int fd = listen_tcp((uint16_t)o->port, &h->port);
 
+    h->events = xs_events_new(h->mailbox, fd >= 0 ? h->port : 0);
     if (fd == -EADDRINUSE && !(o->given & 1ull << XS_OPT_port)) {
         XS_WARN("port %u is taken: HTTP is answered on %s only", (unsigned)o->port, h->unix_path);
         return 0;
@@ -299,12 +302,14 @@ void xs_http_stop(struct xs_http *h)
 {
     if (!h)
         return;
+    xs_events_end(h->events);
     if (h->unix_) {
         unlink(h->unix_path);
         MHD_stop_daemon(h->unix_);
     }
     if (h->tcp)
         MHD_stop_daemon(h->tcp);
+    xs_events_free(h->events);
     free(h);
 }
 

@@ -4,6 +4,8 @@
 #include "wire/wire.h"
 #include "xsched/types.h"
 
+#define EVENT_PROGRAMS 256u /* what a page can show */
+
 json_t *xs_json_error(const char *text)
 {
     return json_pack("{s:s}", "error", text);
@@ -227,4 +229,48 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
     json_object_set_new(o, "preemption_latency", latency(&st->preemption));
     json_object_set_new(o, "level3", level3(&st->lv3));
     return o;
+}
+
+/* A program as the status page shows it: of its queues the highest priority and level. */
+static json_t *program(const struct xs_request *r, const struct xs_client_record *c)
+{
+    json_t *o = client_with_counts(c);
+    int32_t priority = PRIORITY_NO_EXECUTE, level = 0;
+    bool running = false, waiting = false;
+
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct xs_queue_record *q = &r->queues[i];
+
+        if (q->session != c->session)
+            continue;
+        priority = XS_MAX(priority, q->hints.priority);
+        level = XS_MAX(level, q->level);
+        running |= q->status.ready && q->status.permitted;
+        waiting |= q->status.ready && !q->status.permitted;
+    }
+    set_signed(o, "priority", priority);
+    set_signed(o, "level", level);
+    set_text(o, "state", c->held ? "held" : running ? "run" : waiting ? "wait" : "idle");
+    return o;
+}
+
+json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
+{
+    json_t *programs = json_array(), *queues = json_object();
+    uint64_t idle = 0, running = 0, waiting = 0;
+
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct xs_sched_queue_status *st = &r->queues[i].status;
+
+        idle += !st->ready;
+        running += st->ready && st->permitted;
+        waiting += st->ready && !st->permitted;
+    }
+    set_int(queues, "idle", idle);
+    set_int(queues, "running", running);
+    set_int(queues, "waiting", waiting);
+    for (size_t i = 0; i < r->n_clients && i < EVENT_PROGRAMS; i++)
+        json_array_append_new(programs, program(r, &r->clients[i]));
+    return json_pack("{s:o, s:o, s:o}", "status", xs_json_status(r, http_port), "queues", queues, "programs",
+                     programs);
 }

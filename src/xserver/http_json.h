@@ -17,6 +17,9 @@ json_t *xs_json_queue(const struct xs_request *r);
 /** {"clients": [...], "ended": [...]} */
 json_t *xs_json_clients(const struct xs_request *r);
 json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
+/** {"status": {...}, "queues": {"idle": N, "running": N, "waiting": N}, "programs": [...]}, of an answered
+ *  XS_REQ_METRICS */
+json_t *xs_json_event(const struct xs_request *r, uint16_t http_port);
 /** {"policy": INT, "name": "HPF"} */
 json_t *xs_json_policy(const struct xs_request *r);
 

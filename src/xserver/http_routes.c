@@ -6,6 +6,7 @@
 #include "xserver/http_guard.h"
 #include "xserver/http_json.h"
 #include "xserver/metrics.h"
+#include "xserver/page.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -257,25 +258,31 @@ static const struct row {
     const char *method, *path; /* a path that ends in / takes one more part */
     enum xs_request_kind kind;
     fill_fn fill;
+    const struct xs_page *page; /* this, as it is */
+    bool stream;
 } k_rows[] = {
-    {"GET", "/xqueues", XS_REQ_QUEUES, NULL},
-    {"GET", "/xqueue/", XS_REQ_QUEUE, fill_handle},
-    {"POST", "/config/", XS_REQ_CONFIG, fill_config},
-    {"GET", "/policy", XS_REQ_POLICY, NULL},
-    {"POST", "/policy", XS_REQ_SET_POLICY, fill_policy},
-    {"POST", "/hint", XS_REQ_HINT, fill_hint},
-    {"GET", "/clients", XS_REQ_CLIENTS, NULL},
-    {"GET", "/status", XS_REQ_STATUS, NULL},
-    {"GET", "/metrics", XS_REQ_METRICS, NULL},
-    {"POST", "/suspend", XS_REQ_HOLD, fill_suspend},
-    {"POST", "/resume", XS_REQ_HOLD, fill_resume},
+    {"GET", "/", .page = &xs_page_html},
+    {"GET", "/page.css", .page = &xs_page_css},
+    {"GET", "/page.js", .page = &xs_page_js},
+    {"GET", "/events", .stream = true},
+    {"GET", "/xqueues", .kind = XS_REQ_QUEUES},
+    {"GET", "/xqueue/", .kind = XS_REQ_QUEUE, .fill = fill_handle},
+    {"POST", "/config/", .kind = XS_REQ_CONFIG, .fill = fill_config},
+    {"GET", "/policy", .kind = XS_REQ_POLICY},
+    {"POST", "/policy", .kind = XS_REQ_SET_POLICY, .fill = fill_policy},
+    {"POST", "/hint", .kind = XS_REQ_HINT, .fill = fill_hint},
+    {"GET", "/clients", .kind = XS_REQ_CLIENTS},
+    {"GET", "/status", .kind = XS_REQ_STATUS},
+    {"GET", "/metrics", .kind = XS_REQ_METRICS},
+    {"POST", "/suspend", .kind = XS_REQ_HOLD, .fill = fill_suspend},
+    {"POST", "/resume", .kind = XS_REQ_HOLD, .fill = fill_resume},
 };
 
 static bool path_fits(const struct row *row, const char *url)
 {
     size_t length = strlen(row->path);
 
-    return row->path[length - 1] == '/' ? !strncmp(url, row->path, length) && url[length]
+    return length > 1 && row->path[length - 1] == '/' ? !strncmp(url, row->path, length) && url[length]
                                         : !strcmp(url, row->path);
 }
 
@@ -336,6 +343,24 @@ static int refuse(struct xs_route_answer *ret, int status, const char *text)
     return status;
 }
 
+static int send_page(const struct xs_page *page, struct xs_route_answer *ret)
+{
+    xs_text_add_bytes(&ret->text, (const char *)page->data, page->bytes);
+    ret->type = page->type;
+    ret->policy = XS_PAGE_POLICY;
+    return 200;
+}
+
+static int begin_stream(const struct xs_route_call *call, struct xs_route_answer *ret)
+{
+    struct xs_asker asker;
+
+    xs_guard_asker(call->connection, call->port, &asker);
+    if (xs_events_begin(call->events, call->connection, &asker) < 0)
+        return refuse(ret, 503, "too many watch already");
+    return 0;
+}
+
 int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
 {
     const char *refused = xs_guard_check(call->connection, call->port, call->method);
@@ -350,6 +375,10 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
     if (!row)
         return refuse(ret, status,
                       status == 404 ? "there is no such path" : "this path does not take this method");
+    if (row->page)
+        return send_page(row->page, ret);
+    if (row->stream)
+        return begin_stream(call, ret);
     r = xs_request_new(row->kind);
     if (!r)
         return 503;

@@ -3,6 +3,7 @@
 #ifndef XS_XSERVER_HTTP_ROUTES_H
 #define XS_XSERVER_HTTP_ROUTES_H
 
+#include "xserver/http_events.h"
 #include "xserver/request.h"
 #include "xserver/text.h"
 
@@ -18,6 +19,7 @@ struct xs_route_call {
     uint16_t port;      /* that it came to; 0: the Unix socket */
     uint16_t http_port; /* the server's TCP port; 0: none */
     struct xs_mailbox *mailbox;
+    struct xs_events *events;
 };
 
 /** What is to be sent. Cleared by the caller before. */
@@ -29,7 +31,7 @@ struct xs_route_answer {
     const char *policy;      /* Content-Security-Policy; NULL: none */
 };
 
-/** Answers it. @return HTTP status */
+/** Answers it. @return HTTP status; 0: a stream was begun, there is nothing to send */
 int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret);
 
 #endif

@@ -57,7 +57,7 @@ static void paths_and_codes(void **state)
         {"GET", "/policy", NULL, 200},
         {"GET", "/clients", NULL, 200},
         {"GET", "/status", NULL, 200},
-        {"GET", "/", NULL, 404},
+        {"GET", "/x", NULL, 404},
         {"GET", "/xqueue", NULL, 404},
         {"GET", "/xqueue/", NULL, 404},
         {"GET", "/xqueue/zz", NULL, 400},

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of `xcli top` at several widths (SVG, from what a terminal would show) and of the status page (PNG, from a
+headless Chromium) into docs/screenshots, with programs that only pretend to work. Needs a build with its tests.
+
+usage: scripts/screenshots.py [BUILD_DIR]"""
+import html
+import os
+import sys
+
+top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.environ["XSCHED_BUILD_DIR"] = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(top, "build/gcc"))
+sys.path.insert(0, os.path.join(top, "tests/server"))
+
+import browser  # noqa: E402
+from stage import BUILD, Stage, Terminal  # noqa: E402
+
+FOLDER = os.path.join(top, "docs/screenshots")
+CELL_W, CELL_H, FONT = 8.43, 18, 14
+COLORS = {"default": "#d8d8d8", "green": "#7ec56f", "brown": "#e0b040", "yellow": "#e0b040", "red": "#e06c60"}
+BACK = "#1c1c1c"
+
+
+def svg(screen):
+    """Each run of characters that look the same becomes one text."""
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{screen.columns * CELL_W + 16:.0f}" '
+           f'height="{screen.lines * CELL_H + 16}">',
+           f'<rect width="100%" height="100%" rx="4" fill="{BACK}"/>',
+           f'<g font-family="DejaVu Sans Mono, Menlo, monospace" font-size="{FONT}" xml:space="preserve">']
+    for y in range(screen.lines):
+        x = 0
+        while x < screen.columns:
+            c, end = screen.buffer[y][x], x
+            look = (c.fg, c.bold, c.reverse)
+            while end < screen.columns and (lambda d: (d.fg, d.bold, d.reverse))(screen.buffer[y][end]) == look:
+                end += 1
+            text = "".join(screen.buffer[y][i].data for i in range(x, end))
+            left, base = 8 + x * CELL_W, 8 + y * CELL_H
+            color = COLORS.get(c.fg, COLORS["default"])
+            if c.reverse:
+                out.append(f'<rect x="{left:.1f}" y="{base}" width="{(end - x) * CELL_W:.1f}" height="{CELL_H}" '
+                           f'fill="{color}"/>')
+                color = BACK
+            if text.strip():
+                weight = ' font-weight="bold"' if c.bold else ""
+                out.append(f'<text x="{left:.1f}" y="{base + 14}" fill="{color}"{weight} textLength='
+                           f'"{(end - x) * CELL_W:.1f}" xml:space="preserve">{html.escape(text)}</text>')
+            x = end
+    return "\n".join(out + ["</g>", "</svg>", ""])
+
+
+def main():
+    os.makedirs(FOLDER, exist_ok=True)
+    stage = Stage()
+    try:
+        for name, priority, queues, percent, device in (
+                ("python3 serve.py --model resnet18", 20, 2, 30, "200003b00"),
+                ("python3 train.py --batch 1024", 0, 3, 95, "200003b00"),
+                ("./simulate --steps 1000000", 5, 1, 60, "200005e00"),
+                ("python3 notebook.py", 5, 2, 0, "200005e00")):
+            actor = stage.actor(name)
+            for cell in range(queues):
+                actor.tell(f"queue {cell} {device} {priority}")
+            if percent:
+                actor.tell(f"work 0 {percent}")
+        for columns, rows, keys in ((132, 16, "t"), (80, 16, ""), (40, 12, ""), (20, 8, "")):
+            terminal = Terminal([f"{BUILD}/bin/xcli", "top", "-f", "2", "--sort", "pid"], columns, rows,
+                                stage.environment)
+            terminal.read(1.5)
+            terminal.press(keys + "\x1b[B")
+            terminal.read(1.5)
+            with open(f"{FOLDER}/top-{columns}.svg", "w", encoding="utf-8") as f:
+                f.write(svg(terminal.screen))
+            print("\n".join(terminal.lines()))
+            terminal.press("q")
+            terminal.end()
+        if browser.path():
+            b = browser.Browser(f"http://127.0.0.1:{stage.port}/", 1100, 420)
+            b.wait_for("document.querySelectorAll('#programs tr').length == 4")
+            b.wait_for("+document.querySelectorAll('#programs td')[4].textContent > 0")
+            b.screenshot(f"{FOLDER}/status-page.png")
+            b.close()
+        else:
+            print("no chromium: the status page stays as it was")
+    finally:
+        stage.close()
+
+
+if __name__ == "__main__":
+    main()

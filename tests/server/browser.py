@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headless Chromium, told what to do over a pipe (its DevTools protocol)."""
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+
+def path():
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Browser:
+    def __init__(self, url, width=1000, height=500):
+        self.folder = tempfile.mkdtemp(prefix="browser-")
+        theirs_in, self.out = os.pipe()
+        self.input, theirs_out = os.pipe()
+
+        def pipes():
+            a, b = os.dup(theirs_in), os.dup(theirs_out)
+            os.dup2(a, 3)
+            os.dup2(b, 4)
+        self.process = subprocess.Popen(
+            [path(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--remote-debugging-pipe", f"--user-data-dir={self.folder}", f"--window-size={width},{height}"],
+            preexec_fn=pipes, pass_fds=(3, 4, theirs_in, theirs_out), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.number, self.rest, self.session = 0, b"", None
+        target = self.ask("Target.createTarget", url=url)["targetId"]
+        self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+
+    def ask(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        while True:
+            while b"\0" not in self.rest:
+                data = os.read(self.input, 1 << 20)
+                assert data, "the browser ended"
+                self.rest += data
+            text, self.rest = self.rest.split(b"\0", 1)
+            answer = json.loads(text)
+            if answer.get("id") == self.number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def value(self, expression):
+        return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def wait_for(self, expression, patience=60):
+        end = time.monotonic() + patience
+        while not self.value(expression):
+            assert time.monotonic() < end, f"{expression}: not in\n" + str(self.value("document.documentElement.outerHTML"))
+            time.sleep(0.1)
+
+    def screenshot(self, file):
+        data = self.ask("Page.captureScreenshot", format="png")["data"]
+        with open(file, "wb") as f:
+            f.write(base64.b64decode(data))
+
+    def close(self):
+        os.close(self.out)
+        os.close(self.input)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
