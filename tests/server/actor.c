@@ -12,6 +12,7 @@
 #include "raw.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -30,6 +31,12 @@ static struct raw_client g_client;
 static unsigned g_percent[CELLS];
 static uint64_t g_worked_ns[CELLS];
 
+static void ring(uint32_t cell)
+{
+    if (xs_page_ring(g_client.page, g_client.server, cell))
+        xs_fd_eventfd_signal(g_client.bell);
+}
+
 /* Commands of a millisecond, one after the other, always one more than are done. */
 static void work(uint64_t passed_ns)
 {
@@ -45,7 +52,9 @@ static void work(uint64_t passed_ns)
             atomic_fetch_add(&cell->held_ns, passed_ns);
         done = g_worked_ns[i] / XS_NS_PER_MS;
         atomic_store(&cell->est_entered_ns, (done + 1) * XS_NS_PER_MS);
-        atomic_store(&cell->entered, done + 1);
+        if (atomic_exchange(&cell->entered, done + 1) != done + 1 &&
+            atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_SUBMIT)
+            ring(i);
         atomic_store(&cell->returned, done + 1);
         atomic_store(&cell->est_completed_ns, done * XS_NS_PER_MS);
         atomic_store(&cell->completed, done);
@@ -61,10 +70,8 @@ static void rest(void)
         atomic_store(&g_client.page->cells[i].completed, atomic_load(&g_client.page->cells[i].entered));
         atomic_store(&g_client.page->cells[i].est_completed_ns,
                      atomic_load(&g_client.page->cells[i].est_entered_ns));
-        if (atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_IDLE) {
-            if (xs_page_ring(g_client.page, g_client.server, i))
-                assert_int_equal(write(g_client.bell, &(uint64_t){1}, 8), 8);
-        }
+        if (atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_IDLE)
+            ring(i);
     }
 }
 
@@ -85,9 +92,6 @@ static void obey(const char *line)
     } else if (sscanf(line, "work %u %u", &cell, &percent) == 2 && cell < CELLS) {
         g_percent[cell] = percent;
         work(0);
-        if (atomic_load(&g_client.server->cells[cell].armed) & XS_ARMED_SUBMIT &&
-            xs_page_ring(g_client.page, g_client.server, cell))
-            assert_int_equal(write(g_client.bell, &(uint64_t){1}, 8), 8);
     } else if (!strncmp(line, "rest", 4)) {
         rest();
     } else {
