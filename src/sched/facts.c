@@ -42,6 +42,7 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
 {
     const struct xs_client_cell *c = q->client;
     uint64_t entered, returned, completed, marked, est_entered, est_completed;
+    uint32_t marked_to;
     int32_t inherit;
     bool moved;
 
@@ -54,6 +55,7 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     returned = atomic_load(&c->returned);
     completed = atomic_load(&c->completed);
     marked = atomic_load(&c->marked);
+    marked_to = atomic_load(&c->marked_to);
     est_completed = atomic_load_explicit(&c->est_completed_ns, memory_order_relaxed); /* a value by itself */
     est_entered = atomic_load_explicit(&c->est_entered_ns, memory_order_relaxed);     /* likewise */
 
@@ -69,6 +71,7 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     if (moved)
         q->changed_ns = now_ns;
     q->entered = entered;
+    q->covered = marked_to && (int32_t)(marked_to - (uint32_t)entered) >= 0;
     q->returned = returned;
     q->completed = completed;
     q->est_left_ns = 0;
@@ -88,7 +91,8 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
 }
 
 /* A submitter that never tells of completions leaves its queue ready for ever. Quiet for long
- * beyond what it should take, with nobody inside a call, while others wait: taken for idle. */
+ * beyond what it should take, with nobody inside a call and no mark on its way, while others wait:
+ * taken for idle. */
 static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
 {
     const struct xs_entity *e = q->entity;
@@ -96,7 +100,7 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
     if (q->inferred && q->inferred_entered == q->entered)
         return true;
     q->inferred = false;
-    if (!e->view->contended || !e->applied || q->returned != q->entered)
+    if (!e->view->contended || !e->applied || q->returned != q->entered || q->covered)
         return false;
     /* from when it could run: the time that it was held does not count */
     if (now_ns < XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns + XS_INFER_NS)

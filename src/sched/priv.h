@@ -20,6 +20,7 @@
 #define XS_HELD_LOOK_NS     (10 * XS_NS_PER_MS)    /* is what is held still ready? */
 #define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
 #define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
+#define XS_QUIET_NS         (200 * XS_NS_PER_US)   /* no submit for this long: its end may be marked from outside */
 #define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* only idle ones are held: for what? */
 #define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
 #define XS_LINGER_GROWTH    4u                     /* longest linger, times what is configured */
@@ -117,6 +118,8 @@ struct xs_sched_queue {
     uint64_t inferred_entered;                     /* idle by inference while entered is this */
     bool inferred;
     bool marks;                                    /* the device writes its completions */
+    bool covered;                                  /* a mark in flight will tell of its end */
+    uint64_t asked_entered;                        /* a mark was asked for when entered was this */
     /* what follows from it */
     bool ready;
     bool barred;                                   /* never permitted: hint or operator */

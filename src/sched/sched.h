@@ -23,6 +23,9 @@ struct xs_sched_ops {
     void (*on_permit)(void *ctx, struct xs_sched_queue *q, bool run, uint64_t now_ns);
     /** A queue became ready or idle as far as the scheduler knows. */
     void (*on_ready)(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t now_ns);
+    /** Somebody waits for the end of a queue, it has been quiet for a moment, and no mark will tell
+     *  of its end: its process might put one there. Once for what was submitted until then. */
+    void (*on_mark_wanted)(void *ctx, struct xs_sched_queue *q);
 };
 
 struct xs_sched_config {

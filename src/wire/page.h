@@ -59,7 +59,9 @@ struct xs_client_cell {
     _Atomic uint32_t waiters;               /* threads asleep at the gate, on the server cell's word */
     _Atomic uint32_t inherit;               /* threads that wait for this queue: it must not be held for a less important one */
     _Atomic int32_t inherit_priority;       /* highest priority of those */
-    uint32_t reserved0;
+    /* The low half of the furthest number that a mark in flight will tell of. 0: not known, as on
+     * every page of an older process. Where it covers what entered, idleness is never inferred. */
+    _Atomic uint32_t marked_to;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
     uint64_t reserved1[6];

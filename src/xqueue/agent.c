@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "transport/socket.h"
 #include "wire/wire.h"
+#include "xqueue/marker.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -158,17 +159,17 @@ static void send_sched_hints(struct session *s)
 
 /* ---- receiving ---- */
 
-/* What xcli asked for. The lock is only tried: this thread waits for nobody.
+/* What xcli or the scheduler asked for. The lock is only tried: this thread waits for nobody.
  * @return false: try again soon */
 static bool apply(struct session *s)
 {
     union xs_msg *m = &s->message;
     struct xs_state *st = s->st;
-    struct xs_queue *q;
+    struct xs_queue *q, *to_mark = NULL;
 
     if (!xs_lock_try(&st->lock))
         return false;
-    q = xs_map_get(&st->handle_to_queue, m->queue_hints.handle); /* the same place in both messages */
+    q = xs_map_get(&st->handle_to_queue, m->queue_hints.handle); /* the same place in all of them */
     if (q && m->head.id == XS_MSG_queue_hints) {
         q->wish.hints = (struct xs_hints){
             .priority = m->queue_hints.priority, .utilization = m->queue_hints.utilization,
@@ -180,12 +181,20 @@ static bool apply(struct session *s)
             q->wish.level = xs_level_in_force(q->hwq->ops, m->queue_config.level);
         xs_gates_set_level(q, q->wish.level);
         xs_queue_set_launch_config(q, m->queue_config.threshold, m->queue_config.batch_size);
+    } else if (q && m->head.id == XS_MSG_queue_mark) {
+        atomic_fetch_add(&q->refs, 1);
+        to_mark = q;
     }
     xs_lock_release(&st->lock);
+    if (to_mark) {
+        xs_marker_want(to_mark);
+        xs_queue_unref(to_mark);
+    }
     return true;
 }
-_Static_assert(offsetof(struct xs_msg_queue_hints, handle) == offsetof(struct xs_msg_queue_config, handle),
-               "apply() reads the handle of either");
+_Static_assert(offsetof(struct xs_msg_queue_hints, handle) == offsetof(struct xs_msg_queue_config, handle) &&
+                   offsetof(struct xs_msg_queue_hints, handle) == offsetof(struct xs_msg_queue_mark, handle),
+               "apply() reads the handle of any");
 
 /* @return the message's id, 0 when there is none, or -errno */
 static int receive(struct session *s, int *ret_fd)
@@ -226,7 +235,7 @@ static void handle_messages(struct session *s)
             return;
         if (id < 0) {
             s->broken = true;
-        } else if (id == XS_MSG_queue_hints || id == XS_MSG_queue_config) {
+        } else if (id == XS_MSG_queue_hints || id == XS_MSG_queue_config || id == XS_MSG_queue_mark) {
             s->pending = !apply(s);
         } else if (id == XS_MSG_refused) {
             XS_WARN_ONCE("xserver refused a %s: %s", xs_wire_name(s->message.refused.of), s->message.refused.text);

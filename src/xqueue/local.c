@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "xqueue/marker.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -45,6 +46,14 @@ static bool local_change(void *ctx, struct xs_queue *q, const struct xs_queue_wi
 }
 
 static const struct xs_listener k_listener = {local_add, local_remove, local_change};
+
+static void local_mark_wanted(void *ctx, struct xs_sched_queue *sq)
+{
+    (void)ctx;
+    xs_marker_want(xs_sched_queue_user(sq)); /* its storage stays until local_remove() */
+}
+
+static const struct xs_sched_ops k_ops = {.on_mark_wanted = local_mark_wanted};
 
 static void take_sched_hints(struct xs_state *st, struct xs_sched *s)
 {
@@ -98,7 +107,7 @@ void xs_local_run(struct xs_state *st)
     }
     xs_sched_config_defaults(&config);
     if (st->local_page)
-        l.sched = xs_sched_new(xs_policy_by_type(atomic_load(&st->local_policy)), &config, NULL, NULL);
+        l.sched = xs_sched_new(xs_policy_by_type(atomic_load(&st->local_policy)), &config, &k_ops, NULL);
     info.server = st->local_page;
     if (l.sched)
         l.process = xs_sched_process_add(l.sched, &info, NULL);

@@ -115,6 +115,22 @@ static void account(struct xs_queue *q, uint64_t now_ns, bool late)
     }
 }
 
+/* Of several that change it at once, the last one to look leaves it right: seq_cst, so that its
+ * store is before its look. */
+void xs_queue_tell_marked(struct xs_queue *q)
+{
+    uint64_t to;
+    uint32_t word;
+
+    do {
+        to = atomic_load(&q->marked_to);
+        word = (uint32_t)to;
+        if (XS_UNLIKELY(!word && to)) /* 0 says that nothing is known; one too few is no harm */
+            word = UINT32_MAX;
+        atomic_store(&q->cc->marked_to, word);
+    } while (XS_UNLIKELY(atomic_load(&q->marked_to) != to));
+}
+
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns)
 {
     uint64_t marked_to = atomic_load(&q->marked_to);
@@ -212,7 +228,8 @@ static void forget_mark(struct xs_queue *q, uint64_t number)
     uint64_t marked_to = number;
 
     /* who needs that far a mark asks for another */
-    atomic_compare_exchange_strong(&q->marked_to, &marked_to, atomic_load(&q->cc->completed));
+    if (atomic_compare_exchange_strong(&q->marked_to, &marked_to, atomic_load(&q->cc->completed)))
+        xs_queue_tell_marked(q);
     if (xs_lock_try(&q->mark_lock)) { /* else the next completion or the end pops it */
         for (uint32_t i = 0; i < q->mark_count; i++) {
             struct xs_mark *m = &q->marks[(q->mark_first + i) % XS_QUEUE_MARKS];
@@ -258,7 +275,9 @@ bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
         xs_queue_push_mark(q, number, key, key_est_ns);
         atomic_store(&q->device_issued, number);
         ok = q->hwq->ops->mark(q->hwq->hw, q, number);
-        if (!ok) {
+        if (XS_LIKELY(ok)) {
+            xs_queue_tell_marked(q);
+        } else {
             atomic_store(&q->device_issued, before);
             forget_mark(q, number);
         }
@@ -281,8 +300,10 @@ bool xs_queue_mark_now(struct xs_queue *q)
     number = atomic_load(&q->cc->returned);
     atomic_fetch_add(&q->refs, 1);
     xs_queue_push_mark(q, number, 0, 0);
-    if (q->hwq->ops->mark(q->hwq->hw, q, number))
+    if (q->hwq->ops->mark(q->hwq->hw, q, number)) {
+        xs_queue_tell_marked(q);
         return true;
+    }
     xsched_priv_mark_lost(q, number);
     return false;
 }

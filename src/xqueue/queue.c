@@ -307,6 +307,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->lent, 0);
     atomic_store(&q->waits_for, NULL);
     atomic_store(&cc->marked, 0);
+    atomic_store(&cc->marked_to, 0);
     atomic_store(&q->device_issued, 0);
     atomic_store(&q->marking, 0);
     atomic_store(&q->mark_again, 0);

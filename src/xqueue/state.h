@@ -266,6 +266,8 @@ bool xs_queue_would_wait(struct xs_queue *q);
 XResult xs_queue_finish(struct xs_queue *q, uint64_t number);
 void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref);
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns);
+/** A mark is in the stream: tells the scheduler how far marks reach. */
+void xs_queue_tell_marked(struct xs_queue *q);
 /** Puts a mark into the stream from this thread (never the control thread). */
 bool xs_queue_mark_now(struct xs_queue *q);
 /** A mark of the command with this key, by the device; from the submitting thread. */

@@ -384,6 +384,7 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
         xsched_priv_mark_lost(q, number);
         return 0;
     }
+    xs_queue_tell_marked(q);
     return number;
 }
 

@@ -190,6 +190,16 @@ void xs_client_tell(struct xs_server *s, struct xs_queue *q)
         want_to_write(s, q->client, true);
 }
 
+void xs_client_ask_mark(struct xs_queue *q)
+{
+    union xs_msg m = {.queue_mark = {.handle = q->handle}};
+    struct xs_client *c = q->client;
+
+    if (c->record.protocol_minor < 3 || c->dead || c->waiting_to_send)
+        return; /* then its end is noticed later */
+    (void)xs_socket_send(c->fd, &m, XS_MSG_queue_mark, ++c->serial, NULL, 0);
+}
+
 void xs_client_writable(struct xs_server *s, struct xs_client *c)
 {
     XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client) {

@@ -63,7 +63,14 @@ static void on_ready(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t n
     s->lv3_changed = true;
 }
 
-static const struct xs_sched_ops k_ops = {.on_permit = on_permit, .on_ready = on_ready};
+static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
+{
+    (void)ctx;
+    xs_client_ask_mark(xs_sched_queue_user(sq));
+}
+
+static const struct xs_sched_ops k_ops = {
+    .on_permit = on_permit, .on_ready = on_ready, .on_mark_wanted = on_mark_wanted};
 
 static void params_of(const struct xs_options *o, struct xs_policy_params *p)
 {

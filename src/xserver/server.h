@@ -177,6 +177,8 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
                       uint64_t handle, const char *text);
 /** Sends the queue's hints, its configuration, or both; later when the program does not read. */
 void xs_client_tell(struct xs_server *s, struct xs_queue *q);
+/** Asks its process for a mark, if it knows how; once, without effort. */
+void xs_client_ask_mark(struct xs_queue *q);
 /** What people see of it, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, struct xs_client_record *sum);

@@ -212,6 +212,54 @@ static void the_end_of_short_kernels_is_told(void **state)
     }
 }
 
+/* The first run of a kernel, longer than any silence that says something: it carries a mark. */
+static void a_long_first_kernel_is_not_overtaken(void **state)
+{
+    struct task low;
+
+    (void)state;
+    fake_api_launch(g_high.stream, 400 * MS, HIGH);
+    fake_settle();
+    task_start(&low, launch_low, NULL);
+    fake_auto(true);
+    task_join(&low);
+    fake_auto(false);
+    assert_in_range(fake_trace_time(FAKE_T_LAUNCH, LOW, 0) - fake_trace_time(FAKE_T_END, HIGH, 0), 0, 2 * MS);
+}
+
+/* A burst whose only mark had completed before anybody waited for its end: a mark is asked for. */
+static void a_burst_without_a_mark_gets_one(void **state)
+{
+    struct task low;
+    uint64_t began;
+
+    (void)state;
+    fake_auto(true);
+    for (int i = 0; i < 20; i++)
+        fake_api_launch(g_high.stream, 100 * US, HIGH);
+    fake_api_synchronize(g_high.stream);
+    fake_auto(false);
+    for (int i = 0; i < 8; i++) {
+        uint64_t marks;
+
+        fake_advance(S);
+        for (int k = 0; k < 4; k++) {
+            fake_api_launch(g_high.stream, 100 * US, HIGH);
+            fake_settle();        /* the scheduler knows of the first, and asks for no mark of the others */
+        }
+        fake_advance(110 * US);   /* the first is over */
+        marks = fake_hal_counts().marks;
+        began = xs_now_ns();
+        task_start(&low, launch_low, NULL);
+        fake_auto(true);
+        task_join(&low);
+        fake_auto(false);
+        print_message("%llu marks, low after %.1f us\n", (unsigned long long)(fake_hal_counts().marks - marks),
+                      (double)(xs_now_ns() - began) / 1e3);
+        assert_in_range(xs_now_ns() - began, 290 * US, 5 * MS);
+    }
+}
+
 static void equal_priorities_run_together(void **state)
 {
     (void)state;
@@ -421,7 +469,7 @@ int main(void)
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         A(high_goes_first), A(order_of_groups), A(the_low_side_comes_back), A(the_end_of_short_kernels_is_told),
-        A(equal_priorities_run_together),
+        A(a_long_first_kernel_is_not_overtaken), A(a_burst_without_a_mark_gets_one), A(equal_priorities_run_together),
         A(another_device_is_not_held), A(a_change_of_priority_acts_at_once), A(no_execute_never_runs),
         A(another_device_is_not_held), A(a_swapped_priority_acts_at_once), A(no_execute_never_runs),
         A(changing_the_scheduler_resumes), A(queues_move_to_a_new_scheduler),

@@ -22,6 +22,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t n, uint64_t key, uint32_t e
 int xs_thread_start(void *(*main)(void *), void *arg, size_t stack_bytes) { (void)main, (void)arg, (void)stack_bytes; STUB }
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t n) { (void)q, (void)n; }
 
+void xs_queue_tell_marked(struct xs_queue *q) { (void)q; }
 void xs_queue_lend_on(struct xs_queue *q, int32_t priority)
 {
     (void)q, (void)priority;

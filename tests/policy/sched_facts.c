@@ -365,6 +365,65 @@ static void quiet_queue_is_inferred_idle(void **state)
     world_done(s, w, 2);
 }
 
+static unsigned g_marks_wanted;
+
+static void mark_wanted(void *ctx, struct xs_sched_queue *q)
+{
+    (void)ctx;
+    (void)q;
+    g_marks_wanted++;
+}
+
+/* While a mark is on its way that tells of the end of all that was submitted, nothing is inferred,
+ * however long it takes; and where none is, one is asked for. */
+static void a_mark_on_its_way_is_waited_for(void **state)
+{
+    static const struct xs_sched_ops ops = { .on_mark_wanted = mark_wanted };
+    struct xs_sched_config config;
+    struct xs_sched *s;
+    struct proc w[2];
+    uint64_t t = 2 * MS, next, start;
+
+    (void)state;
+    g_marks_wanted = 0;
+    xs_sched_config_defaults(&config);
+    config.stall_ns = 0;
+    s = xs_sched_new(xs_policy_by_name("HPF"), &config, &ops, NULL);
+    for (int i = 0; i < 2; i++) {
+        w[i] = world_join(s, (uint64_t)i + 1, NULL, false);
+        world_queue(&w[i], 0, WORLD_DEVICE, 10 * i, MS);
+    }
+    atomic_store(&w[1].client->cells[0].completed, UINT32_MAX - 1u); /* the word is the low half */
+    atomic_store(&w[1].client->cells[0].entered, UINT32_MAX - 1u);
+    atomic_store(&w[1].client->cells[0].returned, UINT32_MAX - 1u);
+    world_step(s, w, 2, MS);
+    world_submit(&w[0], 0, 50, MS);
+    world_submit(&w[1], 0, 4, MS);
+    atomic_store(&w[1].client->cells[0].marked_to, 2);
+    next = world_step(s, w, 2, t);
+    for (start = t; next < start + 3000 * MS;)
+        next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+    assert_false(world_open(&w[0], 0));
+    assert_int_equal(g_marks_wanted, 0);
+    world_submit(&w[1], 0, 1, MS);                  /* one more, behind that mark */
+    next = world_step(s, w, 2, t += 1);
+    for (start = t; next < start + 40 * MS;)
+        next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+    assert_int_equal(g_marks_wanted, 1);            /* once */
+    assert_false(world_open(&w[0], 0));
+    atomic_store(&w[1].client->cells[0].marked_to, 3);
+    for (start = t; next < start + 3000 * MS;)
+        next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+    assert_false(world_open(&w[0], 0));
+    assert_true(world_complete(&w[1], 0, 5, MS));
+    next = world_step(s, w, 2, t += 1);
+    for (start = t; next < start + MS;)
+        next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+    assert_true(world_open(&w[0], 0));
+    assert_int_equal(g_marks_wanted, 1);            /* nobody waits for the low side */
+    world_done(s, w, 2);
+}
+
 /* Two of equal standing that come and go: nobody is held, so nobody has to ring. */
 static void sharing_in_peace_costs_nothing(void **state)
 {
@@ -447,6 +506,7 @@ int main(void)
         cmocka_unit_test(hostile_words),
         cmocka_unit_test(nothing_is_missed_between_look_and_arm),
         cmocka_unit_test(quiet_queue_is_inferred_idle),
+        cmocka_unit_test(a_mark_on_its_way_is_waited_for),
         cmocka_unit_test(sharing_in_peace_costs_nothing),
         cmocka_unit_test(nothing_stays_closed_for_nothing),
         cmocka_unit_test(stale_urgent_holds_nobody),

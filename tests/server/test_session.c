@@ -313,6 +313,31 @@ static void duplicates_and_strangers_are_refused(void **state)
     wait_clients(0);
 }
 
+/* A program is asked for a mark when others wait for the end of a queue that tells nothing; one of an
+ * older protocol is not. */
+static void a_mark_is_asked_for(void **state)
+{
+    struct raw_client low, high;
+    union xs_msg m;
+
+    (void)state;
+    raw_join(&low, g_server.socket);
+    raw_join(&high, g_server.socket);
+    raw_add(&low, 0, 1, 0);
+    raw_add(&high, 3, 1, 10);
+    raw_submit(&low, 0);
+    raw_submit(&high, 3);
+    if (XS_WIRE_MINOR < 3) {
+        assert_int_equal(raw_receive(&high, &m, 300), -1);
+    } else {
+        assert_int_equal(raw_receive(&high, &m, 5000), 12);
+        assert_int_equal(m.queue_hints.handle, raw_handle(&high, 3)); /* the same place in both */
+    }
+    assert_int_equal(raw_receive(&low, &m, 0), -1);
+    raw_leave(&low);
+    raw_leave(&high);
+}
+
 static void limits_hold(void **state)
 {
     struct raw_client c[6];
@@ -459,6 +484,7 @@ int main(void)
         cmocka_unit_test(bad_groups_are_refused),
         cmocka_unit_test(bad_pages_are_refused),
         cmocka_unit_test(duplicates_and_strangers_are_refused),
+        cmocka_unit_test(a_mark_is_asked_for),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(joining_anew_supersedes),
         cmocka_unit_test(lying_pid_changes_nothing),
