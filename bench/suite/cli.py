@@ -117,7 +117,8 @@ class Suite:
 
     def run(self, letters):
         only = self.args.platforms.split(",") if self.args.platforms else None
-        found, absent = platforms.detect(self.args.build, self.args.python, only, self.rounds, say)
+        with_torch = any(s.client != "load" for n in letters for p in workloads.BY_LETTER[n].plans.values() for s in p.sides)
+        found, absent = platforms.detect(self.args.build, self.args.python, only, self.rounds, with_torch, say)
         for name, why in absent.items():
             say(f"platform {name}: not here ({why})")
         try:

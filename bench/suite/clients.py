@@ -119,7 +119,7 @@ class Pool:
             except ClientError as e:
                 self.failed[key] = str(e)
 
-    def ready(self, keys, timeout=300):
+    def ready(self, keys, timeout=150):
         """Waits for the first line of each; a client that fails is taken out and remembered."""
         for key in keys:
             c = self.clients.get(key)

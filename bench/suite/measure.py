@@ -285,6 +285,8 @@ class Measurement:
         return rows
 
     def run(self):
+        if not self.variants:
+            self.suite.say(f"{self.workload.letter} on {self.platform.name}: none of the variants asked for has a part in it")
         left = self.left()
         if not left:
             return
@@ -302,6 +304,8 @@ class Measurement:
                 try:
                     rows = self.run_cell(block, params, v, cell)
                 except (ClientError, ServiceError) as e:
+                    for name, _ in self.groups(v):   # it may still be at it: nobody uses it again
+                        self.pool.fail((self.base(v).name, "all" if self.plan.one_process else name), str(e))
                     self.skip(v, str(e))
                     continue
                 self.suite.progress(i + 1, len(left), cell, rows)

@@ -65,7 +65,7 @@ def find_torch(named, env):
     return None, None, why
 
 
-def detect(build, python, only, rounds, say):
+def detect(build, python, only, rounds, torch_wanted, say):
     """@param rounds  platform -> rounds a millisecond as an earlier run of the same results had them
     @return (platforms, {name: why it is not there})"""
     env = variants.clean_environment()
@@ -76,6 +76,8 @@ def detect(build, python, only, rounds, say):
         p = Platform(name, env=dict(env))
         row = None
         if name in ("cuda", "hip"):
+            if not torch_wanted:
+                torch_why = "not asked for"
             if torch_why is None:
                 torch, torch_row, torch_why = find_torch(python, env)
             is_hip = bool(torch_row) and torch_row["driver"].startswith("HIP")

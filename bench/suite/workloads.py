@@ -97,7 +97,7 @@ E_CUDA = Plan((E_HIGH, E_LOW), ("alone", "native", "xsched-1", "xsched-1-n8", "x
                                 "xsched-auto", "mps", "mps-priority"), quick=QUICK, params=E_T, quick_params=(E_T[1], E_T[3]),
               requests=300, blocks=3, seconds=1.2)
 E_FAKE = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dataclasses.replace(E_LOW, depth=4)),
-              ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-auto"), quick=QUICK, params=E_T[:4],
+              ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-auto"), quick=QUICK, params=E_T[:4],
               quick_params=(E_T[1], E_T[2]), one_process=True, requests=150, blocks=3, seconds=1.5)
 E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dataclasses.replace(E_LOW, depth=16)),
             ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-auto"), quick=QUICK, params=E_T[:4],
