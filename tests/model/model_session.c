@@ -40,6 +40,7 @@ static void init(void)
     memset(&g_queue, 0, sizeof(g_queue));
     memset(&g_state, 0, sizeof(g_state));
     memset(g_client.cells, 0, sizeof(g_client.cells[0]));
+    memset(&g_client.h, 0, sizeof(g_client.h));
     memset(&g_a.h, 0, sizeof(g_a.h));
     memset(&g_b.h, 0, sizeof(g_b.h));
     memset(g_a.cells, 0, sizeof(g_a.cells[0]));
