@@ -540,6 +540,15 @@ XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq)
     return r;
 }
 
+static __attribute__((noinline)) struct xs_queue *queue_find_anew(struct xs_state *st, uint64_t key, uint32_t epoch)
+{
+    xs_tls.queue = xs_map_get(&st->native_to_queue, key);
+    xs_tls.native_key = key;
+    xs_tls.state = st;
+    xs_tls.epoch = epoch;
+    return xs_tls.queue;
+}
+
 struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native)
 {
     struct xs_state *st = xs_state_get();
@@ -548,13 +557,9 @@ struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native)
 
     if (XS_UNLIKELY(!st))
         return NULL;
-    epoch = atomic_load_explicit(&st->epoch, memory_order_acquire);
-    if (XS_UNLIKELY(xs_tls.native_key != key || xs_tls.state != st || xs_tls.epoch != epoch)) {
-        xs_tls.queue = xs_map_get(&st->native_to_queue, key);
-        xs_tls.native_key = key;
-        xs_tls.state = st;
-        xs_tls.epoch = epoch;
-    }
+    epoch = atomic_load_explicit(&st->epoch, memory_order_acquire); /* pairs with the changes of the map before it */
+    if (XS_UNLIKELY(xs_tls.native_key != key || xs_tls.state != st || xs_tls.epoch != epoch))
+        return queue_find_anew(st, key, epoch);
     return xs_tls.queue;
 }
 

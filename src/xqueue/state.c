@@ -20,15 +20,8 @@
 #define MADV_DONTFORK 10
 #endif
 
-/* The page that is wiped on fork; reading zeroes means: nothing was made in this process. */
-struct root {
-    _Atomic(struct xs_state *) state;
-    struct xs_lock lock;
-    pid_t pid;                    /* only where the kernel cannot wipe: compared instead */
-};
-
-static _Atomic(struct root *) g_root; /* owner: this file; made once, inherited by children */
-static _Atomic bool g_no_wipe;
+_Atomic(struct xs_root *) xs_root;
+_Atomic bool xs_root_stays;
 
 struct xs_server_cell xs_open_cell = {.permitted = XS_PERMIT_OPEN};
 
@@ -50,9 +43,9 @@ void xsched_priv_depth_add(int delta)
     xs_tls.depth += delta;
 }
 
-static struct root *root_get(void)
+static struct xs_root *root_get(void)
 {
-    struct root *r = atomic_load_explicit(&g_root, memory_order_acquire), *other = NULL;
+    struct xs_root *r = atomic_load_explicit(&xs_root, memory_order_acquire), *other = NULL;
 
     if (XS_LIKELY(r != NULL))
         return r;
@@ -60,22 +53,16 @@ static struct root *root_get(void)
     if (r == MAP_FAILED)
         return NULL;
     if (madvise(r, 4096, MADV_WIPEONFORK) < 0)
-        atomic_store(&g_no_wipe, true); /* Linux before 4.14 */
-    if (atomic_compare_exchange_strong(&g_root, &other, r))
+        atomic_store(&xs_root_stays, true); /* Linux before 4.14 */
+    if (atomic_compare_exchange_strong(&xs_root, &other, r))
         return r;
     munmap(r, 4096);
     return other;
 }
 
-struct xs_state *xs_state_get(void)
+bool xs_root_is_ours(const struct xs_root *r)
 {
-    struct root *r = atomic_load_explicit(&g_root, memory_order_acquire);
-
-    if (!r)
-        return NULL;
-    if (XS_UNLIKELY(atomic_load_explicit(&g_no_wipe, memory_order_relaxed)) && r->pid != getpid())
-        return NULL;
-    return atomic_load_explicit(&r->state, memory_order_acquire);
+    return r->pid == (int32_t)getpid();
 }
 
 static uint64_t random_prefix(void)
@@ -194,23 +181,23 @@ static struct xs_state *state_new(void)
 struct xs_state *xs_state_get_or_make(void)
 {
     struct xs_state *st = xs_state_get();
-    struct root *r;
+    struct xs_root *r;
 
     if (XS_LIKELY(st != NULL))
         return st;
     r = root_get();
     if (!r)
         return NULL;
-    if (atomic_load(&g_no_wipe) && r->pid != getpid()) {
+    if (atomic_load(&xs_root_stays) && !xs_root_is_ours(r)) {
         atomic_store(&r->state, NULL); /* a child where the kernel could not wipe the page */
         atomic_store(&r->lock.word, 0);
-        r->pid = getpid();
+        r->pid = (int32_t)getpid();
     }
     xs_lock_acquire(&r->lock);
     st = atomic_load_explicit(&r->state, memory_order_acquire);
     if (!st) {
         st = state_new();
-        r->pid = getpid();
+        r->pid = (int32_t)getpid();
         atomic_store_explicit(&r->state, st, memory_order_release);
     }
     xs_lock_release(&r->lock);

@@ -211,8 +211,32 @@ struct xs_state {
     int32_t utilization;                    /* of the process; -1: not given */
 };
 
+/* The page that is wiped on fork; reading zeroes means: nothing was made in this process. */
+struct xs_root {
+    _Atomic(struct xs_state *) state;
+    struct xs_lock lock;
+    int32_t pid;                            /* only where the kernel cannot wipe: compared instead */
+};
+extern _Atomic(struct xs_root *) xs_root;   /* owner: state.c; made once, inherited by children */
+extern _Atomic bool xs_root_stays;          /* the kernel cannot wipe */
+/** Whether this process made it. */
+bool xs_root_is_ours(const struct xs_root *r);
+
 /** The state of this process, or NULL: nothing was created (or this is a forked child). */
+#ifdef XS_MODEL /* tests/model bring their own */
 struct xs_state *xs_state_get(void);
+#else
+static inline struct xs_state *xs_state_get(void)
+{
+    struct xs_root *r = atomic_load_explicit(&xs_root, memory_order_acquire); /* pairs with its making */
+
+    if (XS_UNLIKELY(!r))
+        return NULL;
+    if (XS_UNLIKELY(atomic_load_explicit(&xs_root_stays, memory_order_relaxed)) && !xs_root_is_ours(r))
+        return NULL;
+    return atomic_load_explicit(&r->state, memory_order_acquire); /* pairs with its making */
+}
+#endif
 /** Makes it when there is none. NULL when out of memory. */
 struct xs_state *xs_state_get_or_make(void);
 

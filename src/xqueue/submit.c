@@ -100,18 +100,28 @@ static bool gates_open(struct xs_queue *q, uint64_t n)
     return n <= atomic_load(&sc->permitted) && n <= atomic_load(&q->app_permitted);
 }
 
-static uint64_t inflight_bound_ns(struct xs_queue *q)
-{
-    static _Atomic int64_t from_env = -1;
-    int64_t us = atomic_load_explicit(&from_env, memory_order_relaxed);
+static _Atomic int64_t g_inflight_us = -1; /* XSCHED_INFLIGHT_US; 0: not given; -1: not read yet; any thread, once */
 
-    if (XS_UNLIKELY(us < 0)) {
-        us = xs_env_i64(XS_ENV_XSCHED_INFLIGHT_US, 0, 0, 10000000);
-        atomic_store_explicit(&from_env, us, memory_order_relaxed);
+static __attribute__((noinline)) int64_t inflight_from_env(void)
+{
+    int64_t us = xs_env_i64(XS_ENV_XSCHED_INFLIGHT_US, 0, 0, 10000000);
+
+    atomic_store_explicit(&g_inflight_us, us, memory_order_relaxed);
+    return us;
+}
+
+static inline uint64_t inflight_bound_ns(struct xs_queue *q)
+{
+    /* relaxed: values by themselves */
+    int64_t us = atomic_load_explicit(&g_inflight_us, memory_order_relaxed);
+
+    if (XS_UNLIKELY(us != 0)) {
+        us = us < 0 ? inflight_from_env() : us;
+        if (us)
+            return (uint64_t)us * XS_NS_PER_US;
     }
-    if (us == 0) /* the scheduler's word: a hint, so no order is needed */
-        us = atomic_load_explicit(&atomic_load_explicit(&q->sc, memory_order_acquire)->inflight_us,
-                                  memory_order_relaxed);
+    us = atomic_load_explicit(&atomic_load_explicit(&q->sc, memory_order_acquire)->inflight_us,
+                              memory_order_relaxed);
     return us ? (uint64_t)us * XS_NS_PER_US : 1 * XS_NS_PER_MS;
 }
 
