@@ -20,6 +20,7 @@ _xsched_policies="HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ"
 _xsched_run_options="--priority= --utilization= --deadline= --laxity= --timeslice= --level= --threshold= --batch= --group=
     --intra --filter= --local-policy= --no-server --idle-exit= --socket= --quiet --help-env --help --usage"
 _xsched_trace_options="--output= --summary= --quiet --help --usage"
+_xsched_record_options="--output= --duration= --format= --max-events= --socket= --quiet --help --usage"
 _xsched_doctor_options="--json --help --usage"
 
 # Completes the value of --option=VALUE; bash hands over "--option" "=" "VALUE".
@@ -27,6 +28,7 @@ _xsched_value()
 {
     case $1 in
         --level) _xsched_words "1 2 3 auto" "$2" ;;
+        --format) _xsched_words "chrome replay" "$2" ;;
         --local-policy) _xsched_words "$_xsched_policies" "$2" ;;
         --socket | --output | --summary) _xsched_files "$2" ;;
         *) COMPREPLY=() ;;
@@ -39,7 +41,7 @@ _xsched()
     COMPREPLY=()
 
     if [[ $COMP_CWORD -eq 1 ]]; then
-        _xsched_words "run trace doctor --help --version" "$current"
+        _xsched_words "run trace record doctor --help --version" "$current"
         return
     fi
     if [[ $current == "=" ]]; then
@@ -63,7 +65,7 @@ _xsched()
         case ${COMP_WORDS[i]} in
             --) i=$((i + 1)); break ;;
             "=") i=$((i + 1)) ;;
-            -[pudxstblSo]) i=$((i + 1)) ;;
+            -[pudxstblSof]) i=$((i + 1)) ;;
             -*) ;;
             *) break ;;
         esac
@@ -82,6 +84,7 @@ _xsched()
     case $command in
         run) _xsched_words "$_xsched_run_options" "$current" ;;
         trace) _xsched_words "$_xsched_trace_options" "$current" ;;
+        record) _xsched_words "$_xsched_record_options" "$current" ;;
     esac
 }
 

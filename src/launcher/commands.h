@@ -10,6 +10,7 @@ enum { XS_EXIT_USAGE = 64, XS_EXIT_NOT_EXECUTABLE = 126, XS_EXIT_NOT_FOUND = 127
 
 int xs_command_run(int argc, char **argv);
 int xs_command_trace(int argc, char **argv);
+int xs_command_record(int argc, char **argv);
 int xs_command_doctor(int argc, char **argv);
 
 /** What run and trace do alike: judges the program, sets the shims' variables. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor is an executable of its own, since the libraries that it asks xserver with would
- * make every `xsched run` start ten times slower. */
+/* xsched doctor and record are executables of their own, since the libraries that they ask xserver
+ * with would make every `xsched run` start ten times slower. */
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -10,14 +10,25 @@
 #include <string.h>
 #include <unistd.h>
 
-int xs_command_doctor(int argc, char **argv)
+static int become(const char *program, char **argv)
 {
     char own[PATH_MAX] = "", path[PATH_MAX + 16];
 
-    (void)argc;
     xs_own_folder(own, sizeof(own));
-    snprintf(path, sizeof(path), "%s/xsched-doctor", own);
+    snprintf(path, sizeof(path), "%s/%s", own, program);
     execv(path, argv);
     xs_say_error("%s: %s", path, strerror(errno));
     return 2;
+}
+
+int xs_command_doctor(int argc, char **argv)
+{
+    (void)argc;
+    return become("xsched-doctor", argv);
+}
+
+int xs_command_record(int argc, char **argv)
+{
+    (void)argc;
+    return become("xsched-record", argv);
 }

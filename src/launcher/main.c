@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
     {"run", xs_command_run, "run a program with its device work scheduled"},
     {"trace", xs_command_trace, "run a program and list its device calls and how each was handled"},
+    {"record", xs_command_record, "write a timeline of who ran, waited and was preempted"},
     {"doctor", xs_command_doctor, "say what is installed, or why a running program is not scheduled"},
 };
 
@@ -42,6 +43,6 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     }
-    xs_say_error("there is no command \"%s\"; the commands are run, trace and doctor", argv[1]);
+    xs_say_error("there is no command \"%s\"; the commands are run, trace, record and doctor", argv[1]);
     return XS_EXIT_USAGE;
 }

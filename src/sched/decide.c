@@ -3,6 +3,7 @@
 #include "sched/priv.h"
 
 #include "base/log.h"
+#include "base/probe.h"
 
 #define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* a policy that asks for now is asked again then */
 
@@ -270,6 +271,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         }
         judge_stall(s, v, now_ns);
         apply(v, now_ns);
+        XS_PROBE2(decision, v->n, v->contended);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }
     xs_view_plan_look(v, now_ns);

@@ -3,6 +3,7 @@
 #include "sched/priv.h"
 
 #include "base/futex.h"
+#include "base/probe.h"
 
 static void closed_add(struct xs_sched_process *p, uint64_t now_ns)
 {
@@ -32,6 +33,7 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
     q->permitted = run;
     if (run) {
         s->c.permits++;
+        XS_PROBE2(resume, q->handle, q->process->id);
         closed_remove(q->process);
         if (q->server) {
             atomic_store(&q->server->permitted, XS_PERMIT_OPEN);
@@ -42,6 +44,7 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
         }
     } else {
         s->c.holds++;
+        XS_PROBE3(suspend, q->handle, q->process->id, q->ready);
         closed_add(q->process, now_ns);
         q->suspensions++;
         q->preemptions += q->ready;

@@ -4,6 +4,7 @@
 #include "xqueue/state.h"
 
 #include "base/clock.h"
+#include "base/probe.h"
 
 #include "xsched/xqueue.h"
 
@@ -96,6 +97,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     q = xs_queue_ref(xq, NULL);
     if (!q)
         return kXSchedErrorNotFound;
+    XS_PROBE2(xqueue_suspend, xq, flags);
     atomic_store(&q->bounded, 1);
     if (flags & kQueueSuspendFlagWaitAll)
         r = XQueueWaitAll(xq);
@@ -125,6 +127,7 @@ XResult XQueueResume(XQueueHandle xq, int64_t flags)
     q = xs_queue_ref(xq, NULL);
     if (!q)
         return kXSchedErrorNotFound;
+    XS_PROBE2(xqueue_resume, xq, flags);
     if (flags & kQueueResumeFlagDropCommands)
         xs_deferred_drop(q);
     xs_queue_app_set(q, XS_PERMIT_OPEN);

@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "base/futex.h"
+#include "base/probe.h"
 #include "xqueue/estimate.h"
 
 /* Completions that do not come for this long, or for twice the estimate, mean that the work in
@@ -227,11 +228,13 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         if (!gates_open(q, n) && !(gather = q->room && may_gather(q, n, est_ns, managed, flags))) {
             uint64_t t0 = xs_now_ns();
 
+            XS_PROBE2(gate_wait, q->handle, n);
             atomic_fetch_add(&q->blocked, 1);
             while (!gates_open(q, n))
                 gate_sleep(q, n, t0);
             atomic_fetch_sub(&q->blocked, 1);
             held_ns += xs_now_ns() - t0;
+            XS_PROBE2(gate_pass, q->handle, held_ns);
             patience_from_ns = 0;
             continue;
         }

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "base/str.h"
 #include "xserver/handles.h"
 
@@ -284,8 +285,11 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     xs_history_add(&s->history, &c->record);
     forget_heat(s, c);
     xs_lv3_forget(s, c);
-    XS_LIST_FOR_SAFE(q, &c->queues, struct xs_queue, in_client)
+    XS_PROBE2(leave, c->peer.pid, c->session);
+    XS_LIST_FOR_SAFE(q, &c->queues, struct xs_queue, in_client) {
+        xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
         xs_handles_remove(s, q);
+    }
     c->user->queues -= c->record.queues;
     c->user->clients--;
     s->n_clients--;

@@ -220,6 +220,30 @@ static void look_at_queue(struct xs_server *s, struct xs_request *r)
     answer(s, r, 200, "success");
 }
 
+static bool passes(void *ctx, uint32_t uid)
+{
+    return may_user(ctx, uid);
+}
+
+/* Events of queues since a number; from the first question on they are kept. */
+static void timeline(struct xs_server *s, struct xs_request *r)
+{
+    uint64_t since;
+
+    r->events = calloc(XS_TIMELINE_ANSWER, sizeof(*r->events));
+    if (!r->events || xs_timeline_want(&s->timeline, s->now_ns) < 0) {
+        answer(s, r, 503, "out of memory");
+        return;
+    }
+    s->house_ns = s->now_ns;
+    look_at_state(s, r);
+    since = XS_MIN(r->params.since, s->timeline.count); /* "now", or a number of another server */
+    r->n_events = xs_timeline_copy(&s->timeline, since, passes, r, r->events, &r->events_next, &r->events_lost);
+    r->events_end = s->timeline.count;
+    r->events_now_ns = s->now_ns;
+    answer(s, r, 200, "success");
+}
+
 /* ---- changing ---- */
 
 /* The queue that the request names, if the asker may change it; else the request is answered. */
@@ -286,6 +310,7 @@ static void change_queue(struct xs_server *s, struct xs_queue *q, const struct x
         return;
     }
     xs_sched_queue_set_hints(s->sched, q->sched, &h);
+    xs_server_note(s, q, XS_TIMELINE_hint, h.priority, s->now_ns);
     q->send_hints = true;
     xs_client_tell(s, q); /* it says them again when it joins anew */
 }
@@ -448,6 +473,7 @@ static void set_policy(struct xs_server *s, struct xs_request *r)
         xs_sched_set_policy(s->sched, policy);
         s->class_session = 0;
         s->house_ns = s->now_ns;
+        xs_server_note(s, NULL, XS_TIMELINE_policy, policy->type, s->now_ns);
         XS_INFO("policy %s", policy->name);
     }
     answer(s, r, 200, "success");
@@ -482,6 +508,9 @@ void xs_control_handle(struct xs_server *s, struct xs_request *r)
         return;
     case XS_REQ_QUEUE:
         look_at_queue(s, r);
+        return;
+    case XS_REQ_TIMELINE:
+        timeline(s, r);
         return;
     case XS_REQ_STATUS:
     case XS_REQ_POLICY:

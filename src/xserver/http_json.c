@@ -4,6 +4,8 @@
 #include "wire/wire.h"
 #include "xsched/types.h"
 
+#include <stdlib.h>
+
 #define EVENT_PROGRAMS 256u /* what a page can show */
 
 json_t *xs_json_error(const char *text)
@@ -273,4 +275,33 @@ json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
         json_array_append_new(programs, program(r, &r->clients[i]));
     return json_pack("{s:o, s:o, s:o}", "status", xs_json_status(r, http_port), "queues", queues, "programs",
                      programs);
+}
+
+void xs_json_timeline(const struct xs_request *r, struct xs_text *ret)
+{
+    static const char *const k_kinds[] = {
+#define X(name) [XS_TIMELINE_##name] = #name,
+        XS_TIMELINE_KINDS(X)
+#undef X
+    };
+
+    json_t *name = json_string(r->state.policy_name); /* a loaded policy's is anything */
+    char *policy = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+
+    json_decref(name);
+    xs_text_add(ret, "{\"policy\":%s,\"now_ns\":%llu,\"next\":%llu,\"end\":%llu,\"lost\":%llu,\"events\":[",
+                policy ? policy : "\"?\"", (unsigned long long)r->events_now_ns, (unsigned long long)r->events_next,
+                (unsigned long long)r->events_end, (unsigned long long)r->events_lost);
+    free(policy);
+    for (size_t i = 0; i < r->n_events; i++) {
+        const struct xs_timeline_event *e = &r->events[i];
+
+        xs_text_add(ret, "%s[%llu,\"%s\",%llu,%d,%d,", i ? "," : "", (unsigned long long)e->time_ns, k_kinds[e->kind],
+                    (unsigned long long)e->handle, (int)e->pid, (int)e->value);
+        if (e->kind == XS_TIMELINE_policy)
+            xs_text_add(ret, "\"%s\"]", xs_policy_by_type(e->value) ? xs_policy_by_type(e->value)->name : "custom");
+        else
+            xs_text_add(ret, "%llu]", (unsigned long long)e->device);
+    }
+    xs_text_add(ret, "]}");
 }

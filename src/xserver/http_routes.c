@@ -254,6 +254,18 @@ static int fill_resume(const struct xs_route_call *call, const char *rest, struc
     return fill_pid(call, r, error, size);
 }
 
+static int fill_timeline(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
+                         size_t size)
+{
+    const char *text = argument(call, "since");
+
+    (void)rest;
+    r->params.since = UINT64_MAX;
+    if (text && strcmp(text, "now") != 0 && xs_str_parse_u64(text, 10, &r->params.since) < 0)
+        return wrong(error, size, "since=NUMBER or since=now is needed");
+    return 0;
+}
+
 static const struct row {
     const char *method, *path; /* a path that ends in / takes one more part */
     enum xs_request_kind kind;
@@ -273,6 +285,7 @@ static const struct row {
     {"POST", "/hint", .kind = XS_REQ_HINT, .fill = fill_hint},
     {"GET", "/clients", .kind = XS_REQ_CLIENTS},
     {"GET", "/status", .kind = XS_REQ_STATUS},
+    {"GET", "/timeline", .kind = XS_REQ_TIMELINE, .fill = fill_timeline},
     {"GET", "/metrics", .kind = XS_REQ_METRICS},
     {"POST", "/suspend", .kind = XS_REQ_HOLD, .fill = fill_suspend},
     {"POST", "/resume", .kind = XS_REQ_HOLD, .fill = fill_resume},
@@ -324,6 +337,10 @@ static void answer(const struct xs_route_call *call, const struct xs_request *r,
     case XS_REQ_METRICS:
         xs_metrics_text(r, &ret->text);
         ret->type = "text/plain; version=0.0.4; charset=utf-8";
+        return;
+    case XS_REQ_TIMELINE:
+        xs_json_timeline(r, &ret->text);
+        ret->type = "application/json";
         return;
     case XS_REQ_STATUS:
         ret->json = xs_json_status(r, call->http_port);

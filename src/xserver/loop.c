@@ -89,7 +89,7 @@ static void house(struct xs_server *s)
         if (end > s->now_ns || s->stop) /* else a connection that says nothing is in the way: see above */
             next = XS_MIN(next, end);
     }
-    s->house_ns = next;
+    s->house_ns = XS_MIN(next, xs_timeline_house(&s->timeline, s->now_ns));
 }
 
 static void take_signals(struct xs_server *s)

@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "base/str.h"
 #include "xserver/handles.h"
 #include "xserver/operators.h"
@@ -231,6 +232,7 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         c->death_slot = xs_deaths_add(s->deaths, &c->page->h.owner_tid);
     s->class_session = 0;
     s->house_ns = s->now_ns;
+    XS_PROBE2(join, c->peer.pid, c->session);
     XS_INFO("pid %d (uid %u) joined, protocol 1.%u: %s", (int)c->peer.pid, c->peer.uid, m->protocol_minor,
             c->record.cmdline);
     return true;
@@ -246,6 +248,19 @@ static void hints_of(const struct xs_msg_queue_hints *m, struct xs_hints *h)
         .lax_priority = m->lax_priority,
         .critical_priority = m->critical_priority,
     };
+}
+
+static void note_added(struct xs_server *s, const struct xs_queue *q, int32_t priority)
+{
+    struct xs_sched_queue_status st;
+
+    XS_PROBE3(queue_add, q->handle, q->client->peer.pid, priority);
+    xs_sched_queue_status(q->sched, s->now_ns, &st);
+    xs_server_note(s, q, XS_TIMELINE_add, priority, s->now_ns);
+    if (!st.permitted)
+        xs_server_note(s, q, XS_TIMELINE_hold, 0, s->now_ns);
+    if (st.ready)
+        xs_server_note(s, q, XS_TIMELINE_ready, 0, s->now_ns);
 }
 
 static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_msg_queue_add *m)
@@ -289,6 +304,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     }
     q->client = c;
     q->handle = m->handle;
+    q->device = m->device;
     q->cell = m->cell;
     q->level = m->level;
     q->levels = m->levels;
@@ -302,6 +318,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     xs_list_add(&c->queues, &q->in_client);
     xs_list_add(&s->queues, &q->in_server);
     xs_handles_add(s, q);
+    note_added(s, q, hints.priority);
     if (c->priority_set && c->priority != m->priority) {
         q->send_hints = true;
         xs_client_tell(s, q);
@@ -312,7 +329,9 @@ void xs_queue_forget(struct xs_server *s, struct xs_queue *q)
 {
     struct xs_client *c = q->client;
 
+    XS_PROBE2(queue_remove, q->handle, c->peer.pid);
     xs_client_counts_of_queue(s, q, &c->record);
+    xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
     xs_sched_queue_remove(s->sched, q->sched, s->now_ns);
     xs_handles_remove(s, q);
     c->cells[q->cell / 64] &= ~(1ull << q->cell % 64);
@@ -411,6 +430,7 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
         if (q) {
             hints_of(&m->queue_hints, &hints);
             xs_sched_queue_set_hints(s->sched, q->sched, &hints);
+            xs_server_note(s, q, XS_TIMELINE_hint, hints.priority, s->now_ns);
         }
         return true;
     case XS_MSG_queue_config:

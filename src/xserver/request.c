@@ -23,6 +23,7 @@ void xs_request_free(struct xs_request *r)
     free(r->queues);
     free(r->clients);
     free(r->ended);
+    free(r->events);
     free(r);
 }
 

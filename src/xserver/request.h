@@ -9,6 +9,7 @@
 #include "sched/sched.h"
 #include "xserver/history.h"
 #include "xserver/lv3_nvidia.h"
+#include "xserver/timeline.h"
 
 #include <pthread.h>
 
@@ -17,6 +18,7 @@ enum xs_request_kind {
     XS_REQ_QUEUE,   /* of one queue and its program */
     XS_REQ_CLIENTS, /* joined and ended programs */
     XS_REQ_METRICS, /* all of these: queues, joined programs with their counts, state */
+    XS_REQ_TIMELINE, /* events of queues */
     XS_REQ_STATUS,
     XS_REQ_POLICY,
     XS_REQ_SET_POLICY,
@@ -54,6 +56,7 @@ struct xs_request_params {
     int32_t lax_priority, critical_priority; /* INT32_MIN: not given */
     char display[64];
     bool hold;
+    uint64_t since; /* event; UINT64_MAX: from now on */
 };
 
 struct xs_queue_record {
@@ -111,6 +114,9 @@ struct xs_request {
     struct xs_client_record *clients, *ended;
     size_t n_clients, room_clients, n_ended;
     struct xs_status_record state;
+    struct xs_timeline_event *events;
+    size_t n_events;
+    uint64_t events_next, events_end, events_lost, events_now_ns;
 
     /* the mailbox's */
     bool done, abandoned; /* under its lock */

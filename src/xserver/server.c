@@ -38,29 +38,48 @@ int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_sour
     return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static void on_permit(void *ctx, struct xs_sched_queue *q, bool run, uint64_t now_ns)
+void xs_server_note(struct xs_server *s, const struct xs_queue *q, enum xs_timeline_kind kind, int32_t value,
+                    uint64_t now_ns)
+{
+    struct xs_timeline_event e = {.time_ns = now_ns, .kind = kind, .value = value};
+
+    if (!s->timeline.ring)
+        return;
+    if (q) {
+        e.handle = q->handle;
+        e.pid = q->client->peer.pid;
+        e.uid = q->client->peer.uid;
+        e.device = q->device;
+    }
+    xs_timeline_add(&s->timeline, &e);
+}
+
+static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t now_ns)
 {
     struct xs_server *s = ctx;
+    const struct xs_queue *q = xs_sched_queue_user(sq);
     struct xs_sched_queue_status st;
 
     s->changed = true;
     s->lv3_changed = true;
+    if (q->client) /* else it is just being added */
+        xs_server_note(s, q, run ? XS_TIMELINE_permit : XS_TIMELINE_hold, 0, now_ns);
     if (run)
         return;
     s->held = true;
-    xs_sched_queue_status(q, now_ns, &st);
+    xs_sched_queue_status(sq, now_ns, &st);
     if (st.ready)
         xs_latency_count(&s->counts.preemption, xs_now_ns() - s->now_ns + st.inflight_ns);
 }
 
-static void on_ready(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t now_ns)
+static void on_ready(void *ctx, struct xs_sched_queue *sq, bool ready, uint64_t now_ns)
 {
     struct xs_server *s = ctx;
+    const struct xs_queue *q = xs_sched_queue_user(sq);
 
-    (void)q;
-    (void)ready;
-    (void)now_ns;
     s->lv3_changed = true;
+    if (q->client)
+        xs_server_note(s, q, ready ? XS_TIMELINE_ready : XS_TIMELINE_idle, 0, now_ns);
 }
 
 static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
@@ -354,6 +373,7 @@ void xs_server_stop(struct xs_server *s)
     xs_server_leave(s);
     xs_expected_fini(&s->expected);
     xs_lv3_free(s->lv3);
+    free(s->timeline.ring);
     xs_deaths_free(s->deaths);
     if (s->sched)
         xs_sched_free(s->sched);

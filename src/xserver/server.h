@@ -15,6 +15,7 @@
 #include "xserver/lv3.h"
 #include "xserver/options.h"
 #include "xserver/request.h"
+#include "xserver/timeline.h"
 
 #define XS_HOT_CLIENTS 64u /* programs whose doorbells are looked at while spinning */
 
@@ -85,6 +86,7 @@ struct xs_queue {
     struct xs_client *client;
     struct xs_sched_queue *sched;
     uint64_t handle;
+    XDevice device;
     uint32_t cell;
     int32_t level; /* in force, as the program said */
     uint32_t levels, platform;
@@ -143,6 +145,7 @@ struct xs_server {
     uint64_t class_session; /* CPU classes: read up to this session in this pass */
 
     struct xs_history history;
+    struct xs_timeline timeline;
     struct xs_status_record counts;
     uint64_t started_ns;
 };
@@ -158,6 +161,9 @@ void xs_server_stop(struct xs_server *s);
 void xs_server_apply_options(struct xs_server *s);
 /** Ends the listening when no program wants to join. @return true when the server may end */
 bool xs_server_retire(struct xs_server *s);
+/** For `xsched record`, while it asks. q: NULL: of the server. */
+void xs_server_note(struct xs_server *s, const struct xs_queue *q, enum xs_timeline_kind kind, int32_t value,
+                    uint64_t now_ns);
 int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source);
 
 /* loop.c */

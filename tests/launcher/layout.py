@@ -23,7 +23,7 @@ class Layout(unittest.TestCase):
         os.makedirs(self.bin)
         os.makedirs(self.shims)
         os.mkdir(self.runtime, 0o700)
-        for name in ("xsched", "xsched-doctor"):
+        for name in ("xsched", "xsched-doctor", "xsched-record"):
             shutil.copy2(os.path.join(BUILD, "bin", name), self.bin)
         for name in ("cuda", "opencl"):
             shutil.copy2(DUMMY, os.path.join(self.shims, f"libshim{name}.so"))

@@ -4,6 +4,7 @@
 #include "xserver/http_guard.h"
 #include "xserver/options.h"
 #include "xserver/procinfo.h"
+#include "xserver/timeline.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -98,6 +99,52 @@ static void devices_are_named(void **state)
     xs_device_name_get(1ull << 32 | 0xffff1234, &n);
     assert_string_equal(n.gpu, "1234");
     assert_string_equal(n.pci, "");
+}
+
+static bool own_only(void *ctx, uint32_t uid)
+{
+    return uid == *(const uint32_t *)ctx;
+}
+
+static void the_timeline_is_bounded(void **state)
+{
+    static struct xs_timeline_event out[XS_TIMELINE_ANSWER];
+    struct xs_timeline t = {0};
+    struct xs_timeline_event e = {.handle = 1, .kind = XS_TIMELINE_ready};
+    uint32_t user = 7;
+    uint64_t next, lost, first, seen = 0;
+
+    (void)state;
+    xs_timeline_add(&t, &e); /* nobody asked: nothing is kept */
+    assert_int_equal(t.count, 0);
+    assert_int_equal(xs_timeline_want(&t, 0), 0);
+    first = t.count;
+    for (uint64_t i = 0; i < XS_TIMELINE_LENGTH + 1000; i++) {
+        e.time_ns = i;
+        e.uid = i % 2 ? user : 8;
+        xs_timeline_add(&t, &e);
+    }
+    next = first;
+    do {
+        size_t n = xs_timeline_copy(&t, next, own_only, &user, out, &next, &lost);
+
+        assert_int_equal(lost, seen ? 0 : 1000);
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(out[i].uid, user);
+            assert_int_equal(out[i].time_ns, 1001 + 2 * seen++);
+        }
+    } while (next < t.count);
+    assert_int_equal(seen, XS_TIMELINE_LENGTH / 2);
+    /* given back when nobody asks; a number of the old ring is not taken for one of the new */
+    assert_true(xs_timeline_house(&t, XS_NS_PER_S) > XS_NS_PER_S);
+    assert_non_null(t.ring);
+    assert_true(xs_timeline_house(&t, 60 * XS_NS_PER_S) == UINT64_MAX);
+    assert_null(t.ring);
+    assert_int_equal(xs_timeline_want(&t, 61 * XS_NS_PER_S), 0);
+    xs_timeline_add(&t, &e);
+    assert_int_equal(xs_timeline_copy(&t, next, own_only, &user, out, &next, &lost), 1);
+    assert_true(lost > 0);
+    free(t.ring);
 }
 
 static void text_is_cleaned(void **state)
@@ -226,6 +273,7 @@ int main(void)
         cmocka_unit_test(cpu_classes),
         cmocka_unit_test(containers_are_named),
         cmocka_unit_test(devices_are_named),
+        cmocka_unit_test(the_timeline_is_bounded),
         cmocka_unit_test(text_is_cleaned),
         cmocka_unit_test(owners_are_found),
         cmocka_unit_test(hosts),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched record: from the server's events to a file. record_main.c asks and runs the program,
+ * record_queues.c follows each queue's state, record_chrome.c and record_replay.c write. One thread. */
+#ifndef XS_LAUNCHER_RECORD_H
+#define XS_LAUNCHER_RECORD_H
+
+#include "base/xs_base.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum record_state { RECORD_UNKNOWN, RECORD_IDLE, RECORD_RUN, RECORD_WAIT, RECORD_PREEMPTED };
+
+/** What both formats are told. Times are nanoseconds since the recording began, and never go back
+ *  in what is not a slice; a slice is told at its end. */
+struct record_writer {
+    void (*begin)(FILE *f);
+    void (*process)(FILE *f, int64_t pid, const char *command);
+    void (*queue)(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64_t device, int64_t priority,
+                  uint64_t at_ns);
+    void (*gone)(FILE *f, unsigned number, uint64_t at_ns);
+    /** From here on it has work, or has none. */
+    void (*ready)(FILE *f, unsigned number, bool ready, uint64_t at_ns);
+    void (*decision)(FILE *f, unsigned number, int64_t pid, bool run, bool preempted, uint64_t at_ns);
+    void (*priority)(FILE *f, unsigned number, int64_t priority, uint64_t at_ns);
+    void (*policy)(FILE *f, const char *name, uint64_t at_ns);
+    void (*slice)(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority,
+                  uint64_t from_ns, uint64_t to_ns);
+    void (*share)(FILE *f, int64_t pid, double percent, uint64_t at_ns);
+    void (*lost)(FILE *f, uint64_t count, uint64_t at_ns);
+    void (*end)(FILE *f, uint64_t at_ns, uint64_t lost);
+};
+extern const struct record_writer record_chrome, record_replay;
+
+struct record {
+    FILE *f;
+    const struct record_writer *to;
+    uint64_t began_ns; /* the server's clock, which is this host's */
+    uint64_t at_ns;    /* of the last event, since then */
+    uint64_t written, lost;
+    struct record_queue *queues;
+    struct record_process *processes;
+    unsigned next_number;
+    char policy[32];
+};
+
+/** Events of an answer to /timeline. */
+void record_events(struct record *r, const json_t *answer);
+/** An answer to /xqueues: names, shares of device time, and, where that is asked for, the states.
+ *  @param now_ns  of the server, when it answered */
+void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bool states);
+/** An answer to /clients: names of those that left before they were seen. */
+void record_names(struct record *r, const json_t *answer);
+/** Ends what is open. */
+void record_end(struct record *r, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched record: asks the server for its events ten times a second, and writes them to a file until
+ * the program ends, the time is over or Ctrl-C comes. An executable of its own, as xsched-doctor. */
+#include "launcher/record.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/str.h"
+#include "client/ask.h"
+#include "launcher/commands.h"
+#include "launcher/preload.h"
+#include "launcher/say.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_NS      (100 * XS_NS_PER_MS)
+#define SNAPSHOTS    2u                 /* looks from one snapshot to the next */
+#define START_NS     (15 * XS_NS_PER_S) /* for a program to bring its server up */
+#define MOST_DEFAULT 10000000u
+
+enum { KEY_MOST = 1000 };
+enum { EXIT_ABSENT = 2 };
+
+static const struct argp_option k_options[] = {
+    {"output", 'o', "FILE", 0, "the trace; default xsched-trace.json", 1},
+    {"duration", 'd', "SECONDS", 0, "end after so long", 1},
+    {"format", 'f', "chrome|replay", 0, "chrome (default; Perfetto reads it) or what xsched-replay reads", 1},
+    {"max-events", KEY_MOST, "N", 0, "end after so many entries; default 10000000", 1},
+    {"socket", 'S', "PATH", 0, "socket of xserver", 1},
+    {"quiet", 'q', NULL, 0, "no notes from xsched itself", 1},
+    {0},
+};
+
+struct arguments {
+    const char *output;
+    char **program;
+    bool replay;
+    double duration_s; /* 0: none */
+    uint64_t most;
+    struct xs_ask_where where;
+};
+
+static volatile sig_atomic_t g_stop;
+
+static void on_signal(int signo)
+{
+    g_stop = signo;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    char *end;
+
+    switch (key) {
+    case 'o':
+        a->output = arg;
+        return 0;
+    case 'd':
+        a->duration_s = strtod(arg, &end);
+        if (*end || !(a->duration_s > 0 && a->duration_s < 1e9))
+            argp_error(state, "--duration takes a number of seconds above 0, not \"%s\"", arg);
+        return 0;
+    case 'f':
+        if (strcmp(arg, "chrome") != 0 && strcmp(arg, "replay") != 0)
+            argp_error(state, "--format takes chrome or replay, not \"%s\"", arg);
+        a->replay = arg[0] == 'r';
+        return 0;
+    case KEY_MOST:
+        if (xs_str_parse_u64(arg, 10, &a->most) < 0 || a->most == 0)
+            argp_error(state, "--max-events takes a number above 0, not \"%s\"", arg);
+        return 0;
+    case 'S':
+        a->where.socket = arg;
+        setenv("XSCHED_SOCKET", arg, 1); /* for the program too */
+        return 0;
+    case 'q':
+        xs_say_set_quiet(true);
+        return 0;
+    case ARGP_KEY_ARG:
+        return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
+    case ARGP_KEY_ARGS:
+        a->program = state->argv + state->next;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* @return NULL with the reason in why */
+static json_t *ask(const struct arguments *a, const char *path, char *why, size_t size)
+{
+    struct xs_http_answer answer;
+    json_t *o;
+
+    if (xs_ask(&a->where, "GET", path, NULL, &answer, why, size) < 0)
+        return NULL;
+    o = json_loadb(answer.body, answer.bytes, 0, NULL);
+    if (answer.status != 200) {
+        snprintf(why, size, "\n  it refused (%ld): %s", answer.status,
+                 json_is_string(json_object_get(o, "error")) ? json_string_value(json_object_get(o, "error"))
+                                                             : "the answer is not understood");
+        json_decref(o);
+        o = NULL;
+    } else if (!o) {
+        snprintf(why, size, "\n  the answer is not understood");
+    }
+    free(answer.body);
+    return o;
+}
+
+/* The program under `xsched run`, which finds the shims and starts a server where there is none. */
+static pid_t start(char **program)
+{
+    char own[PATH_MAX] = "", path[PATH_MAX + 16];
+    size_t n = 0;
+    char **argv;
+    pid_t pid;
+
+    while (program[n])
+        n++;
+    argv = calloc(n + 4, sizeof(*argv));
+    if (!argv)
+        return -1;
+    xs_own_folder(own, sizeof(own));
+    snprintf(path, sizeof(path), "%s/xsched", own);
+    argv[0] = path;
+    argv[1] = strdup("run");
+    argv[2] = strdup("--");
+    memcpy(argv + 3, program, n * sizeof(*argv));
+    pid = fork();
+    if (pid == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        execv(path, argv);
+        xs_say_error("%s: %s", path, strerror(errno));
+        _exit(XS_EXIT_NOT_FOUND);
+    }
+    free(argv[1]);
+    free(argv[2]);
+    free(argv);
+    return pid;
+}
+
+struct session {
+    struct arguments a;
+    struct record r;
+    uint64_t next; /* event to ask for */
+    unsigned looks;
+    bool begun;
+    char why[2304];
+};
+
+static uint64_t number_of(const json_t *o, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(o, name));
+}
+
+static bool snapshot(struct session *s, bool states)
+{
+    json_t *o = ask(&s->a, "/xqueues", s->why, sizeof(s->why));
+
+    if (o)
+        record_snapshot(&s->r, o, xs_now_ns(), states);
+    json_decref(o);
+    return o != NULL;
+}
+
+/* The server's clock is this host's. Events come first, then the state that they led to. */
+static bool begin(struct session *s)
+{
+    json_t *o = ask(&s->a, "/timeline?since=now", s->why, sizeof(s->why));
+
+    if (!o)
+        return false;
+    s->next = number_of(o, "next");
+    s->r.began_ns = number_of(o, "now_ns");
+    xs_str_copy(s->r.policy, sizeof(s->r.policy), json_string_value(json_object_get(o, "policy")));
+    s->r.to->begin(s->r.f);
+    s->r.to->policy(s->r.f, s->r.policy, 0);
+    json_decref(o);
+    s->begun = snapshot(s, true);
+    return s->begun;
+}
+
+/* @return false when the server does not answer any more */
+static bool look(struct session *s)
+{
+    for (bool more = true; more;) {
+        char path[64];
+        uint64_t lost;
+        json_t *o;
+
+        snprintf(path, sizeof(path), "/timeline?since=%" PRIu64, s->next);
+        o = ask(&s->a, path, s->why, sizeof(s->why));
+        if (!o)
+            return false;
+        lost = number_of(o, "lost");
+        more = number_of(o, "next") < number_of(o, "end");
+        s->next = number_of(o, "next");
+        record_events(&s->r, o);
+        json_decref(o);
+        if (lost && !snapshot(s, true))
+            return false;
+    }
+    return ++s->looks % SNAPSHOTS || snapshot(s, false);
+}
+
+/* @return exit status, the program's where there is one */
+static int run(struct session *s)
+{
+    uint64_t began = xs_now_ns(), start_until = began + START_NS, at = began;
+    pid_t pid = s->a.program ? start(s->a.program) : 0;
+    bool alive = pid > 0, answers = true;
+    int status = 0;
+
+    if (pid < 0) {
+        xs_say_error("fork: %s", strerror(errno));
+        return 1;
+    }
+    for (;;) {
+        struct timespec pause;
+        uint64_t now;
+
+        if (s->begun)
+            answers = look(s);
+        else if (!begin(s) && (!alive || xs_now_ns() > start_until))
+            answers = false;
+        if (alive && waitpid(pid, &status, WNOHANG) == pid) {
+            alive = false;
+            if (s->begun)
+                look(s); /* its last steps */
+            break;
+        }
+        if (g_stop || !answers || s->r.written >= s->a.most ||
+            (s->a.duration_s > 0 && (double)(xs_now_ns() - began) >= s->a.duration_s * 1e9))
+            break;
+        at += s->begun ? LOOK_NS : LOOK_NS / 5;
+        now = xs_now_ns();
+        at = XS_MAX(at, now + XS_NS_PER_MS);
+        pause = (struct timespec){.tv_nsec = (long)XS_MIN(at - now, XS_NS_PER_S - 1)};
+        nanosleep(&pause, NULL);
+    }
+    if (alive) {
+        if (g_stop)
+            kill(pid, SIGTERM); /* Ctrl-C reached it by itself, a kill of us did not */
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    if (!answers && s->begun)
+        xs_say("xserver does not answer any more; the recording ends there");
+    if (s->r.written >= s->a.most)
+        xs_say("the recording ended after %" PRIu64 " entries (--max-events)", s->r.written);
+    if (!s->begun) {
+        xs_say_error("no xserver answers, nothing was recorded:%s", s->why);
+        return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_ABSENT;
+    }
+    if (pid > 0)
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp k_argp = {
+        .options = k_options,
+        .parser = parse,
+        .args_doc = "[-- PROGRAM [ARG...]]",
+        .doc = "Records who ran, who waited and who was preempted, of all programs that the user may see.\v"
+               "With a PROGRAM it is run as by `xsched run` and the recording ends with it; else Ctrl-C or "
+               "--duration ends it. Open the file at https://ui.perfetto.dev or chrome://tracing.\n\n"
+               "Exit status: the program's; 1 when the file cannot be written, 2 when no xserver answers, 64 "
+               "for "
+               "wrong arguments."};
+    static struct session s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
+    struct sigaction action = {.sa_handler = on_signal};
+    char name[] = "xsched record";
+    json_t *names;
+    int status;
+
+    argp_err_exit_status = XS_EXIT_USAGE;
+    argv[0] = name;
+    if (argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &s.a) != 0)
+        return XS_EXIT_USAGE;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    s.r.to = s.a.replay ? &record_replay : &record_chrome;
+    s.r.f = fopen(s.a.output, "we");
+    if (!s.r.f) {
+        xs_say_error("%s: %s", s.a.output, strerror(errno));
+        return 1;
+    }
+    status = run(&s);
+    if (!s.begun) {
+        fclose(s.r.f);
+        unlink(s.a.output);
+        return status;
+    }
+    names = ask(&s.a, "/clients", s.why, sizeof(s.why));
+    record_names(&s.r, names);
+    json_decref(names);
+    record_end(&s.r, xs_now_ns());
+    if (ferror(s.r.f) || fclose(s.r.f) != 0) {
+        xs_say_error("%s: cannot be written", s.a.output);
+        return 1;
+    }
+    xs_say("%s: %" PRIu64 " entries%s", s.a.output, s.r.written, s.r.lost ? ", some events were lost" : "");
+    return status;
+}

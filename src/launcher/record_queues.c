@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of each queue and program while a recording runs. */
+#include "launcher/record.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+struct record_process {
+    int64_t pid;
+    bool named;
+    int64_t service_us, counted_us; /* device time of its queues: as last asked; while it is summed */
+    bool asked;
+    UT_hash_handle hh;
+};
+
+struct record_queue {
+    uint64_t handle;
+    unsigned number;
+    struct record_process *process;
+    int64_t priority;
+    bool ready, permitted;
+    enum record_state state;
+    uint64_t since_ns;
+    UT_hash_handle hh;
+};
+
+static int64_t number_of(const json_t *o, const char *name)
+{
+    return json_integer_value(json_object_get(o, name));
+}
+
+static struct record_process *process_of(struct record *r, int64_t pid)
+{
+    struct record_process *p;
+
+    HASH_FIND(hh, r->processes, &pid, sizeof(pid), p);
+    if (p)
+        return p;
+    p = calloc(1, sizeof(*p));
+    if (!p)
+        abort();
+    p->pid = pid;
+    HASH_ADD(hh, r->processes, pid, sizeof(pid), p);
+    return p;
+}
+
+static struct record_queue *find(struct record *r, uint64_t handle)
+{
+    struct record_queue *q;
+
+    HASH_FIND(hh, r->queues, &handle, sizeof(handle), q);
+    return q;
+}
+
+static struct record_queue *add(struct record *r, uint64_t handle, int64_t pid, uint64_t device,
+                                int64_t priority)
+{
+    struct record_queue *q = calloc(1, sizeof(*q));
+
+    if (!q)
+        abort();
+    q->handle = handle;
+    q->number = ++r->next_number;
+    q->process = process_of(r, pid);
+    q->priority = priority;
+    q->permitted = true;
+    q->state = RECORD_IDLE;
+    q->since_ns = r->at_ns;
+    HASH_ADD(hh, r->queues, handle, sizeof(handle), q);
+    r->to->queue(r->f, q->number, pid, handle, device, priority, r->at_ns);
+    r->written++;
+    return q;
+}
+
+static void enter(struct record *r, struct record_queue *q, enum record_state state)
+{
+    if (q->state == state)
+        return;
+    if (q->state > RECORD_IDLE && r->at_ns > q->since_ns) {
+        r->to->slice(r->f, q->number, q->process->pid, q->state, q->priority, q->since_ns, r->at_ns);
+        r->written++;
+    }
+    q->state = state;
+    q->since_ns = r->at_ns;
+}
+
+static void settle(struct record *r, struct record_queue *q, bool ready, bool permitted)
+{
+    bool preempted = q->state == RECORD_RUN && ready && !permitted;
+
+    if (ready != q->ready) {
+        q->ready = ready;
+        r->to->ready(r->f, q->number, ready, r->at_ns);
+    }
+    if (permitted != q->permitted) {
+        q->permitted = permitted;
+        r->to->decision(r->f, q->number, q->process->pid, permitted, preempted, r->at_ns);
+    }
+    if (preempted)
+        enter(r, q, RECORD_PREEMPTED);
+    else if (!ready)
+        enter(r, q, RECORD_IDLE);
+    else if (permitted)
+        enter(r, q, RECORD_RUN);
+    else if (q->state != RECORD_PREEMPTED)
+        enter(r, q, RECORD_WAIT);
+}
+
+static void forget(struct record *r, struct record_queue *q)
+{
+    enter(r, q, RECORD_IDLE);
+    r->to->gone(r->f, q->number, r->at_ns);
+    HASH_DEL(r->queues, q);
+    free(q);
+}
+
+static void set_priority(struct record *r, struct record_queue *q, int64_t priority)
+{
+    if (q->priority == priority)
+        return;
+    if (q->state > RECORD_IDLE) { /* a slice has one priority */
+        enum record_state state = q->state;
+
+        enter(r, q, RECORD_IDLE);
+        q->state = state;
+    }
+    q->priority = priority;
+    r->to->priority(r->f, q->number, priority, r->at_ns);
+}
+
+static void set_policy(struct record *r, const char *name)
+{
+    if (!strcmp(r->policy, name))
+        return;
+    xs_str_copy(r->policy, sizeof(r->policy), name);
+    r->to->policy(r->f, name, r->at_ns);
+}
+
+/* [time_ns, "kind", handle, pid, value, device or policy name] */
+static void event(struct record *r, const json_t *e)
+{
+    uint64_t time_ns = (uint64_t)json_integer_value(json_array_get(e, 0));
+    const char *kind = json_string_value(json_array_get(e, 1));
+    uint64_t handle = (uint64_t)json_integer_value(json_array_get(e, 2));
+    int64_t pid = json_integer_value(json_array_get(e, 3)), value = json_integer_value(json_array_get(e, 4));
+    const json_t *last = json_array_get(e, 5);
+    struct record_queue *q = find(r, handle);
+
+    if (!kind)
+        return;
+    time_ns = time_ns > r->began_ns ? time_ns - r->began_ns : 0;
+    r->at_ns = XS_MAX(r->at_ns, time_ns);
+    if (!strcmp(kind, "policy")) {
+        set_policy(r, json_string_value(last) ? json_string_value(last) : "?");
+        return;
+    }
+    if (!strcmp(kind, "add")) {
+        if (!q)
+            add(r, handle, pid, (uint64_t)json_integer_value(last), value);
+        return;
+    }
+    if (!q)
+        return;
+    if (!strcmp(kind, "remove"))
+        forget(r, q);
+    else if (!strcmp(kind, "hint"))
+        set_priority(r, q, value);
+    else if (!strcmp(kind, "ready") || !strcmp(kind, "idle"))
+        settle(r, q, kind[0] == 'r', q->permitted);
+    else if (!strcmp(kind, "permit") || !strcmp(kind, "hold"))
+        settle(r, q, q->ready, kind[0] == 'p');
+}
+
+void record_events(struct record *r, const json_t *answer)
+{
+    uint64_t lost = (uint64_t)number_of(answer, "lost");
+    size_t i;
+    json_t *e;
+
+    if (lost) {
+        r->lost += lost;
+        r->to->lost(r->f, lost, r->at_ns);
+    }
+    json_array_foreach(json_object_get(answer, "events"), i, e) event(r, e);
+}
+
+static void name(struct record *r, const json_t *list)
+{
+    size_t i;
+    json_t *o;
+
+    json_array_foreach(list, i, o)
+    {
+        struct record_process *p = process_of(r, number_of(o, "pid"));
+        const char *command = json_string_value(json_object_get(o, "cmdline"));
+
+        if (p->named || !command)
+            continue;
+        p->named = true;
+        r->to->process(r->f, p->pid, command);
+    }
+}
+
+void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bool states)
+{
+    uint64_t at_ns = now_ns > r->began_ns ? now_ns - r->began_ns : 0;
+    static uint64_t before_ns;
+    size_t i;
+    json_t *o;
+
+    name(r, json_object_get(answer, "processes"));
+    json_array_foreach(json_object_get(answer, "xqueues"), i, o)
+    {
+        uint64_t handle = (uint64_t)number_of(o, "handle");
+        struct record_queue *q = find(r, handle);
+
+        process_of(r, number_of(o, "pid"))->counted_us += number_of(o, "service_us");
+        if (!states)
+            continue;
+        if (!q)
+            q = add(r, handle, number_of(o, "pid"), (uint64_t)number_of(o, "device"),
+                    number_of(o, "priority"));
+        set_priority(r, q, number_of(o, "priority"));
+        settle(r, q, json_is_true(json_object_get(o, "ready")),
+               !json_is_true(json_object_get(o, "suspended")));
+    }
+    for (struct record_process *p = r->processes; p; p = p->hh.next) {
+        int64_t more = p->counted_us - p->service_us;
+
+        if (p->asked && at_ns > before_ns && more >= 0)
+            r->to->share(r->f, p->pid, 1e5 * (double)more / (double)(at_ns - before_ns), at_ns);
+        p->asked = true;
+        p->service_us = p->counted_us;
+        p->counted_us = 0;
+    }
+    before_ns = at_ns;
+}
+
+void record_names(struct record *r, const json_t *answer)
+{
+    for (struct record_process *p = r->processes; p; p = p->hh.next) {
+        size_t i;
+        json_t *o;
+
+        if (p->named)
+            continue;
+        json_array_foreach(json_object_get(answer, "ended"), i, o)
+        {
+            const char *command = json_string_value(json_object_get(o, "cmdline"));
+
+            if (number_of(o, "pid") != p->pid || p->named || !command)
+                continue;
+            p->named = true;
+            r->to->process(r->f, p->pid, command);
+        }
+    }
+}
+
+void record_end(struct record *r, uint64_t now_ns)
+{
+    uint64_t at_ns = now_ns > r->began_ns ? now_ns - r->began_ns : 0;
+    struct record_queue *q, *next_q;
+    struct record_process *p, *next_p;
+
+    r->at_ns = XS_MAX(r->at_ns, at_ns);
+    HASH_ITER(hh, r->queues, q, next_q)
+    {
+        enter(r, q, RECORD_IDLE);
+        HASH_DEL(r->queues, q);
+        free(q);
+    }
+    HASH_ITER(hh, r->processes, p, next_p)
+    {
+        HASH_DEL(r->processes, p);
+        free(p);
+    }
+    r->to->end(r->f, r->at_ns, r->lost);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The facts as xsched-replay(1) reads them, so that another policy can be asked what it would have
+ * done; the decisions that were made stand as comments. */
+#include "launcher/record.h"
+
+#include <inttypes.h>
+
+static void time_of(FILE *f, uint64_t ns)
+{
+    fprintf(f, "%" PRIu64 " ", ns / 1000);
+}
+
+static void begin(FILE *f)
+{
+    fputs("# recorded by xsched record\n", f);
+}
+
+static void process(FILE *f, int64_t pid, const char *command)
+{
+    fprintf(f, "# p%" PRId64 ": %s\n", pid, command);
+}
+
+/* Devices are small numbers there. */
+static unsigned device_number(uint64_t device)
+{
+    static uint64_t known[64];
+    static unsigned n;
+
+    for (unsigned i = 0; i < n; i++)
+        if (known[i] == device)
+            return i;
+    if (n == XS_ARRAY_LEN(known))
+        return 0;
+    known[n] = device;
+    return n++;
+}
+
+static void queue(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64_t device, int64_t priority,
+                  uint64_t at_ns)
+{
+    time_of(f, at_ns);
+    fprintf(f, "queue q%u process=p%" PRId64 " device=%u priority=%" PRId64 " # 0x%" PRIx64 "\n", number, pid,
+            device_number(device), priority, handle);
+}
+
+static void gone(FILE *f, unsigned number, uint64_t at_ns)
+{
+    time_of(f, at_ns);
+    fprintf(f, "remove q%u\n", number);
+}
+
+static void ready(FILE *f, unsigned number, bool is_ready, uint64_t at_ns)
+{
+    time_of(f, at_ns);
+    fprintf(f, "%s q%u\n", is_ready ? "ready" : "idle", number);
+}
+
+static void decision(FILE *f, unsigned number, int64_t pid, bool run, bool preempted, uint64_t at_ns)
+{
+    (void)pid;
+    (void)preempted;
+    fputs("# decided: ", f);
+    time_of(f, at_ns);
+    fprintf(f, "q%u %s\n", number, run ? "run" : "hold");
+}
+
+static void priority(FILE *f, unsigned number, int64_t value, uint64_t at_ns)
+{
+    time_of(f, at_ns);
+    fprintf(f, "hint q%u priority=%" PRId64 "\n", number, value);
+}
+
+static void policy(FILE *f, const char *name, uint64_t at_ns)
+{
+    time_of(f, at_ns);
+    fprintf(f, "policy %s\n", name);
+}
+
+static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority_,
+                  uint64_t from_ns, uint64_t to_ns)
+{
+    (void)f;
+    (void)number;
+    (void)pid;
+    (void)state;
+    (void)priority_;
+    (void)from_ns;
+    (void)to_ns;
+}
+
+static void share(FILE *f, int64_t pid, double percent, uint64_t at_ns)
+{
+    (void)f;
+    (void)pid;
+    (void)percent;
+    (void)at_ns;
+}
+
+static void lost(FILE *f, uint64_t count, uint64_t at_ns)
+{
+    fprintf(f, "# %" PRIu64 " events lost before %" PRIu64 "\n", count, at_ns / 1000);
+}
+
+static void end(FILE *f, uint64_t at_ns, uint64_t lost_events)
+{
+    (void)lost_events;
+    time_of(f, at_ns);
+    fputs("end\n", f);
+}
+
+const struct record_writer record_replay = {
+    .begin = begin,
+    .process = process,
+    .queue = queue,
+    .gone = gone,
+    .ready = ready,
+    .decision = decision,
+    .priority = priority,
+    .policy = policy,
+    .slice = slice,
+    .share = share,
+    .lost = lost,
+    .end = end,
+};

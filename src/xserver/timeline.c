@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FORGET_NS (10 * XS_NS_PER_S)
+
+void xs_timeline_add(struct xs_timeline *t, const struct xs_timeline_event *e)
+{
+    if (t->ring)
+        t->ring[t->count++ % XS_TIMELINE_LENGTH] = *e;
+}
+
+int xs_timeline_want(struct xs_timeline *t, uint64_t now_ns)
+{
+    if (!t->ring) {
+        t->ring = calloc(XS_TIMELINE_LENGTH, sizeof(*t->ring));
+        /* numbers before this are lost: a reader of the last ring must not take these for its own */
+        t->count = (t->count / XS_TIMELINE_LENGTH + 2) * XS_TIMELINE_LENGTH;
+        t->first = t->count;
+    }
+    t->asked_ns = now_ns;
+    return t->ring ? 0 : -ENOMEM;
+}
+
+uint64_t xs_timeline_house(struct xs_timeline *t, uint64_t now_ns)
+{
+    if (!t->ring)
+        return UINT64_MAX;
+    if (now_ns - t->asked_ns < FORGET_NS)
+        return t->asked_ns + FORGET_NS;
+    free(t->ring);
+    t->ring = NULL;
+    return UINT64_MAX;
+}
+
+size_t xs_timeline_copy(const struct xs_timeline *t, uint64_t since, bool (*passes)(void *ctx, uint32_t uid),
+                        void *ctx, struct xs_timeline_event *ret, uint64_t *ret_next, uint64_t *ret_lost)
+{
+    uint64_t oldest = t->first, at;
+    size_t n = 0;
+
+    if (t->count - oldest > XS_TIMELINE_LENGTH)
+        oldest = t->count - XS_TIMELINE_LENGTH;
+    at = XS_MIN(since, t->count); /* a number of the future is of another server: from now on */
+    *ret_lost = at < oldest ? oldest - at : 0;
+    at = XS_MAX(at, oldest);
+    for (; at < t->count && n < XS_TIMELINE_ANSWER; at++) {
+        const struct xs_timeline_event *e = &t->ring[at % XS_TIMELINE_LENGTH];
+
+        if (e->handle == 0 || passes(ctx, e->uid))
+            ret[n++] = *e;
+    }
+    *ret_next = at;
+    return n;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happened to queues, for `xsched record`: kept in a ring while somebody asks for it, and in
+ * no other time. Main loop's thread. */
+#ifndef XS_XSERVER_TIMELINE_H
+#define XS_XSERVER_TIMELINE_H
+
+#include "base/xs_base.h"
+
+#define XS_TIMELINE_LENGTH 65536u /* events; the oldest are overwritten */
+#define XS_TIMELINE_ANSWER 8192u  /* at most in one answer */
+
+#define XS_TIMELINE_KINDS(X)                                                                                 \
+    X(add)                                                                                                   \
+    X(remove)                                                                                                \
+    X(ready)                                                                                                 \
+    X(idle)                                                                                                  \
+    X(permit)                                                                                                \
+    X(hold)                                                                                                  \
+    X(hint)                                                                                                  \
+    X(policy)
+
+enum xs_timeline_kind {
+#define X(name) XS_TIMELINE_##name,
+    XS_TIMELINE_KINDS(X)
+#undef X
+};
+
+struct xs_timeline_event {
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint64_t handle;  /* 0: of the server (policy) */
+    int32_t pid;
+    uint32_t uid;
+    uint64_t device; /* add */
+    int32_t value;   /* add, hint: priority; policy: its number */
+    enum xs_timeline_kind kind;
+};
+
+struct xs_timeline {
+    struct xs_timeline_event *ring; /* NULL: nobody asks */
+    uint64_t first, count;          /* numbers of the first event of this ring and of the next one */
+    uint64_t asked_ns;
+};
+
+void xs_timeline_add(struct xs_timeline *t, const struct xs_timeline_event *e);
+/** Keeps events from now on. @return 0 or -ENOMEM */
+int xs_timeline_want(struct xs_timeline *t, uint64_t now_ns);
+/** Gives the ring back when nobody asked for a while. @return when to look again; UINT64_MAX: never */
+uint64_t xs_timeline_house(struct xs_timeline *t, uint64_t now_ns);
+/** Copies events from number `since` on, those that the filter lets pass.
+ *  @param ret_next  the number to go on from
+ *  @param ret_lost  how many were overwritten before they were asked for
+ *  @return how many; at most XS_TIMELINE_ANSWER */
+size_t xs_timeline_copy(const struct xs_timeline *t, uint64_t since, bool (*passes)(void *ctx, uint32_t uid),
+                        void *ctx, struct xs_timeline_event *ret, uint64_t *ret_next, uint64_t *ret_lost);
+
+#endif

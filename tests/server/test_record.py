@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""xsched record: what happened is in the file, in both formats, whatever ends the recording."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+import check_trace
+from stage import BUILD, PATIENCE, Stage, until
+
+GPU = "200003b00"
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        self.stage = Stage()
+        self.addCleanup(self.stage.close)
+        self.file = os.path.join(self.stage.folder, "trace")
+        self.batch = self.stage.actor("batch-training")
+        self.batch.tell(f"queue 0 {GPU} 1")
+
+    def begin(self, *arguments):
+        """The server keeps events when this returns."""
+        before = json.loads(self.stage.xcli("--json", "status").stdout)["requests"]
+        p = subprocess.Popen([f"{BUILD}/bin/xsched", "record", "-o", self.file, *arguments], env=self.stage.environment,
+                             stderr=subprocess.PIPE, text=True)
+        self.addCleanup(p.stderr.close)
+        looks = 0
+
+        def asked():
+            nonlocal looks
+            looks += 1
+            return json.loads(self.stage.xcli("--json", "status").stdout)["requests"] - looks - before >= 4
+        until(asked, "the recording")
+        return p
+
+    def finish(self, p, signo=signal.SIGINT):
+        p.send_signal(signo)
+        return p.wait(PATIENCE)
+
+    def trace(self):
+        with open(self.file, encoding="utf-8") as f:
+            trace = json.load(f)
+        self.assertEqual(check_trace.judge(trace), [])
+        return trace["traceEvents"]
+
+    def scene(self):
+        """The batch program runs, is preempted by one that comes and goes, and runs again."""
+        self.batch.tell("submit 0")
+        online = self.stage.actor("online-service")
+        online.tell(f"queue 0 {GPU} 10")
+        time.sleep(0.02)
+        online.tell("submit 0")
+        time.sleep(0.05)
+        online.tell("complete 0")
+        time.sleep(0.05)
+        online.leave()
+        self.stage.xcli("hint", "--pid", str(self.batch.pid), "-p", "3")
+        self.stage.xcli("policy", "-s", "-n", "CFS")
+        return online
+
+    def test_who_ran_and_who_was_preempted(self):
+        self.online = self.stage.actor("second")
+        self.online.tell(f"queue 0 {GPU} 1")  # two programs: submits are heard
+        p = self.begin()
+        online = self.scene()
+        self.assertEqual(self.finish(p), 0)
+        events = self.trace()
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+        self.assertTrue(names[self.batch.pid].startswith("batch-training"))
+        self.assertTrue(names[online.pid].startswith("online-service"))
+        slices = [(e["name"], e["ts"], e["ts"] + e["dur"], e["args"]["priority"]) for e in events
+                  if e["ph"] == "X" and e["pid"] == self.batch.pid]
+        self.assertEqual([s[0] for s in slices[:3]], ["run", "preempted", "run"])
+        self.assertEqual([s[3] for s in slices], [1, 1, 1, 3])
+        urgent = [(e["name"], e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X" and e["pid"] == online.pid]
+        self.assertEqual([s[0] for s in urgent], ["run"])
+        self.assertGreater(urgent[0][2] - urgent[0][1], 45000)
+        # the one was held while the other ran, but for the moments of deciding
+        self.assertLess(abs(slices[1][1] - urgent[0][1]), 20000)
+        self.assertGreater(slices[1][2], urgent[0][2] - 1)
+        self.assertEqual([e["pid"] for e in events if e["name"] == "preempt"], [self.batch.pid])
+        self.assertEqual([e["name"] for e in events if e["name"].startswith("policy ")], ["policy HPF", "policy CFS"])
+
+    def test_shares_of_device_time(self):
+        self.batch.tell("work 0 80")
+        p = self.begin("--duration", "2")
+        self.assertEqual(p.wait(PATIENCE), 0)
+        shares = [e["args"]["percent"] for e in self.trace() if e["ph"] == "C" and e["pid"] == self.batch.pid]
+        self.assertGreater(len(shares), 2)
+        self.assertGreater(max(shares), 40)
+
+    def test_the_replay_agrees(self):
+        other = self.stage.actor("second")
+        other.tell(f"queue 0 {GPU} 1")
+        p = self.begin("--format", "replay")
+        self.scene()
+        self.assertEqual(self.finish(p, signal.SIGTERM), 0)
+        with open(self.file, encoding="utf-8") as f:
+            text = f.read()
+        # up to the change of the policy, whose first decision depends on what had been charged
+        text = re.sub(r"\n\d+ policy CFS\n.*", r"\n", text, flags=re.S)
+        decided = re.findall(r"^# decided: (\d+) (q\d+) (run|hold)$", text, re.M)
+        replayed = subprocess.run([f"{BUILD}/bin/xsched-replay", "-"], input=text, capture_output=True, text=True)
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        batch = re.search(rf"queue (q\d+) process=p{self.batch.pid} ", text)[1]
+        self.assertEqual([d[1:] for d in decided if d[1] == batch][:2], [(batch, "hold"), (batch, "run")])
+        self.assertEqual([line.split()[1:] for line in replayed.stdout.splitlines() if batch in line.split()][:2],
+                         [[batch, "hold"], [batch, "run"]])
+
+    def test_with_a_program(self):
+        done = subprocess.run([f"{BUILD}/bin/xsched", "record", "-o", self.file, "--", "sh", "-c", "sleep 0.5; exit 7"],
+                              env=self.stage.environment, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("entries", done.stderr)
+        self.trace()
+
+    def test_the_server_ends(self):
+        self.batch.tell("work 0 80")
+        p = self.begin()
+        self.stage.server.terminate()
+        self.stage.server.wait()
+        self.assertEqual(p.wait(PATIENCE), 0)
+        self.assertIn("does not answer any more", p.stderr.read())
+        self.assertTrue([e for e in self.trace() if e["ph"] == "X" and e["pid"] == self.batch.pid])
+
+    def test_an_end_by_size(self):
+        p = subprocess.run([f"{BUILD}/bin/xsched", "record", "-o", self.file, "--max-events", "1"],
+                           env=self.stage.environment, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(p.returncode, 0)
+        self.assertIn("--max-events", p.stderr)
+        self.trace()
+
+    def test_wrong_use(self):
+        def run(*arguments, **environment):
+            return subprocess.run([f"{BUILD}/bin/xsched", "record", *arguments], capture_output=True, text=True,
+                                  env={**self.stage.environment, **environment}, timeout=PATIENCE)
+        for wrong in (("-d", "0"), ("-d", "x"), ("--format", "x"), ("--max-events", "0"), ("--nonsense",)):
+            self.assertEqual(run("-o", self.file, *wrong).returncode, 64, wrong)
+        gone = run("-o", self.file, XSCHED_SOCKET="/nonexistent/xserver.sock")
+        self.assertEqual(gone.returncode, 2)
+        self.assertIn("no xserver answers", gone.stderr)
+        self.assertFalse(os.path.exists(self.file))
+        self.assertEqual(run("-o", "/nonexistent/trace", "-d", "1").returncode, 1)
+
+    def test_nobody_else_is_kept_busy(self):
+        """The ring is given back when nobody asks."""
+        answer = json.loads(self.stage.get("/timeline").read())
+        self.assertEqual(answer["events"], [])
+        self.assertEqual(answer["next"], answer["end"])
+
+
+if __name__ == "__main__":
+    unittest.main()
