@@ -175,7 +175,12 @@ class Queue:
 
     # control
     def suspend(self, *, sync: bool = False) -> None:
-        """Commands that were not started do not start any more. sync: returns when what was launched is complete."""
+        """Commands that were not started do not start any more. sync: returns when what was launched is complete.
+
+        Under the shim this holds plain launches too, inside the framework's call. One that keeps the interpreter lock
+        meanwhile (pyopencl's; not PyTorch's or CuPy's) stops every thread of the program, also the one that would resume:
+        use submit() there.
+        """
         flags = XQueueSuspendFlag.kQueueSuspendFlagSyncHwQueue if sync else XQueueSuspendFlag.kQueueSuspendFlagNone
         check(XSched.XQueueSuspend(self.handle, flags), "XQueueSuspend")
 
