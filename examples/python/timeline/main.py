@@ -28,7 +28,11 @@ def watch(seconds):
             name = names.setdefault(q.pid, [programs.get(q.pid, str(q.pid)), q.priority])
             name[1] = max(name[1], q.priority)
             if q.ready:
-                spans.setdefault((q.pid, "held" if q.suspended else "running"), []).append([last, last, now * 1e3])
+                list_ = spans.setdefault((q.pid, "held" if q.suspended else "running"), [])
+                if list_ and list_[-1][2] >= last:  # as at the last look
+                    list_[-1][2] = now * 1e3
+                else:
+                    list_.append([last, last, now * 1e3])
         last = now * 1e3
     return spans, names
 
