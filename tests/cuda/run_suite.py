@@ -17,8 +17,10 @@ import time
 
 MODES = {"quiet": {}, "disabled": {"XSCHED_DISABLE": "1", "XSCHED_PRIORITY": "1"}, "app": {"XSCHED_AUTO_XQUEUE": "ON"},
          "local": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"},
-         "nomemops": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "FAKE_CUDA": "no_memory_ops"},
-         "noregister": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "FAKE_CUDA": "no_register"},
+         "nomemops": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "FAKE_CUDA": "no_memory_ops",
+                      "FAKE_HIP": "no_writes"},
+         "noregister": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "FAKE_CUDA": "no_register",
+                        "FAKE_HIP": "no_register"},
          "xserver": {"XSCHED_PRIORITY": "1"},
          # gates as often as can be: one before each command
          "local2": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "XSCHED_AUTO_XQUEUE_LEVEL": "2",

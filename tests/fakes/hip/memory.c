@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory: device memory is host memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+API hipMalloc(void **p, size_t n)
+{
+    hipError_t r = fake_ready();
+
+    *p = r ? NULL : calloc(1, n);
+    return fake_result(r);
+}
+
+API hipFree(void *p)
+{
+    hipError_t r = fake_ready();
+
+    if (r)
+        return fake_result(r);
+    cuCtxSynchronize();
+    free(p);
+    return 0;
+}
+
+API hipHostMalloc(void **p, size_t n, unsigned flags)
+{
+    (void)flags;
+    return hipMalloc(p, n);
+}
+
+API hipHostFree(void *p)
+{
+    return hipFree(p);
+}
+
+API hipHostRegister(void *p, size_t n, unsigned flags)
+{
+    hipError_t r = fake_ready();
+
+    if (!r && fake_hip_fault("no_register"))
+        r = XS_HIP_NOT_SUPPORTED;
+    return fake_result(r ? r : cuMemHostRegister_v2(p, n, flags));
+}
+
+API hipHostUnregister(void *p)
+{
+    return fake_result(cuMemHostUnregister(p));
+}
+
+API hipHostGetDevicePointer(void **d, void *p, unsigned flags)
+{
+    CUdeviceptr at = 0;
+    hipError_t r = cuMemHostGetDevicePointer_v2(&at, p, flags);
+
+    *d = (void *)(uintptr_t)at;
+    return fake_result(r);
+}
+
+static hipError_t command(hipStream_t s, bool per_thread, struct fake_op op)
+{
+    hipError_t r = fake_accepts(s);
+
+    return fake_result(r ? r : fake_put(CU_STREAM(s), per_thread, op));
+}
+
+static struct fake_op copy_op(void *dst, const void *src, size_t n)
+{
+    return (struct fake_op){.kind = FAKE_COPY, .dst = dst, .src = src, .bytes = n};
+}
+
+API hipMemcpyAsync(void *dst, const void *src, size_t n, int kind, hipStream_t s)
+{
+    (void)kind;
+    return command(s, false, copy_op(dst, src, n));
+}
+
+API hipMemcpyAsync_spt(void *dst, const void *src, size_t n, int kind, hipStream_t s)
+{
+    (void)kind;
+    return command(s, true, copy_op(dst, src, n));
+}
+
+API hipMemcpyWithStream(void *dst, const void *src, size_t n, int kind, hipStream_t s)
+{
+    hipError_t r = hipMemcpyAsync(dst, src, n, kind, s);
+
+    return fake_result(r ? r : fake_synchronize(CU_STREAM(s), false));
+}
+
+API hipMemcpy(void *dst, const void *src, size_t n, int kind)
+{
+    return hipMemcpyWithStream(dst, src, n, kind, NULL);
+}
+
+API hipMemcpyDtoH(void *dst, void *src, size_t n)
+{
+    return hipMemcpy(dst, src, n, XS_HIP_MEMCPY_TO_HOST);
+}
+
+API hipMemsetAsync(void *dst, int value, size_t n, hipStream_t s)
+{
+    return command(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = dst, .value = (uint64_t)value, .bytes = n, .width = 1});
+}
+
+API hipMemsetD32Async(void *dst, int value, size_t n, hipStream_t s)
+{
+    return command(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = dst, .value = (uint32_t)value, .bytes = n, .width = 4});
+}
+
+API hipMallocAsync(void **p, size_t n, hipStream_t s)
+{
+    hipError_t r = hipMalloc(p, n);
+
+    return r ? r : command(s, false, (struct fake_op){.kind = FAKE_WORK});
+}
+
+API hipFreeAsync(void *p, hipStream_t s)
+{
+    return command(s, false, (struct fake_op){.kind = FAKE_HOST, .fn = free, .arg = p});
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every function of the runtime, as far as the fake does not do better: weak, and not supported. And
+ * hipGetProcAddress. */
+#include "hal/hip/hip_abi.h"
+
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+
+#define ROW(symbol)                                                                               \
+    __attribute__((weak, visibility("default"))) hipError_t symbol(void);                         \
+    __attribute__((weak, visibility("default"))) hipError_t symbol(void)                          \
+    {                                                                                             \
+        return XS_HIP_NOT_SUPPORTED;                                                              \
+    }
+#define HIP(kind, symbol, name, version, streams, params, args, stream, key) ROW(symbol)
+#define HIP_PASS(symbol, name, version, streams) ROW(symbol)
+#define hipGetProcAddress fake_weak_get
+#include "shim/hip/hip_api.def"
+#undef hipGetProcAddress
+
+hipError_t hipGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags, int *status)
+    __attribute__((visibility("default")));
+__attribute__((visibility("default"))) hipError_t hipNewerThanUs(int x);
+hipError_t hipNewerThanUs(int x) /* a function that no table of ours knows */
+{
+    return x + 1;
+}
+
+static const struct row {
+    const char *symbol, *name;
+    void *fn;
+    int streams;
+} g_rows[] = {
+#define ANY    0
+#define LEGACY 1
+#define PTDS   2
+#define HIP(kind, symbol, name, version, streams, params, args, stream, key) {#symbol, #name, (void *)symbol, streams},
+#define HIP_PASS(symbol, name, version, streams) {#symbol, #name, (void *)symbol, streams},
+#include "shim/hip/hip_api.def"
+    {"hipNewerThanUs", "hipNewerThanUs", (void *)hipNewerThanUs, 0}};
+
+hipError_t hipGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags, int *status)
+{
+    int want = flags & XS_HIP_PROC_PER_THREAD ? PTDS : LEGACY;
+
+    (void)version;
+    *pfn = NULL;
+    for (size_t i = 0; i < sizeof(g_rows) / sizeof(g_rows[0]) && !*pfn; i++)
+        if (strcmp(g_rows[i].name, symbol) == 0 && (!g_rows[i].streams || g_rows[i].streams == want))
+            *pfn = g_rows[i].fn;
+    for (size_t i = 0; i < sizeof(g_rows) / sizeof(g_rows[0]) && !*pfn; i++)
+        if (strcmp(g_rows[i].symbol, symbol) == 0)
+            *pfn = g_rows[i].fn;
+    if (status)
+        *status = !*pfn;
+    return *pfn ? XS_HIP_SUCCESS : XS_HIP_INVALID_VALUE;
+}
