@@ -97,9 +97,11 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
 {
     const struct xs_entity *e = q->entity;
 
-    if (q->inferred && q->inferred_entered == q->entered)
+    if (q->inferred && q->inferred_entered == q->entered && q->inherit_priority <= q->hints.priority)
         return true;
     q->inferred = false;
+    if (q->inherit_priority > q->hints.priority)
+        return false;             /* somebody waits for it: it may itself be waiting for what is held */
     if (!e->view->contended || !e->applied || q->returned != q->entered || q->covered)
         return false;
     /* from when it could run: the time that it was held does not count */

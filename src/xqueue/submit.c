@@ -415,7 +415,10 @@ uint64_t xsched_priv_wait_begin(struct xs_queue *q)
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for)))
         xs_queue_lend_on(q, xs_tls.priority);
-    if (!gates_open(q, atomic_load(&q->cc->entered) + 1)) /* others may be about to submit what is waited for */
+    /* Where single queues are held it may be closed the moment after, by who has not heard of this. */
+    if (!gates_open(q, atomic_load(&q->cc->entered) + 1) ||
+        XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) &&
+                    xs_tls.priority > atomic_load_explicit(&q->priority, memory_order_relaxed)))
         ring(q);
     return atomic_load(&q->cc->returned);
 }

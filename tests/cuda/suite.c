@@ -9,12 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "ptx.h"
 
 typedef void *P;
 typedef uint64_t U;
 
 #define FUNCTIONS(X)                                                                              \
     X(cuInit, 2000, (unsigned))                                                                   \
+    X(cuDeviceGetCount, 2000, (int *))                                                            \
     X(cuDeviceGet, 2000, (int *, int))                                                            \
     X(cuDevicePrimaryCtxRetain, 7000, (P *, int))                                                 \
     X(cuDevicePrimaryCtxRelease, 11000, (int))                                                    \
@@ -31,6 +35,7 @@ typedef uint64_t U;
     X(cuStreamSynchronize, 2000, (P))                                                             \
     X(cuStreamQuery, 2000, (P))                                                                   \
     X(cuStreamWaitEvent, 3020, (P, P, unsigned))                                                  \
+    X(cuStreamIsCapturing, 10000, (P, int *))                                                     \
     X(cuStreamBeginCapture, 10010, (P, int))                                                      \
     X(cuStreamEndCapture, 10000, (P, P *))                                                        \
     X(cuStreamWriteValue64, 12000, (P, U, U, unsigned))                                           \
@@ -38,6 +43,7 @@ typedef uint64_t U;
     X(cuEventCreate, 2000, (P *, unsigned))                                                       \
     X(cuEventRecord, 2000, (P, P))                                                                \
     X(cuEventSynchronize, 2000, (P))                                                              \
+    X(cuEventQuery, 2000, (P))                                                              \
     X(cuMemAlloc, 3020, (U *, size_t))                                                            \
     X(cuMemFree, 3020, (U))                                                                       \
     X(cuMemAllocAsync, 11020, (U *, size_t, P))                                                   \
@@ -79,6 +85,7 @@ static void fail(const char *what, int line, int r)
     } while (0)
 
 static P g_ctx, g_work;
+static int g_devices;
 
 /* dlsym's names are the newest forms; cuGetProcAddress gets plain ones. */
 static void *by_symbol(void *lib, const char *name)
@@ -349,7 +356,7 @@ static void many(void)
 static void lives(void)
 {
     uint32_t *log = new_log();
-    P ctx, s;
+    P ctx, s, mod, kept = g_work;
 
     for (int i = 0; i < 30; i++) {
         OK(cuStreamCreate(&s, 1));
@@ -361,7 +368,9 @@ static void lives(void)
     for (int i = 0; i < 3; i++) {
         uint32_t *inner;
 
-        OK(cuCtxCreate(&ctx, 0, 1));
+        OK(cuCtxCreate(&ctx, 0, g_devices - 1));
+        OK(cuModuleLoadData(&mod, k_ptx)); /* a function belongs to its context */
+        OK(cuModuleGetFunction(&g_work, mod, "work"));
         inner = new_log();
         OK(cuStreamCreate(&s, 1));
         for (int k = 0; k < 10; k++)
@@ -369,16 +378,193 @@ static void lives(void)
         work(NULL, 10, inner, 6);
         OK(cuCtxDestroy(ctx));
         OK(cuCtxSetCurrent(g_ctx));
+        g_work = kept;
     }
-    OK(cuDevicePrimaryCtxRetain(&ctx, 1));
-    OK(cuCtxSetCurrent(ctx));
-    OK(cuStreamCreate(&s, 1));
-    work(s, 100, new_log(), 5);
-    OK(cuDevicePrimaryCtxReset(1));
-    OK(cuCtxSetCurrent(g_ctx));
+    if (g_devices > 1) {
+        OK(cuDevicePrimaryCtxRetain(&ctx, 1));
+        OK(cuCtxSetCurrent(ctx));
+        OK(cuModuleLoadData(&mod, k_ptx));
+        OK(cuModuleGetFunction(&g_work, mod, "work"));
+        OK(cuStreamCreate(&s, 1));
+        work(s, 100, new_log(), 5);
+        OK(cuDevicePrimaryCtxReset(1));
+        OK(cuCtxSetCurrent(g_ctx));
+        g_work = kept;
+    }
     work(NULL, 10, log, 2);
     OK(cuCtxSynchronize());
     printf("lives: done\n");
+}
+
+/* A stream that stands still until it is told to go on: what is asked meanwhile has one answer only. */
+struct still {
+    P stream;
+    U word;
+};
+
+static struct still hold(unsigned flags)
+{
+    struct still h;
+
+    OK(cuStreamCreate(&h.stream, flags));
+    OK(cuMemAlloc(&h.word, 4));
+    OK(cuMemsetD32Async(h.word, 0, 1, h.stream));
+    OK(cuStreamSynchronize(h.stream));
+    OK(cuStreamWaitValue32(h.stream, h.word, 1, 0));
+    return h;
+}
+
+static void go_on(struct still *h)
+{
+    P s;
+
+    OK(cuStreamCreate(&s, 1));
+    OK(cuMemsetD32Async(h->word, 1, 1, s));
+    OK(cuStreamSynchronize(s));
+    OK(cuStreamDestroy(s));
+}
+
+static void drop(struct still *h)
+{
+    OK(cuStreamSynchronize(h->stream));
+    OK(cuStreamDestroy(h->stream));
+    OK(cuMemFree(h->word));
+}
+
+/* A moment in which a stream that is free to run does run. Only for what must not happen meanwhile. */
+static void moment(void)
+{
+    nanosleep(&(struct timespec){0, 30000000}, NULL);
+}
+
+static void answers(void)
+{
+    struct still h = hold(1);
+    P other, never, before, after;
+
+    OK(cuStreamCreate(&other, 1));
+    OK(cuEventCreate(&never, 2));
+    OK(cuEventCreate(&before, 2));
+    OK(cuEventCreate(&after, 2));
+    printf("never recorded: query %d, synchronise %d, wait %d\n", cuEventQuery(never), cuEventSynchronize(never),
+           cuStreamWaitEvent(other, never, 0));
+    OK(cuEventRecord(before, other));
+    OK(cuEventRecord(after, h.stream));
+    OK(cuStreamSynchronize(other));
+    printf("standing: stream %d, event on it %d, event elsewhere %d, other stream %d\n", cuStreamQuery(h.stream),
+           cuEventQuery(after), cuEventQuery(before), cuStreamQuery(other));
+    OK(cuStreamWaitEvent(other, after, 0));
+    work(other, 10, NULL, 0);
+    OK(cuEventRecord(before, other));
+    moment();
+    printf("waits for the event: stream %d, event %d\n", cuStreamQuery(other), cuEventQuery(before));
+    OK(cuEventRecord(after, NULL)); /* recorded anew: who waits already waits for the old record */
+    OK(cuEventSynchronize(after));
+    printf("recorded anew: event %d, who waited for the old one %d\n", cuEventQuery(after), cuStreamQuery(other));
+    go_on(&h);
+    OK(cuStreamSynchronize(other));
+    OK(cuStreamSynchronize(h.stream));
+    printf("gone on: stream %d, event %d, other %d\n", cuStreamQuery(h.stream), cuEventQuery(before),
+           cuStreamQuery(other));
+    OK(cuStreamDestroy(other));
+    drop(&h);
+}
+
+/* Which streams stand still with one that does. */
+static void what_waits_for_what(void)
+{
+    static const char *const names[] = {"non-blocking", "blocking", "null"};
+    P blocking, free_stream;
+    U p;
+
+    OK(cuStreamCreate(&blocking, 0));
+    OK(cuStreamCreate(&free_stream, 1));
+    OK(cuMemAlloc(&p, 4));
+    for (unsigned i = 0; i < 3; i++) {
+        struct still h = hold(i == 0);
+        P at = h.stream;
+
+        if (i == 2) { /* the null stream waits for the blocking one that stands */
+            work(NULL, 10, NULL, 0);
+            at = NULL;
+        }
+        work(free_stream, 10, NULL, 0);
+        OK(cuStreamSynchronize(free_stream));
+        if (i > 0) {
+            if (i == 1)
+                work(NULL, 10, NULL, 0);
+            work(blocking, 10, NULL, 0);
+            work((P)2, 10, NULL, 0);
+        }
+        moment();
+        printf("%s stands: itself %d, null %d, blocking %d, per thread %d, non-blocking %d\n", names[i],
+               cuStreamQuery(at), cuStreamQuery(NULL), cuStreamQuery(blocking), cuStreamQuery((P)2),
+               cuStreamQuery(free_stream));
+        go_on(&h);
+        OK(cuCtxSynchronize());
+        printf("%s gone on: null %d, blocking %d, per thread %d\n", names[i], cuStreamQuery(NULL),
+               cuStreamQuery(blocking), cuStreamQuery((P)2));
+        drop(&h);
+    }
+    OK(cuStreamDestroy(blocking));
+    OK(cuStreamDestroy(free_stream));
+    OK(cuMemFree(p));
+}
+
+static void captures(void)
+{
+    P s, other, blocking, e, graph, exec;
+    uint32_t *log = new_log();
+    int status, begun, again, null, r[4];
+
+    OK(cuStreamCreate(&s, 1));
+    OK(cuStreamCreate(&other, 1));
+    OK(cuStreamCreate(&blocking, 0));
+    OK(cuEventCreate(&e, 2));
+    OK(cuStreamIsCapturing(s, &status));
+    printf("capture: status %d", status);
+    null = cuStreamBeginCapture(NULL, 2);
+    begun = cuStreamBeginCapture(s, 2);
+    again = cuStreamBeginCapture(s, 2);
+    OK(cuStreamIsCapturing(s, &status));
+    printf(", of null %d, begun %d, again %d, status %d", null, begun, again, status);
+    work(s, 10, log, 1);
+    OK(cuEventRecord(e, s));
+    r[0] = cuEventQuery(e);
+    OK(cuStreamIsCapturing(s, &status));
+    r[1] = cuStreamEndCapture(s, &graph);
+    printf(", query of its event %d, then status %d, end %d\n", r[0], status, r[1]);
+
+    OK(cuStreamBeginCapture(s, 2));
+    work(s, 10, log, 2);
+    OK(cuEventRecord(e, s));
+    OK(cuStreamWaitEvent(other, e, 0));
+    work(other, 10, log, 3);
+    OK(cuStreamIsCapturing(other, &status));
+    r[0] = cuStreamEndCapture(other, &graph);
+    r[1] = cuStreamEndCapture(s, &graph);
+    OK(cuStreamIsCapturing(s, &r[2]));
+    OK(cuStreamIsCapturing(other, &r[3]));
+    printf("joined: status %d, end there %d, end with it unjoined %d, then %d %d\n", status, r[0], r[1], r[2], r[3]);
+
+    OK(cuStreamBeginCapture(blocking, 2));
+    r[0] = cuStreamIsCapturing(NULL, &status);
+    printf("blocking captures: null asked %d", r[0]);
+    work(s, 10, log, 4);
+    work(blocking, 10, log, 5);
+    OK(cuStreamEndCapture(blocking, &graph));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuStreamSynchronize(s));
+    OK(cuGraphLaunch(exec, blocking));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuGraphLaunch(exec, blocking));
+    work(NULL, 10, log, 6);
+    OK(cuStreamSynchronize(NULL));
+    printf("\n");
+    show("captured", log);
+    OK(cuStreamDestroy(s));
+    OK(cuStreamDestroy(other));
+    OK(cuStreamDestroy(blocking));
 }
 
 static void errors(void)
@@ -397,10 +583,11 @@ int main(int argc, char **argv)
 
     bind(argc > 1 && strcmp(argv[1], "entry") == 0);
     OK(cuInit(0));
+    OK(cuDeviceGetCount(&g_devices));
     OK(cuDeviceGet(&dev, 0));
     OK(cuDevicePrimaryCtxRetain(&g_ctx, dev));
     OK(cuCtxSetCurrent(g_ctx));
-    OK(cuModuleLoadData(&mod, "fake"));
+    OK(cuModuleLoadData(&mod, k_ptx));
     OK(cuModuleGetFunction(&g_work, mod, "work"));
     created_streams();
     default_ordering();
@@ -411,6 +598,9 @@ int main(int argc, char **argv)
     graphs();
     many();
     lives();
+    answers();
+    what_waits_for_what();
+    captures();
     errors();
     OK(cuDevicePrimaryCtxRelease(dev));
     printf("end\n");

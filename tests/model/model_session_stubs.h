@@ -23,6 +23,7 @@ int xs_thread_start(void *(*main)(void *), void *arg, size_t stack_bytes) { (voi
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t n) { (void)q, (void)n; }
 
 void xs_queue_tell_marked(struct xs_queue *q) { (void)q; }
+_Atomic uint32_t xsched_priv_intra;
 void xs_queue_lend_on(struct xs_queue *q, int32_t priority)
 {
     (void)q, (void)priority;

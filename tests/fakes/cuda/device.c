@@ -39,7 +39,7 @@ static bool may_start(const struct CUstream_st *s)
     if (!s->legacy && s->blocking && pending_before(s->ctx, op->seq, true))
         return false;
     if (op->kind == FAKE_WAIT_EVENT)
-        return op->event->seq > op->event_seq || op->event->done;
+        return op->record->done;
     if (op->kind == FAKE_WAIT) {
         uint64_t v = op->width == 8 ? *(volatile uint64_t *)op->dst : *(volatile uint32_t *)op->dst;
 
@@ -76,7 +76,7 @@ static void execute(struct fake_op *op)
             __atomic_fetch_add(&op->log[0], 1, __ATOMIC_RELEASE);
         }
         if (op->sum)
-            *op->sum += op->ns;
+            *op->sum += op->grind ? op->grind : op->ns;
         if (op->add)
             __atomic_fetch_add(op->add, 1, __ATOMIC_RELEASE);
         break;
@@ -125,8 +125,8 @@ static void *worker(void *dev)
         pthread_mutex_unlock(&fake_lock);
         execute(op);
         pthread_mutex_lock(&fake_lock);
-        if (op->kind == FAKE_EVENT && op->event->seq == op->seq)
-            op->event->done = true;
+        if (op->kind == FAKE_EVENT)
+            op->record->done = true;
         s->head = op->next;
         if (!s->head)
             s->tail = NULL;

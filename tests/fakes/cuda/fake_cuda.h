@@ -8,7 +8,8 @@
  *
  * Kernels are found by name: "work" (u64 ns, u32 *log, u32 tag) takes ns and appends tag to log,
  * whose first word counts; "nop" does nothing; "burn" (u64 ns, u32 *started, u32 stamp, u64 *sum) stores
- * stamp, takes ns and adds ns to sum; "spin" (u64 ns) takes ns; "add" (u64 *at) adds 1. */
+ * stamp, takes ns and adds ns to sum; "spin" (u64 ns) takes ns; "add" (u64 *at) adds 1; "grind" (u64
+ * ns, u64 *sum) takes ns and adds a number that depends on it. */
 #ifndef XS_FAKE_CUDA_H
 #define XS_FAKE_CUDA_H
 
@@ -25,6 +26,7 @@ struct fake_op {
     uint32_t *started, stamp;
     uint64_t *sum;
     uint64_t *add;
+    uint64_t grind;               /* added to sum instead of the time */
     /* COPY, FILL */
     void *dst;
     const void *src;
@@ -33,8 +35,7 @@ struct fake_op {
     unsigned width;               /* FILL, WRITE and WAIT: bytes of an element */
     unsigned flags;
     /* EVENT, WAIT_EVENT */
-    struct CUevent_st *event;
-    uint64_t event_seq;
+    struct fake_record *record;
     /* HOST */
     void (*fn)(void *);
     void *arg;
@@ -64,9 +65,13 @@ struct CUstream_st {
     struct CUstream_st *next;
 };
 
-struct CUevent_st {
-    uint64_t seq;                 /* of the last record; 0: never */
+/* One time that an event was recorded; who waits, waits for the one that was the last then. Never freed. */
+struct fake_record {
     bool done;
+};
+
+struct CUevent_st {
+    struct fake_record *record;   /* the last one; NULL: never */
     struct CUgraph_st *capture;
 };
 

@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}};
+static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}, {"grind"}};
 
 API cuModuleLoadData(void **mod, const void *image)
 {
@@ -43,6 +43,11 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
         op.ns = *(uint64_t *)params[0];
     if (f == &g_functions[4])
         op.add = *(uint64_t **)params[0];
+    if (f == &g_functions[5]) {
+        op.ns = *(uint64_t *)params[0];
+        op.sum = *(uint64_t **)params[1];
+        op.grind = op.ns * 2654435761u;
+    }
     return fake_put(s, per_thread, op);
 }
 

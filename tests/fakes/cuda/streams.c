@@ -91,10 +91,8 @@ API cuEventRecord(CUevent e, CUstream stream)
     s = fake_stream_of(stream, false);
     e->capture = s->capture;
     if (!s->capture) {
-        struct fake_op *op = fake_put_locked(s, (struct fake_op){.kind = FAKE_EVENT, .event = e});
-
-        e->done = false;
-        e->seq = op->seq;
+        e->record = calloc(1, sizeof(*e->record));
+        fake_put_locked(s, (struct fake_op){.kind = FAKE_EVENT, .record = e->record});
     }
     pthread_mutex_unlock(&fake_lock);
     return 0;
@@ -102,13 +100,16 @@ API cuEventRecord(CUevent e, CUstream stream)
 
 API cuEventQuery(CUevent e)
 {
-    return !e->seq || e->done ? 0 : XS_CU_NOT_READY;
+    return !e->record || e->record->done ? 0 : XS_CU_NOT_READY;
 }
 
 API cuEventSynchronize(CUevent e)
 {
+    struct fake_record *record;
+
     pthread_mutex_lock(&fake_lock);
-    while (e->seq && !e->done)
+    record = e->record;
+    while (record && !record->done)
         pthread_cond_wait(&fake_changed, &fake_lock);
     pthread_mutex_unlock(&fake_lock);
     return 0;
@@ -124,8 +125,8 @@ API cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
     if (e->capture && !s->capture) {
         s->capture = e->capture;
         s->joined = true;
-    } else if (e->seq && !s->capture) {
-        fake_put_locked(s, (struct fake_op){.kind = FAKE_WAIT_EVENT, .event = e, .event_seq = e->seq});
+    } else if (e->record && !s->capture) {
+        fake_put_locked(s, (struct fake_op){.kind = FAKE_WAIT_EVENT, .record = e->record});
     }
     pthread_mutex_unlock(&fake_lock);
     return 0;
