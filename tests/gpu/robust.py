@@ -3,18 +3,19 @@
 """One part of run_robust: robust.py PART BUILD OUT
 
 BUILD holds bin/ (xserver, gpu_client, cuda_suite) and lib/; results go to OUT/robust.jsonl, one measurement a line, and
-the end of what xserver said to OUT/PART.log. Exit code 1: something broke that must not.
+the end of what xserver said to OUT/xserver.log. Exit code 1: something broke that must not.
 
   trace      the suite of tests/cuda, without and under the shim: OUT/trace.txt, to be compared with the fake driver's
   kills      twenty times kill -9 of xserver, of either program, of a stopped one, of one whose forked child lives on
   kills_a    twice the same with PyTorch: workload A
-  parked     how an urgent program fares beside 1, 8, 64 programs that may not run
+  parked     how an urgent program fares beside 1, 8, 64 programs that may not run; parked2: the same at level 2
   slices     two urgent and one background program, one and two, beside an unmanaged one, beside one that makes contexts
   user       all of it as an ordinary user
   names      CUDA_VISIBLE_DEVICES by UUID and by a name that does not exist"""
 import datetime
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,10 @@ SOCKET = os.path.join(folder, "xserver.sock")
 LOG = os.path.join(folder, "xserver.log")
 AS_USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if PART == "user" and os.geteuid() == 0 else []
 os.makedirs(OUT, exist_ok=True)
+if AS_USER:                                    # who may not read the folder that this lies in
+    BUILD = shutil.copytree(BUILD, os.path.join(folder, "build"))
+    CLIENT, SHIM = os.path.join(BUILD, "bin/gpu_client"), os.path.join(BUILD, "lib/xsched/libshimcuda.so")
+    os.environ["HOME"] = folder
 failures = []
 began = time.monotonic()
 
@@ -312,7 +317,7 @@ def parked():
     daemon = server()
     jobs("alone", Client(10, "high", n, per_ms).finish())
     there = []
-    for level in os.environ.get("LEVELS", "auto 2").split():
+    for level in (["2"] if PART == "parked2" else ["auto"]):
         for count in (1, 8, most):
             new = [Client(-256, "park", per_ms, level=level, wait=False) for _ in range(count - len(there))]
             for c in new:
@@ -411,13 +416,13 @@ def names():
 
 
 try:
-    {"trace": trace, "kills": kills, "kills_a": kills_a, "parked": parked, "slices": slices, "user": user,
+    {"trace": trace, "kills": kills, "kills_a": kills_a, "parked": parked, "parked2": parked, "slices": slices, "user": user,
      "names": names}[PART]()
 except (RuntimeError, OSError, subprocess.SubprocessError, KeyError, ValueError) as e:
     wrong(f"{type(e).__name__}: {e}")
 result("all", "", "failures", len(failures), "1", failures=failures)
 if os.path.exists(LOG):
-    with open(LOG, encoding="utf-8") as f, open(os.path.join(OUT, PART + ".log"), "w", encoding="utf-8") as to:
-        to.write(f.read()[-20000:])
+    with open(LOG, encoding="utf-8") as f, open(os.path.join(OUT, "xserver.log"), "a", encoding="utf-8") as to:
+        to.write(f"== {PART}\n" + f.read()[-20000:])
 print(f"{PART}: {len(failures)} failures, {time.monotonic() - began:.1f} s", flush=True)
 sys.exit(1 if failures else 0)
