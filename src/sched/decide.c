@@ -102,6 +102,66 @@ static void tell_standing(struct xs_sched *s, struct xs_view *v)
     }
 }
 
+/* A gang with queues on several devices runs on all of them or on none: half of a collective waits
+ * for the other half. Where it loses on one device it does not count on the others. Not under
+ * policies that give turns by service: turns on two devices do not fall together. */
+static bool gangs_are_bound(const struct xs_sched *s)
+{
+    return !xs_sched_is_host(s) && !xs_sched_uses_service(s);
+}
+
+static bool on_several_devices(const struct xs_entity *e)
+{
+    const struct xs_list *presences = &e->presence->group->presences;
+
+    return !e->intra && presences->next->next != presences;
+}
+
+static bool loses_elsewhere(const struct xs_entity *e)
+{
+    XS_LIST_FOR(pr, &e->presence->group->presences, struct xs_presence, link) {
+        if (pr->gang && pr->gang != e && pr->gang->loses)
+            return true;
+    }
+    return false;
+}
+
+void xs_group_recheck(struct xs_group *g, const struct xs_view *but)
+{
+    XS_LIST_FOR(pr, &g->presences, struct xs_presence, link) {
+        if (&pr->device->view != but)
+            pr->device->view.recheck = true;
+    }
+}
+
+static void bind_gangs(struct xs_sched *s, struct xs_view *v)
+{
+    bool bind = gangs_are_bound(s);
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        e->bound = bind && on_several_devices(e) && loses_elsewhere(e);
+        if (e->bound)
+            e->pe.ready = false;
+    }
+}
+
+static void tell_bound(struct xs_sched *s, struct xs_view *v)
+{
+    bool bind = gangs_are_bound(s);
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+        bool loses = bind && e->pe.ready && !e->applied && on_several_devices(e);
+
+        if (e->loses == loses)
+            continue;
+        e->loses = loses;
+        xs_group_recheck(e->presence->group, v);
+    }
+}
+
 static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     struct xs_policy_view pv = {
@@ -120,11 +180,17 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         e->pe.running = e->applied;
         e->pe.run = false;
     }
+    bind_gangs(s, v);
     v->dirty = false;
     s->c.decisions++;
     s->c.work += v->n;
     s->policy->decide(&pv);
     let_providers_run(v);
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        e->pe.run = e->pe.run && !e->bound;
+    }
     tell_standing(s, v);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
@@ -271,6 +337,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         }
         judge_stall(s, v, now_ns);
         apply(v, now_ns);
+        tell_bound(s, v);
         XS_PROBE2(decision, v->n, v->contended);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }
@@ -307,6 +374,8 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->contended = false; /* the host's; an empty device is gone */
         return UINT64_MAX;
     }
+    v->dirty = v->dirty || v->recheck;
+    v->recheck = false;
     if (v->progressed) {
         v->progressed = false;
         v->progress_ns = now_ns;
@@ -354,18 +423,36 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     return next;
 }
 
+static bool take_rechecks(struct xs_sched *s, bool last)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->devices_n; i++) {
+        struct xs_view *v = s->devices[i] ? &s->devices[i]->view : NULL;
+
+        any = any || (v && v->recheck);
+        if (v && last) /* gangs that bind each other in a circle: some order is as good as another */
+            v->recheck = false;
+    }
+    return any;
+}
+
 uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
 {
-    uint64_t next = UINT64_MAX;
+    uint64_t next;
+    unsigned round = 0;
 
     now_ns = xs_sched_clock(s, now_ns);
     if (xs_sched_is_host(s))
         return run_view(s, &s->host, now_ns);
-    for (size_t i = 0; i < s->devices_n; i++) {
-        uint64_t at = s->devices[i] ? run_view(s, &s->devices[i]->view, now_ns) : UINT64_MAX;
+    do {
+        next = UINT64_MAX;
+        for (size_t i = 0; i < s->devices_n; i++) {
+            uint64_t at = s->devices[i] ? run_view(s, &s->devices[i]->view, now_ns) : UINT64_MAX;
 
-        next = XS_MIN(next, at);
-    }
+            next = XS_MIN(next, at);
+        }
+    } while (take_rechecks(s, ++round == XS_ROUNDS) && round < XS_ROUNDS);
     return next;
 }
 

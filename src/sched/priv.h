@@ -42,6 +42,7 @@ struct xs_view {
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
     bool resettle;                                 /* read and arm all queues first */
+    bool recheck;                                  /* on another device a gang of this one was held or let go */
     bool contended;                                /* something ready is held by the policy */
     bool stalled;                                  /* the held ones run until the others complete something */
 };
@@ -95,6 +96,8 @@ struct xs_entity {
     bool turned;                                   /* inside apply: it changes */
     bool lingered;                                 /* it was given up after its last linger */
     bool draining;                                 /* held while commands of it were in flight */
+    bool loses;                                    /* ready here, and held by the decision for this device */
+    bool bound;                                    /* held because it loses on another device */
 };
 
 struct xs_sched_queue {
@@ -236,6 +239,8 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns);
 bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns);
 
 /* decide.c */
+/** All devices of the gang, but one, decide again. */
+void xs_group_recheck(struct xs_group *g, const struct xs_view *but);
 void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* permit.c */

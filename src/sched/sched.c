@@ -88,6 +88,7 @@ void xs_sched_set_policy(struct xs_sched *s, const struct xs_policy_ops *policy)
         memset(e->pe.process->memo, 0, sizeof(e->pe.process->memo));
         e->view = xs_sched_is_host(s) ? &s->host : &e->presence->device->view;
         e->linger_until_ns = 0;
+        e->loses = e->bound = false;
         e->hints_stale = true;
         xs_entity_unwatch(e);
         XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {

@@ -326,6 +326,7 @@ void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q)
     e->view->dirty = true;
     pr->queues--;
     d->queues--;
+    xs_group_recheck(pr->group, NULL);
     entity_put(s, e);
     presence_put(s, pr);
     device_put(s, d);

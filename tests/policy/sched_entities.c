@@ -231,6 +231,87 @@ static void devices_apart_and_together(void **state)
     world_done(s, w, 2);
 }
 
+/* A gang that was seen on two devices runs on both or on none. */
+static void a_gang_is_held_on_all_its_devices(void **state)
+{
+    struct proc w[4];
+    struct xs_sched *s = world_sched("HPF");
+    uint64_t t = MS;
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        w[i] = world_join(s, (uint64_t)i + 1, NULL, false);
+    world_queue(&w[0], 0, 1, 5, t);                 /* the gang, on devices 1 and 2 */
+    world_queue(&w[0], 1, 2, 5, t);
+    world_queue(&w[1], 0, 1, 10, t);                /* above it on 1 */
+    world_queue(&w[2], 0, 2, 0, t);                 /* below it on 2 */
+    world_queue(&w[3], 0, 2, 20, t);                /* above it on 2 */
+    world_step(s, w, 4, t);
+    world_submit(&w[0], 0, 50, MS);
+    world_submit(&w[0], 1, 50, MS);
+    world_submit(&w[2], 0, 50, MS);
+    world_step(s, w, 4, t += US);
+    assert_true(world_open(&w[0], 0) && world_open(&w[0], 1));
+    assert_false(world_open(&w[2], 0));
+    world_submit(&w[1], 0, 2, MS);                  /* it loses on 1, so it is held on 2 as well */
+    world_step(s, w, 4, t += US);
+    assert_false(world_open(&w[0], 0) || world_open(&w[0], 1));
+    assert_true(world_open(&w[2], 0));              /* and the device is not left idle */
+    world_submit(&w[3], 0, 2, MS);                  /* now it would lose on 2 */
+    world_step(s, w, 4, t += US);
+    assert_false(world_open(&w[2], 0));
+    assert_true(world_complete(&w[1], 0, 2, MS));
+    world_step(s, w, 4, t += US);
+    world_step(s, w, 4, t += MS);                   /* after the linger */
+    assert_false(world_open(&w[0], 0) || world_open(&w[0], 1)); /* does lose there: held on 1, where nobody is */
+    assert_true(world_complete(&w[3], 0, 2, MS));
+    world_step(s, w, 4, t += US);
+    world_step(s, w, 4, t += MS);
+    assert_true(world_open(&w[0], 0) && world_open(&w[0], 1));
+    assert_false(world_open(&w[2], 0));
+    world_submit(&w[1], 0, 2, MS);
+    world_step(s, w, 4, t += US);
+    assert_false(world_open(&w[0], 0) || world_open(&w[0], 1));
+    xs_sched_process_remove(s, w[1].p, t += US);    /* who held it leaves */
+    world_step(s, w, 1, t += US);
+    world_step(s, w, 1, t += MS);
+    assert_true(world_open(&w[0], 0) && world_open(&w[0], 1));
+    xs_sched_free(s);
+    for (int i = 0; i < 4; i++)
+        world_free(&w[i]);
+}
+
+/* Each of three gangs is above the next on one device and below the last on another. */
+static void gangs_that_bind_in_a_circle_end(void **state)
+{
+    struct proc w[3];
+    struct xs_sched *s = world_sched("HPF");
+    struct xs_sched_counters before, after;
+    uint64_t t = MS;
+    int open = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        w[i] = world_join(s, i + 1, NULL, false);
+        world_queue(&w[i], 0, 1 + i, 10, t);
+        world_queue(&w[i], 1, 1 + (i + 1) % 3, 0, t);
+    }
+    world_step(s, w, 3, t);
+    xs_sched_counters(s, &before);
+    for (int i = 0; i < 3; i++) {
+        world_submit(&w[i], 0, 50, MS);
+        world_submit(&w[i], 1, 50, MS);
+    }
+    t += US;
+    assert_true(world_step(s, w, 3, t) > t);        /* and it does not ask to be called again at once */
+    xs_sched_counters(s, &after);
+    assert_in_range(after.decisions - before.decisions, 3, 64);
+    for (int i = 0; i < 3; i++)
+        open += world_open(&w[i], 0) + world_open(&w[i], 1);
+    assert_true(open > 0);
+    world_done(s, w, 3);
+}
+
 static void gangs_intra_and_inherit(void **state)
 {
     struct proc w[3];
@@ -465,6 +546,8 @@ int main(void)
         cmocka_unit_test(operator_holds_a_process),
         cmocka_unit_test(policy_changes_at_run_time),
         cmocka_unit_test(devices_apart_and_together),
+        cmocka_unit_test(a_gang_is_held_on_all_its_devices),
+        cmocka_unit_test(gangs_that_bind_in_a_circle_end),
         cmocka_unit_test(gangs_intra_and_inherit),
         cmocka_unit_test(inherit_without_priorities), cmocka_unit_test(lent_until_complete),
         cmocka_unit_test(groups_are_one_gang),
