@@ -92,6 +92,9 @@ struct xs_policy_ops {
 /** ops.flags: it reads service_ns, which is then brought up to date before timers and when
  *  several become ready; else it may lag behind. */
 #define XS_POLICY_USES_SERVICE 1u
+/** ops.flags: who runs follows from importance, not from turns. A gang with work on several devices is
+ *  then held on all of them when it is held on one. */
+#define XS_POLICY_BY_RANK 2u
 
 /** A shared object with a policy exports a function of this type under the name
  *  XS_POLICY_ENTRY. What it returns stays valid while the object is loaded. */

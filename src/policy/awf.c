@@ -21,5 +21,6 @@ const struct xs_policy_ops xs_policy_awf = {
     .name = "AWF",
     .title = "active window first",
     .scope = XS_SCOPE_DEVICE,
+    .flags = XS_POLICY_BY_RANK,
     .decide = decide,
 };

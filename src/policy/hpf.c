@@ -20,5 +20,6 @@ const struct xs_policy_ops xs_policy_hpf = {
     .name = "HPF",
     .title = "highest priority first",
     .scope = XS_SCOPE_DEVICE,
+    .flags = XS_POLICY_BY_RANK,
     .decide = decide,
 };

@@ -104,10 +104,10 @@ static void tell_standing(struct xs_sched *s, struct xs_view *v)
 
 /* A gang with queues on several devices runs on all of them or on none: half of a collective waits
  * for the other half. Where it loses on one device it does not count on the others. Not under
- * policies that give turns by service: turns on two devices do not fall together. */
+ * policies that give turns: turns on two devices do not fall together. */
 static bool gangs_are_bound(const struct xs_sched *s)
 {
-    return !xs_sched_is_host(s) && !xs_sched_uses_service(s);
+    return !xs_sched_is_host(s) && xs_sched_policy_flags(s) & XS_POLICY_BY_RANK && !s->unbound;
 }
 
 static bool on_several_devices(const struct xs_entity *e)
@@ -291,7 +291,8 @@ static void set_watches(struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (v->contended && e->pe.run && e->nready > 0) {
+        /* one that loses and binds its gang elsewhere: no longer than it has work here */
+        if (v->contended && (e->pe.run || e->loses) && e->nready > 0) {
             bool fresh = e->nwatched == 0;
 
             xs_entity_watch(e, now_ns);
@@ -423,36 +424,44 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     return next;
 }
 
-static bool take_rechecks(struct xs_sched *s, bool last)
+static bool rechecks(const struct xs_sched *s)
 {
-    bool any = false;
+    for (size_t i = 0; i < s->devices_n; i++)
+        if (s->devices[i] && s->devices[i]->view.recheck)
+            return true;
+    return false;
+}
+
+static uint64_t run_devices(struct xs_sched *s, uint64_t now_ns)
+{
+    uint64_t next = UINT64_MAX;
 
     for (size_t i = 0; i < s->devices_n; i++) {
-        struct xs_view *v = s->devices[i] ? &s->devices[i]->view : NULL;
+        uint64_t at = s->devices[i] ? run_view(s, &s->devices[i]->view, now_ns) : UINT64_MAX;
 
-        any = any || (v && v->recheck);
-        if (v && last) /* gangs that bind each other in a circle: some order is as good as another */
-            v->recheck = false;
+        next = XS_MIN(next, at);
     }
-    return any;
+    return next;
 }
 
 uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
 {
     uint64_t next;
-    unsigned round = 0;
 
     now_ns = xs_sched_clock(s, now_ns);
     if (xs_sched_is_host(s))
         return run_view(s, &s->host, now_ns);
-    do {
-        next = UINT64_MAX;
-        for (size_t i = 0; i < s->devices_n; i++) {
-            uint64_t at = s->devices[i] ? run_view(s, &s->devices[i]->view, now_ns) : UINT64_MAX;
-
-            next = XS_MIN(next, at);
-        }
-    } while (take_rechecks(s, ++round == XS_ROUNDS) && round < XS_ROUNDS);
+    next = run_devices(s, now_ns);
+    for (unsigned round = 0; round < XS_ROUNDS && rechecks(s); round++) {
+        /* Gangs may bind each other in a circle: then each device is for itself, until something
+         * happens there. */
+        s->unbound = round == XS_ROUNDS - 1;
+        next = run_devices(s, now_ns);
+    }
+    for (size_t i = 0; s->unbound && i < s->devices_n; i++)
+        if (s->devices[i])
+            s->devices[i]->view.recheck = false;
+    s->unbound = false;
     return next;
 }
 

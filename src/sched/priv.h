@@ -167,6 +167,7 @@ struct xs_sched {
     size_t devices_n, devices_cap, devices_free;
     struct xs_view host;
     bool stall_said;
+    bool unbound;                                  /* inside run: gangs are decided upon device by device */
     size_t contended_views;
     struct xs_sched_counters c;
 };
@@ -181,11 +182,16 @@ static inline bool xs_sched_is_host(const struct xs_sched *s)
     return s->policy->scope == XS_SCOPE_HOST;
 }
 
-static inline bool xs_sched_uses_service(const struct xs_sched *s)
+static inline uint64_t xs_sched_policy_flags(const struct xs_sched *s)
 {
     if (s->policy->size < offsetof(struct xs_policy_ops, flags) + sizeof(s->policy->flags))
-        return true; /* of a writer before there were flags */
-    return s->policy->flags & XS_POLICY_USES_SERVICE;
+        return XS_POLICY_USES_SERVICE; /* of a writer before there were flags */
+    return s->policy->flags;
+}
+
+static inline bool xs_sched_uses_service(const struct xs_sched *s)
+{
+    return xs_sched_policy_flags(s) & XS_POLICY_USES_SERVICE;
 }
 
 /** Time never goes back, whatever the owner says. */

@@ -85,6 +85,28 @@ static void lease_is_renewed_and_death_frees(void **state)
 
 static void other_devices_are_not_held(void **state)
 {
+    struct raw_client low, other, high;
+
+    (void)state;
+    raw_join(&low, g_server.socket);
+    raw_join(&other, g_server.socket);
+    raw_join(&high, g_server.socket);
+    raw_add(&low, 0, 1, 0);
+    raw_add(&other, 1, 2, 0);
+    raw_add(&high, 0, 1, 10);
+    raw_submit(&low, 0);
+    raw_submit(&other, 1);
+    raw_submit(&high, 0);
+    assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
+    assert_true(raw_permitted(&other, 1));
+    raw_leave(&low);
+    raw_leave(&other);
+    raw_leave(&high);
+}
+
+/* Half of a program that works on two devices would wait for the other half. */
+static void a_program_on_two_devices_is_held_on_both(void **state)
+{
     struct raw_client low, high;
 
     (void)state;
@@ -97,7 +119,10 @@ static void other_devices_are_not_held(void **state)
     raw_submit(&low, 1);
     raw_submit(&high, 0);
     assert_true(raw_wait_permitted(&low, 0, false, SOON_MS));
-    assert_true(raw_permitted(&low, 1));
+    assert_true(raw_wait_permitted(&low, 1, false, SOON_MS));
+    raw_complete(&high, 0);
+    assert_true(raw_wait_permitted(&low, 0, true, SOON_MS));
+    assert_true(raw_wait_permitted(&low, 1, true, SOON_MS));
     raw_leave(&low);
     raw_leave(&high);
 }
@@ -224,6 +249,7 @@ int main(void)
         cmocka_unit_test(high_holds_low),
         cmocka_unit_test(lease_is_renewed_and_death_frees),
         cmocka_unit_test(other_devices_are_not_held),
+        cmocka_unit_test(a_program_on_two_devices_is_held_on_both),
         cmocka_unit_test(hints_act),
         cmocka_unit_test(cpu_priority_orders_processes),
         cmocka_unit_test(sigterm_opens_all),
