@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random legal programs, compared with themselves without XSched:
+run.py PROGRAM SHIM FOLDER_OF_THE_FAKE XSERVER SEEDS STEPS [FIRST_SEED]
+
+Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process; and,
+two batches at a time, under an xserver where one program is held for the other. The digests of each seed must be
+equal (results, order on each stream, memory), and nothing may be said in the log. The last lines count the API calls
+and the rows of the table that were called.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+BATCH = 125
+TIMEOUT = 600
+APP = {"XSCHED_AUTO_XQUEUE": "ON"}
+LOCAL = {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}
+
+
+def clean():
+    return {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
+
+
+class Runner:
+    def __init__(self, program, shim, fake, steps):
+        self.program, self.shim, self.fake, self.steps = program, shim, fake, steps
+        self.calls, self.seeds, self.bad, self.uncalled, self.rows = 0, 0, [], None, "?"
+        self.lock = threading.Lock()
+
+    def run(self, first, count, extra=None):
+        env = dict(clean(), LD_LIBRARY_PATH=self.fake)
+        if extra is not None:
+            env.update(extra, LD_PRELOAD=self.shim)
+        real = os.path.join(self.fake, "libcuda.so.1")
+        try:
+            r = subprocess.run([self.program, real, str(first), str(count), str(self.steps)], env=env, timeout=TIMEOUT,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        except subprocess.TimeoutExpired:
+            return None, "hangs"
+        if r.returncode != 0 or "XSCHED" in r.stderr:
+            return None, f"exit code {r.returncode}: {r.stdout.splitlines()[-1:]} {r.stderr.splitlines()[-3:]}"
+        return r.stdout.splitlines(), ""
+
+    def batch(self, first, count, mode, extra):
+        want, why = self.run(first, count)
+        got, why_not = self.run(first, count, extra) if want else (None, "without XSched: " + why)
+        with self.lock:
+            if got is None:
+                self.bad.append(f"seeds {first} to {first + count - 1}, {mode}: {why_not}")
+                return
+            for a, b in zip(want, got):
+                if a != b:
+                    self.bad.append(f"{mode}: without {a}, with {b}")
+            if len(want) != len(got):
+                self.bad.append(f"{mode}: {len(want)} lines without, {len(got)} with")
+            self.seeds += count
+            for line in got:
+                if m := re.match(r"steps (\d+)", line):
+                    self.calls += int(m[1])
+                elif m := re.match(r"rows \d+ of (\d+)", line):
+                    self.rows = int(m[1])
+            uncalled = {line[12:] for line in got if line.startswith("not called: ")}
+            self.uncalled = uncalled if self.uncalled is None else self.uncalled & uncalled
+
+
+def under_xserver(runner, pairs, xserver):
+    """Two at a time: the one with the higher priority holds the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        socket = os.path.join(folder, "xs.sock")
+        daemon = subprocess.Popen([xserver, "--no-http", "--socket", socket, "HPF"], env=clean(),
+                                  stderr=subprocess.DEVNULL)
+        try:
+            while not os.path.exists(socket) and daemon.poll() is None:
+                time.sleep(0.05)
+            for pair in pairs:
+                with ThreadPoolExecutor(2) as two:
+                    for i, (first, count) in enumerate(pair):
+                        two.submit(runner.batch, first, count, f"xserver, priority {i}",
+                                   {"XSCHED_SOCKET": socket, "XSCHED_PRIORITY": str(i)})
+        finally:
+            daemon.terminate()
+            daemon.wait()
+
+
+def main(program, shim, fake, xserver, seeds, steps, first="1"):
+    runner = Runner(program, shim, fake, int(steps))
+    begin, first, seeds = time.monotonic(), int(first), int(seeds)
+    batches = [(i, min(BATCH, first + seeds - i)) for i in range(first, first + seeds, BATCH)]
+    held = [b for i, b in enumerate(batches) if i % 8 in (2, 3)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for i, (start, count) in enumerate(batches):
+            if i % 8 not in (2, 3):
+                pool.submit(runner.batch, start, count, "local" if i % 8 == 0 else "app", LOCAL if i % 8 == 0 else APP)
+    under_xserver(runner, [held[i:i + 2] for i in range(0, len(held), 2)], xserver)
+    for line in runner.bad[:20]:
+        print(line)
+    uncalled = runner.uncalled or set()
+    print(f"{runner.seeds} seeded programs, {runner.calls} API calls, {len(runner.bad)} differences, "
+          f"{runner.rows - len(uncalled)} of {runner.rows} rows called, {time.monotonic() - begin:.0f} s")
+    if uncalled:
+        print("rows not called:", " ".join(sorted(uncalled)))
+    return 1 if runner.bad or uncalled or runner.seeds != seeds else 0
+
+
+sys.exit(main(*sys.argv[1:]))
