@@ -58,7 +58,8 @@ XResult XQueueResume(XQueueHandle xq, int64_t flags);
 XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level);
 
 /** Bounds what is in flight on the device by count.
- *  @param threshold   most commands in flight; <= 0 keeps the present value
+ *  @param threshold   most commands in flight; <= 0 keeps the present value. Alone, a threshold
+ *                     below the present batch size lowers that too
  *  @param batch_size  commands between two completion marks; <= 0 keeps the present value;
  *                     larger than threshold: kXSchedErrorInvalidValue */
 XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size);
