@@ -120,6 +120,7 @@ struct xs_sched_queue {
     uint64_t changed_ns;                           /* entered or completed last moved */
     uint64_t inferred_entered;                     /* idle by inference while entered is this */
     bool inferred;
+    bool waited;                                   /* threads sleep at its gate */
     bool marks;                                    /* the device writes its completions */
     bool covered;                                  /* a mark in flight will tell of its end */
     uint64_t asked_entered;                        /* a mark was asked for when entered was this */

@@ -56,7 +56,7 @@ struct xs_client_cell {
     _Atomic uint64_t est_entered_ns;        /* estimated device time of what entered */
     _Atomic uint64_t est_completed_ns;      /* measured or estimated device time of what completed */
     _Atomic uint64_t held_ns;               /* time that callers spent at the gate */
-    _Atomic uint32_t waiters;               /* threads asleep at the gate, on the server cell's word */
+    _Atomic uint32_t waiters;               /* threads that wait at the gate, on the server cell's word */
     _Atomic uint32_t inherit;               /* threads that wait for this queue: it must not be held for a less important one */
     _Atomic int32_t inherit_priority;       /* highest priority of those */
     /* The low half of the furthest number that a mark in flight will tell of. 0: not known, as on

@@ -162,17 +162,28 @@ static uint64_t room_after_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
 bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns)
 {
     uint64_t began_ns = xs_now_ns(), n;
+    bool told = false, open;
 
-    while (n = atomic_load(&q->cc->entered) + 1, !gates_open(q, n)) {
+    while (n = atomic_load(&q->cc->entered) + 1, open = gates_open(q, n), !open) {
         struct xs_server_cell *sc = atomic_load(&q->sc);
 
+        /* What waits here has not entered: that somebody waits is what makes the queue ready, and it
+         * is told before the ring. seq_cst pairs with the scheduler: stores armed, reads waiters. */
+        if (!told && n <= atomic_load(&q->app_permitted)) {
+            atomic_fetch_add(&q->cc->waiters, 1);
+            told = true;
+        }
         if (atomic_load(&sc->armed) & XS_ARMED_SUBMIT)
             ring(q);
         gate_sleep(q, n, began_ns);
-        if (xs_now_ns() - began_ns >= timeout_ns)
-            return gates_open(q, n);
+        if (xs_now_ns() - began_ns >= timeout_ns) {
+            open = gates_open(q, n);
+            break;
+        }
     }
-    return true;
+    if (told)
+        atomic_fetch_sub(&q->cc->waiters, 1);
+    return open;
 }
 
 bool xs_queue_would_wait(struct xs_queue *q)

@@ -22,7 +22,7 @@
 
 enum row {
 #define CU(kind, symbol, name, version, streams, params, args, stream, key) ROW_##symbol,
-#define CU_PASS(symbol, name, version, streams) ROW_##symbol,
+#define CU_PASS(symbol, name, version, streams)                             ROW_##symbol,
 #include "shim/cuda/cuda_api.def"
 #undef CU
 #undef CU_PASS
@@ -33,12 +33,12 @@ static const struct {
     const char *symbol, *params;
 } k_rows[] = {
 #define CU(kind, symbol, name, version, streams, params, args, stream, key) {#symbol, #params},
-#define CU_PASS(symbol, name, version, streams) {#symbol, NULL},
+#define CU_PASS(symbol, name, version, streams)                             {#symbol, NULL},
 #include "shim/cuda/cuda_api.def"
 };
 
-typedef CUresult (*generic_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
-                               uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+typedef CUresult (*generic_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+                               uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
 static void *g_fn[ROWS];
 static bool g_weak[ROWS]; /* the fake does no better than "not supported" */
@@ -80,7 +80,7 @@ static CUresult noted(enum row row, CUresult r)
 
 /* A call by hand: the result goes into the digest. CALL_TIMED: it depends on time, and does not. */
 #define CALL(symbol, types, ...) noted(ROW_##symbol, ((CUresult(*) types)g_fn[ROW_##symbol])(__VA_ARGS__))
-#define CALL_TIMED(symbol, types, ...) \
+#define CALL_TIMED(symbol, types, ...)                                                                       \
     (g_called[ROW_##symbol]++, g_steps++, ((CUresult(*) types)g_fn[ROW_##symbol])(__VA_ARGS__))
 
 static void must(CUresult r, const char *what)
@@ -118,8 +118,9 @@ static void host_function(void *arg)
         s->host_log[s->host_count++] = 7;
 }
 
-#define LAUNCH_TYPES \
-    (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)
+#define LAUNCH_TYPES                                                                                         \
+    (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **,    \
+     void **)
 
 static void launch(struct slot *s, unsigned how)
 {
@@ -133,13 +134,14 @@ static void launch(struct slot *s, unsigned how)
         CALL(cuLaunchKernel_ptsz, LAUNCH_TYPES, f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
     else if (how % 7 == 3)
         CALL(cuLaunchCooperativeKernel,
-             (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **), f,
-             1, 1, 1, 1, 1, 1, 0, s->stream, params);
+             (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+              void **),
+             f, 1, 1, 1, 1, 1, 1, 0, s->stream, params);
     else if (how % 7 == 5) {
         struct xs_cu_launch_config config = {{1, 1, 1}, {1, 1, 1}, 0, s->stream, NULL, 0};
 
-        CALL(cuLaunchKernelEx, (const struct xs_cu_launch_config *, CUfunction, void **, void **), &config, f, params,
-             NULL);
+        CALL(cuLaunchKernelEx, (const struct xs_cu_launch_config *, CUfunction, void **, void **), &config, f,
+             params, NULL);
     } else
         CALL(cuLaunchKernel, LAUNCH_TYPES, f, 1, 1, 1, 1, 1, 1, 0, s->stream, params, NULL);
 }
@@ -150,7 +152,8 @@ static void synchronise(struct slot *s, unsigned how)
     uint32_t log[WORDS * 4 + 8];
     static const uint32_t zero;
 
-    CALL(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream), s->back, s->words, sizeof(s->back), s->stream);
+    CALL(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream), s->back, s->words, sizeof(s->back),
+         s->stream);
     if (how % 8 == 0)
         CALL(cuCtxSynchronize, (void));
     else if (how % 8 == 1) {
@@ -164,7 +167,8 @@ static void synchronise(struct slot *s, unsigned how)
         CALL(cuStreamSynchronize, (CUstream), s->stream);
     if (CALL_TIMED(cuStreamQuery, (CUstream), s->stream) != 0)
         must(1, "a stream that was synchronised is idle");
-    memcpy(log, (void *)(uintptr_t)s->log, sizeof(log[0]) * (1 + s->pending)); /* device memory is host memory */
+    memcpy(log, (void *)(uintptr_t)s->log,
+           sizeof(log[0]) * (1 + s->pending)); /* device memory is host memory */
     note(log, sizeof(log[0]) * (1 + s->pending));
     note(s->back, sizeof(s->back));
     note(s->host_log, sizeof(s->host_log[0]) * s->host_count);
@@ -178,8 +182,8 @@ static void hand_over(struct slot *from, struct slot *to)
 {
     CALL(cuEventRecord, (CUevent, CUstream), from->event, from->stream);
     CALL(cuStreamWaitEvent, (CUstream, CUevent, unsigned), to->stream, from->event, 0);
-    CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream), to->words, from->words, 4 * chance(WORDS),
-         to->stream);
+    CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream), to->words, from->words,
+         4 * chance(WORDS), to->stream);
     CALL(cuEventRecord, (CUevent, CUstream), to->event, to->stream);
     CALL(cuStreamWaitEvent, (CUstream, CUevent, unsigned), from->stream, to->event, 0);
 }
@@ -198,8 +202,8 @@ static void capture(struct slot *s)
         if (chance(2))
             launch(s, 0);
         else
-            CALL(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream), s->words, chance(1000), chance(WORDS),
-                 s->stream);
+            CALL(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream), s->words, chance(1000),
+                 chance(WORDS), s->stream);
     }
     OK(CALL(cuStreamEndCapture, (CUstream, CUgraph *), s->stream, &graph));
     OK(CALL(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, uint64_t), &exec, graph, 0));
@@ -321,10 +325,12 @@ static void memory_operations(struct slot *s)
     CUdeviceptr last = s->words + 4 * (WORDS - 2);
 
     if (chance(2)) {
-        CALL(cuStreamWriteValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last, ++g_tag, 0);
+        CALL(cuStreamWriteValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last, ++g_tag,
+             0);
         CALL(cuStreamWaitValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last, g_tag, 0);
     } else {
-        CALL(cuStreamWriteValue64_v2, (CUstream, CUdeviceptr, uint64_t, unsigned), s->stream, last, ++g_tag, 0);
+        CALL(cuStreamWriteValue64_v2, (CUstream, CUdeviceptr, uint64_t, unsigned), s->stream, last, ++g_tag,
+             0);
         CALL(cuStreamWaitValue64_v2, (CUstream, CUdeviceptr, uint64_t, unsigned), s->stream, last, g_tag, 0);
     }
 }
@@ -351,12 +357,14 @@ static void contexts(void)
         CALL(cuCtxSetCurrent, (CUcontext), old);
         break;
     case 2:
-        CALL(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *), "cuMemsetD32Async", &pointer, 12000, 0,
-             &status);
-        ((CUresult(*)(CUdeviceptr, unsigned, size_t, CUstream))pointer)(g_slots[2].words, g_tag, 4, g_slots[2].stream);
+        CALL(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *), "cuMemsetD32Async", &pointer,
+             12000, 0, &status);
+        ((CUresult(*)(CUdeviceptr, unsigned, size_t, CUstream))pointer)(g_slots[2].words, g_tag, 4,
+                                                                        g_slots[2].stream);
         break;
     case 3:
-        CALL(cuGetProcAddress, (const char *, void **, int, uint64_t), "cuStreamWaitEvent", &pointer, 11030, 0);
+        CALL(cuGetProcAddress, (const char *, void **, int, uint64_t), "cuStreamWaitEvent", &pointer, 11030,
+             0);
         break;
     default:
         CALL(cuDeviceGet, (int *, int), &dev, (int)chance(4));
@@ -422,11 +430,13 @@ static void step(void)
         launch(s, how);
         break;
     case 4:
-        CALL(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream), s->words, how, chance(WORDS), s->stream);
+        CALL(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream), s->words, how, chance(WORDS),
+             s->stream);
         break;
     case 5:
         if (s == &g_slots[1])
-            CALL(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr, const void *, size_t, CUstream), s->words, s->host, 64, NULL);
+            CALL(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr, const void *, size_t, CUstream), s->words, s->host,
+                 64, NULL);
         else
             CALL(cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUstream), s->words, s->host,
                  4 * chance(WORDS), s->stream);

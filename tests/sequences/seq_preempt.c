@@ -17,19 +17,38 @@
 #define ORDER    4096
 #define NOBODY   0x7fff1234ull
 
-#define FUNCTIONS(X)                                                                                               \
-    X(XQueueCreate)                                                                                                \
-    X(XQueueDestroy) X(XQueueGet) X(XQueueSubmit) X(XQueueWait) X(XQueueWaitAll) X(XQueueQuery)                    \
-    X(XQueueProfileHwCommandCount) X(XQueueSuspend) X(XQueueResume) X(XQueueSetPreemptLevel)                       \
-    X(XQueueSetLaunchConfig) X(HwQueueDestroy) X(HwQueueLaunch) X(HwQueueSynchronize) X(HwCommandCreateCallback)   \
-    X(HwCommandDestroy) X(XHintPriority) X(XHintSwapPriority) X(XHintUtilization) X(XHintTimeslice) X(XHintLaxity) \
-    X(XHintDeadline) X(XHintKDeadline) X(XHintSetScheduler)
+#define FUNCTIONS(X)                                                                                         \
+    X(XQueueCreate)                                                                                          \
+    X(XQueueDestroy)                                                                                         \
+    X(XQueueGet)                                                                                             \
+    X(XQueueSubmit)                                                                                          \
+    X(XQueueWait)                                                                                            \
+    X(XQueueWaitAll)                                                                                         \
+    X(XQueueQuery)                                                                                           \
+    X(XQueueProfileHwCommandCount)                                                                           \
+    X(XQueueSuspend)                                                                                         \
+    X(XQueueResume)                                                                                          \
+    X(XQueueSetPreemptLevel)                                                                                 \
+    X(XQueueSetLaunchConfig)                                                                                 \
+    X(HwQueueDestroy)                                                                                        \
+    X(HwQueueLaunch)                                                                                         \
+    X(HwQueueSynchronize)                                                                                    \
+    X(HwCommandCreateCallback)                                                                               \
+    X(HwCommandDestroy)                                                                                      \
+    X(XHintPriority)                                                                                         \
+    X(XHintSwapPriority)                                                                                     \
+    X(XHintUtilization)                                                                                      \
+    X(XHintTimeslice)                                                                                        \
+    X(XHintLaxity)                                                                                           \
+    X(XHintDeadline)                                                                                         \
+    X(XHintKDeadline)                                                                                        \
+    X(XHintSetScheduler)
 
 enum function {
 #define X(name) F_##name,
     FUNCTIONS(X)
 #undef X
-    FUNCTION_COUNT
+        FUNCTION_COUNT
 };
 static const char *const k_names[] = {
 #define X(name) #name,
@@ -54,13 +73,13 @@ static void failed(const char *what, long got, long want)
         printf("FAILED seed %llu: %s gave %ld, not %ld\n", (unsigned long long)g_seed, what, got, want);
 }
 
-#define EXPECT(want, name, ...)                          \
-    do {                                                 \
-        XResult result_ = name(__VA_ARGS__);             \
-        g_called[F_##name]++;                            \
-        g_steps++;                                       \
-        if (result_ != (want))                           \
-            failed(#name, (long)result_, (long)(want));  \
+#define EXPECT(want, name, ...)                                                                              \
+    do {                                                                                                     \
+        XResult result_ = name(__VA_ARGS__);                                                                 \
+        g_called[F_##name]++;                                                                                \
+        g_steps++;                                                                                           \
+        if (result_ != (want))                                                                               \
+            failed(#name, (long)result_, (long)(want));                                                      \
     } while (0)
 #define OK(name, ...) EXPECT(kXSchedSuccess, name, __VA_ARGS__)
 
@@ -110,7 +129,8 @@ static HwCommandHandle new_command(struct lane *l, struct kernel **ret)
     struct kernel *k = &g_kernel_storage[++g_tag];
     HwCommandHandle c = 0;
 
-    *k = (struct kernel){l->stream, chance(4) ? 0 : 1 + chance(3000), g_tag, chance(16) ? 0 : kXSchedErrorHardware, 0};
+    *k = (struct kernel){l->stream, chance(4) ? 0 : 1 + chance(3000), g_tag,
+                         chance(16) ? 0 : kXSchedErrorHardware, 0};
     OK(HwCommandCreateCallback, &c, launch_kernel, k);
     *ret = k;
     g_kernels++;
@@ -161,7 +181,8 @@ static void close_queue(struct lane *l)
 static void open_lane(struct lane *l)
 {
     memset(l, 0, sizeof(*l));
-    if (fake_stream_create(g_device, &l->stream) != FAKE_OK || fake_queue_create(&l->hwq, l->stream) != kXSchedSuccess)
+    if (fake_stream_create(g_device, &l->stream) != FAKE_OK ||
+        fake_queue_create(&l->hwq, l->stream) != kXSchedSuccess)
         failed("a stream and its queue", 0, 1);
     open_queue(l);
 }
@@ -289,7 +310,8 @@ static void hint(struct lane *l)
 
     switch (chance(8)) {
     case 0: /* never PRIORITY_NO_EXECUTE, which holds for ever */
-        EXPECT(p < -255 || p > 255 ? kXSchedErrorInvalidValue : 0, XHintPriority, l->xq, p == -256 ? -257 : p);
+        EXPECT(p < -255 || p > 255 ? kXSchedErrorInvalidValue : 0, XHintPriority, l->xq,
+               p == -256 ? -257 : p);
         break;
     case 1:
         OK(XHintSwapPriority, l->xq, (int32_t)chance(100), &old);
@@ -298,7 +320,7 @@ static void hint(struct lane *l)
         EXPECT(p < 0 || p > 100 ? kXSchedErrorInvalidValue : 0, XHintUtilization, l->xq, p);
         break;
     case 3:
-        EXPECT(p < 100 ? kXSchedErrorInvalidValue : 0, XHintTimeslice, p);
+        EXPECT(p < 100 && p != -1 ? kXSchedErrorInvalidValue : 0, XHintTimeslice, p); /* -1: unlimited */
         break;
     case 4:
         EXPECT(p < -1 ? kXSchedErrorInvalidValue : 0, XHintLaxity, l->xq, p, 0, 1);
@@ -311,7 +333,8 @@ static void hint(struct lane *l)
         break;
     default:
         if (chance(8) == 0)
-            EXPECT(kXSchedErrorInvalidValue, XHintSetScheduler, (XSchedulerType)77, kPolicyHighestPriorityFirst);
+            EXPECT(kXSchedErrorInvalidValue, XHintSetScheduler, (XSchedulerType)77,
+                   kPolicyHighestPriorityFirst);
         else if (chance(2))
             OK(XHintSetScheduler, kSchedulerLocal, (XPolicyType)(1 + chance(11)));
         else
@@ -443,7 +466,8 @@ static void check_order(struct lane *l)
         if (r.what != FAKE_T_START || r.stream != fake_stream_id(l->stream))
             continue;
         if (at >= l->n_order || r.tag != l->order[at]) {
-            failed("the order of a stream at its kernel", (long)r.tag, at < l->n_order ? (long)l->order[at] : -1);
+            failed("the order of a stream at its kernel", (long)r.tag,
+                   at < l->n_order ? (long)l->order[at] : -1);
             return;
         }
         at++;
@@ -494,8 +518,8 @@ int main(int argc, char **argv)
         rows += g_called[i] > 0;
         printf("%s%s %lu", i % 5 ? "  " : i ? "\n" : "", k_names[i], g_called[i]);
     }
-    printf("\n%lu seeded programs, %lu API calls, %lu kernels, %lu differences, %lu of %d functions called\n", count,
-           g_steps, g_kernels, g_failures, rows, FUNCTION_COUNT);
+    printf("\n%lu seeded programs, %lu API calls, %lu kernels, %lu differences, %lu of %d functions called\n",
+           count, g_steps, g_kernels, g_failures, rows, FUNCTION_COUNT);
     fake_world_reset(false);
     return g_failures || rows != FUNCTION_COUNT;
 }
