@@ -121,5 +121,20 @@ _xcli()
     esac
 }
 
+_xsched_window()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} i
+    COMPREPLY=()
+
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} == run ]]; then
+            if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); else _xsched_files "$current"; fi
+            return
+        fi
+    done
+    _xsched_words "monitor run --display= --socket= --set-policy --idle-exit= --once --quiet --help --usage" "$current"
+}
+
 complete -F _xsched xsched
+complete -F _xsched_window xsched-window
 complete -F _xcli xcli

@@ -28,13 +28,14 @@ ROOMS = {
     "client": DAEMON,
     "xcli": DAEMON + ["client"],
     "launcher": DAEMON + ["client"],
+    "window": DAEMON + ["client"],
 }
 # Vendor toolkits: in tests, examples and demos as any user would; inside src/ only here.
 VENDOR = re.compile(r"(CL/|cuda|cudnn|nv[a-z]*\.h|hip/|hsa|rocm|roc|ze_api|level_zero/|acl/)")
 VENDOR_ROOMS = {"CL/": ("src/hal/opencl/", "src/shim/opencl/")}
 # C libraries beyond libc: never in what is loaded into other programs.
-LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|curl/|systemd/|X11/|argp\.h)")
-LIBRARY_ROOMS = {"sim", "xserver", "client", "xcli", "launcher"}
+LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|curl/|systemd/|X11/|xcb/|argp\.h)")
+LIBRARY_ROOMS = {"sim", "xserver", "client", "xcli", "launcher", "window"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

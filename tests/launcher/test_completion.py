@@ -31,6 +31,12 @@ class Completion(unittest.TestCase):
         for command in ("run", "trace", "doctor"):
             self.assertEqual({w.rstrip("=") for w in complete("xsched", command, "--")}, options_of(command), command)
 
+    def test_every_option_of_xsched_window(self):
+        if not os.path.exists(os.path.join(BUILD, "bin", "xsched-window")):
+            self.skipTest("xsched-window is not built")
+        self.assertEqual({w.rstrip("=") for w in complete("xsched_window", "--")}, options_of(None, "xsched-window"))
+        self.assertEqual(complete("xsched_window", "m"), {"monitor"})
+
     def test_every_option_of_xcli(self):
         commands = {w for w in complete("xcli", "") if not w.startswith("-")}
         self.assertEqual(len(commands), 8)

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched-window: policy AWF on an X11 desktop. */
+#include "window/window.h"
+
+#include "base/str.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_IDLE = 1000, KEY_SOCKET, KEY_ONCE };
+
+static const struct argp_option options[] = {
+    {"display", 'd', "NAME", 0, "X server; default DISPLAY", 0},
+    {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; default: the first that answers", 0},
+    {"set-policy", 's', NULL, 0, "also make active window first (AWF) the policy of xserver", 0},
+    {"idle-exit", KEY_IDLE, "SECONDS", 0, "monitor: end after this long without programs; default 0, never", 0},
+    {"once", KEY_ONCE, NULL, 0, "monitor: tell the window that is active now, and end", 0},
+    {"quiet", 'q', NULL, 0, "monitor: say nothing", 0},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+struct input {
+    struct xs_window_options o;
+    const char *command;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct input *in = state->input;
+    int64_t seconds;
+
+    switch (key) {
+    case 'd':
+        in->o.display = arg;
+        break;
+    case KEY_SOCKET:
+        in->o.where.socket = arg;
+        break;
+    case 's':
+        in->o.set_policy = true;
+        break;
+    case 'q':
+        in->o.quiet = true;
+        break;
+    case KEY_ONCE:
+        in->o.once = true;
+        break;
+    case KEY_IDLE:
+        if (xs_str_parse_i64(arg, &seconds) < 0 || seconds < 0 || seconds > 86400000)
+            argp_error(state, "--idle-exit takes a number of seconds, not \"%s\"", arg);
+        in->o.idle_s = (unsigned)seconds;
+        break;
+    case ARGP_KEY_ARG:
+        if (in->command)
+            return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
+        if (strcmp(arg, "monitor") != 0 && strcmp(arg, "run") != 0)
+            argp_error(state, "no such command: %s", arg);
+        in->command = arg;
+        break;
+    case ARGP_KEY_ARGS:
+        in->o.program = state->argv + state->next;
+        break;
+    case ARGP_KEY_END:
+        if (!in->command)
+            argp_error(state, "monitor or run?");
+        if (strcmp(in->command, "run") == 0 && !in->o.program)
+            argp_error(state, "no program was named");
+        if (strcmp(in->command, "monitor") == 0 && in->o.program)
+            argp_error(state, "monitor takes no program");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "monitor\nrun [--] PROGRAM [ARG...]",
+        .doc = "Tells xserver whose window is the active one, for its policy AWF (active window first).\v"
+               "monitor follows the active window of an X display until the display is closed. run starts a monitor for "
+               "the display, if there is none, and becomes `xsched run PROGRAM`.\n\n"
+               "  xserver AWF &\n  xsched-window run -- ./viewer &\n  xsched-window run -- ./editor &",
+    };
+    struct input in = {0};
+    const char *display;
+
+    argp_err_exit_status = 64;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &in) != 0)
+        return 64;
+    if (strcmp(in.command, "run") == 0)
+        return xs_window_run(&in.o);
+    display = in.o.display ? in.o.display : getenv("DISPLAY");
+    if (!in.o.once && display && xs_window_lock(display) == -EWOULDBLOCK) {
+        fprintf(stderr, "xsched-window: %s is watched already\n", display);
+        return 1;
+    }
+    return xs_window_monitor(&in.o);
+}
