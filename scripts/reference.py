@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes docs/reference/ from what the code itself has: the headers, the Python package, the table of environment variables.
+
+reference.py [--check]     --check only says whether the files are up to date
+"""
+import ast
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NOTE = "<!-- made by scripts/reference.py from {}; change that -->\n"
+HEADERS = ("types", "xqueue", "hint", "policy")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def prose(comment):
+    """A C comment as Markdown."""
+    lines = [re.sub(r"^\s*\*? ?", "", line) for line in comment.strip("/* \n").split("\n")]
+    text = " ".join(line.strip() for line in lines).strip()
+    text = re.sub(r"\s*@param\s+(\w+)\s+", r"\n* `\1`: ", text)
+    text = re.sub(r"\s*@return\s+", "\n* returns ", text)
+    return re.sub(r"[ \t]+", " ", text)
+
+
+def head(text):
+    """What the header says about itself: its comments before the first code."""
+    found = re.match(r"(?:/\*.*?\*/\s*)+", text, re.S).group(0)
+    parts = [prose(c) for c in re.findall(r"/\*.*?\*/", found, re.S)]
+    return "\n\n".join(p for p in parts if not p.startswith("SPDX"))
+
+
+def called(code):
+    return re.search(r"(\w+)\(", code).group(1)
+
+
+def functions(text):
+    """[(comment, declaration)] of the functions."""
+    out = []
+    for comment, code in re.findall(r"(/\*\*(?:(?!\*/).)*\*/)\s*\n((?:XResult|extern)[^;{]*;)", text, re.S):
+        out.append((prose(comment), re.sub(r"\s+", " ", code)))
+    return out
+
+
+def enumerations(text):
+    out = []
+    for body, name in re.findall(r"typedef enum \{(.*?)\} (\w+);", text, re.S):
+        rows, value = [], -1
+        for item, given, comment in re.findall(r"\b(k\w+)\s*(?:=\s*(-?\w+))?\s*,?\s*(?:/\*\*<\s*(.*?)\s*\*/)?", body):
+            value = int(given, 0) if given else value + 1
+            rows.append((item, value, comment))
+        out.append((name, rows))
+    return out
+
+
+def header_page(name, text):
+    out = [f"# xsched/{name}.h\n", NOTE.format(f"include/xsched/{name}.h"), head(text), ""]
+    for comment, code in functions(text):
+        out += [f"## {called(code)}\n", f"```c\n{code}\n```\n", comment, ""]
+    for enum, rows in enumerations(text):
+        out += [f"## {enum}\n", "| name | value | |", "|---|---|---|"]
+        out += [f"| {i} | {v} | {c} |" for i, v, c in rows] + [""]
+    constants = re.findall(r"^#define (\w+)\s+(\(?-?\w+\)?)\s*(?:/\*\*<\s*(.*?)\s*\*/)?$", text, re.M)
+    constants = [c for c in constants if not c[0].endswith("_H")]
+    if constants:
+        out += ["## Constants\n", "| name | value | |", "|---|---|---|"]
+        out += [f"| {n} | {v.strip('()')} | {c} |" for n, v, c in constants] + [""]
+    types = re.findall(r"^typedef (\w+) (\w+);(?:\s*/\*\*<\s*(.*?)\s*\*/)?", text, re.M)
+    if types:
+        out += ["## Types\n", "| name | is | |", "|---|---|---|"] + [f"| {n} | {t} | {c} |" for t, n, c in types] + [""]
+    for comment, code in re.findall(r"(/\*\*(?:(?!\*/).)*\*/)\s*\n(struct \w+ \{.*?\n\};)", text, re.S):
+        out += [f"## {code.split(' {')[0]}\n", prose(comment), "", f"```c\n{code}\n```", ""]
+    return "\n".join(out)
+
+
+def platforms_page():
+    out = ["# xsched/PLATFORM/hal.h\n", NOTE.format("include/xsched/*/hal.h")]
+    base = os.path.join(ROOT, "include/xsched")
+    for platform in sorted(p for p in os.listdir(base) if os.path.exists(os.path.join(base, p, "hal.h"))):
+        text = read(f"include/xsched/{platform}/hal.h")
+        out += [f"## xsched/{platform}/hal.h\n", head(text), ""]
+        for comment, code in functions(text):
+            out += [f"### {called(code)}\n", f"```c\n{code}\n```\n", comment, ""]
+    return "\n".join(out)
+
+
+def signature(node):
+    return f"{node.name}({ast.unparse(node.args)})" + (f" -> {ast.unparse(node.returns)}" if node.returns else "")
+
+
+def doc(node):
+    return ast.get_docstring(node) or ""
+
+
+def python_page():
+    names = set()
+    init = ast.parse(read("python/xsched/__init__.py"))
+    for node in init.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            names = {e.value for e in node.value.elts}
+    out = ["# Python package xsched\n", NOTE.format("python/xsched"), doc(init), ""]
+    files = ["_scope", "_hints", "_queue", "_server", "_errors", "_calls", "cuda", "hip", "opencl"]
+    for file in files:
+        for node in ast.parse(read(f"python/xsched/{file}.py")).body:
+            public = node.name in names or file in ("cuda", "hip", "opencl") if hasattr(node, "name") else False
+            if isinstance(node, ast.FunctionDef) and public:
+                out += [f"## {node.name}\n", f"```python\n{signature(node)}\n```\n", doc(node), ""]
+            elif isinstance(node, ast.ClassDef) and public:
+                bases = ", ".join(ast.unparse(b) for b in node.bases)
+                module = f"xsched.{file}." if file in ("cuda", "hip", "opencl") else ""
+                out += [f"## class {module}{node.name}{f'({bases})' if bases else ''}\n", doc(node), ""]
+                for item in node.body:
+                    if isinstance(item, ast.FunctionDef) and (not item.name.startswith("_") or item.name == "__init__"):
+                        if doc(item) or item.name == "__init__":
+                            out.append(f"* `{signature(item)}`" + (f": {' '.join(doc(item).split())}" if doc(item) else ""))
+                    elif isinstance(item, ast.AnnAssign):
+                        out.append(f"* `{ast.unparse(item.target)}: {ast.unparse(item.annotation)}`")
+                out.append("")
+    return "\n".join(out)
+
+
+def environment_page():
+    rows = re.findall(r'^X\((\w+), "([^"]*)", "([^"]*)", "([^"]*)"\)', read("src/base/env.def"), re.M)
+    out = ["# Environment variables\n", NOTE.format("src/base/env.def"),
+           "A set-user-id program ignores them all. `xsched run --help-env` prints them.\n",
+           "| name | values | default | meaning |", "|---|---|---|---|"]
+    return "\n".join(out + [
+                            f"| {n} | {v.replace('|', ', ')} | {d} | {h} |" for n, v, d, h in rows]) + "\n"
+
+
+def pages():
+    made = {f"{name}.md": header_page(name, read(f"include/xsched/{name}.h")) for name in HEADERS}
+    made["platforms.md"] = platforms_page()
+    made["python.md"] = python_page()
+    made["environment.md"] = environment_page()
+    made["README.md"] = "\n".join(
+        ["# Reference\n", NOTE.format("the headers, the package and the tables"),
+         "Programs: the manual pages xsched(1), xcli(1), xserver(8), xsched-window(1), xsched-sim(1), xsched-replay(1).\n"] +
+        [f"* [{n[:-3]}]({n})" for n in sorted(made)]) + "\n"
+    return {n: re.sub(r"\n{3,}", "\n\n", t).rstrip() + "\n" for n, t in made.items()}
+
+
+def main():
+    folder, bad = os.path.join(ROOT, "docs/reference"), []
+    made = pages()
+    there = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+    if sys.argv[1:] == ["--check"]:
+        bad = sorted((there ^ set(made)) | {n for n in there & set(made) if read(f"docs/reference/{n}") != made[n]})
+        for n in bad:
+            print(f"docs/reference/{n} is not what the code says: run scripts/reference.py")
+        return 1 if bad else 0
+    os.makedirs(folder, exist_ok=True)
+    for n in there - set(made):
+        os.unlink(os.path.join(folder, n))
+    for n, text in made.items():
+        with open(os.path.join(folder, n), "w", encoding="utf-8") as f:
+            f.write(text)
+    print(f"{len(made)} pages in docs/reference")
+    return 0
+
+
+sys.exit(main())
