@@ -78,7 +78,7 @@ def header_page(name, text):
     return "\n".join(out)
 
 
-def platforms_page():
+def hal_page():
     out = ["# xsched/PLATFORM/hal.h\n", NOTE.format("include/xsched/*/hal.h")]
     base = os.path.join(ROOT, "include/xsched")
     for platform in sorted(p for p in os.listdir(base) if os.path.exists(os.path.join(base, p, "hal.h"))):
@@ -135,7 +135,7 @@ def environment_page():
 
 def pages():
     made = {f"{name}.md": header_page(name, read(f"include/xsched/{name}.h")) for name in HEADERS}
-    made["platforms.md"] = platforms_page()
+    made["hal.md"] = hal_page()
     made["python.md"] = python_page()
     made["environment.md"] = environment_page()
     made["README.md"] = "\n".join(
