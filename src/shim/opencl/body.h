@@ -26,13 +26,14 @@
         xs_ocl_call_end(&c_, ROW_##name, XS_HOW_PASS, NULL, 0, false);                            \
     }
 
-#define BODY_COMMAND(fn, ret, name, args, key, is_blocking, flags)                                \
+#define BODY_COMMAND(fn, ret, name, args, key, is_blocking, flags, waits, list)                   \
     {                                                                                             \
         struct xs_ocl_submit s_;                                                                  \
         const enum xs_ocl_row row = ROW_##name;                                                   \
         cl_int err_;                                                                              \
         if (xs_ocl_submit_open(&s_, row, caller, command_queue))                                  \
             xs_ocl_submit_gate(&s_, XS_##key, (is_blocking) != 0, flags);                         \
+        xs_ocl_submit_waits(&s_, waits, list);                                                    \
         if (s_.want_event && !event)                                                              \
             event = &s_.own;                                                                      \
         err_ = fn args;                                                                           \
@@ -41,19 +42,30 @@
     }
 
 #define BODY_SUBMIT(T, fn, ret, name, args, key, is_blocking)                                     \
-    BODY_COMMAND(fn, ret, name, args, key, is_blocking, 0)
+    BODY_COMMAND(fn, ret, name, args, key, is_blocking, 0, num_events_in_wait_list, event_wait_list)
 
 /* Order between commands is not work: it is counted, so that the numbers cover it, and never held. */
 #define BODY_ORDER(T, fn, ret, name, args, key, is_blocking)                                      \
-    BODY_COMMAND(fn, ret, name, args, key, is_blocking, XS_SUBMIT_PASS)
+    BODY_COMMAND(fn, ret, name, args, key, is_blocking, XS_SUBMIT_PASS, 0, NULL)
+
+#define BODY_JOIN(T, fn, ret, name, args, key, is_blocking)                                       \
+    BODY_COMMAND(fn, ret, name, args, key, is_blocking, XS_SUBMIT_PASS, num_events_in_wait_list,  \
+                 event_wait_list)
 
 #define BODY_ORDER0(T, fn, ret, name, args, key, is_blocking)                                     \
+    BODY_ORDER_BARE(fn, name, args, key, 0, NULL)
+
+#define BODY_JOIN0(T, fn, ret, name, args, key, is_blocking)                                      \
+    BODY_ORDER_BARE(fn, name, args, key, num_events, event_list)
+
+#define BODY_ORDER_BARE(fn, name, args, key, waits, list)                                         \
     {                                                                                             \
         struct xs_ocl_submit s_;                                                                  \
         const enum xs_ocl_row row = ROW_##name;                                                   \
         cl_int err_;                                                                              \
         if (xs_ocl_submit_open(&s_, row, caller, command_queue))                                  \
             xs_ocl_submit_gate(&s_, XS_##key, false, XS_SUBMIT_PASS);                             \
+        xs_ocl_submit_waits(&s_, waits, list);                                                    \
         err_ = fn args;                                                                           \
         xs_ocl_submit_close(&s_, err_, NULL);                                                     \
         return err_;                                                                              \
@@ -67,6 +79,7 @@
         void *r_;                                                                                 \
         if (xs_ocl_submit_open(&s_, row, caller, command_queue))                                  \
             xs_ocl_submit_gate(&s_, XS_##key, (is_blocking) != 0, 0);                             \
+        xs_ocl_submit_waits(&s_, num_events_in_wait_list, event_wait_list);                       \
         if (s_.want_event && !event)                                                              \
             event = &s_.own;                                                                      \
         if (!errcode_ret)                                                                         \
@@ -95,6 +108,8 @@
 #define XS_QUIET_MAP    true
 #define XS_QUIET_ORDER  true
 #define XS_QUIET_ORDER0 true
+#define XS_QUIET_JOIN   true
+#define XS_QUIET_JOIN0  true
 #define XS_QUIET_HAND   true
 #define XS_QUIET_ASK    false
 

@@ -60,6 +60,15 @@ bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_ocl_row row, const void
                         cl_command_queue queue);
 /** May sleep. @param flags  XS_SUBMIT_* */
 void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags);
+void xs_ocl_submit_lends(struct xs_ocl_submit *s, cl_uint count, const cl_event *list);
+/** The command stands still on the device until these events are complete: what they belong to is not held
+ *  meanwhile for anything less important than this queue. Nothing to do where a program is held as one. */
+static inline void xs_ocl_submit_waits(struct xs_ocl_submit *s, cl_uint count, const cl_event *list)
+{
+    /* relaxed: a hint */
+    if (XS_UNLIKELY(count && list && atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed)) && s->queue)
+        xs_ocl_submit_lends(s, count, list);
+}
 /** After the vendor call. @param event  where it wrote the command's event; NULL: nowhere */
 void xs_ocl_submit_close(struct xs_ocl_submit *s, cl_int err, cl_event *event);
 

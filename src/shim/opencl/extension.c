@@ -136,6 +136,8 @@ static bool is_handled(enum xs_ocl_row row)
 #define KIND_MAP    true
 #define KIND_ORDER  true
 #define KIND_ORDER0 true
+#define KIND_JOIN   true
+#define KIND_JOIN0  true
 #define KIND_HAND   true
 #define KIND_ASK    true
     static const bool handled[ROW_CORE_COUNT] = {

@@ -45,6 +45,28 @@ void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, ui
         s->want_event = s->ticket.mark && in_order(s);
 }
 
+#define WAITS_MOST 32             /* events of one command that are looked at */
+
+void xs_ocl_submit_lends(struct xs_ocl_submit *s, cl_uint count, const cl_event *list)
+{
+    const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
+    struct xs_queue *last = s->queue;
+
+    for (cl_uint i = 0; i < count && i < WAITS_MOST; i++) {
+        cl_command_queue queue = NULL; /* NULL for user events */
+        struct xs_queue *q;
+
+        if (!list[i] || api->clGetEventInfo(list[i], CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) !=
+                            CL_SUCCESS || !queue)
+            continue;
+        q = xsched_priv_queue_find(kPlatformOpenCL, (uint64_t)(uintptr_t)queue);
+        if (!q || q == last || q == s->queue)
+            continue;
+        last = q; /* lists are mostly of one queue */
+        xsched_priv_waits_for(s->queue, q, xsched_priv_milestone(q));
+    }
+}
+
 static void close_blocking(struct xs_ocl_submit *s, bool ok)
 {
     bool proven = ok && in_order(s);

@@ -76,6 +76,8 @@ bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller);
 #define XS_HAND_MAP(ret, name, params)
 #define XS_HAND_ORDER(ret, name, params)
 #define XS_HAND_ORDER0(ret, name, params)
+#define XS_HAND_JOIN(ret, name, params)
+#define XS_HAND_JOIN0(ret, name, params)
 #define XS_HAND_HAND(ret, name, params)                                                           \
     ret xs_hand_##name(const struct xs_ocl_table *T, const void *caller, XS_UNPACK params);
 #define XS_HAND_ASK XS_HAND_HAND
