@@ -103,6 +103,15 @@ static int visit_of(struct dl_phdr_info *info, size_t size, void *data)
     if (!mapped_holds(info, s->address))
         return 0;
     s->ret->found = true;
+    s->ret->from = UINTPTR_MAX;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD) {
+            s->ret->from = XS_MIN(s->ret->from, info->dlpi_addr + p->p_vaddr);
+            s->ret->to = XS_MAX(s->ret->to, info->dlpi_addr + p->p_vaddr + p->p_memsz);
+        }
+    }
     xs_str_copy(s->ret->path, sizeof(s->ret->path), info->dlpi_name ? info->dlpi_name : "");
     s->ret->rpath = mapped_text(info, DT_RPATH, NULL);
     s->ret->runpath = mapped_text(info, DT_RUNPATH, NULL);
@@ -115,6 +124,7 @@ void xs_object_of(const void *address, const char *stem, struct xs_object *ret_o
     struct of_search s = {(uintptr_t)address, stem, ret_object};
 
     ret_object->found = false;
+    ret_object->from = ret_object->to = 0;
     ret_object->path[0] = 0;
     ret_object->rpath = ret_object->runpath = ret_object->needed = NULL;
     if (address)
@@ -154,6 +164,34 @@ size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t m
 
     dl_iterate_phdr(visit_find, &s);
     return s.count;
+}
+
+struct named_search {
+    const char *name;
+    char *path;
+};
+
+static int visit_named(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct named_search *s = data;
+    const char *path = info->dlpi_name, *base, *soname;
+
+    (void)size;
+    if (!path || !path[0])
+        return 0;
+    base = strrchr(path, '/');
+    soname = mapped_text(info, DT_SONAME, NULL);
+    if ((strcmp(base ? base + 1 : path, s->name) != 0 && (!soname || strcmp(soname, s->name) != 0)) ||
+        mapped_is_ours(info))
+        return 0;
+    return xs_str_copy(s->path, XS_PATH_MAX, path);
+}
+
+bool xs_object_named(const char *name, char ret_path[XS_PATH_MAX])
+{
+    struct named_search s = {name, ret_path};
+
+    return dl_iterate_phdr(visit_named, &s) != 0;
 }
 
 struct ours_search {

@@ -14,6 +14,7 @@ struct xs_object {
     const char *rpath;            /* NULL: none */
     const char *runpath;
     const char *needed;           /* the library of this stem that it names itself; NULL: none */
+    uintptr_t from, to;           /* addresses of its code and data */
     bool found;
 };
 
@@ -24,6 +25,10 @@ void xs_object_of(const void *address, const char *stem, struct xs_object *ret_o
 /** Mapped objects named STEM.so* or STEM-HASH.so* (by file name or SONAME), our own shims left
  *  out. Writes the first `max` paths into ret_paths. @return how many there are */
 size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t max);
+
+/** The path of the mapped object, no shim of ours, that the dynamic linker would take for this name: its file or SONAME
+ *  is called so. @return false when there is none */
+bool xs_object_named(const char *name, char ret_path[XS_PATH_MAX]);
 
 /** Whether an address belongs to a shim of ours. */
 bool xs_object_is_ours(const void *address);

@@ -228,27 +228,6 @@ static bool try_among(struct search *s, void *ctx)
 
 #define MAPPED_MAX 8
 
-/* Which of the mapped copies the caller names itself: by where the dynamic linker would find that name, else by the
- * only copy whose file has it (the folder may be that of another object further up). */
-static bool find_needed(struct search *s, struct among *a)
-{
-    size_t hits = 0;
-
-    if (!s->caller.needed)
-        return false;
-    if (search_name(s, s->caller.needed, try_among, a))
-        return true;
-    for (size_t i = 0; i < a->count; i++) {
-        const char *slash = strrchr(a->paths[i], '/');
-
-        if (strcmp(slash ? slash + 1 : a->paths[i], s->caller.needed) == 0) {
-            a->chosen = i;
-            hits++;
-        }
-    }
-    return hits == 1;
-}
-
 static void *find_mapped(struct search *s, char (*paths)[XS_PATH_MAX], char *ret_path, size_t path_size)
 {
     const struct xs_vendor *v = s->vendor;
@@ -257,7 +236,7 @@ static void *find_mapped(struct search *s, char (*paths)[XS_PATH_MAX], char *ret
 
     a.count = xs_object_find(v->stem, paths, MAPPED_MAX); /* not inside XS_MIN, which would look twice */
     a.count = XS_MIN(a.count, (size_t)MAPPED_MAX);
-    if (a.count > 1 && (find_needed(s, &a) || search_all(s, try_among, &a)))
+    if (a.count > 1 && search_all(s, try_among, &a))
         XS_INFO("%s: %zu copies are loaded; using %s, which the caller depends on", v->what, a.count,
                 paths[a.chosen]);
     else if (a.count > 1)
@@ -330,47 +309,29 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
     return 0;
 }
 
-bool xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
-                         size_t path_size)
+void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct xs_vendor_caller *ret)
 {
     struct search *s = calloc(1, sizeof(*s));
-    char (*paths)[XS_PATH_MAX] = calloc(MAPPED_MAX, XS_PATH_MAX);
-    struct among a = {paths, 0, 0};
     void *handle = NULL;
 
-    if (s && paths) {
-        s->vendor = v;
-        xs_object_of(caller, v->stem, &s->caller);
+    memset(ret, 0, sizeof(*ret));
+    if (!s)
+        return NULL;
+    s->vendor = v;
+    xs_object_of(caller, v->stem, &s->caller);
+    ret->from = s->caller.from;
+    ret->to = s->caller.to;
+    if (s->caller.needed) {
         find_origin(s);
-        a.count = xs_object_find(v->stem, paths, MAPPED_MAX);
-        a.count = XS_MIN(a.count, (size_t)MAPPED_MAX);
-        if (find_needed(s, &a))
-            handle = open_file(v, paths[a.chosen], RTLD_NOLOAD);
-        if (handle) {
-            xs_str_copy(ret_path, path_size, paths[a.chosen]);
-            *ret_handle = handle;
-        }
+        if (xs_object_named(s->caller.needed, s->path))
+            handle = open_file(v, s->path, RTLD_NOLOAD);
+        if (!handle)
+            search_name(s, s->caller.needed, try_open, &handle);
     }
-    free(paths);
+    if (handle)
+        xs_str_copy(ret->path, sizeof(ret->path), s->path);
     free(s);
-    return handle != NULL;
-}
-
-bool xs_vendor_another(const struct xs_vendor *v, const void *but)
-{
-    char (*paths)[XS_PATH_MAX] = calloc(MAPPED_MAX, XS_PATH_MAX);
-    size_t count = paths ? xs_object_find(v->stem, paths, MAPPED_MAX) : 0;
-    bool another = false;
-
-    for (size_t i = 0; count > 1 && i < XS_MIN(count, (size_t)MAPPED_MAX) && !another; i++) {
-        void *handle = open_file(v, paths[i], RTLD_NOLOAD);
-
-        another = handle && handle != but;
-        if (handle)
-            dlclose(handle);
-    }
-    free(paths);
-    return another;
+    return handle;
 }
 
 size_t xs_vendor_mapped(const struct xs_vendor *v, void **ret_handles, size_t max)

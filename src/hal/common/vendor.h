@@ -28,15 +28,17 @@ struct xs_vendor {
 int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
                    size_t path_size);
 
-/** Among several mapped copies, the one that the caller names as its own dependency. Calls dl* functions. Any thread.
- *  @return false: the caller names none, or it is none of the mapped ones */
-bool xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
-                         size_t path_size);
+struct xs_vendor_caller {
+    uintptr_t from, to;           /* addresses of the calling object; 0: unknown */
+    char path[512];               /* of the library */
+};
+
+/** The library that the caller names as its own dependency, as the dynamic linker would have chosen it had our name
+ *  not answered: a mapped one that is called so, else the file that the caller's paths lead to, which is opened. Calls
+ *  dl* functions. Any thread. @return NULL: the caller names none, or there is none */
+void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct xs_vendor_caller *ret);
 
 /** All copies that are mapped. Calls dl* functions. Any thread. @return how many handles were written */
 size_t xs_vendor_mapped(const struct xs_vendor *v, void **ret_handles, size_t max);
-
-/** Whether a copy other than the one of this handle is mapped. Calls dl* functions. Any thread. */
-bool xs_vendor_another(const struct xs_vendor *v, const void *but);
 
 #endif

@@ -55,39 +55,43 @@ hipError_t xs_hand_hipGetDriverEntryPoint_spt(const struct xs_api_runtime *rt, c
 /* ---- streams ---- */
 
 /* A queue that we still know under a new stream's handle is of one whose end we did not see. */
-static hipError_t created(hipError_t r, const hipStream_t *stream)
+static hipError_t created(const struct xs_api_runtime *rt, hipError_t r, const hipStream_t *stream)
 {
-    if (r == XS_HIP_SUCCESS && stream)
+    if (r == XS_HIP_SUCCESS && stream) {
         xsched_priv_hip_stream_gone(*stream);
+        xs_api_stream_made(rt, *stream);
+    }
     return r;
 }
 
 hipError_t xs_hand_hipStreamCreate(const struct xs_api_runtime *rt, hipStream_t *stream)
 {
-    return created(XS_REAL(hipStreamCreate)(stream), stream);
+    return created(rt, XS_REAL(hipStreamCreate)(stream), stream);
 }
 
 hipError_t xs_hand_hipStreamCreateWithFlags(const struct xs_api_runtime *rt, hipStream_t *stream, unsigned flags)
 {
-    return created(XS_REAL(hipStreamCreateWithFlags)(stream, flags), stream);
+    return created(rt, XS_REAL(hipStreamCreateWithFlags)(stream, flags), stream);
 }
 
 hipError_t xs_hand_hipStreamCreateWithPriority(const struct xs_api_runtime *rt, hipStream_t *stream,
                                                unsigned flags, int priority)
 {
-    return created(XS_REAL(hipStreamCreateWithPriority)(stream, flags, priority), stream);
+    return created(rt, XS_REAL(hipStreamCreateWithPriority)(stream, flags, priority), stream);
 }
 
 hipError_t xs_hand_hipExtStreamCreateWithCUMask(const struct xs_api_runtime *rt, hipStream_t *stream,
                                                 uint32_t cuMaskSize, const void *cuMask)
 {
-    return created(XS_REAL(hipExtStreamCreateWithCUMask)(stream, cuMaskSize, cuMask), stream);
+    return created(rt, XS_REAL(hipExtStreamCreateWithCUMask)(stream, cuMaskSize, cuMask), stream);
 }
 
 /* Whether the runtime waits for the stream's work or not: its queue opens and is forgotten first. */
 hipError_t xs_hand_hipStreamDestroy(const struct xs_api_runtime *rt, hipStream_t stream)
 {
+    rt = xs_api_runtime_with(rt, stream);
     xsched_priv_hip_stream_gone(stream);
+    xs_api_stream_ends(stream);
     return XS_REAL(hipStreamDestroy)(stream);
 }
 

@@ -14,7 +14,7 @@ XS_EXPORT void **__hipRegisterFatBinary(const void *data)
 
     if (xs_api_mode_now() == XS_API_UNBOUND && !xs_api_start(__builtin_return_address(0)))
         return nobody;
-    xs_api_look_again();
+    xs_api_caller_new(__builtin_return_address(0));
     rt = xs_api_runtime_of(__builtin_return_address(0));
     if (rt->real[ROW___hipRegisterFatBinary] == xs_api_absent(ROW___hipRegisterFatBinary, false))
         return nobody;

@@ -97,8 +97,8 @@ XS_SHIM_NOTE;
         if (XS_UNLIKELY(xs_mode_ == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0))) \
             return XS_API_NOT_INITIALIZED;                                                        \
         if (LOOK_##kind)                                                                          \
-            xs_api_look_again();                                                                  \
-        rt = xs_api_runtime_of(__builtin_return_address(0));                                      \
+            xs_api_caller_new(__builtin_return_address(0));                                       \
+        rt = xs_api_runtime_with(xs_api_runtime_of(__builtin_return_address(0)), (xs_api_stream)(on)); \
         if (xs_mode_ == XS_API_QUIET)                                                             \
             return QUIET_##kind(symbol, args);                                                    \
         BODY_##kind(symbol, streams, args, on, key)                                               \

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several real libraries in one process (XS_API_MULTI): each caller keeps the one that it depends on,
  * as without us. Streams, functions and events belong to the copy that made them, so mixing two ends
- * in errors far from the cause. A caller that depends on none gets the first. */
+ * in errors far from the cause. A caller is known by its return address, which a tail call hides: so a
+ * stream goes to the library that made it, whoever calls, and a caller that depends on none (an interpreter,
+ * compiled code, what called a function that ended in a tail call) gets what its thread used last. */
 #include "shim/stream/table.h"
 
 #include "base/lock.h"
 #include "base/log.h"
-#include "hal/common/objects.h"
+#include "base/map.h"
 
 #include <stdlib.h>
 
@@ -17,18 +19,30 @@ _Atomic bool xs_api_many;
 
 #define RUNTIMES 8u
 #define PAGE_MASK (~(uintptr_t)4095)
+#define FOLLOWS   15u             /* depends on none */
 
 static struct xs_lock g_lock;     /* g_others; nothing is called under it */
-static struct xs_api_runtime *_Atomic g_others[RUNTIMES]; /* [0]: xs_api_first; never freed */
-/* Pages of callers, the index of the library in the low bits. Any thread writes any slot; a lost update
- * costs one more look-up. */
+static _Atomic(struct xs_api_runtime *) g_others[RUNTIMES]; /* [0] stays NULL: xs_api_first; never freed */
+
+/* Objects that called, and the index of their library. Rows are added at the front and never change. */
+static _Atomic(struct calling_object *) g_objects; /* any thread, by compare and swap */
+struct calling_object {
+    uintptr_t from, to;
+    unsigned index;
+    struct calling_object *next;
+};
+/* Pages of callers, the index in the low bits. Any thread writes any slot; a lost update costs one more look-up. */
 static _Atomic uintptr_t g_seen[256];
+static struct xs_map g_streams;   /* stream -> the library that made it */
+static _Thread_local uint8_t t_last; /* index of the library used last by a caller that depends on one */
 
 static unsigned index_of(void *handle)
 {
     struct xs_api_runtime *fresh = NULL, *known;
     unsigned i;
 
+    if (handle == xs_api_first.handle)
+        return 0;
     for (;;) {
         xs_lock_acquire(&g_lock);
         for (i = 1; i < RUNTIMES; i++) {
@@ -52,50 +66,122 @@ static unsigned index_of(void *handle)
     }
 }
 
+/* @return -1: not seen before */
+static int known_object(uintptr_t caller)
+{
+    /* acquire pairs with the release in add_object */
+    for (struct calling_object *o = atomic_load_explicit(&g_objects, memory_order_acquire); o; o = o->next)
+        if (caller >= o->from && caller < o->to)
+            return (int)o->index;
+    return -1;
+}
+
+static void add_object(uintptr_t from, uintptr_t to, unsigned index)
+{
+    struct calling_object *o = malloc(sizeof(*o));
+
+    if (!o)
+        return;
+    o->from = from;
+    o->to = to;
+    o->index = index;
+    o->next = atomic_load_explicit(&g_objects, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&g_objects, &o->next, o, memory_order_release, memory_order_relaxed))
+        ;
+}
+
+static unsigned index_by(const void *caller)
+{
+    int known = known_object((uintptr_t)caller);
+    struct xs_vendor_caller of;
+    void *handle;
+    unsigned i = FOLLOWS;
+
+    if (known >= 0)
+        return (unsigned)known;
+    handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
+    if (handle)
+        i = index_of(handle);
+    if (i && i != FOLLOWS && !atomic_load_explicit(&xs_api_many, memory_order_relaxed)) {
+        xs_api_slots_direct(false);
+        /* release pairs with xs_api_runtime_of */
+        if (!atomic_exchange_explicit(&xs_api_many, true, memory_order_acq_rel))
+            XS_INFO(XS_API_NAME ": several copies of the runtime are in use, each by what depends on it; here also %s",
+                    of.path);
+    }
+    if (of.to)
+        add_object(of.from, of.to, i);
+    return i;
+}
+
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
 {
     uintptr_t page = (uintptr_t)caller & PAGE_MASK, known;
     _Atomic uintptr_t *slot = &g_seen[(page >> 12) % XS_ARRAY_LEN(g_seen)];
     struct xs_api_runtime *rt;
-    char path[512];
-    unsigned i = 0;
-    void *handle;
+    unsigned i;
 
-    known = atomic_load_explicit(slot, memory_order_acquire);
+    known = atomic_load_explicit(slot, memory_order_relaxed);
     if (XS_LIKELY(page && (known & PAGE_MASK) == page)) {
         i = (unsigned)(known & ~PAGE_MASK);
     } else {
-        if (xs_vendor_of_caller(&xs_api_vendor, caller, &handle, path, sizeof(path)) && handle != xs_api_first.handle) {
-            i = index_of(handle);
-            if (i)
-                XS_INFO(XS_API_NAME ": calls of one more library go to %s, on which it depends", path);
-        }
-        atomic_store_explicit(slot, page | i, memory_order_release);
+        i = index_by(caller);
+        atomic_store_explicit(slot, page | i, memory_order_relaxed);
     }
+    if (i == FOLLOWS)
+        i = t_last;
+    else
+        t_last = (uint8_t)i;
+    /* acquire pairs with the release in index_of */
     rt = i ? atomic_load_explicit(&g_others[i], memory_order_acquire) : NULL;
     return rt ? rt : &xs_api_first;
 }
 
-void xs_api_look_again(void)
+void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream)
 {
-    static _Atomic uint64_t looked_at; /* objects loaded at the last look; any thread */
-    uint64_t count;
+    xs_lock_acquire(&g_lock);
+    xs_map_remove(&g_streams, (uintptr_t)stream); /* one whose end was not seen */
+    xs_map_put(&g_streams, (uintptr_t)stream, (void *)(uintptr_t)rt);
+    xs_lock_release(&g_lock);
+}
 
-    /* also unsynchronised looks see several once they were seen */
-    if (atomic_load_explicit(&xs_api_many, memory_order_relaxed))
-        return;
-    count = xs_object_count();
-    if (atomic_exchange_explicit(&looked_at, count, memory_order_relaxed) == count && count)
-        return;
-    if (!xs_vendor_another(&xs_api_vendor, xs_api_first.handle))
-        return;
-    xs_api_slots_direct(false);
-    /* release pairs with xs_api_runtime_of */
-    if (!atomic_exchange_explicit(&xs_api_many, true, memory_order_acq_rel))
-        XS_INFO(XS_API_NAME ": several copies of the runtime are loaded; each caller keeps the one it depends on");
+void xs_api_stream_ends(xs_api_stream stream)
+{
+    xs_lock_acquire(&g_lock);
+    xs_map_remove(&g_streams, (uintptr_t)stream);
+    xs_lock_release(&g_lock);
+}
+
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    const struct xs_api_runtime *made = xs_map_get(&g_streams, (uintptr_t)stream);
+
+    return made ? made : rt;
+}
+
+void xs_api_caller_new(const void *caller)
+{
+    if (XS_UNLIKELY(known_object((uintptr_t)caller) < 0))
+        index_by(caller);
 }
 
 #else
+
+void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    (void)rt, (void)stream;
+}
+
+void xs_api_stream_ends(xs_api_stream stream)
+{
+    (void)stream;
+}
+
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    (void)stream;
+    return rt;
+}
 
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
 {
@@ -103,8 +189,9 @@ const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
     return &xs_api_first;
 }
 
-void xs_api_look_again(void)
+void xs_api_caller_new(const void *caller)
 {
+    (void)caller;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "shim/common/depth.h"
 #include "shim/common/filter.h"
 
@@ -116,12 +117,12 @@ static void publish(const struct xs_api_runtime *rt)
     xs_lock_release(&g_lock);
     if (first && !tracing)
         xs_api_slots_direct(true);
-    xs_api_look_again();
     xs_api_on_first(on_first_queue);
 }
 
 bool xs_api_start(const void *caller)
 {
+    struct xs_vendor_caller of;
     struct xs_api_runtime rt;
     char path[512];
     void *handle;
@@ -130,7 +131,11 @@ bool xs_api_start(const void *caller)
     if (xsched_priv_depth() & DEPTH_BINDING)
         return false; /* a constructor of the real library calls it by its public name */
     xsched_priv_depth_add(DEPTH_BINDING);
-    if (xs_vendor_open(&xs_api_vendor, caller, &handle, path, sizeof(path)) < 0) {
+    handle = XS_API_MULTI && !xs_env_get(xs_api_vendor.env) ? xs_vendor_of_caller(&xs_api_vendor, caller, &of) : NULL;
+    if (handle) {
+        xs_str_copy(path, sizeof(path), of.path);
+        XS_INFO(XS_API_NAME ": using %s", path);
+    } else if (xs_vendor_open(&xs_api_vendor, caller, &handle, path, sizeof(path)) < 0) {
         xsched_priv_depth_add(-DEPTH_BINDING);
         return false;
     }

@@ -92,9 +92,8 @@ void xs_api_slots_direct(bool direct);
 
 /** The library of this caller, where there are several. */
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller);
-/** More libraries may have been loaded since: looks whether there are several now. Cheap when nothing
- *  was loaded. */
-void xs_api_look_again(void);
+/** Where programs and libraries begin: finds out which library this caller uses, if it is new here. */
+void xs_api_caller_new(const void *caller);
 
 /** Where a call of this caller goes. */
 static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)
@@ -103,6 +102,19 @@ static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)
     if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_acquire)))
         return &xs_api_first;
     return xs_api_runtime_by(caller);
+}
+
+/** A created stream goes to the library that made it (rt: the caller's). */
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream);
+void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream);
+void xs_api_stream_ends(xs_api_stream stream);
+
+static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_relaxed)) ||
+        (uintptr_t)stream <= 2)
+        return rt;
+    return xs_api_runtime_made(rt, stream);
 }
 
 /** What the program gets instead of the library's answer to cuGetProcAddress. */

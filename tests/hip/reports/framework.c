@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands for libtorch_hip.so of a wheel: it needs the runtime under the bare name libamdhip64.so, finds it beside
+ * itself, registers its kernel before anything else as compiled objects do, and launches through the host stub. Each
+ * function answers with HIP's error code. */
+#include "library.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int fw_init(void);
+EXPORT int fw_randn(uint32_t *log, uint32_t tag);
+EXPORT void *fw_stream(int priority);
+EXPORT int fw_on(void *stream, uint32_t *log, uint32_t tag);
+EXPORT int fw_module(void *stream, uint32_t *log, uint32_t tag, int mangled);
+EXPORT int fw_sync(void *stream);
+
+int fw_init(void)
+{
+    int n = 0, r = hipGetDeviceCount(&n);
+
+    return r ? r : hipSetDevice(0);
+}
+
+/* The default stream, as most of PyTorch. */
+int fw_randn(uint32_t *log, uint32_t tag)
+{
+    int r = library_launch(NULL, log, tag);
+
+    return r ? r : hipDeviceSynchronize();
+}
+
+void *fw_stream(int priority)
+{
+    void *s = NULL;
+
+    return hipStreamCreateWithPriority(&s, 1, priority) ? NULL : s;
+}
+
+int fw_on(void *stream, uint32_t *log, uint32_t tag)
+{
+    int r = library_launch(stream, log, tag);
+
+    return r ? r : hipStreamSynchronize(stream);
+}
+
+/* MIOpen and Tensile: a kernel from a module, by the C name (since ROCm 6.1) or the mangled one. */
+int fw_module(void *stream, uint32_t *log, uint32_t tag, int mangled)
+{
+    uint64_t ns = 100000;
+    void *params[] = {&ns, &log, &tag}, *mod, *f;
+    int r = hipModuleLoadData(&mod, "code");
+
+    if (!r)
+        r = hipModuleGetFunction(&f, mod, "work");
+    if (!r)
+        r = (mangled ? hipExtModuleLaunchKernelMangled : hipExtModuleLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, stream, params,
+                                                                                NULL, NULL, NULL, 0);
+    return r ? r : hipStreamSynchronize(stream);
+}
+
+int fw_sync(void *stream)
+{
+    return hipStreamSynchronize(stream);
+}
