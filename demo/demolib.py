@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 class DemoError(Exception):
@@ -24,9 +24,18 @@ def say(text):
     print(text, flush=True)
 
 
+def installed():
+    """Whether this file lies in PREFIX/share/xsched/demo and not in a source tree."""
+    return not os.path.exists(os.path.join(ROOT, "CMakeLists.txt"))
+
+
 def build_dir():
     named = os.environ.get("XSCHED_BUILD_DIR")
-    for path in [named] if named else [os.path.join(ROOT, "build", n) for n in ("gcc", "clang", "")]:
+    if installed():
+        places = [os.path.dirname(os.path.dirname(ROOT))]
+    else:
+        places = [os.path.join(ROOT, "build", n) for n in ("gcc", "clang", "")]
+    for path in [named] if named else places:
         if os.path.exists(os.path.join(path, "bin", "xsched")):
             return os.path.abspath(path)
     raise DemoError("nothing is built yet (build/gcc/bin/xsched is missing): run `make demo` in the top folder, "
@@ -34,9 +43,18 @@ def build_dir():
 
 
 def out_dir():
-    path = os.path.abspath(os.environ.get("DEMO_OUT", os.path.join(ROOT, "out")))
+    path = os.path.abspath(os.environ.get("DEMO_OUT", "out" if installed() else os.path.join(ROOT, "out")))
     os.makedirs(path, exist_ok=True)
     return path
+
+
+def client_program(build):
+    """The OpenCL program, where it was built or where it was installed."""
+    for path in (os.path.join(build, "demo", "oclload"), os.path.join(build, "libexec", "xsched", "oclload")):
+        if os.path.exists(path):
+            return path
+    raise DemoError(f"{build}/demo/oclload is missing (it needs the OpenCL headers and loader: packages "
+                    "opencl-headers and ocl-icd-opencl-dev)")
 
 
 def cores():

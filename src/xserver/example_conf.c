@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the configuration file that is installed: every key with its default, commented out. Runs while the
+ * project is built, so that the file and the table of options cannot differ. */
+#include "xserver/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    const char *section = "";
+
+    puts("# SPDX-License-Identifier: Apache-2.0\n"
+         "# xserver's configuration, see xserver.conf(5). What is commented out is the default.\n"
+         "# A key marked * takes effect at a reload (systemctl reload xserver), the others at the next start.");
+    for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+
+        if (strcmp(section, r->section) != 0)
+            printf("\n[%s]\n", section = r->section);
+        printf("\n# %s%s\n#%s = ", r->help, r->live ? " *" : "", r->name);
+        if (r->kind == XS_OPTION_NUMBER)
+            printf("%llu\n", (unsigned long long)r->def);
+        else
+            puts(r->kind == XS_OPTION_ONOFF ? (r->def ? "ON" : "OFF") : r->text);
+    }
+    return fflush(stdout) != 0;
+}
