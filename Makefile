@@ -5,7 +5,7 @@ BUILD  ?= build/release
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all help setup demo demo-third-party test test-fast fuzz install lint figures clean
+.PHONY: all help setup demo demo-third-party test test-fast fuzz install deb lint figures clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD)
 
@@ -17,6 +17,7 @@ help:
 	@echo "make fuzz             every parser against changed inputs (FUZZ_SECONDS=60 in all)"
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
+	@echo "make deb              Debian packages, into build/deb"
 	@echo "make lint             clang-format and clang-tidy over what differs from main"
 	@echo "make figures          put the figures of docs/results into README.md"
 	@echo "make clean            remove build/"
@@ -54,6 +55,13 @@ fuzz:
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb:
+	@scripts/setup.sh build deb
+	rm -rf build/deb && mkdir -p build/deb/src
+	git ls-files -z | tar c --null -T - | tar x -C build/deb/src
+	cd build/deb/src && dpkg-buildpackage -b -uc -us
+	@ls build/deb/*.deb
 
 lint:
 	@scripts/lint.sh

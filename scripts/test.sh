@@ -5,16 +5,17 @@
 #   gcc     gcc build, all tests            asan    address and undefined-behaviour sanitizers
 #   clang   clang build, all tests          tsan    thread sanitizer (without tests that need PoCL)
 #   matrix  every userland: musl and Debian chroots, with the objects of the gcc build
+#   packages  Debian packages in a fresh root, with and without systemd
 #   fast    gcc build, fast tests only (not part of the default)
 #
-# Without arguments: gcc clang asan tsan matrix. The last line is `N passed, N failed, N skipped`,
+# Without arguments: gcc clang asan tsan matrix packages. The last line is `N passed, N failed, N skipped`,
 # summed over the results of ctest; the exit status is 0 only when nothing failed. Labels of tests
 # (tests/CMakeLists.txt): fast, full, pocl (needs PoCL), asan and tsan (run there besides fast),
-# matrix.
+# matrix, packages.
 set -u
 cd "$(dirname "$0")/.."
 jobs=${XSCHED_TEST_JOBS:-$(nproc)}
-sections=${*:-gcc clang asan tsan matrix}
+sections=${*:-gcc clang asan tsan matrix packages}
 passed=0 failed=0 skipped=0
 times=()
 launcher=()
@@ -69,12 +70,13 @@ section()   # NAME
     local begin=$SECONDS
     echo "== $1"
     case $1 in
-    gcc)    build gcc && run_tests gcc gcc -LE matrix ;;
+    gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages)$' ;;
     fast)   build gcc && run_tests gcc fast -L '^fast$' ;;
-    clang)  build clang && run_tests clang clang -LE matrix ;;
+    clang)  build clang && run_tests clang clang -LE '^(matrix|packages)$' ;;
     asan)   build asan && run_tests asan asan -L '^(fast|asan)$' ;;
     tsan)   build tsan && run_tsan ;;
     matrix) build gcc && run_tests gcc matrix -L '^matrix$' ;;
+    packages) build gcc && run_tests gcc packages -L '^packages$' ;;
     *)      echo "no such section: $1"; false ;;
     esac || failed=$((failed + 1))
     times+=("$(printf '%-8s %4d s' "$1" $((SECONDS - begin)))")
