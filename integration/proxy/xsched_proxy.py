@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Priority by request for a server that knows nothing of it: an HTTP proxy that starts the server under `xsched run` and
+keeps its priority at the highest of the requests that it is working on.
+
+    xsched_proxy.py --listen 8080 --to 127.0.0.1:8081 -- llama-server --port 8081 -m model.gguf
+
+A request says how urgent it is in the header X-Priority (-255 to 255; larger is more urgent). When none is in flight the
+priority is that of --idle. All processes that the server starts get the same priority. Answers are streamed through as
+they come; each connection carries one request.
+"""
+import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+try:
+    import xsched
+except ImportError:  # in the source tree
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "python"))
+    import xsched
+from xsched.__main__ import tool
+from xsched._server import ask
+
+HEAD_MAX = 65536
+
+
+class Priority:
+    """The highest of what is in flight, told to xserver when it changes."""
+
+    def __init__(self, pid, idle, quiet):
+        self.pid, self.idle, self.quiet = pid, idle, quiet
+        self.inflight, self.told, self.changed = [], None, asyncio.Event()
+
+    def wanted(self):
+        return max(self.inflight, default=self.idle)
+
+    def enter(self, value):
+        self.inflight.append(value)
+        self.changed.set()
+
+    def leave(self, value):
+        self.inflight.remove(value)
+        self.changed.set()
+
+    async def run(self):
+        loop = asyncio.get_running_loop()
+        while True:
+            try:  # from time to time also without a change: the server may have started another process
+                await asyncio.wait_for(self.changed.wait(), 1)
+            except asyncio.TimeoutError:
+                self.told = None
+            self.changed.clear()
+            value = self.wanted()
+            if value != self.told:
+                try:
+                    if await loop.run_in_executor(None, self.tell, value):
+                        self.told = value
+                except xsched.XSchedError as error:
+                    if not self.quiet:
+                        print(f"xsched_proxy: {error}", file=sys.stderr, flush=True)
+
+    def tell(self, value):
+        pids = [c["pid"] for c in ask("GET", "/clients")[1]["clients"] if started_by(c["pid"], self.pid)]
+        for pid in pids:
+            ask("POST", "/hint", {"hint_type": 1, "pid": pid, "priority": value})
+        return bool(pids)
+
+
+def started_by(pid, ancestor):
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                pid = int(f.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError, ValueError):
+            return False
+    return False
+
+
+def parse(head):
+    """The priority that the request asks for, and the head as it is passed on."""
+    lines = head.split(b"\r\n")
+    value, out = None, [lines[0]]
+    for line in lines[1:]:
+        name, _, rest = line.partition(b":")
+        if name.strip().lower() == b"x-priority":
+            try:
+                value = max(xsched.PRIORITY_MIN, min(xsched.PRIORITY_MAX, int(rest)))
+            except ValueError:
+                raise ValueError("X-Priority is no integer") from None
+        elif name.strip().lower() not in (b"connection", b"keep-alive"):
+            out.append(line)
+    end = out.index(b"")
+    return value, b"\r\n".join(out[:end] + [b"Connection: close"] + out[end:])
+
+
+async def relay(reader, writer):
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+    finally:
+        try:
+            if writer.can_write_eof():
+                writer.write_eof()
+        except OSError:
+            pass
+
+
+async def refuse(writer, status, text):
+    body = (text + "\n").encode()
+    writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    await writer.drain()
+    writer.close()
+
+
+async def serve(options, priority, reader, writer):
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+        value, head = parse(head)
+    except ValueError as error:
+        return await refuse(writer, "400 Bad Request", str(error))
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+        return writer.close()
+    value = options.default if value is None else value
+    priority.enter(value)
+    try:
+        host, port = options.to.rsplit(":", 1)
+        try:
+            back_reader, back_writer = await asyncio.open_connection(host, int(port))
+        except OSError as error:
+            return await refuse(writer, "502 Bad Gateway", f"the server does not answer: {error}")
+        back_writer.write(head)
+        there = asyncio.ensure_future(relay(reader, back_writer))
+        await relay(back_reader, writer)
+        there.cancel()
+        back_writer.close()
+    finally:
+        priority.leave(value)
+        writer.close()
+
+
+async def main_loop(options, process):
+    priority = Priority(process.pid, options.idle, options.quiet)
+    teller = asyncio.ensure_future(priority.run())
+    server = await asyncio.start_server(lambda r, w: serve(options, priority, r, w), options.address, options.listen,
+                                        limit=HEAD_MAX)
+    print(f"xsched_proxy: {options.address}:{server.sockets[0].getsockname()[1]} -> {options.to}", flush=True)
+    stop = asyncio.Event()
+    for signo in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signo, stop.set)
+    waiter = asyncio.ensure_future(stop.wait())
+    while process.poll() is None and not stop.is_set():
+        await asyncio.wait([waiter], timeout=0.2)
+    teller.cancel()
+    server.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--listen", type=int, required=True, help="port; 0 takes a free one and says which")
+    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--to", required=True, help="HOST:PORT of the server")
+    parser.add_argument("--default", type=int, default=0, help="priority of requests that do not say (default 0)")
+    parser.add_argument("--idle", type=int, default=0, help="priority while no request is in flight (default 0)")
+    parser.add_argument("--quiet", action="store_true", help="say nothing about xserver")
+    parser.add_argument("command", nargs="+", help="the server")
+    options = parser.parse_args()
+    command = [tool(), "run", "--priority", str(options.idle), "--"] + options.command
+    process = subprocess.Popen(command)
+    try:
+        asyncio.run(main_loop(options, process))
+    finally:
+        if process.poll() is None:
+            process.terminate()
+    return process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

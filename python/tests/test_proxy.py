@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""integration/proxy: the priority of a server follows the requests that it works on."""
+import http.client
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import xsched
+from conftest import BUILD, FAKE, PACKAGE, ROOT
+
+# A server with a process of its own for the device, as vLLM has it. GET /wait answers when the file is there.
+BACKEND = r"""
+import ctypes, http.server, os, sys, time
+if os.fork() == 0:
+    cu = ctypes.CDLL("libcuda.so.1")
+    ctx, stream, nop = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0); cu.cuCtxSetCurrent(ctx)
+    cu.cuStreamCreate(ctypes.byref(stream), 1); cu.cuModuleGetFunction(ctypes.byref(nop), None, b"nop")
+    parent = os.getppid()
+    while os.getppid() == parent:
+        cu.cuLaunchKernel(nop, 1, 1, 1, 1, 1, 1, 0, stream, None, None)
+        cu.cuStreamSynchronize(stream)
+        time.sleep(0.02)
+    os._exit(0)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        while not os.path.exists(body.decode()):
+            time.sleep(0.01)
+        assert "X-Priority" not in self.headers
+        self.send_response(200); self.end_headers(); self.wfile.write(b"done " + body)
+    def log_message(self, *a): pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def proxy(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("XSCHED_SOCKET", server)
+    env = dict(os.environ, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    (tmp_path / "backend.py").write_text(BACKEND)
+    p = subprocess.Popen([sys.executable, os.path.join(ROOT, "integration/proxy/xsched_proxy.py"), "--listen", "0", "--to",
+                          f"127.0.0.1:{port}", "--idle", "1", "--default", "2", "--quiet", "--", sys.executable,
+                          str(tmp_path / "backend.py"), str(port)], env=env, stdout=subprocess.PIPE, text=True)
+    listens = int(re.search(r":(\d+) ->", p.stdout.readline()).group(1))
+    for _ in range(400):
+        with socket.socket() as s:
+            if xsched.status().queues and s.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.025)
+    yield listens
+    p.terminate()
+    p.wait(20)
+
+
+def ask(port, body, priority=None):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    c.request("POST", "/wait", body, {} if priority is None else {"X-Priority": str(priority)})
+    r = c.getresponse()
+    return r.status, r.read().decode()
+
+
+def in_force(want):
+    for _ in range(400):
+        if {q.priority for q in xsched.status().queues} == {want}:
+            return True
+        time.sleep(0.02)
+    return [q.priority for q in xsched.status().queues]
+
+
+def test_priority_follows_the_requests(proxy, tmp_path):
+    assert in_force(1) is True
+    answers, files = [], [tmp_path / n for n in ("a", "b", "c")]
+    threads = [threading.Thread(target=lambda f=f, p=p: answers.append(ask(proxy, str(f), p)))
+               for f, p in zip(files, (None, 30, 20))]
+    threads[0].start()
+    assert in_force(2) is True
+    threads[1].start()
+    assert in_force(30) is True
+    threads[2].start()
+    time.sleep(0.1)
+    assert in_force(30) is True
+    files[1].touch()
+    assert in_force(20) is True
+    files[2].touch()
+    assert in_force(2) is True
+    files[0].touch()
+    assert in_force(1) is True
+    [t.join(20) for t in threads]
+    assert sorted(answers) == sorted((200, f"done {f}") for f in files)
+    assert ask(proxy, "x", "urgent") == (400, "X-Priority is no integer\n")
