@@ -278,7 +278,9 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
         if (e->nready == 0)
             e->pe.ready = false; /* it did not run dry, so it does not linger */
     }
+    xs_rest_remove(e, q);
     q->barred = barred;
+    xs_rest_add(e, q);
     if (q->ready && !barred) {
         xs_list_remove(&q->link);
         xs_entity_link_ready(e, q);
@@ -289,48 +291,9 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
         xs_list_remove(&q->link);
         xs_list_add(e->idle.next, &q->link);
     }
-    e->hints_stale = e->rest_stale = true;
+    e->hints_stale = true;
     e->view->dirty = true;
     xs_queue_permit(q, e->applied && !barred, now_ns);
-}
-
-/* Utilization is the owner's: queues that kept the default follow those that were given one. */
-static int32_t fold_utilization(int32_t a, int32_t b)
-{
-    if (a == 100 || b == 100)
-        return XS_MIN(a, b);
-    return XS_MAX(a, b);
-}
-
-static void fold_rest(struct xs_hints *h, const struct xs_sched_queue *q)
-{
-    const struct xs_hints *o = &q->hints;
-
-    h->utilization = fold_utilization(h->utilization, o->utilization);
-    if (q->barred)
-        return;
-    h->priority = XS_MAX(h->priority, xs_queue_priority(q));
-    if (o->deadline_us >= 0 && (h->deadline_us < 0 || o->deadline_us < h->deadline_us))
-        h->deadline_us = o->deadline_us;
-    if (o->laxity_us >= 0) {
-        if (h->laxity_us < 0 || o->laxity_us < h->laxity_us)
-            h->laxity_us = o->laxity_us;
-        h->lax_priority = XS_MAX(h->lax_priority, o->lax_priority);
-        h->critical_priority = XS_MAX(h->critical_priority, o->critical_priority);
-    }
-}
-
-static const struct xs_hints none = { NO_EXECUTE, 100, -1, -1, NO_EXECUTE, NO_EXECUTE };
-
-static void update_rest(struct xs_entity *e)
-{
-    e->rest = none;
-    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
-        fold_rest(&e->rest, q);
-    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link)
-        fold_rest(&e->rest, q);
-    e->rest_stale = false;
-    e->sched->c.work += e->queues;
 }
 
 static uint64_t after_us(uint64_t from_ns, int64_t us)
@@ -383,7 +346,7 @@ void xs_entity_update_hints(struct xs_entity *e, uint64_t now_ns)
     bool lax = false;
 
     if (e->rest_stale)
-        update_rest(e);
+        xs_rest_update(e);
     h->utilization = e->rest.utilization;
     if (!e->hints_stale && now_ns < e->stale_at_ns)
         return;

@@ -4,6 +4,7 @@
  *   sched.c   life, settings, status          facts.c   words of the pages -> who is ready
  *   tables.c  who is there                    watch.c   who is asked to ring, who is looked at
  *   decide.c  views, policy, stall            permit.c  permits, leases, bounds in flight
+ *   rest.c    what an entity is worth while nothing of it is ready
  *
  * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
  * the policy sees: the entities of a device, or of the host. */
@@ -89,6 +90,7 @@ struct xs_entity {
     uint64_t stale_at_ns;                          /* hints change by time then (laxity) */
     bool top;                                      /* more important than some other here, and none above it */
     struct xs_hints rest;                          /* hints while nothing is ready */
+    struct xs_rest_counts *rest_counts;            /* rest.c; NULL: few queues */
     bool intra;
     bool hints_stale, rest_stale;
     bool applied;                                  /* may run, as last told to its queues */
@@ -244,6 +246,14 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns);
 /** Reads all that the policy lets run. @return true when any of it completed something;
  *  *ret_end_ns: when the last of it is expected to end */
 bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns);
+
+/* rest.c */
+/** A queue of the entity counts, or no more, with the hints and the bar that it has now. */
+void xs_rest_add(struct xs_entity *e, const struct xs_sched_queue *q);
+/** The same for one that was just put into its lists. */
+void xs_rest_join(struct xs_entity *e, const struct xs_sched_queue *q);
+void xs_rest_remove(struct xs_entity *e, const struct xs_sched_queue *q);
+void xs_rest_update(struct xs_entity *e);
 
 /* decide.c */
 /** All devices of the gang, but one, decide again. */

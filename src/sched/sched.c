@@ -299,10 +299,13 @@ void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, cons
 
     if (linked) /* its place in the list and the counts follow from the hints */
         xs_entity_unlink_ready(e, q);
+    xs_rest_remove(e, q);
     q->hints = *hints;
+    xs_rest_add(e, q);
     if (linked)
         xs_entity_link_ready(e, q);
-    e->hints_stale = e->rest_stale = true;
+    if (e->nready == 0) /* else what is ready counts, and linking saw to that */
+        e->hints_stale = true;
     e->view->dirty = true;
     xs_queue_update_barred(q, s->now_ns);
 }

@@ -274,6 +274,7 @@ static void entity_put(struct xs_sched *s, struct xs_entity *e)
     if (e->presence->gang == e)
         e->presence->gang = NULL;
     s->c.entities--;
+    free(e->rest_counts);
     free(e);
 }
 
@@ -301,8 +302,8 @@ int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device
     q->permitted = true;
     xs_list_add(e->idle.next, &q->link);
     e->queues++;
-    e->rest_stale = true;
-    e->hints_stale = true;
+    xs_rest_join(e, q);
+    e->hints_stale = e->hints_stale || e->nready == 0;
     e->view->dirty = true;
     pr->queues++;
     d->queues++;
@@ -321,8 +322,8 @@ void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q)
         xs_list_remove(&q->link);
     xs_list_remove(&q->pending_link);
     e->queues--;
-    e->rest_stale = true;
-    e->hints_stale = true;
+    xs_rest_remove(e, q);
+    e->hints_stale = e->hints_stale || e->nready == 0;
     e->view->dirty = true;
     pr->queues--;
     d->queues--;

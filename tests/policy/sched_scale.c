@@ -103,9 +103,157 @@ static void work_does_not_grow_with_idle_queues(void **state)
     assert_in_range(many.unrelated, 1, 20);
 }
 
+/* The largest work of one change of a gang with so many queues, decision included. */
+static uint64_t most_work(uint32_t queues)
+{
+    struct xs_sched *s = world_sched("HPF");
+    struct proc w[2] = { world_join(s, 1, NULL, false), world_join(s, 2, NULL, false) };
+    struct xs_sched_queue **q = calloc(queues, sizeof(*q));
+    uint64_t t = MS, most = 0, before;
+
+    assert_non_null(q);
+    world_queue(&w[1], 0, 1, 5, t);
+    for (uint32_t i = 0; i < queues; i++)
+        q[i] = world_queue(&w[0], i, 1, 0, t);
+    world_step(s, w, 2, t);
+    for (uint32_t i = 0; i < 300; i++) {
+        struct xs_hints h = world_hints;
+        uint32_t at = queues - 1 - i;
+
+        before = work(s);
+        h.priority = i % 3 ? 7 : (int32_t)(i % 200); /* the highest of all, and back */
+        h.utilization = i % 5 ? 100 : 40;
+        xs_sched_queue_set_hints(s, q[at], &h);
+        world_step(s, w, 2, t += US);
+        most = XS_MAX(most, work(s) - before);
+        before = work(s);
+        if (i % 2) {
+            xs_sched_queue_set_hints(s, q[at], &world_hints);
+        } else {
+            xs_sched_queue_remove(s, q[at], t);
+            q[at] = world_queue(&w[0], at, 1, (int32_t)(i % 9), t);
+        }
+        world_step(s, w, 2, t += US);
+        most = XS_MAX(most, work(s) - before);
+    }
+    xs_sched_free(s);
+    world_free(&w[0]);
+    world_free(&w[1]);
+    free(q);
+    return most;
+}
+
+static void a_change_among_thousands(void **state)
+{
+    uint64_t few = most_work(400), many = most_work(16000);
+
+    (void)state;
+    print_message("a change of an idle gang: %llu among 400 queues, %llu among 16000\n", (unsigned long long)few,
+                  (unsigned long long)many);
+    assert_in_range(many, 1, 40);
+    assert_true(many <= few + 4);
+}
+
+static struct xs_hints g_seen;
+
+static void look_at(struct xs_policy_view *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        g_seen = v->entities[i]->hints;
+        v->entities[i]->run = true;
+    }
+}
+
+/* However many queues a gang has, and whatever they were given and lost: it is worth what they are now. */
+static void a_gang_of_many_is_worth_what_its_queues_are(void **state)
+{
+    const struct xs_policy_ops ops = { .abi = XS_POLICY_ABI, .size = sizeof(ops), .name = "look", .title = "look",
+                                       .scope = XS_SCOPE_DEVICE, .decide = look_at };
+    struct xs_sched *s = xs_sched_new(&ops, NULL, NULL, NULL);
+    struct proc w = world_join(s, 1, NULL, false);
+    struct xs_sched_queue *q[200] = { NULL };
+    uint64_t x = 1, t = MS;
+    unsigned n = 0, counted = 0;
+
+    (void)state;
+    for (unsigned round = 0; round < 20000; round++) {
+        struct xs_hints want = { PRIORITY_NO_EXECUTE, 100, -1, -1, PRIORITY_NO_EXECUTE, PRIORITY_NO_EXECUTE }, h = world_hints;
+        unsigned i, most = round / 2000 % 2 ? 200 : 60; /* grows and shrinks */
+
+        x = x * 6364136223846793005ull + 1442695040888963407ull;
+        i = (unsigned)(x >> 33) % 200;
+        if (x >> 62)
+            h.priority = (int32_t)(x >> 40 & 511) - 256;
+        if (x >> 60 == 3)
+            h.utilization = (int32_t)(x >> 50 & 127) % 101;
+        if (x >> 59 == 9)
+            h.deadline_us = (int64_t)(x >> 20 & 0xfffff);
+        if (x >> 59 == 11) {
+            h.laxity_us = (int64_t)(x >> 20 & 0xfffff);
+            h.lax_priority = (int32_t)(x >> 14 & 255);
+            h.critical_priority = h.lax_priority + 1;
+        }
+        if (!q[i] && n < most) {
+            q[i] = world_queue(&w, i, 1, h.priority, t);
+            xs_sched_queue_set_hints(s, q[i], &h);
+            n++;
+        } else if (q[i] && (n > most || x >> 57 & 1)) {
+            xs_sched_queue_remove(s, q[i], t);
+            q[i] = NULL;
+            n--;
+        } else if (q[i]) {
+            xs_sched_queue_set_hints(s, q[i], &h);
+        }
+        if (round % 97 == 0) {
+            xs_sched_process_set_held(s, w.p, true); /* held ones count for their utilization only */
+            xs_sched_process_set_held(s, w.p, false);
+        }
+        world_step(s, &w, 1, t += US);
+        for (i = 0; i < 200; i++) {
+            struct xs_hints o;
+
+            if (!q[i])
+                continue;
+            o = *xs_sched_queue_hints(q[i]);
+            want.utilization = want.utilization == 100 || o.utilization == 100 ? (int32_t)XS_MIN(want.utilization, o.utilization)
+                                                                               : (int32_t)XS_MAX(want.utilization, o.utilization);
+            if (o.priority == PRIORITY_NO_EXECUTE)
+                continue;
+            want.priority = XS_MAX(want.priority, o.priority);
+            if (o.deadline_us >= 0)
+                want.deadline_us = want.deadline_us < 0 ? o.deadline_us : XS_MIN(want.deadline_us, o.deadline_us);
+            if (o.laxity_us >= 0) {
+                want.laxity_us = want.laxity_us < 0 ? o.laxity_us : XS_MIN(want.laxity_us, o.laxity_us);
+                want.lax_priority = XS_MAX(want.lax_priority, o.lax_priority);
+                want.critical_priority = XS_MAX(want.critical_priority, o.critical_priority);
+            }
+        }
+        if (n == 0)
+            continue;
+        counted += n > 64;
+        assert_int_equal(g_seen.priority, want.priority);
+        assert_int_equal(g_seen.utilization, want.utilization);
+        assert_int_equal(g_seen.lax_priority, want.lax_priority);
+        assert_int_equal(g_seen.critical_priority, want.critical_priority);
+        /* times of many: to a factor of two, and never too late */
+        assert_int_equal(g_seen.deadline_us < 0, want.deadline_us < 0);
+        assert_int_equal(g_seen.laxity_us < 0, want.laxity_us < 0);
+        assert_true(g_seen.deadline_us <= want.deadline_us && g_seen.deadline_us * 2 >= want.deadline_us - 1);
+        assert_true(g_seen.laxity_us <= want.laxity_us && g_seen.laxity_us * 2 >= want.laxity_us - 1);
+    }
+    assert_true(counted > 2000);
+    xs_sched_process_remove(s, w.p, t);
+    xs_sched_free(s);
+    world_free(&w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(work_does_not_grow_with_idle_queues) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_does_not_grow_with_idle_queues),
+        cmocka_unit_test(a_change_among_thousands),
+        cmocka_unit_test(a_gang_of_many_is_worth_what_its_queues_are),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
