@@ -36,6 +36,8 @@ void *xs_api_absent(enum xs_api_row row, bool no_library)
     case ROW_amd_dbgapi_get_build_name:
     case ROW_amd_dbgapi_get_git_hash:
         return (void *)text;
+    case ROW___hipRegisterFatBinary:
+        return xs_hip_registers_nowhere();
     case ROW_hipGetStreamDeviceId:
         return (void *)minus_one;
     default:

@@ -58,6 +58,8 @@ static inline void xs_api_on_first(void (*fn)(void))
     xsched_priv_hip_on_first(fn);
 }
 
+/** Stands for __hipRegisterFatBinary where there is none. */
+void *xs_hip_registers_nowhere(void);
 /** The stream that this thread named in its last hipConfigureCall. */
 hipStream_t xs_hip_configured_stream(void);
 

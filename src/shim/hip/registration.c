@@ -6,18 +6,33 @@
 
 XS_EXPORT void **__hipRegisterFatBinary(const void *data);
 
+/* What a program without a runtime may hand to the other registration functions. */
+static void **nobody(const void *data)
+{
+    static void *none[1];
+
+    (void)data;
+    return none;
+}
+
+void *xs_hip_registers_nowhere(void)
+{
+    return (void *)nobody;
+}
+
 XS_EXPORT void **__hipRegisterFatBinary(const void *data)
 {
-    static void *nobody[1]; /* what a program without a runtime may hand to the other registration functions */
     const struct xs_api_runtime *rt;
-    void **(*real)(const void *data);
+    void **(*real)(const void *data), **modules;
 
-    if (xs_api_mode_now() == XS_API_UNBOUND && !xs_api_start(__builtin_return_address(0)))
-        return nobody;
+    if (XS_UNLIKELY(xs_api_mode_now() == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0)))
+        return nobody(data);
     xs_api_caller_new(__builtin_return_address(0));
     rt = xs_api_runtime_of(__builtin_return_address(0));
-    if (rt->real[ROW___hipRegisterFatBinary] == xs_api_absent(ROW___hipRegisterFatBinary, false))
-        return nobody;
     real = (__typeof__(real))rt->real[ROW___hipRegisterFatBinary];
-    return real(data);
+    if (XS_LIKELY(!xs_api_tracing))
+        return real(data);
+    modules = real(data);
+    xs_trace_call("__hipRegisterFatBinary", XS_HOW_PASS, 0, (int64_t)(uintptr_t)modules, true, 0);
+    return modules;
 }

@@ -14,6 +14,7 @@
 
 struct xs_api_runtime xs_api_first;
 _Atomic bool xs_api_many;
+_Atomic(struct xs_api_calling *) xs_api_called_last;
 
 #if XS_API_MULTI
 
@@ -25,12 +26,7 @@ static struct xs_lock g_lock;     /* g_others; nothing is called under it */
 static _Atomic(struct xs_api_runtime *) g_others[RUNTIMES]; /* [0] stays NULL: xs_api_first; never freed */
 
 /* Objects that called, and the index of their library. Rows are added at the front and never change. */
-static _Atomic(struct calling_object *) g_objects; /* any thread, by compare and swap */
-struct calling_object {
-    uintptr_t from, to;
-    unsigned index;
-    struct calling_object *next;
-};
+static _Atomic(struct xs_api_calling *) g_objects; /* any thread, by compare and swap */
 /* Pages of callers, the index in the low bits. Any thread writes any slot; a lost update costs one more look-up. */
 static _Atomic uintptr_t g_seen[256];
 static struct xs_map g_streams;   /* stream -> the library that made it */
@@ -70,15 +66,18 @@ static unsigned index_of(void *handle)
 static int known_object(uintptr_t caller)
 {
     /* acquire pairs with the release in add_object */
-    for (struct calling_object *o = atomic_load_explicit(&g_objects, memory_order_acquire); o; o = o->next)
-        if (caller >= o->from && caller < o->to)
+    for (struct xs_api_calling *o = atomic_load_explicit(&g_objects, memory_order_acquire); o; o = o->next) {
+        if (caller >= o->from && caller < o->to) {
+            atomic_store_explicit(&xs_api_called_last, o, memory_order_release);
             return (int)o->index;
+        }
+    }
     return -1;
 }
 
 static void add_object(uintptr_t from, uintptr_t to, unsigned index)
 {
-    struct calling_object *o = malloc(sizeof(*o));
+    struct xs_api_calling *o = malloc(sizeof(*o));
 
     if (!o)
         return;
@@ -159,10 +158,9 @@ const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt
     return made ? made : rt;
 }
 
-void xs_api_caller_new(const void *caller)
+void xs_api_caller_look(const void *caller)
 {
-    if (XS_UNLIKELY(known_object((uintptr_t)caller) < 0))
-        index_by(caller);
+    index_by(caller);
 }
 
 #else
@@ -189,7 +187,7 @@ const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
     return &xs_api_first;
 }
 
-void xs_api_caller_new(const void *caller)
+void xs_api_caller_look(const void *caller)
 {
     (void)caller;
 }

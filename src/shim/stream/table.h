@@ -44,7 +44,7 @@ struct xs_api_info {
     uint8_t streams;              /* xs_api_streams */
     bool pass;
 };
-extern const struct xs_api_info xs_api_info[ROW_COUNT];
+extern const struct xs_api_info xs_api_info[ROW_COUNT] XS_HIDDEN;
 
 enum xs_api_mode {
     XS_API_UNBOUND,               /* the real functions are not known yet */
@@ -60,10 +60,10 @@ struct xs_api_runtime {
 };
 
 /* One line for each call: what is read on every call stands together. */
-extern _Atomic int xs_api_mode;   /* xs_api_mode; owner: state.c; set after the table is complete */
-extern bool xs_api_tracing;       /* XSCHED_TRACE is set; valid once the mode is not UNBOUND */
-extern _Atomic bool xs_api_many;  /* several real libraries are loaded; owner: runtimes.c */
-extern struct xs_api_runtime xs_api_first; /* the one that was found first; complete once bound */
+extern _Atomic int xs_api_mode XS_HIDDEN;   /* xs_api_mode; owner: state.c; set after the table is complete */
+extern bool xs_api_tracing XS_HIDDEN;       /* XSCHED_TRACE is set; valid once the mode is not UNBOUND */
+extern _Atomic bool xs_api_many XS_HIDDEN;  /* several real libraries are loaded; owner: runtimes.c */
+extern struct xs_api_runtime xs_api_first XS_HIDDEN; /* the one that was found first; complete once bound */
 
 /** What the entries of PASS rows jump to (pass.c): the real function, or code that finds it. */
 extern void *xs_api_slots[ROW_COUNT] XS_HIDDEN;
@@ -92,8 +92,24 @@ void xs_api_slots_direct(bool direct);
 
 /** The library of this caller, where there are several. */
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller);
+/* An object that called, and the index of its library; never changes. */
+struct xs_api_calling {
+    uintptr_t from, to;
+    unsigned index;
+    struct xs_api_calling *next;
+};
+extern _Atomic(struct xs_api_calling *) xs_api_called_last XS_HIDDEN; /* a hint; NULL: none; owner: runtimes.c */
+void xs_api_caller_look(const void *caller);
+
 /** Where programs and libraries begin: finds out which library this caller uses, if it is new here. */
-void xs_api_caller_new(const void *caller);
+static inline void xs_api_caller_new(const void *caller)
+{
+    /* acquire pairs with the release in runtimes.c */
+    const struct xs_api_calling *o = atomic_load_explicit(&xs_api_called_last, memory_order_acquire);
+
+    if (XS_API_MULTI && !(XS_LIKELY(o != NULL) && XS_LIKELY((uintptr_t)caller - o->from < o->to - o->from)))
+        xs_api_caller_look(caller);
+}
 
 /** Where a call of this caller goes. */
 static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real HIP programs without and under the shim:
+
+  real.py program SHIM PROGRAM           the same output and exit status, and its registration is seen
+  real.py import SHIM PROGRAM LIBRARY    1000 fat binaries: at most 1 % more instructions for each
+  real.py samples SHIM                   every program in the folder HIP_TEST_LIBDIR, which also holds the runtime
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+
+
+def environment(**extra):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
+    env.update(extra)
+    return env
+
+
+def run(command, timeout=120, **extra):
+    r = subprocess.run(command, env=environment(**extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                       timeout=timeout, check=False)
+    return r.returncode, r.stdout, [line for line in r.stderr.splitlines() if "XSCHED" in line]
+
+
+def program(shim, path):
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace")
+        want = run([path])
+        got = run([path], LD_PRELOAD=shim)
+        traced = run([path], LD_PRELOAD=shim, XSCHED_AUTO_XQUEUE="ON", XSCHED_TRACE=trace)
+        with open(trace, encoding="ascii") as f:
+            calls = [line.split()[2] for line in f if not line.startswith("#")]
+    print(want[1])
+    missing = [c for c in ("__hipRegisterFatBinary", "__hipRegisterFunction", "hipGetDeviceCount") if c not in calls]
+    if want != got or want != traced or missing:
+        print("differs:", want, got, traced, "not seen:", missing)
+        return 1
+    return 0
+
+
+def instructions(command, **extra):
+    """(all, in objects of ours). Where the runtime keeps things by address, its own share differs from run to run."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        r = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out] + command,
+                           env=environment(**extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           timeout=300, check=False)
+        if r.returncode:
+            print(r.stderr[-2000:])
+            sys.exit(1)
+        names, total, ours, mine, skip = {}, 0, 0, False, False
+        with open(out, encoding="utf-8") as f:
+            for line in f:
+                if line.startswith("ob="):
+                    number, _, name = line[3:].strip().partition(" ")
+                    names.setdefault(number, name)
+                    mine = bool(re.search(r"lib(shimhip|halhip|preempt)\.so", names[number]))
+                elif line.startswith("calls="):
+                    skip = True       # what follows is the cost of the callee
+                elif re.match(r"[+*0-9-]", line):
+                    if not skip:
+                        cost = int(line.split()[1])
+                        total += cost
+                        ours += cost * mine
+                    skip = False
+    return total, ours
+
+
+def imports(shim, path, library):
+    cost = {}
+    for name, extra in (("native", {}), ("shim", {"LD_PRELOAD": shim})):
+        few, many = (instructions([path, library], FAT_OBJECTS=n, **extra) for n in ("1", "1000"))
+        cost[name] = [(m - f) / 999 for f, m in zip(few, many)]
+        print(f"{name}: {few[0]} instructions with one fat binary, {cost[name][0]:.0f} for each more, {cost[name][1]:.1f} "
+              "of them ours")
+    return 1 if cost["shim"][1] > 0.01 * cost["native"][0] or cost["shim"][1] <= 0 else 0
+
+
+def samples(shim):
+    folder = os.environ.get("HIP_TEST_LIBDIR")
+    if not folder:
+        print("HIP_TEST_LIBDIR is not set: no CPU implementation of HIP to test with")
+        return SKIP
+    failed = n = 0
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path) or not os.access(path, os.X_OK) or ".so" in name:
+            continue
+        n += 1
+        want = run([path], LD_LIBRARY_PATH=folder)
+        for extra in ({}, {"XSCHED_AUTO_XQUEUE": "ON"}, {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}):
+            got = run([path], LD_LIBRARY_PATH=folder, LD_PRELOAD=shim, **extra)
+            same = got[:2] == want[:2]
+            failed += not same
+            print(f"{name} {extra or ''}: {'same' if same else f'DIFFERS {want} {got}'}")
+    print(f"{n} programs")
+    return 1 if failed or not n else 0
+
+
+sys.exit({"program": program, "import": imports, "samples": samples}[sys.argv[1]](*sys.argv[2:]))
