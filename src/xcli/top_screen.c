@@ -135,7 +135,7 @@ static void set_policy(struct screen *s, const char *name)
         return;
     }
     snprintf(path, sizeof(path), "/policy?policy=%d", type);
-    snprintf(done, sizeof(done), "policy %s", name);
+    snprintf(done, sizeof(done), "policy %.48s", name);
     change(s, path, "", done);
 }
 
