@@ -17,7 +17,7 @@ class _Process:
 
 
 #: All queues of this process, also those that are made later: for frameworks that do not tell their streams.
-#: Asks xserver, so it needs the global scheduler; costs some hundred microseconds.
+#: Asks xserver each time, so it needs the global scheduler.
 PROCESS = _Process()
 
 _POLICIES = {"HPF": 1, "HHPF": 2, "CHPF": 3, "UP": 4, "PUP": 5, "SPUP": 6, "KEDF": 7, "LAX": 8, "AWF": 9, "CFS": 10,
