@@ -18,7 +18,7 @@ _xsched_files()
 
 _xsched_policies="HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ"
 _xsched_run_options="--priority= --utilization= --deadline= --laxity= --timeslice= --level= --threshold= --batch= --group=
-    --intra --filter= --local-policy= --no-server --idle-exit= --socket= --quiet --help-env --help --usage"
+    --intra --memory= --filter= --local-policy= --no-server --idle-exit= --socket= --quiet --help-env --help --usage"
 _xsched_trace_options="--output= --summary= --quiet --help --usage"
 _xsched_record_options="--output= --duration= --format= --max-events= --socket= --quiet --help --usage"
 _xsched_doctor_options="--json --help --usage"
@@ -65,7 +65,7 @@ _xsched()
         case ${COMP_WORDS[i]} in
             --) i=$((i + 1)); break ;;
             "=") i=$((i + 1)) ;;
-            -[pudxstblSof]) i=$((i + 1)) ;;
+            -[pudxstblSofm]) i=$((i + 1)) ;;
             -*) ;;
             *) break ;;
         esac

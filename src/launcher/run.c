@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched run: the environment for whatever platform the program turns out to use, a server, exec. */
 #include "base/env.h"
+#include "base/size.h"
 #include "base/str.h"
 #include "launcher/autostart.h"
 #include "launcher/commands.h"
@@ -21,6 +22,7 @@ static const struct argp_option options[] = {
     {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
     {"group", KEY_GROUP, "NAME", 0, "programs of one group are suspended and resumed together", 2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
+    {"memory", 'm', "8G|50%", 0, "device memory that the program may allocate on each device", 2},
     {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries",
      2},
     {"local-policy", KEY_LOCAL, "POLICY", 0, "schedule inside the program with this policy, without xserver",
@@ -105,6 +107,7 @@ static void set_number(struct argp_state *state, const char *option, enum xs_env
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct run *r = state->input;
+    struct xs_size size;
 
     r->priority |= key == 'p';
     switch (key) {
@@ -124,6 +127,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_INTRA:
         set(XS_ENV_XSCHED_INTRA, "ON");
+        break;
+    case 'm':
+        if (xs_size_parse(arg, &size) < 0)
+            argp_error(state, "--memory takes an amount (8G, 512M) or a percentage (50%%), not \"%s\"", arg);
+        set(XS_ENV_XSCHED_MEM_LIMIT, arg);
         break;
     case KEY_FILTER:
         set(XS_ENV_XSCHED_FILTER, arg);

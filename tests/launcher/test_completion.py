@@ -28,7 +28,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("xsched", "t"), {"trace"})
 
     def test_every_option(self):
-        for command in ("run", "trace", "doctor"):
+        for command in ("run", "trace", "record", "doctor"):
             self.assertEqual({w.rstrip("=") for w in complete("xsched", command, "--")}, options_of(command), command)
 
     def test_every_option_of_xsched_window(self):
@@ -56,7 +56,7 @@ class Completion(unittest.TestCase):
     def test_page_names_every_option(self):
         with open(os.path.join(ROOT, "docs", "man", "xsched.1")) as f:
             page = f.read().replace("\\-", "-")
-        for command in ("run", "trace", "doctor"):
+        for command in ("run", "trace", "record", "doctor"):
             for option in options_of(command) - {"--help", "--usage"}:
                 self.assertIn(option, page)
 

@@ -152,6 +152,15 @@ class Environment(Layout):
         self.assertIn("space or colon", done.stderr)
         self.assertNotIn("LD_PRELOAD", done.stdout)
 
+    def test_memory(self):
+        for text in ("8G", "512MiB", "1.5g", "50%", "1000000", "2 TB"):
+            self.assertEqual(self.environment("--no-server", "--memory", text)["XSCHED_MEM_LIMIT"], text)
+        for text in ("", "G", "-1", "0", "101%", "0%", "1.G", "8X", "8Gx", "99999999999999999999", "20000000T", ".5G",
+                     "50%%"):
+            done = self.xsched("run", "--no-server", "-m", text, "--", "true")
+            self.assertEqual(done.returncode, 64, text)
+            self.assertIn("--memory takes", done.stderr)
+
     def test_disabled(self):
         done = self.xsched("run", "--no-server", "--", "true", env={"XSCHED_DISABLE": "1"})
         self.assertIn("XSCHED_DISABLE", done.stderr)

@@ -47,6 +47,7 @@ struct xs_cu_copy_2d {
 
 #define XS_CU_SUCCESS            0
 #define XS_CU_INVALID_VALUE      1
+#define XS_CU_OUT_OF_MEMORY      2
 #define XS_CU_NOT_INITIALIZED    3
 #define XS_CU_NOT_FOUND          500
 #define XS_CU_NOT_READY          600

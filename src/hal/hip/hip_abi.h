@@ -61,6 +61,7 @@ struct xs_hip_module_launch_params {
 
 #define XS_HIP_SUCCESS          0
 #define XS_HIP_INVALID_VALUE    1
+#define XS_HIP_OUT_OF_MEMORY    2
 #define XS_HIP_NOT_INITIALIZED  3
 #define XS_HIP_INVALID_FUNCTION 98
 #define XS_HIP_NO_DEVICE        100

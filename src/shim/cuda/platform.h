@@ -22,6 +22,15 @@ typedef CUcontext xs_api_context;
 #define XS_API_PER_THREAD      XS_CU_STREAM_PER_THREAD
 #define XS_API_PROC_PER_THREAD XS_CU_PROC_PER_THREAD
 
+/* shim/stream/memory.h */
+#define XS_API_MEMORY          "shim/cuda/memory.def"
+#define XS_API_OUT_OF_MEMORY   XS_CU_OUT_OF_MEMORY
+#define ROW_XS_API_GET_DEVICE  ROW_cuCtxGetDevice
+#define ROW_XS_API_GET_TOTAL   ROW_cuDeviceTotalMem_v2
+#define ROW_XS_API_GET_CONTEXT ROW_cuCtxGetCurrent
+#define ROW_XS_API_GET_STATE   ROW_cuDevicePrimaryCtxGetState
+#define ROW_XS_API_FREE        ROW_cuMemFree_v2
+
 #define xs_api_captures xsched_priv_cuda_captures
 #define xs_api_vendor   xsched_priv_cuda_vendor
 

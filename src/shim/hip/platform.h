@@ -22,6 +22,13 @@ typedef int xs_api_context;                /* always the current device */
 #define XS_API_PER_THREAD      XS_HIP_STREAM_PER_THREAD
 #define XS_API_PROC_PER_THREAD XS_HIP_PROC_PER_THREAD
 
+/* shim/stream/memory.h */
+#define XS_API_MEMORY         "shim/hip/memory.def"
+#define XS_API_OUT_OF_MEMORY  XS_HIP_OUT_OF_MEMORY
+#define ROW_XS_API_GET_DEVICE ROW_hipGetDevice
+#define ROW_XS_API_GET_TOTAL  ROW_hipDeviceTotalMem
+#define ROW_XS_API_FREE       ROW_hipFree
+
 #define xs_api_captures xsched_priv_hip_captures
 #define xs_api_vendor   xsched_priv_hip_vendor
 

@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "shim/common/filter.h"
+#include "shim/opencl/memory.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -139,6 +140,7 @@ bool xs_ocl_start(const void *caller)
     r = xs_vendor_open(&xsched_priv_ocl_vendor, caller, &handle, path, sizeof(path));
     if (r == 0) {
         fill(&table, get_symbol, handle);
+        xs_ocl_memory_wrap(&table, false);
         xsched_priv_ocl_bind(get_symbol, handle);
         publish(&xs_ocl_preload, &table);
         if (xs_ocl_tracing)
@@ -153,6 +155,7 @@ void xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx)
     struct xs_ocl_table table;
 
     fill(&table, get, ctx);
+    xs_ocl_memory_wrap(&table, true);
     xsched_priv_ocl_bind(get, ctx);
     publish(&xs_ocl_layer, &table);
     if (xs_ocl_tracing)

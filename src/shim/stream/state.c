@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "shim/common/depth.h"
 #include "shim/common/filter.h"
+#include "shim/stream/memory.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -70,6 +71,7 @@ int xs_api_fill(struct xs_api_runtime *rt, void *handle)
     }
     rt->handle = handle;
     rt->hal = xs_api_hal_bind(handle);
+    xs_api_memory_wrap(rt, handle);
     return lacking;
 }
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kinds of memory that no command of the fake uses: they exist, and say how much there is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define TOTAL_BYTES ((size_t)1 << 30)
+#define PITCH       512u
+
+API cuMemAlloc_v2(CUdeviceptr *p, size_t n);
+
+API cuDeviceTotalMem_v2(size_t *n, CUdevice d)
+{
+    if (d < 0 || d >= DEVICES)
+        return 101;
+    *n = TOTAL_BYTES;
+    return 0;
+}
+
+API cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    *free_bytes = TOTAL_BYTES / 2; /* others use the rest */
+    *total = TOTAL_BYTES;
+    return 0;
+}
+
+API cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+    (void)element;
+    *pitch = (width + PITCH - 1) / PITCH * PITCH;
+    return cuMemAlloc_v2(p, *pitch * height);
+}
+
+API cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags)
+{
+    (void)flags;
+    return cuMemAlloc_v2(p, n);
+}
+
+API cuMemAllocFromPoolAsync(CUdeviceptr *p, size_t n, void *pool, CUstream s)
+{
+    (void)pool;
+    (void)s;
+    return cuMemAlloc_v2(p, n);
+}
+
+/* Something with an address of its own. */
+static CUresult thing(void **ret)
+{
+    *ret = calloc(1, 64);
+    return *ret ? 0 : XS_CU_OUT_OF_MEMORY;
+}
+
+API cuArrayCreate_v2(void **a, const void *desc)
+{
+    (void)desc;
+    return thing(a);
+}
+
+API cuArray3DCreate_v2(void **a, const void *desc)
+{
+    (void)desc;
+    return thing(a);
+}
+
+API cuArrayDestroy(void *a)
+{
+    free(a);
+    return 0;
+}
+
+API cuMipmappedArrayCreate(void **a, const void *desc, unsigned levels)
+{
+    (void)desc;
+    (void)levels;
+    return thing(a);
+}
+
+API cuMipmappedArrayDestroy(void *a)
+{
+    free(a);
+    return 0;
+}
+
+API cuMemCreate(uint64_t *handle, size_t n, const void *properties, uint64_t flags)
+{
+    (void)n;
+    (void)properties;
+    (void)flags;
+    return thing((void **)handle);
+}
+
+/* Handles live for ever here: the memory behind them is nobody's. */
+API cuMemRelease(uint64_t handle)
+{
+    return handle ? 0 : 1;
+}
+
+static uint64_t g_mapped;
+
+API cuMemMap(CUdeviceptr at, size_t n, size_t offset, uint64_t handle, uint64_t flags)
+{
+    (void)at;
+    (void)n;
+    (void)offset;
+    (void)flags;
+    g_mapped = handle;
+    return 0;
+}
+
+API cuMemUnmap(CUdeviceptr at, size_t n)
+{
+    (void)at;
+    (void)n;
+    return 0;
+}
+
+API cuMemRetainAllocationHandle(uint64_t *handle, void *at)
+{
+    (void)at;
+    *handle = g_mapped;
+    return 0;
+}
