@@ -126,14 +126,15 @@ static void bind(bool entry)
     FUNCTIONS(X)
 #undef X
     if (entry) {
-        int (*plain)(const char *, void **, int, U, int *) = get;
+        int (*plain)(const char *, void **, int, U, int *) = get, status = 0;
 
         OK(plain("cuLaunchKernel", &p, 13000, 2, NULL));
         memcpy(&LaunchPerThread, &p, sizeof(p));
         OK(plain("cuStreamSynchronize", &p, 13000, 2, NULL));
         memcpy(&SyncPerThread, &p, sizeof(p));
         TRUE((P)(uintptr_t)LaunchPerThread != (P)(uintptr_t)cuLaunchKernel);
-        TRUE(plain("cuNoSuchThing", &p, 13000, 1, NULL) != 0);
+        OK(plain("cuNoSuchThing", &p, 13000, 1, NULL)); /* no error, but nothing to call */
+        TRUE(p == NULL && plain("cuNoSuchThing", &p, 13000, 1, &status) == 0 && p == NULL && status == 1);
     } else {
         p = dlsym(lib, "cuLaunchKernel_ptsz");
         memcpy(&LaunchPerThread, &p, sizeof(p));

@@ -158,6 +158,7 @@ struct fake_op *fake_put_locked(struct CUstream_st *s, struct fake_op op)
 
     fake_channel_room_locked(s);
     s->entries += !s->capture;
+    s->captured += s->capture != NULL;
     *p = op;
     p->next = NULL;
     p->ctx = s->ctx;
@@ -217,7 +218,9 @@ CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op)
         return INVALID_CONTEXT;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, per_thread);
-    if (s && !s->destroyed) {
+    if (s && s->capture && s->capture->invalid) {
+        r = CAPTURE_INVALIDATED;
+    } else if (s && !s->destroyed) {
         fake_put_locked(s, op);
         r = 0;
     }

@@ -22,12 +22,13 @@ API cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags
     *fn = best ? best->fn : NULL;
     if (status)
         *status = best ? 0 : 1;
-    return best ? 0 : XS_CU_NOT_FOUND;
+    return 0; /* as an H200's driver 580 says of a name that it does not know */
 }
 
 API cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 {
-    return cuGetProcAddress_v2(name, fn, version, flags, NULL);
+    cuGetProcAddress_v2(name, fn, version, flags, NULL);
+    return *fn ? 0 : XS_CU_NOT_FOUND; /* as documented: it has no other way to say it */
 }
 
 /* For tests: a function that no table knows. */

@@ -60,7 +60,7 @@ struct CUstream_st {
     bool running;                 /* its head is being executed */
     bool destroyed;
     struct CUgraph_st *capture;
-    bool joined;                  /* its capture was begun on another stream */
+    int captured, rejoined;       /* commands put into that; how many of them another of its streams waits for */
     void *thread;                 /* of a per-thread stream */
     struct CUstream_st *next;
 };
@@ -72,12 +72,15 @@ struct fake_record {
 
 struct CUevent_st {
     struct fake_record *record;   /* the last one; NULL: never */
-    struct CUgraph_st *capture;
+    struct CUgraph_st *capture;   /* recorded within it, on stream `on` after so many commands there */
+    struct CUstream_st *on;
+    int captured;
 };
 
 struct CUgraph_st {
     struct fake_op *head, *tail;
     struct CUstream_st *origin;
+    bool invalid;                 /* something was done that a capture cannot hold: it can only be ended */
 };
 
 struct CUfunc_st {

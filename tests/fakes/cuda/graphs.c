@@ -21,7 +21,7 @@ API cuStreamIsCapturing(CUstream stream, int *status)
 
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
-    *status = s && s->capture ? 1 : 0;
+    *status = !s || !s->capture ? 0 : s->capture->invalid ? 2 : 1;
     if (s && s->legacy) /* as documented: not while a blocking stream captures */
         for (struct CUstream_st *o = s->ctx->streams; o; o = o->next)
             if (o->capture && o->blocking)
@@ -32,26 +32,50 @@ API cuStreamIsCapturing(CUstream stream, int *status)
 
 API cuStreamBeginCapture_v2(CUstream s, int mode)
 {
+    CUresult r = ILLEGAL_STATE;
+
     (void)mode;
     if ((uintptr_t)s <= 2)
         return CAPTURE_UNSUPPORTED;
-    s->capture = calloc(1, sizeof(*s->capture));
-    s->capture->origin = s;
-    s->joined = false;
-    return 0;
+    pthread_mutex_lock(&fake_lock);
+    if (!s->capture) {
+        s->capture = calloc(1, sizeof(*s->capture));
+        s->capture->origin = s;
+        s->captured = s->rejoined = 0;
+        r = 0;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return r;
 }
 
 API cuStreamEndCapture(CUstream s, CUgraph *ret)
 {
-    if ((uintptr_t)s <= 2 || !s->capture || s->joined)
-        return 901;
+    struct CUgraph_st *g = NULL;
+    CUresult r = 0;
+
+    *ret = NULL;
     pthread_mutex_lock(&fake_lock);
-    *ret = s->capture;
-    for (struct CUstream_st *o = s->ctx->streams; o; o = o->next)
-        if (o->capture == *ret)
-            o->capture = NULL;
+    if ((uintptr_t)s > 2)
+        g = s->capture;
+    if (!g)
+        r = ILLEGAL_STATE;
+    else if (g->invalid)
+        r = CAPTURE_INVALIDATED;
+    else if (g->origin != s)
+        r = CAPTURE_UNMATCHED;
+    for (struct CUstream_st *o = g ? s->ctx->streams : NULL; o && !r; o = o->next)
+        if (o->capture == g && o != s && o->captured != o->rejoined)
+            r = CAPTURE_UNJOINED;
+    if (g && g->origin == s) { /* whatever it answers, that capture is over */
+        for (struct CUstream_st *o = s->ctx->streams; o; o = o->next)
+            if (o->capture == g)
+                o->capture = NULL;
+        *ret = r ? NULL : g;
+    } else if (g) {
+        g->invalid = true;
+    }
     pthread_mutex_unlock(&fake_lock);
-    return 0;
+    return r;
 }
 
 API cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph g, uint64_t flags)

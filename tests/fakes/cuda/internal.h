@@ -14,7 +14,12 @@
 #define DEVICES             2
 #define INVALID_CONTEXT     201
 #define INVALID_HANDLE      400
+#define ILLEGAL_STATE       401
 #define CAPTURE_UNSUPPORTED 900
+#define CAPTURE_INVALIDATED 901
+#define CAPTURE_UNMATCHED   903
+#define CAPTURE_UNJOINED    904
+#define CAPTURED_EVENT      907
 
 /* device.c. The lock guards contexts, streams, events and commands; `fake_changed` is told of each
  * command that comes or ends. */

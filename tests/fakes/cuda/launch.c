@@ -28,7 +28,7 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
     struct fake_op op = {.kind = FAKE_WORK};
 
     if (!f)
-        return INVALID_HANDLE;
+        return (uintptr_t)s <= 2 && !fake_current() ? INVALID_CONTEXT : INVALID_HANDLE;
     if (f == &g_functions[0]) {
         op.ns = *(uint64_t *)params[0];
         op.log = *(uint32_t **)params[1];

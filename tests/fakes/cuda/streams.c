@@ -61,9 +61,14 @@ API cuStreamSynchronize_ptsz(CUstream s)
 
 static CUresult query(CUstream stream, bool per_thread)
 {
-    struct CUstream_st *s = fake_stream_of(stream, per_thread);
+    struct CUstream_st *s;
+    CUresult r;
 
-    return !s ? INVALID_CONTEXT : s->head ? XS_CU_NOT_READY : 0;
+    pthread_mutex_lock(&fake_lock);
+    s = fake_stream_of(stream, per_thread);
+    r = !s ? INVALID_CONTEXT : s->head ? XS_CU_NOT_READY : 0;
+    pthread_mutex_unlock(&fake_lock);
+    return r;
 }
 
 API cuStreamQuery(CUstream s)
@@ -87,9 +92,13 @@ API cuEventRecord(CUevent e, CUstream stream)
 {
     struct CUstream_st *s;
 
+    if ((uintptr_t)stream <= 2 && !fake_current())
+        return INVALID_CONTEXT;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
     e->capture = s->capture;
+    e->on = s;
+    e->captured = s->captured;
     if (!s->capture) {
         e->record = calloc(1, sizeof(*e->record));
         fake_put_locked(s, (struct fake_op){.kind = FAKE_EVENT, .record = e->record});
@@ -98,21 +107,39 @@ API cuEventRecord(CUevent e, CUstream stream)
     return 0;
 }
 
+/* Of an event that is only a place in a graph nothing can be asked, and that capture is spoilt. */
+static CUresult captured_event(CUevent e)
+{
+    if (!e->capture)
+        return 0;
+    e->capture->invalid = true;
+    return CAPTURED_EVENT;
+}
+
 API cuEventQuery(CUevent e)
 {
-    return !e->record || e->record->done ? 0 : XS_CU_NOT_READY;
+    CUresult r;
+
+    pthread_mutex_lock(&fake_lock);
+    r = captured_event(e);
+    if (!r && e->record && !e->record->done)
+        r = XS_CU_NOT_READY;
+    pthread_mutex_unlock(&fake_lock);
+    return r;
 }
 
 API cuEventSynchronize(CUevent e)
 {
     struct fake_record *record;
+    CUresult r;
 
     pthread_mutex_lock(&fake_lock);
-    record = e->record;
+    r = captured_event(e);
+    record = r ? NULL : e->record;
     while (record && !record->done)
         pthread_cond_wait(&fake_changed, &fake_lock);
     pthread_mutex_unlock(&fake_lock);
-    return 0;
+    return r;
 }
 
 API cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
@@ -120,11 +147,17 @@ API cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
     struct CUstream_st *s;
 
     (void)flags;
+    if ((uintptr_t)stream <= 2 && !fake_current())
+        return INVALID_CONTEXT;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
     if (e->capture && !s->capture) {
         s->capture = e->capture;
-        s->joined = true;
+        s->captured = s->rejoined = 0;
+    }
+    if (e->capture) {
+        if (e->on != s && e->on->capture == e->capture && e->captured > e->on->rejoined)
+            e->on->rejoined = e->captured;
     } else if (e->record && !s->capture) {
         fake_put_locked(s, (struct fake_op){.kind = FAKE_WAIT_EVENT, .record = e->record});
     }
