@@ -41,7 +41,7 @@ class Suite:
         self.requests = args.requests or (8 if args.smoke else 0)
         self.seed = args.seed
         self.only_variants = names
-        self.peers = [variants.peer(p) for p in args.peer]
+        self.peers = [variants.peer(p) for p in args.peer] + [variants.tuned(t) for t in args.tune]
         self.out = args.out
         self.say = say
         self.began = time.monotonic()
@@ -70,6 +70,12 @@ class Suite:
     def check_time(self, seconds):
         if self.args.time_limit and time.monotonic() - self.began + seconds > self.args.time_limit:
             raise measure.TimeUp
+
+    def patience(self, seconds):
+        """How long to wait for what usually takes less; with a time limit, not much beyond that."""
+        if not self.args.time_limit:
+            return seconds
+        return max(5.0, min(seconds, self.args.time_limit - (time.monotonic() - self.began)))
 
     def batch(self, side, platform):
         """0: as usual. A device that is too small for the usual batch gets a smaller one, and is told so."""
@@ -196,10 +202,13 @@ def parse():
     p.add_argument("--platforms", metavar="NAME,...", help="only these of " + ", ".join(platforms.NAMES))
     p.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND PREFIX",
                    help="another scheduler: clients are started behind this prefix, with BENCH_SIDE and BENCH_PRIORITY set")
+    p.add_argument("--tune", action="append", default=[], metavar="NAME=OPTIONS",
+                   help="one more variant: the default level, with these options of xserver")
     p.add_argument("--quick", action="store_true", help="A, B, E and J with fewer variants and requests")
     p.add_argument("--smoke", action="store_true", help="the same with hardly any requests: only shows that all runs")
     p.add_argument("--requests", type=int, default=0, help="of the urgent side, a variant (default: as the workload says)")
     p.add_argument("--blocks", type=int, default=0, help="alternating blocks (at least 3 for an interval)")
+    p.add_argument("--seconds", type=float, default=0, metavar="S", help="of a block, for workloads that have no number of requests")
     p.add_argument("--seed", type=int, default=1, help="of the arrivals")
     p.add_argument("--out", metavar="DIR", help="default out/bench")
     p.add_argument("--save", action="store_true", help="into docs/results/DATE-DEVICE")
@@ -227,6 +236,8 @@ def parse():
     try:
         for text in args.peer:
             variants.peer(text)
+        for text in args.tune:
+            variants.tuned(text)
     except ValueError as e:
         p.error(str(e))
     args.build = os.path.abspath(args.build)

@@ -90,7 +90,7 @@ def collect(clients, wanted, timeout):
         left = deadline - time.monotonic()
         if left <= 0:
             late = ", ".join(c.name for c in clients if len(got[c]) < wanted[c])
-            raise ClientError(f"no answer in {timeout:.0f} s from {late}")
+            raise ClientError(f"no answer in {timeout:.0f} s more from {late}")
         for fd, _ in poll.poll(left * 1000):
             c = by_fd[fd]
             for row in c.poll_rows():
@@ -120,13 +120,14 @@ class Pool:
                 self.failed[key] = str(e)
 
     def ready(self, keys, timeout=150):
-        """Waits for the first line of each; a client that fails is taken out and remembered."""
+        """Waits for the first line of each, that long for all; a client that fails is taken out and remembered."""
+        deadline = time.monotonic() + timeout
         for key in keys:
             c = self.clients.get(key)
             if not c or c.hello:
                 continue
             try:
-                c.hello = collect([c], {c: 1}, timeout)[c][0]
+                c.hello = collect([c], {c: 1}, max(1, deadline - time.monotonic()))[c][0]
             except ClientError as e:
                 self.fail(key, str(e))
 

@@ -46,7 +46,9 @@ class Measurement:
         self.batch = 0
         short = suite.quick and self.plan.quick and not suite.only_variants
         names = self.plan.quick if short else self.plan.variants
-        self.variants = [variants.BY_NAME[n] for n in names if not suite.only_variants or n in suite.only_variants]
+        if suite.only_variants:
+            names = [n for n in (*names, *self.plan.extra) if n in suite.only_variants]
+        self.variants = [variants.BY_NAME[n] for n in names]
         self.variants += suite.peers
 
     # ---- what there is to do ----
@@ -73,6 +75,8 @@ class Measurement:
 
     def seconds(self):
         if self.plan.seconds:
+            if self.suite.args.seconds:
+                return self.suite.args.seconds
             return self.plan.seconds if not self.suite.smoke else min(0.4, self.plan.seconds)
         return self.count / min(self.rate(s) for s in self.plan.sides if s.mode != "closed")
 
@@ -162,7 +166,7 @@ class Measurement:
         began = time.monotonic()
 
         def wait():
-            self.pool.ready(pending)
+            self.pool.ready(pending, self.suite.patience(150))
             pending.clear()
         for v in wanted:
             try:
@@ -259,7 +263,7 @@ class Measurement:
         per_client = {}
         for s in sides:
             per_client[client[s.name]] = per_client.get(client[s.name], 0) + 1
-        got = collect(list(per_client), per_client, seconds * 4 + 60)
+        got = collect(list(per_client), per_client, self.suite.patience(seconds * 4 + 60))
         mine, theirs = cpu_ms() - mine, (server.cpu_ms() if server else 0) - theirs
         answers = {row["role"]: row for rows in got.values() for row in rows}
         rows = []

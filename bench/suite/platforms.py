@@ -55,10 +55,25 @@ def pythons(named):
     return seen
 
 
+def probe(python, env):
+    """Importing PyTorch takes seconds: calls that follow each other (bench/gpu_first) name a file that remembers."""
+    path, known = os.environ.get("BENCH_PROBE_CACHE"), {}
+    if path and os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            known = json.load(f)
+    if python in known:
+        return known[python], ""
+    row, why = ask(torch_command(python) + ["probe"], env)
+    if path and row:
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(dict(known, **{python: row}), f)
+    return row, why
+
+
 def find_torch(named, env):
     why = ""
     for python in pythons(named):
-        row, why = ask(torch_command(python) + ["probe"], env)
+        row, why = probe(python, env)
         if row and (row["device"] != "CPU" or env.get("BENCH_TORCH_DEVICE")):
             return torch_command(python), row, ""
         why = why or "PyTorch sees no GPU"

@@ -38,7 +38,8 @@ def idle(build):
 
 
 def decision(build, samples=5000, *more):
-    return lines(build, "bench_decision", "--samples", str(samples), "--sleep-samples", str(min(500, samples // 5)), *more)
+    return lines(build, "bench_decision", "--samples", str(samples), "--sleep-samples", str(min(500, samples // (5 if samples >= 1000 else 20))),
+                 *more)
 
 
 def decision_64(build, samples=2000):

@@ -30,6 +30,8 @@ ROWS = [
     Variant("alone-low", "the other side by itself, without XSched", sides="low", uses="native"),
     Variant("alone-xsched", "the urgent side by itself in the very process of xsched-auto", "xsched", "high", "auto",
             uses="xsched-auto"),
+    Variant("alone-low-xsched", "the other side by itself in the very process of xsched-auto", "xsched", "low", "auto",
+            uses="xsched-auto"),
     Variant("native", "both, with the device's own sharing"),
     Variant("default-stream", "threads that share the default stream", created=False),
     Variant("stream-priority", "the vendor's stream priorities", priorities=True),
@@ -60,6 +62,16 @@ def peer(text):
     if name in BY_NAME:
         raise ValueError(f"--peer '{text}': there is a variant of that name")
     return Variant(name, f"peer: {command}", "peer", prefix=tuple(shlex.split(command)))
+
+
+def tuned(text):
+    """NAME=OPTION[ OPTION...]: the default level with other options of xserver."""
+    name, found, options = text.partition("=")
+    if not found or not name or not options.startswith("--"):
+        raise ValueError(f"--tune '{text}': NAME=--OPTION[=VALUE] is wanted")
+    if name in BY_NAME:
+        raise ValueError(f"--tune '{text}': there is a variant of that name")
+    return Variant(name, f"the default level, xserver with {options}", "xsched", level="auto", server=tuple(shlex.split(options)))
 
 
 def environment(variant, side, priority, share, server, mps, shim, one_process):

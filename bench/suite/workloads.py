@@ -26,6 +26,7 @@ class Side:
 class Plan:
     sides: tuple
     variants: tuple
+    extra: tuple = ()             # variants that only --variants asks for
     quick: tuple = ()
     params: tuple = ({},)
     quick_params: tuple = None
@@ -34,7 +35,7 @@ class Plan:
     blocks: int = 5
     seconds: float = 0            # of a block; 0: as the requests take
     server: tuple = ()            # options of xserver, e.g. the policy
-    no_params: tuple = ("alone", "alone-hot", "alone-low", "alone-xsched")
+    no_params: tuple = ("alone", "alone-hot", "alone-low", "alone-xsched", "alone-low-xsched")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +46,6 @@ class Workload:
     programs: tuple = ()          # instead of sides: programs of bench/ that print figures themselves
 
 
-OURS = ("xsched-1", "xsched-2", "xsched-3", "xsched-auto")
-MPS = ("mps", "mps-priority", "mps-threads")
 QUICK = ("alone", "native", "xsched-auto")
 
 
@@ -64,8 +63,8 @@ def pair(high, low, variants, **more):
 
 # ---- A: an urgent service beside batch work, two processes ----
 A_TORCH = pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
-               ("alone", "alone-hot", "native", "xsched-auto", "alone-xsched", "xsched-1", "xsched-2", "xsched-3", *MPS),
-               quick=("alone", "native", "xsched-auto"))
+               ("alone", "alone-hot", "native", "xsched-auto", "alone-xsched", "xsched-1", "xsched-2", "mps", "mps-priority"),
+               extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads"), quick=QUICK)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
 CL_LOW = Side("low", "load", work_us=1000, depth=64)
 A_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "xsched-auto", "xsched-1"), quick=QUICK)
@@ -74,7 +73,7 @@ A_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "xsched-auto", "xsched-1"), q
 B_TORCH = dataclasses.replace(
     A_TORCH, one_process=True,
     variants=("alone", "native", "default-stream", "stream-priority", "green", "xsched-auto", "xsched-1", "xsched-2"),
-    quick=("alone", "native", "xsched-auto"))
+    extra=(), quick=QUICK)
 B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-auto"), quick=QUICK, one_process=True)
 
 # ---- C: fixed priority, twice the same model ----
