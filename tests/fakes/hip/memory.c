@@ -24,6 +24,25 @@ API hipFree(void *p)
     return 0;
 }
 
+API hipMallocManaged(void **p, size_t n, unsigned flags)
+{
+    (void)flags;
+    return hipMalloc(p, n);
+}
+
+API hipDeviceTotalMem(size_t *n, int device)
+{
+    (void)device;
+    *n = (size_t)1 << 30;
+    return fake_result(fake_ready());
+}
+
+API hipMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    *free_bytes = (size_t)1 << 29; /* others use the rest */
+    return hipDeviceTotalMem(total, 0);
+}
+
 API hipHostMalloc(void **p, size_t n, unsigned flags)
 {
     (void)flags;
