@@ -246,10 +246,34 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
 }
 
+/* A program may ask that who runs instead of it waits until it is off the device. */
+static bool drains(struct xs_view *v, uint64_t now_ns)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+        bool in_flight = false;
+
+        if (e->applied || !e->draining || !e->presence->group->drain || now_ns >= e->drain_until_ns)
+            continue;
+        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+            xs_queue_read(q, now_ns);
+            in_flight = in_flight || q->completed < q->returned;
+        }
+        e->draining = in_flight;
+        any = any || in_flight;
+    }
+    v->drain_ns = any ? now_ns + XS_DRAIN_LOOK_NS : 0;
+    return any;
+}
+
 /* Holds first, since they are mere stores; then what may start, which may have to be woken; then
  * idle queues of what is held. */
 static void apply(struct xs_view *v, uint64_t now_ns)
 {
+    bool wait;
+
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
@@ -258,6 +282,7 @@ static void apply(struct xs_view *v, uint64_t now_ns)
             continue;
         e->applied = false;
         e->draining = e->nready > 0;
+        e->drain_until_ns = now_ns + XS_DRAIN_NS;
         xs_entity_unwatch(e);
         xs_entity_apply(e, now_ns);
     }
@@ -269,10 +294,11 @@ static void apply(struct xs_view *v, uint64_t now_ns)
         if (!e->turned)
             xs_queue_permit(q, e->applied && !q->barred, now_ns);
     }
+    wait = drains(v, now_ns) && !v->stalled;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (!e->turned || !(e->pe.run || v->stalled))
+        if (!e->turned || !(e->pe.run || v->stalled) || wait)
             continue;
         e->applied = true;
         xs_entity_apply(e, now_ns);
@@ -402,7 +428,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (now_ns >= v->look_ns)
             xs_view_look(s, v, now_ns);
     }
-    if (now_ns >= v->linger_ns)
+    if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !drains(v, now_ns)))
         v->dirty = true;
     if (now_ns >= v->verify_ns)
         check_unwatched(v, false, now_ns);
@@ -414,6 +440,8 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         return now_ns;
     plan_verify(v, now_ns);
     next = XS_MIN(XS_MIN(v->next_ns, v->linger_ns), v->verify_ns);
+    if (v->drain_ns)
+        next = XS_MIN(next, v->drain_ns);
     if (v->contended) {
         next = XS_MIN(next, v->look_ns);
         if (v->stalled)

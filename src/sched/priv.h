@@ -26,6 +26,8 @@
 #define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
 #define XS_LINGER_GROWTH    4u                     /* longest linger, times what is configured */
 #define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a hold closes */
+#define XS_DRAIN_NS         (100 * XS_NS_PER_MS)   /* the longest wait for what a held one has on the device */
+#define XS_DRAIN_LOOK_NS    (100 * XS_NS_PER_US)   /* looked at so often meanwhile */
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
 
 struct xs_view {
@@ -43,6 +45,7 @@ struct xs_view {
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
     bool resettle;                                 /* read and arm all queues first */
+    uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
     bool recheck;                                  /* on another device a gang of this one was held or let go */
     bool contended;                                /* something ready is held by the policy */
     bool stalled;                                  /* the held ones run until the others complete something */
@@ -60,6 +63,7 @@ struct xs_group {
     struct xs_list link;                           /* named ones: xs_sched.groups */
     char *name;                                    /* NULL: of one process */
     struct xs_policy_process pp;
+    bool drain;                                    /* of any of its processes */
     struct xs_list processes;
     struct xs_list presences;
 };
@@ -98,6 +102,7 @@ struct xs_entity {
     bool turned;                                   /* inside apply: it changes */
     bool lingered;                                 /* it was given up after its last linger */
     bool draining;                                 /* held while commands of it were in flight */
+    uint64_t drain_until_ns;                       /* waited for at most until then */
     bool loses;                                    /* ready here, and held by the decision for this device */
     bool bound;                                    /* held because it loses on another device */
 };
@@ -147,7 +152,7 @@ struct xs_sched_process {
     struct xs_server_page *server;
     void *user;
     uint64_t id;
-    bool intra, held, window;
+    bool intra, held, window, drain;
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */
     int32_t utilization, cpu_class;                /* utilization -1: not told */
     struct xs_list queues;

@@ -139,6 +139,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     p->sched = s;
     p->id = info->id;
     p->intra = info->intra;
+    p->drain = info->drain;
     if (info->client && info->server) {
         p->client = info->client;
         p->server = info->server;

@@ -57,6 +57,8 @@ struct xs_sched_process_info {
     uint64_t id;                   /* unique, chosen by the owner */
     const char *group;             /* processes of one name are one gang; NULL or "": its own */
     bool intra;                    /* its queues are entities of their own */
+    bool drain;                    /* when it is held, what was held for it waits for what it has on the
+                                      device, at most XS_DRAIN_NS */
     struct xs_client_page *client; /* mapped read only by xserver */
     struct xs_server_page *server;
 };

@@ -94,7 +94,7 @@ void xs_local_run(struct xs_state *st)
     uint32_t changes = atomic_load(&st->mode_changes);
     struct xs_sched_config config;
     struct local l = {.st = st};
-    struct xs_sched_process_info info = {.id = 1, .intra = true, .client = st->client};
+    struct xs_sched_process_info info = {.id = 1, .intra = true, .drain = st->drain, .client = st->client};
 
     if (!st->local_page) {
         void *map = mmap(NULL, sizeof(*st->local_page), PROT_READ | PROT_WRITE,

@@ -178,6 +178,7 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
             .id = c->session,
             .group = m->group[0] ? group : NULL,
             .intra = m->flags & XS_HELLO_INTRA,
+            .drain = m->flags & XS_HELLO_DRAIN,
             .client = c->page,
             .server = c->server_page,
         };

@@ -312,6 +312,51 @@ static void gangs_that_bind_in_a_circle_end(void **state)
     world_done(s, w, 3);
 }
 
+/* A program that asks for it is off the device before anybody who was held for it starts; for a while. */
+static void who_is_held_drains_first(void **state)
+{
+    for (int how = 0; how < 3; how++) {             /* not asked for; asked for; asked for and it never ends */
+        struct xs_sched *s = world_sched("HPF");
+        struct xs_sched_process_info info = { .id = 2, .drain = how > 0 };
+        struct proc w[2] = { world_join(s, 1, NULL, false), world_join(s, 3, NULL, false) };
+        struct xs_sched_queue *low;
+        struct xs_hints h = world_hints;
+        uint64_t t = MS, next, start;
+
+        (void)state;
+        xs_sched_process_remove(s, w[1].p, t);
+        info.client = w[1].client;
+        info.server = w[1].server;
+        w[1].p = xs_sched_process_add(s, &info, NULL);
+        low = world_queue(&w[0], 0, WORLD_DEVICE, 0, t);
+        world_queue(&w[1], 0, WORLD_DEVICE, 10, t);
+        world_step(s, w, 2, t);
+        world_submit(&w[1], 0, 3, MS);
+        world_submit(&w[0], 0, 3, MS);
+        world_step(s, w, 2, t += US);
+        assert_false(world_open(&w[0], 0));
+        h.priority = 20;                            /* now the other one is held, with work on the device */
+        xs_sched_queue_set_hints(s, low, &h);
+        next = world_step(s, w, 2, t += US);
+        assert_false(world_open(&w[1], 0));
+        assert_int_equal(world_open(&w[0], 0), how == 0);
+        for (start = t; how && next < start + 20 * MS;)
+            next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+        assert_int_equal(world_open(&w[0], 0), how == 0);
+        if (how == 1) {
+            atomic_fetch_add(&w[1].client->cells[0].entered, 1); /* somebody stands at the gate */
+            world_complete(&w[1], 0, 3, MS);
+            next = world_step(s, w, 2, t += 200 * US);
+            assert_true(world_open(&w[0], 0));
+        }
+        for (start = t; how == 2 && next < start + 90 * MS;)
+            next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+        assert_true(world_open(&w[0], 0));
+        assert_false(world_open(&w[1], 0));
+        world_done(s, w, 2);
+    }
+}
+
 static void gangs_intra_and_inherit(void **state)
 {
     struct proc w[3];
@@ -548,6 +593,7 @@ int main(void)
         cmocka_unit_test(devices_apart_and_together),
         cmocka_unit_test(a_gang_is_held_on_all_its_devices),
         cmocka_unit_test(gangs_that_bind_in_a_circle_end),
+        cmocka_unit_test(who_is_held_drains_first),
         cmocka_unit_test(gangs_intra_and_inherit),
         cmocka_unit_test(inherit_without_priorities), cmocka_unit_test(lent_until_complete),
         cmocka_unit_test(groups_are_one_gang),
