@@ -3,8 +3,8 @@
 """Puts the figures of docs/results into README.md: figures.py [--check]
 
 Each folder docs/results/DATE-DEVICE/ holds raw results as JSON lines, one measurement a line (docs/results/README.md).
-For each workload the newest folder that has it is shown, variants side by side, with sample counts. --check only says
-whether README.md is up to date.
+Shown are: what is wanted and whether it was reached, and the latencies and rates of the main workloads, from the newest
+suite.jsonl that has them; and SHORT below, from the other files. --check only says whether README.md is up to date.
 """
 import collections
 import glob
@@ -14,16 +14,135 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RESULTS = os.path.join(ROOT, "docs/results")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-VARIANTS = ("alone", "native", "xsched")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+from suite import raw, report, stats, targets, variants, workloads  # noqa: E402
+from suite.results import Missing, Results  # noqa: E402
+
+MAIN = ("A", "B", "C", "G", "H")           # workloads whose variants are shown
+PLATFORMS = ("cuda", "hip")
+TUNED = tuple(v.name for v in variants.ROWS)
+
+# (workload, side, metric, what it is called, [(variant, its name)])
+SHORT = [
+    ("demo", "high", "p50", "demo (PoCL): urgent P50, ms", [("alone", "alone"), ("native", "native"), ("xsched", "XSched")]),
+    ("demo", "high", "p99", "demo: urgent P99, ms", [("alone", "alone"), ("native", "native"), ("xsched", "XSched")]),
+    ("demo", "low", "throughput", "demo: the other side, 1/s", [("native", "native"), ("xsched", "XSched")]),
+    ("opencl-standalone", "", "overhead", "OpenCL program of 0.1 ms kernels by itself: overhead, %", [("xsched", "XSched")]),
+    ("submit-path", "", "instructions", "instructions of a submit",
+     [("direct", "direct call"), ("no-policy", "no policy"), ("scheduled", "scheduled"), ("scheduled-batch-8", "a mark every 8")]),
+    ("submit-path", "", "more-than-direct", "time of a submit, ns more than the direct call",
+     [("no-policy", "no policy"), ("scheduled", "scheduled")]),
+    ("decision", "", "p99", "decision P99, xserver awake, us",
+     [("awake: 2 clients, 2 queues", "2 queues"), ("awake: 64 clients, 64 queues", "64 processes"),
+      ("awake: 3 clients, 10000 queues", "10,000 queues")]),
+    ("idle", "client", "pss-growth", "memory of an idle process with 100 queues, KiB", [("xsched", "XSched")]),
+    ("idle", "client", "threads-more", "its threads more", [("xsched", "XSched")]),
+]
+
+
+def show(value):
+    return f"{value:.4g}"
+
+
+def link(folder, name=""):
+    return f"[{folder}](docs/results/{folder}{'/' + name if name else ''})"
+
+
+def suites():
+    """[(folder, Results)], the newest first"""
+    found = []
+    for path in sorted(glob.glob(os.path.join(RESULTS, "*", raw.NAME)), reverse=True):
+        results = Results(raw.load(path)[0])
+        found.append((max((r["date"] for r in results.rows if "date" in r), default=""), os.path.basename(os.path.dirname(path)),
+                      results))
+    return [(folder, results) for _, folder, results in sorted(found, key=lambda x: x[:2], reverse=True)]
+
+
+def merged(rows):
+    """The rows of E differ in T only: one line for all lengths, with the one that is worst off."""
+    by = collections.OrderedDict()
+    for t, platform, f, verdict in rows:
+        of = re.sub(r", T = [\d.]+ ms", "", t.text) if t.letter == "E" else t.text
+        by.setdefault((t.letter, platform, of), []).append((t, f, verdict))
+    for (letter, platform, text), some in by.items():
+        def off(x):
+            return x[1].value / x[0].limit if x[0].at_most else x[0].limit / x[1].value
+        t, f, verdict = max(some, key=lambda x: (("met", "undecided", "not met").index(x[2]), off(x)))
+        if len(some) > 1:
+            met = sum(v == "met" for _, _, v in some)
+            verdict = "met" if met == len(some) else f"met for {met} of {len(some)} T; {verdict} at {length(t)}"
+            text += f" (shown: {length(t)})"
+        yield letter, platform, text, f, t.unit, verdict
+
+
+def length(target):
+    return re.search(r"T = ([\d.]+ ms)", target.text).group(0)
+
+
+def target_part(found):
+    seen, rows = set(), []
+    for folder, results in found:
+        here = list(targets.table(results))
+        for letter, platform, text, f, unit, verdict in merged(here):
+            key = (letter, platform, text.split(" (shown")[0])
+            if key not in seen:
+                seen.add(key)
+                rows.append((letter, platform, text, f, unit, verdict, folder))
+    rows.sort(key=lambda r: (r[0], r[1] not in PLATFORMS + ("host",)))
+    return report.table(["", "wanted", "measured (95 % interval)", "n", ""],
+                        [[letter, f"{text}" + (f" ({platform})" if platform not in PLATFORMS + ("host",) else ""),
+                          report.with_interval(f) + (f" {unit}" if unit not in ("x", "1") else ""), str(f.n), verdict]
+                         for letter, platform, text, f, unit, verdict, _ in rows]) + [
+        "Reports, pictures and raw data: " + ", ".join(link(x, "report.md") for x in sorted({r[-1] for r in rows})) + ".", ""] \
+        if rows else []
+
+
+def latency_part(found):
+    out, done = [], set()
+    for folder, results in found:
+        for letter in MAIN:
+            for platform in PLATFORMS:
+                rows = []
+                for v in results.variants(platform, letter):
+                    if v not in TUNED or letter in done or not results.find(platform, letter, v, "high", "samples"):
+                        continue
+                    q = [results.quantile(platform, letter, v, "high", x) for x in (.5, .9, .99)]
+                    low = report.cell(lambda v=v: report.with_interval(results.mean_ratio(platform, letter, v, "native", "low")))
+                    rows.append([v, *(show(x.value) for x in q), low, str(q[0].n)])
+                if rows:
+                    done.add(letter)
+                    out.append((letter, [f"**{letter}** {workloads.BY_LETTER[letter].title} ({link(folder, 'report.md')})", ""]
+                                + report.table(["", "urgent P50, ms", "P90", "P99", "the other side / native", "n"], rows)))
+    return [line for _, lines in sorted(out) for line in lines]
+
+
+def preemption_part(found):
+    for folder, results in found:
+        ts = results.parameters("cuda", "E")
+        rows = []
+        for v in [v for v in results.variants("cuda", "E") if v in TUNED]:
+            try:
+                cells = [results.quantile_less("cuda", "E", v, "alone", "high", .99, "start_samples", t) for t in ts]
+            except Missing:
+                continue
+            rows.append([v, *(f"{c.value:.0f}" for c in cells), str(min(c.n for c in cells))])
+        if rows:
+            return [f"**E** P99 until an urgent kernel starts, us, beside kernels of length T, the median alone taken off "
+                    f"({link(folder, 'report.md')})", ""] + report.table(["", *(f"T = {t:g} ms" for t in ts), "n"], rows)
+    return []
 
 
 def load():
-    """workload -> (folder, rows), the newest folder of each"""
+    """workload -> (folder, rows), the newest folder of each; the suite's own files apart"""
     newest = {}
-    for path in sorted(glob.glob(os.path.join(ROOT, "docs/results/*/*.jsonl"))):
+    for path in sorted(glob.glob(os.path.join(RESULTS, "*", "*.jsonl"))):
         folder = os.path.basename(os.path.dirname(path))
         rows = collections.defaultdict(list)
+        if os.path.basename(path) == raw.NAME:
+            continue
         with open(path, encoding="utf-8") as f:
             for line in f:
                 if line.strip():
@@ -38,33 +157,32 @@ def load():
     return newest
 
 
-def median(values):
-    values = sorted(values)
-    middle = len(values) // 2
-    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+def short_part(newest):
+    rows = []
+    for workload, side, metric, text, names in SHORT:
+        if workload not in newest:
+            continue
+        folder, found = newest[workload]
+        parts, n = [], 0
+        for variant, name in names:
+            of = [r for r in found if r["variant"] == variant and (r.get("side") or "") == side and r["metric"] == metric]
+            if of:
+                parts.append(f"{name} {show(stats.median([float(r['value']) for r in of]))}")
+                n = max(n, sum(int(r.get("n") or 1) for r in of))
+        if parts:
+            rows.append([text, ", ".join(parts), str(n), link(folder)])
+    return report.table(["", "median over runs", "samples", "data"], rows) if rows else []
 
 
-def show(value):
-    return f"{value:.4g}"
-
-
-def table(newest):
-    out = []
-    for workload in sorted(newest):
-        folder, rows = newest[workload]
-        cells = collections.defaultdict(lambda: collections.defaultdict(list))
-        for r in rows:
-            line = (r.get("side") or "", r["metric"], r.get("unit") or "")
-            cells[line][r["variant"]].append((float(r["value"]), int(r.get("n") or 1)))
-        variants = [v for v in VARIANTS if any(v in c for c in cells.values())]
-        variants += sorted({v for c in cells.values() for v in c} - set(variants))
-        out += [f"**{workload}** ([docs/results/{folder}](docs/results/{folder}))", "",
-                "| side | metric | " + " | ".join(variants) + " | samples |", "|---|---|" + "---|" * (len(variants) + 1)]
-        for (side, metric, unit), by in sorted(cells.items()):
-            shown = [show(median([v for v, _ in by[v_]])) if v_ in by else "" for v_ in variants]
-            samples = max(sum(n for _, n in by[v_]) for v_ in by)
-            out.append(f"| {side} | {metric}{', ' + unit if unit else ''} | " + " | ".join(shown) + f" | {samples} |")
-        out.append("")
+def figures():
+    found = suites()
+    out = target_part(found)
+    if out:
+        out = ["**Wanted and measured.** Met: the whole interval is within the limit; undecided: the interval straddles it, or "
+               "there were less than three blocks or too few requests for the quantile.", ""] + out
+    out += latency_part(found) + preemption_part(found)
+    short = short_part(load())
+    out += ["**Without a GPU**", ""] + short if short else []
     return "\n".join(out).rstrip() or "none yet"
 
 
@@ -72,8 +190,7 @@ def main():
     path = os.path.join(ROOT, "README.md")
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    new = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END),
-                 lambda _: f"{BEGIN}\n{table(load())}\n{END}", text, flags=re.S)
+    new = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: f"{BEGIN}\n{figures()}\n{END}", text, flags=re.S)
     if "--check" in sys.argv:
         print("up to date" if new == text else "README.md: run scripts/figures.py")
         return new != text

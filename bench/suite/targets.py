@@ -82,7 +82,6 @@ def table(results):
     rows = [
         latency("A", 0.99, 1.10, "urgent P99 at most 1.10 x alone"),
         latency("A", 0.50, 1.10, "the same at the median (alone P99 is itself noisy)"),
-        latency("A", 0.99, 1.10, "the same against the very process alone", base="alone-xsched"),
         kept("A", 0.97, "the other side at least 0.97 x native"),
         latency("A", 0.99, 1.5, "urgent P99 at most 1.5 x alone", platforms=("opencl",)),
         kept("A", 0.85, "the other side at least 0.85 x native", platforms=("opencl",)),
