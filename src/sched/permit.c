@@ -22,6 +22,24 @@ static void closed_remove(struct xs_sched_process *p)
         xs_list_remove(&p->closed_link);
 }
 
+#define LET_LOOKS 4
+
+/* What the program let through goes on; it says so at any time, so after the store it is looked at again (seq_cst
+ * pairs with src/xqueue/inside.c: stores let_through, then looks at permitted). A page whose number never stands
+ * still opens itself, as it may. */
+static void close_word(struct xs_sched_queue *q)
+{
+    uint64_t let = XS_PERMIT_CLOSED, stored;
+
+    for (int i = 0; i < LET_LOOKS; i++) {
+        stored = q->client ? XS_MIN(atomic_load(&q->client->let_through), XS_PERMIT_OPEN) : XS_PERMIT_CLOSED;
+        if (i && stored == let)
+            break;
+        let = stored;
+        atomic_store(&q->server->permitted, let);
+    }
+}
+
 void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
 {
     struct xs_sched *s = q->process->sched;
@@ -49,7 +67,7 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
         q->suspensions++;
         q->preemptions += q->ready;
         if (q->server) {
-            atomic_store(&q->server->permitted, XS_PERMIT_CLOSED);
+            close_word(q);
             /* relaxed: for people */
             atomic_store_explicit(&q->server->suspensions, q->suspensions, memory_order_relaxed);
         }

@@ -64,7 +64,11 @@ struct xs_client_cell {
     _Atomic uint32_t marked_to;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
-    uint64_t reserved1[6];
+    uint64_t reserved1[5];
+    /* Threads of the process; rarely; grows. So many of the first commands go on though the queue is held: a
+     * thread is inside a call on which its whole context waits, and which itself waits for those commands on the
+     * device (level 2). The scheduler stores no smaller number than this in `permitted`. */
+    _Atomic uint64_t let_through;
     /* Threads of the process; rarely. XS_LENT(number, priority): until that many are complete, a more
      * important queue of this process waits on the device for this one. */
     _Atomic uint64_t lent;

@@ -104,6 +104,11 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     xs_queue_app_set(q, XS_PERMIT_CLOSED);
     if (flags & (kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitIdle)) {
         wait_launching(q);
+        if (q->room) { /* what stands behind gates in the stream, too */
+            xs_lock_acquire(&q->state->lock);
+            xs_gates_let_locked(q);
+            xs_lock_release(&q->state->lock);
+        }
         if (flags & kQueueSuspendFlagSyncHwQueue) {
             uint64_t returned = atomic_load(&q->cc->returned);
 

@@ -31,7 +31,7 @@
 
 #define BOUND_TIMES 16
 
-static _Atomic uint64_t *app_word(struct xs_queue *q)
+_Atomic uint64_t *xs_gates_app_word(struct xs_queue *q)
 {
     _Atomic uint64_t *words = atomic_load(&q->state->app_words);
 
@@ -60,9 +60,9 @@ void xs_gates_set_level(struct xs_queue *q, int32_t level)
 
     if (on && !atomic_load(&q->gates.on)) {
         make_app_words(q->state);
-        word = app_word(q);
+        word = xs_gates_app_word(q);
         if (word)
-            atomic_store(word, atomic_load(&q->app_permitted));
+            atomic_store(word, XS_MAX(atomic_load(&q->app_permitted), atomic_load(&q->cc->let_through)));
         atomic_store(&q->gates.since_ns, UINT64_MAX / 2); /* what is in flight has none: the next command gets one */
     }
     atomic_store(&q->gates.on, on);
@@ -184,11 +184,15 @@ bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known,
         return !shut || (flags & XS_SUBMIT_PASS);
     if (was_shut && !shut)
         atomic_store_explicit(&g->shut, 0, memory_order_relaxed);
+    /* seq_cst pairs with inside.c: the command entered, then looks; there: counts itself, then reads entered.
+     * So either its number is let through, or it puts no gate there. */
+    if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
+        return !shut;
     if (known && since_ns <= spacing_ns(told_ns) && (!shut || was_shut))
         return true;
     if (sc != &xs_open_cell)
         r = put(q, &sc->permitted, serial, n);
-    if (r > 0 && atomic_load_explicit(&q->bounded, memory_order_relaxed) && (word = app_word(q)))
+    if (r > 0 && atomic_load_explicit(&q->bounded, memory_order_relaxed) && (word = xs_gates_app_word(q)))
         r = put(q, word, 0, n);
     if (r <= 0)
         return !shut;
@@ -245,11 +249,11 @@ bool xs_gates_held_since(struct xs_queue *q)
 
 void xs_queue_app_set_locked(struct xs_queue *q, uint64_t permitted)
 {
-    _Atomic uint64_t *word = app_word(q);
+    _Atomic uint64_t *word = xs_gates_app_word(q);
 
     atomic_store(&q->app_permitted, permitted);
     if (word)
-        atomic_store(word, permitted);
+        atomic_store(word, XS_MAX(permitted, atomic_load(&q->cc->let_through)));
     atomic_fetch_add_explicit(&q->gates.app_changes, 1, memory_order_relaxed);
 }
 

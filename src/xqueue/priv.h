@@ -95,6 +95,7 @@ struct xs_ticket {
     uint32_t flags;               /* XS_SUBMIT_* */
     bool mark;                    /* this command should be marked: see submit_end */
     bool weighed;                 /* it counts in the room of its context */
+    bool inside;                  /* xsched_priv_inside_begin was called for it */
 };
 
 enum {
@@ -134,6 +135,13 @@ void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number);
  *  that is counted. */
 uint64_t xsched_priv_wait_begin(struct xs_queue *q);
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete);
+
+/** Around a vendor call that may wait for all that the device has of a context while every other call on that
+ *  context waits for this one (freeing memory, loading code): whatever stands behind gates in streams of this process
+ *  when it begins goes on, held or not, and until it ends no further gate is put there; who is held waits outside.
+ *  Any thread; nests.  @return whether to call _end afterwards */
+bool xsched_priv_inside_begin(void);
+void xsched_priv_inside_end(void);
 
 /** Whether a scheduler decides about single queues of this process, so that one of them may be held while another
  *  runs; else nothing of what follows is needed. A hint; owner: lend.c. */

@@ -170,6 +170,7 @@ struct xs_state {
     _Atomic uint64_t page_serial;           /* grows before a page comes into force: names a use of its address */
     _Atomic(_Atomic uint64_t *) app_words;  /* copies of app_permitted that devices see, by cell; under lock.
                                                NULL: no queue with gates yet */
+    _Atomic int32_t inside;                 /* threads inside calls on which whole contexts wait (inside.c) */
     _Atomic uint32_t gates_watched;         /* 1: gates may be in flight, and the control thread looks at the lease */
     _Atomic uint32_t epoch;                 /* changes whenever a cached look-up may be stale */
     _Atomic uint64_t next_handle, next_command;
@@ -281,6 +282,8 @@ void xs_queue_repoint_all(struct xs_state *st);
 
 /** Flag of xsched_priv_submit_begin: from the deferred list itself, so it does not wait for it. */
 #define XS_SUBMIT_FROM_LIST 0x10000u
+/** Flag inside submit.c: it may not wait behind a gate in the stream. */
+#define XS_SUBMIT_OUTSIDE   0x20000u
 
 /* submit.c / mark.c */
 /** Waits while the queue is held, at most timeout_ns or so. @return whether it may run */
@@ -328,6 +331,8 @@ static inline bool xs_queue_gated(struct xs_queue *q)
     /* relaxed: a change of level is for later commands */
     return q->room && atomic_load_explicit(&q->gates.on, memory_order_relaxed);
 }
+/** The copy of the application's gate that devices see; NULL: there is none. */
+_Atomic uint64_t *xs_gates_app_word(struct xs_queue *q);
 /** The level in force is now `level`. Under state.lock. */
 void xs_gates_set_level(struct xs_queue *q, int32_t level);
 /** The storage is used anew / the queue is out of the tables: what it has in the stream counts no more. */
@@ -352,6 +357,10 @@ bool xs_gates_mark_due(struct xs_queue *q);
 void xs_gates_done(struct xs_queue *q, uint64_t weight);
 /** Whether the queue was held since this was asked last; then times measured tell nothing. Under mark_lock. */
 bool xs_gates_held_since(struct xs_queue *q);
+/* inside.c */
+/** What entered the queue goes on on the device, whoever holds the queue. Under state.lock. */
+void xs_gates_let_locked(struct xs_queue *q);
+
 /** The application's own gate. */
 void xs_queue_app_set(struct xs_queue *q, uint64_t permitted);
 void xs_queue_app_set_locked(struct xs_queue *q, uint64_t permitted);

@@ -219,7 +219,8 @@ static bool may_gather(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool man
 {
     uint64_t out, told_ns = inflight_bound_ns(q);
 
-    if (!managed || !xs_queue_gated(q) || (flags & XS_SUBMIT_NO_MARK) || n > atomic_load(&q->app_permitted))
+    if (!managed || !xs_queue_gated(q) || (flags & (XS_SUBMIT_NO_MARK | XS_SUBMIT_OUTSIDE)) ||
+        n > atomic_load(&q->app_permitted) || atomic_load(&q->state->inside))
         return false;
     xs_queue_look(q, false);
     return room_after_ns(q, est_ns, xs_gates_bound_ns(told_ns, est_ns), xs_now_ns(), &out) == 0 &&
@@ -260,7 +261,7 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         bool gated = xs_queue_gated(q);
         uint64_t now = xs_now_ns(), bound_ns = inflight_bound_ns(q), sleep_ns;
 
-        if (gated)
+        if (gated && !(flags & XS_SUBMIT_OUTSIDE))
             bound_ns = xs_gates_bound_ns(bound_ns, est_ns);
         sleep_ns = room_after_ns(q, est_ns, bound_ns, now, &out);
         if (gated && sleep_ns == 0 && xs_gates_full_still(q, false))
@@ -305,6 +306,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->key = key;
     t->mark = false;
     t->weighed = false;
+    t->inside = false;
     t->begin_ns = 0;
     /* before every way out: a caller may mark a command that this function would not have */
     t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
@@ -336,7 +338,11 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     bool gated = xs_queue_gated(q);
 
     est_ns = known_ns ? known_ns : told_ns;
-    if (gated)
+    /* A kernel that was never seen may have to be loaded by this very call (CUDA_MODULE_LOADING=LAZY), and loading
+     * waits for all that the context has: such a call goes as at level 1. */
+    if (gated && XS_UNLIKELY(!known_ns) && !(flags & XS_SUBMIT_PASS))
+        flags |= XS_SUBMIT_OUTSIDE;
+    else if (gated)
         bound_ns = xs_gates_bound_ns(told_ns, est_ns);
     threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
     old_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
@@ -350,6 +356,9 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         wait_turn(q, n, est_ns, true, flags);
     if (gated && !xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* as at level 1, then */
         wait_turn(q, n, est_ns, true, flags | XS_SUBMIT_NO_MARK);
+
+    if (XS_UNLIKELY(flags & XS_SUBMIT_OUTSIDE))
+        t->inside = xsched_priv_inside_begin();
 
     t->est_ns = (uint32_t)est_ns;
     t->weighed = gated;
@@ -379,6 +388,8 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
 
     if (XS_UNLIKELY(!q))
         return 0;
+    if (XS_UNLIKELY(t->inside))
+        xsched_priv_inside_end();
     /* release: the vendor call lies before the count; pairs with acquire loads of returned */
     old = atomic_fetch_add(&q->cc->returned, 1);
     if (XS_UNLIKELY(!ok)) {

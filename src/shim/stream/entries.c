@@ -45,6 +45,20 @@ XS_SHIM_NOTE;
     if (XS_UNLIKELY(xs_api_tracing))                                                             \
         xs_trace_call(#symbol, XS_HOW_PASS, 0, r, false, begin_ns);
 
+/* The same, and every other call on the context waits for this one meanwhile. */
+#define BODY_BLOCK(symbol, streams, args, on, key)                                                \
+    uint64_t begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;                           \
+    bool inside = false;                                                                          \
+    if (XS_UNLIKELY(xs_api_intra()) && !xs_api_filtered(row, __builtin_return_address(0)))      \
+        xs_api_lend_context(rt->hal);                                                             \
+    if (XS_LIKELY(!xs_api_filtered(row, __builtin_return_address(0))))                            \
+        inside = xsched_priv_inside_begin();                                                      \
+    r = XS_REAL(symbol) args;                                                                     \
+    if (inside)                                                                                   \
+        xsched_priv_inside_end();                                                                 \
+    if (XS_UNLIKELY(xs_api_tracing))                                                             \
+        xs_trace_call(#symbol, XS_HOW_PASS, 0, r, false, begin_ns);
+
 #define BODY_SYNC_CTX(symbol, streams, args, on, key)                                             \
     struct xs_api_wait_all w;                                                                     \
     xs_api_wait_all_open(&w, rt, XS_CTX_##symbol);                                                \
@@ -71,6 +85,7 @@ XS_SHIM_NOTE;
 #define QUIET_COUNT(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC(symbol, args)     XS_REAL(symbol) args
 #define QUIET_WAIT(symbol, args)     XS_REAL(symbol) args
+#define QUIET_BLOCK(symbol, args)    XS_REAL(symbol) args
 #define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
 #define QUIET_OPEN(symbol, args)     QUIET_HAND(symbol, args)
@@ -82,6 +97,7 @@ XS_SHIM_NOTE;
 #define LOOK_SYNC     false
 #define LOOK_QUERY    false
 #define LOOK_WAIT     false
+#define LOOK_BLOCK    false
 #define LOOK_SYNC_CTX false
 #define LOOK_HAND     false
 #define LOOK_HAND0    false

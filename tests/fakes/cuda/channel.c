@@ -36,6 +36,16 @@ void fake_channel_room_locked(struct CUstream_st *s)
     }
 }
 
+void fake_context_wait_locked(struct CUctx_st *c)
+{
+    fake_context_enter_locked(c);
+    c->holder = &t_me;
+    for (struct CUstream_st *s = c->streams; s; s = s->next)
+        fake_drain(s);
+    c->holder = NULL;
+    pthread_cond_broadcast(&fake_changed);
+}
+
 int fake_cuda_blocked(void) __attribute__((visibility("default")));
 int fake_cuda_blocked(void)
 {

@@ -64,6 +64,8 @@ API cuMemHostUnregister(void *p)
     struct range **at, *r;
 
     pthread_mutex_lock(&fake_lock);
+    if (fake_current())
+        fake_context_wait_locked(fake_current());
     at = find(p);
     r = *at;
     if (r) {

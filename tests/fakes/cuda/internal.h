@@ -39,6 +39,8 @@ void fake_drain(struct CUstream_st *s);
 
 /* channel.c, under the lock. Before each call that a context has one lock for; before each command: room in the stream. */
 void fake_context_enter_locked(struct CUctx_st *c);
+/* A call that waits for whatever the context has, and for which every other call on it waits. */
+void fake_context_wait_locked(struct CUctx_st *c);
 void fake_channel_room_locked(struct CUstream_st *s);
 
 /* host_memory.c, under the lock */

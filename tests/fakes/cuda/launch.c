@@ -8,6 +8,11 @@ static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"sp
 
 API cuModuleLoadData(void **mod, const void *image)
 {
+    if (fake_current()) {
+        pthread_mutex_lock(&fake_lock);
+        fake_context_wait_locked(fake_current());
+        pthread_mutex_unlock(&fake_lock);
+    }
     *mod = (void *)(uintptr_t)image;
     return 0;
 }

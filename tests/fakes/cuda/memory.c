@@ -22,7 +22,11 @@ API cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 
 API cuMemFree_v2(CUdeviceptr p)
 {
-    cuCtxSynchronize();
+    if (fake_current()) {
+        pthread_mutex_lock(&fake_lock);
+        fake_context_wait_locked(fake_current());
+        pthread_mutex_unlock(&fake_lock);
+    }
     free((void *)(uintptr_t)p);
     return 0;
 }

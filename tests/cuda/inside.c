@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Level 2: calls that wait for whatever a context has, while work of it stands behind closed gates: inside. They
+ * return, what stood there is done, what comes later is held. Exit code 3: one did not return. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hal/cuda/cuda_abi.h"
+#include "xsched/cuda/hal.h"
+#include "xsched/xsched.h"
+
+typedef void *P;
+static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*StreamCreate)(P *, unsigned), (*Sync)(P);
+static int (*GetFunction)(P *, P, const char *), (*Alloc)(uint64_t *, size_t), (*Free)(uint64_t), (*Load)(P *, const void *);
+static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
+static int (*Register)(void *, size_t, unsigned), (*Unregister)(void *);
+static P g_ctx, g_work;
+static const char *volatile g_doing;
+static volatile unsigned g_step;
+
+#define TRUE(what)                                                        \
+    do {                                                                  \
+        if (!(what)) {                                                    \
+            printf("FAILED line %d: %s\n", __LINE__, #what);              \
+            fflush(stdout);                                               \
+            _Exit(1);                                                     \
+        }                                                                 \
+    } while (0)
+
+static uint32_t g_log[100000], g_other[1000];
+static char g_page[8192] __attribute__((aligned(4096)));
+
+static uint32_t count(const uint32_t *log)
+{
+    return __atomic_load_n(&log[0], __ATOMIC_ACQUIRE);
+}
+
+static int launch(P stream, uint64_t ns, uint32_t *log)
+{
+    uint32_t tag = 0;
+    void *params[] = {&ns, &log, &tag};
+
+    return Launch(g_work, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
+}
+
+static void *watch(void *unused)
+{
+    unsigned seen = 0;
+
+    (void)unused;
+    for (int quiet = 0; quiet < 60; usleep(100000)) {
+        quiet = g_step == seen ? quiet + 1 : 0;
+        seen = g_step;
+    }
+    printf("does not return: %s\n", g_doing);
+    fflush(stdout);
+    _Exit(3);
+}
+
+static void doing(const char *what)
+{
+    g_doing = what;
+    g_step++;
+}
+
+static void get(void *lib, void *fn, const char *name)
+{
+    void *p = dlsym(lib, name);
+
+    TRUE(p != NULL);
+    memcpy(fn, &p, sizeof(p));
+}
+
+static volatile bool g_stop;
+
+static void *on_another(void *stream)
+{
+    TRUE(SetCurrent(g_ctx) == 0);
+    while (!g_stop && count(g_other) < 900) {
+        TRUE(launch(stream, 0, g_other) == 0);
+        usleep(500);
+    }
+    return NULL;
+}
+
+static void *on_the_held(void *stream)
+{
+    TRUE(SetCurrent(g_ctx) == 0);
+    while (!g_stop && count(g_log) < 90000)
+        TRUE(launch(stream, 1000, g_log) == 0);
+    return NULL;
+}
+
+/* Something that runs, and a few commands behind gates that are closed before it ends. */
+static uint32_t behind_gates(P held, XQueueHandle xq)
+{
+    uint32_t before = count(g_log);
+
+    TRUE(launch(held, 30000000, g_log) == 0);
+    for (int i = 0; i < 5; i++)
+        TRUE(launch(held, 0, g_log) == 0);
+    TRUE(XQueueSuspend(xq, kQueueSuspendFlagNone) == kXSchedSuccess);
+    return before + 6;
+}
+
+int main(void)
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+    P held, other, module;
+    pthread_t watcher, t, u;
+    HwQueueHandle hwq;
+    XQueueHandle xq;
+    uint64_t memory;
+    uint32_t all, late;
+
+    TRUE(lib != NULL);
+    get(lib, &Init, "cuInit"), get(lib, &Retain, "cuDevicePrimaryCtxRetain"), get(lib, &SetCurrent, "cuCtxSetCurrent");
+    get(lib, &StreamCreate, "cuStreamCreate"), get(lib, &GetFunction, "cuModuleGetFunction");
+    get(lib, &Launch, "cuLaunchKernel"), get(lib, &Sync, "cuStreamSynchronize"), get(lib, &Alloc, "cuMemAlloc_v2");
+    get(lib, &Free, "cuMemFree_v2"), get(lib, &Load, "cuModuleLoadData");
+    get(lib, &Register, "cuMemHostRegister_v2"), get(lib, &Unregister, "cuMemHostUnregister");
+    TRUE(Init(0) == 0 && Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
+    TRUE(GetFunction(&g_work, NULL, "work") == 0);
+    TRUE(StreamCreate(&held, 1) == 0 && StreamCreate(&other, 1) == 0);
+    TRUE(pthread_create(&watcher, NULL, watch, NULL) == 0);
+    TRUE(launch(held, 0, g_log) == 0 && launch(other, 0, g_other) == 0 && Sync(held) == 0 && Sync(other) == 0);
+    TRUE(CudaQueueGet(&hwq, held) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess);
+    TRUE(XQueueSuspend(xq, kQueueSuspendFlagNone) == kXSchedSuccess); /* from here on it may be held */
+    TRUE(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess);
+    for (int i = 0; i < 20; i++) /* until its kernel is timed */
+        TRUE(launch(held, 0, g_log) == 0 && Sync(held) == 0);
+
+    /* what stands behind gates stays there when nobody waits for it in this way */
+    all = behind_gates(held, xq);
+    usleep(150000);
+    printf("behind gates: %s\n", count(g_log) < all ? "held" : "gone on");
+    TRUE(count(g_log) < all);
+    for (int what = 0; what < 3; what++) {
+        if (what)
+            all = behind_gates(held, xq);
+        TRUE(Alloc(&memory, 64) == 0 && Register(g_page, 4096, 2) == 0);
+        g_stop = false;
+        TRUE(pthread_create(&t, NULL, on_another, other) == 0);
+        TRUE(pthread_create(&u, NULL, on_the_held, held) == 0); /* waits outside: the queue is suspended */
+        doing(what == 0 ? "cuMemFree" : what == 1 ? "cuMemHostUnregister" : "cuModuleLoadData");
+        if (what == 0)
+            TRUE(Free(memory) == 0);
+        else if (what == 1)
+            TRUE(Unregister(g_page) == 0);
+        else
+            TRUE(Load(&module, "") == 0);
+        late = count(g_log);
+        printf("%s: returned, %s\n", g_doing, late >= all ? "what stood there is done" : "too early");
+        TRUE(late >= all);
+        usleep(50000);
+        TRUE(count(g_log) <= all + 1); /* one more at most: it was on its way as the call began */
+        doing("other streams");
+        g_stop = true;
+        TRUE(pthread_join(t, NULL) == 0);
+        TRUE(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess);
+        TRUE(pthread_join(u, NULL) == 0);
+        TRUE(Sync(held) == 0 && Sync(other) == 0);
+        if (what != 0)
+            TRUE(Free(memory) == 0);
+        if (what != 1)
+            TRUE(Unregister(g_page) == 0);
+    }
+
+    doing("XQueueSuspend with SyncHwQueue");
+    TRUE(launch(held, 30000000, g_log) == 0);
+    for (int i = 0; i < 5; i++)
+        TRUE(launch(held, 0, g_log) == 0);
+    all = count(g_log);
+    TRUE(XQueueSuspend(xq, kQueueSuspendFlagSyncHwQueue) == kXSchedSuccess);
+    TRUE(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess);
+
+    /* all at once, while the gates open and close */
+    g_stop = false;
+    TRUE(pthread_create(&t, NULL, on_another, other) == 0);
+    TRUE(pthread_create(&u, NULL, on_the_held, held) == 0);
+    for (int i = 0; i < 60; i++) {
+        doing("cuMemFree while gates open and close");
+        TRUE(Alloc(&memory, 64) == 0);
+        TRUE(XQueueSuspend(xq, kQueueSuspendFlagNone) == kXSchedSuccess);
+        TRUE(Free(memory) == 0);
+        TRUE(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess);
+        usleep(i % 3 ? 500 : 3000);
+    }
+    g_stop = true;
+    TRUE(pthread_join(t, NULL) == 0 && pthread_join(u, NULL) == 0);
+    TRUE(Sync(held) == 0 && Sync(other) == 0);
+    printf("done\n");
+    return 0;
+}
