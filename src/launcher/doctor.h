@@ -35,6 +35,10 @@ void xs_doctor_system(struct xs_doctor *d);
 /** Why the process is or is not scheduled. @return 0, or -errno when it cannot be looked at */
 int xs_doctor_process(struct xs_doctor *d, pid_t pid);
 
+struct xs_proc;
+/** Who in the process calls a vendor's library, which copy of it, and what passes the shim by. */
+void xs_doctor_calls(struct xs_doctor *d, const struct xs_proc *p);
+
 /** Vendor libraries that are found here, with their platforms; run in a child of its own. */
 json_t *xs_doctor_vendors(void);
 /** {"socket", "answers", "pid", "uid", ...} for each place. */

@@ -83,7 +83,13 @@ static void check_runtimes(struct xs_doctor *d, const struct xs_proc *p)
         for (size_t k = 0; k < i; k++) {
             const struct xs_proc_library *a = &p->libraries[k], *b = &p->libraries[i];
 
-            if (a->kind == XS_LIB_VENDOR && b->kind == XS_LIB_VENDOR && strcmp(a->platform, b->platform) == 0)
+            if (a->kind == XS_LIB_VENDOR && b->kind == XS_LIB_VENDOR && strcmp(a->platform, b->platform) == 0 &&
+                strcmp(a->platform, "HIP") == 0 && xs_proc_has(p, XS_LIB_SHIM, "HIP"))
+                xs_doctor_hint(d,
+                               "two copies of the HIP runtime are mapped, %s and %s: each caller keeps the one that it "
+                               "depends on",
+                               a->path, b->path);
+            else if (a->kind == XS_LIB_VENDOR && b->kind == XS_LIB_VENDOR && strcmp(a->platform, b->platform) == 0)
                 xs_doctor_problem(d, "two_runtimes",
                                   "Name the right one in XSCHED_<PLATFORM>_LIB, or remove the other.",
                                   "two copies of the %s runtime are mapped: %s and %s", a->platform, a->path,
@@ -301,6 +307,7 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid)
             check_server(d, &p, &w);
     }
     check_runtimes(d, &p);
+    xs_doctor_calls(d, &p);
     xs_proc_free(&p);
     return 0;
 }

@@ -84,6 +84,14 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
     } else {
         json_object_set_new(o, "soname", xs_doctor_text(elf.soname));
         json_object_set_new(o, "exports", json_integer((json_int_t)elf.exports));
+        for (size_t i = 0; i < elf.needed_count; i++) {
+            char beside[PATH_MAX + 96];
+
+            snprintf(beside, sizeof(beside), "%.*s%s", (int)(base - path), path, elf.needed[i]);
+            if (strncmp(elf.needed[i], "libxsched-", 10) == 0 && access(beside, R_OK) != 0)
+                xs_doctor_problem(d, "no_alias", "Install it again.", "%s is missing: %s cannot be loaded", beside,
+                                  base);
+        }
         if (strncmp(base, "libshim", 7) == 0) {
             char platform[32];
             const char *vendor;

@@ -207,8 +207,11 @@ int xs_elf_read(const char *path, struct xs_elf *ret)
         ret->is_elf = true;
         ret->is_64 = h->e_ident[EI_CLASS] == ELFCLASS64;
         ret->foreign = !is_native(&v);
-        for (unsigned i = 0; !ret->foreign && (p = segment(&v, i)); i++)
+        for (unsigned i = 0; !ret->foreign && (p = segment(&v, i)); i++) {
             ret->has_interp |= p->p_type == PT_INTERP;
+            if (p->p_type == PT_LOAD && p->p_offset == 0)
+                ret->first_vaddr = p->p_vaddr;
+        }
         if (!ret->foreign) {
             read_dynamic(&v, ret);
             each_export(&v, count_one, &ret->exports);
@@ -226,6 +229,56 @@ int xs_elf_exports(const char *path, int (*visit)(const char *name, void *ctx), 
     if (err < 0)
         return err;
     err = is_native(&v) ? each_export(&v, visit, ctx) : -ENOEXEC;
+    view_close(&v);
+    return err;
+}
+
+struct import_tables {
+    uint64_t symbols, strings; /* offsets in the file */
+};
+
+static int each_import(const struct view *v, const struct import_tables *t, uint64_t offset, uint64_t bytes,
+                       int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx)
+{
+    const Elf64_Rela *r = struct_at(v, offset, bytes);
+
+    for (size_t i = 0; r && i < bytes / sizeof(*r); i++) {
+        uint64_t symbol = ELF64_R_SYM(r[i].r_info), at = t->symbols + symbol * sizeof(Elf64_Sym);
+        const Elf64_Sym *s = symbol ? struct_at(v, at, sizeof(*s)) : NULL;
+        const char *name = s && s->st_shndx == SHN_UNDEF ? text_at(v, t->strings + s->st_name) : NULL;
+        int done = name && *name ? visit(name, r[i].r_offset, ctx) : 0;
+
+        if (done)
+            return done;
+    }
+    return 0;
+}
+
+int xs_elf_imports(const char *path, int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx)
+{
+    static const int64_t tables[2][2] = {{DT_JMPREL, DT_PLTRELSZ}, {DT_RELA, DT_RELASZ}};
+    struct import_tables t;
+    const Elf64_Dyn *d;
+    size_t count = 0;
+    struct view v;
+    int err = view_open(path, &v);
+
+    if (err < 0)
+        return err;
+    d = is_native(&v) ? dynamic(&v, &count) : NULL;
+    err = d ? 0 : -ENOEXEC;
+    if (d) {
+        t.symbols = to_offset(&v, dynamic_value(d, count, DT_SYMTAB));
+        t.strings = to_offset(&v, dynamic_value(d, count, DT_STRTAB));
+        if (t.symbols == UINT64_MAX || t.strings == UINT64_MAX)
+            err = -EBADMSG;
+    }
+    for (size_t i = 0; err == 0 && i < XS_ARRAY_LEN(tables); i++) {
+        uint64_t vaddr = dynamic_value(d, count, tables[i][0]);
+
+        if (vaddr && to_offset(&v, vaddr) != UINT64_MAX)
+            err = each_import(&v, &t, to_offset(&v, vaddr), dynamic_value(d, count, tables[i][1]), visit, ctx);
+    }
     view_close(&v);
     return err;
 }

@@ -13,7 +13,8 @@ struct xs_elf {
     bool has_dynamic;
     char soname[128]; /* "" when it has none */
     size_t needed_count;
-    char needed[32][96]; /* the first DT_NEEDED names */
+    char needed[64][96];  /* the first DT_NEEDED names */
+    uint64_t first_vaddr; /* where the start of the file lies, as the file has it */
     size_t exports;      /* defined dynamic symbols of global or weak binding */
 };
 
@@ -23,6 +24,10 @@ int xs_elf_read(const char *path, struct xs_elf *ret);
 /** Calls visit with the name of each exported symbol of a 64-bit object. @return 0, -errno, or
  *  the first value other than 0 that visit returned */
 int xs_elf_exports(const char *path, int (*visit)(const char *name, void *ctx), void *ctx);
+
+/** Calls visit with each place (an address as the file has it) into which the dynamic linker writes the address of
+ *  a symbol that the object takes from others. @return as xs_elf_exports */
+int xs_elf_imports(const char *path, int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx);
 
 /** Whether a 64-bit object exports this name. */
 bool xs_elf_has_export(const char *path, const char *name);

@@ -77,6 +77,31 @@ static void note_mapping(struct xs_proc *p, char *path)
     }
 }
 
+static int note_object(struct xs_proc *p, const char *line, const char *path)
+{
+    struct xs_proc_object *o = p->object_count ? &p->objects[p->object_count - 1] : NULL;
+    unsigned long long from, to;
+    char rights[5] = "";
+
+    if (sscanf(line, "%llx-%llx %4s", &from, &to, rights) != 3)
+        return 0;
+    if (!o || strcmp(o->path, path) != 0) {
+        struct xs_proc_object *grown = realloc(p->objects, (p->object_count + 1) * sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        p->objects = grown;
+        o = &grown[p->object_count];
+        *o = (struct xs_proc_object){.from = from, .path = strdup(path)};
+        if (!o->path)
+            return -ENOMEM;
+        p->object_count++;
+    }
+    o->to = to;
+    o->code |= rights[2] == 'x';
+    return 0;
+}
+
 static FILE *open_proc(pid_t pid, const char *name, int *ret_err)
 {
     char path[64];
@@ -97,13 +122,16 @@ static int read_maps(struct xs_proc *p)
 
     if (!f)
         return err;
-    while (getline(&line, &room, f) >= 0) {
+    while (err == 0 && getline(&line, &room, f) >= 0) {
         line[strcspn(line, "\n")] = 0;
         slash = strchr(line, '/');
-        if (slash)
-            note_mapping(p, slash);
+        if (slash) {
+            note_mapping(p, slash); /* without " (deleted)" then */
+            err = note_object(p, line, slash);
+        }
     }
-    err = ferror(f) ? -EACCES : 0; /* the rights are checked when it is read */
+    if (err == 0)
+        err = ferror(f) ? -EACCES : 0; /* the rights are checked when it is read */
     free(line);
     fclose(f);
     return err;
@@ -208,6 +236,11 @@ int xs_proc_read(pid_t pid, struct xs_proc *ret)
 
 void xs_proc_free(struct xs_proc *p)
 {
+    for (size_t i = 0; i < p->object_count; i++)
+        free(p->objects[i].path);
+    free(p->objects);
+    p->objects = NULL;
+    p->object_count = 0;
     free(p->env);
     free(p->env_text);
     p->env = NULL;
@@ -223,6 +256,26 @@ const char *xs_proc_env(const struct xs_proc *p, const char *name)
         if (strncmp(p->env[i], name, n) == 0 && p->env[i][n] == '=')
             return p->env[i] + n + 1;
     }
+    return NULL;
+}
+
+const char *xs_proc_vendor_platform(const char *name)
+{
+    for (size_t i = 0; i < XS_ARRAY_LEN(known); i++) {
+        size_t n = strlen(known[i].prefix);
+
+        if (known[i].kind == XS_LIB_VENDOR && strncmp(name, known[i].prefix, n) == 0 &&
+            strncmp(name + n, ".so", 3) == 0)
+            return known[i].platform;
+    }
+    return NULL;
+}
+
+const struct xs_proc_object *xs_proc_object_at(const struct xs_proc *p, uint64_t address)
+{
+    for (size_t i = 0; i < p->object_count; i++)
+        if (address >= p->objects[i].from && address < p->objects[i].to)
+            return &p->objects[i];
     return NULL;
 }
 

@@ -23,6 +23,13 @@ struct xs_proc_library {
 
 #define XS_PROC_LIBRARIES_MAX 32
 
+/** A file that is mapped, from its first address to its last; code in it if `code`. */
+struct xs_proc_object {
+    uint64_t from, to;
+    bool code;
+    char *path;
+};
+
 struct xs_proc {
     pid_t pid;
     uid_t uid, saved_uid;
@@ -34,6 +41,8 @@ struct xs_proc {
     bool server_page;   /* it holds a page of an xserver: it has joined */
     size_t library_count;
     struct xs_proc_library libraries[XS_PROC_LIBRARIES_MAX];
+    size_t object_count;
+    struct xs_proc_object *objects;
     char *env_text;
     size_t env_count;
     char **env;
@@ -47,6 +56,10 @@ void xs_proc_free(struct xs_proc *p);
 const char *xs_proc_env(const struct xs_proc *p, const char *name);
 /** Whether such a library is mapped. @param platform  NULL: any */
 bool xs_proc_has(const struct xs_proc *p, enum xs_proc_kind kind, const char *platform);
+/** The platform whose vendor library has such a name ("libamdhip64.so.6": "HIP"); NULL: none. */
+const char *xs_proc_vendor_platform(const char *name);
+/** The mapped file that holds an address; NULL: none. */
+const struct xs_proc_object *xs_proc_object_at(const struct xs_proc *p, uint64_t address);
 const char *xs_proc_kind_name(enum xs_proc_kind kind);
 
 #endif

@@ -30,6 +30,7 @@ struct xs_trace_sum {
     struct process *processes;
     struct queue *queues;
     uint64_t unreadable;
+    char *notes[16]; /* each once, without the mark; NULL behind the last */
 };
 
 static const char *const hows[XS_TRACE_HOWS] = {"pass", "submit", "sync", "hand"};
@@ -60,7 +61,22 @@ void xs_trace_sum_free(struct xs_trace_sum *s)
         HASH_DEL(s->queues, q);
         free(q);
     }
+    for (size_t i = 0; i < XS_ARRAY_LEN(s->notes); i++)
+        free(s->notes[i]);
     free(s);
+}
+
+static int note(struct xs_trace_sum *s, const char *text)
+{
+    size_t length = strcspn(text, "\n");
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(s->notes); i++) {
+        if (!s->notes[i])
+            return (s->notes[i] = strndup(text, length)) ? 0 : -ENOMEM;
+        if (strncmp(s->notes[i], text, length) == 0 && !s->notes[i][length])
+            return 0;
+    }
+    return 0;
 }
 
 static struct function *get_function(struct xs_trace_sum *s, const char *name)
@@ -114,7 +130,9 @@ int xs_trace_sum_add(struct xs_trace_sum *s, const char *line)
     unsigned h = 0;
     int fields;
 
-    if (line[0] == '#' || line[0] == '\n' || !line[0])
+    if (line[0] == '#')
+        return strstr(line, "calls go to") ? note(s, line + 1 + (line[1] == ' ')) : 0;
+    if (line[0] == '\n' || !line[0])
         return 0;
     fields = sscanf(line, "%31s %47s %95s %15s %31s %31s %31s %31s", time, who, name, how, queue, result,
                     took, scheduled);
@@ -193,4 +211,6 @@ void xs_trace_sum_print(struct xs_trace_sum *s, FILE *f)
         fprintf(f, "lines that are no calls: %llu\n", (unsigned long long)t.unreadable);
     fprintf(f, "processes: %llu, queues: %llu, scheduled commands: %llu\n", (unsigned long long)t.processes,
             (unsigned long long)t.queues, (unsigned long long)t.scheduled);
+    for (size_t k = 0; k < XS_ARRAY_LEN(s->notes) && s->notes[k]; k++)
+        fprintf(f, "%s\n", s->notes[k]);
 }

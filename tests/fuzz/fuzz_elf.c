@@ -20,6 +20,12 @@ static int visit(const char *name, void *ctx)
     return 0;
 }
 
+static int visit_import(const char *name, uint64_t vaddr, void *ctx)
+{
+    (void)vaddr;
+    return visit(name, ctx);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64], found[XS_PATH_MAX];
@@ -33,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_steps += e.needed_count;
     }
     (void)xs_elf_exports(path, visit, &sum);
+    (void)xs_elf_imports(path, visit_import, &sum);
     (void)xs_elf_has_export(path, "cuInit");
     (void)xs_object_usable_file(path);
     close(fd);

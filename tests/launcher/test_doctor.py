@@ -144,6 +144,27 @@ class Processes(Doctor):
         p = self.python(code=f"import ctypes; a = [ctypes.CDLL(p) for p in {copies!r}];" + SLEEPER)
         self.assertEqual(self.causes_of(p), {"not_preloaded", "two_runtimes"})
 
+    def calls(self, mode):
+        folder = os.environ["CALLS"]
+        caller = os.path.join(folder, "libcaller.so")
+        p = self.python(env={"LD_PRELOAD": os.path.join(folder, "libshimhip.so"), "XSCHED_POLICY": "HPF",
+                             "XSCHED_AUTO_XQUEUE": "ON"},
+                        code=f"import ctypes, os; a = ctypes.CDLL({caller!r}, mode={mode});" + SLEEPER)
+        found = self.doctor(str(p.pid))
+        one, = found["callers"]
+        self.assertEqual((one["object"], one["needs"], one["platform"]), (caller, "libamdhip64.so.4", "HIP"))
+        self.assertEqual(one["runtime"], os.path.join(folder, "libamdhip64.so.4"))
+        self.assertTrue(any("hipNobodyKnows" in h for h in found["hints"]), found["hints"])
+        return one, self.causes(found)
+
+    def test_callers(self):
+        one, causes = self.calls("os.RTLD_NOW")
+        self.assertEqual((one["through_shim"], one["direct"], causes), (2, 1, set()))
+
+    def test_calls_that_escape(self):
+        one, causes = self.calls("os.RTLD_NOW | os.RTLD_DEEPBIND")
+        self.assertEqual((one["through_shim"], one["direct"], causes), (0, 3, {"calls_escape"}))
+
     def test_platform_without_shim(self):
         path = os.path.join(self.top, "libamdhip64.so.6")
         shutil.copy2(os.environ["DUMMY_SHIM"], path)
