@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #define QUEUES    1000u
-#define SCRAPE_MS 50
 #define TRIES     20
 #define DEVICE    (2ull << 32 | 0x3b00)
 

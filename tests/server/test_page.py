@@ -8,6 +8,7 @@ import unittest
 import urllib.error
 
 import browser
+import check_metrics
 from stage import Stage, until
 
 GPU = "200003b00"
@@ -78,6 +79,19 @@ class Page(unittest.TestCase):
         self.assertTrue(self.raw(request % ("/policy?policy=1", "none")).startswith("HTTP/1.1 200"))
         self.assertTrue(self.raw(request % ("/events", "none")).startswith("HTTP/1.1 405"))
         self.assertTrue(self.raw(request % ("/", "none")).startswith("HTTP/1.1 405"))
+
+    def test_metrics_of_a_strange_name(self):
+        """A command line becomes a label, whatever is in it."""
+        for name in ('a"b', "back\\slash", 'two\nlines", pid="1', "{}", "\u00e4\u20ac", "tab\there"):
+            self.stage.actor(name)
+        text = self.stage.get("/metrics").read().decode()
+        known = check_metrics.rows(text.replace("# TYPE xsched_", "M_X(").replace(" gauge\n", ", gauge,\n")
+                                   .replace(" counter\n", ", counter,\n").replace(" histogram\n", ", histogram,\n"))
+        self.assertEqual(check_metrics.judge_text(text, known) + check_metrics.judge_by_client(text), [])
+        self.assertIn(r'command="a\"b ', text)
+        self.assertIn(r'command="back\\slash ', text)
+        self.assertIn(r'command="two?lines\", pid=\"1 ', text)
+        self.assertIn('command="\u00e4\u20ac ', text)
 
     def test_many_watchers(self):
         watchers = [self.stage.get("/events") for _ in range(MAX_WATCHERS)]
