@@ -5,7 +5,7 @@ BUILD  ?= build/release
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all help setup demo demo-third-party test test-fast fuzz install deb lint figures clean
+.PHONY: all help setup demo demo-third-party test test-fast fuzz sequences faults model soak install deb lint figures clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD)
 
@@ -15,6 +15,10 @@ help:
 	@echo "make test             install what is missing, build with gcc and clang, run all tests and sanitizers"
 	@echo "make test-fast        gcc build and the fast tests (under two minutes)"
 	@echo "make fuzz             every parser against changed inputs (FUZZ_SECONDS=60 in all)"
+	@echo "make sequences        random programs with and without XSched (SEQUENCES=100000 of 100 calls each)"
+	@echo "make faults           every call that can fail fails once; deaths, clock jumps, ten thousand connections"
+	@echo "make model            all interleavings of the shared words' protocols"
+	@echo "make soak             bounded load, and counters that would show a leak (SOAK_SECONDS=60)"
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
 	@echo "make deb              Debian packages, into build/deb"
@@ -52,6 +56,22 @@ test-fast:
 fuzz:
 	@scripts/setup.sh build test
 	@scripts/fuzz.sh
+
+sequences:
+	@scripts/setup.sh build test
+	@scripts/robust.sh sequences
+
+faults:
+	@scripts/setup.sh build test
+	@scripts/robust.sh faults
+
+model:
+	@scripts/setup.sh build test
+	@scripts/robust.sh model
+
+soak:
+	@scripts/setup.sh build test
+	@scripts/robust.sh soak
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)

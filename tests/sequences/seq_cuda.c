@@ -324,14 +324,17 @@ static void memory_operations(struct slot *s)
 {
     CUdeviceptr last = s->words + 4 * (WORDS - 2);
 
+    /* what is not written is not waited for */
     if (chance(2)) {
-        CALL(cuStreamWriteValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last, ++g_tag,
-             0);
-        CALL(cuStreamWaitValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last, g_tag, 0);
+        if (CALL(cuStreamWriteValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last,
+                 ++g_tag, 0) == 0)
+            CALL(cuStreamWaitValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last, g_tag,
+                 0);
     } else {
-        CALL(cuStreamWriteValue64_v2, (CUstream, CUdeviceptr, uint64_t, unsigned), s->stream, last, ++g_tag,
-             0);
-        CALL(cuStreamWaitValue64_v2, (CUstream, CUdeviceptr, uint64_t, unsigned), s->stream, last, g_tag, 0);
+        if (CALL(cuStreamWriteValue64_v2, (CUstream, CUdeviceptr, uint64_t, unsigned), s->stream, last,
+                 ++g_tag, 0) == 0)
+            CALL(cuStreamWaitValue64_v2, (CUstream, CUdeviceptr, uint64_t, unsigned), s->stream, last, g_tag,
+                 0);
     }
 }
 

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The long forms of what the section `robust` of scripts/test.sh runs shortly: robust.sh WHAT
+#
+#   sequences   SEQUENCES=100000 seeded CUDA programs of 100 calls, and as many of libpreempt's own functions
+#   faults      every place (FAULTS_EVERY=1)
+#   model       every interleaving
+#   soak        SOAK_SECONDS=60
+set -u
+cd "$(dirname "$0")/.."
+build=build/gcc log=build/gcc-robust-build.log jobs=$(nproc)
+launcher=()
+if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
+mkdir -p build
+if ! { cmake --preset gcc "${launcher[@]}" && cmake --build --preset gcc -j "$jobs"; } >$log 2>&1 </dev/null; then
+    tail -20 $log
+    exit 1
+fi
+here=$PWD/$build
+case ${1:-} in
+sequences)
+    n=${SEQUENCES:-100000} first=${SEQUENCES_FIRST:-1} status=0
+    tests/sequences/run.py $here/tests/sequences/seq_cuda $here/lib/xsched/libshimcuda.so \
+        $here/tests/fakes/cuda/driver $here/bin/xserver "$n" 100 "$first" || status=1
+    XLOG_LEVEL=OFF $here/tests/sequences/seq_preempt "$first" "$n" 100 | tail -1 || status=1
+    [ "${PIPESTATUS[0]}" = 0 ] || status=1
+    exit $status
+    ;;
+faults) exec tests/faults/run.py --build $build --every "${FAULTS_EVERY:-1}" ;;
+model)  exec tests/model/run.sh $build/tests/model ;;
+soak)   exec tests/soak/run.py --build $build --seconds "${SOAK_SECONDS:-60}" ;;
+*)      sed -n '3,8p' "$0"; exit 2 ;;
+esac

@@ -1,0 +1,450 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Faults in every place where XSched asks for something: run.py --build BUILD [--every N] [--seed N] [SECTION...]
+
+A program is a few hundred random CUDA calls on the fake driver, or an OpenCL program on PoCL; its results are known
+from a run without XSched. In each run one thing fails; the program must end with its own results, in time, and nobody
+may crash. Sections:
+
+  local    the nth call of libpreempt, libhal and libshim into the C library fails; a policy in the process
+  global   the same under an xserver
+  opencl   the same in a program on PoCL
+  server   the nth such call of xserver fails: it may end with an error, never crash; the program goes on
+  always   every call of one function fails, from the first on
+  seccomp  system calls are denied by the kernel (EPERM)
+  vendor   a function of the driver that only we ask for fails always
+  deaths   xserver is killed, or stopped, at the nth message; a program is, while another one waits
+  clock    the clock that our code reads jumps by an hour, at the nth look
+  storm    10,000 connections come and go; xserver is replaced under load
+
+--every N: of the places of a section each Nth is tried (default 1: all). The last line counts.
+"""
+import argparse
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+CLIENT_OBJECTS = "libpreempt,libhal,libshim"
+LIMIT_S = 60
+STEPS = 90
+
+
+def clean():
+    return {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD", "FAULT_"))}
+
+
+class World:
+    def __init__(self, build, every, seed):
+        self.build, self.every = build, every
+        self.random = random.Random(seed)
+        self.driver = os.path.join(build, "tests/fakes/cuda/driver")
+        self.program = os.path.join(build, "tests/sequences/seq_cuda")
+        self.fault = os.path.join(build, "tests/faults/libfault.so")
+        self.deny = os.path.join(build, "tests/faults/deny")
+        self.shim = os.path.join(build, "lib/xsched/libshimcuda.so")
+        self.opencl = os.path.join(build, "examples/opencl/transparent")
+        self.xserver = os.path.join(build, "bin/xserver")
+        self.folder = tempfile.TemporaryDirectory(prefix="xsched-faults-")
+        self.injected, self.runs, self.refused, self.losses, self.numbers = 0, 0, 0, [], 0
+        self.want = {}
+
+    def path(self, stem):
+        self.numbers += 1
+        return os.path.join(self.folder.name, f"{stem}-{self.numbers}")
+
+    def command(self, seed=1):
+        return [self.program, os.path.join(self.driver, "libcuda.so.1"), str(seed), "1", str(STEPS)]
+
+    def plain(self, seed=1):
+        if seed not in self.want:
+            r = subprocess.run(self.command(seed), env=dict(clean(), LD_LIBRARY_PATH=self.driver), check=True,
+                               stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
+            self.want[seed] = r.stdout.splitlines()[0]
+        return self.want[seed]
+
+    def env(self, **extra):
+        return dict(clean(), LD_LIBRARY_PATH=self.driver, XLOG_LEVEL="OFF",
+                    LD_PRELOAD=f"{self.shim} {self.fault}", FAULT_OBJECTS=CLIENT_OBJECTS, **extra)
+
+    def start(self, seed=1, wrap=(), **extra):
+        return subprocess.Popen([*wrap, *self.command(seed)], env=self.env(**extra), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def judge(self, p, what, seed=1, may_refuse=False):
+        """The program ends by itself, with the results of a run without XSched. may_refuse: or with an error, where
+        we could not even find the vendor's library."""
+        self.runs += 1
+        try:
+            out, err = p.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.communicate()
+            self.losses.append(f"{what}: hangs")
+            return False
+        lines = out.splitlines()
+        if may_refuse and p.returncode == 1 and lines and lines[0].startswith("FAILED CALL(cuInit,"):
+            self.refused += 1     # the vendor's own error code, at the first call
+            return True
+        if p.returncode != 0 or not lines or lines[0] != self.plain(seed):
+            self.losses.append(f"{what}: exit code {p.returncode}, {lines[:1]} {err.splitlines()[-2:]}")
+            return False
+        return True
+
+    def server(self, **extra):
+        path = self.path("xs")
+        env = dict(clean(), XLOG_LEVEL="OFF", **extra)
+        if extra:
+            env.update(LD_PRELOAD=self.fault, FAULT_OBJECTS="xserver")
+        p = subprocess.Popen([self.xserver, "--socket", path, "--port", "0", "HPF"], env=env,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        until = time.monotonic() + (10 if not extra else 2)
+        while not os.path.exists(path) and p.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        return p, path
+
+    def end_server(self, p, what, may_crash=False):
+        """It ends when asked to; a signal that is not ours is a crash."""
+        killed = False
+        if p.poll() is None:
+            p.send_signal(signal.SIGCONT)
+            p.terminate()
+            try:
+                p.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                killed = True
+                p.kill()
+                p.wait()
+        if not may_crash and (killed or (p.returncode < 0 and p.returncode != -signal.SIGTERM)):
+            self.losses.append(f"{what}: xserver {'hangs' if killed else 'died of signal'} {p.returncode}")
+
+    def counted(self, path):
+        try:
+            with open(path, encoding="ascii") as f:
+                calls, failed, name = f.read().split()
+            return int(calls), int(failed), name
+        except (OSError, ValueError):
+            return 0, 0, "-"
+
+    def places(self, total):
+        first = self.random.randrange(self.every) + 1
+        return range(first, total + 1, self.every)
+
+    def each(self, places, one):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(one, places))
+
+
+LOCAL = {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}
+
+
+def globally(path, priority=0):
+    return {"XSCHED_SOCKET": path, "XSCHED_PRIORITY": str(priority)}
+
+
+def single(w, mode, what):
+    """The nth call fails, for each n."""
+    count = w.path("count")
+    p = w.start(FAULT_COUNT=count, **mode)
+    w.judge(p, what + ", nothing fails")
+    total, _, _ = w.counted(count)
+    if total < 20:
+        w.losses.append(f"{what}: only {total} calls of ours were seen")
+
+    def one(n):
+        at = w.path("count")
+        w.judge(w.start(FAULT_AT=str(n), FAULT_COUNT=at, **mode), f"{what}, call {n}", may_refuse=True)
+        failed = w.counted(at)[1]
+        w.injected += failed
+
+    w.each(w.places(total), one)
+    return total
+
+
+def section_local(w):
+    return f"{single(w, LOCAL, 'local')} calls of ours in one run"
+
+
+def section_global(w):
+    server, path = w.server()
+    try:
+        return f"{single(w, globally(path), 'global')} calls of ours in one run"
+    finally:
+        w.end_server(server, "global")
+
+
+def section_opencl(w):
+    if not os.path.exists(w.opencl):
+        return "skipped: no OpenCL example was built"
+    shim = os.path.join(w.build, "lib/xsched/libshimopencl.so")
+
+    def run(**extra):
+        env = dict(clean(), XLOG_LEVEL="OFF", FAULT_OBJECTS=CLIENT_OBJECTS, POCL_MAX_PTHREAD_COUNT="1",
+                   LD_PRELOAD=f"{shim} {w.fault}", **LOCAL, **extra)
+        w.runs += 1
+        return subprocess.run([w.opencl], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
+                              text=True)
+
+    count = w.path("count")
+    want = run(FAULT_COUNT=count)
+    if want.returncode != 0:
+        return "skipped: no OpenCL device"
+    total = w.counted(count)[0]
+
+    def one(n):
+        at = w.path("count")
+        try:
+            got = run(FAULT_AT=str(n), FAULT_COUNT=at)
+        except subprocess.TimeoutExpired:
+            w.losses.append(f"opencl, call {n}: hangs")
+            return
+        w.injected += w.counted(at)[1]
+        if got.returncode < 0:
+            w.losses.append(f"opencl, call {n}: signal {got.returncode} {got.stderr.splitlines()[-2:]}")
+        elif got.returncode == 0 and got.stdout.splitlines()[-1:] != want.stdout.splitlines()[-1:]:
+            w.losses.append(f"opencl, call {n}: another result: {got.stdout.splitlines()[-1:]}")
+
+    w.each([n for i, n in enumerate(w.places(total)) if i % 4 == 0], one)
+    return f"{total} calls of ours in one run"
+
+
+def section_server(w):
+    count = w.path("count")
+    server, path = w.server(FAULT_COUNT=count)
+    w.judge(w.start(**globally(path)), "server, nothing fails")
+    w.end_server(server, "server, nothing fails")
+    total = w.counted(count)[0]
+    if total < 50:
+        w.losses.append(f"server: only {total} calls were seen")
+
+    def one(n):
+        at = w.path("count")
+        sv, where = w.server(FAULT_AT=str(n), FAULT_COUNT=at)
+        w.judge(w.start(**globally(where)), f"server, call {n}")
+        w.end_server(sv, f"server, call {n} ({w.counted(at)[2]})")
+        w.injected += w.counted(at)[1]
+
+    w.each(w.places(total), one)
+    return f"{total} calls of xserver in one run"
+
+
+FUNCTIONS = {"memfd_create": (1, 12, 24, 28), "eventfd": (24, 1), "socket": (1, 24), "mmap": (12, 1), "calloc": (12,),
+             "malloc": (12,), "realloc": (12,), "pthread_create": (11, 1), "connect": (111, 1, 4), "sendmsg": (11, 12),
+             "recvmsg": (11, 104), "ppoll": (4, 12), "poll": (4,), "futex": (4, 11), "ftruncate": (28, 1), "fcntl": (24,),
+             "lseek": (22,), "madvise": (22, 1), "write": (11, 28), "read": (4, 11), "getsockopt": (1,),
+             "setsockopt": (1,), "open": (24,), "pread": (5,), "readlink": (13,), "realpath": (13,), "syscall": (38, 1)}
+
+
+def section_always(w):
+    server, path = w.server()
+    cases = [(name, number, mode) for name, numbers in FUNCTIONS.items() for number in numbers
+             for mode in ("local", "global")]
+
+    def one(case):
+        name, number, mode = case
+        at = w.path("count")
+        extra = LOCAL if mode == "local" else globally(path)
+        p = w.start(FAULT_ONLY=name, FAULT_ERRNO=str(number), FAULT_COUNT=at, **extra)
+        w.judge(p, f"always: {name} gives {number}, {mode}", may_refuse=True)
+        w.injected += w.counted(at)[1]
+
+    try:
+        w.each(cases[::max(1, min(w.every, 2))], one)
+    finally:
+        w.end_server(server, "always")
+    return f"{len(FUNCTIONS)} functions"
+
+
+def section_seccomp(w):
+    server, path = w.server()
+    denied = ["memfd_create", "eventfd2", "socket", "connect", "sendmsg", "recvmsg", "madvise", "mremap", "getrandom",
+              "ppoll", "set_robust_list", "sched_setscheduler", "fcntl", "membarrier"]
+    cases = [(name, mode) for name in denied for mode in (LOCAL, globally(path))]
+
+    def one(case):
+        name, mode = case
+        p = w.start(wrap=[w.deny, name, "--"], **mode)
+        if w.judge(p, f"seccomp: {name} is denied"):
+            w.injected += 1
+
+    try:
+        w.each(cases, one)
+    finally:
+        w.end_server(server, "seccomp")
+    return f"{len(denied)} system calls denied"
+
+
+def section_vendor(w):
+    names = ["cuMemHostRegister_v2", "cuMemHostGetDevicePointer_v2", "cuMemHostUnregister", "cuStreamWriteValue64_v2",
+             "cuStreamWriteValue32_v2", "cuCtxGetDevice", "cuDeviceGetAttribute", "cuStreamGetPriority",
+             "cuStreamGetCtx", "cuStreamGetFlags", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+             "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode", "cuStreamSynchronize", "cuStreamQuery",
+             "cuDeviceGetCount", "cuDriverGetVersion"]
+    crashes = []
+
+    def one(name):
+        for value in ("999", "1", "201"):
+            p = subprocess.Popen(w.command(), env=w.env(FAULT_VENDOR=f"{name}={value}", **LOCAL),
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+            w.runs += 1
+            w.injected += 1
+            try:
+                p.communicate(timeout=LIMIT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(p.pid, signal.SIGKILL)
+                p.communicate()
+                crashes.append(f"vendor: {name} gives {value}: hangs")
+                continue
+            # the program sees the error too where it calls that function: it may stop by itself then
+            if p.returncode < 0:
+                crashes.append(f"vendor: {name} gives {value}: signal {p.returncode}")
+
+    w.each(names, one)
+    w.losses += crashes
+    return f"{len(names)} functions of the driver"
+
+
+def section_deaths(w):
+    """xserver, then a program, killed or stopped in the middle."""
+    count = w.path("count")
+    server, path = w.server(FAULT_COUNT=count, FAULT_ONLY="recvmsg", FAULT_AT="1000000")
+    w.judge(w.start(**globally(path)), "deaths, nothing dies")
+    w.end_server(server, "deaths, nothing dies")
+    messages = w.counted(count)[0]
+    cases = [(only, n, action) for only in ("recvmsg", "sendmsg") for n in range(1, messages + 1)
+             for action in ("kill", "stop")]
+
+    def of_server(case):
+        only, n, action = case
+        sv, where = w.server(FAULT_ONLY=only, FAULT_AT=str(n), FAULT_ACTION=action)
+        two = [w.start(seed, **globally(where, seed)) for seed in (1, 2)]
+        for seed, p in enumerate(two, 1):
+            w.judge(p, f"deaths: xserver, {action} at {only} {n}", seed)
+        w.injected += 1
+        w.end_server(sv, "deaths", may_crash=True)
+
+    w.each(cases[::max(1, w.every // 8)], of_server)
+    server, path = w.server()
+    count = w.path("count")
+    w.judge(w.start(FAULT_COUNT=count, **globally(path)), "deaths, no program dies")
+    total = w.counted(count)[0]
+
+    def of_client(n):
+        for action in ("kill", "stop"):
+            victim = w.start(3, FAULT_AT=str(n), FAULT_ACTION=action, **globally(path, 9))
+            time.sleep(0.02)
+            w.judge(w.start(1, **globally(path, 0)), f"deaths: an urgent program, {action} at call {n}")
+            w.injected += 1
+            os.killpg(victim.pid, signal.SIGKILL)
+            victim.communicate()
+
+    w.each([n for i, n in enumerate(w.places(total)) if i % 2 == 0], of_client)
+    w.end_server(server, "deaths of programs")
+    return f"{messages} messages"
+
+
+def section_clock(w):
+    server, path = w.server()
+    # CLOCK_MONOTONIC does not go back; a local policy would wait until it is where it was
+    cases = [(n, jump, mode) for n in (1, 5, 20, 60, 150, 400) for jump in ("clock+3600", "clock-3600")
+             for mode in ("local", "global") if (jump, mode) != ("clock-3600", "local")]
+
+    def one(case):
+        n, jump, mode = case
+        extra = LOCAL if mode == "local" else globally(path)
+        p = w.start(FAULT_ONLY="clock_gettime", FAULT_AT=str(n), FAULT_ACTION=jump, **extra)
+        if w.judge(p, f"clock: {jump} at look {n}, {mode}"):
+            w.injected += 1
+
+    w.each(cases, one)
+    w.end_server(server, "clock")
+
+    def of_server(case):
+        n, jump = case
+        sv, where = w.server(FAULT_ONLY="clock_gettime", FAULT_AT=str(n), FAULT_ACTION=jump)
+        two = [w.start(seed, **globally(where, seed)) for seed in (1, 2)]
+        for seed, p in enumerate(two, 1):
+            w.judge(p, f"clock: xserver's, {jump} at look {n}", seed)
+        w.injected += 1
+        w.end_server(sv, f"clock of xserver, {jump} at {n}")
+
+    w.each([(n, jump) for n in (1, 10, 40, 120) for jump in ("clock+3600", "clock-3600")], of_server)
+    return f"{len(cases) + 8} jumps"
+
+
+def section_storm(w):
+    server, path = w.server()
+    n = 10000 if w.every <= 50 else 2000
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{server.pid}/fd"))
+
+    def pss():
+        with open(f"/proc/{server.pid}/smaps_rollup", encoding="ascii") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+
+    def connect(count):
+        for _ in range(count):
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            s.connect(path)
+            s.close()
+
+    connect(500)
+    time.sleep(0.3)
+    before = descriptors(), pss()
+    connect(n)
+    time.sleep(0.5)
+    after = descriptors(), pss()
+    w.injected += n
+    if after[0] > before[0] or after[1] > before[1] + 512:
+        w.losses.append(f"storm: descriptors {before[0]} -> {after[0]}, PSS {before[1]} -> {after[1]} kB")
+    w.judge(w.start(**globally(path)), "storm: a program after it")
+    # xserver is replaced under load, several times: programs run on and join the new one
+    load = [w.start(seed, **globally(path, seed)) for seed in (1, 2, 3, 4)]
+    for i in range(4):
+        time.sleep(0.05)
+        server.send_signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
+        server.wait()
+        server = subprocess.Popen([w.xserver, "--socket", path, "--port", "0"], env=dict(clean(), XLOG_LEVEL="OFF"),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        w.injected += 1
+    for seed, p in enumerate(load, 1):
+        w.judge(p, "storm: a program whose xserver is replaced", seed)
+    w.end_server(server, "storm")
+    return f"{n} connections"
+
+
+SECTIONS = {name[8:]: fn for name, fn in list(globals().items()) if name.startswith("section_")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=20240611)
+    parser.add_argument("sections", nargs="*")
+    args = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    w = World(os.path.abspath(args.build), args.every, args.seed)
+    begin = time.monotonic()
+    for name in args.sections or SECTIONS:
+        start, injected, losses = time.monotonic(), w.injected, len(w.losses)
+        said = SECTIONS[name](w)
+        print(f"{name:8} {w.injected - injected:6} faults, {len(w.losses) - losses} losses, "
+              f"{time.monotonic() - start:.0f} s ({said})", flush=True)
+        for line in w.losses[losses:][:10]:
+            print("    " + line)
+    print(f"{w.injected} faults injected in {w.runs} runs, {w.refused} ended in an error of the "
+          f"vendor's, {len(w.losses)} losses, {time.monotonic() - begin:.0f} s")
+    w.folder.cleanup()
+    return 1 if w.losses else 0
+
+
+sys.exit(main())

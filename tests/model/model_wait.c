@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting, on the real code of the submit path: the worker of deferred commands at a closed gate
+ * (xs_queue_gate_wait), and a thread that waits for completions (xs_queue_sleep, xs_queue_progress).
+ *
+ *   - a command that waits at a gate makes its queue known to the scheduler, which opens it in the
+ *     end: no time limit has to run out for that;
+ *   - a completion wakes whoever waits for it: nobody sleeps for ever. */
+#include "mc.h"
+
+#include "xqueue/submit.c"
+
+#include "model_gates_stubs.h"
+
+static struct xs_state g_state;
+static struct xs_queue g_queue;
+static struct xs_client_page g_client;
+static struct xs_server_page g_server;
+static struct xs_server_cell *g_cell;
+static _Atomic uint32_t g_eventfd;
+
+/* ghosts, and the wrong variants */
+static bool g_started, g_seen;
+static bool g_blind;      /* the scheduler goes by what has entered alone */
+static bool g_armed_late; /* it looks, and asks to be told afterwards */
+static bool g_silent;     /* completions wake nobody */
+static int g_completions;
+
+struct xs_server_cell xs_open_cell;
+_Thread_local struct xs_tls xs_tls;
+
+/* ---- what submit.c needs and these models leave out ---- */
+bool xs_queue_mark_now(struct xs_queue *q)
+{
+    (void)q;
+    return true;
+}
+void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t est)
+{
+    (void)q, (void)number, (void)key, (void)est;
+}
+void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume)
+{
+    (void)q, (void)number, (void)consume;
+}
+bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t est)
+{
+    (void)q, (void)key, (void)est;
+    return true;
+}
+void xs_queue_tell_marked(struct xs_queue *q)
+{
+    (void)q;
+}
+
+_Atomic uint32_t xsched_priv_intra;
+void xs_queue_lend_on(struct xs_queue *q, int32_t priority)
+{
+    (void)q, (void)priority;
+}
+void xs_queue_look_slow(struct xs_queue *q, bool late)
+{
+    (void)q, (void)late;
+}
+void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
+{
+    (void)q, (void)number;
+}
+
+void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
+{
+    (void)st, (void)page;
+    mc_check(false, "failed open while the lease held");
+}
+uint32_t xs_estimate_get(uint64_t key)
+{
+    (void)key;
+    return 1000;
+}
+int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max)
+{
+    (void)id, (void)min, (void)max;
+    return def;
+}
+void xs_fd_eventfd_signal(int fd)
+{
+    (void)fd;
+    atomic_fetch_add(&g_eventfd, 1);
+    xs_futex_wake(&g_eventfd, 1);
+}
+
+static void init(void)
+{
+    memset(&g_queue, 0, sizeof(g_queue));
+    memset(&g_state, 0, sizeof(g_state));
+    memset(g_client.cells, 0, sizeof(g_client.cells[0]));
+    memset(&g_client.h, 0, 3 * XS_CACHE_LINE + 16 * 8);
+    memset(&g_server.h, 0, sizeof(g_server.h));
+    g_cell = &g_server.cells[0];
+    memset(g_cell, 0, sizeof(*g_cell));
+    memset((void *)&g_eventfd, 0, sizeof(g_eventfd));
+    *MC_PLAIN(&g_cell->permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&xs_open_cell.permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&g_server.h.lease_until_ns) = UINT64_MAX;
+    *MC_PLAIN(&g_queue.app_permitted) = XS_PERMIT_OPEN;
+    *MC_PLAIN(&g_queue.sc) = g_cell;
+    *MC_PLAIN(&g_state.server) = &g_server;
+    g_state.client = &g_client;
+    g_queue.cc = &g_client.cells[0];
+    g_queue.state = &g_state;
+    g_started = g_seen = false;
+}
+
+/* One deferred command, as the worker launches it. */
+static void worker(void)
+{
+    while (!xs_queue_gate_wait(&g_queue, UINT64_MAX))
+        ;
+    g_started = true;
+}
+
+static bool wants(void)
+{
+    bool entered = atomic_load(&g_client.cells[0].entered) != 0;
+
+    return entered || (!g_blind && atomic_load(&g_client.cells[0].waiters) != 0);
+}
+
+/* As sched does it: closes an idle queue because another one runs, asks to be told, looks; opens it
+ * when it is ready, as soon as the other one ended (here: at once). */
+static void scheduler(void)
+{
+    uint64_t seen = 0;
+    bool ready;
+
+    atomic_store(&g_cell->permitted, XS_PERMIT_CLOSED);
+    if (g_armed_late) {
+        ready = wants();
+        atomic_store(&g_cell->armed, XS_ARMED_SUBMIT);
+    } else {
+        atomic_store(&g_cell->armed, XS_ARMED_SUBMIT);
+        ready = wants();
+    }
+    while (!ready && !g_started) {
+        uint64_t bells = atomic_load(&g_client.h.bell_count);
+        uint32_t event;
+
+        if (bells != seen) {
+            seen = bells;
+            ready = wants();
+            continue;
+        }
+        event = atomic_load(&g_eventfd);
+        atomic_store(&g_server.h.asleep, 1);
+        if (atomic_load(&g_client.h.bell_count) == seen)
+            xs_futex_wait(&g_eventfd, event, UINT64_MAX);
+        atomic_store(&g_server.h.asleep, 0);
+    }
+    g_seen = true;
+    atomic_store(&g_cell->permitted, XS_PERMIT_OPEN);
+    if (atomic_load(&g_client.cells[0].waiters))
+        xs_futex_wake(xs_futex_low(&g_cell->permitted), INT32_MAX);
+}
+
+static void all_started(void)
+{
+    mc_check(g_started, "a command never started");
+    mc_check(*MC_PLAIN(&g_client.cells[0].waiters) == 0, "waiters left behind");
+}
+
+/* Completions, one by one, as xs_queue_complete tells them. */
+static void device(void)
+{
+    for (int i = 0; i < g_completions; i++) {
+        atomic_store_explicit(&g_client.cells[0].completed, (uint64_t)i + 1, memory_order_release);
+        if (!g_silent)
+            xs_queue_progress(&g_queue);
+    }
+}
+
+/* As XQueueWaitAll: until everything is complete, by no time limit. */
+static void waiter(void)
+{
+    for (;;) {
+        uint32_t seen = atomic_load(&g_queue.progress);
+
+        if (atomic_load(&g_client.cells[0].completed) >= (uint64_t)g_completions)
+            return;
+        xs_queue_sleep(&g_queue, seen, UINT64_MAX);
+    }
+}
+
+static int run(const char *name, void (*a)(void), void (*b)(void), void (*c)(void), void (*final)(void),
+               bool wrong)
+{
+    struct mc_model m = {
+        .name = name, .init = init, .threads = {a, b, c}, .final = final, .expect_violation = wrong};
+
+    /* the scheduler may sleep for ever once nobody wants anything */
+    m.daemons = a == scheduler ? 1 : 0;
+    return mc_run(&m);
+}
+
+int main(void)
+{
+    int failed = 0;
+
+    mc_region(&g_queue, sizeof(g_queue));
+    mc_region(&g_state.server, sizeof(g_state.server));
+    mc_region(g_client.cells, sizeof(g_client.cells[0]));
+    mc_region(&g_client.h, 3 * XS_CACHE_LINE + 16 * 8);
+    mc_region(&g_server.h, sizeof(g_server.h));
+    mc_region(g_server.cells, sizeof(g_server.cells[0]));
+    mc_region((void *)&g_eventfd, sizeof(g_eventfd));
+    mc_region(&g_started, sizeof(g_started));
+    mc_region(&g_seen, sizeof(g_seen));
+    mc_thread_local(&xs_tls, sizeof(xs_tls));
+    failed |= run("wait: a deferred command at a closed gate", scheduler, worker, NULL, all_started, false);
+    g_blind = true;
+    failed |= run("wait: ... and the scheduler goes by what has entered", scheduler, worker, NULL,
+                  all_started, true);
+    g_blind = false;
+    g_armed_late = true;
+    failed |= run("wait: ... and asks to be told after its look", scheduler, worker, NULL, all_started, true);
+    g_armed_late = false;
+    g_completions = 2;
+    failed |= run("wait: one thread waits for two completions", device, waiter, NULL, NULL, false);
+    g_completions = 1;
+    failed |= run("wait: two threads wait for a completion", device, waiter, waiter, NULL, false);
+    g_silent = true;
+    failed |= run("wait: completions that wake nobody", device, waiter, NULL, NULL, true);
+    return failed;
+}
