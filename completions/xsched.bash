@@ -20,6 +20,7 @@ _xsched_policies="HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ"
 _xsched_run_options="--priority= --utilization= --deadline= --laxity= --timeslice= --level= --threshold= --batch= --group=
     --intra --memory= --filter= --local-policy= --no-server --idle-exit= --socket= --quiet --help-env --help --usage"
 _xsched_trace_options="--output= --summary= --quiet --help --usage"
+_xsched_cdi_options="--output= --device= --kind= --socket-folder= --help --usage"
 _xsched_record_options="--output= --duration= --format= --max-events= --socket= --quiet --help --usage"
 _xsched_doctor_options="--json --help --usage"
 
@@ -41,7 +42,7 @@ _xsched()
     COMPREPLY=()
 
     if [[ $COMP_CWORD -eq 1 ]]; then
-        _xsched_words "run trace record doctor --help --version" "$current"
+        _xsched_words "run trace record doctor cdi --help --version" "$current"
         return
     fi
     if [[ $current == "=" ]]; then
@@ -85,6 +86,7 @@ _xsched()
         run) _xsched_words "$_xsched_run_options" "$current" ;;
         trace) _xsched_words "$_xsched_trace_options" "$current" ;;
         record) _xsched_words "$_xsched_record_options" "$current" ;;
+        cdi) _xsched_words "$_xsched_cdi_options" "$current" ;;
     esac
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor and record are executables of their own, since the libraries that they ask xserver
- * with would make every `xsched run` start ten times slower. */
+/* xsched doctor, record and cdi are executables of their own, since the libraries that they ask xserver
+ * with, and write JSON with, would make every `xsched run` start ten times slower. */
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -31,4 +31,10 @@ int xs_command_record(int argc, char **argv)
 {
     (void)argc;
     return become("xsched-record", argv);
+}
+
+int xs_command_cdi(int argc, char **argv)
+{
+    (void)argc;
+    return become("xsched-cdi", argv);
 }

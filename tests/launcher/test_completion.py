@@ -24,7 +24,7 @@ def options_of(command, program="xsched"):
 
 class Completion(unittest.TestCase):
     def test_commands(self):
-        self.assertEqual(complete("xsched", ""), {"run", "trace", "record", "doctor", "--help", "--version"})
+        self.assertEqual(complete("xsched", ""), {"run", "trace", "record", "doctor", "cdi", "--help", "--version"})
         self.assertEqual(complete("xsched", "t"), {"trace"})
 
     def test_every_option(self):

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched cdi: a specification for the Container Device Interface, by which podman, docker and Kubernetes give a
+ * container the shims, the server's socket and a priority when it asks for a device by name. The format is that of
+ * the CDI specification (github.com/cncf-tags/container-device-interface, SPEC.md), version 0.5.0, which every
+ * runtime with CDI understands. An executable of its own, as xsched-doctor. */
+#include "base/env.h"
+#include "base/str.h"
+#include "client/find.h"
+#include "launcher/commands.h"
+#include "launcher/preload.h"
+#include "launcher/say.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CDI_VERSION  "0.5.0"
+#define INSIDE       "/opt/xsched/lib" /* where the libraries are in the container */
+#define DEVICES_MAX  64
+#define NAME_BYTES   64
+#define SOCKET_PLACE "/run/xsched" /* where programs look for the server by themselves */
+
+struct device {
+    char name[NAME_BYTES];
+    int64_t priority;
+};
+
+static const struct device k_default_devices[] = {
+    {"urgent", 100}, {"high", 10}, {"normal", 0}, {"low", -10}, {"background", -100},
+};
+
+struct arguments {
+    const char *output, *kind, *folder;
+    struct device devices[DEVICES_MAX];
+    size_t count;
+};
+
+static const struct argp_option k_options[] = {
+    {"output", 'o', "FILE", 0, "write there, in one step; for example /etc/cdi/xsched.json. Default: standard output", 1},
+    {"device", 'd', "NAME=PRIORITY", 0,
+     "a device name and the priority that it gives; again for more. Default: urgent=100, high=10, normal=0, low=-10, "
+     "background=-100",
+     1},
+    {"kind", 'k', "VENDOR/CLASS", 0, "kind of the devices; default xsched.dev/queue", 1},
+    {"socket-folder", 's', "DIR", 0, "folder of the server's socket on this host; default: where one answers, else " SOCKET_PLACE,
+     1},
+    {0},
+};
+
+/* Names as the CDI specification allows them: letters and digits, and between them _ - . : */
+static bool is_name(const char *text, size_t length, const char *between)
+{
+    if (length == 0 || length >= NAME_BYTES || !isalnum((unsigned char)text[0]) ||
+        !isalnum((unsigned char)text[length - 1]))
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)text[i]) && !strchr(between, text[i]))
+            return false;
+    }
+    return true;
+}
+
+static void add_device(struct argp_state *state, struct arguments *a, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    struct device *d = &a->devices[a->count];
+
+    if (!equals || !is_name(text, (size_t)(equals - text), "_-.:"))
+        argp_error(state, "--device takes NAME=PRIORITY, a name of letters, digits and _ - . : between them, not \"%s\"",
+                   text);
+    if (xs_str_parse_i64(equals + 1, &d->priority) < 0 || d->priority < -256 || d->priority > 255)
+        argp_error(state, "--device %.*s: a priority is -256..255, not \"%s\"", (int)(equals - text), text, equals + 1);
+    snprintf(d->name, sizeof(d->name), "%.*s", (int)(equals - text), text);
+    for (size_t i = 0; i < a->count; i++) {
+        if (strcmp(a->devices[i].name, d->name) == 0)
+            argp_error(state, "--device %s is there twice", d->name);
+    }
+    if (++a->count == DEVICES_MAX)
+        argp_error(state, "at most %d devices", DEVICES_MAX - 1);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *a = state->input;
+    const char *slash;
+
+    switch (key) {
+    case 'o':
+        a->output = arg;
+        return 0;
+    case 'd':
+        add_device(state, a, arg);
+        return 0;
+    case 'k':
+        slash = strchr(arg, '/');
+        if (!slash || !is_name(arg, (size_t)(slash - arg), "_-.") || !is_name(slash + 1, strlen(slash + 1), "_-"))
+            argp_error(state, "--kind takes VENDOR/CLASS, for example xsched.dev/queue, not \"%s\"", arg);
+        a->kind = arg;
+        return 0;
+    case 's':
+        if (arg[0] != '/')
+            argp_error(state, "--socket-folder takes an absolute path, not \"%s\"", arg);
+        a->folder = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "\"%s\" is one argument too many", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void add_mount(json_t *mounts, const char *host, const char *inside)
+{
+    json_array_append_new(mounts, json_pack("{s:s, s:s, s:[s,s,s,s]}", "hostPath", host, "containerPath", inside,
+                                            "options", "bind", "ro", "nosuid", "nodev"));
+}
+
+/* libpreempt.so.1 and libhal*.so.1, by the name that the loader asks for: libNAME.so.MAJOR */
+static int is_our_library(const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+
+    return n > 5 && strncmp(e->d_name + n - 5, ".so.", 4) == 0 &&
+           (strncmp(e->d_name, "libpreempt.", 11) == 0 || strncmp(e->d_name, "libhal", 6) == 0);
+}
+
+static int is_private_object(const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+
+    return n > 3 && strcmp(e->d_name + n - 3, ".so") == 0;
+}
+
+/* @return how many were mounted, or -errno */
+static int add_folder(json_t *mounts, const char *folder, int (*wanted)(const struct dirent *), const char *inside)
+{
+    char path[2 * PATH_MAX], real[PATH_MAX], there[PATH_MAX];
+    struct dirent **list;
+    int count = scandir(folder, &list, wanted, alphasort), added = 0;
+
+    if (count < 0)
+        return -errno;
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, list[i]->d_name);
+        snprintf(there, sizeof(there), "%s/%s", inside, list[i]->d_name);
+        if (realpath(path, real)) {
+            add_mount(mounts, real, there);
+            added++;
+        }
+        free(list[i]);
+    }
+    free(list);
+    return added;
+}
+
+static const char *socket_folder(const struct arguments *a, struct xs_places *places)
+{
+    int first;
+
+    if (a->folder)
+        return a->folder;
+    xs_places_get(places);
+    first = xs_places_first(places);
+    if (first < 0)
+        return SOCKET_PLACE;
+    *strrchr(places->items[first].path, '/') = 0;
+    return places->items[first].path;
+}
+
+static json_t *specification(const struct arguments *a, const struct xs_shims *shims)
+{
+    json_t *mounts = json_array(), *env = json_array(), *devices = json_array();
+    char preload[XS_SHIMS_MAX * 128] = "LD_PRELOAD=", inside[PATH_MAX];
+    struct xs_places places;
+    char above[PATH_MAX + 4];
+    size_t used = strlen(preload);
+
+    snprintf(above, sizeof(above), "%s/..", shims->folder);
+    if (add_folder(mounts, above, is_our_library, INSIDE) <= 0) {
+        xs_say_error("libpreempt is not in the folder above %s", shims->folder);
+        return NULL;
+    }
+    add_folder(mounts, shims->folder, is_private_object, INSIDE "/xsched");
+    for (size_t i = 0; i < shims->count; i++) {
+        snprintf(inside, sizeof(inside), INSIDE "/xsched/%s", strrchr(shims->paths[i], '/') + 1);
+        used += (size_t)snprintf(preload + used, sizeof(preload) - used, "%s%s", i ? ":" : "", inside);
+        if (used >= sizeof(preload))
+            return NULL;
+        if (strstr(inside, "libshimopencl"))
+            json_array_append_new(env, json_sprintf("OPENCL_LAYERS=%s", inside));
+    }
+    json_array_append_new(env, json_string(preload));
+    /* the folder and not the socket: a socket that is mounted is dead after the server's next start */
+    add_mount(mounts, socket_folder(a, &places), SOCKET_PLACE);
+    for (size_t i = 0; i < a->count; i++)
+        json_array_append_new(devices, json_pack("{s:s, s:{s:[o]}}", "name", a->devices[i].name, "containerEdits", "env",
+                                                 json_sprintf("XSCHED_PRIORITY=%lld", (long long)a->devices[i].priority)));
+    return json_pack("{s:s, s:s, s:o, s:{s:o, s:o}}", "cdiVersion", CDI_VERSION, "kind", a->kind, "devices", devices,
+                     "containerEdits", "env", env, "mounts", mounts);
+}
+
+static int write_out(const char *path, const json_t *spec)
+{
+    char temporary[PATH_MAX];
+    FILE *f = stdout;
+    int err;
+
+    if (path) {
+        snprintf(temporary, sizeof(temporary), "%s.%d", path, (int)getpid());
+        f = fopen(temporary, "wxe");
+        if (!f) {
+            xs_say_error("%s: %s", temporary, strerror(errno));
+            return 1;
+        }
+    }
+    err = json_dumpf(spec, f, JSON_INDENT(2) | JSON_ENCODE_ANY) != 0;
+    err |= fputc('\n', f) == EOF;
+    err |= (path ? fclose(f) : fflush(f)) != 0;
+    if (path && !err)
+        err = rename(temporary, path) < 0;
+    if (err) {
+        xs_say_error("%s: %s", path ? path : "standard output", strerror(errno));
+        if (path)
+            unlink(temporary);
+    }
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = k_options,
+        .parser = parse,
+        .doc = "Writes a Container Device Interface specification: a container that is started with one of its devices "
+               "runs under XSched with that device's priority.\v"
+               "  xsched cdi --output /etc/cdi/xsched.json\n"
+               "  podman run --device xsched.dev/queue=high ...\n\n"
+               "Write it again after an upgrade. It replaces an LD_PRELOAD that the image sets; the priority is a request "
+               "of the container's, which xcli can change."};
+    struct arguments a = {.kind = "xsched.dev/queue"};
+    char name[] = "xsched cdi";
+    struct xs_shims shims;
+    json_t *spec;
+    int status;
+
+    argp_err_exit_status = XS_EXIT_USAGE;
+    argv[0] = name;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+        return XS_EXIT_USAGE;
+    if (!a.count) {
+        memcpy(a.devices, k_default_devices, sizeof(k_default_devices));
+        a.count = XS_ARRAY_LEN(k_default_devices);
+    }
+    xs_shims_find(&shims);
+    if (!shims.count) {
+        xs_say_error("no shims are installed (looked in %s)", shims.tried);
+        return 1;
+    }
+    spec = specification(&a, &shims);
+    if (!spec)
+        return 1;
+    status = write_out(a.output, spec);
+    json_decref(spec);
+    return status;
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""xsched cdi: the specification is what the CDI format allows, and wrong words are refused."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+XSCHED = os.path.join(os.environ["XSCHED_BUILD_DIR"], "bin", "xsched")
+
+
+def cdi(*args):
+    return subprocess.run([XSCHED, "cdi", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+class Cdi(unittest.TestCase):
+    def test_specification(self):
+        spec = json.loads(cdi("--socket-folder", "/srv/x").stdout)
+        self.assertEqual(set(spec), {"cdiVersion", "kind", "devices", "containerEdits"})
+        self.assertEqual((spec["cdiVersion"], spec["kind"]), ("0.5.0", "xsched.dev/queue"))
+        names = {d["name"]: d["containerEdits"] for d in spec["devices"]}
+        self.assertEqual(names["high"], {"env": ["XSCHED_PRIORITY=10"]})
+        self.assertEqual(set(names), {"urgent", "high", "normal", "low", "background"})
+        mounts = {m["containerPath"]: m for m in spec["containerEdits"]["mounts"]}
+        self.assertEqual(mounts["/run/xsched"]["hostPath"], "/srv/x")
+        for m in mounts.values():
+            self.assertEqual(set(m), {"hostPath", "containerPath", "options"})
+            self.assertTrue(m["hostPath"].startswith("/") and m["containerPath"].startswith("/"))
+            self.assertIn("ro", m["options"])
+        # whatever the preloaded objects need of ours is mounted too
+        env = dict(e.split("=", 1) for e in spec["containerEdits"]["env"])
+        self.assertTrue(env["LD_PRELOAD"])
+        for path in env["LD_PRELOAD"].split(":") + [env["OPENCL_LAYERS"]]:
+            self.assertIn(path, mounts)
+            needed = subprocess.run(["readelf", "-d", mounts[path]["hostPath"]], stdout=subprocess.PIPE, text=True).stdout
+            for name in re.findall(r"\(NEEDED\).*\[(lib(?:preempt|hal|xsched)[^\]]*)\]", needed):
+                self.assertTrue({f"/opt/xsched/lib/{name}", f"/opt/xsched/lib/xsched/{name}"} & set(mounts), name)
+
+    def test_file_and_devices(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.json")
+            self.assertEqual(cdi("-o", path, "-d", "a=-3", "--device", "b.1=255", "-k", "example.com/share").returncode, 0)
+            self.assertEqual(os.listdir(folder), ["x.json"])
+            with open(path, encoding="utf-8") as f:
+                spec = json.load(f)
+        self.assertEqual(spec["kind"], "example.com/share")
+        self.assertEqual([d["containerEdits"]["env"] for d in spec["devices"]], [["XSCHED_PRIORITY=-3"], ["XSCHED_PRIORITY=255"]])
+
+    def test_wrong_words(self):
+        for args, word in ((("-d", "high"), "NAME=PRIORITY"), (("-d", "=4"), "NAME=PRIORITY"), (("-d", "x=256"), "-256..255"),
+                           (("-d", "x y=1"), "NAME=PRIORITY"), (("-d", "a=1", "-d", "a=2"), "twice"), (("-k", "queue"), "VENDOR/CLASS"),
+                           (("-s", "run"), "absolute"), (("more",), "too many")):
+            done = cdi(*args)
+            self.assertEqual(done.returncode, 64, args)
+            self.assertIn(word, done.stderr)
+            self.assertEqual(done.stdout, "")
+        done = cdi("-o", "/nonexistent/x.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nonexistent/x.json", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
