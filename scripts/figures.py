@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the figures of docs/results into README.md: figures.py [--check]
+"""Puts the figures of docs/results into README.md and docs/path-cost.md: figures.py [--check]
 
 Each folder docs/results/DATE-DEVICE/ holds raw results as JSON lines, one measurement a line (docs/results/README.md).
 Shown are: what is wanted and whether it was reached, and the latencies and rates of the main workloads, from the newest
-suite.jsonl that has them; and SHORT below, from the other files. --check only says whether README.md is up to date.
+suite.jsonl that has them; and SHORT below, from the other files. In docs/path-cost.md: PATHS. --check only says whether
+both are up to date.
 """
 import collections
 import glob
@@ -40,6 +41,25 @@ SHORT = [
       ("awake: 3 clients, 10000 queues", "10,000 queues")]),
     ("idle", "client", "pss-growth", "memory of an idle process with 100 queues, KiB", [("xsched", "XSched")]),
     ("idle", "client", "threads-more", "its threads more", [("xsched", "XSched")]),
+]
+
+# what docs/path-cost.md shows: (workload, variant, metric, side, path, unit)
+PATHS = [
+    ("calls", "call that passes through", "instructions", "", "call that no row marks as a launch (CUDA)", "instructions"),
+    ("calls", "launch, no XQueue", "instructions", "", "launch, no XQueue on the stream (CUDA)", "instructions"),
+    ("calls", "launch, XQueue, no policy", "instructions", "", "launch, XQueue, no policy (CUDA)", "instructions"),
+    ("calls", "synchronising call, no XQueue", "instructions", "", "synchronising call, no XQueue (CUDA)", "instructions"),
+    ("calls", "synchronising call, XQueue", "instructions", "", "synchronising call, XQueue (CUDA)", "instructions"),
+    ("calls", "ioctl", "instructions", "", "ioctl(2) that makes no object of the driver", "instructions"),
+    ("submit-path", "direct", "instructions", "", "submit, the device's own call", "instructions"),
+    ("submit-path", "no-policy", "instructions", "", "submit, XQueue, no policy", "instructions"),
+    ("submit-path", "scheduled", "instructions", "", "submit, XQueue, scheduled, nothing to wait for", "instructions"),
+    ("submit-path", "scheduled-batch-8", "instructions", "", "the same with a completion mark every 8 commands", "instructions"),
+    ("decision", "awake: 2 clients, 2 queues", "p50", "", "a queue gets ready, another process's is held: P50, xserver awake", "us"),
+    ("decision", "asleep: 2 clients, 2 queues", "p50", "", "the same, xserver asleep", "us"),
+    ("decision", "awake: 3 clients, 10000 queues", "p50", "", "the same, awake, with 10,000 queues", "us"),
+    ("idle", "xsched", "cpu", "client", "idle process with 100 queues: CPU", "ms/s"),
+    ("idle", "xsched", "cpu", "server", "idle xserver: CPU", "ms/s"),
 ]
 
 
@@ -174,6 +194,17 @@ def short_part(newest):
     return report.table(["", "median over runs", "samples", "data"], rows) if rows else []
 
 
+def path_part():
+    newest, rows = load(), []
+    for workload, variant, metric, side, text, unit in PATHS:
+        folder, found = newest.get(workload, ("", []))
+        of = [r for r in found if r["variant"] == variant and (r.get("side") or "") == side and r["metric"] == metric]
+        if of:
+            rows.append([text, f"{show(stats.median([float(r['value']) for r in of]))} {unit}", str(sum(int(r["n"]) for r in of)),
+                         f"[{folder}](results/{folder})"])
+    return "\n".join(report.table(["path", "median", "n", "data"], rows)).rstrip()
+
+
 def figures():
     found = suites()
     out = target_part(found)
@@ -187,16 +218,19 @@ def figures():
 
 
 def main():
-    path = os.path.join(ROOT, "README.md")
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
-    new = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: f"{BEGIN}\n{figures()}\n{END}", text, flags=re.S)
-    if "--check" in sys.argv:
-        print("up to date" if new == text else "README.md: run scripts/figures.py")
-        return new != text
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(new)
-    return 0
+    late = False
+    for name, get in (("README.md", figures), ("docs/path-cost.md", path_part)):
+        path = os.path.join(ROOT, name)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        new = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _, get=get: f"{BEGIN}\n{get()}\n{END}", text, flags=re.S)
+        if "--check" in sys.argv:
+            print(f"{name}: " + ("up to date" if new == text else "run scripts/figures.py"))
+            late |= new != text
+        else:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(new)
+    return late
 
 
 if __name__ == "__main__":

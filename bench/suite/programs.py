@@ -24,11 +24,11 @@ def lines(build, name, *options, timeout=600):
 
 
 def submit(build):
-    return lines(build, "bench_submit") + instructions(build)
+    return lines(build, "bench_submit")
 
 
 def instructions(build):
-    out = subprocess.run([f"{ROOT}/bench/instructions", f"{build}/bench"], check=True, stdout=subprocess.PIPE, text=True,
+    out = subprocess.run([f"{ROOT}/bench/instructions", build], check=True, stdout=subprocess.PIPE, text=True,
                          timeout=600).stdout
     return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
 
