@@ -36,7 +36,7 @@ static size_t left(void)
 
 int main(int argc, char **argv)
 {
-    void *a, *b, *c;
+    void *a = NULL, *b = NULL, *c = NULL;
     size_t t = 0;
 
     (void)argv;
