@@ -22,6 +22,7 @@ class Role(NamedTuple):
     priority: int
     work: str      # infer, train, decode, batch
     load: float    # share of the device that its requests would take alone; 0: one unit after another
+    colour: str = ""  # in the picture; else one of picture.py's
 
 
 def percentile(values, p):

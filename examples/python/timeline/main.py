@@ -16,6 +16,8 @@ import picture  # noqa: E402
 import xsched  # noqa: E402
 from together import Role  # noqa: E402
 
+HELD = "#b9bdc4"  # of whichever program: it waits
+
 
 def watch(seconds):
     """{process: [(from, to, "running" or "held"), ...]} in ms, and {process: (program, highest priority)}."""
@@ -54,14 +56,17 @@ def main():
                 p.terminate()
                 p.wait(30)
     roles, rows = [], {}
+    pids = sorted({pid for pid, _ in spans}, key=lambda pid: (-names[pid][1], pid))
     for (pid, state), list_ in sorted(spans.items(), key=lambda item: (-names[item[0][0]][1], item[0])):
         label = f"{pid} {state}"
-        roles.append(Role(label, names[pid][1], "", 0))
+        roles.append(Role(label, names[pid][1], "", 0, HELD if state == "held" else
+                          picture.COLOURS[pids.index(pid) % len(picture.COLOURS)]))
         rows[label] = list_
         print(f"{label}: {sum(e - b for _, b, e in list_):.0f} ms of {options.seconds * 1e3:.0f}, priority {names[pid][1]}, "
               f"{names[pid][0][:60]}")
     with open(options.out, "w") as f:
-        f.write(picture.who_ran_when("Who ran when", roles, {"": rows}, window_ms=options.seconds * 1e3))
+        f.write(picture.who_ran_when("Who ran when", roles, {"": rows}, window_ms=options.seconds * 1e3,
+                                     bar="a bar is the time in which a process was seen with work that ran, or was held"))
     print(f"picture: {options.out}")
     return 0 if rows else 1
 
