@@ -166,6 +166,7 @@ struct xs_sched {
     const struct xs_policy_ops *policy;
     struct xs_sched_config config;
     struct xs_sched_ops ops;
+    struct xs_pages *pages;                        /* of config */
     void *ctx;
     uint64_t now_ns;
     uint64_t next_id;

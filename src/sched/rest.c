@@ -4,8 +4,6 @@
  * what one among few does. */
 #include "sched/priv.h"
 
-#include <stdlib.h>
-
 #define LINEAR_MOST   64u         /* so many queues are folded anew each time */
 #define PRIORITIES    512u        /* -256..255 */
 #define UTILIZATIONS  101u
@@ -135,7 +133,7 @@ void xs_rest_join(struct xs_entity *e, const struct xs_sched_queue *q)
         return;
     }
     e->rest_stale = true;
-    e->rest_counts = calloc(1, sizeof(*e->rest_counts)); /* none: it stays slow */
+    e->rest_counts = xs_pages_alloc(e->sched->pages, sizeof(*e->rest_counts)); /* none: it stays slow */
     if (e->rest_counts)
         each(e, count_one, e->rest_counts);
     e->sched->c.work += e->queues;

@@ -5,7 +5,6 @@
 #include "base/futex.h"
 #include "sched/priv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void xs_sched_config_defaults(struct xs_sched_config *c)
@@ -23,11 +22,13 @@ void xs_sched_config_defaults(struct xs_sched_config *c)
 struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct xs_sched_config *config,
                               const struct xs_sched_ops *ops, void *ctx)
 {
-    struct xs_sched *s = policy ? calloc(1, sizeof(*s)) : NULL;
+    struct xs_pages *pages = config ? config->pages : NULL;
+    struct xs_sched *s = policy ? xs_pages_alloc(pages, sizeof(*s)) : NULL;
 
     if (!s)
         return NULL;
     s->policy = policy;
+    s->pages = pages;
     if (config)
         s->config = *config;
     else
@@ -52,9 +53,9 @@ void xs_sched_free(struct xs_sched *s)
         xs_sched_process_remove(s, XS_CONTAINER_OF(s->processes.next, struct xs_sched_process, link),
                                 s->now_ns);
     xs_map_fini(&s->devices_by_id);
-    free(s->devices);
-    free(s->host.entities);
-    free(s);
+    xs_pages_free(s->pages, s->devices);
+    xs_pages_free(s->pages, s->host.entities);
+    xs_pages_free(s->pages, s);
 }
 
 /* ---- policy ---- */
@@ -128,7 +129,7 @@ const struct xs_policy_params *xs_sched_params(const struct xs_sched *s)
 struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct xs_sched_process_info *info,
                                               void *user)
 {
-    struct xs_sched_process *p = calloc(1, sizeof(*p));
+    struct xs_sched_process *p = xs_pages_alloc(s->pages, sizeof(*p));
 
     if (!p)
         return NULL;
@@ -148,7 +149,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     p->user = user;
     p->utilization = -1;
     if (!xs_group_join(s, p, info->group)) {
-        free(p);
+        xs_pages_free(s->pages, p);
         return NULL;
     }
     xs_list_add(&s->processes, &p->link);
@@ -167,8 +168,8 @@ void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uin
     xs_list_remove(&p->closed_link);
     xs_group_leave(s, p);
     s->c.processes--;
-    free(p->cells);
-    free(p);
+    xs_pages_free(s->pages, p->cells);
+    xs_pages_free(s->pages, p);
 }
 
 void *xs_sched_process_user(const struct xs_sched_process *p)
@@ -228,10 +229,9 @@ static int cells_reserve(struct xs_sched_process *p, uint32_t cell)
         return 0;
     while (n <= cell)
         n *= 2;
-    a = realloc(p->cells, n * sizeof(*a));
+    a = xs_pages_grow(p->sched->pages, p->cells, p->ncells * sizeof(*a), n * sizeof(*a));
     if (!a)
         return -1;
-    memset(a + p->ncells, 0, (n - p->ncells) * sizeof(*a));
     p->cells = a;
     p->ncells = n;
     return 0;
@@ -246,7 +246,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     now_ns = xs_sched_clock(s, now_ns);
     if (cell >= XS_PAGE_QUEUES || device == UINT64_MAX || cells_reserve(p, cell) < 0 || p->cells[cell])
         return NULL;
-    q = calloc(1, sizeof(*q));
+    q = xs_pages_alloc(s->pages, sizeof(*q));
     if (!q)
         return NULL;
     xs_list_init(&q->link);
@@ -260,7 +260,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     q->user = user;
     q->added_ns = q->since_ns = q->charged_ns = q->changed_ns = now_ns;
     if (xs_queue_attach(s, q, device) < 0) {
-        free(q);
+        xs_pages_free(s->pages, q);
         return NULL;
     }
     p->cells[cell] = q;
@@ -290,7 +290,7 @@ void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_
     q->process->cells[q->cell] = NULL;
     xs_list_remove(&q->process_link);
     s->c.queues--;
-    free(q);
+    xs_pages_free(s->pages, q);
 }
 
 void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints *hints)

@@ -8,6 +8,7 @@
 #ifndef XS_SCHED_H
 #define XS_SCHED_H
 
+#include "base/pages.h"
 #include "policy/policy.h"
 #include "wire/page.h"
 
@@ -38,6 +39,7 @@ struct xs_sched_config {
     uint64_t inflight_shared_us;   /* ... with others; default 1000 */
     uint64_t inflight_top_us;      /* ... with others, of which some are less important and none more; default 8000 */
     struct xs_policy_params params;
+    struct xs_pages *pages;        /* where its tables come from; NULL: the C library's heap */
 };
 void xs_sched_config_defaults(struct xs_sched_config *c);
 

@@ -3,12 +3,11 @@
 #include "sched/priv.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- views ---- */
 
-static int view_reserve(struct xs_view *v)
+static int view_reserve(struct xs_pages *pages, struct xs_view *v)
 {
     struct xs_policy_entity **a;
     size_t cap;
@@ -16,7 +15,7 @@ static int view_reserve(struct xs_view *v)
     if (v->n < v->cap)
         return 0;
     cap = v->cap ? v->cap * 2 : 8;
-    a = realloc(v->entities, cap * sizeof(*a));
+    a = xs_pages_grow(pages, v->entities, v->n * sizeof(*a), cap * sizeof(*a));
     if (!a)
         return -ENOMEM;
     v->entities = a;
@@ -26,7 +25,7 @@ static int view_reserve(struct xs_view *v)
 
 int xs_view_insert(struct xs_view *v, struct xs_entity *e)
 {
-    int r = view_reserve(v);
+    int r = view_reserve(e->sched->pages, v);
 
     if (r < 0)
         return r;
@@ -66,14 +65,25 @@ static void view_init(struct xs_view *v)
 
 /* ---- devices ---- */
 
+/* One process has few devices, and the map is of the C library's heap. */
+static struct xs_device *device_find(struct xs_sched *s, XDevice device)
+{
+    if (!s->pages)
+        return xs_map_get(&s->devices_by_id, device + 1);
+    for (size_t i = 0; i < s->devices_n; i++)
+        if (s->devices[i] && s->devices[i]->device == device)
+            return s->devices[i];
+    return NULL;
+}
+
 static struct xs_device *device_get(struct xs_sched *s, XDevice device)
 {
-    struct xs_device *d = xs_map_get(&s->devices_by_id, device + 1);
+    struct xs_device *d = device_find(s, device);
     size_t i = s->devices_n;
 
     if (d)
         return d;
-    d = calloc(1, sizeof(*d));
+    d = xs_pages_alloc(s->pages, sizeof(*d));
     if (!d)
         return NULL;
     if (s->devices_free > 0) {
@@ -81,17 +91,17 @@ static struct xs_device *device_get(struct xs_sched *s, XDevice device)
             ;
     } else if (s->devices_n == s->devices_cap) {
         size_t cap = s->devices_cap ? s->devices_cap * 2 : 8;
-        struct xs_device **a = realloc(s->devices, cap * sizeof(*a));
+        struct xs_device **a = xs_pages_grow(s->pages, s->devices, s->devices_n * sizeof(*a), cap * sizeof(*a));
 
         if (!a) {
-            free(d);
+            xs_pages_free(s->pages, d);
             return NULL;
         }
         s->devices = a;
         s->devices_cap = cap;
     }
-    if (xs_map_put(&s->devices_by_id, device + 1, d) < 0) {
-        free(d);
+    if (!s->pages && xs_map_put(&s->devices_by_id, device + 1, d) < 0) {
+        xs_pages_free(s->pages, d);
         return NULL;
     }
     if (i == s->devices_n)
@@ -112,7 +122,8 @@ static void device_put(struct xs_sched *s, struct xs_device *d)
         return;
     if (d->view.contended)
         s->contended_views--;
-    xs_map_remove(&s->devices_by_id, d->device + 1);
+    if (!s->pages)
+        xs_map_remove(&s->devices_by_id, d->device + 1);
     s->devices[d->index] = NULL;
     if (d->index == s->devices_n - 1)
         s->devices_n--;
@@ -123,8 +134,8 @@ static void device_put(struct xs_sched *s, struct xs_device *d)
         s->devices_free--;
     }
     s->c.devices--;
-    free(d->view.entities);
-    free(d);
+    xs_pages_free(s->pages, d->view.entities);
+    xs_pages_free(s->pages, d);
 }
 
 /* ---- groups ---- */
@@ -161,7 +172,7 @@ struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, c
         }
     }
     if (!g) {
-        g = calloc(1, sizeof(*g));
+        g = xs_pages_alloc(s->pages, sizeof(*g));
         if (!g)
             return NULL;
         xs_list_init(&g->link);
@@ -171,9 +182,9 @@ struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, c
         if (name && *name) {
             size_t n = strlen(name) + 1;
 
-            g->name = malloc(n);
+            g->name = xs_pages_alloc(s->pages, n);
             if (!g->name) {
-                free(g);
+                xs_pages_free(s->pages, g);
                 return NULL;
             }
             memcpy(g->name, name, n);
@@ -190,15 +201,14 @@ void xs_group_leave(struct xs_sched *s, struct xs_sched_process *p)
 {
     struct xs_group *g = p->group;
 
-    (void)s;
     xs_list_remove(&p->group_link);
     if (!xs_list_empty(&g->processes)) {
         xs_group_update(g);
         return;
     }
     xs_list_remove(&g->link);
-    free(g->name);
-    free(g);
+    xs_pages_free(s->pages, g->name);
+    xs_pages_free(s->pages, g);
 }
 
 /* ---- entities ---- */
@@ -211,7 +221,7 @@ static struct xs_presence *presence_get(struct xs_sched *s, struct xs_group *g, 
         if (it->device == d)
             return it;
     }
-    pr = calloc(1, sizeof(*pr));
+    pr = xs_pages_alloc(s->pages, sizeof(*pr));
     if (!pr)
         return NULL;
     pr->group = g;
@@ -231,12 +241,12 @@ static void presence_put(struct xs_sched *s, struct xs_presence *pr)
     xs_list_remove(&pr->link);
     if (--d->groups == 1)
         xs_device_tell_inflight(s, d);
-    free(pr);
+    xs_pages_free(s->pages, pr);
 }
 
 static struct xs_entity *entity_new(struct xs_sched *s, struct xs_presence *pr, bool intra)
 {
-    struct xs_entity *e = calloc(1, sizeof(*e));
+    struct xs_entity *e = xs_pages_alloc(s->pages, sizeof(*e));
 
     if (!e)
         return NULL;
@@ -253,12 +263,12 @@ static struct xs_entity *entity_new(struct xs_sched *s, struct xs_presence *pr, 
     e->pe.process = &pr->group->pp;
     e->view = xs_sched_is_host(s) ? &s->host : &pr->device->view;
     if (xs_view_insert(&pr->device->view, e) < 0) {
-        free(e);
+        xs_pages_free(s->pages, e);
         return NULL;
     }
     if (xs_view_insert(&s->host, e) < 0) {
         xs_view_remove(&pr->device->view, e);
-        free(e);
+        xs_pages_free(s->pages, e);
         return NULL;
     }
     if (!intra)
@@ -276,8 +286,8 @@ static void entity_put(struct xs_sched *s, struct xs_entity *e)
     if (e->presence->gang == e)
         e->presence->gang = NULL;
     s->c.entities--;
-    free(e->rest_counts);
-    free(e);
+    xs_pages_free(s->pages, e->rest_counts);
+    xs_pages_free(s->pages, e);
 }
 
 int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device)

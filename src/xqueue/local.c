@@ -106,6 +106,7 @@ void xs_local_run(struct xs_state *st)
         }
     }
     xs_sched_config_defaults(&config);
+    config.pages = &st->local_tables;
     if (st->local_page)
         l.sched = xs_sched_new(xs_policy_by_type(atomic_load(&st->local_policy)), &config, &k_ops, NULL);
     info.server = st->local_page;

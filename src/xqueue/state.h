@@ -198,6 +198,7 @@ struct xs_state {
     _Atomic bool control_runs;
     uint32_t engagement;                    /* control thread: counts joins and local schedulers */
     struct xs_server_page *local_page;      /* control thread; kept once made */
+    struct xs_pages local_tables;           /* control thread: of the local scheduler */
     struct xs_retired retired[XS_RETIRED];  /* control thread */
     _Atomic uint64_t timeslice_us;          /* hints for the scheduler as a whole; 0: none given */
     _Atomic uint32_t k;

@@ -126,15 +126,21 @@ static void op_release(void *hw)
     atomic_fetch_add(&g_counts.releases, 1);
 }
 
-#define OPS(bits)                                                                                  \
+#define OPS(bits, outside)                                                                         \
     {XS_HAL_ABI, sizeof(struct xs_hal_ops), FAKE_PLATFORM, "the fake device", bits, op_synchronize, \
-     op_mark, op_enter, op_leave, op_release, false, true, NULL, NULL}
-static const struct xs_hal_ops k_ops[] = {OPS(2u), OPS(2u | 4u), OPS(2u | 8u), OPS(2u | 4u | 8u)};
+     op_mark, op_enter, op_leave, op_release, false, outside, NULL, NULL}
+static const struct xs_hal_ops k_ops[] = {OPS(2u, true), OPS(2u | 4u, true), OPS(2u | 8u, true),
+                                           OPS(2u | 4u | 8u, true), OPS(2u, false)};
 static _Atomic(const struct xs_hal_ops *) g_ops = &k_ops[0];
 
 void fake_hal_set_levels(uint32_t levels)
 {
     atomic_store(&g_ops, &k_ops[(levels >> 2) & 3]);
+}
+
+void fake_hal_no_outside(void)
+{
+    atomic_store(&g_ops, &k_ops[4]);
 }
 
 void fake_hal_set_self_marked(bool on)

@@ -13,6 +13,8 @@
 /** Levels that the platform claims; bit l is level l. Default: level 1 only. For streams whose
  *  hardware queue is made afterwards. */
 void fake_hal_set_levels(uint32_t levels);
+/** Level 1, and no marks from outside; until levels are set again. */
+void fake_hal_no_outside(void);
 /** True: the shim reports completions itself; false (default): the hal marks. */
 void fake_hal_set_self_marked(bool on);
 /** The device whose number the hardware queues made afterwards have. Default 0. */
