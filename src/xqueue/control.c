@@ -34,11 +34,17 @@ void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
 {
     struct xs_server_page *expected = page;
 
-    if (!page || !atomic_compare_exchange_strong(&st->server, &expected, NULL))
+    if (!page)
         return;
-    xs_queue_repoint_all(st);
-    open_all(page, cells_of(st));
-    xs_fd_eventfd_signal(st->kick_fd);
+    /* The page stays mapped while it is opened here: the control thread retires one only after server
+     * changed, and looks at this count then. */
+    atomic_fetch_add(&st->page_users, 1);
+    if (atomic_compare_exchange_strong(&st->server, &expected, NULL)) {
+        xs_queue_repoint_all(st);
+        open_all(page, cells_of(st));
+        xs_fd_eventfd_signal(st->kick_fd);
+    }
+    atomic_fetch_sub(&st->page_users, 1);
 }
 
 void xs_control_open_cells(struct xs_state *st, struct xs_server_page *page)
@@ -100,7 +106,7 @@ bool xs_control_retired_tick(struct xs_state *st)
                 r->busy[q->cell / 64] &= ~(1ull << (q->cell % 64));
         for (uint32_t w = 0; w < (r->cells + 63) / 64; w++)
             busy |= r->busy[w] != 0;
-        if (busy) {
+        if (busy || atomic_load(&st->page_users)) {
             any = true;
             continue;
         }

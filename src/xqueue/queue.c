@@ -398,7 +398,9 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;
     q->wish.batch = d->batch > 0 ? d->batch : XS_DEFAULT_BATCH;
     atomic_store(&q->wanted, 1);
+    atomic_fetch_add(&st->page_users, 1);            /* before the look: see xs_state_fail_open */
     xs_queue_open_cell(q, atomic_load(&st->server)); /* a fresh page is all zero: closed */
+    atomic_fetch_sub(&st->page_users, 1);
     xs_queue_wish_publish(q);
     repoint(q);
     atomic_fetch_add(&st->epoch, 1);

@@ -200,6 +200,7 @@ struct xs_state {
     struct xs_server_page *local_page;      /* control thread; kept once made */
     struct xs_pages local_tables;           /* control thread: of the local scheduler */
     struct xs_retired retired[XS_RETIRED];  /* control thread */
+    _Atomic uint32_t page_users;            /* threads that write to the page in force outside of a submit */
     _Atomic uint64_t timeslice_us;          /* hints for the scheduler as a whole; 0: none given */
     _Atomic uint32_t k;
     _Atomic uint32_t sched_hints_changes;
