@@ -162,6 +162,15 @@ static void tell_bound(struct xs_sched *s, struct xs_view *v)
     }
 }
 
+/* It runs for the sake of what waits for it. A device that only writes its completions tells nobody when
+ * that is over. */
+static bool lent_to(const struct xs_entity *e)
+{
+    const struct xs_sched_queue *q = XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link);
+
+    return e->intra && e->nready > 0 && q->client && q->inherit_priority > q->hints.priority;
+}
+
 static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     struct xs_policy_view pv = {
@@ -170,6 +179,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     };
     bool contended = false, running = false, changed = false;
 
+    v->lent = false;
     v->linger_ns = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
@@ -198,6 +208,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         contended = contended || (e->nready > 0 && !e->pe.run);
         running = running || (e->nready > 0 && e->pe.run);
         changed = changed || e->decided != e->pe.run;
+        v->lent = v->lent || lent_to(e);
     }
     v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, now_ns + TIMER_MIN_NS);
     if (changed || !v->contended || !running || !contended) {
@@ -377,6 +388,11 @@ static void plan_verify(struct xs_view *v, uint64_t now_ns)
 {
     bool held = false, pages = false;
 
+    if (v->lent && !v->contended) { /* somebody runs only for what waits for it */
+        if (v->verify_ns == UINT64_MAX || v->verify_ns <= now_ns || v->verify_ns - now_ns > XS_LENT_LOOK_NS)
+            v->verify_ns = now_ns + XS_LENT_LOOK_NS;
+        return;
+    }
     if (v->verify_ns != UINT64_MAX && v->verify_ns > now_ns && !v->contended)
         return;
     v->verify_ns = UINT64_MAX;

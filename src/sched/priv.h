@@ -22,6 +22,7 @@
 #define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
 #define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
 #define XS_QUIET_NS         (200 * XS_NS_PER_US)   /* no submit for this long: its end may be marked from outside */
+#define XS_LENT_LOOK_NS     (5 * XS_NS_PER_MS)     /* is what a queue was lent for complete? */
 #define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* only idle ones are held: for what? */
 #define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
 #define XS_LINGER_GROWTH    4u                     /* longest linger, times what is configured */
@@ -40,6 +41,7 @@ struct xs_view {
     uint64_t held_look_ns;                         /* next look at held ones */
     uint64_t stall_check_ns;
     uint64_t verify_ns;                            /* next look at who runs while only idle ones are held */
+    bool lent;                                     /* an entity runs for the sake of what waits for it */
     uint64_t progress_ns;                          /* the running side last completed something, or changed */
     bool progressed;                               /* it did, at a time that the next run tells */
     struct xs_list pending;                        /* queues whose word does not fit their entity */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program under the shim whose streams are scheduled one by one by a policy in the process: inherit
- * [CASE]. Each case has a stream that is held for the sake of more important ones, lets something important
- * wait for it in one of the ways that CUDA has, and sees its gate open until that wait is over and close
- * again. A busy third stream keeps the scheduler from opening everything because nothing completes. */
+ * [CASE]. Each case has a stream that is held for the sake of a more important and busy one, lets something
+ * important wait for it in one of the ways that CUDA has, and sees its gate open, stay open while the busy
+ * stream completes command after command, and close again when what was waited for is complete. What is on
+ * the held stream was put there before anything else ran, so that this thread never waits at a gate itself.
+ * inherit wrong: nobody is told what waits for what, and the gate must not stay open. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -22,7 +24,9 @@ static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsign
 static int (*EventCreate)(P *, unsigned), (*Record)(P, P), (*WaitEvent)(P, P, unsigned), (*EventSync)(P), (*EventQuery)(P);
 static int (*Query)(P), (*Alloc)(uint64_t *, size_t), (*Free)(uint64_t), (*HtoD)(uint64_t, const void *, size_t);
 static P g_ctx, g_work;
-static volatile uint32_t g_stop, g_flag, g_flag2, g_done;
+static P g_top;
+static bool g_wrong;
+static volatile uint32_t g_run, g_rests, g_flag, g_flag2, g_done;
 
 #define TRUE(what)                                                        \
     do {                                                                  \
@@ -50,22 +54,66 @@ static void work(P stream, uint64_t us)
     TRUE(Launch(g_work, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL) == 0);
 }
 
+/* While g_run: always at work. g_rests tells that it has nothing on the device. */
 static void *busy(void *stream)
 {
     TRUE(SetCurrent(g_ctx) == 0);
-    while (!g_stop) {
-        work(stream, 1000);
-        work(stream, 1000);
+    for (;;) {
+        while (g_run == 1) {
+            work(stream, 1000); /* waits for room before the driver most of that time */
+            g_rests = 0;
+        }
         TRUE(Sync(stream) == 0);
+        g_rests = 1;
+        if (g_run == 2)
+            return NULL;
+        usleep(500);
     }
-    return NULL;
+}
+
+static struct xs_queue *queue(P stream)
+{
+    return xsched_priv_queue_find(kPlatformCUDA, (uintptr_t)stream);
 }
 
 static bool closed(P stream)
 {
-    struct xs_queue *q = xsched_priv_queue_find(kPlatformCUDA, (uintptr_t)stream);
+    struct xs_queue *q = queue(stream);
 
     return q && atomic_load(&atomic_load(&q->sc)->permitted) < atomic_load(&q->cc->entered) + 1;
+}
+
+static uint64_t done_by_top(void)
+{
+    struct xs_queue *q = queue(g_top);
+
+    return q ? XS_MAX(atomic_load(&q->cc->completed), atomic_load(&q->cc->marked)) : 0;
+}
+
+/* Not for the moment in which everything else happens to be idle: the busy stream goes on meanwhile, and the
+ * held one is not held even once. */
+static bool stays_open(P stream)
+{
+    uint64_t held = atomic_load(&atomic_load(&queue(stream)->sc)->suspensions), from = done_by_top();
+
+    while (done_by_top() < from + 20) {
+        if (closed(stream))
+            return false;
+        usleep(500);
+    }
+    return !closed(stream) && atomic_load(&atomic_load(&queue(stream)->sc)->suspensions) == held;
+}
+
+static void open_as_long_as_waited_for(P stream)
+{
+    uint64_t from = done_by_top();
+
+    if (!g_wrong)
+        UNTIL(stays_open(stream));
+    while (g_wrong && done_by_top() < from + 150) {
+        TRUE(!stays_open(stream));
+        usleep(500);
+    }
 }
 
 struct scene {
@@ -111,7 +159,8 @@ static void one(const char *how)
     P middle = NULL, other_event = NULL;
     pthread_t t;
 
-    g_flag = g_flag2 = g_done = 0;
+    g_flag = g_flag2 = g_done = g_run = 0;
+    UNTIL(g_rests);
     /* blocking streams where the default stream is to wait for them */
     TRUE(Create(&s.low, strstr(how, "legacy") || !strcmp(how, "copy") || !strcmp(how, "free") ? 0 : 1, 1) == 0);
     TRUE(Create(&s.high, 1, 0) == 0);
@@ -121,26 +170,30 @@ static void one(const char *how)
     work(s.low, 10);
     TRUE(Record(s.event, s.low) == 0);
     TRUE(WaitValue(s.low, (uintptr_t)&g_flag2, 1, 0) == 0); /* and after the event, more work of its own */
+    if (strcmp(how, "device_chain") == 0) { /* high waits for middle, which waits for low */
+        TRUE(WaitEvent(middle, s.event, 0) == 0);
+        TRUE(WaitValue(middle, (uintptr_t)&g_flag, 1, 0) == 0);
+        TRUE(Record(other_event, middle) == 0);
+    }
+    g_run = 1;
+    if (g_wrong)
+        atomic_store(&xsched_priv_intra, 0);
     UNTIL(closed(s.low));
     if (by_thread) {
         TRUE(pthread_create(&t, NULL, waits, &s) == 0);
     } else if (strcmp(how, "device_event") == 0) {
         TRUE(WaitEvent(s.high, s.event, 0) == 0);
         work(s.high, 10);
-    } else if (strcmp(how, "device_chain") == 0) { /* high waits for middle, which waits for low */
-        TRUE(WaitEvent(middle, s.event, 0) == 0);
-        TRUE(Record(other_event, middle) == 0);     /* nothing of the middle one's own: only the wait */
-        TRUE(WaitValue(middle, (uintptr_t)&g_flag, 1, 0) == 0);
-        TRUE(Record(other_event, middle) == 0);
+    } else if (strcmp(how, "device_chain") == 0) {
         UNTIL(closed(middle));
         TRUE(WaitEvent(s.high, other_event, 0) == 0);
         work(s.high, 10);
-        UNTIL(!closed(middle));
+        open_as_long_as_waited_for(middle);
     } else if (strcmp(how, "device_legacy") == 0) {
         work(NULL, 10);
     }
-    UNTIL(!closed(s.low));
-    printf("%s: open", how);
+    open_as_long_as_waited_for(s.low);
+    printf("%s: %s", how, g_wrong ? "held" : "open");
     g_flag = 1;
     if (by_thread && strncmp(how, "event", 5)) { /* these wait for all of the stream */
         g_flag2 = 1;
@@ -152,16 +205,16 @@ static void one(const char *how)
             TRUE(pthread_join(t, NULL) == 0);
         }
         if (strcmp(how, "device_legacy")) {
-            /* whatever comes next there; it is no wait */
-            UNTIL(WaitValue(s.low, (uintptr_t)&g_flag, 1, 0) == 0 && closed(s.low));
+            UNTIL(closed(s.low)); /* it still has work of its own */
             printf(", closed");
         }
         g_flag2 = 1;
     }
     printf("\n");
     fflush(stdout);
+    g_run = 0;
+    TRUE(CtxSync() == 0); /* a stream that stands still would stand in the next case's way */
     TRUE(Destroy(s.low) == 0 && Destroy(s.high) == 0 && Destroy(middle) == 0);
-    TRUE(CtxSync() == 0 || 1);
 }
 
 static void get(void *lib, void *fn, const char *name)
@@ -178,7 +231,6 @@ int main(int argc, char **argv)
                                       "stream_synchronize", "event_query", "stream_query", "free", "copy"};
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
     pthread_t t;
-    P top;
 
     TRUE(lib != NULL);
     get(lib, &Init, "cuInit"), get(lib, &Retain, "cuDevicePrimaryCtxRetain"), get(lib, &SetCurrent, "cuCtxSetCurrent");
@@ -190,12 +242,13 @@ int main(int argc, char **argv)
     get(lib, &Alloc, "cuMemAlloc_v2"), get(lib, &Free, "cuMemFree_v2"), get(lib, &HtoD, "cuMemcpyHtoD_v2");
     TRUE(Init(0) == 0 && GetFunction(&g_work, NULL, "work") == 0);
     TRUE(Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
-    TRUE(Create(&top, 1, 0) == 0);
-    TRUE(pthread_create(&t, NULL, busy, top) == 0);
+    TRUE(Create(&g_top, 1, 0) == 0);
+    TRUE(pthread_create(&t, NULL, busy, g_top) == 0);
+    g_wrong = argc > 1 && strcmp(argv[1], "wrong") == 0;
     for (size_t i = 0; i < XS_ARRAY_LEN(all); i++)
-        if (argc < 2 || strcmp(argv[1], all[i]) == 0)
-            one(all[i]);
-    g_stop = 1;
+        if (g_wrong ? strcmp("stream_synchronize", all[i]) : argc < 2 || strcmp(argv[1], all[i]) == 0)
+            one(all[i]); /* waiting for a stream needs no such knowledge */
+    g_run = 2;
     TRUE(pthread_join(t, NULL) == 0);
     printf("end\n");
     return 0;

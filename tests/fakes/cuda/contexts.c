@@ -133,7 +133,7 @@ API cuCtxGetDevice(CUdevice *d)
     return 0;
 }
 
-API cuCtxSynchronize(void)
+CUresult fake_context_synchronize(void)
 {
     if (!fake_current())
         return INVALID_CONTEXT;
@@ -142,6 +142,11 @@ API cuCtxSynchronize(void)
         fake_drain(s);
     pthread_mutex_unlock(&fake_lock);
     return 0;
+}
+
+API cuCtxSynchronize(void)
+{
+    return fake_context_synchronize();
 }
 
 API cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)

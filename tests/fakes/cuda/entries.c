@@ -10,7 +10,7 @@ extern const struct fake_row {
     int version, streams;
 } fake_rows[];
 
-API cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
+static CUresult find(const char *name, void **fn, int version, uint64_t flags, int *status)
 {
     int want = flags & XS_CU_PROC_PER_THREAD ? 2 : 1;
     const struct fake_row *best = NULL;
@@ -25,9 +25,14 @@ API cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags
     return 0; /* as an H200's driver 580 says of a name that it does not know */
 }
 
+API cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
+{
+    return find(name, fn, version, flags, status);
+}
+
 API cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 {
-    cuGetProcAddress_v2(name, fn, version, flags, NULL);
+    find(name, fn, version, flags, NULL);
     return *fn ? 0 : XS_CU_NOT_FOUND; /* as documented: it has no other way to say it */
 }
 

@@ -48,7 +48,8 @@ void fake_host_memory_of_context_ends_locked(struct CUctx_st *c);
 
 /* contexts.c */
 CUcontext fake_current(void);
-CUresult cuCtxSynchronize(void);
+/* What the driver calls of its own does not go through a shim. */
+CUresult fake_context_synchronize(void);
 
 /* streams.c */
 CUresult fake_synchronize(CUstream stream, bool per_thread);

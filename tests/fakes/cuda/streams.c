@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-API cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
+static CUresult create(CUstream *ret, unsigned flags, int priority)
 {
     if (!fake_current())
         return INVALID_CONTEXT;
@@ -14,9 +14,14 @@ API cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
     return 0;
 }
 
+API cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
+{
+    return create(ret, flags, priority);
+}
+
 API cuStreamCreate(CUstream *ret, unsigned flags)
 {
-    return cuStreamCreateWithPriority(ret, flags, 0);
+    return create(ret, flags, 0);
 }
 
 API cuStreamDestroy_v2(CUstream s)

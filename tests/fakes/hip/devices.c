@@ -130,7 +130,7 @@ API hipDeviceSynchronize(void)
 {
     hipError_t r = fake_ready();
 
-    return fake_result(r ? r : cuCtxSynchronize());
+    return fake_result(r ? r : fake_context_synchronize());
 }
 
 API hipCtxSynchronize(void)

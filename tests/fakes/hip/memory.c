@@ -19,7 +19,7 @@ API hipFree(void *p)
 
     if (r)
         return fake_result(r);
-    cuCtxSynchronize();
+    fake_context_synchronize();
     free(p);
     return 0;
 }
