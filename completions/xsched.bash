@@ -22,7 +22,7 @@ _xsched_run_options="--priority= --utilization= --deadline= --laxity= --timeslic
 _xsched_trace_options="--output= --summary= --quiet --help --usage"
 _xsched_cdi_options="--output= --device= --kind= --socket-folder= --help --usage"
 _xsched_record_options="--output= --duration= --format= --max-events= --socket= --quiet --help --usage"
-_xsched_doctor_options="--json --help --usage"
+_xsched_doctor_options="--probe --json --help --usage"
 
 # Completes the value of --option=VALUE; bash hands over "--option" "=" "VALUE".
 _xsched_value()

@@ -12,9 +12,13 @@
 struct arguments {
     pid_t pid; /* 0: the system */
     bool json;
+    unsigned probe_s; /* 0: no probe */
 };
 
 static const struct argp_option options[] = {
+    {"probe", 'P', "SECONDS", OPTION_ARG_OPTIONAL,
+     "try which preemption levels work on the CUDA devices here, for at most so long (default 60); `xsched run` goes "
+     "by it", 0},
     {"json", 'j', NULL, 0, "one JSON document", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
@@ -28,12 +32,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         a->json = true;
         break;
+    case 'P':
+        a->probe_s = 60; /* a machine with eight GPUs takes seconds to start its driver */
+        if (arg) {
+            if (xs_str_parse_i64(arg, &pid) < 0 || pid < 1 || pid > 3600)
+                argp_error(state, "--probe takes 1..3600 seconds, not \"%s\"", arg);
+            a->probe_s = (unsigned)pid;
+        }
+        break;
     case ARGP_KEY_ARG:
         if (a->pid)
             argp_error(state, "one process at a time");
         if (xs_str_parse_i64(arg, &pid) < 0 || pid < 1 || pid > INT32_MAX)
             argp_error(state, "\"%s\" is no process number", arg);
         a->pid = (pid_t)pid;
+        break;
+    case ARGP_KEY_END:
+        if (a->probe_s && a->pid)
+            argp_error(state, "--probe looks at devices, not at a process");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -66,6 +82,8 @@ int main(int argc, char **argv)
         err = xs_doctor_process(&d, a.pid);
     else if (err == 0)
         xs_doctor_system(&d);
+    if (err == 0 && a.probe_s)
+        xs_doctor_probe(&d, a.probe_s);
     if (err < 0) {
         if (err == -ENOENT || err == -ESRCH)
             xs_say_error("there is no process %d", (int)a.pid);

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "launcher/autostart.h"
 #include "launcher/commands.h"
+#include "launcher/levels.h"
 #include "launcher/say.h"
 
 #include <argp.h>
@@ -172,6 +173,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
+/* The answer of `xsched doctor --probe`, for those who leave the level to us. */
+static void use_probed_level(void)
+{
+    const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL);
+    char text[8];
+    int probed;
+
+    if ((level && !xs_str_equal_nocase(level, "auto")) || xs_env_get(XS_ENV_XSCHED_CUDA_LEVEL))
+        return;
+    probed = xs_levels_get();
+    if (!probed)
+        return;
+    snprintf(text, sizeof(text), "%d", probed);
+    set(XS_ENV_XSCHED_CUDA_LEVEL, text);
+}
+
 static void print_env_help(void)
 {
     for (size_t i = 0; i < XS_ENV_COUNT; i++) {
@@ -211,6 +228,7 @@ int xs_command_run(int argc, char **argv)
         set_default(XS_ENV_XSCHED_SCHEDULER, "GLB");
     if (r.priority) /* the short name must not say something else */
         set(XS_ENV_XSCHED_PRIORITY, xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY));
+    use_probed_level();
     xs_prepare_program(r.program);
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         xs_autostart(!r.no_server, r.idle_s);

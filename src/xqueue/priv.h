@@ -58,6 +58,8 @@ struct xs_hal_ops {
     /** What stands in the streams that share a way to the device with this one; NULL: no level 2.
      *  The same as long as the process lives. */
     struct xs_room *(*room)(void *hw);
+    /** Bit l: who asks for the highest level may be given XPreemptLevel l too; levels 1 and 3 always. */
+    uint32_t auto_levels;
 };
 
 /** Entries that stand in the streams of one context and are not known to be done: commands, gates

@@ -392,7 +392,8 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->wish.config_changes++;
     q->wish.hints = d->hints;
     q->wish.level = xs_level_in_force(h->ops, level);
-    if (d->level_auto && q->wish.level == kPreemptLevelDeactivate)
+    if (d->level_auto && q->wish.level == kPreemptLevelDeactivate &&
+        !(__atomic_load_n(&h->ops->auto_levels, __ATOMIC_RELAXED) & 1u << kPreemptLevelDeactivate))
         q->wish.level = kPreemptLevelBlock;
     xs_gates_set_level(q, q->wish.level);
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;

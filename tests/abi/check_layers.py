@@ -27,6 +27,7 @@ ROOMS = {
     "xserver": DAEMON + ["nvrm"],
     "client": DAEMON,
     "xcli": DAEMON + ["client"],
+    "probe": BASE + ["nvrm", "hal"],
     "launcher": DAEMON + ["client"],
     "window": DAEMON + ["client"],
 }

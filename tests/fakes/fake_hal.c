@@ -128,7 +128,7 @@ static void op_release(void *hw)
 
 #define OPS(bits, outside)                                                                         \
     {XS_HAL_ABI, sizeof(struct xs_hal_ops), FAKE_PLATFORM, "the fake device", bits, op_synchronize, \
-     op_mark, op_enter, op_leave, op_release, false, outside, NULL, NULL}
+     op_mark, op_enter, op_leave, op_release, false, outside, NULL, NULL, 0}
 static const struct xs_hal_ops k_ops[] = {OPS(2u, true), OPS(2u | 4u, true), OPS(2u | 8u, true),
                                            OPS(2u | 4u | 8u, true), OPS(2u, false)};
 static _Atomic(const struct xs_hal_ops *) g_ops = &k_ops[0];

@@ -19,7 +19,7 @@ def complete(*words):
 def options_of(command, program="xsched"):
     text = subprocess.run([os.path.join(BUILD, "bin", program), *([command] if command else []), "--help"], capture_output=True, text=True,
                           check=True).stdout
-    return set(re.findall(r"(--[a-z-]+)(?==|\s|$)", text.split("Mandatory or optional")[0]))
+    return set(re.findall(r"(--[a-z-]+)(?=\[?=|\s|$)", text.split("Mandatory or optional")[0]))
 
 
 class Completion(unittest.TestCase):

@@ -2,11 +2,16 @@
 /* Level 2: the device waits for permit words in stream order (docs/decisions/0012). */
 #include "hal/cuda/hal.h"
 
+#include "base/env.h"
 #include "base/log.h"
 
 void xs_cuda_gates_offer(const struct xs_cuda_api *api, CUdevice dev)
 {
+    int64_t probed = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 0, 1, 3);
     int has = 1;
+
+    if (probed == 2) /* relaxed: as levels */
+        __atomic_fetch_or(&xs_cuda_ops.auto_levels, 1u << kPreemptLevelDeactivate, __ATOMIC_RELAXED);
 
     /* a driver that does not know the question is tried */
     if (api->cuDeviceGetAttribute(&has, XS_CU_ATTR_MEM_OPS_64, dev) != XS_CU_SUCCESS)

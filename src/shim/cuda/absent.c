@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where nobody stands behind a function, and what follows the first queue. */
+#include "base/env.h"
 #include "hal/cuda/rm/rm.h"
 #include "shim/stream/table.h"
 
@@ -22,7 +23,7 @@ void *xs_api_absent(enum xs_api_row row, bool no_library)
 /* Level 3 works from outside: whoever schedules is given the channel groups, which exist by now. */
 void xs_api_first_queue_made(void)
 {
-    bool works = xs_rm_level() == 3;
+    bool works = xs_rm_level() == 3 && xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3;
 
     if (works)
         xs_rm_publish();

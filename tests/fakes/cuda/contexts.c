@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, devices, contexts. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -18,6 +19,8 @@ CUcontext fake_current(void)
 API cuInit(unsigned flags)
 {
     (void)flags;
+    while (fake_without("hangs"))
+        sleep(1);
     pthread_mutex_lock(&fake_lock);
     g_init = true;
     fake_devices_start_locked();

@@ -6,7 +6,7 @@
 #include "internal.h"
 
 /* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself;
- * FAKE_CUDA=no_register: host memory cannot be registered. */
+ * FAKE_CUDA=no_register: host memory cannot be registered; FAKE_CUDA=hangs: cuInit does not return. */
 bool fake_without(const char *what)
 {
     const char *set = getenv("FAKE_CUDA");

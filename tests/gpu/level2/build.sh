@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# build.sh OUTPUT_FOLDER: client (of level3), gates and micro. Needs nvcc and cuda.h for the first, which is linked to
-# the driver's stub; CUDA_LIBDIR says where the driver's library is found at run time.
+# build.sh OUTPUT_FOLDER: client (of level3), gates, micro and inside (XSCHED_LIB: where libhalcuda is). Needs nvcc
+# and cuda.h for the first, which is linked to the driver's stub; CUDA_LIBDIR says where the driver's library is found at run time.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?output folder}
@@ -17,3 +17,6 @@ stubs=$cuda/lib64/stubs
 $cc -I"$cuda/include" -I"$out" -o "$out/client" "$here/../level3/client.c" -L"$stubs" -lcuda -Wl,-rpath,"$libdir"
 $cc -o "$out/gates" "$here/gates.c" -ldl -lpthread
 $cc -o "$out/micro" "$here/../micro.c" -ldl
+root=$here/../../..
+$cc -I"$root/src" -I"$root/include" -o "$out/inside" "$root/tests/cuda/inside.c" -L"${XSCHED_LIB:?folder of libhalcuda}" \
+    -lhalcuda -lpreempt -ldl -lpthread

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xsched doctor --probe: which preemption levels really work, tried by a program of its own that may hang or crash. */
+#include "base/str.h"
+#include "launcher/doctor.h"
+#include "launcher/levels.h"
+#include "launcher/preload.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* @return its exit status; -1: it could not be started, crashed, or was ended since it took too long */
+static int run(const char *program, unsigned seconds, char *text, size_t size)
+{
+    int64_t end = now_ms() + (int64_t)seconds * 1000;
+    int channel[2], status = 0;
+    size_t used = 0;
+    pid_t pid;
+
+    text[0] = 0;
+    if (pipe(channel) < 0)
+        return -1;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        dup2(channel[1], STDOUT_FILENO);
+        close(channel[0]);
+        close(channel[1]);
+        unsetenv("LD_PRELOAD"); /* the vendor's library alone */
+        unsetenv("XSCHED_CUDA_LV3_IMPL");
+        execl(program, program, (char *)NULL);
+        _exit(127);
+    }
+    close(channel[1]);
+    while (pid > 0 && used < size - 1) {
+        struct pollfd p = {.fd = channel[0], .events = POLLIN};
+        int64_t left = end - now_ms();
+        ssize_t n = left > 0 && poll(&p, 1, (int)left) > 0 ? read(channel[0], text + used, size - 1 - used) : -1;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    text[used] = 0;
+    close(channel[0]);
+    if (pid <= 0)
+        return -1;
+    if (now_ms() >= end || used >= size - 1)
+        kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void xs_doctor_probe(struct xs_doctor *d, unsigned seconds)
+{
+    static struct xs_level_row rows[XS_LEVELS_MAX];
+    char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", text[65536], *line, *rest = text;
+    json_t *list = json_array();
+    size_t n = 0;
+    int status, err;
+
+    xs_own_folder(own, sizeof(own));
+    snprintf(program, sizeof(program), "%s/xsched-probe-cuda", own);
+    json_object_set_new(d->facts, "probe", list);
+    if (access(program, X_OK) != 0) {
+        xs_doctor_hint(d, "%s is not installed: nothing was probed", program);
+        return;
+    }
+    status = run(program, seconds, text, sizeof(text));
+    while ((line = strsep(&rest, "\n"))) {
+        json_t *one = json_loads(line, 0, NULL);
+        const char *uuid = json_string_value(json_object_get(one, "uuid"));
+        int level = (int)json_integer_value(json_object_get(one, "level"));
+
+        if (!uuid) {
+            json_decref(one);
+            continue;
+        }
+        if (level >= 1 && level <= 3 && n < XS_LEVELS_MAX && !strpbrk(uuid, " \t")) {
+            xs_str_copy(rows[n].uuid, sizeof(rows[n].uuid), uuid);
+            rows[n++].level = level;
+        }
+        json_array_append_new(list, one);
+    }
+    if (status == 3) {
+        xs_doctor_hint(d, "there is no CUDA driver that works here: nothing was probed");
+        return;
+    }
+    if (status != 0)
+        xs_doctor_problem(d, "probe_failed", "Levels 2 and 3 may hang there; `xsched run --level 1` does without.",
+                          "the probe of the CUDA devices %s",
+                          status < 0 ? "crashed or did not come to an end" : "could not be started");
+    /* What hung may hang programs: what was found before it is no answer for all. */
+    if (status != 0 || !n)
+        return;
+    err = xs_levels_write(rows, n);
+    xs_levels_path(path, sizeof(path));
+    if (err < 0)
+        xs_doctor_hint(d, "the answer could not be kept in %s: %s", path, strerror(-err));
+    else
+        xs_doctor_hint(d, "the answer is kept in %s, and `xsched run` goes by it", path);
+}
