@@ -90,7 +90,7 @@ static size_t family(struct xs_report *r, const json_t *answer, pid_t window, pi
         if (n < XS_REPORT_PIDS && window > 1 && started_by(pid, window))
             ret[n++] = pid;
     }
-    if (!n && window)
+    if (!n && window && !r->only_joined)
         ret[n++] = window; /* it may join later; meanwhile nobody else's window is active */
     return n;
 }
@@ -119,6 +119,7 @@ int xs_report_active(struct xs_report *r, pid_t pid, char *ret_why, size_t size)
     r->reached = clients != NULL;
     if (!clients) {
         r->n_told = 0; /* another server will know nothing */
+        r->only_joined = false;
         return err;
     }
     n = family(r, clients, pid, wanted);
@@ -131,6 +132,11 @@ int xs_report_active(struct xs_report *r, pid_t pid, char *ret_why, size_t size)
         if (i < r->n_told && r->told[i] == want)
             continue;
         err = tell(r, i, want, ret_why, size);
+        if (err == -EPERM && want == pid && !r->exact) { /* xserver believes others than operators of joined ones only */
+            r->only_joined = true;
+            want = 0;
+            err = tell(r, i, want, ret_why, size);
+        }
         if (err < 0)
             return err;
         r->told[i] = want;

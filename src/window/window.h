@@ -37,6 +37,7 @@ struct xs_report {
     size_t n_told;
     bool reached;                /* the last question was answered */
     bool exact;                  /* the window's own process is joined: nothing to look for again */
+    bool only_joined;            /* we are no operator of that xserver: a process that has not joined counts as none */
     size_t clients;              /* joined programs */
 };
 

@@ -352,24 +352,36 @@ static void mark_windows(struct xs_server *s)
     }
 }
 
-/* The window of `pid` is the active one of that display now. */
+/* The window of `pid` is the active one of that display now; 0: that of no program of ours. */
 static void activate(struct xs_server *s, struct xs_request *r)
 {
     const struct xs_request_params *p = &r->params;
     struct xs_window *window = NULL;
     size_t displays = 0;
-    bool own = r->asker.all;
+    bool own = r->asker.all || (!p->pid && r->asker.known), taken = false;
 
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
-        own |= c->peer.pid == p->pid && may(r, c);
-    if (!own) {
-        answer(s, r, 403, "the process is another user's, or not joined");
-        return;
-    }
     XS_LIST_FOR(w, &s->windows, struct xs_window, link) {
         displays++;
         if (!strcmp(w->display, p->display))
             window = w;
+    }
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+        own |= c->peer.pid == p->pid && may(r, c);
+        taken |= window && c->peer.pid == window->pid && !may(r, c);
+    }
+    if (!own || taken) {
+        answer(s, r, 403, own ? "another user's program has the active window of that display"
+                              : "the process is another user's, or not joined");
+        return;
+    }
+    if (!p->pid) {
+        if (window) {
+            xs_list_remove(&window->link);
+            free(window);
+            mark_windows(s);
+        }
+        answer(s, r, 200, "success");
+        return;
     }
     if (!window && displays < 64) {
         window = calloc(1, sizeof(*window));

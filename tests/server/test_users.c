@@ -207,6 +207,41 @@ static int changes_nothing(void)
     return 0;
 }
 
+static int marked(bool *ret)
+{
+    json_t *json;
+
+    EXPECT(raw_http(&g_server, "GET", "/clients", NULL, &json) == 200);
+    EXPECT(json_array_size(json_object_get(json, "clients")) == 1);
+    *ret = json_is_true(json_object_get(json_array_get(json_object_get(json, "clients"), 0), "window"));
+    json_decref(json);
+    return 0;
+}
+
+/* The active window of one's own display: also when it is that of no joined program. */
+static int own_windows(void)
+{
+    struct raw_client c;
+    char body[96];
+    bool window;
+
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, DEVICE, 5);
+    snprintf(body, sizeof(body), "{\"hint_type\":7,\"pid\":%d,\"display\":\":9\"}", (int)getpid());
+    EXPECT(raw_http(&g_server, "POST", "/hint", body, NULL) == 200);
+    EXPECT(marked(&window) == 0 && window);
+    EXPECT(raw_http(&g_server, "POST", "/hint", "{\"hint_type\":7,\"pid\":1,\"display\":\":9\"}", NULL) == 403);
+    EXPECT(marked(&window) == 0 && window);
+    EXPECT(raw_http(&g_server, "POST", "/hint", "{\"hint_type\":7,\"pid\":0,\"display\":\":9\"}", NULL) == 200);
+    EXPECT(marked(&window) == 0 && !window);
+    /* the victim's display stays the victim's, as long as its program lives */
+    EXPECT(raw_http(&g_server, "POST", "/hint", "{\"hint_type\":7,\"pid\":0,\"display\":\":1\"}", NULL) == 403);
+    snprintf(body, sizeof(body), "{\"hint_type\":7,\"pid\":%d,\"display\":\":1\"}", (int)getpid());
+    EXPECT(raw_http(&g_server, "POST", "/hint", body, NULL) == 403);
+    raw_leave(&c);
+    return 0;
+}
+
 static int refused_with(struct raw_client *c, union xs_msg *m, enum xs_msg_id id, uint32_t reason)
 {
     raw_send(c, m, id);
@@ -302,16 +337,20 @@ static int attacker(void)
 {
     g_server.port = (int)raw_status(&g_server, "http_port");
     become(ATTACKER, NULL);
-    return sees_nothing() || changes_nothing() || raw_socket_reaches_nothing() || attacks();
+    return sees_nothing() || changes_nothing() || own_windows() || raw_socket_reaches_nothing() || attacks();
 }
 
 static void another_user_reaches_nothing(void **state)
 {
-    pid_t victim_pid = start_victim(), pid = fork();
+    pid_t victim_pid = start_victim(), pid;
     json_t *json;
     int status;
+    char body[96];
 
     (void)state;
+    snprintf(body, sizeof(body), "{\"hint_type\":7,\"pid\":%d,\"display\":\":1\"}", (int)g_victim->pid);
+    assert_int_equal(raw_http(&g_server, "POST", "/hint", body, NULL), 200);
+    pid = fork();
     if (pid == 0)
         _exit(attacker());
     waitpid(pid, &status, 0);
@@ -322,6 +361,9 @@ static void another_user_reaches_nothing(void **state)
     assert_int_equal(json_integer_value(
                          json_object_get(json_array_get(json_object_get(json, "xqueues"), 0), "priority")),
                      5);
+    json_decref(json);
+    assert_int_equal(raw_http(&g_server, "GET", "/clients", NULL, &json), 200);
+    assert_true(json_is_true(json_object_get(json_array_get(json_object_get(json, "clients"), 0), "window")));
     json_decref(json);
     stop_victim(victim_pid);
     printf("%d commands of the victim meanwhile, none held\n", g_victim->rounds);
