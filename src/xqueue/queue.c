@@ -229,6 +229,8 @@ void xs_queue_wish_publish(struct xs_queue *q)
         do
             atomic_store(&q->dirty_next, head);
         while (!atomic_compare_exchange_weak(&st->dirty, &head, q));
+    } else if (atomic_load(&st->control_runs)) {
+        return; /* woken by whoever put it there, and it reads the wish after it took the queue off the list */
     }
     xs_control_kick(st);
 }
