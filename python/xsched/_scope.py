@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ._errors import InvalidValueError, XSchedWarning, check
 from ._library import mapped, quick
@@ -43,7 +43,7 @@ def say_unscheduled(platform: str) -> None:
 class _Line:
     """A queue with the blocks that are open on it."""
 
-    __slots__ = ("handle", "name", "lock", "open", "base", "now", "out", "at")
+    __slots__ = ("handle", "name", "lock", "open", "base", "now", "out", "at", "alone")
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -54,6 +54,7 @@ class _Line:
         self.now = 0                                    # what we set
         self.out = ctypes.c_int32()
         self.at = ctypes.byref(self.out)
+        self.alone = (self,)
 
     def wanted(self) -> int:
         top: Dict[int, int] = {}
@@ -82,10 +83,10 @@ class _Line:
         with self.lock:
             open_ = self.open
             if len(open_) == 1:
-                del open_[0]
+                open_.clear()
                 value = self.base
             else:
-                self.open = [o for o in self.open if o[2] is not block]
+                self.open = [o for o in open_ if o[2] is not block]
                 value = self.wanted()
             if value == self.now:
                 return
@@ -137,7 +138,7 @@ class priority:
             torch.cuda.current_stream().synchronize()
     """
 
-    __slots__ = ("value", "_as_c", "_queues", "_open", "_fixed")
+    __slots__ = ("value", "_as_c", "_queues", "_open", "_fixed", "_line")
 
     def __init__(self, value: int, *streams: Any) -> None:
         number = _numbers.get(value) if value.__class__ is int else None
@@ -147,11 +148,23 @@ class priority:
         self._as_c = number
         self._queues = streams
         self._fixed: Optional[Tuple[_Line, ...]] = None
-        self._open: Optional[List[_Line]] = None
+        self._open: Optional[Sequence[_Line]] = None
+        self._line: Optional[_Line] = None
+        if streams and len(streams) == 1 and streams[0].__class__ is Queue:
+            self._line = _lines.get(streams[0].handle)
 
     def __enter__(self) -> priority:
         if self._open is not None:
             raise InvalidValueError("this block is open already", "make one for each with: xsched.priority(...)")
+        line = self._line
+        if line is not None and not line.open:  # one queue, and no other block on it: the same as below in fewer steps
+            with line.lock:
+                if not line.open and not _swap(line.name, self._as_c, line.at):  # type: ignore[misc]
+                    line.base = line.out.value
+                    line.now = self.value
+                    line.open.append((_ident(), self.value, self))
+                    self._open = line.alone
+                    return self
         entered: List[_Line] = []
         self._open = entered
         try:
@@ -160,6 +173,7 @@ class priority:
                 if fixed is None:
                     fixed = self._fixed = tuple([_lines.get(s.handle) or _line(s) if s.__class__ is Queue
                                                  else _line(_queue_said(s)) for s in self._queues])
+                    self._line = fixed[0] if len(fixed) == 1 else None
                 for line in fixed:
                     result = line.enter(self.value, self._as_c, self)
                     if result:
@@ -186,10 +200,12 @@ class priority:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        entered, self._open = self._open, None
-        for line in entered or ():
-            line.leave(self)
+    def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
+        entered = self._open
+        self._open = None
+        if entered:
+            for line in entered:
+                line.leave(self)
 
 
 def _queue_said(target: Any) -> Queue:

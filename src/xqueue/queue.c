@@ -219,8 +219,8 @@ void xs_queue_wish_publish(struct xs_queue *q)
     __builtin_memcpy(words, &q->wish, sizeof(words));
     atomic_store_explicit(&q->priority, q->wish.hints.priority, memory_order_relaxed);
     atomic_fetch_add(&q->wish_seq, 1);
-    for (size_t i = 0; i < XS_WISH_WORDS; i++)
-        atomic_store(&q->wish_words[i], words[i]);
+    for (size_t i = 0; i < XS_WISH_WORDS; i++) /* release pairs with read_wish(): who sees a word sees the odd number */
+        atomic_store_explicit(&q->wish_words[i], words[i], memory_order_release);
     atomic_fetch_add(&q->wish_seq, 1);
     if (atomic_exchange(&q->dirty, 1) == 0) {
         struct xs_queue *head = atomic_load(&st->dirty);
