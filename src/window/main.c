@@ -16,7 +16,8 @@ static const struct argp_option options[] = {
     {"display", 'd', "NAME", 0, "X server; default DISPLAY", 0},
     {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; default: the first that answers", 0},
     {"set-policy", 's', NULL, 0, "also make active window first (AWF) the policy of xserver", 0},
-    {"idle-exit", KEY_IDLE, "SECONDS", 0, "monitor: end after this long without programs; default 0, never", 0},
+    {"idle-exit", KEY_IDLE, "SECONDS", 0, "monitor: end after this long without programs; default 0, never",
+     0},
     {"once", KEY_ONCE, NULL, 0, "monitor: tell the window that is active now, and end", 0},
     {"quiet", 'q', NULL, 0, "monitor: say nothing", 0},
     {NULL, 0, NULL, 0, NULL, 0},
@@ -84,7 +85,8 @@ int main(int argc, char **argv)
         .parser = parse,
         .args_doc = "monitor\nrun [--] PROGRAM [ARG...]",
         .doc = "Tells xserver whose window is the active one, for its policy AWF (active window first).\v"
-               "monitor follows the active window of an X display until the display is closed. run starts a monitor for "
+               "monitor follows the active window of an X display until the display is closed. run starts a "
+               "monitor for "
                "the display, if there is none, and becomes `xsched run PROGRAM`.\n\n"
                "  xserver AWF &\n  xsched-window run -- ./viewer &\n  xsched-window run -- ./editor &",
     };

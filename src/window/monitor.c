@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define POLL_FOCUS_MS  200  /* no window manager: the focus is asked for */
-#define LOOK_AGAIN_MS  1000 /* the server may come and go, and programs may join */
+#define POLL_FOCUS_MS 200  /* no window manager: the focus is asked for */
+#define LOOK_AGAIN_MS 1000 /* the server may come and go, and programs may join */
 
 static void say(const struct xs_window_options *o, const char *text)
 {

@@ -79,7 +79,8 @@ static size_t family(struct xs_report *r, const json_t *answer, pid_t window, pi
 
     r->clients = json_array_size(clients);
     r->exact = false;
-    json_array_foreach(clients, i, c) {
+    json_array_foreach(clients, i, c)
+    {
         pid_t pid = (pid_t)json_integer_value(json_object_get(c, "pid"));
 
         if (pid == window) {
@@ -132,7 +133,8 @@ int xs_report_active(struct xs_report *r, pid_t pid, char *ret_why, size_t size)
         if (i < r->n_told && r->told[i] == want)
             continue;
         err = tell(r, i, want, ret_why, size);
-        if (err == -EPERM && want == pid && !r->exact) { /* xserver believes others than operators of joined ones only */
+        if (err == -EPERM && want == pid &&
+            !r->exact) { /* xserver believes others than operators of joined ones only */
             r->only_joined = true;
             want = 0;
             err = tell(r, i, want, ret_why, size);

@@ -33,12 +33,12 @@ bool xs_focus_must_poll(const struct xs_focus *f);
 struct xs_report {
     struct xs_ask_where where;
     const char *display;
-    pid_t told[XS_REPORT_PIDS];  /* as xserver has them: the first under display, more under display+N */
+    pid_t told[XS_REPORT_PIDS]; /* as xserver has them: the first under display, more under display+N */
     size_t n_told;
-    bool reached;                /* the last question was answered */
-    bool exact;                  /* the window's own process is joined: nothing to look for again */
-    bool only_joined;            /* we are no operator of that xserver: a process that has not joined counts as none */
-    size_t clients;              /* joined programs */
+    bool reached;     /* the last question was answered */
+    bool exact;       /* the window's own process is joined: nothing to look for again */
+    bool only_joined; /* we are no operator of that xserver: a process that has not joined counts as none */
+    size_t clients;   /* joined programs */
 };
 
 /** The window of `pid` is the active one: that is told of the process if it is joined, else of joined processes that it

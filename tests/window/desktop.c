@@ -12,7 +12,8 @@ static xcb_connection_t *g_c;
 
 static xcb_atom_t atom(const char *name)
 {
-    xcb_intern_atom_reply_t *r = xcb_intern_atom_reply(g_c, xcb_intern_atom(g_c, 0, (uint16_t)strlen(name), name), NULL);
+    xcb_intern_atom_reply_t *r =
+        xcb_intern_atom_reply(g_c, xcb_intern_atom(g_c, 0, (uint16_t)strlen(name), name), NULL);
     xcb_atom_t a = r ? r->atom : 0;
 
     free(r);
@@ -44,13 +45,14 @@ int main(void)
                               XCB_WINDOW_CLASS_INPUT_OUTPUT, screen->root_visual, 0, NULL);
             xcb_create_window(g_c, XCB_COPY_FROM_PARENT, inner, outer, 0, 0, 32, 32, 0,
                               XCB_WINDOW_CLASS_INPUT_OUTPUT, screen->root_visual, 0, NULL);
-            xcb_change_property(g_c, XCB_PROP_MODE_REPLACE, outer, atom("_NET_WM_PID"), XCB_ATOM_CARDINAL, 32, 1, &n);
+            xcb_change_property(g_c, XCB_PROP_MODE_REPLACE, outer, atom("_NET_WM_PID"), XCB_ATOM_CARDINAL, 32,
+                                1, &n);
             xcb_map_window(g_c, outer);
             xcb_map_window(g_c, inner);
             n = inner;
         } else if (!strcmp(word, "active")) {
-            xcb_change_property(g_c, XCB_PROP_MODE_REPLACE, screen->root, atom("_NET_ACTIVE_WINDOW"), XCB_ATOM_WINDOW, 32,
-                                1, &n);
+            xcb_change_property(g_c, XCB_PROP_MODE_REPLACE, screen->root, atom("_NET_ACTIVE_WINDOW"),
+                                XCB_ATOM_WINDOW, 32, 1, &n);
         } else if (!strcmp(word, "focus")) {
             xcb_set_input_focus(g_c, XCB_INPUT_FOCUS_POINTER_ROOT, n, XCB_CURRENT_TIME);
         } else if (!strcmp(word, "unmanage")) {

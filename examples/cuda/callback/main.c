@@ -58,7 +58,8 @@ int main(void)
     for (uint32_t i = 1; i < COMMANDS; i++)
         CHECK_XS(HwCommandDestroy(handles[i]));
     right = cu_right(log, COMMANDS);
-    printf("resumed: %u launched, results are %s\n", atomic_load(&launched), right ? "right, in order" : "WRONG");
+    printf("resumed: %u launched, results are %s\n", atomic_load(&launched),
+           right ? "right, in order" : "WRONG");
     CHECK_XS(XQueueDestroy(xq));
     CHECK_XS(HwQueueDestroy(hwq));
     return early == 0 && launched == COMMANDS && right ? 0 : 1;

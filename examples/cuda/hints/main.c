@@ -85,7 +85,8 @@ int main(void)
     important = urgent(high_stream, log, &launches);
     stop = true;
     pthread_join(thread, NULL);
-    printf("urgent kernel of 1 ms, median: %.2f ms with equal priorities, %.2f ms with the higher one\n", equal, important);
+    printf("urgent kernel of 1 ms, median: %.2f ms with equal priorities, %.2f ms with the higher one\n",
+           equal, important);
     CHECK_XS(XQueueProfileHwCommandCount(high, &counted));
     printf("urgent: %u kernels, results are %s; the XQueue counted %lld commands\n", launches,
            cu_right(log, launches) ? "right" : "WRONG", (long long)counted);

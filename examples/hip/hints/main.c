@@ -31,7 +31,8 @@ static void *background(void *stream)
             CHECK_HIP(hipStreamSynchronize(stream));
     }
     CHECK_HIP(hipStreamSynchronize(stream));
-    printf("background: %u kernels, results are %s\n", launches, hip_right(log, launches) ? "right" : "WRONG");
+    printf("background: %u kernels, results are %s\n", launches,
+           hip_right(log, launches) ? "right" : "WRONG");
     return NULL;
 }
 
@@ -85,7 +86,8 @@ int main(void)
     important = urgent(high_stream, log, &launches);
     stop = true;
     pthread_join(thread, NULL);
-    printf("urgent kernel of 1 ms, median: %.2f ms with equal priorities, %.2f ms with the higher one\n", equal, important);
+    printf("urgent kernel of 1 ms, median: %.2f ms with equal priorities, %.2f ms with the higher one\n",
+           equal, important);
     CHECK_XS(XQueueProfileHwCommandCount(high, &counted));
     printf("urgent: %u kernels, results are %s; the XQueue counted %lld commands\n", launches,
            hip_right(log, launches) ? "right" : "WRONG", (long long)counted);
