@@ -5,6 +5,7 @@ option(XSCHED_STUB_LIBC "link preloaded objects against stub libraries (one obje
 set(XSCHED_SANITIZE "" CACHE STRING "address,undefined or thread; empty for none")
 set_property(CACHE XSCHED_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
 
+option(XSCHED_RELEASE "what is installed: programs hardened, objects without the names of folders" OFF)
 option(XSCHED_FUZZ "build the fuzzers with libFuzzer (clang; target fuzzers)" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -22,6 +23,11 @@ target_include_directories(xs_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PR
 target_compile_definitions(xs_flags INTERFACE _GNU_SOURCE XSCHED_VERSION="${PROJECT_VERSION}")
 target_compile_options(xs_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wwrite-strings -Werror -fno-strict-aliasing)
+if(XSCHED_RELEASE)
+  # the same objects whatever folder they are built in
+  target_compile_options(xs_flags INTERFACE -ffile-prefix-map=${PROJECT_BINARY_DIR}=build
+    -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
 if(XSCHED_SANITIZE)
   set(XSCHED_STUB_LIBC OFF)
   target_compile_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE} -fno-sanitize-recover=all

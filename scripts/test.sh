@@ -5,17 +5,18 @@
 #   gcc     gcc build, all tests            asan    address and undefined-behaviour sanitizers
 #   clang   clang build, all tests          tsan    thread sanitizer (without tests that need PoCL)
 #   matrix  every userland: musl and Debian chroots, with the objects of the gcc build
+#   robust  random programs, injected faults, growth under load, fuzzers: the short forms (ROBUST_FUZZ_SECONDS=40)
 #   packages  Debian packages in a fresh root, with and without systemd
 #   fast    gcc build, fast tests only (not part of the default)
 #
-# Without arguments: gcc clang asan tsan matrix packages. The last line is `N passed, N failed, N skipped`,
+# Without arguments: gcc clang asan tsan robust matrix packages. The last line is `N passed, N failed, N skipped`,
 # summed over the results of ctest; the exit status is 0 only when nothing failed. Labels of tests
 # (tests/CMakeLists.txt): fast, full, pocl (needs PoCL), asan and tsan (run there besides fast),
-# matrix, packages.
+# matrix, packages, robust (only there).
 set -u
 cd "$(dirname "$0")/.."
 jobs=${XSCHED_TEST_JOBS:-$(nproc)}
-sections=${*:-gcc clang asan tsan matrix packages}
+sections=${*:-gcc clang asan tsan robust matrix packages}
 passed=0 failed=0 skipped=0
 times=()
 launcher=()
@@ -70,9 +71,10 @@ section()   # NAME
     local begin=$SECONDS
     echo "== $1"
     case $1 in
-    gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages)$' ;;
+    robust) build gcc && run_robust ;;
+    gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages|robust)$' ;;
     fast)   build gcc && run_tests gcc fast -L '^fast$' ;;
-    clang)  build clang && run_tests clang clang -LE '^(matrix|packages)$' ;;
+    clang)  build clang && run_tests clang clang -LE '^(matrix|packages|robust)$' ;;
     asan)   build asan && run_tests asan asan -L '^(fast|asan)$' ;;
     tsan)   build tsan && run_tsan ;;
     matrix) build gcc && run_tests gcc matrix -L '^matrix$' ;;
@@ -80,6 +82,21 @@ section()   # NAME
     *)      echo "no such section: $1"; false ;;
     esac || failed=$((failed + 1))
     times+=("$(printf '%-8s %4d s' "$1" $((SECONDS - begin)))")
+}
+
+# What the long runs would print is printed here too: how much was tried.
+run_robust()
+{
+    local status
+    run_tests gcc robust -L '^robust$'
+    status=$?
+    grep -hE '(API calls|faults injected|inputs tried|^soak:).*[0-9]' build/gcc/Testing/Temporary/LastTest.log
+    if FUZZ_SECONDS=${ROBUST_FUZZ_SECONDS:-40} FUZZ_MESSAGES=100000 scripts/fuzz.sh; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+    return $status
 }
 
 run_tsan()

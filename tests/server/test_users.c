@@ -153,10 +153,24 @@ static long tcp(const char *method_and_path, const char *body, char *answer, siz
         }                                                                                                    \
     } while (0)
 
+/* @return 1 when xcli lists the process, 0 when it answers without, -1 when it does not answer */
+static int xcli_shows(pid_t pid)
+{
+    char command[300], line[512], number[16];
+    bool shown = false;
+    FILE *f;
+
+    snprintf(command, sizeof(command), "XSCHED_SOCKET=%s %s list --json", g_server.socket, XCLI_PATH);
+    snprintf(number, sizeof(number), "%d", (int)pid);
+    f = popen(command, "r");
+    while (f && fgets(line, sizeof(line), f))
+        shown |= strstr(line, number) != NULL;
+    return f && pclose(f) == 0 ? shown : -1;
+}
+
 static int sees_nothing(void)
 {
-    char path[64], answer[65536], command[256], line[512], pid[16];
-    FILE *f;
+    char path[64], answer[65536];
 
     EXPECT(length_of("/xqueues", "xqueues") == 0);
     EXPECT(length_of("/xqueues", "processes") == 0);
@@ -168,13 +182,7 @@ static int sees_nothing(void)
     EXPECT(strstr(answer, "\"xqueues\":[]") != NULL);
     EXPECT(tcp("GET /clients", "", answer, sizeof(answer)) == 200);
     EXPECT(strstr(answer, "\"clients\":[]") != NULL);
-    snprintf(command, sizeof(command), "%s -a %s list 2>&1", XCLI_PATH, g_server.http);
-    snprintf(pid, sizeof(pid), "%d", (int)g_victim->pid);
-    f = popen(command, "r");
-    EXPECT(f != NULL);
-    while (fgets(line, sizeof(line), f))
-        EXPECT(strstr(line, pid) == NULL);
-    pclose(f);
+    EXPECT(xcli_shows(g_victim->pid) == 0);
     /* the pages are descriptors of that process alone */
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)g_victim->pid);
     EXPECT(open(path, O_RDONLY | O_DIRECTORY) < 0 && (errno == EACCES || errno == EPERM));
@@ -376,6 +384,7 @@ static int operator_works(void)
     become(OPERATOR, OPERATORS);
     EXPECT(length_of("/xqueues", "xqueues") == 1);
     EXPECT(length_of("/clients", "clients") == 1);
+    EXPECT(xcli_shows(g_victim->pid) == 1);
     snprintf(body, sizeof(body), "{\"pid\":%d}", (int)g_victim->pid);
     EXPECT(raw_http(&g_server, "POST", "/suspend", body, NULL) == 200);
     for (int i = 0; i < 2000 && !g_victim->wrong; i++)
@@ -496,9 +505,32 @@ static void other_namespaces_are_scheduled(void **state)
     raw_leave(&high);
 }
 
+static void http_listens_on_the_loopback(void **state)
+{
+    char line[512], wanted[32];
+    unsigned found = 0;
+    FILE *f;
+
+    (void)state;
+    snprintf(wanted, sizeof(wanted), ":%04X 00000000:0000 0A", (unsigned)raw_status(&g_server, "http_port"));
+    f = fopen("/proc/net/tcp", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        const char *at = strstr(line, wanted);
+
+        if (!at)
+            continue;
+        found++;
+        assert_int_equal(strncmp(at - 8, "0100007F", 8), 0);
+    }
+    fclose(f);
+    assert_int_equal(found, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(http_listens_on_the_loopback, start, stop),
         cmocka_unit_test_setup_teardown(another_user_reaches_nothing, start, stop),
         cmocka_unit_test_setup_teardown(operators_schedule_all, start, stop),
         cmocka_unit_test_setup_teardown(other_namespaces_are_scheduled, start, stop),

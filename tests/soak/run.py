@@ -89,7 +89,7 @@ def churn(build, env, stop, counts):
             counts["losses"] += 1
         else:
             counts["calls"] += int(calls[0])
-        looked = subprocess.run([os.path.join(build, "bin/xcli"), "-a", counts["http"], "list", "--json"], env=env,
+        looked = subprocess.run([os.path.join(build, "bin/xcli"), "list", "--json"], env=env,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         counts["looks"] += looked.returncode == 0
         stop.wait(0.05)
@@ -117,7 +117,7 @@ def main():
                 [os.path.join(build, "tests/sequences/seq_preempt"), str(i * 1000000), "1000000000", "100",
                  str(int(args.seconds)), "global"],
                 env=dict(env, XLOG_LEVEL="OFF", XSCHED_PRIORITY=str(i)), stdout=subprocess.PIPE, text=True)
-        counts = {"programs": 0, "calls": 0, "losses": 0, "looks": 0, "http": f"{folder}/http.sock"}
+        counts = {"programs": 0, "calls": 0, "losses": 0, "looks": 0}
         stop = threading.Event()
         comers = threading.Thread(target=churn, args=(build, env, stop, counts))
         comers.start()
@@ -144,6 +144,8 @@ def main():
             server.wait(30)
     for name, s in samples.items():
         bad += judge(name, s)
+    if counts["looks"] != counts["programs"]:
+        bad.append(f"xcli answered {counts['looks']} times of {counts['programs']}")
     if counts["losses"] or counts["programs"] < 3:
         bad.append(f"{counts['losses']} of {counts['programs']} short programs failed")
     print("\n".join(bad))
