@@ -19,7 +19,8 @@
 
 typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*Sync)(P), (*CtxSync)(void), (*Destroy)(P);
-static int (*GetFunction)(P *, P, const char *), (*Create)(P *, unsigned, int), (*WaitValue)(P, uint64_t, uint32_t, unsigned);
+static int (*CtxCreate)(P *, unsigned, int), (*GetFunction)(P *, P, const char *), (*Create)(P *, unsigned, int);
+static int (*WaitValue)(P, uint64_t, uint32_t, unsigned);
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static int (*EventCreate)(P *, unsigned), (*Record)(P, P), (*WaitEvent)(P, P, unsigned), (*EventSync)(P), (*EventQuery)(P);
 static int (*Query)(P), (*Alloc)(uint64_t *, size_t), (*Free)(uint64_t), (*HtoD)(uint64_t, const void *, size_t);
@@ -54,10 +55,15 @@ static void work(P stream, uint64_t us)
     TRUE(Launch(g_work, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL) == 0);
 }
 
-/* While g_run: always at work. g_rests tells that it has nothing on the device. */
-static void *busy(void *stream)
+/* While g_run: always at work, in a context of its own, since a call such as cuMemFree keeps all of its context from
+ * the driver while it waits. g_rests tells that it has nothing on the device. */
+static void *busy(void *unused)
 {
-    TRUE(SetCurrent(g_ctx) == 0);
+    P ctx, stream;
+
+    (void)unused;
+    TRUE(CtxCreate(&ctx, 0, 0) == 0 && Create(&stream, 1, 0) == 0);
+    g_top = stream;
     for (;;) {
         while (g_run == 1) {
             work(stream, 1000); /* waits for room before the driver most of that time */
@@ -234,7 +240,8 @@ int main(int argc, char **argv)
 
     TRUE(lib != NULL);
     get(lib, &Init, "cuInit"), get(lib, &Retain, "cuDevicePrimaryCtxRetain"), get(lib, &SetCurrent, "cuCtxSetCurrent");
-    get(lib, &Create, "cuStreamCreateWithPriority"), get(lib, &GetFunction, "cuModuleGetFunction");
+    get(lib, &CtxCreate, "cuCtxCreate_v2"), get(lib, &Create, "cuStreamCreateWithPriority");
+    get(lib, &GetFunction, "cuModuleGetFunction");
     get(lib, &Launch, "cuLaunchKernel"), get(lib, &Sync, "cuStreamSynchronize"), get(lib, &CtxSync, "cuCtxSynchronize");
     get(lib, &Destroy, "cuStreamDestroy_v2"), get(lib, &WaitValue, "cuStreamWaitValue32_v2");
     get(lib, &EventCreate, "cuEventCreate"), get(lib, &Record, "cuEventRecord"), get(lib, &WaitEvent, "cuStreamWaitEvent");
@@ -242,8 +249,7 @@ int main(int argc, char **argv)
     get(lib, &Alloc, "cuMemAlloc_v2"), get(lib, &Free, "cuMemFree_v2"), get(lib, &HtoD, "cuMemcpyHtoD_v2");
     TRUE(Init(0) == 0 && GetFunction(&g_work, NULL, "work") == 0);
     TRUE(Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
-    TRUE(Create(&g_top, 1, 0) == 0);
-    TRUE(pthread_create(&t, NULL, busy, g_top) == 0);
+    TRUE(pthread_create(&t, NULL, busy, NULL) == 0);
     g_wrong = argc > 1 && strcmp(argv[1], "wrong") == 0;
     for (size_t i = 0; i < XS_ARRAY_LEN(all); i++)
         if (g_wrong ? strcmp("stream_synchronize", all[i]) : argc < 2 || strcmp(argv[1], all[i]) == 0)
