@@ -191,6 +191,8 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         e->pe.run = false;
     }
     bind_gangs(s, v);
+    if (XS_UNLIKELY(!xs_list_empty(&s->ranks)))
+        xs_collective_look(s);
     v->dirty = false;
     s->c.decisions++;
     s->c.work += v->n;
@@ -201,6 +203,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
         e->pe.run = e->pe.run && !e->bound;
     }
+    xs_collective_let_run(s, v, now_ns);
     tell_standing(s, v);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
@@ -446,6 +449,8 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !drains(v, now_ns)))
         v->dirty = true;
+    if (now_ns >= v->collective_ns)
+        v->dirty = true;
     if (now_ns >= v->verify_ns)
         check_unwatched(v, false, now_ns);
     if (v->dirty || v->resettle)
@@ -455,7 +460,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v->dirty)
         return now_ns;
     plan_verify(v, now_ns);
-    next = XS_MIN(XS_MIN(v->next_ns, v->linger_ns), v->verify_ns);
+    next = XS_MIN(XS_MIN(v->next_ns, v->linger_ns), XS_MIN(v->verify_ns, v->collective_ns));
     if (v->drain_ns)
         next = XS_MIN(next, v->drain_ns);
     if (v->contended) {

@@ -23,6 +23,7 @@
 #define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
 #define XS_QUIET_NS         (200 * XS_NS_PER_US)   /* no submit for this long: its end may be marked from outside */
 #define XS_LENT_LOOK_NS     (5 * XS_NS_PER_MS)     /* is what a queue was lent for complete? */
+#define XS_COLLECTIVE_NS    (250 * XS_NS_PER_US)   /* is the collective over for whose sake nobody is held? */
 #define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* only idle ones are held: for what? */
 #define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
 #define XS_LINGER_GROWTH    4u                     /* longest linger, times what is configured */
@@ -41,6 +42,7 @@ struct xs_view {
     uint64_t held_look_ns;                         /* next look at held ones */
     uint64_t stall_check_ns;
     uint64_t verify_ns;                            /* next look at who runs while only idle ones are held */
+    uint64_t collective_ns;                        /* next look at collectives; UINT64_MAX: nobody runs for one's sake */
     bool lent;                                     /* an entity runs for the sake of what waits for it */
     uint64_t progress_ns;                          /* the running side last completed something, or changed */
     bool progressed;                               /* it did, at a time that the next run tells */
@@ -148,6 +150,7 @@ struct xs_sched_process {
     struct xs_list link;
     struct xs_list group_link;
     struct xs_list closed_link;                    /* xs_sched.closed while closed > 0 */
+    struct xs_list rank_link;                      /* xs_sched.ranks since its first collective */
     struct xs_sched *sched;
     struct xs_group *group;
     struct xs_client_page *client;
@@ -172,7 +175,9 @@ struct xs_sched {
     void *ctx;
     uint64_t now_ns;
     uint64_t next_id;
-    struct xs_list processes, groups, closed;
+    struct xs_list processes, groups, closed, ranks;
+    bool collective;                               /* one is under way */
+    bool ranks_told;                               /* ranks ring when one begins */
     struct xs_map devices_by_id;
     struct xs_device **devices;                    /* by index; NULL: free */
     size_t devices_n, devices_cap, devices_free;
@@ -218,6 +223,17 @@ static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
 {
     return q->hints.priority > q->inherit_priority ? q->hints.priority : q->inherit_priority;
 }
+
+/* collective.c: kernels that wait for others like them, in other queues or processes. From the first one that
+ * is under way until none is, nothing that takes part in any is held. */
+/** The process told of its first one, maybe. */
+void xs_collective_met(struct xs_sched_process *p);
+/** Looks whether one is under way; when that changed, what takes part is decided upon again. */
+void xs_collective_look(struct xs_sched *s);
+/** Inside a decision, after the policy: lets run what takes part. */
+void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/** Takes part, or did. */
+bool xs_collective_rank(const struct xs_entity *e);
 
 /* facts.c */
 /** Copies the queue's words, each once. @return true when entered or completed moved */

@@ -39,8 +39,9 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->processes);
     xs_list_init(&s->groups);
     xs_list_init(&s->closed);
+    xs_list_init(&s->ranks);
     xs_list_init(&s->host.pending);
-    s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = UINT64_MAX;
+    s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns = UINT64_MAX;
     return s;
 }
 
@@ -63,7 +64,7 @@ void xs_sched_free(struct xs_sched *s)
 static void view_reset(struct xs_view *v)
 {
     memset(v->memo, 0, sizeof(v->memo));
-    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = UINT64_MAX;
+    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = UINT64_MAX;
     v->look_step_ns = 0;
     v->contended = v->stalled = false;
     v->dirty = v->resettle = true;
@@ -136,6 +137,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     xs_list_init(&p->link);
     xs_list_init(&p->group_link);
     xs_list_init(&p->closed_link);
+    xs_list_init(&p->rank_link);
     xs_list_init(&p->queues);
     p->sched = s;
     p->id = info->id;
@@ -166,6 +168,8 @@ void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uin
     }
     xs_list_remove(&p->link);
     xs_list_remove(&p->closed_link);
+    xs_list_remove(&p->rank_link);
+    xs_collective_look(s);
     xs_group_leave(s, p);
     s->c.processes--;
     xs_pages_free(s->pages, p->cells);
@@ -388,6 +392,8 @@ bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint6
             changed |= xs_queue_settle(p->cells[cell], now_ns);
     }
     p->bell_seen = count;
+    if (XS_UNLIKELY(atomic_load(&p->client->h.collectives)))
+        xs_collective_met(p);
     if (rescan) {
         s->c.rescans++;
         XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)

@@ -60,7 +60,7 @@ void xs_view_remove(struct xs_view *v, struct xs_entity *e)
 static void view_init(struct xs_view *v)
 {
     xs_list_init(&v->pending);
-    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = UINT64_MAX;
+    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = UINT64_MAX;
 }
 
 /* ---- devices ---- */

@@ -40,7 +40,9 @@ struct xs_client_header {
     uint32_t reserved1[15];
     /* line 2: the doorbell. Any thread of the process rings. */
     _Atomic uint64_t bell_count;            /* grows with each ring; the scheduler compares */
-    uint64_t reserved2[7];
+    /* Collectives that began, ever; 0: none, as on every page of an older process. Any thread. */
+    _Atomic uint64_t collectives;
+    uint64_t reserved2[6];
     /* The last rings, oldest overwritten: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16 | cell
      * index. A scheduler that finds another ring there (overwritten, or not written yet) looks at
      * all queues of this process instead: what a ring tells was stored before bell_count grew. */
@@ -64,7 +66,10 @@ struct xs_client_cell {
     _Atomic uint32_t marked_to;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
-    uint64_t reserved1[5];
+    uint64_t reserved1[4];
+    /* Threads of the process; rarely. Until that many are complete, a kernel that waits for others like it, in
+     * other queues or processes, may be under way. Stored before its vendor call. */
+    _Atomic uint64_t collective;
     /* Threads of the process; rarely; grows. So many of the first commands go on though the queue is held: a
      * thread is inside a call on which its whole context waits, and which itself waits for those commands on the
      * device (level 2). The scheduler stores no smaller number than this in `permitted`. */
@@ -86,7 +91,8 @@ struct xs_server_header {
     /* line 1: the scheduler */
     _Atomic uint64_t lease_until_ns;        /* closed words are void after this (CLOCK_MONOTONIC) */
     _Atomic uint32_t asleep;                /* 1: a ring must also signal the eventfd */
-    uint32_t reserved1[13];
+    _Atomic uint32_t collectives;           /* 1: ring when a collective begins */
+    uint32_t reserved1[12];
 };
 
 struct xs_server_cell {

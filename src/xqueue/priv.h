@@ -103,6 +103,7 @@ struct xs_ticket {
 enum {
     XS_SUBMIT_PASS = 1u,          /* count it, never sleep (inside a capture, a callback of the vendor, a group) */
     XS_SUBMIT_NO_MARK = 2u,       /* nothing may be appended to the stream now */
+    XS_SUBMIT_COLLECTIVE = 4u,    /* a kernel that waits for others like it, in other queues or processes */
 };
 
 /** Before the vendor call. Sleeps while the queue is held or too much is in flight (a raw futex

@@ -293,6 +293,22 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         atomic_fetch_add_explicit(&q->cc->held_ns, held_ns, memory_order_relaxed);
 }
 
+/* A collective that waits for its turn waits here, not behind a gate in the stream, since what is in the stream is
+ * under way. Then it is told of, before the vendor call; who holds something meanwhile, or is about to, is rung. */
+static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint64_t n, uint64_t est_ns,
+                                                        bool managed, uint32_t flags)
+{
+    struct xs_server_page *page = atomic_load(&q->state->server);
+    struct xs_client_header *h = &q->state->client->h;
+
+    if (!gates_open(q, n) && !(flags & XS_SUBMIT_PASS))
+        wait_turn(q, n, est_ns, managed, flags | XS_SUBMIT_NO_MARK);
+    atomic_store(&q->cc->collective, n);
+    /* seq_cst pairs with the scheduler: stores collectives, or closes the word, then reads the number */
+    if (atomic_fetch_add(&h->collectives, 1) == 0 || !gates_open(q, n) || (page && atomic_load(&page->h.collectives)))
+        ring(q);
+}
+
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
 {
     struct xs_client_cell *cc = q->cc;
@@ -325,6 +341,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         t->begin_ns = 1;          /* says: count only */
         if (XS_UNLIKELY(!gates_open(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
             wait_turn(q, n, 0, false, flags);
+        if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
+            collective_begins(q, n, 0, false, flags);
         return;
     }
 
@@ -377,6 +395,10 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
     else
         t->mark = old_ns / span_ns != (old_ns + est_ns) / span_ns;
+    if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE)) {
+        t->mark = true;           /* its end is awaited by all that take part */
+        collective_begins(q, n, est_ns, true, flags);
+    }
     if (flags & XS_SUBMIT_NO_MARK)
         t->mark = false;
 }

@@ -90,9 +90,30 @@ static inline void xs_api_on_first(void (*fn)(void))
     xsched_priv_cuda_on_first(fn);
 }
 
-#define XS_KEY_LAUNCH            XS_KEY(f, (uint64_t)gridDimX * gridDimY * gridDimZ)
-#define XS_KEY_CONFIG(config, f) XS_KEY(f, xs_cuda_config_blocks(config))
+#define XS_KEY_LAUNCH            XS_KEY_KERNEL(f, (uint64_t)gridDimX * gridDimY * gridDimZ)
+#define XS_KEY_CONFIG(config, f) XS_KEY_KERNEL(f, xs_cuda_config_blocks(config))
 #define XS_KEY_2D(copy)          XS_KEY_BYTES(xs_cuda_copy_bytes(copy))
+/* Rows of kind NAMED, after success. */
+static inline void xs_api_named_cuModuleGetFunction(void *ret, void *module, const char *name)
+{
+    (void)module;
+    if (ret)
+        xs_collective_named(*(void **)ret, name);
+}
+
+static inline void xs_api_named_cuLibraryGetKernel(void *ret, void *library, const char *name)
+{
+    (void)library;
+    if (ret)
+        xs_collective_named(*(void **)ret, name);
+}
+
+static inline void xs_api_named_cuKernelGetFunction(void *ret, void *kernel)
+{
+    if (ret)
+        xs_collective_same(*(void **)ret, kernel);
+}
+
 #define XS_CONFIG_STREAM(config) xs_cuda_config_stream(config)
 
 static inline CUstream xs_cuda_config_stream(const struct xs_cu_launch_config *c)

@@ -16,8 +16,13 @@ XS_SHIM_NOTE;
 #define BODY_SUBMIT_WITH(flags, symbol, streams, args, on, key)                                   \
     struct xs_api_submit s;                                                                       \
     xs_api_submit_open(&s, rt, row, __builtin_return_address(0), (xs_api_stream)(on), PER_THREAD_##streams); \
-    if (XS_LIKELY(s.queue != NULL))                                                               \
-        xsched_priv_submit_begin(s.queue, key, flags, &s.ticket);                                 \
+    if (XS_LIKELY(s.queue != NULL)) {                                                             \
+        uint64_t key_ = key;                                                                      \
+        xsched_priv_submit_begin(s.queue, key_, XS_UNLIKELY(key_ & XS_KEY_COLLECTIVE)             \
+                                 ? (flags) | XS_SUBMIT_COLLECTIVE : (flags), &s.ticket);          \
+    } else {                                                                                      \
+        xs_collective_captured(key);                                                              \
+    }                                                                                             \
     r = XS_REAL(symbol) args;                                                                     \
     xs_api_submit_close(&s, r);
 
@@ -59,6 +64,11 @@ XS_SHIM_NOTE;
     if (XS_UNLIKELY(xs_api_tracing))                                                             \
         xs_trace_call(#symbol, XS_HOW_PASS, 0, r, false, begin_ns);
 
+#define BODY_NAMED(symbol, streams, args, on, key)                                                \
+    BODY_BLOCK(symbol, streams, args, on, key)                                                    \
+    if (r == XS_API_OK)                                                                           \
+        xs_api_named_##symbol args;
+
 #define BODY_SYNC_CTX(symbol, streams, args, on, key)                                             \
     struct xs_api_wait_all w;                                                                     \
     xs_api_wait_all_open(&w, rt, XS_CTX_##symbol);                                                \
@@ -86,6 +96,8 @@ XS_SHIM_NOTE;
 #define QUIET_SYNC(symbol, args)     XS_REAL(symbol) args
 #define QUIET_WAIT(symbol, args)     XS_REAL(symbol) args
 #define QUIET_BLOCK(symbol, args)    XS_REAL(symbol) args
+#define QUIET_NAMED(symbol, args)                                                                 \
+    (r = XS_REAL(symbol) args, r == XS_API_OK ? xs_api_named_##symbol args : (void)0, r)
 #define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
 #define QUIET_OPEN(symbol, args)     QUIET_HAND(symbol, args)
@@ -98,6 +110,7 @@ XS_SHIM_NOTE;
 #define LOOK_QUERY    false
 #define LOOK_WAIT     false
 #define LOOK_BLOCK    false
+#define LOOK_NAMED    false
 #define LOOK_SYNC_CTX false
 #define LOOK_HAND     false
 #define LOOK_HAND0    false

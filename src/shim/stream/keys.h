@@ -4,10 +4,11 @@
 #define XS_SHIM_STREAM_KEYS_H
 
 #include "base/map.h"
+#include "shim/stream/collective.h"
 
 static inline uint64_t xs_api_key(unsigned row, uint64_t what, uint64_t size)
 {
-    return xs_hash_u64(((uint64_t)row + 1) << 48 ^ what ^ size * 0x9E3779B97F4A7C15ull) | 1;
+    return (xs_hash_u64(((uint64_t)row + 1) << 48 ^ what ^ size * 0x9E3779B97F4A7C15ull) | 1) & ~XS_KEY_COLLECTIVE;
 }
 
 /** Four classes to the octave: what differs less takes about the same time. */
@@ -22,6 +23,8 @@ static inline uint64_t xs_api_size_class(uint64_t bytes)
 }
 
 #define XS_KEY(what, size) xs_api_key((unsigned)row, (uint64_t)(uintptr_t)(what), (size))
+#define XS_KEY_KERNEL(f, size) (XS_KEY(f, size) | xs_collective_key(f))
+#define XS_KEY_GRAPH(g)        (XS_KEY(g, 0) | xs_collective_graph_key())
 #define XS_KEY_BYTES(n)    XS_KEY(0, xs_api_size_class(n))
 #define XS_KEY_ROW         XS_KEY(0, 0)
 

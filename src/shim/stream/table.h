@@ -149,6 +149,7 @@ void xs_api_answers_prepare(void);
 #define XS_HAND_QUERY(symbol, params)
 #define XS_HAND_WAIT(symbol, params)
 #define XS_HAND_BLOCK(symbol, params)
+#define XS_HAND_NAMED(symbol, params)
 #define XS_HAND_SYNC_CTX(symbol, params)
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
 #include XS_API_ROWS
@@ -161,6 +162,7 @@ void xs_api_answers_prepare(void);
 #undef XS_HAND_QUERY
 #undef XS_HAND_WAIT
 #undef XS_HAND_BLOCK
+#undef XS_HAND_NAMED
 #undef XS_HAND_SYNC_CTX
 
 /** The real function of a row, with its type. `rt` is in scope. */

@@ -77,6 +77,11 @@ static void execute(struct fake_op *op)
         }
         if (op->sum)
             *op->sum += op->grind ? op->grind : op->ns;
+        if (op->meet) {
+            __atomic_fetch_add(op->meet, 1, __ATOMIC_SEQ_CST);
+            while (__atomic_load_n(op->meet, __ATOMIC_SEQ_CST) < op->ranks)
+                nanosleep(&(struct timespec){0, 100000}, NULL);
+        }
         if (op->add)
             __atomic_fetch_add(op->add, 1, __ATOMIC_RELEASE);
         break;

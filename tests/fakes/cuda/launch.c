@@ -4,7 +4,8 @@
 
 #include "internal.h"
 
-static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}, {"grind"}};
+static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}, {"grind"},
+                                               {"meet"}, {"_Z31ncclDevKernel_AllReduce_of_fake"}};
 
 API cuModuleLoadData(void **mod, const void *image)
 {
@@ -52,6 +53,10 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
         op.ns = *(uint64_t *)params[0];
         op.sum = *(uint64_t **)params[1];
         op.grind = op.ns * 2654435761u;
+    }
+    if (f == &g_functions[6] || f == &g_functions[7]) {
+        op.meet = *(uint32_t **)params[0];
+        op.ranks = *(uint32_t *)params[1];
     }
     return fake_put(s, per_thread, op);
 }

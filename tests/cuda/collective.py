@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two programs that do collectives together, and an urgent one beside them, under an xserver of our own: a collective
+that has begun is not cut in two, whatever the urgent one does, and between collectives they are held:
+collective.py RANK PAIR SHIM FOLDER_OF_THE_FAKE XSERVER
+
+The same with a kernel of another name is held in the middle, which shows that the test would notice."""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+GROUPS, A_GROUP = 25, 10
+
+
+def once(rank, pair, shim, fake, xserver, kernel):
+    """-> the longest collective and how long they took together, ms"""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
+        env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
+        daemon = subprocess.Popen([xserver, "--no-http", "HPF"], env=env, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if os.path.exists(env["XSCHED_SOCKET"]):
+                break
+            time.sleep(0.05)
+        env.update(LD_LIBRARY_PATH=fake, LD_PRELOAD=shim)
+        shared = os.path.join(folder, "counters")
+        with open(shared, "wb") as f:
+            f.truncate(GROUPS * A_GROUP * 4)
+        began = time.monotonic()
+        ranks = [subprocess.Popen([rank, shared, str(i), kernel, str(GROUPS)], env=dict(env, XSCHED_PRIORITY="0"),
+                                  stdout=subprocess.PIPE, text=True) for i in range(2)]
+        time.sleep(0.4)
+        high = subprocess.Popen([pair, "3", "1300", "200"], env=dict(env, XSCHED_PRIORITY="5"),
+                                stdout=subprocess.DEVNULL)
+        try:
+            longest = max(float(r.communicate(timeout=60)[0]) for r in ranks)
+            took = (time.monotonic() - began) * 1e3
+            ok = high.wait(60) == 0 and not any(r.returncode for r in ranks)
+        finally:
+            for p in ranks + [high]:
+                p.kill()
+            daemon.terminate()
+            daemon.wait()
+    if not ok:
+        raise RuntimeError("a program failed")
+    return longest, took
+
+
+def main(*programs):
+    right = once(*programs, "_Z31ncclDevKernel_AllReduce_of_fake")
+    wrong = once(*programs, "meet")
+    print(f"longest collective {right[0]:.0f} ms of {right[1]:.0f} ms; with another name {wrong[0]:.0f} ms of {wrong[1]:.0f} ms")
+    if wrong[0] < 700:
+        print("with another name nothing was cut: the test shows nothing")
+        return 1
+    return 0 if right[0] < wrong[0] / 2 and right[1] > 1500 else 1
+
+
+sys.exit(main(*sys.argv[1:]))
