@@ -81,6 +81,12 @@ void xs_shims_find(struct xs_shims *ret)
     look_into(ret, XSCHED_FULL_LIBDIR "/xsched");
 }
 
+void xs_shims_find_in(struct xs_shims *ret, const char *folder)
+{
+    memset(ret, 0, sizeof(*ret));
+    look_into(ret, folder);
+}
+
 const char *xs_shims_get(const struct xs_shims *s, const char *platform)
 {
     for (size_t i = 0; i < s->count; i++) {

@@ -20,6 +20,9 @@ struct xs_shims {
  *  also the build tree's, and ../<libdir>/xsched), then the installed one. */
 void xs_shims_find(struct xs_shims *ret);
 
+/** Looks into one folder only. */
+void xs_shims_find_in(struct xs_shims *ret, const char *folder);
+
 /** The shim of a platform ("opencl"), or NULL. */
 const char *xs_shims_get(const struct xs_shims *s, const char *platform);
 

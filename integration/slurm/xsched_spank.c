@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPANK plugin for Slurm: `srun --xsched-priority=N`. Sets a task's environment up, so that its device work is
+ * scheduled by the node's xserver with that priority, holds users to the limits of plugstack.conf, and writes what
+ * a step used of the device to a log. README.md says how it is configured. The calls are those of slurm/spank.h
+ * (spank(7)); it must be `optional` in plugstack.conf, since Slurm ends every step where a required one is missing. */
+#include "slurm_conf.h"
+
+#include "base/str.h"
+#include "client/ask.h"
+#include "launcher/preload.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define VALUE_BYTES 4096
+
+EXPORT extern const char plugin_name[], plugin_type[];
+EXPORT extern const unsigned int plugin_version, spank_plugin_version;
+SPANK_PLUGIN(xsched, 1)
+
+/* One step at a time lives in a process of Slurm's, and it calls from one thread. */
+static struct {
+    struct xs_slurm_conf conf;
+    bool asked, none; /* the user said a priority, or "none" */
+    int priority;
+} g_step;
+
+static int on_option(int value, const char *text, int remote)
+{
+    int64_t n;
+
+    (void)value;
+    g_step.none = text && xs_str_equal_nocase(text, "none");
+    if (g_step.none) {
+        g_step.asked = true;
+        return ESPANK_SUCCESS;
+    }
+    if (!text || xs_str_parse_i64(text, &n) < 0 || n < -255 || n > 255) {
+        slurm_error("--xsched-priority takes a number from -255 to 255, or none");
+        return ESPANK_BAD_ARG;
+    }
+    /* In srun, sbatch and salloc a refusal ends the command, where its user can read why. The node itself takes
+     * what is nearest: there may have been another plugstack.conf where the job came from. */
+    if (!remote && (n < g_step.conf.min || n > g_step.conf.max)) {
+        slurm_error("--xsched-priority=%d: this cluster allows %d to %d", (int)n, g_step.conf.min, g_step.conf.max);
+        return ESPANK_BAD_ARG;
+    }
+    g_step.asked = true;
+    g_step.priority = (int)n;
+    return ESPANK_SUCCESS;
+}
+
+static char g_option_name[] = "xsched-priority", g_option_arg[] = "N|none",
+            g_option_usage[] = "priority of the job's device work, -255..255, larger is more urgent; none: not scheduled";
+static struct spank_option g_option = {
+    .name = g_option_name,
+    .arginfo = g_option_arg,
+    .usage = g_option_usage,
+    .has_arg = 1,
+    .cb = on_option,
+};
+
+EXPORT int slurm_spank_init(spank_t sp, int ac, char **av)
+{
+    char error[256];
+
+    if (spank_remote(sp) || spank_context() == S_CTX_LOCAL || spank_context() == S_CTX_ALLOCATOR) {
+        if (xs_slurm_conf_read(&g_step.conf, ac, av, error, sizeof(error)) < 0)
+            slurm_error("xsched: plugstack.conf: %s", error);
+        return spank_option_register(sp, &g_option) == ESPANK_SUCCESS ? 0 : -1;
+    }
+    return 0;
+}
+
+static bool get(spank_t sp, const char *name, char *ret)
+{
+    return spank_getenv(sp, name, ret, VALUE_BYTES) == ESPANK_SUCCESS && ret[0];
+}
+
+/* @return false: this step is left alone */
+static bool decide(spank_t sp, int *ret_priority)
+{
+    char partition[VALUE_BYTES] = "", qos[VALUE_BYTES] = "";
+
+    if (g_step.none)
+        return false;
+    if (!g_step.asked) {
+        get(sp, "SLURM_JOB_PARTITION", partition);
+        get(sp, "SLURM_JOB_QOS", qos);
+        return xs_slurm_conf_default(&g_step.conf, partition, qos, ret_priority);
+    }
+    *ret_priority = XS_MIN(XS_MAX(g_step.priority, g_step.conf.min), g_step.conf.max);
+    if (*ret_priority != g_step.priority)
+        slurm_info("xsched: priority %d, as far as this cluster allows", *ret_priority);
+    return true;
+}
+
+static void set(spank_t sp, const char *name, const char *value)
+{
+    if (spank_setenv(sp, name, value, 1) != ESPANK_SUCCESS)
+        slurm_error("xsched: %s could not be set", name);
+}
+
+static void join(spank_t sp, const char *name, const char *const *ours, size_t count, const char *separators)
+{
+    char old[VALUE_BYTES] = "";
+    char *list;
+
+    /* one step inside another comes here twice: each object stands in the list once */
+    list = xs_list_join(ours, count, get(sp, name, old) ? old : NULL, separators, ':');
+    if (list)
+        set(sp, name, list);
+    free(list);
+}
+
+static void group_name(spank_t sp, char *ret, size_t size)
+{
+    uint32_t job = 0, step = 0;
+
+    spank_get_item(sp, S_JOB_ID, &job);
+    spank_get_item(sp, S_JOB_STEPID, &step);
+    if (step > 0xfffffff0u) /* the batch script, the extern step, an interactive one */
+        snprintf(ret, size, "slurm-%" PRIu32 ".%s", job, step == 0xfffffffbu ? "batch" : "other");
+    else
+        snprintf(ret, size, "slurm-%" PRIu32 ".%" PRIu32, job, step);
+}
+
+EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
+{
+    const char *paths[XS_SHIMS_MAX], *opencl;
+    struct xs_shims shims;
+    char text[64];
+    int priority;
+
+    (void)ac, (void)av;
+    if (!spank_remote(sp) || !decide(sp, &priority))
+        return 0;
+    xs_shims_find_in(&shims, g_step.conf.libdir);
+    if (!shims.count) {
+        slurm_error("xsched: no shims in %s: the task runs unscheduled", g_step.conf.libdir);
+        return 0;
+    }
+    for (size_t i = 0; i < shims.count; i++)
+        paths[i] = shims.paths[i];
+    join(sp, "LD_PRELOAD", paths, shims.count, " :");
+    opencl = xs_shims_get(&shims, "opencl");
+    if (opencl)
+        join(sp, "OPENCL_LAYERS", &opencl, 1, ":");
+    snprintf(text, sizeof(text), "%d", priority);
+    set(sp, "XSCHED_PRIORITY", text);
+    spank_unsetenv(sp, "XSCHED_AUTO_XQUEUE_PRIORITY"); /* it would win */
+    /* the step's processes are suspended and resumed together, and accounted together */
+    group_name(sp, text, sizeof(text));
+    set(sp, "XSCHED_GROUP", text);
+    if (g_step.conf.socket[0])
+        set(sp, "XSCHED_SOCKET", g_step.conf.socket);
+    return 0;
+}
+
+static json_int_t field(const json_t *o, const char *name)
+{
+    return json_integer_value(json_object_get(o, name));
+}
+
+/* What the server knows of the programs of this step. @return a JSON object, or NULL */
+static json_t *usage(const char *group, uid_t uid)
+{
+    static const char *const sums[] = {"commands", "service_us", "running_us", "waiting_us", "preemptions"};
+    static const char *const lists[] = {"clients", "ended"};
+    struct xs_ask_where where = {.socket = g_step.conf.socket[0] ? g_step.conf.socket : XS_SLURM_SOCKET};
+    json_int_t total[XS_ARRAY_LEN(sums)] = {0}, programs = 0;
+    struct xs_http_answer answer = {0};
+    json_t *all = NULL, *o, *client;
+    char tried[512];
+    size_t at;
+
+    if (xs_ask(&where, "GET", "/clients", NULL, &answer, tried, sizeof(tried)) == 0 && answer.status == 200)
+        all = json_loads(answer.body, 0, NULL);
+    free(answer.body);
+    if (!all)
+        return NULL;
+    for (size_t l = 0; l < XS_ARRAY_LEN(lists); l++) {
+        json_array_foreach (json_object_get(all, lists[l]), at, client) {
+            const char *name = json_string_value(json_object_get(client, "group"));
+
+            /* a group's name is its user's own: another user's of the same name does not count */
+            if (!name || strcmp(name, group) != 0 || field(client, "uid") != (json_int_t)uid)
+                continue;
+            programs++;
+            for (size_t i = 0; i < XS_ARRAY_LEN(sums); i++)
+                total[i] += field(client, sums[i]);
+        }
+    }
+    json_decref(all);
+    o = json_pack("{s:I}", "programs", programs);
+    for (size_t i = 0; i < XS_ARRAY_LEN(sums); i++)
+        json_object_set_new(o, sums[i], json_integer(total[i]));
+    return o;
+}
+
+/* At the end of the step, as root: one line of JSON. */
+EXPORT int slurm_spank_exit(spank_t sp, int ac, char **av)
+{
+    char group[64], host[256] = "";
+    uint32_t job = 0;
+    uid_t uid = 0;
+    json_t *line;
+    char *text;
+    int fd, priority;
+
+    (void)ac, (void)av;
+    if (!spank_remote(sp) || !g_step.conf.account[0] || !decide(sp, &priority))
+        return 0;
+    spank_get_item(sp, S_JOB_ID, &job);
+    spank_get_item(sp, S_JOB_UID, &uid);
+    group_name(sp, group, sizeof(group));
+    line = usage(group, uid);
+    if (!line) {
+        slurm_info("xsched: the server was not asked what %s used: it does not answer", group);
+        return 0;
+    }
+    gethostname(host, sizeof(host) - 1);
+    json_object_set_new(line, "job", json_integer(job));
+    json_object_set_new(line, "step", json_string(strchr(group, '.') + 1));
+    json_object_set_new(line, "uid", json_integer(uid));
+    json_object_set_new(line, "host", json_string(host));
+    json_object_set_new(line, "priority", json_integer(priority));
+    json_object_set_new(line, "ended", json_integer((json_int_t)time(NULL)));
+    text = json_dumps(line, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(line);
+    fd = open(g_step.conf.account, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (!text || fd < 0 || dprintf(fd, "%s\n", text) < 0)
+        slurm_error("xsched: %s: %m", g_step.conf.account);
+    if (fd >= 0)
+        close(fd);
+    free(text);
+    return 0;
+}
