@@ -118,6 +118,16 @@ def main(bin_, desktop, pair, shim, fake):
                                   text=True, timeout=60)
             if once.returncode != 0 or not once.stdout.startswith("active: "):
                 bad.append(f"--once: {once.returncode} {once.stdout!r} {once.stderr!r}")
+            if os.getuid() == 0:      # another user, who is no operator: somebody else's window, then one of nobody
+                own = os.path.join(folder, "other")
+                os.mkdir(own)
+                os.chown(own, 61002, 61002)
+                os.chmod(folder, 0o711)
+                tool = shutil.copy(os.path.join(bin_, "xsched-window"), own)  # the tree may be root's alone
+                other_user = subprocess.run([tool, "--once", "monitor"], timeout=60, text=True, capture_output=True, user=61002,
+                                            group=61002, extra_groups=[], env=dict(env, XDG_RUNTIME_DIR=own))
+                if other_user.returncode != 0 or not other_user.stdout.startswith("active: 0"):
+                    bad.append(f"another user: {other_user.returncode} {other_user.stdout!r} {other_user.stderr!r}")
             if monitor.poll() is not None:
                 bad.append(f"the monitor ended with status {monitor.returncode}")
             started[0].terminate()    # the display closes
