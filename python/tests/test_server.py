@@ -46,6 +46,14 @@ xsched.set_deadline(xsched.PROCESS, 1000)
 with xsched.priority(40, q):
     seen(40)
 seen(30)
+for i in range(60):               # hints that follow each other wake the control thread once: the last one is told
+    for j in range(i * 7):
+        with xsched.priority(100 + j % 50, q):
+            pass
+    xsched.set_priority(q, 40 + i)
+    seen(40 + i)
+xsched.set_priority(xsched.PROCESS, 30)
+seen(30)
 me = [p for p in xsched.status().processes if p.pid == os.getpid()]
 assert len(me) == 1 and me[0].queues == 1
 print("in force")
