@@ -60,6 +60,7 @@ int main(void)
     right = cu_right(log, COMMANDS);
     printf("resumed: %u launched, results are %s\n", atomic_load(&launched),
            right ? "right, in order" : "WRONG");
+    CHECK_CU(cuMemFree_v2(log));
     CHECK_XS(XQueueDestroy(xq));
     CHECK_XS(HwQueueDestroy(hwq));
     return early == 0 && launched == COMMANDS && right ? 0 : 1;

@@ -32,6 +32,7 @@ static void *background(void *stream)
     }
     CHECK_CU(cuStreamSynchronize(stream));
     printf("background: %u kernels, results are %s\n", launches, cu_right(log, launches) ? "right" : "WRONG");
+    CHECK_CU(cuMemFree_v2(log));
     return NULL;
 }
 
@@ -71,6 +72,7 @@ int main(void)
     double equal, important;
     CUdeviceptr log;
     pthread_t thread;
+    int right;
 
     cu_open();
     low_stream = cu_stream();
@@ -96,5 +98,7 @@ int main(void)
     }
     CHECK_XS(XQueueDestroy(high));
     CHECK_XS(XQueueDestroy(low));
-    return cu_right(log, launches) ? 0 : 1;
+    right = cu_right(log, launches);
+    CHECK_CU(cuMemFree_v2(log));
+    return right ? 0 : 1;
 }

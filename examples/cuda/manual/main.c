@@ -67,6 +67,7 @@ int main(void)
         status = 1;
     }
     printf("%u kernels%s\n", LAUNCHES, status ? "" : ", results are right");
+    CHECK_CU(cuMemFree_v2(g_log));
     CHECK_XS(XQueueDestroy(xq));
     CHECK_XS(HwQueueDestroy(hwq));
     return status;

@@ -33,6 +33,7 @@ static void *background(void *stream)
     CHECK_HIP(hipStreamSynchronize(stream));
     printf("background: %u kernels, results are %s\n", launches,
            hip_right(log, launches) ? "right" : "WRONG");
+    CHECK_HIP(hipFree(log));
     return NULL;
 }
 
@@ -72,6 +73,7 @@ int main(void)
     double equal, important;
     void *log;
     pthread_t thread;
+    int right;
 
     hip_open();
     low_stream = hip_stream();
@@ -97,5 +99,7 @@ int main(void)
     }
     CHECK_XS(XQueueDestroy(high));
     CHECK_XS(XQueueDestroy(low));
-    return hip_right(log, launches) ? 0 : 1;
+    right = hip_right(log, launches);
+    CHECK_HIP(hipFree(log));
+    return right ? 0 : 1;
 }
