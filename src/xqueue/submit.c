@@ -422,6 +422,8 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
             atomic_fetch_sub_explicit(&q->cc->est_entered_ns, t->est_ns, memory_order_relaxed);
         if (t->weighed)
             xs_gates_take_back(q);
+        if (XS_UNLIKELY(t->flags & XS_SUBMIT_COLLECTIVE))
+            atomic_store(&q->cc->collective, 0);
         if (atomic_compare_exchange_strong(&q->cc->completed, &expect, old + 1))
             xs_queue_progress(q);
         return 0;
