@@ -9,6 +9,7 @@
 #include "sched/sched.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 _Atomic uint64_t fuzz_steps;
@@ -25,7 +26,7 @@ static struct program {
 } g_programs[PROGRAMS];
 
 static pthread_t g_thread;
-static _Atomic int g_scribbling; /* 1: on; 2: seen by the thread */
+static _Atomic int g_scribbling; /* 0: off, and the thread is out; 1: on; 2: to be ended, which the thread does */
 
 /* xorshift over everything that a program may write, and back to zero */
 static void *scribbler(void *arg)
@@ -36,13 +37,14 @@ static void *scribbler(void *arg)
     for (;;) {
         int on = atomic_load(&g_scribbling);
 
-        if (!on) {
+        if (on != 1) {
             struct timespec ts = {0, 200000};
 
+            if (on == 2)
+                atomic_store(&g_scribbling, 0);
             nanosleep(&ts, NULL);
             continue;
         }
-        atomic_compare_exchange_strong(&g_scribbling, &on, 2);
         for (int i = 0; i < 64; i++) {
             struct program *p;
             _Atomic uint64_t *words;
@@ -258,9 +260,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         }
     }
-    if (atomic_exchange(&g_scribbling, 0))
-        for (int i = 0; i < PROGRAMS; i++)
-            FUZZ_CHECK(g_programs[i].client != NULL);
+    if (atomic_load(&g_scribbling)) {
+        atomic_store(&g_scribbling, 2);
+        while (atomic_load(&g_scribbling))
+            sched_yield();
+    }
     xs_sched_free(s);
     for (int i = 0; i < PROGRAMS; i++)
         for (unsigned c = 0; c < CELLS; c++)
