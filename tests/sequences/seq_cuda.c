@@ -275,6 +275,55 @@ static void allocate_and_free(struct slot *s)
     }
 }
 
+/* Memory that no command uses: it comes and goes. */
+static void other_memory(struct slot *s)
+{
+    size_t bytes = 0, total = 0, pitch = 0, description[16] = {64, 4, 0, 1};
+    CUdeviceptr p = 0;
+    uint64_t handle = 0, again = 0;
+    void *thing = NULL;
+
+    switch (chance(6)) {
+    case 0:
+        CALL(cuMemGetInfo_v2, (size_t *, size_t *), &bytes, &total);
+        CALL(cuDeviceTotalMem_v2, (size_t *, int), &total, 0);
+        break;
+    case 1:
+        if (CALL(cuMemAllocPitch_v2, (CUdeviceptr *, size_t *, size_t, size_t, unsigned), &p, &pitch, 100, 4,
+                 4) == 0)
+            CALL(cuMemFree_v2, (CUdeviceptr), p);
+        if (CALL(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned), &p, 256, 1) == 0)
+            CALL(cuMemFree_v2, (CUdeviceptr), p);
+        break;
+    case 2:
+        if (CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, void *, CUstream), &p, 256, NULL,
+                 s->stream) == 0)
+            CALL(cuMemFree_v2, (CUdeviceptr), p);
+        break;
+    case 3:
+        if (CALL(cuArrayCreate_v2, (void **, const void *), &thing, description) == 0)
+            CALL(cuArrayDestroy, (void *), thing);
+        if (CALL(cuArray3DCreate_v2, (void **, const void *), &thing, description) == 0)
+            CALL(cuArrayDestroy, (void *), thing);
+        break;
+    case 4:
+        if (CALL(cuMipmappedArrayCreate, (void **, const void *, unsigned), &thing, description, 1) == 0)
+            CALL(cuMipmappedArrayDestroy, (void *), thing);
+        break;
+    default:
+        if (CALL(cuMemCreate, (uint64_t *, size_t, const void *, uint64_t), &handle, 4096, description, 0))
+            break;
+        CALL(cuMemMap, (CUdeviceptr, size_t, size_t, uint64_t, uint64_t), s->words, 4096, 0, handle, 0);
+        if (CALL(cuMemRetainAllocationHandle, (uint64_t *, void *), &again, (void *)(uintptr_t)s->words) == 0)
+            CALL(cuMemRelease, (uint64_t), again);
+        CALL(cuMemUnmap, (CUdeviceptr, size_t), s->words, 4096);
+        CALL(cuMemRelease, (uint64_t), handle);
+        break;
+    }
+    note(&total, sizeof(total));
+    note(&pitch, sizeof(pitch));
+}
+
 static void ask(struct slot *s)
 {
     CUcontext context = NULL, other = NULL;
@@ -425,7 +474,10 @@ static void step(void)
 
     if (s->pending > 180)
         synchronise(s, how);
-    switch (chance(20)) {
+    switch (chance(21)) {
+    case 20:
+        other_memory(s);
+        break;
     case 0:
     case 1:
     case 2:
