@@ -89,7 +89,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seconds", type=float, default=8, help="of each measurement")
     parser.add_argument("--runs", type=int, default=2, help="how often baseline and XSched alternate")
-    parser.add_argument("--rate", type=float, default=12, help="requests a second of a HIGH or MIDDLE task")
+    parser.add_argument("--rate", type=float, default=6, help="requests a second of a HIGH or MIDDLE task")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--device", default="cuda")
@@ -134,13 +134,19 @@ def main():
                 f.write(json.dumps(r) + "\n")
             f.write(json.dumps({"xcli_list": listed}) + "\n")
     values = {v for r in rows for v in r["values"]}
+
+    def per_second(name, group):
+        return statistics.mean(r["per_second"] for r in rows if (r["variant"], r["side"]) == (name, group))
+
     print(f"\nBERT, batch {a.batch}, {len(GROUPS) * 2} tasks, latency in ms (p50 / p99), all runs together; "
           f"results {'equal' if len(values) == 1 else 'DIFFER: ' + str(values)}")
-    print(f"{'group':8s}{'priority':>9s}{'baseline':>20s}{'XSched':>20s}{'p99, XSched/baseline':>22s}")
+    print(f"{'group':8s}{'priority':>9s}{'baseline':>20s}{'XSched':>20s}{'p99, XSched/baseline':>22s}"
+          f"{'requests/s, baseline':>22s}{'XSched':>9s}")
     for group, priority in GROUPS:
         b, x = samples[("baseline", group)], samples[("xsched", group)]
         print(f"{group:8s}{priority:9d}{percentile(b, 50):11.2f} / {percentile(b, 99):6.2f}"
-              f"{percentile(x, 50):11.2f} / {percentile(x, 99):6.2f}{percentile(x, 99) / percentile(b, 99):22.2f}")
+              f"{percentile(x, 50):11.2f} / {percentile(x, 99):6.2f}{percentile(x, 99) / percentile(b, 99):22.2f}"
+              f"{per_second('baseline', group):22.1f}{per_second('xsched', group):9.1f}")
     alone = samples[("alone", "high")]
     print(f"one HIGH task alone: {statistics.median(alone):.2f} / {percentile(alone, 99):.2f}; under XSched beside five others "
           f"p99 is {percentile(samples[('xsched', 'high')], 99) / percentile(alone, 99):.2f} times that")

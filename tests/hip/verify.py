@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests/gpu/verify_hip as far as it goes without a GPU, on the fake runtime; and with a shim that sees nothing, which it
+must find: verify.py BUILD FAKE WRONG_SHIM"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu", "verify_hip")
+
+
+def main(build, fake, wrong):
+    bad = []
+    with tempfile.TemporaryDirectory() as folder:
+        def verify(name, root, parts, **extra):
+            out = os.path.join(folder, name)
+            env = dict({k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))},
+                       HIP_COPIES_BYTES="65536", XDG_RUNTIME_DIR=folder, **extra)
+            r = subprocess.run([sys.executable, SCRIPT, "--root", root, "--out", out, "--runtime", fake, "--seconds", "0.5",
+                                "--python", "/usr/bin/python3", *parts], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, timeout=200, check=False)
+            with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
+                return r.returncode, json.load(f), r.stdout
+
+        def expect(what, got, want):
+            if got != want:
+                bad.append(f"{what}: got {got}, want {want}")
+
+        gpu = any(os.path.exists(f"/sys/class/kfd/kfd/topology/nodes/{n}/properties") for n in range(1, 9))
+        code, report, said = verify("ours", build, ["system", "doctor", "copies", "order"])
+        expect("status", code, 0 if gpu else 3)
+        expect("nothing failed", report["failed"], 0)
+        variants = {k: v for k, v in report["copies"].items() if k != "trace"}
+        expect("variants", len(variants), 5)
+        for name, v in variants.items():
+            expect(name, (v["right"], len(v["results"])), (True, 5))
+        trace = report["copies"]["trace"]
+        expect("every fill is scheduled", (trace["fills"], trace["scheduled"]), (5 * 2039, 5 * 2039))
+        expect("order", {k: len(v) for k, v in report["order"].items()}, {"alone": 1, "native": 2, "xsched": 2})
+        expect("order: all ran", [f["status"] for v in report["order"].values() for f in v], [0] * 5)
+        if bad:
+            print(said)
+        code, report, said = verify("nothing", build, ["copies"], FAKE_HIP="no_device")
+        expect("no device is no failure", (report["failed"], "finds no device" in said), (0, True))
+        root = os.path.join(folder, "root")
+        os.makedirs(os.path.join(root, "lib", "xsched"))
+        os.symlink(os.path.join(build, "bin"), os.path.join(root, "bin"))
+        shutil.copy(wrong, os.path.join(root, "lib", "xsched", "libshimhip.so"))
+        code, report, said = verify("wrong", root, ["copies"])
+        expect("a shim that sees nothing is found", (code, report["failed"]), (1, 1))
+    print("\n".join(bad))
+    return 1 if bad else 0
+
+
+sys.exit(main(*sys.argv[1:]))
