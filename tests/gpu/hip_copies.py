@@ -14,6 +14,7 @@ import sys
 import time
 
 P, SIZE, D2H, HOST_D2H = ctypes.c_void_p, ctypes.c_size_t, 2, 4096
+CALLS = int(os.environ.get("HIP_COPIES_CALLS", "2000"))
 FILL = int(os.environ.get("HIP_COPIES_BYTES", str(256 << 20)))
 
 
@@ -75,7 +76,7 @@ def check(hip):
             hip("hipStreamSynchronize", s)
             right = right and bytes(host) == bytes([value]) * HOST_D2H
         out["results"][name] = right
-        out["cost"][name] = per_call(hip, s, 2000, lambda s=s: hip.fill(p, 7, 4096, s))
+        out["cost"][name] = per_call(hip, s, CALLS, lambda s=s: hip.fill(p, 7, 4096, s))
     failed = list(hip.failed)             # what is tried below may be missing
     s, word, signal = named.get("created", P(0)), P(), P()
     places = {}
@@ -85,10 +86,10 @@ def check(hip):
         places["signal"] = signal
     for name, at in places.items():
         out["memory_operations"]["write " + name] = per_call(
-            hip, s, 500, lambda at=at: hip("hipStreamWriteValue64", s, at, ctypes.c_uint64(9), ctypes.c_uint(0)))
+            hip, s, CALLS // 4, lambda at=at: hip("hipStreamWriteValue64", s, at, ctypes.c_uint64(9), ctypes.c_uint(0)))
         if out["memory_operations"]["write " + name]["codes"] == ["0"]:
             out["memory_operations"]["wait " + name] = per_call(
-                hip, s, 500, lambda at=at: hip("hipStreamWaitValue32", s, at, ctypes.c_uint32(9), ctypes.c_uint(0),
+                hip, s, CALLS // 4, lambda at=at: hip("hipStreamWaitValue32", s, at, ctypes.c_uint32(9), ctypes.c_uint(0),
                                                ctypes.c_uint32(0xffffffff)))
     out["failed"] = sorted(set(failed))
     version = ctypes.c_int(0)
