@@ -15,15 +15,24 @@
 #include <unistd.h>
 
 #include "hal/cuda/cuda_abi.h"
+#ifdef HIP
+#define PLATFORM     kPlatformHIP
+#define NAME(cu, hip) hip
+#else
+#define PLATFORM     kPlatformCUDA
+#define NAME(cu, hip) cu
+#endif
 #include "xqueue/state.h"
 
 typedef void *P;
-static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*Sync)(P), (*CtxSync)(void), (*Destroy)(P);
-static int (*CtxCreate)(P *, unsigned, int), (*GetFunction)(P *, P, const char *), (*Create)(P *, unsigned, int);
-static int (*WaitValue)(P, uint64_t, uint32_t, unsigned);
+static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrentOf)(P), (*Sync)(P), (*CtxSync)(void), (*Destroy)(P);
+static int (*GetFunction)(P *, P, const char *), (*Create)(P *, unsigned, int), (*WaitValueOf)(P, uint64_t, uint32_t, unsigned, uint32_t);
+#ifndef HIP
+static int (*CtxCreate)(P *, unsigned, int);
+#endif
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static int (*EventCreate)(P *, unsigned), (*Record)(P, P), (*WaitEvent)(P, P, unsigned), (*EventSync)(P), (*EventQuery)(P);
-static int (*Query)(P), (*Alloc)(uint64_t *, size_t), (*Free)(uint64_t), (*HtoD)(uint64_t, const void *, size_t);
+static int (*Query)(P), (*Alloc)(uint64_t *, size_t), (*Free)(uint64_t), (*HtoD)(uint64_t, const void *, size_t, int);
 static P g_ctx, g_work;
 static P g_top;
 static bool g_wrong;
@@ -46,6 +55,19 @@ static volatile uint32_t g_run, g_rests, g_flag, g_flag2, g_done;
         TRUE(left_ && #what);                                             \
     } while (0)
 
+/* HIP has a current device, and here it is number 0. */
+static int SetCurrent(P ctx)
+{
+    (void)ctx;
+    return SetCurrentOf(NAME(ctx, NULL));
+}
+
+/* CUDA's has no mask, and does not look where it would be. */
+static int WaitValue(P stream, uint64_t at, uint32_t value, unsigned flags)
+{
+    return WaitValueOf(stream, at, value, flags, UINT32_MAX);
+}
+
 static void work(P stream, uint64_t us)
 {
     uint64_t ns = us * 1000;
@@ -62,7 +84,7 @@ static void *busy(void *unused)
     P ctx, stream;
 
     (void)unused;
-    TRUE(CtxCreate(&ctx, 0, 0) == 0 && Create(&stream, 1, 0) == 0);
+    TRUE(NAME(CtxCreate(&ctx, 0, 0), SetCurrent(ctx = NULL)) == 0 && Create(&stream, 1, 0) == 0);
     g_top = stream;
     for (;;) {
         while (g_run == 1) {
@@ -79,7 +101,7 @@ static void *busy(void *unused)
 
 static struct xs_queue *queue(P stream)
 {
-    return xsched_priv_queue_find(kPlatformCUDA, (uintptr_t)stream);
+    return xsched_priv_queue_find(PLATFORM, (uintptr_t)stream);
 }
 
 static bool closed(P stream)
@@ -152,7 +174,7 @@ static void *waits(void *opaque)
     } else if (strcmp(s->how, "free") == 0) {
         TRUE(Free(p) == 0);
     } else if (strcmp(s->how, "copy") == 0) {
-        TRUE(HtoD(p, &byte, 1) == 0);
+        TRUE(HtoD(p, &byte, 1, 1) == 0); /* to the device, which CUDA's need not be told */
     }
     g_done = 1;
     return NULL;
@@ -235,20 +257,33 @@ int main(int argc, char **argv)
 {
     static const char *const all[] = {"device_event", "device_chain", "device_legacy", "event_synchronize",
                                       "stream_synchronize", "event_query", "stream_query", "free", "copy"};
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+    void *lib = dlopen(NAME("libcuda.so.1", "libamdhip64.so.6"), RTLD_NOW), *mod = NULL;
+    int (*load)(P *, const void *);
     pthread_t t;
 
     TRUE(lib != NULL);
-    get(lib, &Init, "cuInit"), get(lib, &Retain, "cuDevicePrimaryCtxRetain"), get(lib, &SetCurrent, "cuCtxSetCurrent");
-    get(lib, &CtxCreate, "cuCtxCreate_v2"), get(lib, &Create, "cuStreamCreateWithPriority");
-    get(lib, &GetFunction, "cuModuleGetFunction");
-    get(lib, &Launch, "cuLaunchKernel"), get(lib, &Sync, "cuStreamSynchronize"), get(lib, &CtxSync, "cuCtxSynchronize");
-    get(lib, &Destroy, "cuStreamDestroy_v2"), get(lib, &WaitValue, "cuStreamWaitValue32_v2");
-    get(lib, &EventCreate, "cuEventCreate"), get(lib, &Record, "cuEventRecord"), get(lib, &WaitEvent, "cuStreamWaitEvent");
-    get(lib, &EventSync, "cuEventSynchronize"), get(lib, &EventQuery, "cuEventQuery"), get(lib, &Query, "cuStreamQuery");
-    get(lib, &Alloc, "cuMemAlloc_v2"), get(lib, &Free, "cuMemFree_v2"), get(lib, &HtoD, "cuMemcpyHtoD_v2");
-    TRUE(Init(0) == 0 && GetFunction(&g_work, NULL, "work") == 0);
-    TRUE(Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
+    get(lib, &Init, NAME("cuInit", "hipInit")), get(lib, &SetCurrentOf, NAME("cuCtxSetCurrent", "hipSetDevice"));
+    get(lib, &Retain, NAME("cuDevicePrimaryCtxRetain", "hipInit"));
+#ifndef HIP
+    get(lib, &CtxCreate, "cuCtxCreate_v2");
+#endif
+    get(lib, &load, NAME("cuModuleLoadData", "hipModuleLoadData"));
+    get(lib, &Create, NAME("cuStreamCreateWithPriority", "hipStreamCreateWithPriority"));
+    get(lib, &GetFunction, NAME("cuModuleGetFunction", "hipModuleGetFunction"));
+    get(lib, &Launch, NAME("cuLaunchKernel", "hipModuleLaunchKernel"));
+    get(lib, &Sync, NAME("cuStreamSynchronize", "hipStreamSynchronize"));
+    get(lib, &CtxSync, NAME("cuCtxSynchronize", "hipDeviceSynchronize"));
+    get(lib, &Destroy, NAME("cuStreamDestroy_v2", "hipStreamDestroy"));
+    get(lib, &WaitValueOf, NAME("cuStreamWaitValue32_v2", "hipStreamWaitValue32"));
+    get(lib, &EventCreate, NAME("cuEventCreate", "hipEventCreateWithFlags"));
+    get(lib, &Record, NAME("cuEventRecord", "hipEventRecord"));
+    get(lib, &WaitEvent, NAME("cuStreamWaitEvent", "hipStreamWaitEvent"));
+    get(lib, &EventSync, NAME("cuEventSynchronize", "hipEventSynchronize"));
+    get(lib, &EventQuery, NAME("cuEventQuery", "hipEventQuery")), get(lib, &Query, NAME("cuStreamQuery", "hipStreamQuery"));
+    get(lib, &Alloc, NAME("cuMemAlloc_v2", "hipMalloc")), get(lib, &Free, NAME("cuMemFree_v2", "hipFree"));
+    get(lib, &HtoD, NAME("cuMemcpyHtoD_v2", "hipMemcpy"));
+    TRUE(Init(0) == 0 && NAME(Retain(&g_ctx, 0), 0) == 0 && SetCurrent(g_ctx) == 0);
+    TRUE(load(&mod, "code") == 0 && GetFunction(&g_work, mod, "work") == 0);
     TRUE(pthread_create(&t, NULL, busy, NULL) == 0);
     g_wrong = argc > 1 && strcmp(argv[1], "wrong") == 0;
     for (size_t i = 0; i < XS_ARRAY_LEN(all); i++)

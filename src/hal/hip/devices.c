@@ -201,6 +201,7 @@ void xs_hip_device_add(struct xs_hip_device *d, struct xs_hip_hw *hw)
     xs_lock_acquire(&g_lock);
     hw->next = d->streams;
     d->streams = hw;
+    xs_hip_ordered_add_locked(hw);
     xs_lock_release(&g_lock);
 }
 
@@ -209,6 +210,7 @@ void xs_hip_device_remove(struct xs_hip_hw *hw)
     struct xs_hip_hw **at;
 
     xs_lock_acquire(&g_lock);
+    xs_hip_ordered_remove_locked(hw);
     for (at = &hw->device->streams; *at; at = &(*at)->next) {
         if (*at == hw) {
             *at = hw->next;
@@ -278,6 +280,7 @@ XS_EXPORT struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *ap
     xs_lock_acquire(&g_lock);
     for (struct xs_hip_hw *hw = d->streams; hw && n < room; hw = hw->next, n++) {
         atomic_store(&hw->gone, true);
+        xs_hip_ordered_remove_locked(hw);
         r->of[n].queue = hw->queue;
         r->of[n].queue_id = hw->queue_id;
         r->of[n].native = hw->native;

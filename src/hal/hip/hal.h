@@ -14,6 +14,7 @@
 #include "xqueue/priv.h"
 
 #define XS_HIP_RUNTIMES 8u
+#define XS_HIP_ORDERED  64u       /* more blocking streams of a device depend unseen */
 #define XS_HIP_PAGES    64u       /* of the client page that hold words of a device's marks: 32 queues each */
 
 /** One copy of the runtime: the real functions that we call ourselves; NULL where it lacks one. */
@@ -32,6 +33,8 @@ struct xs_hip_device {
     XDevice device;
     int marks;                    /* enum xs_hip_marks; under the lock of devices.c, as all below */
     struct xs_hip_hw *streams;
+    /* The null stream and the blocking ones, in any order, with gaps; written under the lock, read without. */
+    _Atomic(struct xs_hip_hw *) ordered[XS_HIP_ORDERED];
     size_t pages;
     struct {
         uintptr_t page;           /* as libpreempt has it mapped */
@@ -51,6 +54,7 @@ struct xs_hip_hw {
     hipStream_t stream;           /* as the runtime takes it */
     uint64_t native;
     uint64_t owner;               /* the thread of a per-thread stream, else 0 */
+    _Atomic bool blocking;        /* ordered with the null stream of its device; the null stream itself: no */
     _Atomic bool gone;            /* the stream is destroyed or about to be */
     _Atomic bool no_marks;        /* the runtime refused one for good */
     struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
@@ -96,6 +100,12 @@ void xsched_priv_hip_reset_done(struct xs_hip_reset *r, bool destroyed);
 /** Calls fn for each queue of the current device. */
 void xsched_priv_hip_each_queue(const struct xs_hip_api *api, void (*fn)(struct xs_queue *q, void *arg), void *arg);
 
+/** Work that is put into the null stream waits for the blocking streams of its device, and the other way round:
+ *  tells the scheduler what this queue waits for. Only where xsched_priv_intra. */
+void xsched_priv_hip_implicit(struct xs_queue *q, uint64_t native);
+/** This thread is about to wait for whatever the current device holds. Only where xsched_priv_intra. */
+void xsched_priv_hip_lend_device(const struct xs_hip_api *api);
+
 static inline struct xs_queue *xs_hip_queue(const struct xs_hip_api *api, hipStream_t stream, bool per_thread)
 {
     uint64_t native = (uintptr_t)stream;
@@ -129,6 +139,11 @@ enum xs_hip_marks xs_hip_device_marks(struct xs_hip_device *d);
 void *xs_hip_device_address(struct xs_hip_device *d, const void *word);
 void xs_hip_device_add(struct xs_hip_device *d, struct xs_hip_hw *hw);
 void xs_hip_device_remove(struct xs_hip_hw *hw);
+void xs_hip_ordered_add_locked(struct xs_hip_hw *hw);
+void xs_hip_ordered_remove_locked(struct xs_hip_hw *hw);
+/** The null stream of a device. */
+bool xs_hip_is_null(uint64_t native);
+struct xs_hip_hw *xs_hip_hw_find(uint64_t native);
 uint64_t xs_hip_thread_id(void);
 void xs_hip_forget(struct xs_hip_hw *hw);
 /** Takes the stream of this number out of all tables; opens its queue. */

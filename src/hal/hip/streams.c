@@ -124,6 +124,16 @@ XS_EXPORT uint64_t xsched_priv_hip_native(const struct xs_hip_api *api, hipStrea
     return null_native(api, dev);
 }
 
+bool xs_hip_is_null(uint64_t native)
+{
+    return native & 1;
+}
+
+struct xs_hip_hw *xs_hip_hw_find(uint64_t native)
+{
+    return xs_map_get(&g_streams, native);
+}
+
 /* ---- hardware queues ---- */
 
 static struct xs_hip_hw *hw_new(void)
@@ -191,6 +201,14 @@ static bool put(uint64_t native, struct xs_hip_hw *hw)
     return done;
 }
 
+static bool is_blocking(const struct xs_hip_api *api, hipStream_t stream)
+{
+    unsigned flags = XS_HIP_STREAM_NONBLOCKING;
+
+    return api->hipStreamGetFlags && api->hipStreamGetFlags(stream, &flags) == XS_HIP_SUCCESS &&
+           !(flags & XS_HIP_STREAM_NONBLOCKING);
+}
+
 XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t stream, uint64_t native,
                                        HwQueueHandle *ret)
 {
@@ -200,6 +218,7 @@ XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t
     struct xs_hip_entered e;
     struct xs_hip_hw *hw;
     void (*fn)(void);
+    bool blocking;
     XResult r;
 
     if (handle) {
@@ -209,6 +228,8 @@ XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t
     if (!api || !xs_hip_enter(api, -1, &e))
         return kXSchedErrorNotFound;
     d = xs_hip_device_get(api, device_of(api, stream, native));
+    /* a thread's own default stream is ordered with the null stream too */
+    blocking = native == (uintptr_t)stream ? is_blocking(api, stream) : !xs_hip_is_null(native);
     xs_hip_leave(&e);
     if (!d)
         return kXSchedErrorInvalidValue;
@@ -217,11 +238,11 @@ XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t
     if (!hw)
         return kXSchedErrorUnknown;
     hw->api = api;
-    hw->native = native;
+    __atomic_store_n(&hw->native, native, __ATOMIC_RELAXED); /* read by implicit.c, also of storage used again */
     hw->owner = 0;
     if (native == (uintptr_t)stream) {
         hw->stream = stream;
-    } else if (native & 1) {
+    } else if (xs_hip_is_null(native)) {
         hw->stream = NULL; /* older runtimes know no other name for it */
     } else {
         hw->stream = XS_HIP_STREAM_PER_THREAD;
@@ -229,6 +250,7 @@ XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t
     }
     hw->device = d;
     hw->queue = NULL;
+    atomic_store(&hw->blocking, blocking);
     atomic_store(&hw->gone, false);
     atomic_store(&hw->no_marks, marks == XS_HIP_MARKS_NONE);
     atomic_store(&hw->mark_queue, NULL);

@@ -55,6 +55,24 @@ static inline void xs_api_each_queue(const void *hal, int current, void (*fn)(st
     xsched_priv_hip_each_queue(hal, fn, arg);
 }
 
+/* Where single streams may be held (xsched_priv_intra): */
+#define XS_API_LENDS     1
+#define XS_API_NOT_READY XS_HIP_NOT_READY
+static inline void xs_api_implicit(const void *hal, struct xs_queue *q, hipStream_t stream, bool per_thread)
+{
+    xsched_priv_hip_implicit(q, xs_api_native(hal, stream, per_thread));
+}
+
+static inline void xs_api_lend_context(const void *hal)
+{
+    xsched_priv_hip_lend_device(hal);
+}
+
+static inline bool xs_api_is_legacy(hipStream_t stream, bool per_thread)
+{
+    return stream == XS_HIP_STREAM_LEGACY || (!stream && !per_thread);
+}
+
 static inline const void *xs_api_hal_bind(void *handle)
 {
     return xsched_priv_hip_bind(handle);
