@@ -26,7 +26,8 @@
 
 typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrentOf)(P), (*Sync)(P), (*CtxSync)(void), (*Destroy)(P);
-static int (*GetFunction)(P *, P, const char *), (*Create)(P *, unsigned, int), (*WaitValueOf)(P, uint64_t, uint32_t, unsigned, uint32_t);
+static int (*GetFunction)(P *, P, const char *), (*Create)(P *, unsigned, int);
+static int (*WaitValueOf)(P, uint64_t, uint32_t, unsigned, uint32_t);
 #ifndef HIP
 static int (*CtxCreate)(P *, unsigned, int);
 #endif
