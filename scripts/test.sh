@@ -48,6 +48,11 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-verify_asan_link_order=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 
+# A server that a test leaves to `xsched run` comes and goes in here, and not where this user's own programs look.
+XDG_RUNTIME_DIR=$(mktemp -d /tmp/xsched-tests.XXXXXX)
+export XDG_RUNTIME_DIR
+trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT
+
 run_tests()   # PRESET SECTION CTEST-ARGUMENTS...
 {
     local preset=$1 section=$2 junit=$PWD/build/$2.junit.xml status all bad skip
