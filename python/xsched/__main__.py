@@ -17,7 +17,8 @@ USAGE = """usage: python -m xsched run [OPTION...] [--] SCRIPT [ARGUMENT...]
        python -m xsched where
 
 run     runs a Python program with this interpreter and its device work scheduled; options are those of `xsched run`
-        (--priority N, --deadline US, --local-policy HPF, ..., see `xsched run --help`)
+        (--priority N, --deadline US, --local-policy HPF, ..., see `xsched run --help`; -m is a module, so a limit of
+        memory is written --memory)
 status  what xserver schedules now
 where   the libraries and tools that this package finds"""
 
