@@ -4,8 +4,10 @@
 
   real.py program SHIM PROGRAM           the same output and exit status, and its registration is seen
   real.py import SHIM PROGRAM LIBRARY    1000 fat binaries: at most 1 % more instructions for each
+  real.py calls HIP_SHIM PROGRAM FOLDER CUDA_SHIM PROGRAM FOLDER   a call under the shim takes what CUDA's takes
   real.py samples SHIM                   every program in the folder HIP_TEST_LIBDIR, which also holds the runtime
 """
+import json
 import os
 import re
 import subprocess
@@ -43,11 +45,11 @@ def program(shim, path):
     return 0
 
 
-def instructions(command, **extra):
+def instructions(command, *options, **extra):
     """(all, in objects of ours). Where the runtime keeps things by address, its own share differs from run to run."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
-        r = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out] + command,
+        r = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out, *options] + command,
                            env=environment(**extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            timeout=300, check=False)
         if r.returncode:
@@ -56,10 +58,13 @@ def instructions(command, **extra):
         names, total, ours, mine, skip = {}, 0, 0, False, False
         with open(out, encoding="utf-8") as f:
             for line in f:
-                if line.startswith("ob="):
-                    number, _, name = line[3:].strip().partition(" ")
+                if line.startswith(("ob=", "cob=")): # a name stands with the first use of its number, whichever that is
+                    kind, _, rest = line.strip().partition("=")
+                    number, _, name = rest.partition(" ")
                     names.setdefault(number, name)
-                    mine = bool(re.search(r"lib(shimhip|halhip|preempt)\.so", names[number]))
+                    if kind == "cob":
+                        continue
+                    mine = bool(re.search(r"lib(shim|hal|preempt)\w*\.so", names[number]))
                 elif line.startswith("calls="):
                     skip = True       # what follows is the cost of the callee
                 elif re.match(r"[+*0-9-]", line):
@@ -81,6 +86,43 @@ def imports(shim, path, library):
     return 1 if cost["shim"][1] > 0.01 * cost["native"][0] or cost["shim"][1] <= 0 else 0
 
 
+def calls(*both):
+    ways = (("pass", {}), ("launch", {}), ("launch", {"XSCHED_AUTO_XQUEUE": "ON"}), ("sync", {"XSCHED_AUTO_XQUEUE": "ON"}))
+    bad = 0
+    for path, extra in ways:
+        cost = []
+        for shim, program_, folder in (both[:3], both[3:]):
+            few, many = (instructions([program_, path, n], "--toggle-collect=bench_block", LD_PRELOAD=shim, LD_LIBRARY_PATH=folder, **extra)[1]
+                         for n in ("1000", "3000"))
+            cost.append((many - few) / 2000)
+        print(f"{path} {extra or ''}: {cost[0]:.1f} instructions of ours, {cost[1]:.1f} for CUDA")
+        bad += cost[0] > 1.05 * cost[1] + 20 or cost[0] <= 0
+    return 1 if bad else 0
+
+
+def ordered(shim, folder):
+    """Two programs of different priority: where natively the urgent one suffers, it must not under XSched."""
+    runtime = sorted(name for name in os.listdir(folder) if name.startswith("libamdhip64.so"))
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gpu", "verify_hip")
+    if not runtime:
+        print("no libamdhip64 there: two programs were not tried")
+        return False
+    with tempfile.TemporaryDirectory() as out:
+        r = subprocess.run([sys.executable, script, "--root", os.path.dirname(os.path.dirname(os.path.dirname(shim))), "--out", out,
+                            "--runtime", os.path.join(folder, runtime[0]), "order"], env=environment(), timeout=300, check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
+            runs = json.load(f).get("order", {})
+    p99 = {name: min(one["high"].get("p99_ms", 0) for one in ones) for name, ones in runs.items()}
+    print(r.stdout, p99)
+    if not all(p99.get(name) for name in ("alone", "native", "xsched")):
+        return False
+    if p99["native"] < 2 * p99["alone"]:
+        print("the urgent one does not suffer natively: nothing to judge")
+        return True
+    return p99["xsched"] <= 1.5 * p99["alone"]
+
+
 def samples(shim):
     folder = os.environ.get("HIP_TEST_LIBDIR")
     if not folder:
@@ -99,7 +141,7 @@ def samples(shim):
             failed += not same
             print(f"{name} {extra or ''}: {'same' if same else f'DIFFERS {want} {got}'}")
     print(f"{n} programs")
-    return 1 if failed or not n else 0
+    return 1 if failed or not n or not ordered(shim, folder) else 0
 
 
-sys.exit({"program": program, "import": imports, "samples": samples}[sys.argv[1]](*sys.argv[2:]))
+sys.exit({"program": program, "import": imports, "calls": calls, "samples": samples}[sys.argv[1]](*sys.argv[2:]))
