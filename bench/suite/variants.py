@@ -49,6 +49,8 @@ ROWS = [
     Variant("xsched-channels", "level 3, time slices and channels switched off", "xsched", level="3",
             server=("--lv3-channels=ON",)),
     Variant("xsched-auto", "the default level", "xsched", level="auto"),
+    Variant("xsched-drain", "the default level; a turn begins when what the last one had on the device is over", "xsched",
+            level="auto", env=(("", "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ", "ON"),)),
 ]
 BY_NAME = {v.name: v for v in ROWS}
 
