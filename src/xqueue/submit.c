@@ -375,9 +375,6 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     if (gated && !xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* as at level 1, then */
         wait_turn(q, n, est_ns, true, flags | XS_SUBMIT_NO_MARK);
 
-    if (XS_UNLIKELY(flags & XS_SUBMIT_OUTSIDE))
-        t->inside = xsched_priv_inside_begin();
-
     t->est_ns = (uint32_t)est_ns;
     t->weighed = gated;
     old_ns = atomic_fetch_add_explicit(&cc->est_entered_ns, est_ns, memory_order_relaxed);
@@ -395,12 +392,16 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
     else
         t->mark = old_ns / span_ns != (old_ns + est_ns) / span_ns;
-    if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE)) {
-        t->mark = true;           /* its end is awaited by all that take part */
-        collective_begins(q, n, est_ns, true, flags);
+    if (XS_UNLIKELY(flags)) { /* what few submits have, behind one look */
+        if (flags & XS_SUBMIT_COLLECTIVE) {
+            t->mark = true; /* its end is awaited by all that take part */
+            collective_begins(q, n, est_ns, true, flags);
+        }
+        if (flags & XS_SUBMIT_OUTSIDE)
+            t->inside = xsched_priv_inside_begin();
+        if (flags & XS_SUBMIT_NO_MARK)
+            t->mark = false;
     }
-    if (flags & XS_SUBMIT_NO_MARK)
-        t->mark = false;
 }
 
 uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
