@@ -39,6 +39,11 @@ SHORT = [
     ("decision", "", "p99", "decision P99, xserver awake, us",
      [("awake: 2 clients, 2 queues", "2 queues"), ("awake: 64 clients, 64 queues", "64 processes"),
       ("awake: 3 clients, 10000 queues", "10,000 queues")]),
+    ("decision", "", "p99", "decision P99, xserver asleep and in a real-time class, us",
+     [("asleep: 2 clients, 2 queues", "2 queues"), ("asleep: 64 clients, 64 queues", "64 processes"),
+      ("futex wake-up alone", "this machine's own wake-up")]),
+    ("idle", "client", "cpu", "CPU of an idle process with 100 queues, ms/s", [("xsched", "XSched")]),
+    ("idle", "server", "cpu", "CPU of an idle xserver, ms/s", [("xsched", "XSched")]),
     ("idle", "client", "pss-growth", "memory of an idle process with 100 queues, KiB", [("xsched", "XSched")]),
     ("idle", "client", "threads-more", "its threads more", [("xsched", "XSched")]),
 ]
