@@ -6,12 +6,23 @@ collective.py RANK PAIR SHIM FOLDER_OF_THE_FAKE XSERVER
 
 The same with a kernel of another name is held in the middle, which shows that the test would notice."""
 import os
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 GROUPS, A_GROUP = 25, 10
+
+
+def first_group(shared):
+    """Waits until both have met in each collective of the first group."""
+    for _ in range(600):
+        with open(shared, "rb") as f:
+            if all(n == 2 for n in struct.unpack(f"{A_GROUP}I", f.read(A_GROUP * 4))):
+                return
+        time.sleep(0.05)
+    raise RuntimeError("the two programs did not meet in 30 s")
 
 
 def once(rank, pair, shim, fake, xserver, kernel):
@@ -31,7 +42,8 @@ def once(rank, pair, shim, fake, xserver, kernel):
         began = time.monotonic()
         ranks = [subprocess.Popen([rank, shared, str(i), kernel, str(GROUPS)], env=dict(env, XSCHED_PRIORITY="0"),
                                   stdout=subprocess.PIPE, text=True) for i in range(2)]
-        time.sleep(0.4)
+        first_group(shared)   # both are known for what they do before somebody urgent comes
+        time.sleep(0.1)
         high = subprocess.Popen([pair, "3", "1300", "200"], env=dict(env, XSCHED_PRIORITY="5"),
                                 stdout=subprocess.DEVNULL)
         try:
