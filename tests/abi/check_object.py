@@ -105,7 +105,7 @@ def main():
     p.add_argument("file")
     p.add_argument("--soname")
     p.add_argument("--exports", help="file with the exact list of public names")
-    p.add_argument("--stands-for", help="an object without functions, which only needs this library of the vendor's name")
+    p.add_argument("--stands-for", help="an object without functions, which only needs this shim")
     p.add_argument("--expect", help="self-test: succeed only if a complaint contains this text")
     a = p.parse_args()
     bad = check(a)
