@@ -48,6 +48,12 @@ static void recheck(struct xs_sched *s)
     }
 }
 
+static void tell(struct xs_sched *s, struct xs_sched_process *p)
+{
+    if (p->server)
+        atomic_store(&p->server->h.collectives, XS_COLLECTIVES_KNOWN | (s->ranks_told ? XS_COLLECTIVES_AWAITED : 0));
+}
+
 void xs_collective_met(struct xs_sched_process *p)
 {
     struct xs_sched *s = p->sched;
@@ -59,8 +65,7 @@ void xs_collective_met(struct xs_sched_process *p)
     if (!p->client || atomic_load(&p->client->h.collectives) == 0)
         return;
     xs_list_add(&s->ranks, &p->rank_link);
-    if (p->server)
-        atomic_store(&p->server->h.collectives, s->ranks_told);
+    tell(s, p);
     xs_collective_look(s);
     recheck(s);
 }
@@ -82,10 +87,8 @@ static void tell_ranks(struct xs_sched *s, bool held)
     if (s->ranks_told == held)
         return;
     s->ranks_told = held;
-    XS_LIST_FOR(p, &s->ranks, struct xs_sched_process, rank_link) {
-        if (p->server)
-            atomic_store(&p->server->h.collectives, held);
-    }
+    XS_LIST_FOR(p, &s->ranks, struct xs_sched_process, rank_link)
+        tell(s, p);
     atomic_thread_fence(memory_order_seq_cst);
     if (held)
         xs_collective_look(s);

@@ -282,6 +282,9 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     if (!q->entity->applied)
         xs_queue_permit(q, false, now_ns);
     xs_queue_settle(q, now_ns);
+    /* it may have done collectives before it joined */
+    if (p->client && XS_UNLIKELY(atomic_load(&p->client->h.collectives)))
+        xs_collective_met(p);
     return q;
 }
 

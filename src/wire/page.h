@@ -79,6 +79,12 @@ struct xs_client_cell {
     _Atomic uint64_t lent;
 };
 
+/* xs_server_header.collectives */
+enum {
+    XS_COLLECTIVES_AWAITED = 1u, /* somebody who takes part in collectives is held */
+    XS_COLLECTIVES_KNOWN = 2u,   /* the scheduler knows that this process does collectives */
+};
+
 struct xs_server_header {
     /* line 0: constant after creation */
     uint64_t magic;
@@ -91,7 +97,7 @@ struct xs_server_header {
     /* line 1: the scheduler */
     _Atomic uint64_t lease_until_ns;        /* closed words are void after this (CLOCK_MONOTONIC) */
     _Atomic uint32_t asleep;                /* 1: a ring must also signal the eventfd */
-    _Atomic uint32_t collectives;           /* 1: ring when a collective begins */
+    _Atomic uint32_t collectives;           /* XS_COLLECTIVES_*; anything but KNOWN alone: ring when a collective begins */
     uint32_t reserved1[12];
 };
 

@@ -304,8 +304,10 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
     if (!gates_open(q, n) && !(flags & XS_SUBMIT_PASS))
         wait_turn(q, n, est_ns, managed, flags | XS_SUBMIT_NO_MARK);
     atomic_store(&q->cc->collective, n);
-    /* seq_cst pairs with the scheduler: stores collectives, or closes the word, then reads the number */
-    if (atomic_fetch_add(&h->collectives, 1) == 0 || !gates_open(q, n) || (page && atomic_load(&page->h.collectives)))
+    /* seq_cst pairs with the scheduler: stores collectives, or closes the word, then reads the number. A session that
+     * was joined after the first collective does not know of it before the next one rings. */
+    atomic_fetch_add(&h->collectives, 1);
+    if (!gates_open(q, n) || (page && atomic_load(&page->h.collectives) != XS_COLLECTIVES_KNOWN))
         ring(q);
 }
 
