@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEPS_MAX 2000000u /* timers from one line to the next */
+
 struct process {
     char name[XS_NAME_BYTES];
     struct process *next;
@@ -81,18 +83,21 @@ static void decide(struct xs_replay *r)
     tell(r);
 }
 
-/* Time passes: timers come in between. */
-static void advance(struct xs_replay *r, uint64_t to_ns)
+/* Time passes: timers come in between. @return 0, or -ELOOP: there would be very many, in a gap that is hours long */
+static int advance(struct xs_replay *r, uint64_t to_ns)
 {
     if (to_ns > r->now_ns)
         decide(r);
-    while (r->next_ns < to_ns) {
+    for (unsigned steps = 0; r->next_ns < to_ns; steps++) {
+        if (steps == STEPS_MAX)
+            return -ELOOP;
         r->now_ns = XS_MAX(r->next_ns, r->now_ns + 1);
         if (r->now_ns >= to_ns)
             break;
         decide(r);
     }
     r->now_ns = to_ns;
+    return 0;
 }
 
 static struct process *find_process(struct xs_replay *r, const char *name)
@@ -394,6 +399,8 @@ struct xs_replay *xs_replay_new(const struct xs_policy_ops *policy, xs_replay_fn
     return r;
 }
 
+static const char k_far[] = "two million decisions lie between the line before and";
+
 int xs_replay_line(struct xs_replay *r, char *line, char error[XS_ERROR_BYTES])
 {
     char *w[XS_WORDS_MAX];
@@ -411,15 +418,15 @@ int xs_replay_line(struct xs_replay *r, char *line, char error[XS_ERROR_BYTES])
     if (t < r->now_ns)
         return fail(error, "time goes back to", w[0]);
     if (n == 1 || (n == 2 && strcmp(w[1], "end") == 0)) { /* lets time pass */
-        advance(r, t);
-        return 0;
+        return advance(r, t) < 0 ? fail(error, k_far, w[0]) : 0;
     }
     for (size_t i = 0; i < XS_ARRAY_LEN(verbs); i++) {
         if (strcmp(verbs[i].word, w[1]) != 0)
             continue;
         if (n - 2 < verbs[i].least)
             return fail(error, "more words are needed behind", w[1]);
-        advance(r, t);
+        if (advance(r, t) < 0)
+            return fail(error, k_far, w[0]);
         return verbs[i].fn(r, w + 2, n - 2, error);
     }
     return fail(error, "unknown word", w[1]);
