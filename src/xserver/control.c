@@ -102,23 +102,6 @@ static bool add_ended(struct xs_server *s, struct xs_request *r)
     return true;
 }
 
-static struct xs_client_record *record_of(struct xs_request *r, uint64_t session)
-{
-    size_t lo = 0, hi = r->n_clients;
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (r->clients[mid].session == session)
-            return &r->clients[mid];
-        if (r->clients[mid].session < session)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return NULL;
-}
-
 static void look_at_state(struct xs_server *s, struct xs_request *r)
 {
     const struct xs_policy_ops *policy = xs_sched_policy(s->sched);
@@ -179,7 +162,7 @@ static bool walk_step(struct xs_server *s, struct xs_request *r)
             r->status = 503;
             return true;
         }
-        if (r->kind != XS_REQ_QUEUES && (record = record_of(r, q->client->session)) != NULL)
+        if (r->kind != XS_REQ_QUEUES && (record = xs_request_client(r, q->client->session)) != NULL)
             xs_client_counts_of_queue(s, q, record);
     }
     return false;

@@ -59,23 +59,6 @@ static void where_labels(struct xs_text *t, size_t from, const struct xs_client_
     label(t, from, "pod", c->container.pod);
 }
 
-static const struct xs_client_record *client_of(const struct xs_request *r, uint64_t session)
-{
-    size_t lo = 0, hi = r->n_clients;
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (r->clients[mid].session == session)
-            return &r->clients[mid];
-        if (r->clients[mid].session < session)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return NULL;
-}
-
 /* One look at the driver a device, not one a queue. */
 static const struct xs_device_name *name_of(XDevice device)
 {
@@ -111,7 +94,7 @@ static void make_labels(struct page *p)
         label(t, from, "pci_bus_id", name->pci);
         number_label(t, from, "pid", q->pid);
         label(t, from, "queue", handle);
-        where_labels(t, from, client_of(r, q->session));
+        where_labels(t, from, xs_request_client(r, q->session));
         p->queues[i] = (struct labels){from, t->bytes - from};
     }
     for (size_t i = 0; i < r->n_clients; i++) {

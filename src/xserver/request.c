@@ -27,6 +27,23 @@ void xs_request_free(struct xs_request *r)
     free(r);
 }
 
+struct xs_client_record *xs_request_client(const struct xs_request *r, uint64_t session)
+{
+    size_t lo = 0, hi = r->n_clients;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (r->clients[mid].session == session)
+            return &r->clients[mid];
+        if (r->clients[mid].session < session)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
 int xs_mailbox_init(struct xs_mailbox *m)
 {
     pthread_condattr_t attr;

@@ -125,6 +125,9 @@ struct xs_request {
 
 struct xs_request *xs_request_new(enum xs_request_kind kind);
 void xs_request_free(struct xs_request *r);
+/** The program of a session in r->clients, which the main loop fills in the order of their sessions. Whoever holds r
+ *  at the moment. @return NULL when it is not there */
+struct xs_client_record *xs_request_client(const struct xs_request *r, uint64_t session);
 
 /** Between the threads. */
 struct xs_mailbox {
