@@ -131,6 +131,8 @@ def latency_part(found):
         for letter in MAIN:
             for platform in PLATFORMS:
                 rows = []
+                if not results.find(platform, letter, "native", "high", "samples"):
+                    continue    # a comparison of its own, e.g. watched with unwatched
                 for v in results.variants(platform, letter):
                     if v not in TUNED or letter in done or not results.find(platform, letter, v, "high", "samples"):
                         continue

@@ -9,6 +9,7 @@ import time
 from . import arrivals, stats, variants
 from .clients import ClientError, Pool, collect
 from .services import ServiceError
+from .watchers import Watchers
 
 LEAD_S = 0.3                 # the others run for this long before the urgent side's first request
 TAIL_S = 0.15                # and go on for this long behind its last, which may be late
@@ -250,6 +251,7 @@ class Measurement:
         self.suite.check_time(seconds + LEAD_S + 1.5)
         client = {s.name: self.pool.get((base.name, "all" if self.plan.one_process else s.name)) for s in sides}
         load = os.getloadavg()[0]
+        watchers = Watchers(self.service(base)[0], self.suite.args.build, self.suite.out) if variant.watched else None
         start = time.monotonic_ns() + 50_000_000
         urgent_start = start + int(1e9 * LEAD_S) if len(sides) > 1 else start
         end = urgent_start + int(1e9 * seconds)
@@ -263,7 +265,12 @@ class Measurement:
         per_client = {}
         for s in sides:
             per_client[client[s.name]] = per_client.get(client[s.name], 0) + 1
-        got = collect(list(per_client), per_client, self.suite.patience(seconds * 4 + 60))
+        try:
+            got = collect(list(per_client), per_client, self.suite.patience(seconds * 4 + 60))
+            seen = watchers.stop() if watchers else {}
+        finally:
+            if watchers:
+                watchers.end()
         mine, theirs = cpu_ms() - mine, (server.cpu_ms() if server else 0) - theirs
         answers = {row["role"]: row for rows in got.values() for row in rows}
         rows = []
@@ -282,6 +289,8 @@ class Measurement:
         common = {"workload": self.workload.letter, "platform": self.platform.name, "variant": variant.name, "run": block,
                   "report": False, **params}
         rows.append(dict(common, side="driver", metric="cpu", value=round(mine, 2), unit="ms", n=1))
+        if seen:
+            rows.append(dict(common, side="watchers", metric="scrapes", value=seen.pop("scrapes"), unit="1", n=1, **seen))
         if server:
             rows.append(dict(common, side="server", metric="cpu", value=round(theirs, 2), unit="ms", n=1))
         rows.append(dict(common, side="machine", metric="seconds", value=round(seconds, 3), unit="s", n=1, load=round(load, 2)))

@@ -68,6 +68,15 @@ class Results:
         draws = [x / y for x, y in zip(stats.mean_draws(a, 1), stats.mean_draws(b, 2))]
         return Figure(sum(a) / len(a) / (sum(b) / len(b)), *stats.interval(draws), min(len(a), len(b)))
 
+    def paired_ratio(self, platform, letter, variant, base, side, metric):
+        """Block by block against the block beside it, where both ran in the same processes: what differs from block to
+        block falls out."""
+        by = [{r["run"]: r["value"] for r in self.find(platform, letter, v, side, metric)} for v in (variant, base)]
+        ratios = [value / by[1][run] for run, value in sorted(by[0].items()) if by[1].get(run)]
+        if not ratios:
+            raise Missing(f"{variant} {side}")
+        return Figure(sum(ratios) / len(ratios), *stats.interval(stats.mean_draws(ratios)), len(ratios))
+
     def share(self, platform, letter, variant, base=None):
         """The urgent side's part of what both did; with a base, what both did over what one does by itself."""
         high = self.values(platform, letter, variant, "high", "throughput")

@@ -21,6 +21,7 @@ class Variant:
     green: int = 0                # percent of the device that a green context has
     prefix: tuple = ()            # before the command line of each client
     uses: str = ""                # the variant whose processes it runs in
+    watched: bool = False         # metrics are scraped, top looks and a timeline is recorded meanwhile
 
 
 ROWS = [
@@ -49,6 +50,8 @@ ROWS = [
     Variant("xsched-channels", "level 3, time slices and channels switched off", "xsched", level="3",
             server=("--lv3-channels=ON",)),
     Variant("xsched-auto", "the default level", "xsched", level="auto"),
+    Variant("xsched-watched", "the very processes of xsched-auto, while /metrics is scraped each second, top looks and "
+            "`xsched record` runs", "xsched", level="auto", uses="xsched-auto", watched=True),
     Variant("xsched-drain", "the default level; a turn begins when what the last one had on the device is over", "xsched",
             level="auto", env=(("", "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ", "ON"),)),
 ]
