@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """xcli top, on terminals of several sizes and as plain text, while programs come and go."""
+import json
 import re
 import unittest
 
@@ -25,6 +26,19 @@ def row_of(lines, pid):
     return dict(zip(titles, row.split(None, len(titles) - 1))) if row and titles else {}
 
 
+def cells_of(lines, pid, *names):
+    """Those cells of a program's row; None for one that is not there, e.g. on a screen that is being drawn."""
+    row = row_of(lines, pid)
+    return tuple(row.get(name) for name in names)
+
+
+def number_of(lines, pid, name):
+    try:
+        return float(row_of(lines, pid)[name])
+    except (KeyError, ValueError):
+        return 0.0
+
+
 class Top(unittest.TestCase):
     def setUp(self):
         self.stage = Stage()
@@ -40,6 +54,10 @@ class Top(unittest.TestCase):
         self.addCleanup(lambda: t.pid and t.kill())
         return t
 
+    def preemptions(self, actor):
+        answer = json.loads(self.stage.xcli("--json", "list").stdout)
+        return sum(q["preemptions"] for q in answer["xqueues"] if q["pid"] == actor.pid)
+
     def quit(self, t):
         t.press("q")
         self.assertEqual(t.end(), 0)
@@ -48,17 +66,18 @@ class Top(unittest.TestCase):
     def test_programs_and_changes(self):
         self.batch.tell("work 0 90")
         t = self.terminal(120, 20)
-        lines = t.wait_for(lambda lines: float(row_of(lines, self.batch.pid).get("DEV%", 0)) > 30, "a share")
-        row = row_of(lines, self.batch.pid)
-        self.assertEqual((row["STATE"], row["PRI"], row["LV"], row["Q"]), ("run", "1", "1", "2"))
-        self.assertIn("batch-training", row["COMMAND"])
+        lines = t.wait_for(lambda lines: number_of(lines, self.batch.pid, "DEV%") > 30 and
+                           cells_of(lines, self.batch.pid, "STATE", "PRI", "LV", "Q") == ("run", "1", "1", "2") and
+                           "batch-training" in row_of(lines, self.batch.pid).get("COMMAND", ""), "a share")
         self.assertIn("HPF, 2 programs, 3 queues", lines[0])
         self.assertRegex(lines[1], r"^GPU:0000:76:00.0 \[\|+ *\d+%\]$|^GPU:\S+ \[\|+ *\d+%\]$")
 
         self.online.tell("work 0 50")
         t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "wait", "the batch waiting")
-        lines = t.wait_for(lambda lines: float(row_of(lines, self.batch.pid)["WAIT%"]) > 50, "its waiting time")
-        self.assertEqual(row_of(lines, self.batch.pid)["PREEMPT"], "1")
+        t.wait_for(lambda lines: number_of(lines, self.batch.pid, "WAIT%") > 50, "its waiting time")
+        # once, or again where this machine kept the other one from its work for a second: as often as the server says
+        t.wait_for(lambda lines: number_of(lines, self.batch.pid, "PREEMPT") == self.preemptions(self.batch) >= 1,
+                   "its preemptions")
 
         # the batch program is chosen and gets a priority of 200: it runs, the other waits
         t.press("/batch\n")
@@ -71,7 +90,7 @@ class Top(unittest.TestCase):
         t.press("n999\n")
         t.wait_for(shows("a priority is -255 to 255"), "the refusal")
         t.press("/\x1b")
-        lines = t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "wait", "the other one waiting")
+        t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "wait", "the other one waiting")
 
         # queues, policy, suspension
         t.press("t")
@@ -90,9 +109,8 @@ class Top(unittest.TestCase):
         # order
         t.press("ssss")
         t.wait_for(shows("s Sort: pid"), "the order")
-        lines = t.wait_for(lambda lines: len([x for x in lines if re.match(r" *\d+ ", x)]) == 2, "both")
-        self.assertEqual([int(x.split()[0]) for x in lines if re.match(r" *\d+ ", x)],
-                         sorted([self.batch.pid, self.online.pid]))
+        t.wait_for(lambda lines: [int(x.split()[0]) for x in lines if re.match(r" *\d+ ", x)] ==
+                   sorted([self.batch.pid, self.online.pid]), "both in order")
         t.press("r")
         t.wait_for(lambda lines: [int(x.split()[0]) for x in lines if re.match(r" *\d+ ", x)] ==
                    sorted([self.batch.pid, self.online.pid], reverse=True), "the other order")
@@ -114,9 +132,8 @@ class Top(unittest.TestCase):
         for columns, rows in ((20, 6), (200, 50), (80, 24), (40, 10), (20, 3), (10, 2), (1, 1), (60, 15)):
             t.resize(columns, rows)
             if columns >= 20 and rows >= 6:
-                lines = t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "wait",
-                                   f"the row at {columns} columns")
-                self.assertEqual(row_of(lines, self.online.pid)["PRI"], "10")
+                t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "wait" and
+                           row_of(lines, self.online.pid).get("PRI") == "10", f"the rows at {columns} columns")
             else:
                 self.assertTrue(t.read(0.3))
         self.quit(t)
@@ -140,9 +157,12 @@ class Top(unittest.TestCase):
 
     def test_plain_text(self):
         self.batch.tell("work 0 90")
-        out = self.stage.xcli("top", "--once", "-f", "5", "--queues").stdout.splitlines()
-        row = row_of(out, self.batch.pid)
-        self.assertGreater(float(row["DEV%"]), 20)
+        out = []
+
+        def looked():   # where this machine has no time for the program meanwhile, its share is small
+            out[:] = self.stage.xcli("top", "--once", "-f", "5", "--queues").stdout.splitlines()
+            return number_of(out, self.batch.pid, "DEV%") > 20
+        until(looked, "a share")
         self.assertEqual(sum("queue 0x" in line for line in out), 3)
         self.assertEqual(len([line for line in out if "PID" in line]), 1)
         out = self.stage.xcli("top", "-n", "1", "--filter", "ONLINE", "--sort", "pid").stdout
