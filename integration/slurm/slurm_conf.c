@@ -31,6 +31,28 @@ static int rule(struct xs_slurm_conf *c, int kind, const char *text)
     return 0;
 }
 
+/* LOW:N or LOW-HIGH:N */
+static int range(struct xs_slurm_conf *c, const char *text)
+{
+    struct xs_slurm_range *r = &c->ranges[c->ranges_count];
+    uint64_t low, high = UINT32_MAX;
+    char copy[64], *colon, *dash;
+
+    if (c->ranges_count == XS_SLURM_RULES_MAX || !xs_str_copy(copy, sizeof(copy), text) || !(colon = strchr(copy, ':')))
+        return -EINVAL;
+    *colon++ = 0;
+    dash = strchr(copy, '-');
+    if (dash)
+        *dash++ = 0;
+    if (xs_str_parse_u64(copy, 10, &low) < 0 || (dash && xs_str_parse_u64(dash, 10, &high) < 0) || low > high ||
+        high > UINT32_MAX || number(colon, &r->priority) < 0)
+        return -EINVAL;
+    r->low = (uint32_t)low;
+    r->high = (uint32_t)high;
+    c->ranges_count++;
+    return 0;
+}
+
 static int path(char *ret, const char *text)
 {
     return text[0] == '/' && xs_str_copy(ret, PATH_MAX, text) ? 0 : -EINVAL;
@@ -59,6 +81,8 @@ static int word(struct xs_slurm_conf *c, const char *w)
         return rule(c, XS_SLURM_PARTITION, value);
     if (IS("qos"))
         return rule(c, XS_SLURM_QOS, value);
+    if (IS("jobpriority"))
+        return range(c, value);
     if (IS("libdir"))
         return path(c->libdir, value);
     if (IS("socket"))
@@ -82,8 +106,8 @@ int xs_slurm_conf_read(struct xs_slurm_conf *ret, int count, char **words, char 
             continue;
         if (!err)
             snprintf(ret_error, size,
-                     "\"%s\" is none of min=N max=N default=N partition=NAME:N qos=NAME:N libdir=DIR socket=PATH "
-                     "account=FILE with N from -255 to 255 and absolute paths",
+                     "\"%s\" is none of min=N max=N default=N partition=NAME:N qos=NAME:N jobpriority=LOW[-HIGH]:N "
+                     "libdir=DIR socket=PATH account=FILE with N from -255 to 255 and absolute paths",
                      words[i]);
         err = -EINVAL;
     }
@@ -96,7 +120,8 @@ int xs_slurm_conf_read(struct xs_slurm_conf *ret, int count, char **words, char 
     return err;
 }
 
-bool xs_slurm_conf_default(const struct xs_slurm_conf *c, const char *partition, const char *qos, int *ret_priority)
+bool xs_slurm_conf_default(const struct xs_slurm_conf *c, const char *partition, const char *qos,
+                           const uint32_t *job_priority, int *ret_priority)
 {
     for (int kind = XS_SLURM_QOS; kind <= XS_SLURM_PARTITION; kind++) {
         const char *name = kind == XS_SLURM_QOS ? qos : partition;
@@ -106,6 +131,12 @@ bool xs_slurm_conf_default(const struct xs_slurm_conf *c, const char *partition,
                 *ret_priority = c->rules[i].priority;
                 return true;
             }
+        }
+    }
+    for (size_t i = 0; job_priority && i < c->ranges_count; i++) {
+        if (*job_priority >= c->ranges[i].low && *job_priority <= c->ranges[i].high) {
+            *ret_priority = c->ranges[i].priority;
+            return true;
         }
     }
     if (c->has_default)

@@ -12,6 +12,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,8 @@ static struct {
     struct xs_slurm_conf conf;
     bool asked, none; /* the user said a priority, or "none" */
     int priority;
+    bool job_priority_known;
+    uint32_t job_priority; /* in Slurm, when the step began */
 } g_step;
 
 static int on_option(int value, const char *text, int remote)
@@ -80,6 +84,31 @@ EXPORT int slurm_spank_init(spank_t sp, int ac, char **av)
     return 0;
 }
 
+/* Asked of the controller once a step, as root and before its tasks are made, and only where it decides something: the
+ * environment of a step has the job's partition and QOS, and not its priority. */
+EXPORT int slurm_spank_init_post_opt(spank_t sp, int ac, char **av)
+{
+    job_info_msg_t *jobs = NULL;
+    uint32_t id = 0;
+
+    (void)ac, (void)av;
+    if (!spank_remote(sp) || g_step.asked || !g_step.conf.ranges_count ||
+        spank_get_item(sp, S_JOB_ID, &id) != ESPANK_SUCCESS)
+        return 0;
+    if (slurm_load_job(&jobs, id, SHOW_ALL) != SLURM_SUCCESS) {
+        slurm_error("xsched: the priority of job %" PRIu32 " is not known: %s", id, slurm_strerror(slurm_get_errno()));
+        return 0;
+    }
+    for (uint32_t i = 0; i < jobs->record_count; i++) {
+        if (jobs->job_array[i].job_id == id) {
+            g_step.job_priority = jobs->job_array[i].priority;
+            g_step.job_priority_known = true;
+        }
+    }
+    slurm_free_job_info_msg(jobs);
+    return 0;
+}
+
 static bool get(spank_t sp, const char *name, char *ret)
 {
     return spank_getenv(sp, name, ret, VALUE_BYTES) == ESPANK_SUCCESS && ret[0];
@@ -95,7 +124,8 @@ static bool decide(spank_t sp, int *ret_priority)
     if (!g_step.asked) {
         get(sp, "SLURM_JOB_PARTITION", partition);
         get(sp, "SLURM_JOB_QOS", qos);
-        return xs_slurm_conf_default(&g_step.conf, partition, qos, ret_priority);
+        return xs_slurm_conf_default(&g_step.conf, partition, qos,
+                                     g_step.job_priority_known ? &g_step.job_priority : NULL, ret_priority);
     }
     *ret_priority = XS_MIN(XS_MAX(g_step.priority, g_step.conf.min), g_step.conf.max);
     if (*ret_priority != g_step.priority)
