@@ -9,7 +9,7 @@ import time
 from . import arrivals, stats, variants
 from .clients import ClientError, Pool, collect
 from .services import ServiceError
-from .watchers import Watchers
+from .watchers import WatchError, Watchers
 
 LEAD_S = 0.3                 # the others run for this long before the urgent side's first request
 TAIL_S = 0.15                # and go on for this long behind its last, which may be late
@@ -316,6 +316,9 @@ class Measurement:
                     continue
                 try:
                     rows = self.run_cell(block, params, v, cell)
+                except WatchError as e:     # its processes are those of another variant, and well
+                    self.skip(v, str(e))
+                    continue
                 except (ClientError, ServiceError) as e:
                     for name, _ in self.groups(v):   # it may still be at it: nobody uses it again
                         self.pool.fail((self.base(v).name, "all" if self.plan.one_process else name), str(e))

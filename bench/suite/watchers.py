@@ -6,9 +6,11 @@ import subprocess
 import sys
 import time
 
-from .clients import ClientError
-
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class WatchError(Exception):
+    """Nobody looked; the text says why."""
 
 
 class Watchers:
@@ -25,20 +27,21 @@ class Watchers:
         self.log = open(os.path.join(folder, "watchers.log"), "ab")
         self.looker = self.recorder = None
         try:
-            self.looker = subprocess.Popen([sys.executable, os.path.join(HERE, "clients", "watch.py"), server.socket],
+            self.looker = subprocess.Popen([sys.executable, os.path.join(HERE, "clients", "watch.py"),
+                                            os.path.join(server.folder, "http.sock")],
                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
             self.recorder = subprocess.Popen([os.path.join(build, "bin", "xsched"), "record", "-q", "-o", self.trace], env=env,
                                              stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         except OSError as e:
             self.end()
-            raise ClientError(f"the watchers do not start: {e}")
+            raise WatchError(f"the watchers do not start: {e}")
         deadline = time.monotonic() + 20
         ready = self.looker.stdout.readline() == "ready\n"
         while ready and not os.path.exists(self.trace) and self.recorder.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
         if not ready or not os.path.exists(self.trace) or self.recorder.poll() is not None:
             self.end()
-            raise ClientError("the watchers do not see the server: see watchers.log")
+            raise WatchError("the watchers do not see the server: see watchers.log")
 
     def end(self):
         for p in (self.looker, self.recorder):
@@ -57,9 +60,9 @@ class Watchers:
             with open(self.trace, encoding="utf-8") as f:
                 row["events"] = len(json.load(f)["traceEvents"])
         except (subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError) as e:
-            raise ClientError(f"the watchers failed: {e}")
+            raise WatchError(f"the watchers failed: {e}")
         finally:
             self.end()
         if row["scrapes"] < 1 or row["events"] < 1:
-            raise ClientError(f"the watchers saw nothing: {row}")
+            raise WatchError(f"the watchers saw nothing: {row}")
         return row
