@@ -22,7 +22,7 @@ except ImportError:  # in the source tree
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "python"))
     import xsched
 from xsched.__main__ import tool
-from xsched._server import ask
+from xsched._server import hint_started_by
 
 HEAD_MAX = 65536
 
@@ -63,22 +63,7 @@ class Priority:
                         print(f"xsched_proxy: {error}", file=sys.stderr, flush=True)
 
     def tell(self, value):
-        pids = [c["pid"] for c in ask("GET", "/clients")[1]["clients"] if started_by(c["pid"], self.pid)]
-        for pid in pids:
-            ask("POST", "/hint", {"hint_type": 1, "pid": pid, "priority": value})
-        return bool(pids)
-
-
-def started_by(pid, ancestor):
-    while pid > 1:
-        if pid == ancestor:
-            return True
-        try:
-            with open(f"/proc/{pid}/stat") as f:
-                pid = int(f.read().rsplit(")", 1)[1].split()[1])
-        except (OSError, IndexError, ValueError):
-            return False
-    return False
+        return bool(hint_started_by(self.pid, 1, priority=value))
 
 
 def parse(head):

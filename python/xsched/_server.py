@@ -150,6 +150,27 @@ def hint_process(kind: int, **values: int) -> None:
         ask("POST", "/hint", body)
 
 
+def hint_started_by(ancestor: int, kind: int, **values: int) -> int:
+    """The same for every program that has joined and is a process, or was started by it or by one that it started.
+    Returns how many those are."""
+    pids = [int(c["pid"]) for c in ask("GET", "/clients")[1].get("clients", []) if _descends(int(c["pid"]), ancestor)]
+    for pid in pids:
+        ask("POST", "/hint", {"hint_type": kind, "pid": pid, **values})
+    return len(pids)
+
+
+def _descends(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                pid = int(f.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError, ValueError):
+            return False
+    return False
+
+
 def _pid_at_server() -> int:
     """Inside a container the server knows this process by another number."""
     for client in ask("GET", "/clients")[1].get("clients", []):
