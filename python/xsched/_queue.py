@@ -101,6 +101,7 @@ class Queue:
         return queue
 
     def _open(self, stream: Stream, level: Optional[int]) -> None:
+        self._line: Any = None  # what xsched.priority() remembers of it
         if level is not None:
             integer(level, 1, 3, "the level")
         self.platform = stream.platform

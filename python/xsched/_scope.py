@@ -9,26 +9,34 @@ the program), that change stays.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import _streams
 from ._errors import InvalidValueError, XSchedWarning, check
 from ._library import mapped, quick
 from ._queue import Queue, priority_value, queue_for
 from ._streams import Key, current_keys, stream_of_key
+from ._types import PRIORITY_MAX, PRIORITY_NO_EXECUTE
 
 _NOT_FOUND = 3
 _ident = threading.get_ident
 _swap: Optional[Callable[[Any, Any, Any], int]] = None
-_numbers: Dict[int, ctypes.c_int32] = {}
+_numbers: Dict[int, Any] = {}   # each priority as an argument that ctypes passes on as it is
 _said: Dict[str, None] = {}
 
 
 def say_once(key: str, text: str) -> None:
-    if key not in _said:
-        _said[key] = None
-        warnings.warn(text, XSchedWarning, stacklevel=4)
+    """In the name of the first caller outside this package."""
+    if key in _said:
+        return
+    _said[key] = None
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).split(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, XSchedWarning, stacklevel=level)
 
 
 def say_unscheduled(platform: str) -> None:
@@ -41,77 +49,92 @@ def say_unscheduled(platform: str) -> None:
 
 
 class _Line:
-    """A queue with the blocks that are open on it."""
+    """A queue with the blocks that are open on it. take and give are its lock's."""
 
-    __slots__ = ("handle", "name", "lock", "open", "base", "now", "out", "at", "alone")
+    __slots__ = ("handle", "name", "take", "give", "first", "thread", "more", "base", "now", "out", "at")
 
     def __init__(self, handle: int) -> None:
+        lock = threading.Lock()
         self.handle = handle
-        self.name = ctypes.c_uint64(handle)
-        self.lock = threading.Lock()
-        self.open: List[Tuple[int, int, object]] = []  # thread, priority, block; in order of entering
-        self.base = 0                                   # before the first block
-        self.now = 0                                    # what we set
+        self.name = ctypes.c_uint64.from_param(handle)
+        self.take, self.give = lock.acquire, lock.release
+        self.first: Optional[priority] = None                # the block that was entered first, and its thread
+        self.thread = 0
+        self.more: List[Tuple[int, priority]] = []           # the others, in order of entering
+        self.base = 0                                        # before the first block
+        self.now = 0                                         # what we set
         self.out = ctypes.c_int32()
         self.at = ctypes.byref(self.out)
-        self.alone = (self,)
+
+    @property
+    def open(self) -> List[priority]:
+        """The blocks that are open."""
+        return [] if self.first is None else [self.first, *(block for _, block in self.more)]
 
     def wanted(self) -> int:
-        top: Dict[int, int] = {}
-        for thread, value, _ in self.open:
-            top[thread] = value
+        if self.first is None:
+            return self.base
+        top = {self.thread: self.first.value}
+        for thread, block in self.more:
+            top[thread] = block.value
         return max(top.values())
 
-    def enter(self, value: int, number: ctypes.c_int32, block: object) -> int:
-        with self.lock:
-            if not self.open:
-                result = _swap(self.name, number, self.at)  # type: ignore[misc]
-                if result:
-                    return result
-                self.base = self.out.value
+    def enter(self, block: priority) -> int:
+        """The result of the call."""
+        self.take()
+        try:
+            if self.first is None:
+                result = _swap(self.name, block._number, self.at)  # type: ignore[misc]
+                if not result:
+                    self.first, self.thread = block, _ident()
+                    self.base, self.now = self.out.value, block.value
+                return result
+            self.more.append((_ident(), block))
+            value = self.wanted()
+            result = 0 if value == self.now else _swap(self.name, _numbers[value], self.at)  # type: ignore[misc]
+            if result:
+                self.more.pop()
+            else:
                 self.now = value
-                self.open.append((_ident(), value, block))
-            else:
-                self.open.append((_ident(), value, block))
-                value = self.wanted()
-                if value != self.now:
-                    self.now = value
-                    return _swap(self.name, _number(value), self.at)  # type: ignore[misc]
-            return 0
+            return result
+        finally:
+            self.give()
 
-    def leave(self, block: object) -> None:
-        with self.lock:
-            open_ = self.open
-            if len(open_) == 1:
-                open_.clear()
-                value = self.base
-            else:
-                self.open = [o for o in open_ if o[2] is not block]
-                value = self.wanted()
-            if value == self.now:
-                return
-            if _swap(self.name, _numbers.get(value) or _number(value), self.at) == 0 and self.out.value != self.now:  # type: ignore[misc]
-                value = self.out.value  # changed by somebody else: that stays
-                _swap(self.name, _number(value), self.at)  # type: ignore[misc]
-            self.now = value
+    def leave(self, block: priority) -> None:
+        """With the lock taken."""
+        if self.first is not block:
+            self.more = [m for m in self.more if m[1] is not block]
+        elif self.more:
+            self.thread, self.first = self.more.pop(0)
+        else:
+            self.first = None
+        value = self.wanted()
+        if value == self.now:
+            return
+        if _swap(self.name, _numbers[value], self.at) == 0 and self.out.value != self.now:  # type: ignore[misc]
+            value = self.out.value  # changed by somebody else: that stays
+            _swap(self.name, _numbers[value], self.at)  # type: ignore[misc]
+        self.now = value
 
 
 _lines: Dict[int, _Line] = {}      # by XQueue
 _current: Dict[Key, _Line] = {}    # by current stream
+_now: Optional[Callable[[], Optional[_Line]]] = None  # the line of the current stream, in fewer steps
 
 
-def _number(value: int) -> ctypes.c_int32:
-    number = _numbers.get(value)
-    if number is None:
-        number = _numbers[value] = ctypes.c_int32(value)
-    return number
+def _number(value: int) -> Any:
+    if not _numbers:
+        _numbers.update((n, ctypes.c_int32.from_param(n)) for n in range(PRIORITY_NO_EXECUTE, PRIORITY_MAX + 1))
+    return _numbers[value]
 
 
 def _line(queue: Queue) -> _Line:
     global _swap
     if _swap is None:
+        _number(0)
         _swap = quick().XHintSwapPriority
-    return _lines.setdefault(queue.handle, _Line(queue.handle))
+    line = queue._line = _lines.setdefault(queue.handle, _Line(queue.handle))
+    return line
 
 
 def _line_of_key(key: Key) -> _Line:
@@ -123,6 +146,47 @@ def _line_of_key(key: Key) -> _Line:
         if key[2] != 2:  # 2 is a different stream in each thread
             _current[key] = line
     return line
+
+
+def _shorten() -> None:
+    """Where PyTorch is all there is, its current stream is found without a list of keys."""
+    global _now
+    torch, others, get = _streams.only_torch(), _streams.OTHERS, _current.get
+    if torch is None:
+        return
+    device, raw, modules = torch
+
+    def now() -> Optional[_Line]:
+        for name in others:
+            if name in modules:
+                return None
+        number = device()
+        return get(("torch", number, raw(number)))
+
+    _now = now
+
+
+def _forget() -> None:
+    global _now
+    _now = None
+    _current.clear()
+
+
+_streams.on_forget.append(_forget)
+
+
+class _Many(Tuple[Any, ...]):
+    """Several streams that were named."""
+
+
+class _Current:
+    """Where no stream is named."""
+
+    def __repr__(self) -> str:
+        return "the current streams"
+
+
+_CURRENT = _Current()
 
 
 class priority:
@@ -138,74 +202,107 @@ class priority:
             torch.cuda.current_stream().synchronize()
     """
 
-    __slots__ = ("value", "_as_c", "_queues", "_open", "_fixed", "_line")
+    # A block is to cost no more than a microsecond: the usual one, on one queue that no other block is open on, makes
+    # two calls into the library with arguments made beforehand, and nothing else that could be left out.
+    __slots__ = ("value", "_number", "_stream", "_held")
 
-    def __init__(self, value: int, *streams: Any) -> None:
-        number = _numbers.get(value) if value.__class__ is int else None
-        if number is None:  # the first time
-            number = _number(priority_value(value))
+    def __init__(self, value: int, stream: Any = _CURRENT, *more: Any) -> None:
+        number = _numbers.get(value) if type(value) is int else None
+        if number is None:
+            value = priority_value(value)
+            number = _number(value)
         self.value = value
-        self._as_c = number
-        self._queues = streams
-        self._fixed: Optional[Tuple[_Line, ...]] = None
-        self._open: Optional[Sequence[_Line]] = None
-        self._line: Optional[_Line] = None
-        if streams and len(streams) == 1 and streams[0].__class__ is Queue:
-            self._line = _lines.get(streams[0].handle)
+        self._number = number
+        self._stream = _Many((stream, *more)) if more else stream
+        self._held: Any = None  # None, a line, or a list of lines
 
     def __enter__(self) -> priority:
-        if self._open is not None:
-            raise InvalidValueError("this block is open already", "make one for each with: xsched.priority(...)")
-        line = self._line
-        if line is not None and not line.open:  # one queue, and no other block on it: the same as below in fewer steps
-            with line.lock:
-                if not line.open and not _swap(line.name, self._as_c, line.at):  # type: ignore[misc]
-                    line.base = line.out.value
+        stream = self._stream
+        if stream.__class__ is Queue:
+            line = stream._line
+        elif stream is _CURRENT and _now is not None:
+            line = _now()
+        else:
+            line = None
+        if line is not None and self._held is None:
+            line.take()
+            try:
+                if line.first is None and not _swap(line.name, self._number, line.at):  # type: ignore[misc]
+                    line.first = self
+                    self._held = line
+                    line.thread = _ident()
                     line.now = self.value
-                    line.open.append((_ident(), self.value, self))
-                    self._open = line.alone
+                    line.base = line.out.value
                     return self
-        entered: List[_Line] = []
-        self._open = entered
-        try:
-            if self._queues:
-                fixed = self._fixed
-                if fixed is None:
-                    fixed = self._fixed = tuple([_lines.get(s.handle) or _line(s) if s.__class__ is Queue
-                                                 else _line(_queue_said(s)) for s in self._queues])
-                    self._line = fixed[0] if len(fixed) == 1 else None
-                for line in fixed:
-                    result = line.enter(self.value, self._as_c, self)
-                    if result:
-                        check(result, "XHintSwapPriority")
-                    entered.append(line)
-                return self
-            keys = current_keys()
-            for key in keys:
-                line = _current.get(key) or _line_of_key(key)
-                result = line.enter(self.value, self._as_c, self)
-                if result == _NOT_FOUND:  # another stream has come to this address
-                    _current.pop(key, None)
-                    _lines.pop(line.handle, None)
-                    line = _line_of_key(key)
-                    result = line.enter(self.value, self._as_c, self)
-                if result:
-                    check(result, "XHintSwapPriority")
-                entered.append(line)
-            if not keys:
-                say_once("no stream", "no current stream is known here, so xsched.priority() has no effect: initialise the "
-                         "framework first (torch.cuda.init()), or name the stream: xsched.priority(5, stream)")
-        except BaseException:
-            self.__exit__()
-            raise
+            finally:
+                line.give()
+        self._enter_all()
         return self
 
     def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
-        entered = self._open
-        self._open = None
-        if entered:
-            for line in entered:
-                line.leave(self)
+        line = self._held
+        self._held = None
+        if line.__class__ is _Line:
+            line.take()
+            try:
+                if line.first is self and not line.more and line.base != line.now:
+                    line.first = None
+                    if not _swap(line.name, _numbers[line.base], line.at) and line.out.value != line.now:  # type: ignore[misc]
+                        _swap(line.name, _numbers[line.out.value], line.at)  # type: ignore[misc]  # changed by somebody else
+                else:
+                    line.leave(self)
+            finally:
+                line.give()
+        elif line:
+            for one in line:
+                one.take()
+                try:
+                    one.leave(self)
+                finally:
+                    one.give()
+
+    def _enter_all(self) -> None:
+        if self._held is not None:
+            raise InvalidValueError("this block is open already", "make one for each with: xsched.priority(...)")
+        entered: List[_Line] = []
+        self._held = entered
+        try:
+            if self._stream is not _CURRENT:
+                for queue in self._queues():
+                    self._enter(queue._line or _line(queue), entered)
+                return
+            keys = current_keys()
+            for key in keys:
+                line = _current.get(key) or _line_of_key(key)
+                if self._enter(line, entered, True):
+                    continue
+                _current.pop(key, None)  # another stream has come to this address
+                _lines.pop(line.handle, None)
+                self._enter(_line_of_key(key), entered)
+            if not keys:
+                say_once("no stream", "no current stream is known here, so xsched.priority() has no effect: initialise the "
+                         "framework first (torch.cuda.init()), or name the stream: xsched.priority(5, stream)")
+            elif _now is None:
+                _shorten()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _enter(self, line: _Line, entered: List[_Line], may_be_gone: bool = False) -> bool:
+        result = line.enter(self)
+        if result == _NOT_FOUND and may_be_gone:
+            return False
+        check(result, "XHintSwapPriority")
+        entered.append(line)
+        return True
+
+    def _queues(self) -> Tuple[Queue, ...]:
+        """The queues that were named; found once."""
+        if self._stream.__class__ is not _Many:
+            self._stream = _queue_said(self._stream)
+            return (self._stream,)
+        self._stream = _Many([_queue_said(s) for s in self._stream])
+        return self._stream
 
 
 def _queue_said(target: Any) -> Queue:

@@ -96,6 +96,8 @@ def resolve(stream: Any, platform: Optional[str] = None) -> Stream:
 # -- current streams of the calling thread
 
 Key = Tuple[str, int, int]  # which framework, device, handle
+OTHERS = ("cupy",)          # besides PyTorch
+on_forget: List[Callable[[], None]] = []
 _torch: Optional[Callable[[], Optional[Key]]] = None
 _cupy: Optional[Callable[[], Optional[Key]]] = None
 
@@ -153,6 +155,18 @@ def current_keys() -> List[Key]:
     return keys
 
 
+def only_torch() -> Optional[Tuple[Callable[[], int], Callable[[int], int], Any]]:
+    """Where PyTorch is in use and nothing else is: what tells its current device, what tells that device's current
+    stream, and where other frameworks appear when they are imported."""
+    torch = sys.modules.get("torch")
+    private = getattr(torch, "_C", None)
+    device = getattr(private, "_cuda_getDevice", None)
+    raw = getattr(private, "_cuda_getCurrentRawStream", None)
+    if torch is None or device is None or raw is None or not torch.cuda.is_initialized():
+        return None
+    return device, raw, sys.modules
+
+
 def stream_of_key(key: Key) -> Stream:
     if key[0] == "torch":
         current = sys.modules["torch"].cuda.current_stream()
@@ -165,3 +179,5 @@ def forget_frameworks() -> None:
     """For tests."""
     global _torch, _cupy
     _torch = _cupy = None
+    for forget in on_forget:
+        forget()
