@@ -48,6 +48,15 @@ SHORT = [
     ("idle", "client", "threads-more", "its threads more", [("xsched", "XSched")]),
 ]
 
+# what docs/explanation/costs.md shows besides
+COSTS = [
+    ("python with-block", "", "queue named", "`with xsched.priority(5, queue):`, ns",
+     [("under xserver", "under xserver"), ("schedules itself", "local policy")]),
+    ("python with-block", "", "block used again", "the same block used again, ns",
+     [("under xserver", "under xserver"), ("schedules itself", "local policy")]),
+    ("scrape", "", "p50", "xserver: a scrape of 1,000 queues, ms", [("1000 queues", "over its Unix socket")]),
+]
+
 # what docs/path-cost.md shows: (workload, variant, metric, side, path, unit)
 PATHS = [
     ("calls", "call that passes through", "instructions", "", "call that no row marks as a launch (CUDA)", "instructions"),
@@ -184,9 +193,9 @@ def load():
     return newest
 
 
-def short_part(newest):
+def short_part(newest, wanted=SHORT):
     rows = []
-    for workload, side, metric, text, names in SHORT:
+    for workload, side, metric, text, names in wanted:
         if workload not in newest:
             continue
         folder, found = newest[workload]
@@ -212,6 +221,19 @@ def path_part():
     return "\n".join(report.table(["path", "median", "n", "data"], rows)).rstrip()
 
 
+def cost_part():
+    """What costs something whether or not anybody competes, and what watching costs on a GPU."""
+    newest = load()
+    watched = [[f"{text} ({link(folder, 'report.md')}, n = {f.n})", report.with_interval(f), verdict]
+               for folder, results in suites() for letter, platform, text, f, _, verdict in merged(targets.table(results))
+               if letter == "A" and text.startswith("watched") and platform in PLATFORMS]
+    out = short_part(newest, COSTS + [row for row in SHORT if row[0] not in ("demo", "decision")])
+    if watched:
+        out += ["Workload A while /metrics is scraped each second, top looks and a recording runs:", ""]
+        out += report.table(["", "watched / unwatched", ""], watched)
+    return "\n".join(out).rstrip().replace("](docs/", "](../../docs/")
+
+
 def figures():
     found = suites()
     out = target_part(found)
@@ -226,7 +248,7 @@ def figures():
 
 def main():
     late = False
-    for name, get in (("README.md", figures), ("docs/path-cost.md", path_part)):
+    for name, get in (("README.md", figures), ("docs/path-cost.md", path_part), ("docs/explanation/costs.md", cost_part)):
         path = os.path.join(ROOT, name)
         with open(path, encoding="utf-8") as f:
             text = f.read()
