@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What both demos share: finding what was built, starting xserver, statistics, table."""
 import csv
-import http.client
-import json
 import math
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import time
+
+from xserver import ServerError, XServer
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
@@ -119,66 +116,14 @@ def end_process(process, signo=signal.SIGTERM, timeout=30):
     return process.returncode
 
 
-class UnixHTTP(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=5)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
-
-
-class Server:
-    """An xserver of the demo's own, in a folder of its own."""
+class Server(XServer):
+    """An xserver of the demo's own."""
 
     def __init__(self, build, core, log_path):
-        self.folder = tempfile.mkdtemp(prefix="xsched-demo-")
-        self.socket = os.path.join(self.folder, "xserver.sock")
-        self.http = os.path.join(self.folder, "http.sock")
-        self.log = open(log_path, "ab")
-        command = ["taskset", "-c", str(core), os.path.join(build, "bin", "xserver"), "--socket", self.socket,
-                   "--policy", "HPF", "--port", "0"]
         try:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        except OSError as e:
-            raise DemoError(f"xserver does not start: {e}")
-        deadline = time.monotonic() + 10
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise DemoError(f"xserver does not answer; see {log_path}")
-            time.sleep(0.01)
-
-    def _answers(self):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            try:
-                s.connect(self.socket)
-                return True
-            except OSError:
-                return False
-
-    def get(self, path):
-        connection = UnixHTTP(self.http)
-        try:
-            connection.request("GET", path)
-            return json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        self.log.close()
-        for name in os.listdir(self.folder):
-            os.unlink(os.path.join(self.folder, name))
-        os.rmdir(self.folder)
+            super().__init__(build, ["--policy", "HPF"], log_path, ("taskset", "-c", str(core)))
+        except ServerError as e:
+            raise DemoError(str(e))
 
 
 def table(header, rows):

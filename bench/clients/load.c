@@ -2,8 +2,8 @@
 /* One side of a benchmark, or several as threads of one process: an ordinary program of its platform that
  * knows nothing of a scheduler.
  *
- *   load probe                                  one JSON line: device, driver, memory, rounds_per_ms
- *   load ROUNDS_PER_MS ROLE[:PRIORITY]...       a thread and a queue each; then obeys lines on stdin:
+ *   load probe                                  one JSON line: device, driver, memory, devices, rounds_per_ms
+ *   load ROUNDS_PER_MS ROLE[:PRIORITY[:DEVICE]]...   a thread and a queue each; then obeys lines on stdin:
  *
  *     run ROLE MODE start=NS end=NS work_us=US kernels=N width=PERCENT depth=N fill_us=US at=US,US,...
  *
@@ -36,7 +36,7 @@ struct run {
 
 struct role {
     char name[16];
-    int priority;
+    int priority, device;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -236,7 +236,7 @@ static void *role_main(void *arg)
     struct role *r = arg;
 
     prctl(PR_SET_TIMERSLACK, 1);
-    load_thread();
+    load_thread(r->device);
     for (;;) {
         pthread_mutex_lock(&r->lock);
         while (!r->has_run && !r->quit)
@@ -343,27 +343,32 @@ static void hello(const char *more)
 int main(int argc, char **argv)
 {
     static char line[REQUESTS * 16];
+    int devices;
 
     if (argc < 2 || (strcmp(argv[1], "probe") != 0 && (argc < 3 || argc - 2 > ROLES || atof(argv[1]) <= 0))) {
-        fprintf(stderr, "usage: load probe | load ROUNDS_PER_MS ROLE[:PRIORITY]...\n");
+        fprintf(stderr, "usage: load probe | load ROUNDS_PER_MS ROLE[:PRIORITY[:DEVICE]]...\n");
         return 2;
     }
-    load_open();
+    devices = load_open();
     if (strcmp(argv[1], "probe") == 0) {
-        char more[64];
+        char more[96];
 
-        snprintf(more, sizeof(more), ",\"rounds_per_ms\":%.3f", calibrate(load_queue_new(0)));
+        snprintf(more, sizeof(more), ",\"devices\":%d,\"rounds_per_ms\":%.3f", devices,
+                 calibrate(load_queue_new(0, 0)));
         hello(more);
         return 0;
     }
     s_rounds_per_ms = atof(argv[1]);
     for (int i = 2; i < argc; i++) {
         struct role *r = &s_roles[s_n++];
-        char *colon = strchr(argv[i], ':');
+        char *colon = strchr(argv[i], ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
 
         r->priority = colon ? atoi(colon + 1) : 0;
+        r->device = second ? atoi(second + 1) : 0;
+        if (r->device < 0 || r->device >= devices || r->device >= LOAD_DEVICES)
+            load_die("no such device", r->device);
         snprintf(r->name, sizeof(r->name), "%.*s", colon ? (int)(colon - argv[i]) : 15, argv[i]);
-        r->queue = load_queue_new(r->priority);
+        r->queue = load_queue_new(r->device, r->priority);
         load_launch(r->queue, rounds_of(100), 100, 0);
         load_finish(r->queue);
     }

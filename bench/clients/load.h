@@ -10,14 +10,17 @@
 
 struct load_queue;
 
-/** Opens the first device. Called once, before anything else. */
-void load_open(void);
-/** Name of the device, its vendor's version, its memory in bytes (0: unknown), how many blocks fill it. */
+#define LOAD_DEVICES 8
+
+/** Finds the vendor's library and the devices. Called once, before anything else. @return how many devices there are */
+int load_open(void);
+/** Name of the first device, its vendor's version, its memory in bytes (0: unknown). */
 void load_about(const char **ret_name, const char **ret_driver, uint64_t *ret_bytes);
-/** Called by each thread before it uses a queue. */
-void load_thread(void);
-/** @param priority  larger is more urgent; left out where the vendor has no such thing */
-struct load_queue *load_queue_new(int priority);
+/** Called by each thread before it uses a queue of that device. */
+void load_thread(int device);
+/** @param device    from 0, below what load_open() said and LOAD_DEVICES
+ *  @param priority  larger is more urgent; left out where the vendor has no such thing */
+struct load_queue *load_queue_new(int device, int priority);
 /** Launches a kernel of so many rounds over width_percent of the device. The kernel's first act is to
  *  store stamp (0: none) where load_started() reads it; its result is added to load_sum(). */
 void load_launch(struct load_queue *q, uint64_t rounds, unsigned width_percent, uint32_t stamp);

@@ -17,7 +17,8 @@ typedef void *P;
 typedef unsigned long long U;
 
 static int (*Init)(unsigned), (*DeviceGet)(int *, int), (*PrimaryRetain)(P *, int), (*SetCurrent)(P);
-static int (*DeviceGetName)(char *, int, int), (*DeviceTotalMem)(size_t *, int), (*DriverGetVersion)(int *);
+static int (*DeviceGetCount)(int *), (*DeviceGetName)(char *, int, int), (*DeviceTotalMem)(size_t *, int);
+static int (*DriverGetVersion)(int *);
 static int (*DeviceGetAttribute)(int *, int, int), (*LoadData)(P *, const void *), (*GetFunction)(P *, P, const char *);
 static int (*StreamCreate)(P *, unsigned, int), (*StreamSync)(P), (*EventCreate)(P *, unsigned), (*EventRecord)(P, P);
 static int (*EventSync)(P), (*MemAlloc)(U *, size_t), (*CopyOut)(void *, U, size_t, P), (*CopyIn)(U, const void *, size_t, P);
@@ -25,7 +26,8 @@ static int (*HostRegister)(void *, size_t, unsigned), (*HostDevicePointer)(U *, 
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, void **, void **);
 
 static const struct { const char *name; void *fn; } k_names[] = {
-    {"cuInit", &Init}, {"cuDeviceGet", &DeviceGet}, {"cuDevicePrimaryCtxRetain", &PrimaryRetain},
+    {"cuInit", &Init}, {"cuDeviceGet", &DeviceGet}, {"cuDeviceGetCount", &DeviceGetCount},
+    {"cuDevicePrimaryCtxRetain", &PrimaryRetain},
     {"cuCtxSetCurrent", &SetCurrent}, {"cuDeviceGetName", &DeviceGetName}, {"cuDeviceTotalMem_v2", &DeviceTotalMem},
     {"cuDriverGetVersion", &DriverGetVersion}, {"cuDeviceGetAttribute", &DeviceGetAttribute},
     {"cuModuleLoadData", &LoadData}, {"cuModuleGetFunction", &GetFunction},
@@ -36,15 +38,21 @@ static const struct { const char *name; void *fn; } k_names[] = {
     {"cuLaunchKernel", &Launch},
 };
 
+struct device {
+    int id;
+    P context, burn;
+    unsigned blocks;
+};
+
 struct load_queue {
+    struct device *device;
     P stream, events[LOAD_SLOTS];
     U sum, started_dev;
     volatile uint32_t *started;
 };
 
-static P s_context, s_burn;
-static int s_device;
-static unsigned s_blocks;
+static struct device s_devices[LOAD_DEVICES];   /* opened when first used; by the main thread alone */
+static int s_count;
 
 static void check(int r, const char *what)
 {
@@ -52,11 +60,9 @@ static void check(int r, const char *what)
         load_die(what, r);
 }
 
-void load_open(void)
+int load_open(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-    P module;
-    int sms = 0;
 
     if (!lib) {
         fprintf(stderr, "load: no CUDA driver: %s\n", dlerror());
@@ -70,13 +76,27 @@ void load_open(void)
         memcpy(k_names[i].fn, &p, sizeof(p));
     }
     check(Init(0), "cuInit");
-    check(DeviceGet(&s_device, 0), "cuDeviceGet");
-    check(PrimaryRetain(&s_context, s_device), "cuDevicePrimaryCtxRetain");
-    load_thread();
+    check(DeviceGetCount(&s_count), "cuDeviceGetCount");
+    check(DeviceGet(&s_devices[0].id, 0), "cuDeviceGet");
+    return s_count;
+}
+
+static struct device *device_of(int i)
+{
+    struct device *d = &s_devices[i];
+    P module;
+    int sms = 0;
+
+    if (d->context)
+        return d;
+    check(DeviceGet(&d->id, i), "cuDeviceGet");
+    check(PrimaryRetain(&d->context, d->id), "cuDevicePrimaryCtxRetain");
+    load_thread(i);
     check(LoadData(&module, k_burn_ptx), "cuModuleLoadData");
-    check(GetFunction(&s_burn, module, "burn"), "cuModuleGetFunction");
-    DeviceGetAttribute(&sms, 16, s_device);   /* multiprocessors */
-    s_blocks = (unsigned)(sms > 0 ? sms : 1) * 8;
+    check(GetFunction(&d->burn, module, "burn"), "cuModuleGetFunction");
+    DeviceGetAttribute(&sms, 16, d->id);   /* multiprocessors */
+    d->blocks = (unsigned)(sms > 0 ? sms : 1) * 8;
+    return d;
 }
 
 void load_about(const char **ret_name, const char **ret_driver, uint64_t *ret_bytes)
@@ -85,26 +105,28 @@ void load_about(const char **ret_name, const char **ret_driver, uint64_t *ret_by
     size_t bytes = 0;
     int version = 0;
 
-    if (DeviceGetName(name, sizeof(name), s_device))
+    if (DeviceGetName(name, sizeof(name), s_devices[0].id))
         strcpy(name, "fake CUDA device");
     DriverGetVersion(&version);
     snprintf(driver, sizeof(driver), "CUDA %d.%d", version / 1000, version % 1000 / 10);
     *ret_name = name;
     *ret_driver = driver;
-    *ret_bytes = DeviceTotalMem(&bytes, s_device) ? 0 : bytes;
+    *ret_bytes = DeviceTotalMem(&bytes, s_devices[0].id) ? 0 : bytes;
 }
 
-void load_thread(void)
+void load_thread(int device)
 {
-    check(SetCurrent(s_context), "cuCtxSetCurrent");
+    check(SetCurrent(s_devices[device].context), "cuCtxSetCurrent");
 }
 
-struct load_queue *load_queue_new(int priority)
+struct load_queue *load_queue_new(int device, int priority)
 {
     struct load_queue *q = calloc(1, sizeof(*q));
     static const U zero;
     void *page = NULL;
 
+    q->device = device_of(device);
+    load_thread(device);
     check(StreamCreate(&q->stream, 1, -priority), "cuStreamCreateWithPriority");
     for (int i = 0; i < LOAD_SLOTS; i++)
         check(EventCreate(&q->events[i], 2), "cuEventCreate");
@@ -123,10 +145,10 @@ struct load_queue *load_queue_new(int priority)
 void load_launch(struct load_queue *q, uint64_t rounds, unsigned width_percent, uint32_t stamp)
 {
     U started = stamp ? q->started_dev : 0;
-    unsigned blocks = s_blocks * width_percent / 100;
+    unsigned blocks = q->device->blocks * width_percent / 100;
     void *args[] = {&rounds, &started, &stamp, &q->sum};
 
-    check(Launch(s_burn, blocks ? blocks : 1, 1, 1, THREADS, 1, 1, 0, q->stream, args, NULL), "cuLaunchKernel");
+    check(Launch(q->device->burn, blocks ? blocks : 1, 1, 1, THREADS, 1, 1, 0, q->stream, args, NULL), "cuLaunchKernel");
 }
 
 uint32_t load_started(struct load_queue *q)
@@ -160,5 +182,8 @@ uint64_t load_sum(struct load_queue *q)
 
 int load_may_spin(void)
 {
-    return s_blocks > 8;               /* the fake driver's device is a thread of this processor */
+    for (int i = 0; i < s_count && i < LOAD_DEVICES; i++)
+        if (s_devices[i].blocks > 8)
+            return 1;
+    return 0;                          /* the fake driver's device is a thread of this processor */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The load client's device: the first OpenCL device. */
+/* The load client's device: the first OpenCL device, and that alone. */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "load.h"
@@ -43,7 +43,7 @@ static void check(cl_int e, const char *what)
         load_die(what, e);
 }
 
-void load_open(void)
+int load_open(void)
 {
     cl_platform_id platform;
     cl_device_type type = 0;
@@ -63,6 +63,7 @@ void load_open(void)
     check(e, "clCreateContext");
     s_program = clCreateProgramWithSource(s_context, 1, (const char **)&k_source, NULL, &e);
     check(clBuildProgram(s_program, 1, &s_device, "", NULL, NULL), "clBuildProgram");
+    return 1;
 }
 
 void load_about(const char **ret_name, const char **ret_driver, uint64_t *ret_bytes)
@@ -78,16 +79,18 @@ void load_about(const char **ret_name, const char **ret_driver, uint64_t *ret_by
     *ret_bytes = bytes;
 }
 
-void load_thread(void)
+void load_thread(int device)
 {
+    (void)device;
 }
 
-struct load_queue *load_queue_new(int priority)
+struct load_queue *load_queue_new(int device, int priority)
 {
     struct load_queue *q = calloc(1, sizeof(*q));
     void *page = NULL;
     cl_int e;
 
+    (void)device;
     (void)priority;                    /* an extension that few devices have; the driver of the benchmark hints instead */
     q->queue = clCreateCommandQueue(s_context, s_device, 0, &e);
     check(e, "clCreateCommandQueue");

@@ -4,11 +4,11 @@
 a scheduler.
 
   torch_client.py probe
-  torch_client.py [--created] ROLE=MODEL[@BATCH][:PRIORITY[:GREEN]]...
+  torch_client.py [--created] ROLE=MODEL[@BATCH][:PRIORITY[:GREEN[:DEVICE]]]...
 
 --created: each role has a stream of its own, with the vendor's stream priority if PRIORITY is not 0 (larger is more
 urgent); otherwise all use the default stream. GREEN: the percentage of the device that the role's green context
-has. Then it obeys lines as bench/clients/load.c says (modes open, gap and
+has, 0 for none. DEVICE: which of those that the process sees. Then it obeys lines as bench/clients/load.c says (modes open, gap and
 closed; fields start, end, fill_us, at) and answers with the same JSON lines. Times are CLOCK_MONOTONIC.
 """
 import json
@@ -50,11 +50,12 @@ class Role(threading.Thread):
     def __init__(self, text, created):
         super().__init__(daemon=True)
         self.role, _, rest = text.partition("=")
-        model, priority, green = (rest.split(":") + ["", ""])[:3]
+        model, priority, green, device = (rest.split(":") + ["", "", ""])[:4]
         self.model, _, batch = model.partition("@")
         self.batch = int(batch or 0)
         self.priority = int(priority or 0)
         self.green = int(green or 0)
+        self.device = int(device or 0)
         self.created = created
         self.wake = threading.Condition()
         self.todo = None
@@ -64,6 +65,8 @@ class Role(threading.Thread):
 
     def run(self):
         try:
+            if DEVICE == "cuda":
+                torch.cuda.set_device(self.device)      # of this thread
             if self.green:
                 sms = torch.cuda.get_device_properties(0).multi_processor_count * self.green // 100 // 8 * 8
                 from torch.cuda.green_contexts import GreenContext
@@ -188,11 +191,12 @@ def about():
     row = {"ready": True, "pid": os.getpid(), "framework": "PyTorch " + torch.__version__}
     if DEVICE == "cuda":
         p = torch.cuda.get_device_properties(0)
+        row["devices"] = torch.cuda.device_count()
         hip = getattr(torch.version, "hip", None)
         row.update(device=p.name, memory_gib=round(p.total_memory / 2**30, 2),
                    driver=f"HIP {hip}" if hip else f"CUDA {torch.version.cuda}")
     else:
-        row.update(device="CPU", memory_gib=4, driver="none")
+        row.update(device="CPU", memory_gib=4, driver="none", devices=2)
     return row
 
 

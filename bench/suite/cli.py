@@ -8,7 +8,8 @@
 
 Raw results go to DIR/suite.jsonl as they come; a call with the same DIR goes on where the last one ended (status 75:
 it ended at --time-limit, call again). report.md and the plots are made from the raw results alone, also later by
---report DIR. --save is --out docs/results/DATE-DEVICE; scripts/figures.py puts the figures into README.md.
+--report DIR. --merge DIR INTO puts a later run into the results of an earlier one. --save is
+--out docs/results/DATE-DEVICE; scripts/figures.py puts the figures into README.md.
 """
 import argparse
 import datetime
@@ -45,7 +46,7 @@ class Suite:
         self.out = args.out
         self.say = say
         self.began = time.monotonic()
-        self.commit = machine.commit()
+        self.commit = machine.commit(args.build)
         self.about = {}
         self.raw = raw.Raw(self.out, self.tail)
         self.services = services.Services(args.build, self.out)
@@ -171,7 +172,7 @@ def run_named_programs(args, names):
             failed = True
             continue
         for row in rows:
-            row.update(run=0, device=device, driver="", framework="C", commit=machine.commit(),
+            row.update(run=0, device=device, driver="", framework="C", commit=machine.commit(args.build),
                        load=round(os.getloadavg()[0], 2), shield=args.shield, date=machine.now())
             print(f"   {row['variant']:28} {row.get('side', ''):8} {row['metric']:18} {row['value']:12.4g} {row['unit']:5} "
                   f"n = {row['n']}")
@@ -197,7 +198,7 @@ def show_list():
 def parse():
     p = argparse.ArgumentParser(prog="bench/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--list", action="store_true", help="workloads, variants and programs")
-    p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to K, or programs")
+    p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to M, or programs")
     p.add_argument("--variants", metavar="NAME,...", help="only these")
     p.add_argument("--platforms", metavar="NAME,...", help="only these of " + ", ".join(platforms.NAMES))
     p.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND PREFIX",
@@ -219,6 +220,9 @@ def parse():
     p.add_argument("--no-report", action="store_true", help="raw results only")
     p.add_argument("--report", metavar="DIR", action="append", default=[], help="make report and plots of raw results again")
     p.add_argument("--check", metavar="DIR", action="append", default=[], help="is report.md what the raw results give?")
+    p.add_argument("--merge", metavar=("DIR", "INTO"), nargs=2,
+                   help="put the workloads of DIR in the place of those of INTO, and make INTO's report again")
+    p.add_argument("--append", action="store_true", help="--merge: only what INTO lacks is added")
     p.add_argument("--shield", action="store_true", help="programs in a real-time class, for a machine that has other work")
     args = p.parse_args()
     known = [w.letter for w in workloads.WORKLOADS] + list(programs.PROGRAMS)
@@ -255,10 +259,21 @@ def main():
     if args.list:
         show_list()
         return 0
+    if args.merge:
+        from . import merge
+        try:
+            return merge.main(*args.merge, args.append)
+        except (ValueError, OSError) as e:
+            say(f"bench/run: {e}")
+            return 1
     if args.report or args.check:
         from . import report
-        return report.main(args.report, args.check)
-    letters = [n for n in args.only if re.fullmatch("[A-K]", n)]
+        try:
+            return report.main(args.report, args.check)
+        except OSError as e:
+            say(f"bench/run: {e}")
+            return 1
+    letters = [n for n in args.only if n in workloads.BY_LETTER]
     alone = [n for n in args.only if n not in letters]
     status = run_named_programs(args, alone) if alone else 0
     if alone and not letters:

@@ -21,11 +21,17 @@ def processor():
     return f"{os.cpu_count()} x processor"
 
 
-def commit():
-    """Of this tree; XSCHED_COMMIT where there is no git."""
+def commit(build=None):
+    """Of this tree; where that has no git: as bench/pack noted it beside what was built, or XSCHED_COMMIT."""
     done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], check=False, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True) if shutil.which("git") else None
-    return (done.stdout.strip() if done else "") or os.environ.get("XSCHED_COMMIT", "")
+    if done and done.stdout.strip():
+        return done.stdout.strip()
+    try:
+        with open(os.path.join(build or "", "commit"), encoding="ascii") as f:
+            return f.read().strip()
+    except OSError:
+        return os.environ.get("XSCHED_COMMIT", "")
 
 
 def nvidia_driver():

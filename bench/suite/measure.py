@@ -67,12 +67,14 @@ class Measurement:
         return [c for c in self.cells() if c[3] not in self.suite.raw.done]
 
     def sides_of(self, variant):
+        if isinstance(variant.sides, tuple):
+            return [s for s in self.plan.sides if s.name in variant.sides]
         if variant.sides == "high":
             urgent = [s for s in self.plan.sides if s.urgent]
             return urgent[:1]
         if variant.sides == "low":
             return [s for s in self.plan.sides if not s.urgent][:1]
-        return list(self.plan.sides)
+        return [s for s in self.plan.sides if not s.apart]
 
     def seconds(self):
         if self.plan.seconds:
@@ -97,7 +99,13 @@ class Measurement:
         """The processes of a variant: (name, sides in it)."""
         if self.plan.one_process:
             return [("all", list(self.plan.sides))]
-        return [(s.name, [s]) for s in self.sides_of(variant)]
+        found = {}
+        for s in self.sides_of(variant):
+            found.setdefault(self.process_of(s), []).append(s)
+        return list(found.items())
+
+    def process_of(self, side):
+        return "all" if self.plan.one_process else side.process or side.name
 
     def skip(self, variant, why):
         if variant.name in self.skipped:
@@ -122,15 +130,16 @@ class Measurement:
     def command(self, variant, sides):
         p = self.platform
         shown = variant.priorities or (variant.kind == "xsched" and self.plan.one_process)
-        words = []
+        words, devices = [], self.devices_of(sides)
         for s in sides:
-            priority = (1 if s.urgent else 0) if shown else 0
+            priority, device = (1 if s.urgent else 0) if shown else 0, devices.index(s.device)
             if s.client == "load":
-                words.append(f"{s.name}:{priority}" if priority else s.name)
+                words.append(f"{s.name}:{priority}:{device}" if device else f"{s.name}:{priority}" if priority else s.name)
             else:
                 batch = f"@{self.suite.batch(s, p)}" if self.suite.batch(s, p) else ""
                 green = variant.green if s.urgent else 0
-                words.append(f"{s.name}={s.client[6:]}{batch}:{priority}" + (f":{green}" if green else ""))
+                words.append(f"{s.name}={s.client[6:]}{batch}:{priority}"
+                             + (f":{green}:{device}" if device else f":{green}" if green else ""))
         if sides[0].client == "load":
             if not p.load:
                 raise ServiceError(p.missing.get("load", "no client for it"))
@@ -143,15 +152,26 @@ class Measurement:
             client = p.torch + (["--created"] if self.plan.one_process and variant.created else [])
         return [*p.prefix, *variant.prefix, *client, *words]
 
+    def devices_of(self, sides):
+        return sorted({s.device for s in sides})
+
+    def visible(self, sides):
+        """What makes a process see only the devices that it uses, as services are started on machines with several."""
+        if self.plan.devices < 2 or self.platform.name not in ("cuda", "hip"):
+            return {}
+        name = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}[self.platform.name]
+        here = [d for d in self.platform.env.get(name, "").split(",") if d] or [str(d) for d in range(self.platform.devices)]
+        return {name: ",".join(here[d] for d in self.devices_of(sides))}
+
     def start(self, variant):
         """Starts the processes of a variant without waiting. @return their keys and what memory they need"""
         base = self.base(variant)
         keys, gib = [], 0
         server, mps = self.service(base)
-        for name, sides in self.groups(base):
+        for name, sides in self.groups(variant):
             key = (base.name, name)
             if key not in self.pool.clients and key not in self.pool.failed:
-                env = dict(self.platform.env)
+                env = dict(self.platform.env, **self.visible(sides))
                 s = sides[0]
                 env.update(variants.environment(base, s.name if len(sides) == 1 else "", s.priority, s.share, server, mps,
                                                 self.platform.shim, self.plan.one_process))
@@ -191,7 +211,7 @@ class Measurement:
         base = self.base(variant)
         try:
             for name, sides in self.groups(variant):
-                c = self.pool.get((base.name, "all" if self.plan.one_process else name))
+                c = self.pool.get((base.name, name))
                 if base.kind == "xsched":
                     server = self.service(base)[0]
                     queues = joined(server, c.pid)
@@ -249,7 +269,7 @@ class Measurement:
         sides = self.sides_of(variant)
         seconds += max((self.warm(s) / self.rate(s) for s in sides if s.mode != "closed"), default=0)
         self.suite.check_time(seconds + LEAD_S + 1.5)
-        client = {s.name: self.pool.get((base.name, "all" if self.plan.one_process else s.name)) for s in sides}
+        client = {s.name: self.pool.get((base.name, self.process_of(s))) for s in sides}
         load = os.getloadavg()[0]
         watchers = Watchers(self.service(base)[0], self.suite.args.build, self.suite.out) if variant.watched else None
         start = time.monotonic_ns() + 50_000_000
@@ -303,6 +323,11 @@ class Measurement:
         left = self.left()
         if not left:
             return
+        if self.platform.devices < self.plan.devices:
+            why = f"{self.plan.devices} devices are wanted, {self.platform.devices} is here"
+            self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: {why}")
+            self.suite.raw_skip(self.workload.letter, self.platform.name, why)
+            return
         self.suite.check_time(3 if all(s.client == "load" for s in self.plan.sides) else 30)
         wanted = [v for v in self.variants if any(c[2] is v for c in left)]
         if any(s.load and s.name not in self.rates for s in self.plan.sides):
@@ -321,7 +346,7 @@ class Measurement:
                     continue
                 except (ClientError, ServiceError) as e:
                     for name, _ in self.groups(v):   # it may still be at it: nobody uses it again
-                        self.pool.fail((self.base(v).name, "all" if self.plan.one_process else name), str(e))
+                        self.pool.fail((self.base(v).name, name), str(e))
                     self.skip(v, str(e))
                     continue
                 self.suite.progress(i + 1, len(left), cell, rows)

@@ -19,6 +19,7 @@ class Platform:
     driver: str = ""
     framework: str = ""
     memory_gib: float = 0
+    devices: int = 1
     rounds_per_ms: float = 0
     shim: str = ""
     load: list = None             # command of the C client, or None
@@ -124,7 +125,7 @@ def detect(build, python, only, rounds, torch_wanted, say):
         if not row:
             absent[name] = "; ".join(p.missing.values()) or "no device"
             continue
-        p.device, p.memory_gib = row["device"], row["memory_gib"]
+        p.device, p.memory_gib, p.devices = row["device"], row["memory_gib"], row.get("devices", 1)
         p.driver = machine.nvidia_driver() if name == "cuda" and "fake" not in p.device else ""
         p.driver = p.driver or row["driver"]
         shim = {"cuda": "cuda", "fake": "cuda", "hip": "hip", "opencl": "opencl"}[name]

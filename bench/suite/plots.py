@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from . import raw, workloads  # noqa: E402
-from .results import Missing, Results  # noqa: E402
+from .results import Missing, Results, side_order  # noqa: E402
 
 COLOURS = {"alone": "#4c9f70", "alone-hot": "#8fc4a5", "native": "#c8553d", "xsched-auto": "#2f5d9b", "xsched-1": "#7fa7d6",
            "xsched-2": "#5b84bb", "xsched-3": "#1d3f70", "xsched-channels": "#0b1f3d", "mps": "#b08900", "mps-priority": "#d9b43a"}
@@ -33,7 +33,7 @@ def save(figure, folder, name):
 
 def sides_with(results, platform, letter, metric):
     return sorted({r["side"] for r in results.rows if r.get("platform") == platform and r["workload"] == letter
-                   and r["metric"] == metric}, key=lambda s: ("top", "mid", "high", "low").index(s.rstrip("12")))
+                   and r["metric"] == metric}, key=side_order)
 
 
 def latency(results, folder, platform, letter):
@@ -70,7 +70,7 @@ def timeline(results, folder, platform, letter):
                and r["metric"] == "timeline-ends"]
         if high and low:
             rows.append((v, high, low))
-    if not rows or letter == "E":
+    if not rows or letter in ("E", "M"):       # one pair of sides
         return
     figure, all_axes = plt.subplots(len(rows), 1, figsize=(11, 1 + 0.9 * len(rows)), sharex=True, squeeze=False)
     for axes, (v, high, low) in zip((a[0] for a in all_axes), rows):

@@ -5,9 +5,11 @@ import os
 import sys
 
 from . import raw, stats, targets, variants, workloads
-from .results import Missing, Results
+from .results import Missing, Results, side_order
 
 NAME = "report.md"
+# whose results are the right ones
+STANDALONE = ("native", *(v.name for v in variants.ROWS if v.uses == "native"))
 
 
 def number(x):
@@ -70,7 +72,7 @@ def same_results(results, platform, letter, side, variant):
         return "NO"
     groups = {}
     for r in mine:
-        if r["variant"] in ("alone", "alone-low", "native"):
+        if r["variant"] in STANDALONE:
             groups.setdefault(r.get("t_ms"), set()).add(r["value"])
     common = set().union(*groups.values()) if groups else set()
     for r in of:
@@ -80,8 +82,13 @@ def same_results(results, platform, letter, side, variant):
     return "yes"
 
 
+def alone_of(side):
+    """The variant in which this side is by itself."""
+    return {"low": "alone-low", "high1": "alone-second", "both0": "alone-span", "both1": "alone-span"}.get(side, "alone")
+
+
 def high_table(results, platform, letter, side):
-    rows = []
+    rows, alone = [], alone_of(side)
     for v in results.variants(platform, letter):
         if not results.find(platform, letter, v, side, "samples"):
             continue
@@ -90,10 +97,10 @@ def high_table(results, platform, letter, side):
         level = {r["level"] for r in results.find(platform, letter, v, side, "p50") if "level" in r}
         rows.append([v, "/".join(map(str, sorted(level))), with_interval(q[.5]), with_interval(q[.9]), with_interval(q[.99]),
                      f"{number(min(blocks))} .. {number(max(blocks))}",
-                     cell(lambda: number(results.quantile_ratio(platform, letter, v, "alone", side, .5).value)),
-                     cell(lambda: number(results.quantile_ratio(platform, letter, v, "alone", side, .99).value)),
+                     cell(lambda: number(results.quantile_ratio(platform, letter, v, alone, side, .5).value)),
+                     cell(lambda: number(results.quantile_ratio(platform, letter, v, alone, side, .99).value)),
                      str(q[.5].n), same_results(results, platform, letter, side, v)])
-    return table([f"{side}", "level", "P50 ms", "P90 ms", "P99 ms", "P99 of the blocks", "P50 / alone", "P99 / alone", "n",
+    return table([f"{side}", "level", "P50 ms", "P90 ms", "P99 ms", "P99 of the blocks", f"P50 / {alone}", f"P99 / {alone}", "n",
                   "results equal"], rows) if rows else []
 
 
@@ -157,6 +164,21 @@ def d_table(results, platform):
     return table(["variant", "share of the 75 % side, %", "sum of both / one alone", "blocks"], [r for r in rows if r[1] or r[2]])
 
 
+def m_table(results, platform):
+    """What one device's pair has with the other device busy, over what it has with the other one idle."""
+    rows = []
+    for kind, at_once in (("native", "native"), ("xsched", "xsched-auto")):
+        for d, name in enumerate(("first", "second")):
+            apart = f"{kind}-{name}"
+            rows.append([name, at_once]
+                        + [cell(lambda q=q: with_interval(results.quantile_ratio(platform, "M", at_once, apart, f"high{d}", q)))
+                           for q in (.5, .9, .99)]
+                        + [cell(lambda: with_interval(results.mean_ratio(platform, "M", at_once, apart, f"low{d}")))])
+    rows = [r for r in rows if any(r[2:])]
+    return ["Both devices busy over the other one idle:", ""] + table(
+        ["device", "variant", "urgent P50", "urgent P90", "urgent P99", "the other side"], rows) if rows else []
+
+
 def program_table(results, letter):
     rows = {}
     for r in results.rows:
@@ -167,14 +189,25 @@ def program_table(results, letter):
                    str(sum(int(r.get("n") or 1) for r in f))] for (v, s, m, u), f in sorted(rows.items())])
 
 
+def added(results, w, platform):
+    """Variants of another run than the rest (merge.py)."""
+    dates = {}
+    for r in results.rows:
+        if r["workload"] == w.letter and r.get("platform") == platform and "added" in r:
+            dates.setdefault(r["variant"], r["added"][:16])
+    return [f"Measured in another run than the rest, so that what stands beside others compares across runs: "
+            + ", ".join(f"{v} ({t})" for v, t in sorted(dates.items())) + ".", ""] if dates else []
+
+
 def workload_part(results, w, platform):
     out = [f"### {w.letter} on {platform}", "", w.title + "." if platform in ("cuda", "hip") or platform == "host"
            else w.title + f". On {platform} the same shape with kernels of stated lengths.", ""]
+    out += added(results, w, platform)
     if platform == "host":
         return out + program_table(results, w.letter)
     sides = sorted({r["side"] for r in results.rows if r.get("platform") == platform and r["workload"] == w.letter
                     and r.get("side") and r["metric"] in ("p50", "throughput")},
-                   key=lambda s: ("top", "mid", "high", "low").index(s.rstrip("12")))
+                   key=side_order)
     if w.letter == "E":
         out += e_table(results, platform)
     else:
@@ -182,11 +215,13 @@ def workload_part(results, w, platform):
             out += high_table(results, platform, w.letter, s)
             out += extra_table(results, platform, w.letter, s, "ttft_", "first token", "ms")
             out += extra_table(results, platform, w.letter, s, "token_", "a token", "ms")
-        base = "alone" if w.letter in ("D", "F") else "native"
         for s in sides:
-            out += throughput_table(results, platform, w.letter, s, "alone-low" if base == "alone" and s == "low" else base)
+            of_alone = w.letter in ("D", "F") or s.startswith("both")
+            out += throughput_table(results, platform, w.letter, s, alone_of(s) if of_alone else "native")
         if w.letter == "D":
             out += d_table(results, platform)
+        if w.letter == "M":
+            out += m_table(results, platform)
     for name in (f"{platform}-{w.letter}-{kind}.png" for kind in ("latency", "timeline", "tradeoff", "preemption", "shares")):
         if name in results.plots:
             out += [f"![{name[:-4]}]({name})", ""]

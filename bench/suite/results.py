@@ -5,6 +5,14 @@ import collections
 from . import stats
 
 
+SIDES = ("top", "mid", "high", "low", "both")
+
+
+def side_order(name):
+    """The urgent ones first, then by number."""
+    return SIDES.index(name.rstrip("012")), name
+
+
 class Missing(Exception):
     """What a figure needs was not measured."""
 

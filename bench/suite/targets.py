@@ -52,6 +52,12 @@ def e_targets(t):
     yield start("xsched-channels", t, 1000, f"level 3, channels, T = {t:g} ms: P99 at most 1 ms")
 
 
+def m_targets(i, name):
+    yield latency("M", 0.90, 1.10, f"{name} device: urgent P90 with both devices busy at most 1.10 x with the other idle",
+                  f"xsched-{name}", side=f"high{i}")
+    yield kept("M", 0.97, f"{name} device: the other side at least 0.97 x with the other device idle", f"xsched-{name}", f"low{i}")
+
+
 def of_programs(letter, variant, metric, side=None):
     """Figures that programs printed: the median of the runs, from the smallest to the largest."""
     from .results import Figure
@@ -119,6 +125,9 @@ def table(results):
                of_programs("K", "xsched", "pss-growth", "client"), platforms=("host",), unit="KiB"),
         Target("K", "threads of an idle process with 100 queues: at most 1", 1,
                of_programs("K", "xsched", "threads-more", "client"), platforms=("host",), unit="1"),
+        *(x for i, name in enumerate(("first", "second")) for x in m_targets(i, name)),
+        latency("M", 0.50, 1.10, "beside a program on both devices: urgent median at most 1.10 x alone", "alone-second",
+                side="high1", variant="xsched-span"),
     ]
     out = []
     for t in rows:

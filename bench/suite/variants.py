@@ -11,7 +11,7 @@ class Variant:
     name: str
     text: str
     kind: str = "native"          # native, xsched, mps or peer
-    sides: str = "all"            # all, high (that side alone) or low
+    sides: object = "all"         # all, high (that side alone), low, or names of sides
     level: str = ""               # XSCHED_AUTO_XQUEUE_LEVEL
     server: tuple = ()            # more options of xserver
     env: tuple = ()               # (side or "", name, value) for the clients
@@ -24,6 +24,7 @@ class Variant:
     watched: bool = False         # metrics are scraped, top looks and a timeline is recorded meanwhile
 
 
+FIRST, SECOND, SPAN = ("high0", "low0"), ("high1", "low1"), ("both0", "both1")
 ROWS = [
     Variant("alone", "the urgent side by itself, without XSched", sides="high", uses="native"),
     Variant("alone-hot", "the same, with its gaps filled by its own work: an idle device is slower at the first kernels",
@@ -54,6 +55,19 @@ ROWS = [
             "`xsched record` runs", "xsched", level="auto", uses="xsched-auto", watched=True),
     Variant("xsched-drain", "the default level; a turn begins when what the last one had on the device is over", "xsched",
             level="auto", env=(("", "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ", "ON"),)),
+    # M, on two devices
+    Variant("alone-second", "the second device's urgent side by itself, without XSched", sides=("high1",), uses="native"),
+    Variant("alone-span", "the program on both devices by itself, without XSched", sides=SPAN, uses="native"),
+    Variant("native-first", "the pair on the first device, nothing on the second", sides=FIRST, uses="native"),
+    Variant("native-second", "the pair on the second device, nothing on the first", sides=SECOND, uses="native"),
+    Variant("native-span", "the program on both devices beside the urgent one on the second, the devices' own sharing",
+            sides=(*SPAN, "high1"), uses="native"),
+    Variant("xsched-first", "XSched, the pair on the first device, nothing on the second", "xsched", FIRST, "auto",
+            uses="xsched-auto"),
+    Variant("xsched-second", "XSched, the pair on the second device, nothing on the first", "xsched", SECOND, "auto",
+            uses="xsched-auto"),
+    Variant("xsched-span", "XSched, the program on both devices beside the urgent one on the second", "xsched",
+            (*SPAN, "high1"), "auto", uses="xsched-auto"),
 ]
 BY_NAME = {v.name: v for v in ROWS}
 

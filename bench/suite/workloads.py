@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workloads A to K as they run on each platform: who takes part, how requests arrive, which variants are of
+"""The workloads A to M as they run on each platform: who takes part, how requests arrive, which variants are of
 interest. A platform that is not in a workload's plans cannot run it."""
 import dataclasses
 
@@ -20,6 +20,9 @@ class Side:
     depth: int = 1
     gib: float = 1                # device memory that it needs, about
     urgent: bool = False
+    device: int = 0
+    process: str = ""             # sides with the same name here are threads of one process; "": one of its own
+    apart: bool = False           # takes part only where a variant names it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Plan:
     params: tuple = ({},)
     quick_params: tuple = None
     one_process: bool = False     # the sides are threads of one process
+    devices: int = 1              # how many it needs
     requests: int = 1000          # of the urgent side, for each variant in all
     blocks: int = 5
     seconds: float = 0            # of a block; 0: as the requests take
@@ -118,6 +122,18 @@ I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, a
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
                ("alone", "native", "xsched-auto", "mps-priority"), requests=500)
 
+# ---- M: two devices: A on each, and a program on both beside an urgent one on the second ----
+def on(device, *sides):
+    return tuple(dataclasses.replace(s, name=f"{s.name}{device}", device=device) for s in sides)
+
+
+PAIRS = ("alone", "alone-second", "native", "xsched-auto", "xsched-first", "xsched-second")
+M_SPAN = tuple(Side(f"both{d}", "torch:resnet50", gib=14, device=d, process="both", apart=True) for d in (0, 1))
+M_TORCH = Plan(on(0, *A_TORCH.sides) + on(1, *A_TORCH.sides) + M_SPAN, (*PAIRS, "alone-span", "native-span", "xsched-span"),
+               extra=("native-first", "native-second"), requests=400, devices=2)
+M_LOAD = Plan(on(0, CL_HIGH, CL_LOW) + on(1, CL_HIGH, CL_LOW), PAIRS, extra=("native-first", "native-second"), one_process=True,
+              requests=400, devices=2)
+
 WORKLOADS = [
     Workload("A", "two processes: ResNet-18 batch 1, 20 requests/s, beside ResNet-50 batch 1024 in a loop",
              {"cuda": A_TORCH, "hip": A_TORCH, "opencl": A_LOAD}),
@@ -133,6 +149,8 @@ WORKLOADS = [
     Workload("I", "six BERT tasks in three priority groups", {"cuda": I_TORCH, "hip": I_TORCH}),
     Workload("J", "decision latency of xserver, with 2 and 64 processes and with 10,000 queues", {}, ("decision",)),
     Workload("K", "an idle process with 100 queues: CPU, memory, threads, descriptors", {}, ("idle",)),
+    Workload("M", "two devices: A on each at once, and one program on both beside an urgent one on the second",
+             {"cuda": M_TORCH, "hip": M_TORCH, "fake": M_LOAD}),
 ]
 BY_LETTER = {w.letter: w for w in WORKLOADS}
 QUICK_LETTERS = ("A", "B", "E", "J")

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One of two programs that do a collective together, again and again: rank FILE 0|1 KERNEL GROUPS. FILE is shared
- * and has room for a counter a collective; the second one has work of its own before each, so that the first one's
- * kernel waits on the device. Prints the longest time between a collective's launch and its end, in ms. */
+/* One of two programs that do a collective together, again and again: rank FILE 0|1 KERNEL GROUPS [DEVICE]. FILE is
+ * shared and has room for a counter a collective; the second one has work of its own before each, so that the first
+ * one's kernel waits on the device. Prints the longest time between a collective's launch and its end, in ms; with
+ * DEVICE as tests/gpu/nccl_rank.py does: a line when ready, begins after a line on stdin, stays until its end. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +29,15 @@ static double now_ms(void)
 int main(int argc, char **argv)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW), *p;
-    int fd = argc == 5 ? open(argv[1], O_RDWR) : -1, groups = argc == 5 ? atoi(argv[4]) : 0;
+    bool obeys = argc == 6;
+    int fd = argc == 5 || obeys ? open(argv[1], O_RDWR) : -1, groups = fd >= 0 ? atoi(argv[4]) : 0;
     int (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync)(P);
     int (*function)(P *, P, const char *);
     int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
     uint32_t *log = NULL, tag = 0, two = 2, *at;
     uint64_t ns = 3000000;
     void *own[] = {&ns, &log, &tag}, *shared[] = {&at, &two};
-    double most = 0;
+    double most = 0, began;
     P ctx, s, work, meet;
 
     if (!lib || fd < 0)
@@ -48,9 +51,15 @@ int main(int argc, char **argv)
     GET(sync, "cuStreamSynchronize");
     GET(launch, "cuLaunchKernel");
     GET(function, "cuModuleGetFunction");
-    if (at == MAP_FAILED || init(0) || retain(&ctx, 0) || set(ctx) || create(&s, 1) || function(&work, NULL, "work") ||
+    if (at == MAP_FAILED || init(0) || retain(&ctx, obeys ? atoi(argv[5]) : 0) || set(ctx) || create(&s, 1) || function(&work, NULL, "work") ||
         function(&meet, NULL, argv[3]))
         return 1;
+    if (obeys) {
+        printf("{\"ready\":true}\n");
+        fflush(stdout);
+        getchar();
+    }
+    began = now_ms();
     for (int i = 0; i < groups * A_GROUP; i++, at++) {
         double begin;
 
@@ -65,6 +74,13 @@ int main(int argc, char **argv)
         if (i % A_GROUP == A_GROUP - 1)
             usleep(30000); /* here nothing is under way, and both may be held */
     }
-    printf("%.1f\n", most);
+    if (!obeys) {
+        printf("%.1f\n", most);
+        return 0;
+    }
+    printf("{\"seconds\":%.3f,\"collective_ms\":[%.1f]}\n", (now_ms() - began) / 1e3, most);
+    fflush(stdout);
+    while (getchar() != EOF)
+        ;
     return 0;
 }

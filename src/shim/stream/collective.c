@@ -12,7 +12,8 @@ _Atomic uint32_t xs_collective_functions, xs_collective_graphs;
 /* Handles, open addressing; 0: free. A full table forgets none that it has. Written by compare and exchange. */
 static _Atomic uint64_t g_slots[SLOTS];
 
-static const char *const k_names[] = {"ncclDevKernel", "ncclKernel"}; /* within the mangled name */
+/* within the mangled name; the last two are kernels on symmetric memory, of NCCL 2.27 and since 2.28 */
+static const char *const k_names[] = {"ncclDevKernel", "ncclKernel", "ncclSymDevKernel", "ncclSymkDevKernel"};
 
 static bool is_collective(const char *name)
 {

@@ -5,7 +5,8 @@
 #include "internal.h"
 
 static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}, {"grind"},
-                                               {"meet"}, {"_Z31ncclDevKernel_AllReduce_of_fake"}};
+                                               {"meet"}, {"_Z31ncclDevKernel_AllReduce_of_fake"},
+                                               {"_Z35ncclSymkDevKernel_AllReduce_of_fake"}};
 
 API cuModuleLoadData(void **mod, const void *image)
 {
@@ -54,7 +55,7 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
         op.sum = *(uint64_t **)params[1];
         op.grind = op.ns * 2654435761u;
     }
-    if (f == &g_functions[6] || f == &g_functions[7]) {
+    if (f >= &g_functions[6] && f <= &g_functions[8]) {
         op.meet = *(uint32_t **)params[0];
         op.ranks = *(uint32_t *)params[1];
     }

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench/run --merge on made-up results: merge.py ROOT
+
+A later run replaces whole workloads, or adds only the variants that were missing; the report follows; what is twice the same
+changes nothing; a folder without results is an error."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = sys.argv[1]
+
+
+def rows(letter, variants, value, date, blocks=3):
+    for v in variants:
+        for block in range(blocks):
+            of = {"workload": letter, "platform": "cuda", "variant": v, "run": block, "device": "made up", "driver": "0",
+                  "framework": "none", "commit": "0000000", "date": date, "cell": f"cuda/{letter}/{v}/{block}"}
+            ms = [value + block / 10 + i / 100 for i in range(10)]
+            yield dict(of, side="high", metric="samples", samples=ms, unit="ms", n=10, report=False)
+            yield dict(of, side="high", metric="p50", value=ms[4], unit="ms", n=10)
+            yield dict(of, side="high", metric="p99", value=ms[9], unit="ms", n=10)
+            yield dict(of, side="machine", metric="seconds", value=1.0, unit="s", n=1, report=False, last=True)
+
+
+def write(folder, some):
+    os.makedirs(folder)
+    with open(os.path.join(folder, "suite.jsonl"), "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(r) + "\n" for r in some)
+
+
+def run(*args, expect=0):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "bench/run"), *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+    if done.returncode != expect:
+        sys.exit(f"bench/run {' '.join(args)}: status {done.returncode}, not {expect}:\n{done.stdout}")
+    return done.stdout
+
+
+def need(condition, text):
+    if not condition:
+        sys.exit(f"failed: {text}")
+
+
+def values(folder):
+    with open(os.path.join(folder, "suite.jsonl"), encoding="utf-8") as f:
+        found = {}
+        for r in map(json.loads, f):
+            if r["metric"] == "p50":
+                found.setdefault((r["workload"], r["variant"]), []).append(round(r["value"], 2))
+        return found
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        def path(name):
+            return os.path.join(folder, name)
+        late = "2026-01-02T00:00:00Z"
+        write(path("old"), [*rows("A", ("alone", "native", "mps"), 1, "2026-01-01T00:00:00Z"),
+                            *rows("C", ("alone", "native"), 5, "2026-01-01T00:00:00Z")])
+        write(path("new"), [*rows("A", ("alone", "native", "xsched-auto"), 2, late), *rows("G", ("alone",), 7, late)])
+        for name, more in (("replaced", ()), ("appended", ("--append",))):
+            run("--merge", path("old"), path(name))
+            run("--check", path(name))
+            said = run("--merge", path("new"), path(name), *more)
+            run("--check", path(name))
+            v = values(path(name))
+            need(v["C", "alone"] == [5.04, 5.14, 5.24], "what only the first has stays")
+            need(v["G", "alone"] == [7.04, 7.14, 7.24], "what only the second has comes")
+            need(all(len(x) == 3 for x in v.values()), f"nothing twice: {v}")
+            need(v["A", "xsched-auto"][0] == 2.04, "the new variant is there")
+            with open(os.path.join(path(name), "report.md"), encoding="utf-8") as f:
+                report = f.read()
+            if more:
+                need(v["A", "alone"][0] == 1.04 and ("A", "mps") in v, "what was there stays")
+                need("another run" in report and f"xsched-auto ({late[:16]})" in report, "the report says so")
+            else:
+                need(v["A", "alone"][0] == 2.04 and ("A", "mps") not in v, "the whole workload is the new one")
+                need("mps is dropped" in said and "another run" not in report, "what is lost is said")
+            before = values(path(name))
+            run("--merge", path("new"), path(name), *more)
+            need(values(path(name)) == before, "the same once more changes nothing")
+        run("--merge", path("nothing"), path("replaced"), expect=1)
+        run("--check", path("nothing"), expect=1)
+
+
+main()
