@@ -137,6 +137,22 @@ _xsched_window()
     _xsched_words "monitor run --display= --socket= --set-policy --idle-exit= --once --quiet --help --usage" "$current"
 }
 
+_xsched_bench()
+{
+    local current=${COMP_WORDS[COMP_CWORD]}
+    COMPREPLY=()
+
+    case ${COMP_WORDS[COMP_CWORD - 1]} in
+        --only) _xsched_words "A B C D E F G H I J K M submit instructions idle decision decision-64 decision-10000 opencl" "$current" ;;
+        --platforms) _xsched_words "cuda hip opencl fake" "$current" ;;
+        --out | --build | --python | --report | --check | --merge) _xsched_files "$current" ;;
+        *) _xsched_words "--list --only --variants --platforms --peer --tune --quick --smoke --requests --blocks --seconds --seed
+            --out --save --resume --time-limit --build --python --no-report --report --check --merge --append --shield
+            --help" "$current" ;;
+    esac
+}
+
 complete -F _xsched xsched
+complete -F _xsched_bench xsched-bench
 complete -F _xsched_window xsched-window
 complete -F _xcli xcli

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One side of a benchmark, or several as threads of one process: an ordinary PyTorch program that knows nothing of
 a scheduler.

@@ -24,6 +24,7 @@ import time
 from . import machine, measure, platforms, programs, raw, services, variants, workloads
 
 ROOT = machine.ROOT
+NAME = "xsched-bench" if machine.INSTALLED else "bench/run"
 UNFINISHED = 75
 
 
@@ -89,14 +90,15 @@ class Suite:
         say(f"   {platform.device} has {platform.memory_gib:.1f} GiB: batch {batch} instead of {usual} for {side.client[6:]}")
         return batch
 
-    def progress(self, i, n, cell, rows):
+    def progress(self, i, n, cell, rows, left=0):
         parts = []
         for r in rows:
             if r["metric"] in ("p50", "p99", "start_p99", "throughput"):
                 parts.append(f"{r['side']} {r['metric']} {r['value']:.4g} {r['unit']}")
             if r.get("wrong"):
                 parts.append(f"{r['side']}: WRONG RESULT")
-        say(f"[{i:3}/{n}] {time.monotonic() - self.began:5.0f} s  {cell:40} " + ", ".join(parts))
+        say(f"[{i:3}/{n}] {time.monotonic() - self.began:5.0f} s" + (f", {left:.0f} s to go" if left >= 10 else "")
+            + f"  {cell:40} " + ", ".join(parts))
 
     def run_programs(self, workload):
         """A workload whose programs print their figures: each is one cell a block."""
@@ -196,7 +198,7 @@ def show_list():
 
 
 def parse():
-    p = argparse.ArgumentParser(prog="bench/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(prog=NAME, description=__doc__.replace("bench/run", NAME), formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--list", action="store_true", help="workloads, variants and programs")
     p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to M, or programs")
     p.add_argument("--variants", metavar="NAME,...", help="only these")
@@ -215,7 +217,7 @@ def parse():
     p.add_argument("--save", action="store_true", help="into docs/results/DATE-DEVICE")
     p.add_argument("--resume", action="store_true", help="go on in DIR (what happens anyway; an error if there is nothing)")
     p.add_argument("--time-limit", type=float, default=0, metavar="S", help="end cleanly before S seconds, with status 75")
-    p.add_argument("--build", default=os.environ.get("XSCHED_BUILD_DIR", f"{ROOT}/build/gcc"), help="what was built")
+    p.add_argument("--build", default=machine.build_folder(), help="what was built or installed")
     p.add_argument("--python", help="the Python that has PyTorch")
     p.add_argument("--no-report", action="store_true", help="raw results only")
     p.add_argument("--report", metavar="DIR", action="append", default=[], help="make report and plots of raw results again")
@@ -245,10 +247,12 @@ def parse():
     except ValueError as e:
         p.error(str(e))
     args.build = os.path.abspath(args.build)
+    if args.save and machine.INSTALLED:
+        p.error("--save: this is no source tree; --out DIR")
     if args.save and not args.out:
         device = next((d for d in (os.environ.get("BENCH_DEVICE"),) if d), machine.processor())
         args.out = os.path.join(ROOT, "docs/results", f"{datetime.date.today():%Y-%m-%d}-{machine.slug(device)}")
-    args.out = os.path.abspath(args.out or os.path.join(ROOT, "out", "bench"))
+    args.out = os.path.abspath(args.out or os.path.join("" if machine.INSTALLED else ROOT, "out", "bench"))
     if args.resume and not os.path.exists(os.path.join(args.out, raw.NAME)):
         p.error(f"--resume: there is no {raw.NAME} in {args.out}")
     return args, names
@@ -264,14 +268,14 @@ def main():
         try:
             return merge.main(*args.merge, args.append)
         except (ValueError, OSError) as e:
-            say(f"bench/run: {e}")
+            say(f"{NAME}: {e}")
             return 1
     if args.report or args.check:
         from . import report
         try:
             return report.main(args.report, args.check)
         except OSError as e:
-            say(f"bench/run: {e}")
+            say(f"{NAME}: {e}")
             return 1
     letters = [n for n in args.only if n in workloads.BY_LETTER]
     alone = [n for n in args.only if n not in letters]
@@ -279,7 +283,7 @@ def main():
     if alone and not letters:
         return status
     if not os.path.exists(os.path.join(args.build, "bin", "xserver")):
-        say(f"bench/run: {args.build}/bin/xserver is missing: build first (HACKING.md), or --build DIR")
+        say(f"{NAME}: {args.build}/bin/xserver is missing: build first (HACKING.md), or --build DIR")
         return 1
     quick = args.quick or args.smoke
     letters = letters or list(workloads.QUICK_LETTERS if quick else (w.letter for w in workloads.WORKLOADS))

@@ -8,6 +8,27 @@ import shutil
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# this lies in PREFIX/share/xsched/bench and not in a source tree
+INSTALLED = not os.path.exists(os.path.join(ROOT, "CMakeLists.txt"))
+
+
+def build_folder():
+    """Where the programs are, unless it is named."""
+    return os.environ.get("XSCHED_BUILD_DIR") or (os.path.dirname(os.path.dirname(ROOT)) if INSTALLED else f"{ROOT}/build/gcc")
+
+
+def program(build, name):
+    """One of the benchmark's own, where it was built, or where it was installed."""
+    there = os.path.join(build, "libexec", "xsched", name)
+    return there if os.path.exists(there) else os.path.join(build, "bench", name)
+
+
+def shim(build, platform):
+    """libshimPLATFORM.so, below lib or where the distribution has its libraries."""
+    name = f"libshim{platform}.so"
+    found = glob.glob(os.path.join(build, "lib", "*", "xsched", name))
+    usual = os.path.join(build, "lib", "xsched", name)
+    return found[0] if found and not os.path.exists(usual) else usual
 
 
 def processor():

@@ -336,6 +336,7 @@ class Measurement:
         self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}")
         try:
             self.prepare(wanted)
+            began = time.monotonic()
             for i, (block, params, v, cell) in enumerate(left):
                 if v.name in self.skipped:
                     continue
@@ -349,7 +350,7 @@ class Measurement:
                         self.pool.fail((self.base(v).name, name), str(e))
                     self.skip(v, str(e))
                     continue
-                self.suite.progress(i + 1, len(left), cell, rows)
+                self.suite.progress(i + 1, len(left), cell, rows, (time.monotonic() - began) / (i + 1) * (len(left) - i - 1))
         finally:
             self.pool.drop()
 

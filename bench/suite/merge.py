@@ -75,12 +75,9 @@ def main(new, into, append):
     os.replace(path + ".new", path)
     for line in said:
         print(line)
-    notes = os.path.join(into, "notes.json")
-    if os.path.exists(notes):
-        touched = {w for _, w, _ in (which(r) for r in load(new) if is_cell(r))}
-        with open(notes, encoding="utf-8") as f:
-            late = [k for k in json.load(f) if k in ("head", "targets") or k.removeprefix("text/").split("/")[0] in touched]
-        if late:
-            print(f"look through these of {notes}, which speak of what changed: {', '.join(late)}")
     from . import report
+    touched = {r["workload"] for r in load(new) if is_cell(r)}
+    late = [k for k in report.read_notes(into) if k in ("head", "targets") or k.removeprefix("text/").split("/")[0] in touched]
+    if late:
+        print(f"look through these of notes.json, which speak of what changed: {', '.join(late)}")
     return report.main([into], [])

@@ -102,9 +102,12 @@ def detect(build, python, only, rounds, torch_wanted, say):
             else:
                 p.missing["torch"] = torch_why or "PyTorch is for another platform"
         if name in ("cuda", "opencl", "fake"):
-            program = os.path.join(build, "bench", "load_opencl" if name == "opencl" else "load_cuda")
+            program = machine.program(build, "load_opencl" if name == "opencl" else "load_cuda")
             if name == "fake":
                 p.env["LD_LIBRARY_PATH"] = os.path.join(build, "tests", "fakes", "cuda", "driver")
+                if not os.path.isdir(p.env["LD_LIBRARY_PATH"]):     # the loader would find the real one
+                    absent[name] = "the fake driver belongs to the tests and is not built"
+                    continue
             if name == "opencl":
                 p.env.setdefault("POCL_MAX_PTHREAD_COUNT", "1")
                 if len(cpus) > 1:    # with PoCL the device is a processor: one core is that, the rest is for the others
@@ -128,8 +131,7 @@ def detect(build, python, only, rounds, torch_wanted, say):
         p.device, p.memory_gib, p.devices = row["device"], row["memory_gib"], row.get("devices", 1)
         p.driver = machine.nvidia_driver() if name == "cuda" and "fake" not in p.device else ""
         p.driver = p.driver or row["driver"]
-        shim = {"cuda": "cuda", "fake": "cuda", "hip": "hip", "opencl": "opencl"}[name]
-        p.shim = os.path.join(build, "lib", "xsched", f"libshim{shim}.so")
+        p.shim = machine.shim(build, "cuda" if name == "fake" else name)
         if not os.path.exists(p.shim):
             p.missing["shim"] = f"{p.shim} is not built"
         say(f"platform {name}: {p.device}, driver {p.driver}, {p.framework}"

@@ -6,7 +6,9 @@ import statistics
 import subprocess
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from . import machine
+
+ROOT = machine.ROOT
 SHIELD = []
 
 
@@ -18,7 +20,7 @@ def environment(build, more=None):
 
 
 def lines(build, name, *options, timeout=600):
-    out = subprocess.run(SHIELD + [os.path.join(build, "bench", name), *options], check=True, stdout=subprocess.PIPE, text=True,
+    out = subprocess.run(SHIELD + [machine.program(build, name), *options], check=True, stdout=subprocess.PIPE, text=True,
                          timeout=timeout, env=environment(build)).stdout
     return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
 
@@ -52,13 +54,13 @@ def decision_10000(build, samples=2000):
 
 def opencl(build):
     """An OpenCL program alone, A B A B: plain, then through the shim with xserver attached."""
-    program, pairs, kernels = f"{build}/bench/bench_opencl", 11, 3000
+    program, pairs, kernels = machine.program(build, "bench_opencl"), 11, 3000
     result = {"alone": [], "xsched": []}
     with tempfile.TemporaryDirectory() as folder:
         pocl = {"POCL_CACHE_DIR": folder, "POCL_MAX_PTHREAD_COUNT": "1"}
         sock = os.path.join(folder, "xserver.sock")
         server = subprocess.Popen(SHIELD + [f"{build}/bin/xserver", f"--socket={sock}", "--http=OFF", "--log-level=WARN"])
-        shim = {"LD_PRELOAD": f"{build}/lib/xsched/libshimopencl.so", "XSCHED_PRIORITY": "0", "XSCHED_SOCKET": sock}
+        shim = {"LD_PRELOAD": machine.shim(build, "opencl"), "XSCHED_PRIORITY": "0", "XSCHED_SOCKET": sock}
         try:
             work = subprocess.run(SHIELD + [program], check=True, stdout=subprocess.PIPE, text=True,
                                   env={**os.environ, **pocl}).stdout.strip()

@@ -262,10 +262,7 @@ def make(folder):
     rows, _ = raw.load(os.path.join(folder, raw.NAME))
     results = Results(rows)
     results.plots = {n for n in os.listdir(folder) if n.endswith(".png")}
-    notes = {}
-    if os.path.exists(os.path.join(folder, "notes.json")):
-        with open(os.path.join(folder, "notes.json"), encoding="utf-8") as f:
-            notes = json.load(f)
+    notes = read_notes(folder)
     out = ["# Benchmark report", "", f"Made from {raw.NAME} by `bench/run --report`; `bench/run --check` says whether it still is.", ""]
     out += [*notes.get("head", []), ""] if notes.get("head") else []
     out += heads(results) + ["## Targets", ""] + target_table(results, notes) + [*notes.get("targets", []), ""]
@@ -291,6 +288,23 @@ def make(folder):
     return "\n".join(out) + "\n"
 
 
+def unexplained(folder):
+    """Targets that are not met and have no word of why."""
+    notes = read_notes(folder)
+    found = {f"{t.letter}/{p}" for t, p, _, verdict in targets.table(Results(raw.load(os.path.join(folder, raw.NAME))[0]))
+             if verdict == "not met"}
+    return sorted(found - set(notes))
+
+
+def read_notes(folder):
+    """Texts for the report that people write (HACKING.md)."""
+    path = os.path.join(folder, "notes.json")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
 def main(write, check):
     status = 0
     for folder in write:
@@ -303,6 +317,8 @@ def main(write, check):
         with open(os.path.join(folder, NAME), "w", encoding="utf-8") as f:
             f.write(text)
         print(os.path.join(folder, NAME))
+        for key in unexplained(folder):
+            print(f"notes.json has no \"{key}\": what bounds it and what to try next")
     for folder in check:
         with open(os.path.join(folder, NAME), encoding="utf-8") as f:
             same = f.read() == make(folder)

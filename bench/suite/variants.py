@@ -14,7 +14,7 @@ class Variant:
     sides: object = "all"         # all, high (that side alone), low, or names of sides
     level: str = ""               # XSCHED_AUTO_XQUEUE_LEVEL
     server: tuple = ()            # more options of xserver
-    env: tuple = ()               # (side or "", name, value) for the clients
+    env: tuple = ()               # (side without its number or "", name, value) for the clients
     fill: bool = False            # the urgent side fills its gaps with work of its own, so that the device stays awake
     created: bool = True          # PyTorch: a stream of its own for each role, where they share a process
     priorities: bool = False      # streams have the vendor's priorities
@@ -40,7 +40,8 @@ ROWS = [
     Variant("green", "the urgent side confined to a green context with 30 % of the device", green=30),
     Variant("mps", "NVIDIA MPS, as it comes", "mps"),
     Variant("mps-priority", "MPS with client priorities", "mps",
-            env=(("high", "CUDA_MPS_CLIENT_PRIORITY", "0"), ("low", "CUDA_MPS_CLIENT_PRIORITY", "1"))),
+            env=(("high", "CUDA_MPS_CLIENT_PRIORITY", "0"), ("low", "CUDA_MPS_CLIENT_PRIORITY", "1"),
+                 ("top", "CUDA_MPS_CLIENT_PRIORITY", "0"), ("mid", "CUDA_MPS_CLIENT_PRIORITY", "1"))),   # there are two
     Variant("mps-threads", "MPS, the other side confined to 70 % of the threads", "mps",
             env=(("low", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "70"),)),
     Variant("xsched-1", "level 1", "xsched", level="1"),
@@ -95,7 +96,7 @@ def tuned(text):
 
 def environment(variant, side, priority, share, server, mps, shim, one_process):
     """What is added to the environment of the client of a side."""
-    env = {name: value for of, name, value in variant.env if of in ("", side)}
+    env = {name: value for of, name, value in variant.env if of in ("", side.rstrip("012"))}
     if variant.kind == "xsched":
         env.update(LD_PRELOAD=shim, XSCHED_SOCKET=server.socket, XSCHED_AUTO_XQUEUE_LEVEL=variant.level,
                    XSCHED_PRIORITY=str(0 if one_process else priority))

@@ -45,6 +45,21 @@ class Completion(unittest.TestCase):
             self.assertEqual({w.rstrip("=") for w in complete("xcli", command, "--")}, options_of(command, "xcli"), command)
         self.assertEqual(complete("xcli", "policy", "--set", "--name", "=", "H"), {"HPF", "HHPF"})
 
+    def test_the_benchmarks(self):
+        program = os.path.join(ROOT, "bench", "run")
+        text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+        options = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.M))
+        self.assertGreater(len(options), 20)
+        self.assertEqual(complete("xsched_bench", "--"), options)
+        listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout
+        parts = re.split(r"^\w+:\n", listed, flags=re.M)
+        names = [set(re.findall(r"^  (\S+)", part, re.M)) for part in parts]
+        self.assertEqual(complete("xsched_bench", "--only", ""), names[1] | names[3])
+        with open(os.path.join(ROOT, "docs", "man", "xsched-bench.1")) as f:
+            page = f.read().replace("\\-", "-")
+        for option in options - {"--help"}:
+            self.assertRegex(page, rf"\n\.BI? {option}\b")
+
     def test_values(self):
         self.assertEqual(complete("xsched", "run", "--level", "=", "a"), {"auto"})
         self.assertEqual(complete("xsched", "run", "--local-policy", "=", "H"), {"HPF", "HHPF"})
