@@ -298,7 +298,10 @@ def main():
         say("interrupted: what is whole is kept; call again with the same --out to go on")
         return 130
     say(f"{time.monotonic() - suite.began:.0f} s; raw results: {suite.raw.path}")
+    from . import report
     if not args.no_report:
-        from . import report
         status = report.main([args.out], []) or status
+    for platform, letter, variant, side in report.differing(args.out):
+        say(f"WRONG: {letter} on {platform}, {variant}: the results of {side} are not those of the standalone program")
+        status = status or 1
     return status

@@ -82,6 +82,13 @@ def same_results(results, platform, letter, side, variant):
     return "yes"
 
 
+def differing(folder):
+    """[(platform, workload, variant, side)] whose results are not those of the standalone program."""
+    results = Results(raw.load(os.path.join(folder, raw.NAME))[0])
+    keys = sorted({(r["platform"], r["workload"], r["variant"], r["side"]) for r in results.rows if r["metric"] == "checksum"})
+    return [k for k in keys if same_results(results, k[0], k[1], k[3], k[2]) == "NO"]
+
+
 def alone_of(side):
     """The variant in which this side is by itself."""
     return {"low": "alone-low", "high1": "alone-second", "both0": "alone-span", "both1": "alone-span"}.get(side, "alone")

@@ -13,8 +13,12 @@ import tempfile
 ROOT, BUILD = sys.argv[1:3]
 
 
-def bench(*args, expect=0):
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "bench/run"), "--build", BUILD, *args], stdout=subprocess.PIPE,
+def bench(*args, expect=0, before=""):
+    """before: Python that changes the tool first"""
+    program = [os.path.join(ROOT, "bench/run")]
+    if before:
+        program = ["-c", f"import sys; sys.path.insert(0, {ROOT + '/bench'!r}); {before}; from suite import cli; sys.exit(cli.main())"]
+    done = subprocess.run([sys.executable, *program, "--build", BUILD, *args], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
     if done.returncode != expect:
         print(done.stdout)
@@ -70,6 +74,22 @@ def main():
         with open(report, "w", encoding="utf-8") as f:
             f.write(text.replace("| yes |", "| yes  |", 1))
         bench("--check", out, expect=1)
+    # another program's results are noticed
+    with tempfile.TemporaryDirectory() as out:
+        said = bench("--smoke", "--only", "B", "--platforms", "fake", "--variants", "alone,native", "--out", out, "--peer",
+                     "changed=sh -c '\"$@\" | sed -u s/checksum.:[0-9]*/checksum\\\":7/' sh", expect=1)
+        need("WRONG: B on fake, changed" in said and "native: the results" not in said, said)
+    # two devices, and what happens where there is one
+    with tempfile.TemporaryDirectory() as out:
+        two = ("--smoke", "--only", "M", "--platforms", "fake", "--out", out)
+        said = bench(*two, before="from suite import platforms; p = platforms.Platform; p.__setattr__ = lambda self, k, v: "
+                     "object.__setattr__(self, k, 1 if k == 'devices' else v)")
+        need("2 devices are wanted, 1 is here" in said, said)
+        bench(*two)
+        with open(os.path.join(out, "report.md"), encoding="utf-8") as f:
+            text = f.read()
+        need("| first | xsched-auto |" in text and "| second | xsched-auto |" in text, "both devices are in the report")
+        need("wanted, 1 is here" not in text, "what was measured later is not called skipped")
 
 
 main()
