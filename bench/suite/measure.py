@@ -43,6 +43,7 @@ class Measurement:
         self.count = -(-asked // self.blocks)
         self.pool = Pool(suite.out, suite.say)
         self.rates = dict(suite.rates.get((platform.name, workload.letter), {}))
+        self.once = {}
         self.skipped = {}
         self.batch = 0
         short = suite.quick and self.plan.quick and not suite.only_variants
@@ -235,12 +236,21 @@ class Measurement:
     def learn_rate(self, side, client):
         if not side.load or side.name in self.rates:
             return
-        roles = client.hello.get("roles", {})
-        ms = roles[side.name]["once_ms"] if side.name in roles else side.work_us * side.kernels / 1e3
+        ms = side.work_us * side.kernels / 1e3 if side.client == "load" else self.once_ms(side, client)
         self.rates[side.name] = side.load * 1e3 / ms
         self.suite.raw.write([{"workload": self.workload.letter, "platform": self.platform.name, "variant": "native",
                                "side": side.name, "metric": "rate", "value": round(self.rates[side.name], 4), "unit": "1/s",
                                "report": False}])
+
+    def once_ms(self, side, client):
+        """How long one request takes when nobody else is at work; what a client says of itself it found while others
+        were starting."""
+        if side.client not in self.once:
+            start = time.monotonic_ns() + 50_000_000
+            client.send(f"run {side.name} closed start={start} end={start + 1_000_000_000}")
+            row = collect([client], {client: 1}, self.suite.patience(60))[client][0]
+            self.once[side.client] = 1e3 * row["seconds"] / max(1, row["n"])
+        return self.once[side.client]
 
     # ---- measuring ----
 
