@@ -58,12 +58,11 @@ def main():
         def path(name):
             return os.path.join(folder, name)
         late = "2026-01-02T00:00:00Z"
-        write(path("old"), [*rows("A", ("alone", "native", "mps"), 1, "2026-01-01T00:00:00Z"),
-                            *rows("C", ("alone", "native"), 5, "2026-01-01T00:00:00Z")])
+        old = [*rows("A", ("alone", "native", "mps"), 1, "2026-01-01T00:00:00Z"),
+               *rows("C", ("alone", "native"), 5, "2026-01-01T00:00:00Z")]
         write(path("new"), [*rows("A", ("alone", "native", "xsched-auto"), 2, late), *rows("G", ("alone",), 7, late)])
         for name, more in (("replaced", ()), ("appended", ("--append",))):
-            run("--merge", path("old"), path(name))
-            run("--check", path(name))
+            write(path(name), old)
             said = run("--merge", path("new"), path(name), *more)
             run("--check", path(name))
             v = values(path(name))
