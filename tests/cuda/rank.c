@@ -51,8 +51,8 @@ int main(int argc, char **argv)
     GET(sync, "cuStreamSynchronize");
     GET(launch, "cuLaunchKernel");
     GET(function, "cuModuleGetFunction");
-    if (at == MAP_FAILED || init(0) || retain(&ctx, obeys ? atoi(argv[5]) : 0) || set(ctx) || create(&s, 1) || function(&work, NULL, "work") ||
-        function(&meet, NULL, argv[3]))
+    if (at == MAP_FAILED || init(0) || retain(&ctx, obeys ? atoi(argv[5]) : 0) || set(ctx) || create(&s, 1) ||
+        function(&work, NULL, "work") || function(&meet, NULL, argv[3]))
         return 1;
     if (obeys) {
         printf("{\"ready\":true}\n");
