@@ -3,17 +3,13 @@
  * that may differ from run to run, so that runs with and without XSched, and on the fake driver and
  * a real one, can be compared. */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "ptx.h"
+#include "../stream/cases.h"
 
-typedef void *P;
 typedef uint64_t U;
 
 #define FUNCTIONS(X)                                                                              \
@@ -65,24 +61,6 @@ FUNCTIONS(X)
 #undef X
 static int (*LaunchPerThread)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static int (*SyncPerThread)(P);
-
-static void fail(const char *what, int line, int r)
-{
-    printf("FAILED line %d: %s -> %d\n", line, what, r);
-    fflush(stdout);
-    _Exit(1);
-}
-#define OK(call)                                  \
-    do {                                          \
-        int r_ = (call);                          \
-        if (r_)                                   \
-            fail(#call, __LINE__, r_);            \
-    } while (0)
-#define TRUE(what)                                \
-    do {                                          \
-        if (!(what))                              \
-            fail(#what, __LINE__, 0);             \
-    } while (0)
 
 static P g_ctx, g_work;
 static int g_devices;
@@ -161,52 +139,6 @@ static void work(P stream, U us, uint32_t *log, uint32_t tag)
     OK(cuLaunchKernel(g_work, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
 }
 
-static void show(const char *title, uint32_t *log)
-{
-    uint32_t copy[64];
-
-    OK(cuMemcpyDtoH(copy, (U)(uintptr_t)log, sizeof(copy)));
-    printf("%s:", title);
-    for (uint32_t i = 0; i < copy[0] && i < 60; i++)
-        printf(" %u", copy[1 + i]);
-    printf("\n");
-    OK(cuMemFree((U)(uintptr_t)log));
-}
-
-static void created_streams(void)
-{
-    uint32_t *log = new_log();
-    P s[3];
-
-    OK(cuStreamCreate(&s[0], 1));
-    OK(cuStreamCreateWithPriority(&s[1], 1, -1));
-    OK(cuStreamCreate(&s[2], 0));
-    for (unsigned i = 0; i < 3; i++) {
-        work(s[i], 300, log, 10 * i + 1);
-        work(s[i], 100, log, 10 * i + 2);
-        OK(cuStreamSynchronize(s[i]));
-    }
-    show("created", log);
-    for (int i = 0; i < 3; i++)
-        OK(cuStreamDestroy(s[i]));
-}
-
-static void default_ordering(void)
-{
-    uint32_t *log = new_log();
-    P blocking;
-
-    OK(cuStreamCreate(&blocking, 0));
-    for (uint32_t i = 0; i < 4; i++) { /* the null stream orders all blocking ones */
-        work(blocking, 400, log, 100 + i);
-        work(i % 2 ? NULL : (P)1, 100, log, 200 + i);
-    }
-    OK(cuCtxSynchronize());
-    TRUE(cuStreamQuery(blocking) == 0 && cuStreamQuery(NULL) == 0);
-    show("null", log);
-    OK(cuStreamDestroy(blocking));
-}
-
 static void *on_thread(void *opaque)
 {
     uint32_t *log = opaque, tag = 7;
@@ -221,32 +153,43 @@ static void *on_thread(void *opaque)
     return NULL;
 }
 
-static void per_thread(void)
+#define api_stream(s)              cuStreamCreate(s, 1)
+#define api_blocking(s)            cuStreamCreate(s, 0)
+#define api_destroy(s)             cuStreamDestroy(s)
+#define api_synchronize(s)         cuStreamSynchronize(s)
+#define api_synchronize_all()      cuCtxSynchronize()
+#define api_query(s)               cuStreamQuery(s)
+#define api_event(e)               cuEventCreate(e, 2)
+#define api_record(e, s)           cuEventRecord(e, s)
+#define api_wait(s, e)             cuStreamWaitEvent(s, e, 0)
+#define api_event_synchronize(e)   cuEventSynchronize(e)
+#define api_capture(s)             cuStreamBeginCapture(s, 2)
+#define api_end_capture(s, g)      cuStreamEndCapture(s, g)
+#define api_instantiate(x, g)      cuGraphInstantiateWithFlags(x, g, 0)
+#define api_graph(x, s)            cuGraphLaunch(x, s)
+#define api_host(s, fn, arg)       cuLaunchHostFunc(s, fn, arg)
+#define api_copy_back(to, from, n) cuMemcpyDtoH(to, (U)(uintptr_t)(from), n)
+#define api_free(p)                cuMemFree((U)(uintptr_t)(p))
+#define STREAM_CASES
+#include "../stream/cases.h"
+
+static void created_streams(void)
 {
     uint32_t *log = new_log();
-    pthread_t t[3];
+    P s[3];
 
-    for (int i = 0; i < 3; i++)
-        pthread_create(&t[i], NULL, on_thread, log);
-    for (int i = 0; i < 3; i++)
-        pthread_join(t[i], NULL);
-    show("per thread", log);
+    OK(cuStreamCreate(&s[0], 1));
+    OK(cuStreamCreateWithPriority(&s[1], 1, -1));
+    OK(cuStreamCreate(&s[2], 0));
+    in_turn(s, 3, log);
 }
 
 static void events(void)
 {
     uint32_t *log = new_log();
-    P a, b, e;
+    P a, b;
 
-    OK(cuStreamCreate(&a, 1));
-    OK(cuStreamCreate(&b, 1));
-    OK(cuEventCreate(&e, 2));
-    work(a, 2000, log, 1);
-    OK(cuEventRecord(e, a));
-    OK(cuStreamWaitEvent(b, e, 0));
-    work(b, 10, log, 2);
-    OK(cuEventSynchronize(e));
-    OK(cuStreamSynchronize(b));
+    behind_an_event(&a, &b, log);
     show("events", log);
     OK(cuStreamDestroy(a));
     OK(cuStreamDestroy(b));
@@ -281,75 +224,12 @@ static void memory(void)
     OK(cuStreamDestroy(s));
 }
 
-static void host_function(void *arg)
-{
-    *(volatile int *)arg += 1;
-}
-
 static void host_functions(void)
 {
-    static int ran;
     P s;
 
     OK(cuStreamCreate(&s, 1));
-    for (int i = 0; i < 5; i++)
-        OK(cuLaunchHostFunc(s, host_function, &ran));
-    OK(cuStreamSynchronize(s));
-    printf("host functions: %d\n", ran);
-    OK(cuStreamDestroy(s));
-}
-
-/* A second stream joins the capture by an event; a third one works on meanwhile. */
-static void graphs(void)
-{
-    uint32_t *log = new_log(), *other = new_log();
-    P a, b, c, e, f, graph, exec;
-
-    OK(cuStreamCreate(&a, 1));
-    OK(cuStreamCreate(&b, 1));
-    OK(cuStreamCreate(&c, 1));
-    OK(cuEventCreate(&e, 2));
-    OK(cuEventCreate(&f, 2));
-    OK(cuStreamBeginCapture(a, 2));
-    work(a, 10, log, 1);
-    OK(cuEventRecord(e, a));
-    OK(cuStreamWaitEvent(b, e, 0));
-    work(b, 10, log, 2);
-    for (uint32_t i = 0; i < 20; i++)
-        work(c, 20, other, i);
-    OK(cuStreamSynchronize(c));
-    OK(cuEventRecord(f, b));
-    OK(cuStreamWaitEvent(a, f, 0));
-    work(a, 10, log, 3);
-    OK(cuStreamEndCapture(a, &graph));
-    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    for (int i = 0; i < 5; i++)
-        OK(cuGraphLaunch(exec, a));
-    work(a, 10, log, 4);
-    OK(cuStreamSynchronize(a));
-    show("graph", log);
-    show("beside a capture", other);
-    OK(cuStreamDestroy(a));
-    OK(cuStreamDestroy(b));
-    OK(cuStreamDestroy(c));
-}
-
-/* Many commands, more than can be in flight, and then none lost. */
-static void many(void)
-{
-    uint32_t *log = new_log(), count;
-    P s;
-
-    OK(cuStreamCreate(&s, 1));
-    for (uint32_t i = 0; i < 3000; i++)
-        work(s, i % 100 ? 2 : 300, log, i);
-    OK(cuStreamSynchronize(s));
-    OK(cuMemcpyDtoH(&count, (U)(uintptr_t)log, 4));
-    for (uint32_t i = 0, tag; i < count; i += 37) {
-        OK(cuMemcpyDtoH(&tag, (U)(uintptr_t)(log + 1 + i), 4));
-        TRUE(tag == i);
-    }
-    printf("many: %u\n", count);
+    printf("host functions: %d\n", host_functions_on(s));
     OK(cuStreamDestroy(s));
 }
 
@@ -359,13 +239,7 @@ static void lives(void)
     uint32_t *log = new_log();
     P ctx, s, mod, kept = g_work;
 
-    for (int i = 0; i < 30; i++) {
-        OK(cuStreamCreate(&s, 1));
-        work(s, 50, log, 1);
-        work(s, 50, log, 1);
-        OK(cuStreamDestroy(s));
-    }
-    OK(cuCtxSynchronize());
+    end_early(log);
     for (int i = 0; i < 3; i++) {
         uint32_t *inner;
 

@@ -2,16 +2,12 @@
 /* An ordinary HIP program that knows nothing of XSched: suite dlsym|entry. Its output holds nothing that may
  * differ from run to run, so that runs with and without XSched can be compared. */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hal/hip/hip_abi.h"
+#include "../stream/cases.h"
 
-typedef void *P;
 #define GRID uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t
 
 #define FUNCTIONS(X)                                                                              \
@@ -65,24 +61,6 @@ static int (*SyncPerThread)(P);
 static P (*RegisterFatBinary)(const void *);
 static void (*RegisterFunction)(P, const void *, char *, const char *, unsigned, P, P, P, P, int *);
 static int (*ExtMangled)(P, GRID, size_t, P, P *, P *, P, P, uint32_t);
-
-static void fail(const char *what, int line, int r)
-{
-    printf("FAILED line %d: %s -> %d\n", line, what, r);
-    fflush(stdout);
-    _Exit(1);
-}
-#define OK(call)                                  \
-    do {                                          \
-        int r_ = (call);                          \
-        if (r_)                                   \
-            fail(#call, __LINE__, r_);            \
-    } while (0)
-#define TRUE(what)                                \
-    do {                                          \
-        if (!(what))                              \
-            fail(#what, __LINE__, 0);             \
-    } while (0)
 
 static P g_work;
 static char g_stub, g_nop; /* host stubs: their addresses */
@@ -163,53 +141,6 @@ static void work(P stream, uint64_t us, uint32_t *log, uint32_t tag)
     }
 }
 
-static void show(const char *title, uint32_t *log)
-{
-    uint32_t copy[64];
-
-    OK(hipMemcpy(copy, log, sizeof(copy), 2));
-    printf("%s:", title);
-    for (uint32_t i = 0; i < copy[0] && i < 60; i++)
-        printf(" %u", copy[1 + i]);
-    printf("\n");
-    OK(hipFree(log));
-}
-
-static void created_streams(void)
-{
-    uint32_t *log = new_log(), mask = 0xff;
-    P s[4];
-
-    OK(hipStreamCreateWithFlags(&s[0], 1));
-    OK(hipStreamCreateWithPriority(&s[1], 1, -1));
-    OK(hipStreamCreate(&s[2]));
-    OK(hipExtStreamCreateWithCUMask(&s[3], 1, &mask));
-    for (unsigned i = 0; i < 4; i++) {
-        work(s[i], 300, log, 10 * i + 1);
-        work(s[i], 100, log, 10 * i + 2);
-        OK(hipStreamSynchronize(s[i]));
-    }
-    show("created", log);
-    for (int i = 0; i < 4; i++)
-        OK(hipStreamDestroy(s[i]));
-}
-
-static void default_ordering(void)
-{
-    uint32_t *log = new_log();
-    P blocking;
-
-    OK(hipStreamCreate(&blocking));
-    for (uint32_t i = 0; i < 4; i++) { /* the null stream orders all blocking ones */
-        work(blocking, 400, log, 100 + i);
-        work(i % 2 ? NULL : (P)1, 100, log, 200 + i);
-    }
-    OK(hipDeviceSynchronize());
-    TRUE(hipStreamQuery(blocking) == 0 && hipStreamQuery(NULL) == 0);
-    show("null", log);
-    OK(hipStreamDestroy(blocking));
-}
-
 static void *on_thread(void *opaque)
 {
     uint32_t *log = opaque, tag = 7;
@@ -224,16 +155,36 @@ static void *on_thread(void *opaque)
     return NULL;
 }
 
-static void per_thread(void)
-{
-    uint32_t *log = new_log();
-    pthread_t t[3];
+#define api_stream(s)              hipStreamCreateWithFlags(s, 1)
+#define api_blocking(s)            hipStreamCreate(s)
+#define api_destroy(s)             hipStreamDestroy(s)
+#define api_synchronize(s)         hipStreamSynchronize(s)
+#define api_synchronize_all()      hipDeviceSynchronize()
+#define api_query(s)               hipStreamQuery(s)
+#define api_event(e)               hipEventCreateWithFlags(e, 2)
+#define api_record(e, s)           hipEventRecord(e, s)
+#define api_wait(s, e)             hipStreamWaitEvent(s, e, 0)
+#define api_event_synchronize(e)   hipEventSynchronize(e)
+#define api_capture(s)             hipStreamBeginCapture(s, 2)
+#define api_end_capture(s, g)      hipStreamEndCapture(s, g)
+#define api_instantiate(x, g)      hipGraphInstantiate(x, g, NULL, NULL, 0)
+#define api_graph(x, s)            hipGraphLaunch(x, s)
+#define api_host(s, fn, arg)       hipLaunchHostFunc(s, fn, arg)
+#define api_copy_back(to, from, n) hipMemcpy(to, from, n, 2)
+#define api_free(p)                hipFree(p)
+#define STREAM_CASES
+#include "../stream/cases.h"
 
-    for (int i = 0; i < 3; i++)
-        pthread_create(&t[i], NULL, on_thread, log);
-    for (int i = 0; i < 3; i++)
-        pthread_join(t[i], NULL);
-    show("per thread", log);
+static void created_streams(void)
+{
+    uint32_t *log = new_log(), mask = 0xff;
+    P s[4];
+
+    OK(hipStreamCreateWithFlags(&s[0], 1));
+    OK(hipStreamCreateWithPriority(&s[1], 1, -1));
+    OK(hipStreamCreate(&s[2]));
+    OK(hipExtStreamCreateWithCUMask(&s[3], 1, &mask));
+    in_turn(s, 4, log);
 }
 
 static void events(void)
@@ -241,18 +192,10 @@ static void events(void)
     uint32_t *log = new_log(), tag = 3;
     uint64_t ns = 1000000;
     void *params[] = {&ns, &log, &tag};
-    P a, b, e, stop;
+    P a, b, stop;
 
-    OK(hipStreamCreateWithFlags(&a, 1));
-    OK(hipStreamCreateWithFlags(&b, 1));
-    OK(hipEventCreateWithFlags(&e, 2));
+    behind_an_event(&a, &b, log);
     OK(hipEventCreateWithFlags(&stop, 2));
-    work(a, 2000, log, 1);
-    OK(hipEventRecord(e, a));
-    OK(hipStreamWaitEvent(b, e, 0));
-    work(b, 10, log, 2);
-    OK(hipEventSynchronize(e));
-    OK(hipStreamSynchronize(b));
     /* the event inside a launch is a record */
     OK(hipExtModuleLaunchKernel(g_work, 1, 1, 1, 1, 1, 1, 0, a, params, NULL, NULL, stop, 0));
     OK(hipStreamWaitEvent(b, stop, 0));
@@ -289,78 +232,17 @@ static void memory(void)
     OK(hipStreamDestroy(s));
 }
 
-static void host_function(void *arg)
-{
-    *(volatile int *)arg += 1;
-}
-
 static void host_functions(void)
 {
-    static int ran;
+    int ran;
     P s;
 
     OK(hipStreamCreateWithFlags(&s, 1));
-    for (int i = 0; i < 5; i++)
-        OK(hipLaunchHostFunc(s, host_function, &ran));
-    OK(hipStreamSynchronize(s));
+    ran = host_functions_on(s);
     OK(hipConfigureCall(one, one, 0, s)); /* the oldest way */
     OK(hipLaunchByPtr(&g_nop));
     OK(hipStreamSynchronize(s));
     printf("host functions: %d\n", ran);
-    OK(hipStreamDestroy(s));
-}
-
-/* A second stream joins the capture by an event; a third one works on meanwhile. */
-static void graphs(void)
-{
-    uint32_t *log = new_log(), *other = new_log();
-    P a, b, c, e, f, graph, exec;
-
-    OK(hipStreamCreateWithFlags(&a, 1));
-    OK(hipStreamCreateWithFlags(&b, 1));
-    OK(hipStreamCreateWithFlags(&c, 1));
-    OK(hipEventCreateWithFlags(&e, 2));
-    OK(hipEventCreateWithFlags(&f, 2));
-    OK(hipStreamBeginCapture(a, 2));
-    work(a, 10, log, 1);
-    OK(hipEventRecord(e, a));
-    OK(hipStreamWaitEvent(b, e, 0));
-    work(b, 10, log, 2);
-    for (uint32_t i = 0; i < 20; i++)
-        work(c, 20, other, i);
-    OK(hipStreamSynchronize(c));
-    OK(hipEventRecord(f, b));
-    OK(hipStreamWaitEvent(a, f, 0));
-    work(a, 10, log, 3);
-    OK(hipStreamEndCapture(a, &graph));
-    OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
-    for (int i = 0; i < 5; i++)
-        OK(hipGraphLaunch(exec, a));
-    work(a, 10, log, 4);
-    OK(hipStreamSynchronize(a));
-    show("graph", log);
-    show("beside a capture", other);
-    OK(hipStreamDestroy(a));
-    OK(hipStreamDestroy(b));
-    OK(hipStreamDestroy(c));
-}
-
-/* Many commands, more than can be in flight, and then none lost. */
-static void many(void)
-{
-    uint32_t *log = new_log(), count;
-    P s;
-
-    OK(hipStreamCreateWithFlags(&s, 1));
-    for (uint32_t i = 0; i < 3000; i++)
-        work(s, i % 100 ? 2 : 300, log, i);
-    OK(hipStreamSynchronize(s));
-    OK(hipMemcpy(&count, log, 4, 2));
-    for (uint32_t i = 0, tag; i < count; i += 37) {
-        OK(hipMemcpy(&tag, log + 1 + i, 4, 2));
-        TRUE(tag == i);
-    }
-    printf("many: %u\n", count);
     OK(hipStreamDestroy(s));
 }
 
@@ -370,13 +252,7 @@ static void lives(void)
     uint32_t *log = new_log();
     P s;
 
-    for (int i = 0; i < 30; i++) {
-        OK(hipStreamCreateWithFlags(&s, 1));
-        work(s, 50, log, 1);
-        work(s, 50, log, 1);
-        OK(hipStreamDestroy(s));
-    }
-    OK(hipDeviceSynchronize());
+    end_early(log);
     for (int i = 0; i < 3; i++) {
         uint32_t *inner;
 

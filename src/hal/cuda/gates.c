@@ -29,7 +29,7 @@ struct xs_room *xs_cuda_room(void *opaque)
 
 static int never(struct xs_cuda_hw *hw, CUresult r)
 {
-    atomic_store_explicit(&hw->no_gates, true, memory_order_relaxed);
+    atomic_store_explicit(&hw->st.no_gates, true, memory_order_relaxed);
     XS_WARN_ONCE("CUDA: this device cannot wait for permission (error %d); level 1 is used instead of 2", r);
     return -1;
 }
@@ -39,11 +39,11 @@ int xs_cuda_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     struct xs_cuda_hw *hw = opaque;
     struct xs_cuda_entered e = {0};
-    bool foreign = hw->native != (uintptr_t)hw->stream; /* a created stream brings its context */
+    bool foreign = xs_stream_native(&hw->st) != (uintptr_t)hw->stream; /* a created stream brings its context */
     CUdeviceptr at;
     CUresult r;
 
-    if (atomic_load_explicit(&hw->no_gates, memory_order_relaxed))
+    if (atomic_load_explicit(&hw->st.no_gates, memory_order_relaxed))
         return -1;
     if (!xs_cuda_may_append(hw))
         return 0;

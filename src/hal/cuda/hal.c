@@ -98,11 +98,11 @@ static XResult op_synchronize(void *opaque)
     struct xs_cuda_entered e;
     CUresult r;
 
-    if (atomic_load(&hw->gone))
+    if (atomic_load(&hw->st.gone))
         return kXSchedErrorNotFound;
     if (!xs_cuda_enter(hw->ctx, &e))
         return kXSchedErrorHardware;
-    if (hw->owner && hw->owner != xs_cuda_thread_id())
+    if (xs_stream_of_other_thread(&hw->st))
         r = g_api.cuCtxSynchronize(); /* another thread's own stream has no name here */
     else
         r = g_api.cuStreamSynchronize(hw->stream);
@@ -112,12 +112,12 @@ static XResult op_synchronize(void *opaque)
 
 static bool write_mark(struct xs_cuda_hw *hw, uint64_t number)
 {
-    CUresult r = g_api.cuStreamWriteValue64_v2(hw->stream, hw->mark_at, number, 0);
+    CUresult r = g_api.cuStreamWriteValue64_v2(hw->stream, hw->st.mark_at, number, 0);
 
     if (XS_LIKELY(r == XS_CU_SUCCESS))
         return true;
     if (r == XS_CU_NOT_SUPPORTED) {
-        atomic_store_explicit(&hw->no_marks, true, memory_order_relaxed);
+        atomic_store_explicit(&hw->st.no_marks, true, memory_order_relaxed);
         XS_WARN_ONCE("CUDA: this device has no stream memory operations; what is in flight is not bounded");
     }
     return false;
@@ -125,7 +125,7 @@ static bool write_mark(struct xs_cuda_hw *hw, uint64_t number)
 
 bool xs_cuda_may_append(struct xs_cuda_hw *hw)
 {
-    if (atomic_load_explicit(&hw->gone, memory_order_relaxed) || (hw->owner && hw->owner != xs_cuda_thread_id()))
+    if (!xs_stream_here(&hw->st))
         return false;
     return XS_LIKELY(!atomic_load_explicit(&xsched_priv_cuda_captures, memory_order_relaxed)) ||
            !xsched_priv_cuda_capturing(hw->stream);
@@ -137,12 +137,12 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
     struct xs_cuda_entered e;
     bool ok;
 
-    if (atomic_load_explicit(&hw->no_marks, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2 ||
+    if (atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2 ||
         !xs_cuda_may_append(hw))
         return false;
-    if (XS_UNLIKELY(atomic_load_explicit(&hw->mark_queue, memory_order_acquire) != q) && !xs_cuda_marks_to(hw, q))
+    if (XS_UNLIKELY(atomic_load_explicit(&hw->st.mark_queue, memory_order_acquire) != q) && !xs_cuda_marks_to(hw, q))
         return false;
-    if (hw->native == (uintptr_t)hw->stream) /* a created stream brings its context */
+    if (xs_stream_native(&hw->st) == (uintptr_t)hw->stream) /* a created stream brings its context */
         return write_mark(hw, number);
     if (!xs_cuda_enter(hw->ctx, &e))
         return false;
@@ -172,7 +172,7 @@ static void op_leave(void *opaque, void *saved)
 
 static void op_release(void *opaque)
 {
-    xs_cuda_forget(opaque);
+    xs_stream_release(&xs_cuda_streams, opaque);
 }
 
 struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; the rest is constant */

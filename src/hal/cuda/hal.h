@@ -2,11 +2,13 @@
 /* libhalcuda: hardware queues of CUDA. What the shim uses of it is exported as xsched_priv_cuda_*
  * in the node XSCHED_PRIVATE.
  *
- * A stream is known by a number (`native`): created streams by their handle, the legacy default
- * stream of a context by the context, the default stream of a thread by storage of ours. */
+ * A stream is known by a number (hal/common/streams.h): created streams by their handle, the legacy default stream of a
+ * context by the context, the default stream of a thread by storage of ours. */
 #ifndef XS_HAL_CUDA_H
 #define XS_HAL_CUDA_H
 
+#include "hal/common/pages.h"
+#include "hal/common/streams.h"
 #include "hal/common/vendor.h"
 #include "hal/cuda/cuda_abi.h"
 #include "xqueue/priv.h"
@@ -18,51 +20,26 @@ struct xs_cuda_api {
 #undef CUDA_USED
 };
 
-#define XS_CUDA_PAGES 128u        /* pages of memory whose words a context can see: marks of 32 queues each,
-                                     permit words of 64 */
-
-#define XS_CUDA_ORDERED 64u
-
 /** One context in which there is a hardware queue. Storage is kept and used again. */
 struct xs_cuda_context {
     CUcontext ctx;
     CUdevice dev;
     XDevice device;
     bool primary;
-    bool live;                    /* under the lock of contexts.c, as all below */
-    struct xs_cuda_hw *streams;
-    /* Those of streams that take part in the order of the legacy stream, for looks without the lock; what does not fit
-     * is a dependency that nobody sees. Written under the lock. Storage of streams is never freed. */
-    _Atomic(struct xs_cuda_hw *) ordered[XS_CUDA_ORDERED];
-    struct xs_cuda_going *going;  /* while it is being destroyed */
-    size_t going_count;
+    bool live;                    /* under the lock of contexts.c, as `taken` */
+    struct xs_taken *taken;       /* while it is being destroyed */
+    struct xs_stream_group group;
     struct xs_cuda_context *next;
     struct xs_room room;          /* level 2; written by libpreempt */
-    size_t pages;
-    struct {
-        uintptr_t page;           /* as libpreempt has it mapped */
-        uint64_t serial;          /* of this use of that address */
-        void *alias;              /* the same memory, mapped again and registered in this context */
-        CUdeviceptr at;           /* of the alias */
-    } page[XS_CUDA_PAGES];
+    struct xs_pages pages;
 };
 
-/** One stream that has a hardware queue. Storage is kept and used again. */
+/** One stream that has a hardware queue. */
 struct xs_cuda_hw {
+    struct xs_stream st;
     CUstream stream;              /* as the driver takes it: never null */
     struct xs_cuda_context *context;
     CUcontext ctx;
-    uint64_t native;
-    uint64_t owner;               /* the thread of a per-thread stream, else 0 */
-    _Atomic bool blocking;        /* ordered with the legacy stream of its context; the legacy one itself: no */
-    _Atomic bool gone;            /* the stream is destroyed or about to be */
-    _Atomic bool no_marks;        /* the driver refused one for good: completion is known from waits only */
-    _Atomic bool no_gates;        /* likewise: level 1 */
-    struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
-    uint64_t queue_id;
-    _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
-    CUdeviceptr mark_at;
-    struct xs_cuda_hw *next;      /* in the context's list, or free */
 };
 
 extern const struct xs_vendor xsched_priv_cuda_vendor;
@@ -140,17 +117,8 @@ bool xs_cuda_may_append(struct xs_cuda_hw *hw);
 void xs_cuda_gates_offer(const struct xs_cuda_api *api, CUdevice dev);
 int xs_cuda_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
 struct xs_room *xs_cuda_room(void *hw);
-void xs_cuda_context_add(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
-void xs_cuda_context_remove(struct xs_cuda_hw *hw);
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q);
-struct xs_cuda_hw *xs_cuda_hw_find(uint64_t native);
-/** Under the lock of contexts.c. */
-void xs_cuda_ordered_add_locked(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
-void xs_cuda_ordered_remove_locked(struct xs_cuda_context *c, struct xs_cuda_hw *hw);
-uint64_t xs_cuda_thread_id(void);
-void xs_cuda_forget(struct xs_cuda_hw *hw);
-/** Takes the stream of this number out of all tables; opens its queue. */
-void xs_cuda_stream_forget(uint64_t native);
+extern struct xs_streams xs_cuda_streams;
 extern struct xs_hal_ops xs_cuda_ops;
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "hal/common/alias.h"
 #include "hal/hip/hal.h"
 
 #include <stdlib.h>
@@ -94,50 +93,22 @@ static void *map_word(const struct xs_hip_api *api, uintptr_t page, void **ret_a
     return NULL;
 }
 
-static void *known_page(struct xs_hip_device *d, uintptr_t page)
+uint64_t xs_hip_device_address(struct xs_hip_device *d, const void *word, uint64_t serial)
 {
-    void *at = NULL;
-
-    xs_lock_acquire(&g_lock);
-    for (size_t i = 0; i < d->pages; i++)
-        if (d->page[i].page == page)
-            at = d->page[i].at;
-    xs_lock_release(&g_lock);
-    return at;
-}
-
-void *xs_hip_device_address(struct xs_hip_device *d, const void *word)
-{
-    uintptr_t page = (uintptr_t)word & ~(uintptr_t)(XS_PAGE_BYTES - 1);
-    char *at = known_page(d, page);
+    uint64_t at = xs_pages_find(&d->pages, word, serial);
+    uintptr_t page = xs_page_of(word);
     void *alias = NULL, *fresh;
     struct xs_hip_entered e;
-    bool kept = false;
 
-    if (at)
-        return at + ((uintptr_t)word - page);
-    if (!xs_hip_enter(d->api, d->dev, &e))
-        return NULL;
+    if (at || !xs_hip_enter(d->api, d->dev, &e))
+        return at;
     fresh = map_word(d->api, page, &alias);
-    if (fresh) {
-        xs_lock_acquire(&g_lock);
-        for (size_t i = 0; i < d->pages; i++)
-            if (d->page[i].page == page)
-                at = d->page[i].at; /* another thread was first */
-        if (!at && d->pages < XS_HIP_PAGES) {
-            d->page[d->pages].page = page;
-            d->page[d->pages].alias = alias;
-            d->page[d->pages++].at = at = fresh;
-            kept = true;
-        }
-        xs_lock_release(&g_lock);
-        if (!kept) {
-            d->api->hipHostUnregister(alias);
-            munmap(alias, XS_PAGE_BYTES);
-        }
+    if (fresh && !xs_pages_keep(&d->pages, page, serial, alias, (uintptr_t)fresh)) {
+        d->api->hipHostUnregister(alias);
+        munmap(alias, XS_PAGE_BYTES);
     }
     xs_hip_leave(&e);
-    return at ? at + ((uintptr_t)word - page) : NULL;
+    return xs_pages_find(&d->pages, word, serial);
 }
 
 /* Whether a write into registered host memory arrives: documented for memory that the device can reach, but nothing
@@ -196,30 +167,6 @@ enum xs_hip_marks xs_hip_device_marks(struct xs_hip_device *d)
 
 /* ---- streams of a device ---- */
 
-void xs_hip_device_add(struct xs_hip_device *d, struct xs_hip_hw *hw)
-{
-    xs_lock_acquire(&g_lock);
-    hw->next = d->streams;
-    d->streams = hw;
-    xs_hip_ordered_add_locked(hw);
-    xs_lock_release(&g_lock);
-}
-
-void xs_hip_device_remove(struct xs_hip_hw *hw)
-{
-    struct xs_hip_hw **at;
-
-    xs_lock_acquire(&g_lock);
-    xs_hip_ordered_remove_locked(hw);
-    for (at = &hw->device->streams; *at; at = &(*at)->next) {
-        if (*at == hw) {
-            *at = hw->next;
-            break;
-        }
-    }
-    xs_lock_release(&g_lock);
-}
-
 static struct xs_hip_device *current(const struct xs_hip_api *api)
 {
     struct xs_hip_device *d;
@@ -237,80 +184,36 @@ XS_EXPORT void xsched_priv_hip_each_queue(const struct xs_hip_api *api, void (*f
                                           void *arg)
 {
     struct xs_hip_device *d = current(api);
-    uint64_t natives[64];
-    size_t n = 0;
 
-    xs_lock_acquire(&g_lock);
-    for (struct xs_hip_hw *hw = d ? d->streams : NULL; hw && n < XS_ARRAY_LEN(natives); hw = hw->next)
-        natives[n++] = hw->native;
-    xs_lock_release(&g_lock);
-    for (size_t i = 0; i < n; i++) {
-        struct xs_queue *q = xsched_priv_queue_find(kPlatformHIP, natives[i]);
-
-        if (q)
-            fn(q, arg);
-    }
+    if (d)
+        xs_group_each_queue(&xs_hip_streams, &d->group, fn, arg);
 }
 
 /* ---- reset ---- */
 
 struct xs_hip_reset {
     struct xs_hip_device *device;
-    size_t count;
-    struct {
-        struct xs_queue *queue;
-        uint64_t queue_id, native;
-    } of[];
+    struct xs_taken *taken;
 };
 
 XS_EXPORT struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *api)
 {
     struct xs_hip_device *d = current(api);
-    struct xs_hip_reset *r;
-    size_t room = 0, n = 0;
+    struct xs_hip_reset *r = d ? calloc(1, sizeof(*r)) : NULL;
 
-    xs_lock_acquire(&g_lock);
-    for (struct xs_hip_hw *hw = d ? d->streams : NULL; hw; hw = hw->next)
-        room++;
-    xs_lock_release(&g_lock);
-    r = d ? calloc(1, sizeof(*r) + (room + 1) * sizeof(r->of[0])) : NULL;
     if (!r)
         return NULL;
     r->device = d;
-    xs_lock_acquire(&g_lock);
-    for (struct xs_hip_hw *hw = d->streams; hw && n < room; hw = hw->next, n++) {
-        atomic_store(&hw->gone, true);
-        xs_hip_ordered_remove_locked(hw);
-        r->of[n].queue = hw->queue;
-        r->of[n].queue_id = hw->queue_id;
-        r->of[n].native = hw->native;
-    }
-    d->streams = NULL;
-    r->count = n;
-    xs_lock_release(&g_lock);
-    for (size_t i = 0; i < n; i++)
-        xs_hip_stream_forget(r->of[i].native);
+    r->taken = xs_group_take(&xs_hip_streams, &d->group);
     return r;
 }
 
 XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_reset *r, bool destroyed)
 {
-    size_t pages = 0;
-    void *alias[XS_HIP_PAGES];
-
     if (!r)
         return;
-    for (size_t i = 0; destroyed && i < r->count; i++)
-        if (r->of[i].queue)
-            xsched_priv_marks_void(r->of[i].queue, r->of[i].queue_id);
-    if (destroyed) { /* registrations ended with it */
-        xs_lock_acquire(&g_lock);
-        for (; pages < r->device->pages; pages++)
-            alias[pages] = r->device->page[pages].alias;
-        r->device->pages = 0;
-        xs_lock_release(&g_lock);
-    }
-    for (size_t i = 0; i < pages; i++)
-        munmap(alias[i], XS_PAGE_BYTES);
+    xs_taken_end(r->taken, destroyed);
+    if (destroyed) /* registrations ended with it */
+        xs_pages_drop(&r->device->pages);
     free(r);
 }

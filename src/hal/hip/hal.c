@@ -12,11 +12,11 @@ static XResult op_synchronize(void *opaque)
     struct xs_hip_entered e;
     hipError_t r;
 
-    if (atomic_load(&hw->gone))
+    if (atomic_load(&hw->st.gone))
         return kXSchedErrorNotFound;
     if (!xs_hip_enter(hw->api, hw->device->dev, &e))
         return kXSchedErrorHardware;
-    if (hw->owner && hw->owner != xs_hip_thread_id())
+    if (xs_stream_of_other_thread(&hw->st))
         r = hw->api->hipDeviceSynchronize(); /* another thread's own stream has no name here */
     else
         r = hw->api->hipStreamSynchronize(hw->stream);
@@ -24,15 +24,17 @@ static XResult op_synchronize(void *opaque)
     return r == XS_HIP_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
-static bool may_mark(struct xs_hip_hw *hw)
+bool xs_hip_may_append(struct xs_hip_hw *hw)
 {
-    if (atomic_load_explicit(&hw->gone, memory_order_relaxed) ||
-        atomic_load_explicit(&hw->no_marks, memory_order_relaxed))
-        return false;
-    if (hw->owner && hw->owner != xs_hip_thread_id())
+    if (!xs_stream_here(&hw->st))
         return false;
     return XS_LIKELY(atomic_load_explicit(&xsched_priv_hip_captures, memory_order_relaxed) == 0) ||
            !xsched_priv_hip_capturing(hw->api, hw->stream);
+}
+
+static bool may_mark(struct xs_hip_hw *hw)
+{
+    return !atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed) && xs_hip_may_append(hw);
 }
 
 static bool op_mark_write(void *opaque, struct xs_queue *q, uint64_t number)
@@ -43,14 +45,14 @@ static bool op_mark_write(void *opaque, struct xs_queue *q, uint64_t number)
 
     if (!may_mark(hw))
         return false;
-    if (XS_UNLIKELY(atomic_load_explicit(&hw->mark_queue, memory_order_acquire) != q) && !xs_hip_marks_to(hw, q))
+    if (XS_UNLIKELY(atomic_load_explicit(&hw->st.mark_queue, memory_order_acquire) != q) && !xs_hip_marks_to(hw, q))
         return false;
     /* a created stream brings its device */
-    if (!xs_hip_enter(hw->api, hw->native == (uintptr_t)hw->stream ? -1 : hw->device->dev, &e))
+    if (!xs_hip_enter(hw->api, xs_stream_native(&hw->st) == (uintptr_t)hw->stream ? -1 : hw->device->dev, &e))
         return false;
-    r = hw->api->hipStreamWriteValue64(hw->stream, hw->mark_at, number, 0);
+    r = hw->api->hipStreamWriteValue64(hw->stream, (void *)(uintptr_t)hw->st.mark_at, number, 0);
     if (r == XS_HIP_NOT_SUPPORTED) {
-        atomic_store_explicit(&hw->no_marks, true, memory_order_relaxed);
+        atomic_store_explicit(&hw->st.no_marks, true, memory_order_relaxed);
         XS_WARN_ONCE("HIP: this stream takes no writes; what is in flight is not bounded");
     }
     xs_hip_leave(&e);
@@ -92,7 +94,7 @@ static void op_leave(void *opaque, void *saved)
 
 static void op_release(void *opaque)
 {
-    xs_hip_forget(opaque);
+    xs_stream_release(&xs_hip_streams, opaque);
 }
 
 #define OPS(marker, writes)                                                                       \

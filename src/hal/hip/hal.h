@@ -3,19 +3,19 @@
  * node XSCHED_PRIVATE.
  *
  * A process may have several copies of the runtime, each with its own streams, events and default
- * streams; whatever names a stream names its runtime (struct xs_hip_api) too. A stream is known by a
- * number (`native`): created streams by their handle, the null stream by runtime and device, the
- * default stream of a thread by storage of ours. */
+ * streams; whatever names a stream names its runtime (struct xs_hip_api) too. A stream is known by a number
+ * (hal/common/streams.h): created streams by their handle, the null stream by runtime and device, the default stream of
+ * a thread by storage of ours. */
 #ifndef XS_HAL_HIP_H
 #define XS_HAL_HIP_H
 
+#include "hal/common/pages.h"
+#include "hal/common/streams.h"
 #include "hal/common/vendor.h"
 #include "hal/hip/hip_abi.h"
 #include "xqueue/priv.h"
 
 #define XS_HIP_RUNTIMES 8u
-#define XS_HIP_ORDERED  64u       /* more blocking streams of a device depend unseen */
-#define XS_HIP_PAGES    64u       /* of the client page that hold words of a device's marks: 32 queues each */
 
 /** One copy of the runtime: the real functions that we call ourselves; NULL where it lacks one. */
 struct xs_hip_api {
@@ -31,37 +31,21 @@ struct xs_hip_device {
     const struct xs_hip_api *api;
     int dev;
     XDevice device;
-    int marks;                    /* enum xs_hip_marks; under the lock of devices.c, as all below */
-    struct xs_hip_hw *streams;
-    /* The null stream and the blocking ones, in any order, with gaps; written under the lock, read without. */
-    _Atomic(struct xs_hip_hw *) ordered[XS_HIP_ORDERED];
-    size_t pages;
-    struct {
-        uintptr_t page;           /* as libpreempt has it mapped */
-        void *alias;              /* the same memory, mapped again and registered */
-        void *at;                 /* where the device sees it */
-    } page[XS_HIP_PAGES];
+    int marks;                    /* enum xs_hip_marks; any thread's answer is the same */
+    struct xs_stream_group group;
+    struct xs_pages pages;
     struct xs_hip_device *next;
 };
 
 /** How the completion of commands is learnt. */
 enum xs_hip_marks { XS_HIP_MARKS_UNKNOWN, XS_HIP_MARKS_WRITE, XS_HIP_MARKS_EVENT, XS_HIP_MARKS_NONE };
 
-/** One stream that has a hardware queue. Storage is kept and used again. */
+/** One stream that has a hardware queue. */
 struct xs_hip_hw {
+    struct xs_stream st;
     const struct xs_hip_api *api;
     struct xs_hip_device *device;
     hipStream_t stream;           /* as the runtime takes it */
-    uint64_t native;
-    uint64_t owner;               /* the thread of a per-thread stream, else 0 */
-    _Atomic bool blocking;        /* ordered with the null stream of its device; the null stream itself: no */
-    _Atomic bool gone;            /* the stream is destroyed or about to be */
-    _Atomic bool no_marks;        /* the runtime refused one for good */
-    struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
-    uint64_t queue_id;
-    _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
-    void *mark_at;
-    struct xs_hip_hw *next;       /* in the device's list, or free */
 };
 
 extern const struct xs_vendor xsched_priv_hip_vendor;
@@ -135,23 +119,15 @@ void xs_hip_leave(struct xs_hip_entered *e);
 struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev);
 /** How this device's marks work; the first call finds out, with a stream of its own. */
 enum xs_hip_marks xs_hip_device_marks(struct xs_hip_device *d);
-/** Where the device sees this word; NULL: it cannot. Calls the runtime. */
-void *xs_hip_device_address(struct xs_hip_device *d, const void *word);
-void xs_hip_device_add(struct xs_hip_device *d, struct xs_hip_hw *hw);
-void xs_hip_device_remove(struct xs_hip_hw *hw);
-void xs_hip_ordered_add_locked(struct xs_hip_hw *hw);
-void xs_hip_ordered_remove_locked(struct xs_hip_hw *hw);
-/** The null stream of a device. */
-bool xs_hip_is_null(uint64_t native);
-struct xs_hip_hw *xs_hip_hw_find(uint64_t native);
-uint64_t xs_hip_thread_id(void);
-void xs_hip_forget(struct xs_hip_hw *hw);
-/** Takes the stream of this number out of all tables; opens its queue. */
-void xs_hip_stream_forget(uint64_t native);
+/** Where the device sees this word; 0: it cannot. Calls the runtime. @param serial  names this use of the word's address */
+uint64_t xs_hip_device_address(struct xs_hip_device *d, const void *word, uint64_t serial);
+/** Whether something of ours may be put into the stream now, by this thread. */
+bool xs_hip_may_append(struct xs_hip_hw *hw);
 /** Prepares write marks for this queue. */
 bool xs_hip_marks_to(struct xs_hip_hw *hw, struct xs_queue *q);
 /** Puts an event into the stream and tells when it is reached. */
 bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number);
+extern struct xs_streams xs_hip_streams;
 extern struct xs_hal_ops xs_hip_ops_write, xs_hip_ops_event;
 
 #endif
