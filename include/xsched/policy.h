@@ -95,6 +95,10 @@ struct xs_policy_ops {
 /** ops.flags: who runs follows from importance, not from turns. A gang with work on several devices is
  *  then held on all of them when it is held on one. */
 #define XS_POLICY_BY_RANK 2u
+/** ops.flags: it gives turns of the device. A turn begins when what the last one had on the device is over, the
+ *  policy's clock (now_ns, next_ns) stands until then, and service_ns is the time for which the device was an entity's
+ *  own. Not for scope XS_SCOPE_HOST. */
+#define XS_POLICY_TURNS 4u
 
 /** A shared object with a policy exports a function of this type under the name
  *  XS_POLICY_ENTRY. What it returns stays valid while the object is loaded. */

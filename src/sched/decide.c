@@ -174,7 +174,7 @@ static bool lent_to(const struct xs_entity *e)
 static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     struct xs_policy_view pv = {
-        .now_ns = now_ns, .params = &s->config.params, .entities = v->entities, .n = v->n,
+        .now_ns = xs_view_clock(v, now_ns), .params = &s->config.params, .entities = v->entities, .n = v->n,
         .memo = v->memo, .next_ns = UINT64_MAX,
     };
     bool contended = false, running = false, changed = false;
@@ -213,7 +213,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         changed = changed || e->decided != e->pe.run;
         v->lent = v->lent || lent_to(e);
     }
-    v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, now_ns + TIMER_MIN_NS);
+    v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + TIMER_MIN_NS);
     if (changed || !v->contended || !running || !contended) {
         v->progress_ns = now_ns;
         v->stall_check_ns = now_ns + s->config.stall_ns;
@@ -222,6 +222,17 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v != &s->host)
         s->contended_views = s->contended_views + contended - v->contended;
     v->contended = contended;
+}
+
+static bool holds_any(const struct xs_view *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (e->nready > 0 && !e->pe.run && !e->presence->group->excused)
+            return true;
+    }
+    return false;
 }
 
 /* The urgent side may itself wait for one that is held, in a way that nobody sees: if it
@@ -250,6 +261,10 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->stall_check_ns = XS_MAX(v->stall_check_ns, now_ns + TIMER_MIN_NS);
         return;
     }
+    if (!holds_any(v)) {
+        v->stall_check_ns = now_ns + s->config.stall_ns;
+        return;
+    }
     v->stalled = true;
     v->progress_ns = 0;
     s->c.stalls++;
@@ -260,38 +275,21 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
 }
 
-/* A program may ask that who runs instead of it waits until it is off the device. */
-static bool drains(struct xs_view *v, uint64_t now_ns)
+static bool may_run(const struct xs_view *v, const struct xs_entity *e)
 {
-    bool any = false;
-
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
-        bool in_flight = false;
-
-        if (e->applied || !e->draining || !e->presence->group->drain || now_ns >= e->drain_until_ns)
-            continue;
-        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
-            xs_queue_read(q, now_ns);
-            in_flight = in_flight || q->completed < q->returned;
-        }
-        e->draining = in_flight;
-        any = any || in_flight;
-    }
-    v->drain_ns = any ? now_ns + XS_DRAIN_LOOK_NS : 0;
-    return any;
+    return e->pe.run || v->stalled || e->presence->group->excused;
 }
 
 /* Holds first, since they are mere stores; then what may start, which may have to be woken; then
  * idle queues of what is held. */
-static void apply(struct xs_view *v, uint64_t now_ns)
+static void apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     bool wait;
 
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        e->turned = e->applied != (e->pe.run || v->stalled);
+        e->turned = e->applied != may_run(v, e);
         if (!e->turned || !e->applied)
             continue;
         e->applied = false;
@@ -308,13 +306,15 @@ static void apply(struct xs_view *v, uint64_t now_ns)
         if (!e->turned)
             xs_queue_permit(q, e->applied && !q->barred, now_ns);
     }
-    wait = drains(v, now_ns) && !v->stalled;
+    wait = xs_view_drains(s, v, now_ns) && !v->stalled;
+    xs_view_stand(s, v, wait, now_ns);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (!e->turned || !(e->pe.run || v->stalled) || wait)
+        if (!e->turned || !may_run(v, e) || wait)
             continue;
         e->applied = true;
+        xs_entity_begins(e, now_ns);
         xs_entity_apply(e, now_ns);
     }
     for (size_t i = 0; i < v->n; i++) {
@@ -362,6 +362,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     if (v->resettle)
         resettle(v, now_ns);
+    xs_view_charge(s, v, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
         bool was = v->contended;
 
@@ -377,11 +378,12 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
                 ask_policy(s, v, now_ns);
         }
         judge_stall(s, v, now_ns);
-        apply(v, now_ns);
+        apply(s, v, now_ns);
         tell_bound(s, v);
         XS_PROBE2(decision, v->n, v->contended);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }
+    xs_view_note_owners(s, v, now_ns);
     xs_view_plan_look(v, now_ns);
 }
 
@@ -426,7 +428,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->progressed = false;
         v->progress_ns = now_ns;
     }
-    if (now_ns >= v->next_ns) { /* the policy's timer: what it judges should be true then */
+    if (now_ns >= xs_view_timer(v)) { /* the policy's timer: what it judges should be true then */
         for (size_t i = 0; i < v->n; i++) {
             struct xs_entity *e = xs_entity_of(v->entities[i]);
 
@@ -447,20 +449,26 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (now_ns >= v->look_ns)
             xs_view_look(s, v, now_ns);
     }
-    if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !drains(v, now_ns)))
+    if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !xs_view_drains(s, v, now_ns)))
         v->dirty = true;
     if (now_ns >= v->collective_ns)
         v->dirty = true;
     if (now_ns >= v->verify_ns)
         check_unwatched(v, false, now_ns);
-    if (v->dirty || v->resettle)
+    if (v->dirty || v->resettle) {
         xs_view_decide(s, v, now_ns);
-    else
+    } else {
+        if (now_ns >= v->begin_ns) {
+            xs_view_charge(s, v, now_ns);
+            xs_view_note_owners(s, v, now_ns);
+        }
         xs_view_plan_look(v, now_ns);
+    }
     if (v->dirty)
         return now_ns;
     plan_verify(v, now_ns);
-    next = XS_MIN(XS_MIN(v->next_ns, v->linger_ns), XS_MIN(v->verify_ns, v->collective_ns));
+    next = XS_MIN(XS_MIN(xs_view_timer(v), v->linger_ns), XS_MIN(v->verify_ns, v->collective_ns));
+    next = XS_MIN(next, v->begin_ns);
     if (v->drain_ns)
         next = XS_MIN(next, v->drain_ns);
     if (v->contended) {
@@ -499,7 +507,7 @@ uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
 
     now_ns = xs_sched_clock(s, now_ns);
     if (xs_sched_is_host(s))
-        return run_view(s, &s->host, now_ns);
+        return xs_sched_outside(s, run_view(s, &s->host, now_ns));
     next = run_devices(s, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && rechecks(s); round++) {
         /* Gangs may bind each other in a circle: then each device is for itself, until something
@@ -511,7 +519,7 @@ uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
         if (s->devices[i])
             s->devices[i]->view.recheck = false;
     s->unbound = false;
-    return next;
+    return xs_sched_outside(s, next);
 }
 
 bool xs_sched_contended(const struct xs_sched *s)

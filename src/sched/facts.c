@@ -33,7 +33,8 @@ static void take_service(struct xs_sched_queue *q, uint64_t est_completed_ns, ui
 
     service = XS_MIN(service, sub_sat(now_ns, q->added_ns));
     if (service > q->service_ns) {
-        q->entity->pe.service_ns += service - q->service_ns;
+        if (!xs_entity_is_timed(q->entity)) /* else what counts is whose the device was */
+            q->entity->pe.service_ns += service - q->service_ns;
         q->service_ns = service;
     }
 }
@@ -61,6 +62,7 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
 
     q->marks = q->marks || marked != 0;
     entered = XS_MAX(entered, q->entered);
+    q->told = XS_MIN(completed, entered);
     completed = XS_MIN(XS_MAX(completed, marked), entered);
     completed = XS_MAX(completed, q->completed);
     inherit = read_inherit(c, completed);

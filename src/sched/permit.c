@@ -13,7 +13,7 @@ static void closed_add(struct xs_sched_process *p, uint64_t now_ns)
     /* before the first closed word: a reader that finds that one must not find an old lease;
      * seq_cst as everything that both sides look at */
     if (p->server)
-        atomic_store(&p->server->h.lease_until_ns, now_ns + XS_LEASE_NS);
+        atomic_store(&p->server->h.lease_until_ns, xs_sched_outside(p->sched, now_ns) + XS_LEASE_NS);
 }
 
 static void closed_remove(struct xs_sched_process *p)
@@ -138,7 +138,7 @@ bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns)
     now_ns = xs_sched_clock(s, now_ns);
     XS_LIST_FOR(p, &s->closed, struct xs_sched_process, closed_link) {
         if (p->server)
-            atomic_store(&p->server->h.lease_until_ns, now_ns + XS_LEASE_NS);
+            atomic_store(&p->server->h.lease_until_ns, xs_sched_outside(p->sched, now_ns) + XS_LEASE_NS);
     }
     return !xs_list_empty(&s->closed);
 }

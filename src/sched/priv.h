@@ -5,6 +5,7 @@
  *   tables.c  who is there                    watch.c   who is asked to ring, who is looked at
  *   decide.c  views, policy, stall            permit.c  permits, leases, bounds in flight
  *   rest.c    what an entity is worth while nothing of it is ready
+ *   turns.c   handing over a device: draining, the clock of the turns, whose the device was
  *
  * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
  * the policy sees: the entities of a device, or of the host. */
@@ -30,13 +31,14 @@
 #define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a hold closes */
 #define XS_DRAIN_NS         (100 * XS_NS_PER_MS)   /* the longest wait for what a held one has on the device */
 #define XS_DRAIN_LOOK_NS    (100 * XS_NS_PER_US)   /* looked at so often meanwhile */
+#define XS_BACK_NS          (10 * XS_NS_PER_MS)    /* a time that is older is another clock's */
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
 
 struct xs_view {
     struct xs_policy_entity **entities;            /* in order of id */
     size_t n, cap;
     uint64_t memo[8];
-    uint64_t next_ns;                              /* the policy's timer */
+    uint64_t next_ns;                              /* the policy's timer, on its clock */
     uint64_t linger_ns;                            /* earliest end of a linger */
     uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
     uint64_t held_look_ns;                         /* next look at held ones */
@@ -50,6 +52,9 @@ struct xs_view {
     bool dirty;                                    /* decide at the next run */
     bool resettle;                                 /* read and arm all queues first */
     uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
+    uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
+    uint64_t charged_ns;                           /* the owners' service is true up to here */
+    uint64_t begin_ns;                             /* next look whether an owner has begun; UINT64_MAX: none is due */
     bool recheck;                                  /* on another device a gang of this one was held or let go */
     bool contended;                                /* something ready is held by the policy */
     bool stalled;                                  /* the held ones run until the others complete something */
@@ -67,7 +72,8 @@ struct xs_group {
     struct xs_list link;                           /* named ones: xs_sched.groups */
     char *name;                                    /* NULL: of one process */
     struct xs_policy_process pp;
-    bool drain;                                    /* of any of its processes */
+    bool excused;                                  /* all of its processes are: held by no decision */
+    enum xs_drain drain;                           /* of its processes: ON before OFF before none said */
     struct xs_list processes;
     struct xs_list presences;
 };
@@ -106,6 +112,9 @@ struct xs_entity {
     bool turned;                                   /* inside apply: it changes */
     bool lingered;                                 /* it was given up after its last linger */
     bool draining;                                 /* held while commands of it were in flight */
+    bool owns;                                     /* it is charged for the time that passes */
+    bool begins;                                   /* let run, and nothing of it has come to the device yet */
+    uint64_t begin_until_ns;                       /* it is charged from then on at the latest */
     uint64_t drain_until_ns;                       /* waited for at most until then */
     bool loses;                                    /* ready here, and held by the decision for this device */
     bool bound;                                    /* held because it loses on another device */
@@ -125,6 +134,7 @@ struct xs_sched_queue {
     struct xs_hints hints;
     /* what was read last, judged */
     uint64_t entered, returned, completed;
+    uint64_t told;                                 /* completed as the program knows it, to which est_left_ns belongs */
     uint64_t est_left_ns;
     uint64_t service_base_ns, service_ns;
     int32_t inherit_priority;                      /* PRIORITY_NO_EXECUTE: nobody waits for it */
@@ -134,6 +144,7 @@ struct xs_sched_queue {
     bool waited;                                   /* threads sleep at its gate */
     bool marks;                                    /* the device writes its completions */
     bool covered;                                  /* a mark in flight will tell of its end */
+    bool gated;                                    /* level 2: what is in flight may stand behind a closed gate */
     uint64_t asked_entered;                        /* a mark was asked for when entered was this */
     /* what follows from it */
     bool ready;
@@ -157,7 +168,8 @@ struct xs_sched_process {
     struct xs_server_page *server;
     void *user;
     uint64_t id;
-    bool intra, held, window, drain;
+    bool intra, held, window, excused;
+    enum xs_drain drain;
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */
     int32_t utilization, cpu_class;                /* utilization -1: not told */
     struct xs_list queues;
@@ -173,7 +185,7 @@ struct xs_sched {
     struct xs_sched_ops ops;
     struct xs_pages *pages;                        /* of config */
     void *ctx;
-    uint64_t now_ns;
+    uint64_t now_ns, ahead_ns;                     /* its time; so much more than the owner's */
     uint64_t next_id;
     struct xs_list processes, groups, closed, ranks;
     bool collective;                               /* one is under way */
@@ -210,12 +222,36 @@ static inline bool xs_sched_uses_service(const struct xs_sched *s)
     return xs_sched_policy_flags(s) & XS_POLICY_USES_SERVICE;
 }
 
-/** Time never goes back, whatever the owner says. */
+/** The policy gives turns: see turns.c. */
+static inline bool xs_sched_turns(const struct xs_sched *s)
+{
+    return xs_sched_policy_flags(s) & XS_POLICY_TURNS && !xs_sched_is_host(s);
+}
+
+/** Charged by time, and waited for when it is held. Queues of one process may wait for each other on the device, so
+ *  where they take turns among themselves, none waits for another's end. */
+static inline bool xs_entity_is_timed(const struct xs_entity *e)
+{
+    return !e->intra && xs_sched_turns(e->sched);
+}
+
+/** Time never goes back, whatever the owner says: a little stands still, more is taken for a clock that was put back
+ *  (a container that was moved), from which it goes on. @return the driver's time */
 static inline uint64_t xs_sched_clock(struct xs_sched *s, uint64_t now_ns)
 {
-    if (now_ns > s->now_ns)
-        s->now_ns = now_ns;
+    uint64_t t = now_ns + s->ahead_ns;
+
+    if (t + XS_BACK_NS < s->now_ns)
+        s->ahead_ns += s->now_ns - t;
+    else if (t > s->now_ns)
+        s->now_ns = t;
     return s->now_ns;
+}
+
+/** A time of the driver's as the owner has it; UINT64_MAX stays. */
+static inline uint64_t xs_sched_outside(const struct xs_sched *s, uint64_t t_ns)
+{
+    return t_ns == UINT64_MAX ? t_ns : t_ns - XS_MIN(t_ns, s->ahead_ns);
 }
 
 /** What counts for its standing: the hint, or what waits for it if that is more. */
@@ -267,9 +303,25 @@ void xs_entity_unwatch(struct xs_entity *e);
 void xs_entity_check(struct xs_entity *e, uint64_t now_ns);
 void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 void xs_view_plan_look(struct xs_view *v, uint64_t now_ns);
+/** The process is asked for a mark, once for what it submitted, if no other one will tell of the end. */
+void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
 /** Reads all that the policy lets run. @return true when any of it completed something;
  *  *ret_end_ns: when the last of it is expected to end */
 bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns);
+
+/* turns.c */
+/** Whether what may run now waits for what is held and still on the device; sets drain_ns. */
+bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/** The policy's time, and its timer in the owner's. */
+uint64_t xs_view_clock(const struct xs_view *v, uint64_t now_ns);
+uint64_t xs_view_timer(const struct xs_view *v);
+void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t now_ns);
+/** It is let run. */
+void xs_entity_begins(struct xs_entity *e, uint64_t now_ns);
+/** Charges the time since the last call to whose the device was; before the policy is asked. */
+void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/** Whose it is from now on; after a decision was applied. */
+void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* rest.c */
 /** A queue of the entity counts, or no more, with the hints and the bar that it has now. */

@@ -41,7 +41,8 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->closed);
     xs_list_init(&s->ranks);
     xs_list_init(&s->host.pending);
-    s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns = UINT64_MAX;
+    s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns =
+        s->host.begin_ns = UINT64_MAX;
     return s;
 }
 
@@ -64,8 +65,10 @@ void xs_sched_free(struct xs_sched *s)
 static void view_reset(struct xs_view *v)
 {
     memset(v->memo, 0, sizeof(v->memo));
-    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = UINT64_MAX;
+    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns =
+        UINT64_MAX;
     v->look_step_ns = 0;
+    v->stands_since_ns = v->stood_ns = 0;
     v->contended = v->stalled = false;
     v->dirty = v->resettle = true;
     while (!xs_list_empty(&v->pending))
@@ -118,6 +121,11 @@ void xs_sched_set_params(struct xs_sched *s, const struct xs_policy_params *para
 {
     s->config.params = *params;
     all_dirty(s);
+}
+
+bool xs_sched_gives_turns(const struct xs_sched *s)
+{
+    return xs_sched_turns(s);
 }
 
 const struct xs_policy_params *xs_sched_params(const struct xs_sched *s)
@@ -188,6 +196,11 @@ void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_proces
     xs_group_update(p->group);
 }
 
+int32_t xs_sched_process_utilization(const struct xs_sched_process *p)
+{
+    return p->group->pp.utilization;
+}
+
 void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority)
 {
     (void)s;
@@ -211,6 +224,15 @@ void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, b
     p->held = held;
     XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
         xs_queue_update_barred(q, s->now_ns);
+}
+
+void xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused)
+{
+    (void)s;
+    if (p->excused == excused)
+        return;
+    p->excused = excused;
+    xs_group_update(p->group);
 }
 
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us)
@@ -318,6 +340,11 @@ void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, cons
     xs_queue_update_barred(q, s->now_ns);
 }
 
+void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated)
+{
+    q->gated = gated;
+}
+
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
 {
     return &q->hints;
@@ -325,8 +352,10 @@ const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
 
 void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret)
 {
-    uint64_t d = now_ns > q->charged_ns ? now_ns - q->charged_ns : 0, service_ns = q->service_ns;
+    uint64_t d, service_ns = q->service_ns;
 
+    now_ns += q->process->sched->ahead_ns;
+    d = now_ns > q->charged_ns ? now_ns - q->charged_ns : 0;
     memset(ret, 0, sizeof(*ret));
     ret->handle = q->handle;
     ret->device = q->entity->presence->device->device;

@@ -53,14 +53,18 @@ void xs_sched_free(struct xs_sched *s);
 void xs_sched_set_policy(struct xs_sched *s, const struct xs_policy_ops *policy);
 const struct xs_policy_ops *xs_sched_policy(const struct xs_sched *s);
 void xs_sched_set_params(struct xs_sched *s, const struct xs_policy_params *params);
+/** The policy gives turns of a device (XS_POLICY_TURNS). */
+bool xs_sched_gives_turns(const struct xs_sched *s);
 const struct xs_policy_params *xs_sched_params(const struct xs_sched *s);
+
+/** Whether what was held for a process that is held itself waits until that is off the device, at most XS_DRAIN_NS. */
+enum xs_drain { XS_DRAIN_BY_POLICY, XS_DRAIN_OFF, XS_DRAIN_ON };
 
 struct xs_sched_process_info {
     uint64_t id;                   /* unique, chosen by the owner */
     const char *group;             /* processes of one name are one gang; NULL or "": its own */
     bool intra;                    /* its queues are entities of their own */
-    bool drain;                    /* when it is held, what was held for it waits for what it has on the
-                                      device, at most XS_DRAIN_NS */
+    enum xs_drain drain;
     struct xs_client_page *client; /* mapped read only by xserver */
     struct xs_server_page *server;
 };
@@ -70,11 +74,16 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
 void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
 void *xs_sched_process_user(const struct xs_sched_process *p);
 void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_process *p, int32_t percent);
+/** ... as the policies see it: of its group. */
+int32_t xs_sched_process_utilization(const struct xs_sched_process *p);
 /** See struct xs_policy_process.sched_class_priority. */
 void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority);
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
 /** Held whatever the policy says (an operator's suspension), or no longer. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
+/** No decision holds it, as far as its whole group is excused (time slices do that instead); an operator does, and what
+ *  a decision would hold counts as held for everything else. */
+void xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused);
 /** A bound in flight of its own for all its queues, where what it has in flight delays nobody
  *  (level 3); 0: as configured. */
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us);
@@ -86,6 +95,8 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
                                           uint64_t now_ns, void *user);
 void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
 void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints *hints);
+/** Level 2 is in force: what is held may be on the device, behind a gate. */
+void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated);
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q);
 
 struct xs_sched_queue_status {

@@ -136,7 +136,7 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
     }
 }
 
-static void ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns)
+void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns)
 {
     if (!q->ready || !q->client || q->covered || q->returned != q->entered || q->asked_entered == q->entered ||
         now_ns < q->changed_ns + XS_QUIET_NS || !s->ops.on_mark_wanted)
@@ -162,7 +162,7 @@ void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
                 if (!q->watched)
                     break;
                 xs_queue_settle(q, now_ns);
-                ask_for_mark(s, q, now_ns);
+                xs_queue_ask_for_mark(s, q, now_ns);
             }
         } else if (held_too && e->nready) {
             xs_entity_check(e, now_ns); /* its commands in flight may have been its last */

@@ -263,7 +263,8 @@ static bool say_hello(struct session *s)
     union xs_msg m = {.hello = {
         .protocol_major = XS_WIRE_MAJOR, .protocol_minor = XS_WIRE_MINOR,
         .handle_prefix = s->st->handle_prefix, .pid_in_namespace = (int32_t)getpid(),
-        .flags = (s->st->intra ? XS_HELLO_INTRA : 0) | (s->st->drain ? XS_HELLO_DRAIN : 0) |
+        .flags = (s->st->intra ? XS_HELLO_INTRA : 0) | (s->st->drain == XS_DRAIN_ON ? XS_HELLO_DRAIN : 0) |
+                 (s->st->drain == XS_DRAIN_OFF ? XS_HELLO_NO_DRAIN : 0) |
                  (util >= 0 ? XS_HELLO_UTILIZATION : 0),
         .utilization = util >= 0 ? util : 0}};
 

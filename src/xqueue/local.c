@@ -21,7 +21,9 @@ static bool local_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish 
     struct local *l = ctx;
 
     q->sq = xs_sched_queue_add(l->sched, l->process, q->handle, q->hwq_device, q->cell, &w->hints, xs_now_ns(), q);
-    if (!q->sq)
+    if (q->sq)
+        xs_sched_queue_set_gated(q->sq, w->level == 2);
+    else
         XS_WARN_ONCE("out of memory: an XQueue stays unscheduled");
     return true;
 }
@@ -40,8 +42,10 @@ static bool local_change(void *ctx, struct xs_queue *q, const struct xs_queue_wi
     struct local *l = ctx;
 
     (void)config_too;
-    if (q->sq)
-        xs_sched_queue_set_hints(l->sched, q->sq, &w->hints);
+    if (!q->sq)
+        return true;
+    xs_sched_queue_set_gated(q->sq, w->level == 2);
+    xs_sched_queue_set_hints(l->sched, q->sq, &w->hints);
     return true;
 }
 

@@ -98,6 +98,23 @@ static int make_client_page(struct xs_state *st)
     return 0;
 }
 
+/* Three names for one thing: ON where any says so, OFF where one does and none says ON. */
+static enum xs_drain drain_from_env(void)
+{
+    static const enum xs_env_id names[] = {XS_ENV_XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ,
+                                           XS_ENV_XSCHED_SCHEDULER_SUSPEND_WAIT_ALL,
+                                           XS_ENV_XSCHED_SCHEDULER_SUSPEND_WAIT_IDLE};
+    enum xs_drain drain = XS_DRAIN_BY_POLICY;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(names); i++) {
+        if (xs_env_bool(names[i], false))
+            drain = XS_DRAIN_ON;
+        else if (!xs_env_bool(names[i], true)) /* given, and OFF */
+            drain = XS_MAX(drain, XS_DRAIN_OFF);
+    }
+    return drain;
+}
+
 static void read_environment(struct xs_state *st)
 {
     const char *policy = xs_env_get(XS_ENV_XSCHED_POLICY);
@@ -134,9 +151,7 @@ static void read_environment(struct xs_state *st)
     if (atomic_load(&st->timeslice_us) || atomic_load(&st->k))
         atomic_store(&st->sched_hints_changes, 1);
     st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
-    st->drain = xs_env_bool(XS_ENV_XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ, false) ||
-                xs_env_bool(XS_ENV_XSCHED_SCHEDULER_SUSPEND_WAIT_ALL, false) ||
-                xs_env_bool(XS_ENV_XSCHED_SCHEDULER_SUSPEND_WAIT_IDLE, false);
+    st->drain = drain_from_env();
     for (unsigned i = 0; st->sockets_count < XS_ARRAY_LEN(st->sockets); i++) {
         int r = xs_socket_path(i, st->sockets[st->sockets_count], sizeof(st->sockets[0]));
 

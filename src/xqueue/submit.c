@@ -51,22 +51,24 @@ void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
 
 void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
 {
-    uint64_t end_ns;
+    uint64_t began_ns;
 
     if (timeout_ns > LOOK_SPIN_NS) {
         xs_queue_sleep(q, seen, XS_MIN(timeout_ns, LOOK_MOST_NS) - LOOK_EARLY_NS);
         return;
     }
-    end_ns = xs_now_ns() + XS_MIN(timeout_ns, 50 * XS_NS_PER_US);
+    timeout_ns = XS_MIN(timeout_ns, 50 * XS_NS_PER_US);
+    began_ns = xs_now_ns();
+    /* a clock that was put back ends it, too: the difference is large then */
     while (atomic_load(&q->progress) == seen &&
            atomic_load_explicit(&q->cc->marked, memory_order_relaxed) <=
                atomic_load_explicit(&q->cc->completed, memory_order_relaxed) &&
-           xs_now_ns() < end_ns)
+           xs_now_ns() - began_ns < timeout_ns)
         xs_cpu_relax();
 }
 
 /* Sleeps at the first closed gate. Returns when it changed or a tick has passed. */
-static void gate_sleep(struct xs_queue *q, uint64_t n, uint64_t began_ns)
+static void gate_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
     uint64_t permitted = atomic_load(&q->app_permitted);
@@ -89,7 +91,10 @@ static void gate_sleep(struct xs_queue *q, uint64_t n, uint64_t began_ns)
         uint64_t until = atomic_load(&page->h.lease_until_ns);
         uint64_t now = xs_now_ns();
 
-        if (now > XS_MAX(until, began_ns + XS_LEASE_NS) && sc == &page->cells[q->cell])
+        *began_ns = XS_MIN(*began_ns, now); /* a clock that was put back, and a lease of before that */
+        if (until > now + 2 * XS_LEASE_NS)
+            until = 0;
+        if (now > XS_MAX(until, *began_ns + XS_LEASE_NS) && sc == &page->cells[q->cell])
             xs_state_fail_open(q->state, page);
     }
 }
@@ -175,7 +180,7 @@ bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns)
         }
         if (atomic_load(&sc->armed) & XS_ARMED_SUBMIT)
             ring(q);
-        gate_sleep(q, n, began_ns);
+        gate_sleep(q, n, &began_ns);
         if (xs_now_ns() - began_ns >= timeout_ns) {
             open = gates_open(q, n);
             break;
@@ -227,27 +232,41 @@ static bool may_gather(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool man
            !xs_gates_full_still(q, true);
 }
 
+/* Who has its turn next may be waiting for the end of what is in flight here. */
+static void mark_the_last(struct xs_queue *q)
+{
+    uint64_t returned = atomic_load(&q->cc->returned);
+
+    if (returned > atomic_load(&q->cc->completed) && atomic_load(&q->marked_to) < returned)
+        xs_queue_mark_now(q);
+}
+
 /* Everything for which a submit may have to sleep. */
 static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags)
 {
     uint64_t held_ns = 0, patience_from_ns = 0, out;
     uint64_t seen_completed = 0;
+    bool late = false;
 
     for (;;) {
         uint32_t seen = atomic_load(&q->progress);
         bool gather = false;
 
         if (!gates_open(q, n) && !(gather = q->room && may_gather(q, n, est_ns, managed, flags))) {
-            uint64_t t0 = xs_now_ns();
+            uint64_t t0 = xs_now_ns(), t1;
 
             XS_PROBE2(gate_wait, q->handle, n);
+            if (managed && !(flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q))
+                mark_the_last(q);
             atomic_fetch_add(&q->blocked, 1);
             while (!gates_open(q, n))
-                gate_sleep(q, n, t0);
+                gate_sleep(q, n, &t0);
             atomic_fetch_sub(&q->blocked, 1);
-            held_ns += xs_now_ns() - t0;
+            t1 = xs_now_ns();
+            held_ns += t1 - XS_MIN(t0, t1);
             XS_PROBE2(gate_pass, q->handle, held_ns);
             patience_from_ns = 0;
+            late = true;          /* what completed meanwhile did so some time ago */
             continue;
         }
         if (atomic_load(&q->deferred_count) && !(flags & XS_SUBMIT_FROM_LIST)) {
@@ -257,7 +276,8 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         }
         if (!managed || gather)
             break;
-        xs_queue_look(q, false);
+        xs_queue_look(q, late);
+        late = false;
         bool gated = xs_queue_gated(q);
         uint64_t now = xs_now_ns(), bound_ns = inflight_bound_ns(q), sleep_ns;
 

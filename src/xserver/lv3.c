@@ -11,32 +11,73 @@
 #define RECENT_ONE_NS  (500 * XS_NS_PER_MS)
 #define RECENT_MANY_NS (20 * XS_NS_PER_MS)
 #define MAX_SEATS      1024u
+#define BURST_NS       (1 * XS_NS_PER_MS)     /* programs leave gaps between commands */
+#define BUSY_EACH_NS   (20 * XS_NS_PER_MS)    /* at most so often for its sake */
+#define XS_US_PER_S    1000000u
 #define PAIR_FIRST_NS  (900 * XS_NS_PER_US)   /* until a pair was measured */
+
+/* What may be set is a second at most. */
+static void judge_shares(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules *rules)
+{
+    uint64_t sum = 0, sharers = 0, shortest = UINT64_MAX, factor = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += seats[i].recent ? seats[i].percent : 0;
+        sharers += seats[i].recent && seats[i].percent;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct xs_lv3_seat *s = &seats[i];
+
+        s->off = false;
+        s->share_us = 0;
+        s->slice = XS_LV3_DEFAULT;
+        if (sharers < 1 || (sharers == 1 && s->percent))
+            continue;
+        s->slice = !s->recent ? XS_LV3_KEEP : s->percent ? XS_LV3_SHARE : XS_LV3_SHORT;
+        if (s->slice != XS_LV3_SHARE)
+            continue;
+        s->share_us = XS_MAX(rules->round_us * s->percent / XS_MAX(sum, 100), 1);
+        shortest = XS_MIN(shortest, s->share_us);
+    }
+    if (shortest < rules->least_us)
+        factor = (rules->least_us + shortest - 1) / shortest;
+    for (size_t i = 0; i < n; i++)
+        seats[i].share_us = XS_MIN(seats[i].share_us * factor, XS_US_PER_S);
+}
 
 void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules *rules)
 {
     int32_t top = INT32_MIN;
     size_t tops = 0, lower = 0;
+    bool burst = false;
 
+    if (rules->by == XS_LV3_BY_SHARE) {
+        judge_shares(seats, n, rules);
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         if (seats[i].recent && seats[i].priority > top)
             top = seats[i].priority;
     for (size_t i = 0; i < n; i++) {
         tops += seats[i].recent && seats[i].priority == top;
         lower += seats[i].ready && seats[i].priority < top;
+        burst = burst || (seats[i].burst && seats[i].priority == top);
     }
     for (size_t i = 0; i < n; i++) {
         struct xs_lv3_seat *s = &seats[i];
         bool is_top = s->recent && s->priority == top;
 
         s->off = false;
-        if (is_top)
+        if (rules->by == XS_LV3_BY_TURNS)
+            s->slice = XS_LV3_DEFAULT;
+        else if (is_top)
             s->slice = lower && tops == 1 ? XS_LV3_LONG : XS_LV3_DEFAULT;
         else if (s->ready)
-            s->slice = XS_LV3_SHORT;
+            s->slice = burst ? XS_LV3_BUSY : XS_LV3_SHORT;
         else
             s->slice = tops ? XS_LV3_KEEP : XS_LV3_DEFAULT;
-        if (rules->may_switch_off && !is_top && s->held)
+        /* who gave up its turn is waited for */
+        if (rules->may_switch_off && !is_top && s->held && rules->by != XS_LV3_BY_TURNS)
             s->off = s->off_now || s->left_ns > 2 * rules->pair_ns;
     }
 }
@@ -63,11 +104,30 @@ static struct xs_lv3_memory *memory_of(struct xs_client *c, XDevice device)
     return free_one;
 }
 
+/* As the scheduler's: queues that kept the default follow those that were given a share. */
+static int32_t fold_percent(int32_t a, int32_t b)
+{
+    return a == UTILIZATION_DEFAULT || b == UTILIZATION_DEFAULT ? XS_MIN(a, b) : XS_MAX(a, b);
+}
+
+static bool by_process(const struct xs_server *s)
+{
+    int type = xs_sched_policy(s->sched)->type;
+
+    return type == kPolicyProcessUtilizationPartition || type == kPolicyStrictProcessUtilizationPartition;
+}
+
+static bool by_share(const struct xs_server *s)
+{
+    return by_process(s) || xs_sched_policy(s->sched)->type == kPolicyUtilizationPartition;
+}
+
 /* @return false when no queue of it on the device is at level 3 */
 static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device, struct xs_lv3_seat *ret)
 {
     int32_t any = INT32_MIN, ready = INT32_MIN;
     bool level3 = false, permitted = false;
+    int32_t percent = UTILIZATION_DEFAULT;
 
     *ret = (struct xs_lv3_seat){0};
     XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client) {
@@ -82,6 +142,7 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
         level3 = level3 || q->level >= 3;
         priority = xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
+        percent = fold_percent(percent, xs_sched_queue_hints(q->sched)->utilization);
         if (!st.ready)
             continue;
         ret->ready = true;
@@ -94,6 +155,9 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
     }
     ret->priority = ret->ready ? ready : any;
     ret->held = ret->ready && !permitted;
+    if (by_process(s))
+        percent = xs_sched_process_utilization(c->process);
+    ret->percent = (uint32_t)XS_MAX(0, XS_MIN(percent, 100));
     return level3;
 }
 
@@ -109,8 +173,9 @@ static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat
         m = memory_of(c, device);
         if (!m || !take_facts(s, c, device, &seats[n]))
             continue;
-        if (seats[n].ready)
+        if (seats[n].ready || m->was_ready)
             m->ready_ns = s->now_ns;
+        m->was_ready = seats[n].ready;
         seats[n].off_now = m->off;
         places[n++] = (struct place){c, m};
     }
@@ -130,6 +195,9 @@ static uint64_t mark_recent(struct xs_server *s, struct xs_lv3_seat *seats, cons
         uint64_t since = places[i].memory->ready_ns;
 
         seats[i].recent = seats[i].ready || (since && s->now_ns - since < window);
+        seats[i].burst = seats[i].ready || (since && s->now_ns - since < BURST_NS);
+        if (seats[i].burst && !seats[i].ready && s->options.lv3_busy_us)
+            next = XS_MIN(next, since + BURST_NS);
         if (seats[i].recent && !seats[i].ready)
             next = XS_MIN(next, since + window);
     }
@@ -137,6 +205,62 @@ static uint64_t mark_recent(struct xs_server *s, struct xs_lv3_seat *seats, cons
 }
 
 /* ---- decisions ---- */
+
+static bool has_queue_on(const struct xs_client *c, XDevice device)
+{
+    XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client)
+        if (q->device == device)
+            return true;
+    return false;
+}
+
+/* Slices can take the place of holding where everybody on the device has them. */
+static bool nobody_is_held(struct xs_server *s, XDevice device, const struct place *places, size_t n)
+{
+    size_t k = 0;
+
+    if (s->options.lv3_hold || !s->options.lv3_slices || n == MAX_SEATS ||
+        !(by_share(s) || xs_sched_policy(s->sched)->type == kPolicyHighestPriorityFirst))
+        return false;
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+        if (k < n && places[k].client == c) { /* seats stand in the same order */
+            k++;
+            if (xs_lv3_denied(s->lv3, c->lv3))
+                return false;
+        } else if (has_queue_on(c, device)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t slice_of(struct xs_server *s, const struct xs_lv3_seat *seat, struct xs_lv3_memory *m, uint64_t *next)
+{
+    if (!s->options.lv3_slices)
+        return XS_LV3_SLICE_DEFAULT;
+    switch (seat->slice) {
+    case XS_LV3_KEEP:
+        return m->slice_us;
+    case XS_LV3_DEFAULT:
+        return XS_LV3_SLICE_DEFAULT;
+    case XS_LV3_LONG:
+        return s->options.lv3_long_us;
+    case XS_LV3_SHARE:
+        return seat->share_us;
+    case XS_LV3_SHORT:
+        break;
+    case XS_LV3_BUSY:
+        if (!s->options.lv3_busy_us || m->slice_us == s->options.lv3_busy_us)
+            return s->options.lv3_busy_us ? s->options.lv3_busy_us : s->options.lv3_short_us;
+        if (m->busy_ns && s->now_ns < m->busy_ns + BUSY_EACH_NS) {
+            *next = XS_MIN(*next, m->busy_ns + BUSY_EACH_NS);
+            break;
+        }
+        m->busy_ns = s->now_ns;
+        return s->options.lv3_busy_us;
+    }
+    return s->options.lv3_short_us;
+}
 
 /* At most so many pairs of off and on a second and device. */
 static bool may_switch(struct xs_server *s, struct xs_lv3_memory *m)
@@ -160,21 +284,20 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
     struct xs_lv3_rules rules = {.may_switch_off = s->options.lv3_channels};
     size_t n = take_seats(s, device, seats, places);
     uint64_t next = mark_recent(s, seats, places, n);
+    bool excused = nobody_is_held(s, device, places, n);
 
+    if (xs_sched_gives_turns(s->sched))
+        rules.by = by_share(s) && excused ? XS_LV3_BY_SHARE : XS_LV3_BY_TURNS;
+    rules.round_us = XS_MIN(xs_sched_params(s->sched)->timeslice_ns, XS_NS_PER_S) / XS_NS_PER_US;
+    rules.least_us = XS_MAX(20 * xs_sched_params(s->sched)->switch_ns / XS_NS_PER_US, 1000);
     xs_lv3_counts(s->lv3, &counts);
     rules.pair_ns = counts.offs && counts.ons ? counts.off_ns + counts.on_ns : PAIR_FIRST_NS;
     xs_lv3_judge(seats, n, &rules);
     for (size_t i = 0; i < n; i++) {
         struct xs_lv3_memory *m = places[i].memory;
-        uint64_t us = m->slice_us;
+        uint64_t us = slice_of(s, &seats[i], m, &next);
         bool off = seats[i].off;
 
-        if (seats[i].slice == XS_LV3_DEFAULT)
-            us = XS_LV3_SLICE_DEFAULT;
-        else if (seats[i].slice != XS_LV3_KEEP)
-            us = seats[i].slice == XS_LV3_LONG ? s->options.lv3_long_us : s->options.lv3_short_us;
-        if (!s->options.lv3_slices)
-            us = XS_LV3_SLICE_DEFAULT;
         if (off && !m->off && !may_switch(s, m))
             off = false;
         m->slice_us = us;
@@ -183,6 +306,8 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
         xs_sched_process_set_inflight(s->sched, places[i].client->process,
                                       us != XS_LV3_SLICE_DEFAULT && !xs_lv3_denied(s->lv3, places[i].client->lv3)
                                           ? s->options.lv3_inflight_us : 0);
+        places[i].client->lv3_seated = true;
+        places[i].client->lv3_excused = places[i].client->lv3_excused && excused;
         xs_lv3_want(s->lv3, places[i].client->lv3, device, us, off);
     }
     return next;
@@ -201,6 +326,8 @@ uint64_t xs_lv3_update(struct xs_server *s)
         XDevice of_client[XS_LV3_DEVICES];
         size_t m = c->lv3 ? xs_lv3_devices(s->lv3, c->lv3, of_client, XS_LV3_DEVICES) : 0;
 
+        c->lv3_seated = false;
+        c->lv3_excused = true;
         for (size_t i = 0; i < m; i++) {
             bool known = false;
 
@@ -212,6 +339,9 @@ uint64_t xs_lv3_update(struct xs_server *s)
     }
     for (size_t i = 0; i < n; i++)
         next = XS_MIN(next, decide_device(s, devices[i]));
+    if (!s->options.lv3_hold)
+        XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* on all its devices or on none */
+            xs_sched_process_set_excused(s->sched, c->process, c->lv3_seated && c->lv3_excused);
     s->lv3_ns = next;
     return next;
 }
@@ -224,5 +354,7 @@ void xs_lv3_forget(struct xs_server *s, struct xs_client *c)
     xs_lv3_leave(s->lv3, c->lv3, !(atomic_load_explicit(&c->page->h.owner_tid, memory_order_relaxed) & XS_OWNER_DIED));
     c->lv3 = NULL;
     s->n_lv3--;
+    if (s->n_lv3 == 0)
+        xs_server_update_switch(s);
     s->lv3_changed = true;
 }

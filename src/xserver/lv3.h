@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who gets which slice, and who is switched off: decided anew when a program at level 3 becomes
- * ready, idle, held or permitted, whatever the policy is. Main loop's thread. */
+ * ready, idle, held or permitted. Main loop's thread. */
 #ifndef XS_XSERVER_LV3_H
 #define XS_XSERVER_LV3_H
 
@@ -15,22 +15,29 @@ struct xs_lv3_seat {
     int32_t priority;             /* highest of its ready queues; of all, while none is ready */
     bool ready;
     bool recent;                  /* ready, or was a moment ago */
+    bool burst;                   /* ready, or was within the gap that a burst of commands has */
+    uint32_t percent;             /* its share, where shares are given */
     bool held;                    /* ready, and none of its ready queues may run */
     uint64_t left_ns;             /* estimated device time of what it has in flight */
     bool off_now;
     /* decision */
-    enum { XS_LV3_KEEP, XS_LV3_DEFAULT, XS_LV3_LONG, XS_LV3_SHORT } slice;
+    enum { XS_LV3_KEEP, XS_LV3_DEFAULT, XS_LV3_LONG, XS_LV3_SHORT, XS_LV3_BUSY, XS_LV3_SHARE } slice;
+    uint64_t share_us;            /* SHARE: so long */
     bool off;
 };
 
 struct xs_lv3_rules {
+    enum { XS_LV3_BY_PRIORITY, XS_LV3_BY_TURNS, XS_LV3_BY_SHARE } by;
+    uint64_t round_us, least_us;  /* BY_SHARE: what 100 percent get of a round; the shortest slice worth its switch */
     bool may_switch_off;
     uint64_t pair_ns;             /* measured cost of off and on */
 };
 
-/** Pure. Slices: long for the sole program of the highest priority while something less important
- *  is ready too, short for that, the default otherwise; what is not ready keeps what it has.
- *  Off: who is held while something more important is ready, if its work in flight would take
+/** Pure. Slices by priority: long for the sole program of the highest priority while something less important is
+ *  ready too; for that, busy while the other one's burst of commands lasts, else short; the default otherwise. What is
+ *  not ready keeps what it has. By turns, where programs are let run one at a time: the default. By share, where nobody
+ *  is held: in proportion, all lengthened alike until the shortest is worth its switch.
+ *  Off, by priority: who is held while something more important is ready, if its work in flight would take
  *  twice what switching costs. */
 void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules *rules);
 

@@ -178,7 +178,8 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
             .id = c->session,
             .group = m->group[0] ? group : NULL,
             .intra = m->flags & XS_HELLO_INTRA,
-            .drain = m->flags & XS_HELLO_DRAIN,
+            .drain = m->flags & XS_HELLO_DRAIN ? XS_DRAIN_ON
+                     : m->flags & XS_HELLO_NO_DRAIN ? XS_DRAIN_OFF : XS_DRAIN_BY_POLICY,
             .client = c->page,
             .server = c->server_page,
         };
@@ -310,6 +311,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     q->level = m->level;
     q->levels = m->levels;
     q->platform = m->platform;
+    xs_sched_queue_set_gated(q->sched, q->level == 2);
     q->threshold = m->threshold;
     q->batch_size = m->batch_size;
     c->cells[m->cell / 64] |= 1ull << m->cell % 64;
@@ -394,6 +396,8 @@ static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_m
     if (s->lv3 && !c->lv3) {
         c->lv3 = xs_lv3_join(s->lv3, c->peer.pid);
         s->n_lv3 += c->lv3 != NULL;
+        if (s->n_lv3 == 1)
+            xs_server_update_switch(s);
     }
     wrong = c->lv3 ? xs_lv3_group(s->lv3, c->lv3, m, fds, n_fds) : "out of memory";
     if (wrong)
@@ -438,6 +442,7 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
         q = own_queue(s, c, XS_MSG_queue_config, m->queue_config.handle);
         if (q) {
             q->level = m->queue_config.level ? m->queue_config.level : q->level;
+            xs_sched_queue_set_gated(q->sched, q->level == 2);
             q->threshold = m->queue_config.threshold ? m->queue_config.threshold : q->threshold;
             q->batch_size = m->queue_config.batch_size ? m->queue_config.batch_size : q->batch_size;
         }

@@ -49,7 +49,8 @@ struct xs_lv3_memory {
     uint64_t ready_ns;            /* when it was last seen ready; 0: never */
     uint64_t off_ns;              /* when it was last switched off */
     uint64_t slice_us;            /* as wanted */
-    bool off;
+    uint64_t busy_ns;             /* when it last got the slice beside a burst; 0: never */
+    bool off, was_ready;
 };
 
 /** One connection: first unjoined, then a program's session. */
@@ -77,6 +78,7 @@ struct xs_client {
     uint32_t serial, refusals;
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_memory lv3_memory[XS_LV3_DEVICES];
+    bool lv3_seated, lv3_excused; /* during an update: it has slices somewhere; held nowhere */
 };
 
 struct xs_queue {
@@ -159,6 +161,8 @@ void xs_server_leave(struct xs_server *s);
 void xs_server_stop(struct xs_server *s);
 /** Takes over changed live options. */
 void xs_server_apply_options(struct xs_server *s);
+/** The first program at level 3 came, or the last one went. */
+void xs_server_update_switch(struct xs_server *s);
 /** Ends the listening when no program wants to join. @return true when the server may end */
 bool xs_server_retire(struct xs_server *s);
 /** For `xsched record`, while it asks. q: NULL: of the server. */

@@ -317,7 +317,7 @@ static void who_is_held_drains_first(void **state)
 {
     for (int how = 0; how < 3; how++) {             /* not asked for; asked for; asked for and it never ends */
         struct xs_sched *s = world_sched("HPF");
-        struct xs_sched_process_info info = { .id = 2, .drain = how > 0 };
+        struct xs_sched_process_info info = { .id = 2, .drain = how ? XS_DRAIN_ON : XS_DRAIN_BY_POLICY };
         struct proc w[2] = { world_join(s, 1, NULL, false), world_join(s, 3, NULL, false) };
         struct xs_sched_queue *low;
         struct xs_hints h = world_hints;

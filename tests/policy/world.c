@@ -8,8 +8,12 @@ const struct xs_hints world_hints = { 0, 100, -1, -1, 0, 0 };
 
 struct proc world_join(struct xs_sched *s, uint64_t id, const char *group, bool intra)
 {
+    return world_join_as(s, (struct xs_sched_process_info){ .id = id, .group = group, .intra = intra });
+}
+
+struct proc world_join_as(struct xs_sched *s, struct xs_sched_process_info info)
+{
     struct proc p = { .s = s };
-    struct xs_sched_process_info info = { .id = id, .group = group, .intra = intra };
 
     p.client = mmap(NULL, sizeof(*p.client), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     p.server = mmap(NULL, sizeof(*p.server), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

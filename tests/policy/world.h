@@ -29,6 +29,7 @@ struct proc {
 extern const struct xs_hints world_hints;   /* the defaults */
 
 struct proc world_join(struct xs_sched *s, uint64_t id, const char *group, bool intra);
+struct proc world_join_as(struct xs_sched *s, struct xs_sched_process_info info);
 /** Frees the pages; call after the scheduler let go. */
 void world_free(struct proc *p);
 struct xs_sched_queue *world_queue(struct proc *p, uint32_t cell, XDevice device, int32_t priority, uint64_t now);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handing over of a device. What is held may have commands on the device still: where that matters, what was
+ * held for it starts when they are over. A program may ask for that under any policy; a policy that gives turns
+ * has it for all, and two things more:
+ *
+ * - Its clock stands meanwhile. A turn is as long as was given to it, however late it begins.
+ * - What an entity received is the time for which the device was its own: from its first command, while it had
+ *   work, to when its last command was over. It is not what programs say that their commands took: they learn of
+ *   an end late (one that sleeps at its gate, when that opens), and where two run at once each finds its commands
+ *   twice as long.
+ *
+ * Commands behind closed gates in a stream (level 2) stay there until they are let go: they are not waited for.
+ * Queues that are entities of their own in a process are charged by what they say (xs_entity_is_timed). */
+#include "sched/priv.h"
+
+#define BEGIN_NS      (1 * XS_NS_PER_MS)    /* who may run has to wake up first; then the device stands idle for it */
+#define BEGIN_LOOK_NS (25 * XS_NS_PER_US)   /* looked at so often meanwhile */
+
+static bool drains_first(const struct xs_entity *e)
+{
+    const struct xs_group *g = e->presence->group;
+
+    return g->drain == XS_DRAIN_ON || (g->drain == XS_DRAIN_BY_POLICY && xs_entity_is_timed(e));
+}
+
+static bool waits_at_gates(const struct xs_entity *e, const struct xs_sched_queue *q)
+{
+    return q->gated && e->presence->group->drain != XS_DRAIN_ON;
+}
+
+/* When its commands in flight should be over, as far as that is known; looked at more often then. */
+static uint64_t look_after(const struct xs_sched_queue *q, uint64_t now_ns)
+{
+    uint64_t left_ns = q->est_left_ns, end;
+
+    if (q->completed > q->told && q->returned > q->told) /* the device has told, and the program did not look yet */
+        left_ns = left_ns / (q->returned - q->told) * (q->returned - q->completed);
+    end = XS_MAX(q->changed_ns, q->added_ns) + left_ns;
+
+    if (end > now_ns + 2 * XS_DRAIN_LOOK_NS)
+        return XS_MIN(end - now_ns - XS_DRAIN_LOOK_NS, 2 * XS_DRAIN_LOOK_NS); /* it may be far too long */
+    if (end >= now_ns)
+        return XS_DRAIN_LOOK_NS / 4;
+    return XS_MIN(XS_MAX((now_ns - end) / 8, XS_DRAIN_LOOK_NS / 4), XS_DRAIN_LOOK_NS);
+}
+
+/* @return when to look again; 0: nothing of it is on the device */
+static uint64_t in_flight(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
+{
+    uint64_t look = 0, after;
+
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+        xs_queue_read(q, now_ns);
+        if (q->completed >= q->returned || waits_at_gates(e, q))
+            continue;
+        xs_queue_ask_for_mark(s, q, now_ns);
+        after = look_after(q, now_ns);
+        look = look ? XS_MIN(look, after) : after;
+    }
+    return look;
+}
+
+bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    uint64_t look = UINT64_MAX;
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+        uint64_t after;
+
+        if (e->applied || !e->draining || !drains_first(e))
+            continue;
+        after = in_flight(s, e, now_ns);
+        e->draining = after != 0;
+        if (after && now_ns < e->drain_until_ns)
+            look = XS_MIN(look, after);
+    }
+    v->drain_ns = look == UINT64_MAX ? 0 : now_ns + look;
+    return v->drain_ns != 0;
+}
+
+/* ---- the clock of the turns ---- */
+
+uint64_t xs_view_clock(const struct xs_view *v, uint64_t now_ns)
+{
+    return (v->stands_since_ns ? v->stands_since_ns : now_ns) - v->stood_ns;
+}
+
+uint64_t xs_view_timer(const struct xs_view *v)
+{
+    if (v->stands_since_ns || v->next_ns > UINT64_MAX - v->stood_ns)
+        return UINT64_MAX;
+    return v->next_ns + v->stood_ns;
+}
+
+void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t now_ns)
+{
+    if (v->stands_since_ns && !stand) {
+        v->stood_ns += now_ns - v->stands_since_ns;
+        v->stands_since_ns = 0;
+    } else if (!v->stands_since_ns && stand && xs_sched_turns(s)) {
+        v->stands_since_ns = now_ns;
+    }
+}
+
+/* ---- whose the device was ---- */
+
+/* Facts that come without pages tell of the service by themselves. */
+static bool has_pages(const struct xs_entity *e)
+{
+    const struct xs_list *any = xs_list_empty(&e->ready) ? &e->idle : &e->ready;
+
+    return !xs_list_empty(any) && XS_CONTAINER_OF(any->next, struct xs_sched_queue, link)->client;
+}
+
+void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    uint64_t passed = now_ns - XS_MIN(now_ns, v->charged_ns), n = 0;
+
+    v->charged_ns = now_ns;
+    if (!xs_sched_turns(s) || passed == 0)
+        return;
+    for (size_t i = 0; i < v->n; i++)
+        n += xs_entity_of(v->entities[i])->owns;
+    for (size_t i = 0; i < v->n && n > 0; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (e->owns) /* several at once: as if the device divided itself equally */
+            e->pe.service_ns += passed / n;
+    }
+}
+
+static bool has_begun(struct xs_entity *e, uint64_t now_ns)
+{
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+        xs_queue_read(q, now_ns);
+        if (q->completed < q->returned)
+            return true;
+    }
+    return now_ns >= e->begin_until_ns;
+}
+
+void xs_entity_begins(struct xs_entity *e, uint64_t now_ns)
+{
+    e->begins = xs_entity_is_timed(e) && has_pages(e);
+    e->begin_until_ns = now_ns + BEGIN_NS;
+}
+
+void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    v->charged_ns = now_ns;
+    v->begin_ns = UINT64_MAX;
+    if (!xs_sched_turns(s))
+        return;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        e->begins = e->begins && e->applied && v->contended && !has_begun(e, now_ns);
+        if (e->begins)
+            v->begin_ns = XS_MIN(now_ns + BEGIN_LOOK_NS, e->begin_until_ns);
+        e->owns = xs_entity_is_timed(e) && has_pages(e) &&
+                  (e->applied ? e->pe.ready && !e->begins : e->draining && drains_first(e));
+    }
+}

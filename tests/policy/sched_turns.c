@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partition policies over programs and a device that are played in virtual time: shares over ten seconds, whatever the
+ * length of commands, the device's own way to share, and however late programs learn of an end. */
+#include "world.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STEP      (25 * US)
+#define INFLIGHT  (1 * MS)      /* a program launches no more than that, but for the next one shortly before an end */
+#define WAKE      (75 * US)     /* from an open gate to its next launch */
+#define FLIGHT    64u
+
+enum device { EXCLUSIVE, SLICED };                 /* in order of arrival; 2 ms each in turn, as an H200 has it */
+
+struct program {
+    struct proc *w;
+    uint64_t length_ns;
+    uint64_t left_ns[FLIGHT];                       /* of its commands in flight, oldest first */
+    unsigned n;
+    uint64_t arrived[FLIGHT];
+    uint64_t received_ns, untold_ns, awake_ns, told_ns;
+    uint64_t done;
+    bool entered;                                   /* its thread is inside a launch */
+};
+
+struct play {
+    const char *policy;
+    enum device device;
+    bool marks;                                     /* the device writes completions; the program learns when it looks */
+    enum xs_drain drain;
+    uint64_t length_ns[2];
+    uint64_t seconds;
+    double share;                                   /* of the first program, which has 75 %: percent */
+    double used;                                    /* of the time: percent */
+    struct xs_sched_counters counters;
+};
+
+static void tell(struct program *p, uint64_t now)
+{
+    if (!p->untold_ns)
+        return;
+    /* all the time since the last end, as if the device had been its own */
+    atomic_fetch_add(&p->w->client->cells[0].est_completed_ns, now - p->told_ns);
+    atomic_fetch_add(&p->w->client->cells[0].est_entered_ns, now - p->told_ns - p->untold_ns);
+    atomic_store(&p->w->client->cells[0].completed, p->done);
+    p->untold_ns = 0;
+    p->told_ns = now;
+}
+
+static void launch(struct program *p, uint64_t now, uint64_t *order)
+{
+    struct xs_client_cell *c = &p->w->client->cells[0];
+
+    for (;;) {
+        uint64_t left;
+
+        if (!p->entered) {
+            p->entered = true;
+            atomic_fetch_add(&c->entered, 1);
+            if (atomic_load(&p->w->server->cells[0].armed) & XS_ARMED_SUBMIT)
+                xs_page_ring(p->w->client, p->w->server, 0);
+        }
+        if (!world_open(p->w, 0)) {
+            atomic_store(&c->waiters, 1);
+            p->awake_ns = 0;
+            return;
+        }
+        if (atomic_load(&c->waiters)) {
+            if (!p->awake_ns)
+                p->awake_ns = now + WAKE;
+            if (now < p->awake_ns)
+                return;
+            atomic_store(&c->waiters, 0);
+        }
+        tell(p, now);
+        left = p->n ? (p->n - 1) * p->length_ns + p->left_ns[0] : 0;
+        if (p->n == FLIGHT || (left > INFLIGHT / 5 + STEP && left + p->length_ns > INFLIGHT))
+            return;
+        if (p->n == 0)
+            p->told_ns = now;
+        p->left_ns[p->n] = p->length_ns;
+        p->arrived[p->n++] = ++*order;
+        atomic_fetch_add(&c->est_entered_ns, p->length_ns);
+        atomic_fetch_add(&c->returned, 1);
+        p->entered = false;
+    }
+}
+
+static void run_device(struct play *g, struct program p[2], uint64_t now)
+{
+    struct program *on = NULL;
+
+    if (p[0].n && p[1].n)
+        on = g->device == SLICED ? &p[now / (2 * MS) % 2] : p[0].arrived[0] < p[1].arrived[0] ? &p[0] : &p[1];
+    else if (p[0].n || p[1].n)
+        on = p[0].n ? &p[0] : &p[1];
+    for (uint64_t left = STEP; on && on->n && left;) {
+        uint64_t ns = XS_MIN(left, on->left_ns[0]);
+        struct xs_client_cell *c = &on->w->client->cells[0];
+
+        on->left_ns[0] -= ns;
+        on->received_ns += ns;
+        left -= ns;
+        if (on->left_ns[0])
+            break;
+        on->n--;
+        memmove(on->left_ns, on->left_ns + 1, on->n * sizeof(on->left_ns[0]));
+        memmove(on->arrived, on->arrived + 1, on->n * sizeof(on->arrived[0]));
+        on->untold_ns += on->length_ns;
+        on->done++;
+        if (g->marks)
+            atomic_store(&c->marked, on->done);
+        else
+            tell(on, now);
+    }
+}
+
+static void play(struct play *g)
+{
+    struct xs_sched *s = world_sched(g->policy);
+    struct proc w[2];
+    struct program p[2];
+    uint64_t t = MS, next, order = 0, rings = 0;
+
+    memset(p, 0, sizeof(p));
+    for (unsigned i = 0; i < 2; i++) {
+        struct xs_sched_process_info info = {.id = i + 1, .drain = g->drain};
+        struct xs_hints h = world_hints;
+        struct xs_sched_queue *q;
+
+        w[i] = world_join_as(s, info);
+        q = world_queue(&w[i], 0, WORLD_DEVICE, 0, t);
+        h.utilization = i ? 25 : 75;
+        xs_sched_queue_set_hints(s, q, &h);
+        xs_sched_process_set_utilization(s, w[i].p, h.utilization);
+        p[i].w = &w[i];
+        p[i].length_ns = g->length_ns[i];
+        p[i].told_ns = t;
+    }
+    next = world_step(s, w, 2, t);
+    for (; t < g->seconds * XS_NS_PER_S; t += STEP) {
+        uint64_t count;
+
+        launch(&p[0], t, &order);
+        launch(&p[1], t, &order);
+        run_device(g, p, t);
+        count = atomic_load(&w[0].client->h.bell_count) + atomic_load(&w[1].client->h.bell_count);
+        if (t >= next || count != rings)
+            next = world_step(s, w, 2, t);
+        rings = count;
+    }
+    g->share = 100.0 * (double)p[0].received_ns / (double)(p[0].received_ns + p[1].received_ns);
+    g->used = 100.0 * (double)(p[0].received_ns + p[1].received_ns) / (double)t;
+    xs_sched_counters(s, &g->counters);
+    world_done(s, w, 2);
+}
+
+static const uint64_t lengths[] = {100 * US, 2 * MS, 20 * MS};
+
+static void shares_are_held(void **state)
+{
+    static const char *const policies[] = {"UP", "PUP"};
+
+    (void)state;
+    for (unsigned k = 0; k < 2 * 2 * 2 * 9; k++) {
+        struct play g = {.policy = policies[k % 2], .device = k / 2 % 2 ? SLICED : EXCLUSIVE, .marks = k / 4 % 2,
+                         .length_ns = {lengths[k / 8 % 3], lengths[k / 24 % 3]}, .seconds = 10};
+
+        play(&g);
+        print_message("%s device %d marks %d lengths %6.1f %6.1f ms: %.2f %%, used %.1f %%, %llu decisions, %llu looks\n",
+                      g.policy, g.device, g.marks, (double)g.length_ns[0] / 1e6, (double)g.length_ns[1] / 1e6, g.share,
+                      g.used, (unsigned long long)g.counters.decisions, (unsigned long long)g.counters.looks);
+        if (fabs(g.share - 75) > 1)
+            fail_msg("the 75 %% side got %.2f %%", g.share);
+        assert_true(g.used > 90);
+    }
+}
+
+/* What the above must find: without draining, and with what programs say of their commands, a device that shares itself
+ * gives something else. */
+static void shares_need_the_drain(void **state)
+{
+    struct play g = {.policy = "UP", .device = SLICED, .marks = true, .drain = XS_DRAIN_OFF,
+                     .length_ns = {2 * MS, 2 * MS}, .seconds = 10};
+
+    (void)state;
+    play(&g);
+    print_message("without draining: %.2f %%\n", g.share);
+    assert_true(fabs(g.share - 75) > 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_held),
+        cmocka_unit_test(shares_need_the_drain),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
