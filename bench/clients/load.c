@@ -322,11 +322,17 @@ static double time_rounds(struct load_queue *q, uint64_t rounds, int tries)
  * costs by itself is left out. */
 static double calibrate(struct load_queue *q)
 {
-    double rounds = 1000, ns;
+    double rounds = 1000, ns, once = 0;
 
     while ((ns = time_rounds(q, (uint64_t)rounds, 3)) < 2e6 && rounds < 1e12)
         rounds *= ns < 2e5 ? 4 : 1.5;
-    return rounds / (time_rounds(q, (uint64_t)(2 * rounds), 15) - time_rounds(q, (uint64_t)rounds, 15)) * 1e6;
+    for (int i = 0; i < 10; i++) {     /* again where a busy machine made the longer one take no longer */
+        once = time_rounds(q, (uint64_t)rounds, 15);
+        ns = time_rounds(q, (uint64_t)(2 * rounds), 15) - once;
+        if (ns > 0.5 * once && ns < 1.5 * once)
+            return rounds / ns * 1e6;
+    }
+    return rounds / once * 1e6;
 }
 
 static void hello(const char *more)
