@@ -57,7 +57,7 @@ def target_table(results, notes):
     if not rows:
         return ["No target has a place in these results.", ""]
     noted = any(r[-1] for r in rows)
-    header = ["", "platform", "wanted", "measured (95 % interval)", "n", "", "what bounds it"]
+    header = ["", "platform", "wanted", "measured (95 % interval)", "n", "", "what bounds it, what to try next"]
     return table(header if noted else header[:-1], [r if noted else r[:-1] for r in rows])
 
 
