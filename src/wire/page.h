@@ -40,7 +40,8 @@ struct xs_client_header {
     uint32_t reserved1[15];
     /* line 2: the doorbell. Any thread of the process rings. */
     _Atomic uint64_t bell_count;            /* grows with each ring; the scheduler compares */
-    /* Collectives that began, ever; 0: none, as on every page of an older process. Any thread. */
+    /* Collectives that began, ever, and 1 more if they were expected before; 0: none, as on every page of an older
+     * process. Any thread. */
     _Atomic uint64_t collectives;
     uint64_t reserved2[6];
     /* The last rings, oldest overwritten: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16 | cell

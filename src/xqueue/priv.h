@@ -165,6 +165,10 @@ int32_t xsched_priv_thread_priority(void);
  *  some milliseconds, it waits. */
 void xsched_priv_polled(struct xs_queue *q, uint64_t number);
 
+/** The program has kernels that wait for others like them (XS_SUBMIT_COLLECTIVE) and will launch some: whoever
+ *  schedules knows it before the first. Any thread, once or more. */
+void xsched_priv_collectives_ahead(void);
+
 /** Counts of this process, for traces and tests: commands that took the scheduled path. */
 uint64_t xsched_priv_scheduled_count(void);
 

@@ -216,7 +216,9 @@ struct xs_state *xs_state_get_or_make(void)
     if (!st) {
         st = state_new();
         r->pid = (int32_t)getpid();
-        atomic_store_explicit(&r->state, st, memory_order_release);
+        atomic_store(&r->state, st);
+        if (st)
+            xs_collectives_tell(st);
     }
     xs_lock_release(&r->lock);
     return st;

@@ -243,6 +243,8 @@ static inline struct xs_state *xs_state_get(void)
 #endif
 /** Makes it when there is none. NULL when out of memory. */
 struct xs_state *xs_state_get_or_make(void);
+/** collective.c: whoever schedules is told if there will be collectives, as far as that is known yet. */
+void xs_collectives_tell(struct xs_state *st);
 
 extern struct xs_server_cell xs_open_cell;  /* always open, never armed */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "xqueue/priv.h"
 
 #define SLOTS 4096u               /* a library of collectives has some hundreds of kernels */
 #define GONE  1u                  /* a handle that means something else now */
@@ -54,7 +55,8 @@ static void add(uint64_t handle)
         if (atomic_compare_exchange_strong(&g_slots[(at + i) % SLOTS], &seen, handle) || seen == handle)
             break;
     }
-    atomic_fetch_add(&xs_collective_functions, 1);
+    if (atomic_fetch_add(&xs_collective_functions, 1) == 0)
+        xsched_priv_collectives_ahead();
 }
 
 void xs_collective_named(const void *function, const char *name)
