@@ -38,7 +38,7 @@ class Runner:
         env = dict(clean(), LD_LIBRARY_PATH=self.fake)
         if extra is not None:
             env.update(extra, LD_PRELOAD=self.shim)
-        real = os.path.join(self.fake, "libcuda.so.1")
+        real = os.path.join(self.fake, "fakecuda.so")  # the shim answers to the driver's own name
         try:
             r = subprocess.run([self.program, real, str(first), str(count), str(self.steps)], env=env, timeout=TIMEOUT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

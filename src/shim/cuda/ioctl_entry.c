@@ -30,6 +30,7 @@ XS_EXPORT int ioctl(int fd, request_t request, ...)
         return xs_nvrm_ioctl(fd, (unsigned long)request, arg);
     xs_rm_observe_before(fd, number, arg);
     r = xs_nvrm_ioctl(fd, (unsigned long)request, arg);
-    xs_rm_observe(fd, number, arg, r);
+    if (XS_UNLIKELY(xs_rm_observe(fd, number, arg, r)))
+        xs_rm_group_made();
     return r;
 }

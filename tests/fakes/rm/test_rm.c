@@ -229,8 +229,65 @@ static void closes(void **state)
     /* not told of the close: the number is no longer the driver's, nothing is sent there */
     assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), -ENOENT);
     assert_int_equal(xs_rm_level(), 3);
+    assert_int_equal(n_groups(), 0); /* and what was made through it is gone */
+    fake_rm_open(CTL);
+    make_context(&c, CTL, 2);
+    assert_int_equal(n_groups(), 1);
+    xs_rm_closed(CTL);            /* it is open: nothing goes */
+    assert_int_equal(n_groups(), 1);
+    fake_rm_close(CTL);
     xs_rm_closed(CTL);
     assert_int_equal(n_groups(), 0);
+}
+
+/* What is known of a group by heart does not make its descriptor the driver's. */
+static void closed_after_it_was_told(void **state)
+{
+    static struct xs_rm_group g;
+    struct context c;
+    uint32_t address, generation;
+    uint64_t us;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    assert_int_equal(xs_rm_group_get(0, &g), 0);
+    assert_int_equal(xs_rm_group_facts(&g, &address, &us), 0);
+    assert_int_equal(xs_rm_group_facts(&g, &address, &us), 0);
+    generation = xs_rm_generation();
+    fake_rm_close(CTL);
+    assert_int_equal(xs_rm_group_facts(&g, &address, &us), -ESTALE);
+    assert_int_not_equal(xs_rm_generation(), generation); /* whoever was given it is told anew */
+    assert_int_equal(n_groups(), 0);
+}
+
+/* The number was closed and is the driver's again, another open file: that one refuses the old client's handles. */
+static void number_of_another_file(void **state)
+{
+    static struct xs_rm_group g;
+    const struct fake_rm_call *calls;
+    struct context c, other;
+    uint32_t address;
+    uint64_t us;
+    size_t n;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    assert_int_equal(xs_rm_group_get(0, &g), 0);
+    assert_int_equal(xs_rm_group_facts(&g, &address, &us), 0);
+    fake_rm_close(CTL);
+    fake_rm_open(CTL);
+    make_context(&other, CTL, 1);
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
+    assert_int_equal(xs_rm_disable(UINT32_MAX, true), 0);
+    assert_int_equal(xs_rm_level(), 3);
+    assert_int_equal(fake_rm_slice(other.client, other.group), 100);
+    assert_false(fake_rm_channel_on(other.client, other.channels[0]));
+    n = fake_rm_calls(&calls);
+    for (size_t i = 1; i < n; i++) /* two were made before the close */
+        if (calls[i].client == c.client && i > 2)
+            assert_int_equal(calls[i].status, XS_NVRM_ERR_INVALID_CLIENT);
+    assert_true(xs_rm_restore());
+    assert_true(fake_rm_channel_on(other.client, other.channels[0]));
 }
 
 static void dups(void **state)
@@ -648,7 +705,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(finds_group), T(frees), T(handle_used_again), T(forgotten_before_it_goes), T(closes), T(dups),
+        T(finds_group), T(frees), T(handle_used_again), T(forgotten_before_it_goes), T(closes), T(closed_after_it_was_told),
+        T(number_of_another_file), T(dups),
         T(failed_alloc_is_nothing), T(other_ioctls_pass), T(unknown_channel_class), T(unknown_class_of_copies),
         T(channel_outside_groups), T(versions), T(switched_off_by_variable), T(beside_mps), T(denied_call), T(denied_half_way),
         T(stale_is_not_denied), T(slices), T(more_than_64_channels), T(too_many_channels),

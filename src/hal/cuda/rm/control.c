@@ -43,12 +43,19 @@ static void store(uint32_t id, const bool *off, const uint64_t *slice_us, const 
     xs_lock_release(&xs_rm_table.lock);
 }
 
-/* The number may meanwhile be another file's. */
+/* The program may have closed it, and the number may be another file's by now: nothing is sent there, nor is that file
+ * given to anybody. Another open file of the driver's under this number refuses the client's handle. */
 static bool fds_ours(const struct xs_rm_group *g)
 {
-    return xs_nvrm_is_control_device(g->handles.group_fd) &&
-           (g->handles.subdevice_fd == g->handles.group_fd || g->handles.subdevice_fd < 0 ||
-            xs_nvrm_is_control_device(g->handles.subdevice_fd));
+    const int fds[] = {g->handles.group_fd, g->handles.subdevice_fd};
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(fds); i++) {
+        if (fds[i] < 0 || (i && fds[i] == fds[0]) || xs_nvrm_is_control_device(fds[i]))
+            continue;
+        xs_rm_closed(fds[i]);
+        return false;
+    }
+    return true;
 }
 
 int xs_rm_group_address(const struct xs_rm_group *g, uint32_t *ret_address)
@@ -91,10 +98,10 @@ int xs_rm_group_facts(const struct xs_rm_group *g, uint32_t *ret_address, uint64
         *ret_default_us = t->default_us;
     }
     xs_lock_release(&xs_rm_table.lock);
-    if (known)
-        return 0;
     if (!t || g->handles.subdevice_fd < 0 || !fds_ours(g))
         return -ESTALE;
+    if (known)
+        return 0;
     r = xs_nvrm_pci_address(&g->handles, &address, NULL);
     if (r == 0)
         r = xs_nvrm_get_slice(&g->handles, &us, NULL);

@@ -26,10 +26,14 @@ static inline bool xs_rm_wants(unsigned long request)
  *  acts on a handle that is used again. Any thread; errno is kept. */
 void xs_rm_observe_before(int fd, unsigned long request, const void *arg);
 /** After it: what was made is remembered. A channel made in a group that is switched off is
- *  switched off before this returns. @param result  what ioctl(2) returned */
-void xs_rm_observe(int fd, unsigned long request, const void *arg, int result);
-/** The program closed a descriptor. Only needed where close(2) can be seen; a control on a
- *  descriptor that is no longer the driver's is refused anyway. */
+ *  switched off before this returns. @param result  what ioctl(2) returned
+ *  @return whether a channel group was made: the driver is about to be given work */
+bool xs_rm_observe(int fd, unsigned long request, const void *arg, int result);
+/** Called by the exported ioctl after that; whoever links it says what follows. */
+void xs_rm_group_made(void);
+/** This descriptor is the driver's no longer: what was made through it is forgotten. Nobody is told
+ *  when a program closes one (close(2) is not watched), so whoever is about to use one looks first.
+ *  The lock is only tried. */
 void xs_rm_closed(int fd);
 
 /** One channel group for compute work. */

@@ -419,17 +419,17 @@ static void act_on_new_channel(const struct after *after)
         xs_rm_demote("the driver denied a control of a new channel");
 }
 
-void xs_rm_observe(int fd, unsigned long request, const void *arg, int result)
+bool xs_rm_observe(int fd, unsigned long request, const void *arg, int result)
 {
     uint32_t escape, bytes, generation;
     const void *p = result < 0 ? NULL : unwrap(request, arg, &escape, &bytes);
     struct xs_nvrm_alloc a = {0};
     struct after after = {0};
-    bool refused = false;
+    bool refused = false, group;
     int saved = errno;
 
     if (!p || (escape != XS_NVRM_ESC_ALLOC && escape != XS_NVRM_ESC_DUP))
-        return;
+        return false;
     if (escape == XS_NVRM_ESC_ALLOC && bytes == sizeof(a)) {
         memcpy(&a, p, sizeof(a));
     } else if (escape == XS_NVRM_ESC_ALLOC && bytes == sizeof(struct xs_nvrm_alloc_short)) {
@@ -440,18 +440,19 @@ void xs_rm_observe(int fd, unsigned long request, const void *arg, int result)
     } else if (escape == XS_NVRM_ESC_DUP && bytes == sizeof(struct xs_nvrm_dup)) {
         a.status = ((const struct xs_nvrm_dup *)p)->status;
     } else {
-        return;
+        return false;
     }
     if (a.status != XS_NVRM_OK)
-        return;
+        return false;
+    group = escape == XS_NVRM_ESC_ALLOC && a.object_class == XS_NVRM_CLASS_GROUP;
     xs_rm_check_fork();
     if (atomic_load(&xs_rm_table.level) == 0) {
         begin(fd);
         if (atomic_load(&xs_rm_table.level) == 0)
-            return;               /* not the driver's */
+            return group;         /* not the driver's, or its start was not seen */
     }
     if (atomic_load(&xs_rm_table.level) == 2)
-        return;
+        return group;
     xs_lock_acquire(&xs_rm_table.lock);
     generation = atomic_load(&xs_rm_table.generation);
     xs_rm_table.counts.observed++;
@@ -468,19 +469,21 @@ void xs_rm_observe(int fd, unsigned long request, const void *arg, int result)
     if (generation)
         tell();
     errno = saved;
+    return group;
 }
 
 void xs_rm_closed(int fd)
 {
     struct xs_rm_table *t = &xs_rm_table;
     uint32_t generation;
+    bool again;
 
-    if (atomic_load(&t->level) == 0)
+    /* Also in the control thread: whoever has the lock leaves the rows for the next look. */
+    if (atomic_load(&t->level) == 0 || atomic_load(&t->pid) != (int)getpid() || !xs_lock_try(&t->lock))
         return;
-    xs_rm_check_fork();
-    xs_lock_acquire(&t->lock);
     generation = atomic_load(&t->generation);
-    for (uint32_t i = 0; i < t->used; i++)
+    again = xs_nvrm_is_control_device(fd); /* opened meanwhile, and what was made since may be in the table */
+    for (uint32_t i = 0; i < t->used && !again; i++)
         if (t->objects[i].kind == XS_RM_CLIENT && t->objects[i].fd == fd)
             forget(&t->objects[i]);
     generation = atomic_load(&t->generation) - generation;
