@@ -49,6 +49,7 @@ class Suite:
         self.began = time.monotonic()
         self.commit = machine.commit(args.build)
         self.about = {}
+        self.told = set()
         self.raw = raw.Raw(self.out, self.tail)
         self.services = services.Services(args.build, self.out)
         self.rates, self.rounds = self.remembered()
@@ -87,14 +88,16 @@ class Suite:
         batch = usual
         while batch > 1 and side.gib * batch / usual > 0.5 * platform.memory_gib:
             batch //= 2
-        say(f"   {platform.device} has {platform.memory_gib:.1f} GiB: batch {batch} instead of {usual} for {side.client[6:]}")
+        if (platform.name, side.client) not in self.told:
+            say(f"   {platform.device} has {platform.memory_gib:.1f} GiB: batch {batch} instead of {usual} for {side.client[6:]}")
+            self.told.add((platform.name, side.client))
         return batch
 
     def progress(self, i, n, cell, rows, left=0):
         parts = []
         for r in rows:
             if r["metric"] in ("p50", "p99", "start_p99", "throughput"):
-                parts.append(f"{r['side']} {r['metric']} {r['value']:.4g} {r['unit']}")
+                parts.append(f"{r['side'] or r['variant']} {r['metric']} {r['value']:.4g} {r['unit']}")
             if r.get("wrong"):
                 parts.append(f"{r['side']}: WRONG RESULT")
         say(f"[{i:3}/{n}] {time.monotonic() - self.began:5.0f} s" + (f", {left:.0f} s to go" if left >= 10 else "")
