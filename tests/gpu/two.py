@@ -136,7 +136,7 @@ def run_part(part, rounds, folder):
                           environment(server, level, 10), LOG, f"{part} urgent")
             collect([high], {high: 1}, 60)
         ranks = [Client(c, environment(server, level, 0), LOG, f"{part} rank {i}") for i, c in enumerate(rank_commands(mode, folder))]
-        hello = collect(ranks, {r: 1 for r in ranks}, 60)
+        hello = collect(ranks, {r: 1 for r in ranks}, 120)     # a cold machine reads PyTorch from its disk
         if not FAKE:
             framework = f"PyTorch {hello[ranks[0]][0]['torch']}, NCCL {hello[ranks[0]][0]['nccl']}"
         if urgent:
