@@ -81,13 +81,46 @@ def until(condition, what="it", patience=PATIENCE):
         time.sleep(0.01)
 
 
+def emulator(columns, rows):
+    """python3-pyte's, taught what xterm can besides: ncurses scrolls by SU and SD and repeats by REP when that is shorter,
+    which depends on what is drawn at once, and so on how busy the machine is. @return (screen, stream)"""
+    import pyte
+
+    class Screen(pyte.Screen):
+        last = " "
+
+        def draw(self, data):
+            self.last = data[-1:] or self.last
+            super().draw(data)
+
+        def repeat(self, count=1):
+            super().draw(self.last * (count or 1))
+
+        def scrolled(self, lines, count):
+            x, y = self.cursor.x, self.cursor.y
+            self.cursor.y = self.margins.top if self.margins else 0
+            lines(count or 1)
+            self.cursor.x, self.cursor.y = x, y
+
+        def scroll_up(self, count=1):
+            self.scrolled(self.delete_lines, count)
+
+        def scroll_down(self, count=1):
+            self.scrolled(self.insert_lines, count)
+
+    class Stream(pyte.ByteStream):
+        csi = {**pyte.ByteStream.csi, "S": "scroll_up", "T": "scroll_down", "b": "repeat"}
+        events = pyte.ByteStream.events | {"scroll_up", "scroll_down", "repeat"}
+
+    screen = Screen(columns, rows)
+    return screen, Stream(screen)
+
+
 class Terminal:
-    """A program on a terminal of its own; python3-pyte remembers what it drew."""
+    """A program on a terminal of its own, whose emulator remembers what it drew."""
 
     def __init__(self, command, columns, rows, environment):
-        import pyte
-        self.screen = pyte.Screen(columns, rows)
-        self.stream = pyte.ByteStream(self.screen)
+        self.screen, self.stream = emulator(columns, rows)
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.environ.clear()

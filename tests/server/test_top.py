@@ -5,7 +5,7 @@ import json
 import re
 import unittest
 
-from stage import BUILD, Stage, Terminal, until
+from stage import BUILD, Stage, Terminal, emulator, until
 
 GPU = "200003b00"
 TOP = [f"{BUILD}/bin/xcli", "top", "-f", "10"]
@@ -37,6 +37,18 @@ def number_of(lines, pid, name):
         return float(row_of(lines, pid)[name])
     except (KeyError, ValueError):
         return 0.0
+
+
+class Emulator(unittest.TestCase):
+    """What the screens of the other tests are read from."""
+
+    def test_scrolls_and_repeats(self):
+        screen, stream = emulator(6, 5)
+        stream.feed(b"".join(b"\x1b[%d;1H%c" % (i + 1, 97 + i) for i in range(5)))
+        stream.feed(b"\x1b[2;4r\x1b[4;1H\x1b[2S\x1b[1;5r")
+        self.assertEqual([line.rstrip() for line in screen.display], ["a", "d", "", "", "e"])
+        stream.feed(b"\x1b[2;5r\x1b[T\x1b[r\x1b[1;2Hx\x1b[3b.")
+        self.assertEqual([line.rstrip() for line in screen.display], ["axxxx.", "", "d", "", ""])
 
 
 class Top(unittest.TestCase):
