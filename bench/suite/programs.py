@@ -5,6 +5,9 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
+
+from . import services, stats
 
 from . import machine
 
@@ -82,6 +85,64 @@ def opencl(build):
                     "value": 100 * (min(result["xsched"]) / min(result["alone"]) - 1), "unit": "%"}]
 
 
+def fake_cuda(build, server):
+    """The environment of a program on the fake CUDA driver that joins the server, or schedules itself."""
+    libs = (os.path.join(build, "lib"), os.path.join(build, "tests", "fakes", "cuda", "driver"))
+    how = {"XSCHED_SOCKET": server.socket, "XSCHED_PRIORITY": "0"} if server else {"XSCHED_POLICY": "HPF", "XSCHED_AUTO_XQUEUE": "ON"}
+    shim = os.path.join(build, "lib", "xsched", "libshimcuda.so")
+    return {**os.environ, "LD_LIBRARY_PATH": ":".join(libs), "LD_PRELOAD": shim, **how}
+
+
+def python_block(build, rounds=60):
+    """Blocks of the Python package on the fake CUDA driver: median and least over batches of 1000."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        server = services.XServer(build, [], os.path.join(folder, "log"), SHIELD)
+        try:
+            for _ in range(3):
+                for variant, s in (("under xserver", server), ("schedules itself", None)):
+                    out = subprocess.run(SHIELD + ["/usr/bin/python3", "-B", f"{ROOT}/bench/clients/with_block.py", f"{ROOT}/python",
+                                                   str(rounds), "nop"], check=True, stdout=subprocess.PIPE, text=True,
+                                         env=fake_cuda(build, s)).stdout
+                    for what, ns in json.loads(out).items():
+                        for metric, value in ((what, statistics.median(ns)), (what + ", least batch", min(ns))):
+                            rows.append({"workload": "python with-block", "variant": variant, "side": "", "metric": metric,
+                                         "value": round(value, 1), "unit": "ns", "n": 1000 * rounds})
+        finally:
+            server.stop()
+    return rows
+
+
+def scrape(build, queues=1000, scrapes=100):
+    """/metrics over the Unix socket, while one program has many queues."""
+    rows, ms = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        server = services.XServer(build, [], os.path.join(folder, "log"), SHIELD)
+        client = subprocess.Popen(SHIELD + ["/usr/bin/python3", "-B", f"{ROOT}/bench/clients/many_queues.py", str(queues)],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=fake_cuda(build, server))
+        try:
+            if client.stdout.readline() != "ready\n":
+                raise OSError("the program with many queues failed")
+            for i in range(scrapes + 3):
+                c = services.UnixHTTP(os.path.join(server.folder, "http.sock"))
+                begin = time.perf_counter_ns()
+                c.request("GET", "/metrics")
+                text = c.getresponse().read()
+                ms += [(time.perf_counter_ns() - begin) / 1e6] if i >= 3 else []
+                c.close()
+            if text.count(b"\nxsched_queue_running_seconds_total{") != queues:
+                raise OSError("not every queue is in the answer")
+        finally:
+            client.communicate()
+            server.stop()
+    for metric, q in (("p50", 0.5), ("p99", 0.99)):
+        rows.append({"workload": "scrape", "variant": f"{queues} queues", "side": "", "metric": metric,
+                     "value": round(stats.quantile(ms, q), 3), "unit": "ms", "n": scrapes})
+    rows.append({"workload": "scrape", "variant": f"{queues} queues", "side": "", "metric": "bytes", "value": len(text), "unit": "1",
+                 "n": 1, "report": False})
+    return rows
+
+
 PROGRAMS = {
     "submit": (submit, "cost of a submit: ns (median) and instructions; wanted at most 60 ns and 300 instructions more "
                        "than the direct call, 20 ns without a policy"),
@@ -91,6 +152,8 @@ PROGRAMS = {
                            "at most a futex wake-up and 20 us"),
     "decision-64": (decision_64, "the same with 64 clients"),
     "decision-10000": (decision_10000, "the same with 10,000 queues"),
+    "python-block": (python_block, "an empty `with xsched.priority()` on the fake CUDA driver; wanted at most 1000 ns"),
+    "scrape": (scrape, "a scrape of /metrics with 1,000 queues; wanted at most 50 ms"),
     "opencl": (opencl, "an OpenCL program of 0.1 ms kernels on its own; wanted at most 1 % overhead"),
 }
 

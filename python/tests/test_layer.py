@@ -150,6 +150,41 @@ def test_costs_two_calls_and_none_for_nothing(queue):
         _scope._swap = real
 
 
+def steps_of(function):
+    """Functions of Python that it calls, and those in C."""
+    seen = []
+    sys.setprofile(lambda frame, event, argument: seen.append(event))
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return seen.count("call") - 1, seen.count("c_call") - 1
+
+
+def test_takes_few_steps(queue, torch):
+    """What keeps it under a microsecond: bench/run --only python-block has the time."""
+    again = xsched.priority(5, queue)
+
+    def named():
+        with xsched.priority(5, queue):
+            pass
+
+    def used_again():
+        with again:
+            pass
+
+    def current():
+        with xsched.priority(5):
+            pass
+
+    for function in (named, used_again, current):
+        function()
+    assert steps_of(used_again)[0] == 2 and steps_of(used_again)[1] <= 7
+    assert steps_of(named)[0] == 3 and steps_of(named)[1] <= 10
+    python, c = steps_of(current)
+    assert python - 2 <= 4 and c <= 12     # the stand-in's two functions are Python's
+
+
 def test_threads_the_highest_counts(queue):
     steps = threading.Barrier(2)
 
@@ -180,8 +215,14 @@ def test_many_threads_leave_no_trace(queue):
                 pass
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    [t.start() for t in threads]
-    [t.join(60) for t in threads]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)     # between any two steps
+    try:
+        [t.start() for t in threads]
+        [t.join(60) for t in threads]
+    finally:
+        sys.setswitchinterval(interval)
+    assert not any(t.is_alive() for t in threads)
     assert in_force(queue) == 2 and not _scope._lines[queue.handle].open
 
 

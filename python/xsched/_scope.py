@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import time
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -49,15 +50,19 @@ def say_unscheduled(platform: str) -> None:
 
 
 class _Line:
-    """A queue with the blocks that are open on it. take and give are its lock's."""
+    """A queue with the blocks that are open on it.
+
+    Who changes it has its key: a list's pop and append are atomic, and take a quarter of a lock's time. It is kept for a
+    call that does not wait, so another thread hardly ever finds it gone, and looks again then.
+    """
 
     __slots__ = ("handle", "name", "take", "give", "first", "thread", "more", "base", "now", "out", "at")
 
     def __init__(self, handle: int) -> None:
-        lock = threading.Lock()
+        keys = [0]
         self.handle = handle
         self.name = ctypes.c_uint64.from_param(handle)
-        self.take, self.give = lock.acquire, lock.release
+        self.take, self.give = keys.pop, keys.append
         self.first: Optional[priority] = None                # the block that was entered first, and its thread
         self.thread = 0
         self.more: List[Tuple[int, priority]] = []           # the others, in order of entering
@@ -65,6 +70,15 @@ class _Line:
         self.now = 0                                         # what we set
         self.out = ctypes.c_int32()
         self.at = ctypes.byref(self.out)
+
+    def wait(self) -> int:
+        """The key, which another thread has."""
+        while True:
+            time.sleep(0.00005)
+            try:
+                return self.take()
+            except IndexError:
+                pass
 
     @property
     def open(self) -> List[priority]:
@@ -81,7 +95,10 @@ class _Line:
 
     def enter(self, block: priority) -> int:
         """The result of the call."""
-        self.take()
+        try:
+            key = self.take()
+        except IndexError:
+            key = self.wait()
         try:
             if self.first is None:
                 result = _swap(self.name, block._number, self.at)  # type: ignore[misc]
@@ -98,10 +115,10 @@ class _Line:
                 self.now = value
             return result
         finally:
-            self.give()
+            self.give(key)
 
     def leave(self, block: priority) -> None:
-        """With the lock taken."""
+        """With the key."""
         if self.first is not block:
             self.more = [m for m in self.more if m[1] is not block]
         elif self.more:
@@ -151,15 +168,14 @@ def _line_of_key(key: Key) -> _Line:
 def _shorten() -> None:
     """Where PyTorch is all there is, its current stream is found without a list of keys."""
     global _now
-    torch, others, get = _streams.only_torch(), _streams.OTHERS, _current.get
+    torch, other, get = _streams.only_torch(), _streams.OTHER, _current.get
     if torch is None:
         return
     device, raw, modules = torch
 
     def now() -> Optional[_Line]:
-        for name in others:
-            if name in modules:
-                return None
+        if other in modules:
+            return None
         number = device()
         return get(("torch", number, raw(number)))
 
@@ -218,14 +234,17 @@ class priority:
 
     def __enter__(self) -> priority:
         stream = self._stream
-        if stream.__class__ is Queue:
+        if type(stream) is Queue:
             line = stream._line
         elif stream is _CURRENT and _now is not None:
             line = _now()
         else:
             line = None
-        if line is not None and self._held is None:
-            line.take()
+        if line is not None:
+            try:
+                key = line.take()
+            except IndexError:
+                key = line.wait()
             try:
                 if line.first is None and not _swap(line.name, self._number, line.at):  # type: ignore[misc]
                     line.first = self
@@ -235,15 +254,18 @@ class priority:
                     line.base = line.out.value
                     return self
             finally:
-                line.give()
+                line.give(key)
         self._enter_all()
         return self
 
     def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
         line = self._held
         self._held = None
-        if line.__class__ is _Line:
-            line.take()
+        if type(line) is _Line:
+            try:
+                key = line.take()
+            except IndexError:
+                key = line.wait()
             try:
                 if line.first is self and not line.more and line.base != line.now:
                     line.first = None
@@ -252,14 +274,17 @@ class priority:
                 else:
                     line.leave(self)
             finally:
-                line.give()
+                line.give(key)
         elif line:
             for one in line:
-                one.take()
+                try:
+                    key = one.take()
+                except IndexError:
+                    key = one.wait()
                 try:
                     one.leave(self)
                 finally:
-                    one.give()
+                    one.give(key)
 
     def _enter_all(self) -> None:
         if self._held is not None:

@@ -96,7 +96,7 @@ def resolve(stream: Any, platform: Optional[str] = None) -> Stream:
 # -- current streams of the calling thread
 
 Key = Tuple[str, int, int]  # which framework, device, handle
-OTHERS = ("cupy",)          # besides PyTorch
+OTHER = "cupy"              # besides PyTorch
 on_forget: List[Callable[[], None]] = []
 _torch: Optional[Callable[[], Optional[Key]]] = None
 _cupy: Optional[Callable[[], Optional[Key]]] = None
