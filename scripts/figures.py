@@ -52,7 +52,11 @@ SHORT = [
 COSTS = [
     ("python with-block", "", "queue named", "`with xsched.priority(5, queue):`, ns",
      [("under xserver", "under xserver"), ("schedules itself", "local policy")]),
-    ("python with-block", "", "block used again", "the same block used again, ns",
+    ("python with-block", "", "queue named, least batch", "the same, the best of the batches, ns",
+     [("under xserver", "under xserver"), ("schedules itself", "local policy")]),
+    ("python with-block", "", "current stream, PyTorch's stand-in", "`with xsched.priority(5):`, PyTorch being a stand-in, ns",
+     [("under xserver", "under xserver"), ("schedules itself", "local policy")]),
+    ("python with-block", "", "block used again", "a block used again, ns",
      [("under xserver", "under xserver"), ("schedules itself", "local policy")]),
     ("scrape", "", "p50", "xserver: a scrape of 1,000 queues, ms", [("1000 queues", "over its Unix socket")]),
 ]

@@ -136,7 +136,11 @@ class _Line:
 
 _lines: Dict[int, _Line] = {}      # by XQueue
 _current: Dict[Key, _Line] = {}    # by current stream
-_now: Optional[Callable[[], Optional[_Line]]] = None  # the line of the current stream, in fewer steps
+_get = _current.get
+_device: Optional[Callable[[], int]] = None      # PyTorch's, where that is all there is: see _shorten()
+_raw: Callable[[int], int] = abs
+_modules: Dict[str, Any] = {}
+_OTHER = _streams.OTHER
 
 
 def _number(value: int) -> Any:
@@ -167,24 +171,15 @@ def _line_of_key(key: Key) -> _Line:
 
 def _shorten() -> None:
     """Where PyTorch is all there is, its current stream is found without a list of keys."""
-    global _now
-    torch, other, get = _streams.only_torch(), _streams.OTHER, _current.get
-    if torch is None:
-        return
-    device, raw, modules = torch
-
-    def now() -> Optional[_Line]:
-        if other in modules:
-            return None
-        number = device()
-        return get(("torch", number, raw(number)))
-
-    _now = now
+    global _device, _raw, _modules
+    torch = _streams.only_torch()
+    if torch is not None:
+        _device, _raw, _modules = torch
 
 
 def _forget() -> None:
-    global _now
-    _now = None
+    global _device
+    _device = None
     _current.clear()
 
 
@@ -236,8 +231,9 @@ class priority:
         stream = self._stream
         if type(stream) is Queue:
             line = stream._line
-        elif stream is _CURRENT and _now is not None:
-            line = _now()
+        elif stream is _CURRENT and _device is not None and _OTHER not in _modules:
+            number = _device()
+            line = _get(("torch", number, _raw(number)))
         else:
             line = None
         if line is not None:
@@ -307,7 +303,7 @@ class priority:
             if not keys:
                 say_once("no stream", "no current stream is known here, so xsched.priority() has no effect: initialise the "
                          "framework first (torch.cuda.init()), or name the stream: xsched.priority(5, stream)")
-            elif _now is None:
+            elif _device is None:
                 _shorten()
         except BaseException:
             self.__exit__()
