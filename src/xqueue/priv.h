@@ -197,6 +197,14 @@ void xsched_priv_interrupt_changed(void);
 int xsched_priv_depth(void);
 void xsched_priv_depth_add(int delta);
 
+/** An object that implements a platform over another one, such as a HIP runtime that is a client of OpenCL: what its
+ *  code calls, in whatever thread, is part of a command that is handled already. For good; any thread. */
+void xsched_priv_implementer_add(uintptr_t from, uintptr_t to);
+/** How many there are. A hint; owner: implementer.c. */
+extern _Atomic uint32_t xsched_priv_implementers;
+/** @param code  NULL: a caller that cannot be told, which then is one */
+bool xsched_priv_is_implementer(const void *code);
+
 #pragma GCC visibility pop
 
 #endif

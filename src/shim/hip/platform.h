@@ -10,6 +10,7 @@
 #define XS_API_ROWS      "shim/hip/rows.def"
 #define XS_API_PLATFORM  kPlatformHIP
 #define XS_API_CAPTURERS "hipStreamBegin"  /* functions with this prefix begin captures */
+#define XS_API_OVER      "libOpenCL"       /* runtimes exist that are clients of this; its shim leaves them alone */
 #define XS_API_MULTI     1                 /* wheels carry a runtime of their own beside the system's */
 
 typedef hipError_t xs_api_result;

@@ -19,6 +19,10 @@ static inline void xs_ocl_call_begin(struct xs_ocl_call *c, enum xs_ocl_row row,
 {
     c->depth = xsched_priv_depth();
     c->outer = !xs_depth_is_inner(c->depth);
+    /* relaxed: a hint */
+    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_implementers, memory_order_relaxed)) &&
+        xsched_priv_is_implementer(caller))
+        c->outer = false;
     c->handled = c->outer && !xs_ocl_filtered(row, caller);
     c->begin_ns = 0;
     if (c->outer) {

@@ -6,11 +6,13 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "hal/common/objects.h"
 #include "shim/common/depth.h"
 #include "shim/common/filter.h"
 #include "shim/stream/memory.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Set while this thread looks for the real library: whatever runs inside must not look again. */
@@ -58,6 +60,23 @@ static void on_first_queue(void)
         xs_api_first_queue_made();
 }
 
+/* A runtime that is itself a client of another platform. */
+static void note_implementer(const struct xs_api_runtime *rt)
+{
+#ifdef XS_API_OVER
+    struct xs_object *o = calloc(1, sizeof(*o)); /* paths are long and the caller's stack may be small */
+
+    if (!o)
+        return;
+    xs_object_of(rt->real[ROW_XS_API_FREE], XS_API_OVER, o);
+    if (o->found && o->needed)
+        xsched_priv_implementer_add(o->from, o->to);
+    free(o);
+#else
+    (void)rt;
+#endif
+}
+
 int xs_api_fill(struct xs_api_runtime *rt, void *handle)
 {
     int lacking = 0;
@@ -71,6 +90,7 @@ int xs_api_fill(struct xs_api_runtime *rt, void *handle)
     }
     rt->handle = handle;
     rt->hal = xs_api_hal_bind(handle);
+    note_implementer(rt);
     xs_api_memory_wrap(rt, handle);
     return lacking;
 }
