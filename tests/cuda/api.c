@@ -136,7 +136,8 @@ int main(void)
     on_stream(s);
     on_stream(NULL);
     on_stream((P)2);
-    TRUE(Registered() > 0);
+    /* where nothing may be written, events take the place of what the device writes */
+    TRUE((Registered() > 0) == (!getenv("FAKE_CUDA") || strcmp(getenv("FAKE_CUDA"), "no_writes") == 0));
     printf("done\n");
     return 0;
 }

@@ -21,7 +21,7 @@ struct xs_stream {
     uint64_t owner;               /* the thread of a per-thread stream, else 0 */
     _Atomic bool blocking;        /* ordered with the null stream of its group; the null stream itself: no */
     _Atomic bool gone;            /* the stream is destroyed or about to be */
-    _Atomic bool no_marks;        /* the platform refused one for good: completion is known from waits only */
+    _Atomic bool no_marks;        /* the device writes none: completion is known from events, or from waits only */
     _Atomic bool no_gates;        /* likewise: level 1 */
     struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
     uint64_t queue_id;

@@ -45,6 +45,16 @@ static bool is_primary(const struct xs_cuda_api *api, CUdevice dev, CUcontext ct
     return primary == ctx;
 }
 
+/* A driver that does not know the question is tried. */
+static bool writes(const struct xs_cuda_api *api, CUdevice dev)
+{
+    int has = 1;
+
+    if (api->cuDeviceGetAttribute(&has, XS_CU_ATTR_MEM_OPS_64, dev) != XS_CU_SUCCESS)
+        has = 1;
+    return has && api->cuStreamWriteValue64_v2 && api->cuMemHostRegister_v2;
+}
+
 struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
 {
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
@@ -73,7 +83,8 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     c->device = identity(api, dev);
     c->primary = primary;
     c->live = true;
-    xs_cuda_gates_offer(api, dev);
+    c->writes = writes(api, dev);
+    xs_cuda_gates_offer(api, c->writes);
     xs_lock_acquire(&g_lock);
     other = find_locked(ctx);
     if (!other) {
@@ -148,7 +159,16 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx)
     c->taken = taken;
     xs_lock_release(&g_lock);
     xs_taken_end(before, false);
+    xs_watch_hold(&c->watch);
     return c;
+}
+
+XS_EXPORT void xsched_priv_cuda_context_quiet(struct xs_cuda_context *c, bool quiet)
+{
+    if (c && quiet)
+        xs_watch_hold(&c->watch);
+    else if (c)
+        xs_watch_go_on(&c->watch);
 }
 
 XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool destroyed)
@@ -163,6 +183,9 @@ XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool des
     if (destroyed)
         c->live = false; /* the storage stays: a late reader finds it dead */
     xs_lock_release(&g_lock);
+    if (destroyed)
+        xs_watch_forget(&xs_cuda_watch, &c->watch); /* before their queues may be used again */
+    xs_watch_go_on(&c->watch);
     xs_taken_end(taken, destroyed);
     if (destroyed)
         xs_pages_drop(&c->pages);

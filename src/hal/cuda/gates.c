@@ -5,18 +5,13 @@
 #include "base/env.h"
 #include "base/log.h"
 
-void xs_cuda_gates_offer(const struct xs_cuda_api *api, CUdevice dev)
+void xs_cuda_gates_offer(const struct xs_cuda_api *api, bool writes)
 {
     int64_t probed = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 0, 1, 3);
-    int has = 1;
 
     if (probed == 2) /* relaxed: as levels */
         __atomic_fetch_or(&xs_cuda_ops.auto_levels, 1u << kPreemptLevelDeactivate, __ATOMIC_RELAXED);
-
-    /* a driver that does not know the question is tried */
-    if (api->cuDeviceGetAttribute(&has, XS_CU_ATTR_MEM_OPS_64, dev) != XS_CU_SUCCESS)
-        has = 1;
-    if (has && api->cuStreamWaitValue64_v2 && api->cuMemHostRegister_v2)
+    if (writes && api->cuStreamWaitValue64_v2)
         xsched_priv_cuda_level(1u << kPreemptLevelDeactivate, true);
 }
 

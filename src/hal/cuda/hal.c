@@ -118,7 +118,7 @@ static bool write_mark(struct xs_cuda_hw *hw, uint64_t number)
         return true;
     if (r == XS_CU_NOT_SUPPORTED) {
         atomic_store_explicit(&hw->st.no_marks, true, memory_order_relaxed);
-        XS_WARN_ONCE("CUDA: this device has no stream memory operations; what is in flight is not bounded");
+        XS_INFO("CUDA: this device has no stream memory operations; events take their place");
     }
     return false;
 }
@@ -135,20 +135,26 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
 {
     struct xs_cuda_hw *hw = opaque;
     struct xs_cuda_entered e;
-    bool ok;
+    bool ok = true;
 
-    if (atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed) || !g_api.cuStreamWriteValue64_v2 ||
-        !xs_cuda_may_append(hw))
+    if (!xs_cuda_may_append(hw))
         return false;
-    if (XS_UNLIKELY(atomic_load_explicit(&hw->st.mark_queue, memory_order_acquire) != q) && !xs_cuda_marks_to(hw, q))
-        return false;
-    if (xs_stream_native(&hw->st) == (uintptr_t)hw->stream) /* a created stream brings its context */
-        return write_mark(hw, number);
-    if (!xs_cuda_enter(hw->ctx, &e))
-        return false;
-    ok = write_mark(hw, number);
-    xs_cuda_leave(&e);
-    return ok;
+    if (XS_UNLIKELY(atomic_load_explicit(&hw->st.mark_queue, memory_order_acquire) != q) &&
+        !atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed))
+        ok = xs_cuda_marks_to(hw, q);
+    if (XS_UNLIKELY(atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed)))
+        return xs_cuda_mark_event(hw, q, number);
+    if (xs_stream_native(&hw->st) == (uintptr_t)hw->stream) { /* a created stream brings its context */
+        ok = ok && write_mark(hw, number);
+    } else {
+        if (!ok || !xs_cuda_enter(hw->ctx, &e))
+            return false;
+        ok = write_mark(hw, number);
+        xs_cuda_leave(&e);
+    }
+    if (XS_LIKELY(ok))
+        return true;
+    return atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed) && xs_cuda_mark_event(hw, q, number);
 }
 
 static XResult op_enter(void *opaque, void **ret_saved)

@@ -10,6 +10,7 @@
 #include "hal/common/pages.h"
 #include "hal/common/streams.h"
 #include "hal/common/vendor.h"
+#include "hal/common/watch.h"
 #include "hal/cuda/cuda_abi.h"
 #include "xqueue/priv.h"
 
@@ -31,6 +32,8 @@ struct xs_cuda_context {
     struct xs_stream_group group;
     struct xs_cuda_context *next;
     struct xs_room room;          /* level 2; written by libpreempt */
+    struct xs_watch_place watch;  /* events, where the device cannot write */
+    bool writes;                  /* as far as it says */
     struct xs_pages pages;
 };
 
@@ -76,6 +79,8 @@ struct xs_cuda_context *xsched_priv_cuda_primary(CUdevice dev);
  *  @param destroyed  false: the driver refused; its streams get queues again when they are used */
 void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool destroyed);
 bool xsched_priv_cuda_primary_active(CUdevice dev);
+/** Around a call that may or may not be the end of it: nothing in it is asked for meanwhile. NULL: nothing. */
+void xsched_priv_cuda_context_quiet(struct xs_cuda_context *c, bool quiet);
 /** Calls fn for each queue of the current context (ctx NULL) or of ctx. */
 void xsched_priv_cuda_each_queue(CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg), void *arg);
 
@@ -113,8 +118,12 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx);
 CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial);
 /** Whether something of ours may be put into the stream now, by this thread. */
 bool xs_cuda_may_append(struct xs_cuda_hw *hw);
+/* marks.c: an event takes the place of a mark that the device cannot write. */
+bool xs_cuda_mark_event(struct xs_cuda_hw *hw, struct xs_queue *q, uint64_t number);
+extern const struct xs_watch_ops xs_cuda_watch;
 /* gates.c: level 2 */
-void xs_cuda_gates_offer(const struct xs_cuda_api *api, CUdevice dev);
+/** @param writes  the device has stream memory operations, as far as it says */
+void xs_cuda_gates_offer(const struct xs_cuda_api *api, bool writes);
 int xs_cuda_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
 struct xs_room *xs_cuda_room(void *hw);
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q);

@@ -93,6 +93,7 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
         hw->stream = xs_native_is_null(native) ? XS_CU_STREAM_LEGACY : XS_CU_STREAM_PER_THREAD;
     hw->context = c;
     hw->ctx = ctx;
+    atomic_store(&hw->st.no_marks, !c->writes);
     atomic_store(&hw->st.blocking, hw->st.owner || (created && is_blocking(api, stream)));
     return xs_stream_enter(&xs_cuda_streams, &hw->st, &c->group, &xs_cuda_ops, c->device, ret);
 }
@@ -113,7 +114,7 @@ XS_EXPORT struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t nati
         api->cuStreamGetPriority(stream, &priority);
     q = xs_stream_adopt(&xs_cuda_streams, handle, native, priority);
     hw = (struct xs_cuda_hw *)xs_stream_find(&xs_cuda_streams, native);
-    if (q && hw)
+    if (q && hw && !atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed))
         xs_cuda_marks_to(hw, q);
     return q;
 }

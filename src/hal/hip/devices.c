@@ -205,6 +205,7 @@ XS_EXPORT struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *ap
         return NULL;
     r->device = d;
     r->taken = xs_group_take(&xs_hip_streams, &d->group);
+    xs_watch_hold(&d->watch);
     return r;
 }
 
@@ -212,6 +213,9 @@ XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_reset *r, bool destroyed
 {
     if (!r)
         return;
+    if (destroyed)
+        xs_watch_forget(&xs_hip_watch, &r->device->watch);
+    xs_watch_go_on(&r->device->watch);
     xs_taken_end(r->taken, destroyed);
     if (destroyed) /* registrations ended with it */
         xs_pages_drop(&r->device->pages);

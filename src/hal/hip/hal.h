@@ -12,6 +12,7 @@
 #include "hal/common/pages.h"
 #include "hal/common/streams.h"
 #include "hal/common/vendor.h"
+#include "hal/common/watch.h"
 #include "hal/hip/hip_abi.h"
 #include "xqueue/priv.h"
 
@@ -28,6 +29,7 @@ struct xs_hip_api {
 
 /** A device as one runtime sees it. Storage is kept. */
 struct xs_hip_device {
+    struct xs_watch_place watch;  /* first: events that are marks */
     const struct xs_hip_api *api;
     int dev;
     XDevice device;
@@ -126,6 +128,7 @@ bool xs_hip_may_append(struct xs_hip_hw *hw);
 /** Prepares write marks for this queue. */
 bool xs_hip_marks_to(struct xs_hip_hw *hw, struct xs_queue *q);
 /** Puts an event into the stream and tells when it is reached. */
+extern const struct xs_watch_ops xs_hip_watch;
 bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number);
 extern struct xs_streams xs_hip_streams;
 extern struct xs_hal_ops xs_hip_ops_write, xs_hip_ops_event;

@@ -118,23 +118,26 @@ CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUd
 }
 
 /* Only afterwards it is known whether this was the last reference. */
-static CUresult released(CUresult r, CUdevice dev)
-{
-    struct xs_cuda_context *c = r == XS_CU_SUCCESS ? xsched_priv_cuda_primary(dev) : NULL;
-
-    if (c && !xsched_priv_cuda_primary_active(dev))
-        xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(c->ctx), true);
-    return r;
-}
+#define RELEASE(symbol)                                                                           \
+    do {                                                                                          \
+        struct xs_cuda_context *c = xsched_priv_cuda_primary(dev);                                \
+        CUresult r;                                                                               \
+        xsched_priv_cuda_context_quiet(c, true);                                                  \
+        r = XS_REAL(symbol)(dev);                                                                 \
+        if (r == XS_CU_SUCCESS && c && !xsched_priv_cuda_primary_active(dev))                     \
+            xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(c->ctx), true);          \
+        xsched_priv_cuda_context_quiet(c, false);                                                 \
+        return r;                                                                                 \
+    } while (0)
 
 CUresult xs_hand_cuDevicePrimaryCtxRelease(const struct xs_api_runtime *rt, CUdevice dev)
 {
-    return released(XS_REAL(cuDevicePrimaryCtxRelease)(dev), dev);
+    RELEASE(cuDevicePrimaryCtxRelease);
 }
 
 CUresult xs_hand_cuDevicePrimaryCtxRelease_v2(const struct xs_api_runtime *rt, CUdevice dev)
 {
-    return released(XS_REAL(cuDevicePrimaryCtxRelease_v2)(dev), dev);
+    RELEASE(cuDevicePrimaryCtxRelease_v2);
 }
 
 /* ---- captures ---- */

@@ -73,6 +73,7 @@ struct fake_record {
 };
 
 struct CUevent_st {
+    struct CUctx_st *ctx;
     struct fake_record *record;   /* the last one; NULL: never */
     struct CUgraph_st *capture;   /* recorded within it, on stream `on` after so many commands there */
     struct CUstream_st *on;

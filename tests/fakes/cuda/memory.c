@@ -5,7 +5,8 @@
 
 #include "internal.h"
 
-/* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself;
+/* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself; no_writes: the same,
+ * and its attribute says that it has them;
  * FAKE_CUDA=no_register: host memory cannot be registered; FAKE_CUDA=hangs: cuInit does not return. */
 bool fake_without(const char *what)
 {
@@ -99,7 +100,9 @@ API cuMemsetD32Async(CUdeviceptr d, unsigned v, size_t n, CUstream s)
 
 static CUresult memory_op(enum fake_op_kind kind, CUstream s, CUdeviceptr p, uint64_t v, unsigned flags, unsigned width)
 {
-    if (fake_without("no_memory_ops") && v != 0x1122334455667788ull && (kind == FAKE_WRITE || width == 8))
+    bool none = fake_without("no_memory_ops") || fake_without("no_writes");
+
+    if (none && v != 0x1122334455667788ull && (kind == FAKE_WRITE || width == 8))
         return XS_CU_NOT_SUPPORTED;
     return fake_put(s, false, (struct fake_op){.kind = kind, .dst = PTR(p), .value = v, .flags = flags, .width = width});
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams and events. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -90,6 +91,7 @@ API cuEventCreate(CUevent *e, unsigned flags)
 {
     (void)flags;
     *e = calloc(1, sizeof(**e));
+    (*e)->ctx = fake_current();
     return 0;
 }
 
@@ -121,11 +123,25 @@ static CUresult captured_event(CUevent e)
     return CAPTURED_EVENT;
 }
 
+/* A real driver may crash: an event ends with its context. */
+static void still_there_locked(const struct CUevent_st *e)
+{
+    struct CUctx_st *c;
+
+    for (c = fake_contexts; c && c != e->ctx; c = c->next)
+        ;
+    if (e->ctx && !c) {
+        fprintf(stderr, "fake CUDA: an event is asked for whose context is gone\n");
+        abort();
+    }
+}
+
 API cuEventQuery(CUevent e)
 {
     CUresult r;
 
     pthread_mutex_lock(&fake_lock);
+    still_there_locked(e);
     r = captured_event(e);
     if (!r && e->record && !e->record->done)
         r = XS_CU_NOT_READY;

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hal/common/watch.h"
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/lock.h"
+#include "base/log.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define WATCH_MAX 4096u           /* marks in flight: a few a queue */
+#define LOOK_MIN_NS 20000u        /* pause between two looks: so short while marks complete, */
+#define LOOK_MAX_NS 500000u       /* so long while none does */
+
+struct watch {
+    struct xs_watch_place *place; /* NULL: free */
+    void *event;                  /* kept for the next mark of this place */
+    struct xs_queue *queue;       /* NULL: no mark is in flight */
+    uint64_t number;
+    bool taken;                   /* between xs_watch_take and what follows */
+};
+
+static struct watch g_watches[WATCH_MAX]; /* under g_lock */
+static struct xs_lock g_lock;     /* nothing is called under it */
+static unsigned g_used;           /* rows below were ever used; under g_lock */
+static _Atomic uint32_t g_pending; /* marks in flight: futex of the thread; raised by marks, lowered by who ends one */
+static _Atomic int32_t g_pid;     /* the process that has the thread */
+static _Atomic(const struct xs_watch_place *) g_asking; /* writer: the thread */
+static const struct xs_watch_ops *g_ops; /* set before the thread starts */
+
+static void pause_for(uint64_t ns)
+{
+    static _Atomic uint32_t never; /* nobody wakes it */
+
+    xs_futex_wait(&never, 0, ns);
+}
+
+/* @return the mark is no longer in flight */
+static bool look_at(unsigned i)
+{
+    struct watch w;
+    bool same;
+    int r;
+
+    xs_lock_acquire(&g_lock);
+    w = g_watches[i];
+    xs_lock_release(&g_lock);
+    if (!w.queue)
+        return false;
+    /* seq_cst pairs with xs_watch_hold: says whom it asks, then looks whether it may */
+    atomic_store(&g_asking, w.place);
+    xs_lock_acquire(&g_lock);
+    same = g_watches[i].queue == w.queue && g_watches[i].number == w.number && g_watches[i].event == w.event;
+    xs_lock_release(&g_lock);
+    if (!same || atomic_load(&w.place->held)) {
+        atomic_store(&g_asking, NULL);
+        return false;
+    }
+    r = g_ops->ask(w.place, w.event);
+    if (r <= 0) {
+        xs_lock_acquire(&g_lock);
+        same = g_watches[i].queue == w.queue && g_watches[i].number == w.number; /* else nobody waited for us any more */
+        if (same && r < 0)
+            g_watches[i] = (struct watch){0};
+        else if (same)
+            g_watches[i].queue = NULL;
+        xs_lock_release(&g_lock);
+    }
+    atomic_store(&g_asking, NULL);
+    if (r > 0 || !same)
+        return false;
+    g_ops->done(w.queue, w.number, r == 0);
+    return true;
+}
+
+static void *watcher(void *place)
+{
+    uint64_t pause_ns = LOOK_MIN_NS;
+
+    if (g_ops->begin)
+        g_ops->begin(place);
+    for (;;) {
+        uint32_t done = 0;
+        unsigned used;
+
+        if (!atomic_load(&g_pending)) {
+            xs_futex_wait(&g_pending, 0, UINT64_MAX);
+            pause_ns = LOOK_MIN_NS;
+            continue;
+        }
+        xs_lock_acquire(&g_lock);
+        used = g_used;
+        xs_lock_release(&g_lock);
+        for (unsigned i = 0; i < used; i++)
+            done += look_at(i);
+        if (done)
+            atomic_fetch_sub(&g_pending, done);
+        pause_ns = done ? LOOK_MIN_NS : XS_MIN(pause_ns + pause_ns / 4, (uint64_t)LOOK_MAX_NS);
+        pause_for(pause_ns);
+    }
+    return NULL;
+}
+
+static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
+{
+    int32_t pid = (int32_t)getpid(), known = atomic_load(&g_pid);
+    pthread_attr_t attr;
+    sigset_t all, old;
+    pthread_t thread;
+    int r;
+
+    if (XS_LIKELY(known == pid))
+        return true;
+    if (known != 0 || !atomic_compare_exchange_strong(&g_pid, &known, pid))
+        return known == pid;      /* a forked child has no device either */
+    g_ops = ops;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    r = pthread_create(&thread, &attr, watcher, place);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (r)
+        XS_WARN_ONCE("%s: no thread to watch events (error %d); what is in flight is not bounded", ops->name, r);
+    return r == 0;
+}
+
+int xs_watch_take(const struct xs_watch_ops *ops, struct xs_watch_place *place, void **ret_event)
+{
+    int found = -1, fresh = -1;
+
+    if (!start(ops, place))
+        return -1;
+    xs_lock_acquire(&g_lock);
+    for (unsigned i = 0; i < g_used && found < 0; i++) {
+        const struct watch *w = &g_watches[i];
+
+        if (w->queue || w->taken)
+            continue;
+        if (w->place == place)
+            found = (int)i;
+        else if (!w->place)
+            fresh = (int)i;
+    }
+    if (found < 0 && fresh < 0 && g_used < WATCH_MAX)
+        fresh = (int)g_used++;
+    if (found < 0)
+        found = fresh;
+    if (found >= 0) {
+        g_watches[found].place = place;
+        g_watches[found].taken = true;
+        *ret_event = g_watches[found].event;
+    }
+    xs_lock_release(&g_lock);
+    return found;
+}
+
+static void put(int row, void *event, struct xs_queue *q, uint64_t number)
+{
+    xs_lock_acquire(&g_lock);
+    g_watches[row] = (struct watch){event ? g_watches[row].place : NULL, event, q, number, false};
+    xs_lock_release(&g_lock);
+}
+
+void xs_watch_set(int row, void *event, struct xs_queue *q, uint64_t number)
+{
+    put(row, event, q, number);
+    if (atomic_fetch_add(&g_pending, 1) == 0)
+        xs_futex_wake(&g_pending, 1);
+}
+
+void xs_watch_give_back(int row, void *event)
+{
+    put(row, event, NULL, 0);
+}
+
+void xs_watch_hold(struct xs_watch_place *place)
+{
+    uint64_t until_ns = 0;
+
+    atomic_fetch_add(&place->held, 1);
+    while (atomic_load(&g_asking) == place && atomic_load(&g_pid) == (int32_t)getpid()) {
+        uint64_t now_ns = xs_now_ns();
+
+        if (!until_ns)
+            until_ns = now_ns + XS_NS_PER_S;
+        if (now_ns > until_ns)
+            break;                /* the vendor does not answer: what follows will not come back either */
+        pause_for(LOOK_MIN_NS);
+    }
+}
+
+void xs_watch_go_on(struct xs_watch_place *place)
+{
+    atomic_fetch_sub(&place->held, 1);
+}
+
+void xs_watch_forget(const struct xs_watch_ops *ops, struct xs_watch_place *place)
+{
+    for (unsigned i = 0;; i++) {
+        struct watch w;
+
+        xs_lock_acquire(&g_lock);
+        if (i == g_used) {
+            xs_lock_release(&g_lock);
+            return;
+        }
+        w = g_watches[i];
+        if (w.place == place && !w.taken)
+            g_watches[i] = (struct watch){0};
+        xs_lock_release(&g_lock);
+        if (w.place != place || !w.queue)
+            continue;
+        atomic_fetch_sub(&g_pending, 1);
+        ops->done(w.queue, w.number, false);
+    }
+}

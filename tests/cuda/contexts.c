@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts come and go with work pending: contexts COUNT. Nothing of ours stays in the driver or in the address space,
+ * and no event of a context that is gone is asked for (the fake driver ends the program then). */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ways/ways.h"
+
+#define TRUE(what)                                                        \
+    do {                                                                  \
+        if (!(what)) {                                                    \
+            printf("FAILED line %d: %s\n", __LINE__, #what);              \
+            fflush(stdout);                                               \
+            _Exit(1);                                                     \
+        }                                                                 \
+    } while (0)
+
+static int (*CtxCreate)(ways_p *, unsigned, int), (*CtxDestroy)(ways_p), (*Release)(int), (*Registered)(void);
+static int (*StreamDestroy)(ways_p);
+
+static void get(void *lib, void *fn, const char *name)
+{
+    void *p = dlsym(lib, name);
+
+    TRUE(p != NULL);
+    memcpy(fn, &p, sizeof(p));
+}
+
+static int mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+
+    while (maps && fgets(line, sizeof(line), maps))
+        n += strstr(line, "xsched-") != NULL;
+    if (maps)
+        fclose(maps);
+    return n;
+}
+
+static void work(const struct ways_driver *d, ways_p f, bool destroy)
+{
+    static uint32_t log[4096];
+    uint32_t *to = log, tag = 1;
+    uint64_t ns = 200000;
+    void *params[] = {&ns, &to, &tag};
+    ways_p s;
+
+    log[0] = 0;
+    TRUE(d->cuStreamCreate(&s, 1) == 0);
+    for (int i = 0; i < 12; i++)
+        TRUE(d->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, i % 3 ? s : NULL, params, NULL) == 0);
+    if (destroy)
+        TRUE(StreamDestroy(s) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *fake = dlopen(getenv("FAKE"), RTLD_NOW);
+    int count = argc > 1 ? atoi(argv[1]) : 100, before = 0;
+    struct ways_driver d;
+    ways_p ctx, f;
+
+    TRUE(lib && fake && ways_bind(&d, lib, dlsym));
+    get(lib, &CtxCreate, "cuCtxCreate_v2"), get(lib, &CtxDestroy, "cuCtxDestroy_v2");
+    get(lib, &Release, "cuDevicePrimaryCtxRelease_v2"), get(lib, &StreamDestroy, "cuStreamDestroy_v2");
+    get(fake, &Registered, "fake_cuda_registered");
+    TRUE(d.cuInit(0) == 0 && d.cuModuleGetFunction(&f, NULL, "work") == 0);
+    for (int i = 0; i < count; i++) {
+        bool primary = i % 4 == 3;
+
+        if (primary)
+            TRUE(d.cuDevicePrimaryCtxRetain(&ctx, 0) == 0 && d.cuCtxSetCurrent(ctx) == 0);
+        else
+            TRUE(CtxCreate(&ctx, 0, 0) == 0);
+        work(&d, f, i % 2);
+        if (i % 5 == 0)
+            usleep(1000);         /* marks are under way, or reached */
+        if (primary)
+            TRUE(Release(0) == 0 && d.cuCtxSetCurrent(NULL) == 0);
+        else
+            TRUE(CtxDestroy(ctx) == 0);
+        TRUE(Registered() == 0);
+        if (i == 4)
+            before = mappings();
+    }
+    printf("mappings of ours after 5 contexts %d, after all %d\n", before, mappings());
+    TRUE(mappings() <= before + 2);
+    TRUE(before > 0);
+    printf("done\n");
+    fflush(stdout);
+    _Exit(0);
+}
