@@ -126,6 +126,27 @@ static void explain_no_shim(struct xs_doctor *d, const struct xs_proc *p)
                           "no shim is loaded: the program was not started by `xsched run`");
 }
 
+static bool is_libc(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    return name && (strncmp(name, "/libc.so.", 9) == 0 || strncmp(name, "/libc-2.", 8) == 0);
+}
+
+/* A namespace of the dynamic linker (dlmopen) has copies of its own of everything: there the calls of a program
+ * find no shim. From outside it is seen by its C library. */
+static void check_namespaces(struct xs_doctor *d, const struct xs_proc *p)
+{
+    size_t copies = 0;
+
+    for (size_t i = 0; i < p->object_count; i++)
+        copies += p->objects[i].code && is_libc(p->objects[i].path);
+    if (copies > 1)
+        xs_doctor_problem(d, "namespace", "What is to be scheduled must be loaded with dlopen, not dlmopen.",
+                          "the C library is mapped %zu times (dlmopen, LD_AUDIT): calls from there to a vendor's library "
+                          "pass the shim by", copies);
+}
+
 static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
 {
     const char *vendor = NULL;
@@ -150,6 +171,8 @@ static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
         xs_doctor_problem(d, "no_shim_for_platform", "",
                           "a vendor library is mapped (%s) for which no shim is loaded", vendor);
     }
+    if (shim && vendor)
+        check_namespaces(d, p);
     if (shim && !vendor)
         xs_doctor_problem(d, "no_vendor", "Nothing is wrong if the program has not used its device yet.",
                           "no vendor library is mapped: the program does not use a device, or not yet");

@@ -144,12 +144,12 @@ class Processes(Doctor):
         p = self.python(code=f"import ctypes; a = [ctypes.CDLL(p) for p in {copies!r}];" + SLEEPER)
         self.assertEqual(self.causes_of(p), {"not_preloaded", "two_runtimes"})
 
-    def calls(self, mode):
+    def calls(self, mode, more=""):
         folder = os.environ["CALLS"]
         caller = os.path.join(folder, "libcaller.so")
         p = self.python(env={"LD_PRELOAD": os.path.join(folder, "libshimhip.so"), "XSCHED_POLICY": "HPF",
                              "XSCHED_AUTO_XQUEUE": "ON"},
-                        code=f"import ctypes, os; a = ctypes.CDLL({caller!r}, mode={mode});" + SLEEPER)
+                        code=f"import ctypes, os; a = ctypes.CDLL({caller!r}, mode={mode});" + more + SLEEPER)
         found = self.doctor(str(p.pid))
         one, = found["callers"]
         self.assertEqual((one["object"], one["needs"], one["platform"]), (caller, "libamdhip64.so.4", "HIP"))
@@ -164,6 +164,12 @@ class Processes(Doctor):
     def test_calls_that_escape(self):
         one, causes = self.calls("os.RTLD_NOW | os.RTLD_DEEPBIND")
         self.assertEqual((one["through_shim"], one["direct"], causes), (0, 3, {"calls_escape"}))
+
+    def test_namespace(self):
+        more = "c = ctypes.CDLL(None); c.dlmopen.restype = ctypes.c_void_p; " \
+               "h = c.dlmopen(ctypes.c_long(-1), b'libm.so.6', 2); assert h;"
+        _, causes = self.calls("os.RTLD_NOW", more)
+        self.assertEqual(causes, {"namespace"})
 
     def test_platform_without_shim(self):
         path = os.path.join(self.top, "libamdhip64.so.6")
