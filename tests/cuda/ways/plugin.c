@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An extension that is linked with the driver, as Triton's are, and one that opens it. */
-#include <dlfcn.h>
-
+/* An extension that is linked with the driver, as Triton's are. */
 #include "ways.h"
 
 #define X(name, params) int name params;
@@ -9,7 +7,6 @@ WAYS(X)
 #undef X
 
 __attribute__((visibility("default"))) int linked(const char *unused);
-__attribute__((visibility("default"))) int opens(const char *file);
 
 int linked(const char *unused)
 {
@@ -21,12 +18,4 @@ int linked(const char *unused)
 
     (void)unused;
     return ways_work(&d, 6);
-}
-
-int opens(const char *file)
-{
-    void *lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    struct ways_driver d;
-
-    return lib && ways_bind(&d, lib, dlsym) && ways_work(&d, 6);
 }

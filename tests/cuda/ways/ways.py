@@ -52,6 +52,7 @@ def main(programs, shim, fake):
     w = Ways(programs, shim, fake)
     real = os.path.join(fake, "libcuda.so.1")
     plugin = os.path.join(programs, "libways_plugin.so")
+    opener = os.path.join(programs, "libways_opener.so")
     interposer = os.path.join(programs, "libways_interposer.so")
     with tempfile.TemporaryDirectory() as top:
         bare = os.path.join(top, "bare")   # the name that a development package has
@@ -73,10 +74,10 @@ def main(programs, shim, fake):
             w.bad.append(f"a file that is not there: {gone}")
         w.check("plugin", ["ways_program", "plugin", plugin])
         w.check("plugin, deep", ["ways_program", "plugin_deep", plugin])
-        w.check("plugin opens", ["ways_program", "opens", plugin, "libcuda.so.1"])
-        w.check("plugin opens libcuda.so", ["ways_program", "opens", plugin, "libcuda.so"], **with_bare)
-        w.check("plugin opens path", ["ways_program", "opens", plugin, real])
-        w.check("deep plugin opens", ["ways_program", "opens_deep", plugin, "libcuda.so.1"])
+        w.check("plugin opens", ["ways_program", "opens", opener, "libcuda.so.1"])
+        w.check("plugin opens libcuda.so", ["ways_program", "opens", opener, "libcuda.so"], **with_bare)
+        w.check("plugin opens path", ["ways_program", "opens", opener, real])
+        w.check("deep plugin opens", ["ways_program", "opens_deep", opener, "libcuda.so.1"])
         w.check("linked", ["ways_linked"])
         w.check("interposer before us", ["ways_linked"], want=["interposed 6"] + SCHEDULED,
                 LD_PRELOAD=interposer + ":" + shim)
@@ -93,6 +94,10 @@ def main(programs, shim, fake):
         os.symlink(real, os.path.join(own, "libcuda.so.1"))
         w.check("$ORIGIN", [os.path.join(own, "ways_program"), "open", "$ORIGIN/libcuda.so.1"], want=["scheduled 0"],
                 said="its caller's folder")
+        below = {"LD_PRELOAD": os.path.join(programs, "libways_kernel.so") + ":" + shim, "WAYS_GROUP": "1"}
+        w.check("below us", ["ways_program", "opens_deep", opener, real], want=["scheduled 0"], said="a way past us",
+                native=False, **below)
+        w.check("not below us", ["ways_program", "open", real], native=False, **below)
         w.check("switched off", ["ways_program", "open", real], want=["scheduled 0"], XSCHED_DISABLE="1")
         # the runtime, linked in
         if os.path.exists(os.path.join(programs, "ways_runtime")):
