@@ -36,7 +36,8 @@ struct session {
     uint32_t serial;
     struct xs_server_page *page;
     uint32_t server_minor, server_flags;
-    uint32_t groups_told;         /* generation of xs_interrupt_ops that the server was told */
+    uint32_t groups_told[XS_INTERRUPTS]; /* generation of xs_interrupt_ops that the server was told, */
+    bool told_ever[XS_INTERRUPTS];       /* if it was */
     bool groups_ever;
     bool broken;
     bool pending;                 /* message holds one that could not be applied yet */
@@ -79,15 +80,14 @@ static bool send_message(struct session *s, union xs_msg *m, enum xs_msg_id id)
 }
 
 /* What the server may interrupt us with. @return false: again soon, from the start */
-static bool tell_groups(struct session *s)
+static bool tell_groups_of(struct session *s, const struct xs_interrupt_ops *ops, uint32_t *told, bool *told_ever)
 {
-    const struct xs_interrupt_ops *ops = xs_interrupt_ops();
     uint32_t generation;
 
-    if (!ops || s->server_minor < 2)
+    if (s->server_minor < XS_MAX(ops->server_minor, 2u))
         return true;
     generation = ops->generation();
-    if (s->groups_ever && generation == s->groups_told)
+    if (*told_ever && generation == *told)
         return true;
     for (uint32_t i = 0; !s->broken && fd_is_ours(s); i++) {
         union xs_msg m;
@@ -104,10 +104,39 @@ static bool tell_groups(struct session *s)
         /* -EBADF: the program closed one of the descriptors; a change is on its way */
         if (r < 0 && r != -EBADF)
             s->broken = true;
-        s->groups_ever = true;
+        s->groups_ever = *told_ever = true;
     }
-    s->groups_told = generation;
+    *told = generation;
     return true;
+}
+
+static bool tell_groups(struct session *s)
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < XS_INTERRUPTS; i++) {
+        const struct xs_interrupt_ops *ops = xs_interrupt_ops(i);
+
+        all = (!ops || tell_groups_of(s, ops, &s->groups_told[i], &s->told_ever[i])) && all;
+    }
+    return all;
+}
+
+/* What this process must do itself. @return when to look again at the latest */
+static uint64_t interrupt_ourselves(struct session *s)
+{
+    uint64_t due = s->groups_ever ? xs_interrupt_due() : UINT64_MAX;
+
+    for (unsigned i = 0; i < XS_INTERRUPTS; i++) {
+        const struct xs_interrupt_ops *ops = xs_interrupt_ops(i);
+        union xs_msg m;
+        int id;
+
+        /* a report that the server has no room for is not repeated: it is for people and averages */
+        while (ops && s->told_ever[i] && ops->report && ops->report(&m, &id))
+            send_message(s, &m, (enum xs_msg_id)id);
+    }
+    return due;
 }
 
 static bool agent_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w)
@@ -178,7 +207,7 @@ static bool apply(struct session *s)
         xs_queue_wish_publish(q);
     } else if (q && m->head.id == XS_MSG_queue_config) {
         if (m->queue_config.level) /* for later commands */
-            q->wish.level = xs_level_in_force(q->hwq->ops, m->queue_config.level);
+            q->wish.level = xs_level_in_force(q->hwq->ops, m->queue_config.level, false);
         xs_gates_set_level(q, q->wish.level);
         xs_queue_set_launch_config(q, m->queue_config.threshold, m->queue_config.batch_size);
     } else if (q && m->head.id == XS_MSG_queue_mark) {
@@ -237,6 +266,8 @@ static void handle_messages(struct session *s)
             s->broken = true;
         } else if (id == XS_MSG_queue_hints || id == XS_MSG_queue_config || id == XS_MSG_queue_mark) {
             s->pending = !apply(s);
+        } else if (id == XS_MSG_kfd_hold) {
+            xs_interrupt_told(&s->message);
         } else if (id == XS_MSG_refused) {
             XS_WARN_ONCE("xserver refused a %s: %s", xs_wire_name(s->message.refused.of), s->message.refused.text);
         }
@@ -320,6 +351,17 @@ static bool join(struct session *s)
     return false;
 }
 
+/* The shorter of a pause (-1: for ever) and the time until then. */
+static int until_ms(int pause, uint64_t due_ns)
+{
+    uint64_t now = xs_now_ns(), left;
+
+    if (due_ns == UINT64_MAX)
+        return pause;
+    left = due_ns > now ? (due_ns - now) / XS_NS_PER_MS + 1 : 0;
+    return pause >= 0 && (uint64_t)pause < left ? pause : (int)XS_MIN(left, 1000ull);
+}
+
 static void session_run(struct session *s, uint32_t changes)
 {
     struct xs_state *st = s->st;
@@ -335,6 +377,7 @@ static void session_run(struct session *s, uint32_t changes)
         bool soon = !xs_control_announce(st, &k_listener, s);
         bool watch = (s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF);
         uint32_t hints = atomic_load(&st->sched_hints_changes);
+        uint64_t due_ns;
 
         if (hints != hints_sent) {
             send_sched_hints(s);
@@ -343,10 +386,11 @@ static void session_run(struct session *s, uint32_t changes)
         if (s->pending)
             s->pending = !apply(s);
         soon = !tell_groups(s) || soon;
+        due_ns = interrupt_ourselves(s);
         watch = xs_gates_watch(st) || watch;
         if (s->broken)
             break;
-        poll(p, 2, soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1);
+        poll(p, 2, until_ms(soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1, due_ns));
         xs_fd_eventfd_drain(st->kick_fd);
         handle_messages(s);
         /* a thread that waits for a device that was switched off, or for a gate, looks at no lease */

@@ -31,8 +31,13 @@ void xs_control_retire(struct xs_state *st, struct xs_server_page *page);
  *  @return true while there are any */
 bool xs_control_retired_tick(struct xs_state *st);
 
-/** NULL: no platform has level 3 here. */
-const struct xs_interrupt_ops *xs_interrupt_ops(void);
+#define XS_INTERRUPTS 2u          /* platforms with level 3 in one process */
+/** NULL: there are no more. */
+const struct xs_interrupt_ops *xs_interrupt_ops(unsigned index);
+/** Passes a message of the server on. */
+void xs_interrupt_told(const union xs_msg *m);
+/** Lets platforms do what they were told. @return when to call again at the latest */
+uint64_t xs_interrupt_due(void);
 /** The session is over: level 3 gives back what it took. Repeats, napping, until it is done. */
 void xs_interrupt_restore(void);
 /** @return true when some word of the page is closed and its lease is over */

@@ -7,13 +7,18 @@
 
 #include <poll.h>
 
-static _Atomic(const struct xs_interrupt_ops *) s_ops; /* writer: the platform, once */
+static _Atomic(const struct xs_interrupt_ops *) s_ops[XS_INTERRUPTS]; /* writer: a platform, once */
 
 void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops)
 {
     if (ops->abi != XS_HAL_ABI || ops->size < sizeof(*ops))
         return;
-    atomic_store(&s_ops, ops);
+    for (unsigned i = 0; i < XS_INTERRUPTS; i++) {
+        const struct xs_interrupt_ops *expected = NULL;
+
+        if (atomic_compare_exchange_strong(&s_ops[i], &expected, ops) || expected == ops)
+            break;
+    }
     xsched_priv_interrupt_changed();
 }
 
@@ -25,17 +30,42 @@ void xsched_priv_interrupt_changed(void)
         xs_fd_eventfd_signal(st->kick_fd);
 }
 
-const struct xs_interrupt_ops *xs_interrupt_ops(void)
+const struct xs_interrupt_ops *xs_interrupt_ops(unsigned index)
 {
-    return atomic_load(&s_ops);
+    return atomic_load(&s_ops[index]);
 }
 
 void xs_interrupt_restore(void)
 {
-    const struct xs_interrupt_ops *ops = xs_interrupt_ops();
+    for (unsigned i = 0; i < XS_INTERRUPTS; i++) {
+        const struct xs_interrupt_ops *ops = xs_interrupt_ops(i);
 
-    while (ops && !ops->restore())
-        poll(NULL, 0, 1);
+        while (ops && !ops->restore())
+            poll(NULL, 0, 1);
+    }
+}
+
+void xs_interrupt_told(const union xs_msg *m)
+{
+    for (unsigned i = 0; i < XS_INTERRUPTS; i++) {
+        const struct xs_interrupt_ops *ops = xs_interrupt_ops(i);
+
+        if (ops && ops->told)
+            ops->told(m, xs_now_ns());
+    }
+}
+
+uint64_t xs_interrupt_due(void)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (unsigned i = 0; i < XS_INTERRUPTS; i++) {
+        const struct xs_interrupt_ops *ops = xs_interrupt_ops(i);
+        uint64_t due = ops && ops->due ? ops->due(xs_now_ns()) : UINT64_MAX;
+
+        next = XS_MIN(next, due);
+    }
+    return next;
 }
 
 bool xs_control_lease_over(struct xs_state *st, struct xs_server_page *page)

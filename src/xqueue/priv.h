@@ -58,7 +58,7 @@ struct xs_hal_ops {
     /** What stands in the streams that share a way to the device with this one; NULL: no level 2.
      *  The same as long as the process lives. */
     struct xs_room *(*room)(void *hw);
-    /** Bit l: who asks for the highest level may be given XPreemptLevel l too; levels 1 and 3 always. */
+    /** Bit l: who asks for the highest level may be given XPreemptLevel l; level 1 always. */
     uint32_t auto_levels;
 };
 
@@ -186,8 +186,18 @@ struct xs_interrupt_ops {
     int (*packet)(uint32_t index, union xs_msg *ret, int *ret_id, int ret_fds[2]);
     /** The scheduler is gone: whatever it did is undone. @return false: call again soon */
     bool (*restore)(void);
+    /** The protocol minor of a server that knows these messages. */
+    uint32_t server_minor;
+    /* Where the process itself must do what the scheduler decides, else NULL: */
+    /** The server says this. Other messages come too. */
+    void (*told)(const union xs_msg *m, uint64_t now_ns);
+    /** Does what was said; after each message and when it is time. May take as long as the kernel's driver does.
+     *  @return when to call again at the latest, UINT64_MAX: no need */
+    uint64_t (*due)(uint64_t now_ns);
+    /** What to tell the server of it. @return false: nothing */
+    bool (*report)(union xs_msg *ret, int *ret_id);
 };
-/** Once in a process; ops stays. */
+/** Once for each platform; ops stays. */
 void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops);
 /** Something changed: wakes the control thread, if there is one. Any thread. */
 void xsched_priv_interrupt_changed(void);

@@ -332,10 +332,14 @@ static void queue_reset(struct xs_queue *q)
     q->flags = 0;
 }
 
-int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted)
+int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted, bool automatic)
 {
+    uint32_t levels = __atomic_load_n(&ops->levels, __ATOMIC_RELAXED); /* any answer will do, as for auto_levels */
+
+    if (automatic)
+        levels &= __atomic_load_n(&ops->auto_levels, __ATOMIC_RELAXED);
     for (int32_t l = wanted; l > 1; l--)
-        if (ops->levels & (1u << l))
+        if (levels & (1u << l))
             return l;
     return 1;
 }
@@ -393,10 +397,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     h->queue = q;
     q->wish.config_changes++;
     q->wish.hints = d->hints;
-    q->wish.level = xs_level_in_force(h->ops, level);
-    if (d->level_auto && q->wish.level == kPreemptLevelDeactivate &&
-        !(__atomic_load_n(&h->ops->auto_levels, __ATOMIC_RELAXED) & 1u << kPreemptLevelDeactivate))
-        q->wish.level = kPreemptLevelBlock;
+    q->wish.level = xs_level_in_force(h->ops, level, d->level_auto);
     xs_gates_set_level(q, q->wish.level);
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;
     q->wish.batch = d->batch > 0 ? d->batch : XS_DEFAULT_BATCH;

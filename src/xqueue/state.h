@@ -272,7 +272,7 @@ struct xs_queue *xs_queue_ref(XQueueHandle handle, struct xs_state **ret_state);
 void xs_queue_unref(struct xs_queue *q);
 void xs_queue_wake(struct xs_queue *q);
 /** The highest level that the platform has, at most wanted. */
-int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted);
+int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted, bool automatic);
 struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state);
 void xs_hwq_done(struct xs_state *st, struct xs_hwq *h);
 /** Hands the queue, whose wish changed, to the control thread. Under state.lock. */

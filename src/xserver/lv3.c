@@ -168,7 +168,7 @@ static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
         struct xs_lv3_memory *m;
 
-        if (!c->lv3 || n == MAX_SEATS)
+        if ((!c->lv3 && !xs_lv3_kfd_of(c, device)) || n == MAX_SEATS)
             continue;
         m = memory_of(c, device);
         if (!m || !take_facts(s, c, device, &seats[n]))
@@ -225,8 +225,8 @@ static bool nobody_is_held(struct xs_server *s, XDevice device, const struct pla
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
         if (k < n && places[k].client == c) { /* seats stand in the same order */
             k++;
-            if (xs_lv3_denied(s->lv3, c->lv3))
-                return false;
+            if (!c->lv3 || xs_lv3_denied(s->lv3, c->lv3))
+                return false;     /* no slices: AMD's driver, or denied */
         } else if (has_queue_on(c, device)) {
             return false;
         }
@@ -276,12 +276,39 @@ static bool may_switch(struct xs_server *s, struct xs_lv3_memory *m)
     return true;
 }
 
+/* NVIDIA's driver: done from here. */
+static void want_groups(struct xs_server *s, struct xs_client *c, struct xs_lv3_memory *m, uint64_t us, bool off,
+                        bool excused)
+{
+    m->slice_us = us;
+    /* the device takes turns by itself: what is in flight need not be short */
+    xs_sched_process_set_inflight(s->sched, c->process,
+                                  us != XS_LV3_SLICE_DEFAULT && !xs_lv3_denied(s->lv3, c->lv3)
+                                      ? s->options.lv3_inflight_us : 0);
+    c->lv3_seated = true;
+    c->lv3_excused = c->lv3_excused && excused;
+    xs_lv3_want(s->lv3, c->lv3, m->device, us, off);
+}
+
+/* AMD's driver: done by the program. What is a slice there is a queue's priority here. */
+static uint64_t want_queues(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k,
+                            const struct xs_lv3_seat *seat, bool off)
+{
+    uint32_t urgency = k->urgency;
+
+    if (seat->slice == XS_LV3_DEFAULT || !s->options.lv3_queue_priorities)
+        urgency = 0;
+    else if (seat->slice != XS_LV3_KEEP)
+        urgency = seat->slice == XS_LV3_LONG ? 2 : seat->slice == XS_LV3_SHARE ? 0 : 1;
+    return xs_lv3_kfd_want(s, c, k, off, urgency);
+}
+
 static uint64_t decide_device(struct xs_server *s, XDevice device)
 {
     static struct xs_lv3_seat seats[MAX_SEATS]; /* owner: the main loop's thread */
     static struct place places[MAX_SEATS];
-    struct xs_lv3_counts counts;
-    struct xs_lv3_rules rules = {.may_switch_off = s->options.lv3_channels};
+    struct xs_lv3_counts counts = s->kfd_counts;
+    struct xs_lv3_rules rules = {.may_switch_off = s->options.lv3_queues};
     size_t n = take_seats(s, device, seats, places);
     uint64_t next = mark_recent(s, seats, places, n);
     bool excused = nobody_is_held(s, device, places, n);
@@ -290,27 +317,39 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
         rules.by = by_share(s) && excused ? XS_LV3_BY_SHARE : XS_LV3_BY_TURNS;
     rules.round_us = XS_MIN(xs_sched_params(s->sched)->timeslice_ns, XS_NS_PER_S) / XS_NS_PER_US;
     rules.least_us = XS_MAX(20 * xs_sched_params(s->sched)->switch_ns / XS_NS_PER_US, 1000);
-    xs_lv3_counts(s->lv3, &counts);
+    if (n && places[0].client->lv3) { /* a device is of one vendor */
+        xs_lv3_counts(s->lv3, &counts);
+        rules.may_switch_off = s->options.lv3_channels;
+    }
     rules.pair_ns = counts.offs && counts.ons ? counts.off_ns + counts.on_ns : PAIR_FIRST_NS;
     xs_lv3_judge(seats, n, &rules);
     for (size_t i = 0; i < n; i++) {
+        struct xs_lv3_kfd *k = xs_lv3_kfd_of(places[i].client, device);
         struct xs_lv3_memory *m = places[i].memory;
-        uint64_t us = slice_of(s, &seats[i], m, &next);
         bool off = seats[i].off;
 
         if (off && !m->off && !may_switch(s, m))
             off = false;
-        m->slice_us = us;
         m->off = off;
-        /* the device takes turns by itself: what is in flight need not be short */
-        xs_sched_process_set_inflight(s->sched, places[i].client->process,
-                                      us != XS_LV3_SLICE_DEFAULT && !xs_lv3_denied(s->lv3, places[i].client->lv3)
-                                          ? s->options.lv3_inflight_us : 0);
-        places[i].client->lv3_seated = true;
-        places[i].client->lv3_excused = places[i].client->lv3_excused && excused;
-        xs_lv3_want(s->lv3, places[i].client->lv3, device, us, off);
+        if (k)
+            next = XS_MIN(next, want_queues(s, places[i].client, k, &seats[i], off));
+        else
+            want_groups(s, places[i].client, m, slice_of(s, &seats[i], m, &next), off, excused);
     }
     return next;
+}
+
+static size_t add_devices(XDevice *all, size_t n, size_t most, const XDevice *more, size_t n_more)
+{
+    for (size_t i = 0; i < n_more; i++) {
+        bool known = more[i] == 0;
+
+        for (size_t k = 0; k < n; k++)
+            known = known || all[k] == more[i];
+        if (!known && n < most)
+            all[n++] = more[i];
+    }
+    return n;
 }
 
 uint64_t xs_lv3_update(struct xs_server *s)
@@ -319,7 +358,7 @@ uint64_t xs_lv3_update(struct xs_server *s)
     size_t n = 0;
     uint64_t next = UINT64_MAX;
 
-    if (!s->lv3 || (!s->lv3_changed && s->now_ns < s->lv3_ns))
+    if (!s->n_lv3 || (!s->lv3_changed && s->now_ns < s->lv3_ns))
         return s->lv3_ns;
     s->lv3_changed = false;
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
@@ -328,14 +367,9 @@ uint64_t xs_lv3_update(struct xs_server *s)
 
         c->lv3_seated = false;
         c->lv3_excused = true;
-        for (size_t i = 0; i < m; i++) {
-            bool known = false;
-
-            for (size_t k = 0; k < n; k++)
-                known = known || devices[k] == of_client[i];
-            if (!known && n < XS_ARRAY_LEN(devices))
-                devices[n++] = of_client[i];
-        }
+        n = add_devices(devices, n, XS_ARRAY_LEN(devices), of_client, m);
+        for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
+            n = add_devices(devices, n, XS_ARRAY_LEN(devices), &c->kfd[i].device, 1);
     }
     for (size_t i = 0; i < n; i++)
         next = XS_MIN(next, decide_device(s, devices[i]));
@@ -348,6 +382,7 @@ uint64_t xs_lv3_update(struct xs_server *s)
 
 void xs_lv3_forget(struct xs_server *s, struct xs_client *c)
 {
+    xs_lv3_kfd_forget(s, c);
     if (!c->lv3)
         return;
     /* a process that is gone needs nothing back, and a call would only delay its end */

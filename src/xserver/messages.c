@@ -407,6 +407,7 @@ static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_m
 static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_msg *m, int *fds,
                      unsigned n_fds)
 {
+    const char *wrong;
     struct xs_queue *q;
     struct xs_hints hints;
 
@@ -456,6 +457,14 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
     case XS_MSG_nv_groups_end:
         if (c->lv3)
             xs_lv3_groups_end(s->lv3, c->lv3);
+        return true;
+    case XS_MSG_kfd_device:
+        wrong = xs_lv3_kfd_device(s, c, &m->kfd_device);
+        if (wrong)
+            xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_kfd_device, 0, wrong);
+        return true;
+    case XS_MSG_kfd_held:
+        xs_lv3_kfd_held(s, c, &m->kfd_held);
         return true;
     default: /* what only a server says */
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, m->head.id, 0, "a program does not send this");

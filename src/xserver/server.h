@@ -13,6 +13,7 @@
 #include "xserver/expected.h"
 #include "xserver/history.h"
 #include "xserver/lv3.h"
+#include "xserver/lv3_kfd.h"
 #include "xserver/options.h"
 #include "xserver/request.h"
 #include "xserver/timeline.h"
@@ -77,6 +78,7 @@ struct xs_client {
     int32_t priority;
     uint32_t serial, refusals;
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
+    struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
     struct xs_lv3_memory lv3_memory[XS_LV3_DEVICES];
     bool lv3_seated, lv3_excused; /* during an update: it has slices somewhere; held nowhere */
 };
@@ -127,7 +129,8 @@ struct xs_server {
     bool awake; /* asleep = 0 in the pages of the hot ones */
 
     struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
-    uint32_t n_lv3;               /* programs that have */
+    uint32_t n_lv3;               /* programs that have, and devices of programs that hold queues themselves */
+    struct xs_lv3_counts kfd_counts; /* of the latter */
     bool lv3_changed;             /* somebody became ready, idle, held or permitted */
     uint64_t lv3_ns;              /* decide on slices again then */
 

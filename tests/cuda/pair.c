@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One of two programs that share a device: pair SECONDS BUSY_MS IDLE_MS. Keeps a stream busy for BUSY_MS
- * (0: always) with kernels of 1 ms, a few at a time, then sleeps. Prints "SUBMIT_MS END_MS" for each busy stretch, or
- * the time of each kernel's end when it is always busy; CLOCK_MONOTONIC. */
+/* One of two programs that share a device: pair SECONDS BUSY_MS IDLE_MS KERNEL_MS. Keeps a stream busy for BUSY_MS
+ * (0: always) with kernels of 1 ms (or KERNEL_MS), a few at a time, then sleeps. Prints "SUBMIT_MS END_MS" for each
+ * busy stretch, or the time of each kernel's end when it is always busy; CLOCK_MONOTONIC. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +11,40 @@
 #include <unistd.h>
 
 typedef void *P;
+#define GET(fn, name) p = dlsym(lib, name), memcpy(&fn, &p, sizeof(p))
+
+#ifdef HIP
+#define LIBRARY       "libamdhip64.so.6"
+#define PREFIX        "hip"
+#define STREAM_CREATE "hipStreamCreateWithFlags"
+#define LAUNCH        "hipModuleLaunchKernel"
+
+static int begin_device(void *lib)
+{
+    int (*set)(int);
+    void *p;
+
+    GET(set, "hipSetDevice");
+    return set(0);
+}
+#else
+#define LIBRARY       "libcuda.so.1"
+#define PREFIX        "cu"
+#define STREAM_CREATE "cuStreamCreate"
+#define LAUNCH        "cuLaunchKernel"
+
+static int begin_device(void *lib)
+{
+    int (*init)(unsigned), (*retain)(P *, int), (*set)(P);
+    void *p;
+    P ctx;
+
+    GET(init, "cuInit");
+    GET(retain, "cuDevicePrimaryCtxRetain");
+    GET(set, "cuCtxSetCurrent");
+    return init(0) || retain(&ctx, 0) || set(ctx);
+}
+#endif
 
 static double now_ms(void)
 {
@@ -23,27 +57,22 @@ static double now_ms(void)
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 1, busy = argc > 2 ? atof(argv[2]) : 0, idle = argc > 3 ? atof(argv[3]) : 0;
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *p;
-    int (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync)(P);
-    int (*function)(P *, P, const char *);
+    void *lib = dlopen(LIBRARY, RTLD_NOW), *p;
+    int (*create)(P *, unsigned), (*sync)(P), (*function)(P *, P, const char *);
     int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
     uint32_t *log = NULL, tag = 0;
-    uint64_t ns = 1000000;
+    uint64_t ns = argc > 4 ? (uint64_t)atoi(argv[4]) * 1000000 : 1000000;
     void *params[] = {&ns, &log, &tag};
     double end;
-    P ctx, s, f;
+    P s, f;
 
-    if (!lib)
+    if (!lib || begin_device(lib))
         return 1;
-#define GET(fn, name) p = dlsym(lib, name), memcpy(&fn, &p, sizeof(p))
-    GET(init, "cuInit");
-    GET(retain, "cuDevicePrimaryCtxRetain");
-    GET(set, "cuCtxSetCurrent");
-    GET(create, "cuStreamCreate");
-    GET(sync, "cuStreamSynchronize");
-    GET(launch, "cuLaunchKernel");
-    GET(function, "cuModuleGetFunction");
-    if (init(0) || retain(&ctx, 0) || set(ctx) || create(&s, 1) || function(&f, NULL, "work"))
+    GET(create, STREAM_CREATE);
+    GET(sync, PREFIX "StreamSynchronize");
+    GET(launch, LAUNCH);
+    GET(function, PREFIX "ModuleGetFunction");
+    if (create(&s, 1) || function(&f, NULL, "work"))
         return 1;
     end = now_ms() + seconds * 1e3;
     while (now_ms() < end) {

@@ -187,6 +187,7 @@ struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; t
     .platform = kPlatformCUDA,
     .name = "CUDA",
     .levels = 1u << kPreemptLevelBlock,
+    .auto_levels = 1u << kPreemptLevelInterrupt, /* and what xs_cuda_gates_offer adds */
     .synchronize = op_synchronize,
     .mark = op_mark,
     .enter = op_enter,

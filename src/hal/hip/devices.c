@@ -62,6 +62,7 @@ struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)
     d->api = api;
     d->dev = dev;
     d->device = identity(api, dev);
+    xs_hip_auto_level();
     xs_lock_acquire(&g_lock);
     other = find_locked(api, dev);
     if (!other) {

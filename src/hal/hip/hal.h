@@ -130,6 +130,8 @@ bool xs_hip_marks_to(struct xs_hip_hw *hw, struct xs_queue *q);
 /** Puts an event into the stream and tells when it is reached. */
 extern const struct xs_watch_ops xs_hip_watch;
 bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number);
+/** What level auto means on this platform: as XSCHED_HIP_LEVEL says, and no more than level 1 unless it does. */
+void xs_hip_auto_level(void);
 extern struct xs_streams xs_hip_streams;
 extern struct xs_hal_ops xs_hip_ops_write, xs_hip_ops_event;
 

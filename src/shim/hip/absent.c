@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where nobody stands behind a function, and what follows the first queue. */
+#include "base/env.h"
+#include "hal/hip/kfd/kfd.h"
 #include "shim/stream/table.h"
 
 static hipError_t no_device(void)
@@ -45,6 +47,13 @@ void *xs_api_absent(enum xs_api_row row, bool no_library)
     }
 }
 
+/* Level 3 by the process itself: the runtime has asked the kernel driver its version by now. What level auto means is
+ * hal/hip/gates.c's. */
 void xs_api_first_queue_made(void)
 {
+    bool works = xs_kfd_level() == 3;
+
+    if (works)
+        xs_kfd_publish();
+    xsched_priv_hip_level(1u << kPreemptLevelInterrupt, works);
 }

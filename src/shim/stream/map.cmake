@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # xs_api_map(MACRO API.def OUT.map [ALSO name...] [NODES]): the linker's version script from the rows of MACRO(...)
 # MACRO_PASS(...), MACRO_OWN(...). With NODES the version column, MAJOR * 100 + MINOR, names the vendor's version node
-# (602: hip_6.2); else the functions have no versions.
+# (602: hip_6.2); else the functions have no versions. ALSO are functions of the C library's: beside nodes they get its
+# own, since a definition of another version is not taken for theirs.
 function(xs_api_map macro def out)
   cmake_parse_arguments(A "NODES" "" "ALSO" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
@@ -24,11 +25,19 @@ function(xs_api_map macro def out)
   endforeach()
   list(REMOVE_DUPLICATES nodes)
   list(SORT nodes COMPARE NATURAL)
-  foreach(name IN LISTS A_ALSO)
-    list(GET nodes 0 node)
-    string(APPEND names_${node} "    ${name};\n")
-  endforeach()
   set(text "")
+  if(A_NODES AND A_ALSO)
+    set(libc GLIBC_2.2.5)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+      set(libc GLIBC_2.17)
+    endif()
+    string(APPEND text "${libc} {\n  global:\n    ${A_ALSO};\n};\n")
+  elseif(A_ALSO)
+    foreach(name IN LISTS A_ALSO)
+      list(GET nodes 0 node)
+      string(APPEND names_${node} "    ${name};\n")
+    endforeach()
+  endif()
   set(before "")
   foreach(node IN LISTS nodes)
     set(title "")

@@ -9,6 +9,7 @@
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed = PTHREAD_COND_INITIALIZER;
 struct CUctx_st *fake_contexts;
+bool (*fake_paused)(int dev);     /* nothing goes on there at this moment, not even a command that runs; NULL: never */
 static uint64_t g_seq;
 static _Thread_local char t_me;
 
@@ -52,6 +53,8 @@ static struct CUstream_st *choose(int dev)
 {
     struct CUstream_st *best = NULL;
 
+    if (fake_paused && fake_paused(dev))
+        return NULL;
     for (struct CUctx_st *c = fake_contexts; c; c = c->next)
         for (struct CUstream_st *s = c->dev == dev ? c->streams : NULL; s; s = s->next)
             if (may_start(s) && (!best || s->priority < best->priority ||
@@ -62,13 +65,18 @@ static struct CUstream_st *choose(int dev)
 
 static void execute(struct fake_op *op)
 {
-    uint64_t end = now_ns() + op->ns;
+    uint64_t end = now_ns() + op->ns, now;
 
     if (op->started)
         __atomic_store_n(op->started, op->stamp, __ATOMIC_RELEASE);
-    while (op->ns && now_ns() < end)
-        if (end - now_ns() > 200000)
+    while (op->ns && (now = now_ns()) < end) {
+        bool paused = fake_paused && fake_paused(op->ctx->dev);
+
+        if (paused || end - now > 200000)
             nanosleep(&(struct timespec){0, 100000}, NULL);
+        if (paused)
+            end += now_ns() - now;
+    }
     switch (op->kind) {
     case FAKE_WORK:
         if (op->log) {

@@ -26,6 +26,7 @@
 extern pthread_mutex_t fake_lock;
 extern pthread_cond_t fake_changed;
 extern struct CUctx_st *fake_contexts;
+extern bool (*fake_paused)(int dev); /* writer: whoever plays the kernel driver, before the first command */
 
 void fake_devices_start_locked(void);
 struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int priority);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, devices, errors. */
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+
+#include <linux/kfd_ioctl.h>
 
 #include "internal.h"
 
@@ -45,6 +50,33 @@ static hipError_t make_current(int dev)
     return cuCtxSetCurrent(c);
 }
 
+/* What ROCr does with the kernel's driver, where a test plays that one (tests/fakes/kfd): it asks the version and makes
+ * two queues for kernels and one for copies on a device. Commands stand still while those are off. */
+static void make_queues(int dev)
+{
+    static bool made[DEVICES];
+    static int kfd = -1;
+    void *off = dlsym(RTLD_DEFAULT, "fake_kfd_is_off");
+    struct kfd_ioctl_get_version_args version;
+
+    pthread_mutex_lock(&fake_lock);
+    if (off && kfd < 0) {
+        kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+        ioctl(kfd, AMDKFD_IOC_GET_VERSION, &version);
+        memcpy(&fake_paused, &off, sizeof(off));
+    }
+    for (unsigned i = 0; off && !made[dev] && i < 3; i++) {
+        struct kfd_ioctl_create_queue_args a = {
+            .ring_base_address = 0x100000u * (i + 1), .ring_size = 65536, .gpu_id = 0x4d00u + (unsigned)dev,
+            .queue_type = i < 2 ? KFD_IOC_QUEUE_TYPE_COMPUTE_AQL : KFD_IOC_QUEUE_TYPE_SDMA, .queue_percentage = 100,
+            .queue_priority = 7};
+
+        ioctl(kfd, AMDKFD_IOC_CREATE_QUEUE, &a);
+    }
+    made[dev] = true;
+    pthread_mutex_unlock(&fake_lock);
+}
+
 static bool alive(CUcontext c)
 {
     bool found = false;
@@ -63,6 +95,7 @@ hipError_t fake_ready(void)
     cuInit(0);
     if (fake_current() && fake_current()->dev == t_device && alive(fake_current()))
         return XS_HIP_SUCCESS;
+    make_queues(t_device);
     return make_current(t_device);
 }
 

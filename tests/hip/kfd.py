@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Level 3 on AMD's kernel driver as the fake has it: a program that is held takes its queues off the device in the middle
+of a kernel, and they always come back: kfd.py CASE PAIR SHIM FOLDER_OF_THE_FAKE FAKE_KFD XSERVER
+
+Cases: held, auto, probed, killed, stopped, urgent_dies, kill_loop, version, denied."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LONG = "400"          # ms: the kernels of the program that is held
+
+
+class World:
+    def __init__(self, folder, pair, shim, fake, kfd, xserver):
+        self.pair, self.xserver = pair, xserver
+        self.log = os.path.join(folder, "kfd.log")
+        self.errors = os.path.join(folder, "errors")
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith(("XSCHED_", "XLOG_", "FAKE_")) and k != "LD_PRELOAD"}
+        env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
+        self.plain = env
+        self.env = dict(env, LD_LIBRARY_PATH=fake, LD_PRELOAD=f"{shim}:{kfd}", FAKE_KFD_LOG=self.log)
+        self.started = []
+        self.daemon = self.serve()
+
+    def serve(self):
+        p = subprocess.Popen([self.xserver, "--no-http", "HPF"], env=self.plain, stderr=subprocess.DEVNULL)
+        self.started.append(p)
+        for _ in range(200):
+            if os.path.exists(self.plain["XSCHED_SOCKET"]):
+                break
+            time.sleep(0.05)
+        return p
+
+    def start(self, priority, *args, **env):
+        with open(self.errors, "ab") as errors:
+            p = subprocess.Popen([self.pair, *args], stdout=subprocess.PIPE, stderr=errors, text=True,
+                                 env=dict(self.env, XSCHED_PRIORITY=str(priority), **env))
+        self.started.append(p)
+        return p
+
+    def low(self, **env):
+        return self.start(0, "30", "0", "0", LONG, **{"XSCHED_AUTO_XQUEUE_LEVEL": "3", **env})
+
+    def high(self, busy="100000"):
+        """Starts when the other has been timed."""
+        return self.start(5, "30", busy, "200", XSCHED_AUTO_XQUEUE_LEVEL="3")
+
+    def rows(self, pid):
+        """[(ms, what, queue, percentage)] of one program"""
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log, encoding="ascii") as f:
+            split = [line.split() for line in f.read().splitlines() if line.count(" ") == 6]
+        return [(float(r[0]), r[2], int(r[3]), int(r[4])) for r in split if int(r[1]) == pid]
+
+    def off(self, pid):
+        """Whether its queues are off the device now."""
+        now = {}
+        for _, _, queue, percentage in self.rows(pid):
+            now[queue] = percentage
+        return 0 in now.values()
+
+    def wait(self, what, seconds=20):
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
+            if what():
+                return time.monotonic() - began
+            time.sleep(0.01)
+        raise RuntimeError(f"did not happen in {seconds} s: see {sys._getframe(1).f_lineno}")
+
+    def held(self, **env):
+        """A program that is held by a busy urgent one, with its queues off."""
+        low = self.low(**env)
+        self.wait(lambda: self.ends(low, 2))
+        high = self.high()
+        self.wait(lambda: self.off(low.pid))
+        return low, high
+
+    def ends(self, p, n):
+        """Whether the program has ended so many kernels."""
+        if not hasattr(p, "lines"):
+            p.lines = 0
+            os.set_blocking(p.stdout.fileno(), False)
+        try:
+            p.lines += (os.read(p.stdout.fileno(), 65536) or b"").count(b"\n")
+        except BlockingIOError:
+            pass
+        return p.lines >= n
+
+    def goes_on(self, p):
+        self.ends(p, 0)
+        enough = p.lines + 3
+        self.wait(lambda: self.ends(p, enough))
+
+    def said(self, text):
+        with open(self.errors, encoding="utf-8", errors="replace") as f:
+            return f.read().count(text)
+
+    def close(self):
+        for p in self.started:
+            p.kill()
+            p.wait()
+
+
+def held(w):
+    low, high = w.held()
+    w.ends(low, 0)
+    before = low.lines
+    time.sleep(1.2)                      # three kernels long
+    w.ends(low, 0)
+    stood = low.lines - before
+    high.kill()
+    w.wait(lambda: not w.off(low.pid))
+    w.goes_on(low)
+    rows = w.rows(low.pid)
+    print(f"kernels that ended while its queues were off: {stood}; requests {len(rows)}")
+    return stood == 0 and w.daemon.poll() is None
+
+
+def auto(w):
+    low = w.low(XSCHED_AUTO_XQUEUE_LEVEL="auto")
+    w.wait(lambda: w.ends(low, 2))
+    w.high()
+    time.sleep(2)
+    return not [r for r in w.rows(low.pid) if r[1] == "update"]
+
+
+def probed(w):
+    w.held(XSCHED_AUTO_XQUEUE_LEVEL="auto", XSCHED_HIP_LEVEL="3")
+    return True
+
+
+def killed(w):
+    low, _ = w.held()
+    w.daemon.kill()
+    took = w.wait(lambda: not w.off(low.pid))
+    print(f"on again {took * 1e3:.0f} ms after xserver was killed")
+    w.goes_on(low)
+    return took < 3
+
+
+def stopped(w):
+    low, _ = w.held()
+    w.daemon.send_signal(signal.SIGSTOP)
+    took = w.wait(lambda: not w.off(low.pid))
+    print(f"on again {took * 1e3:.0f} ms after xserver was stopped")
+    w.goes_on(low)
+    w.daemon.send_signal(signal.SIGCONT)
+    w.wait(lambda: w.off(low.pid))       # and it is held again
+    return took < 5
+
+
+def urgent_dies(w):
+    low, high = w.held()
+    high.kill()
+    took = w.wait(lambda: not w.off(low.pid))
+    print(f"on again {took * 1e3:.0f} ms after the urgent program was killed")
+    return took < 3
+
+
+def kill_loop(w):
+    high = None
+    for i in range(6):
+        low = w.low()
+        if high is None:
+            w.wait(lambda p=low: w.ends(p, 2))
+            high = w.high(busy="600")    # with pauses, in which the next one is timed
+        w.wait(lambda p=low: w.off(p.pid), 40)
+        low.kill()
+        low.wait()
+        if w.daemon.poll() is not None:
+            print(f"xserver ended in round {i}")
+            return False
+    high.kill()
+    last = w.low()
+    w.wait(lambda: w.ends(last, 3))      # nobody is in its way
+    return True
+
+
+def refused(w, fault, text):
+    low = w.low(FAKE_KFD=fault, XLOG_LEVEL="WARN")
+    w.wait(lambda: w.ends(low, 2))
+    high = w.high(busy="600")
+    w.wait(lambda: w.said("level 3 is not available") > 0)
+    time.sleep(1)
+    high.kill()
+    w.goes_on(low)
+    print(f"said {w.said(text)} times: {text}")
+    return w.said(text) == 1 and not w.off(low.pid)
+
+
+def version(w):
+    return refused(w, "version2", "version of the kernel driver's interface is not known (2)")
+
+
+def denied(w):
+    return refused(w, "deny", "the driver does not let queues be changed")
+
+
+def main(case, *programs):
+    with tempfile.TemporaryDirectory() as folder:
+        w = World(folder, *programs)
+        try:
+            ok = globals()[case](w)
+        finally:
+            w.close()
+            if os.environ.get("KFD_VERBOSE"):
+                for path in (w.log, w.errors):
+                    if os.path.exists(path):
+                        print(open(path, encoding="utf-8", errors="replace").read())
+    return 0 if ok else 1
+
+
+sys.exit(main(*sys.argv[1:]))
