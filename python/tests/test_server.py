@@ -86,3 +86,37 @@ def test_no_server(tmp_path):
                "try: xsched.status()\nexcept xsched.ServerError as e: print(e.reason, '|', e.remedy)",
                env={"XSCHED_SOCKET": str(tmp_path / "none.sock")})
     assert p.stdout.startswith("no xserver answers | start one"), p.stderr
+
+
+DESTROYED = r"""
+import ctypes, sys
+import xsched
+cu = ctypes.CDLL("libcuda.so.1")
+primary, context, stream, nop = (ctypes.c_void_p() for _ in range(4))
+cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(primary), 0)
+assert cu.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
+cu.cuStreamCreate(ctypes.byref(stream), 1); cu.cuModuleGetFunction(ctypes.byref(nop), None, b"nop")
+assert cu.cuLaunchKernel(nop, 1, 1, 1, 1, 1, 1, 0, stream, None, None) == 0
+q, block = xsched.Queue(stream.value), xsched.priority(5, stream.value)
+with block:
+    pass
+assert cu.cuCtxDestroy_v2(context) == 0
+cu.cuCtxSetCurrent(primary)
+for call in (lambda: q.set_priority(5), lambda: xsched.priority(5, q).__enter__(), block.__enter__, q.wait):
+    try:
+        sys.exit(f"no exception: {call()}")
+    except xsched.NotFoundError as e:
+        assert "destroyed" in e.remedy and e.reason, e
+with xsched.priority(5, xsched.Queue(0, platform="cuda")):  # of the context that is current now
+    pass
+print("went on")
+"""
+
+
+def test_a_stream_of_a_destroyed_context(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(DESTROYED)
+    env = dict(os.environ, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}")
+    p = subprocess.run([sys.executable, "-m", "xsched", "run", "--local-policy", "HPF", "--no-server", "-q", str(script)], env=env,
+                       capture_output=True, text=True, timeout=120)
+    assert p.returncode == 0 and p.stdout == "went on\n", p.stderr
