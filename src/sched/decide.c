@@ -171,6 +171,19 @@ static bool lent_to(const struct xs_entity *e)
     return e->intra && e->nready > 0 && q->client && q->inherit_priority > q->hints.priority;
 }
 
+static bool any_intra(const struct xs_view *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (xs_entity_of(v->entities[i])->intra)
+            return true;
+    return false;
+}
+
+static uint64_t next_stall_check(const struct xs_sched *s, const struct xs_view *v, uint64_t now_ns)
+{
+    return now_ns + (any_intra(v) ? XS_MIN(s->config.stall_ns, XS_INFER_NS) : s->config.stall_ns);
+}
+
 static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     struct xs_policy_view pv = {
@@ -216,7 +229,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + TIMER_MIN_NS);
     if (changed || !v->contended || !running || !contended) {
         v->progress_ns = now_ns;
-        v->stall_check_ns = now_ns + s->config.stall_ns;
+        v->stall_check_ns = next_stall_check(s, v, now_ns);
         v->stalled = false;
     }
     if (v != &s->host)
@@ -235,12 +248,43 @@ static bool holds_any(const struct xs_view *v)
     return false;
 }
 
+/* Queues of one process that run while others of it are held, more important for what waits for them: were they held
+ * or taken for idle, so would be what waits. They may be complete, and nobody tells (a stream that cannot be marked from
+ * outside, while the thread that would notice stands at the gate of another one); or they wait for what is held. */
+static bool waits_for_the_held(const struct xs_view *v, uint64_t now_ns)
+{
+    bool lifted = false;
+
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (!e->pe.run || e->nready == 0)
+            continue;
+        if (!e->intra)
+            return false;
+        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+            if (!q->client || q->returned != q->entered ||
+                now_ns < XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns + XS_INFER_NS)
+                return false;
+            lifted = lifted || q->inherit_priority > q->hints.priority;
+        }
+    }
+    return lifted;
+}
+
+static void stall(struct xs_sched *s, struct xs_view *v)
+{
+    v->stalled = true;
+    v->progress_ns = 0;
+    s->c.stalls++;
+}
+
 /* The urgent side may itself wait for one that is held, in a way that nobody sees: if it
  * completes nothing for stall_ns, though its commands should have ended, the held ones run until
  * it does. */
 static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
-    uint64_t end;
+    uint64_t end, last;
 
     if (!v->contended || s->config.stall_ns == 0) {
         v->stalled = false;
@@ -249,25 +293,26 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v->stalled) {
         if (v->progress_ns != 0) {
             v->stalled = false;
-            v->stall_check_ns = v->progress_ns + s->config.stall_ns;
+            v->stall_check_ns = next_stall_check(s, v, v->progress_ns);
         }
         return;
     }
     if (now_ns < v->stall_check_ns)
         return;
     xs_view_running_progress(v, now_ns, &end);
-    if (v->progress_ns + s->config.stall_ns > now_ns || end > now_ns || v->dirty) {
-        v->stall_check_ns = XS_MAX(v->progress_ns + s->config.stall_ns, end);
+    if (!v->dirty && waits_for_the_held(v, now_ns)) {
+        stall(s, v);
+        return;
+    }
+    last = v->progress_ns + s->config.stall_ns;
+    if (last > now_ns || end > now_ns || v->dirty || !holds_any(v)) {
+        v->stall_check_ns = XS_MAX(holds_any(v) ? last : now_ns + s->config.stall_ns, end);
+        if (any_intra(v))
+            v->stall_check_ns = XS_MIN(v->stall_check_ns, now_ns + XS_INFER_NS);
         v->stall_check_ns = XS_MAX(v->stall_check_ns, now_ns + TIMER_MIN_NS);
         return;
     }
-    if (!holds_any(v)) {
-        v->stall_check_ns = now_ns + s->config.stall_ns;
-        return;
-    }
-    v->stalled = true;
-    v->progress_ns = 0;
-    s->c.stalls++;
+    stall(s, v);
     if (!s->stall_said) {
         s->stall_said = true;
         XS_WARN("urgent queues completed nothing for %u ms: held ones run until they do "

@@ -95,10 +95,13 @@ static const struct xs_sched_ops k_ops = {
  * D), with slices of 2 ms, so the device itself needs 0.19 ms; what the one who is next needs to hear of it comes on
  * top. A turn of 20 times this then loses less than 2 %. */
 #define LV3_SWITCH_US 500u
+/* Elsewhere: until the end of one's work is seen, and the next one has woken up. What a turn costs, each side pays alike, so
+ * that short turns favour the larger share. */
+#define SWITCH_US     200u
 
 static uint64_t switch_ns(const struct xs_options *o, bool level3)
 {
-    return (o->switch_us ? o->switch_us : level3 ? LV3_SWITCH_US : 0) * XS_NS_PER_US;
+    return (o->switch_us ? o->switch_us : level3 ? LV3_SWITCH_US : SWITCH_US) * XS_NS_PER_US;
 }
 
 static void params_of(const struct xs_options *o, struct xs_policy_params *p)

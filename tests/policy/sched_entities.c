@@ -68,6 +68,41 @@ static void a_long_command_is_no_stall(void **state)
     world_done(s, w, 2);
 }
 
+/* Streams of one program: one runs for the sake of another, which waits for it on the device, and is complete, but nobody
+ * tells: the thread that would look stands at the gate of a third one. */
+static void lifted_and_quiet_lets_the_held_run(void **state)
+{
+    for (unsigned how = 0; how < 2; how++) {        /* the second time a thread is inside a call there: it may yet go on */
+        struct xs_sched *s = world_sched("HPF");
+        struct proc w = world_join(s, 1, NULL, true);
+        uint64_t t = MS, start, next;
+
+        (void)state;
+        world_queue(&w, 0, WORLD_DEVICE, 0, t);
+        world_queue(&w, 1, WORLD_DEVICE, 0, t);
+        world_queue(&w, 2, WORLD_DEVICE, 1, t);
+        world_step(s, &w, 1, t);
+        world_submit(&w, 0, 3, 100 * US);
+        world_submit(&w, 2, 2, 100 * US);
+        atomic_fetch_sub(&w.client->cells[0].returned, how);
+        atomic_store(&w.client->cells[0].lent, XS_LENT(3, 1));
+        atomic_store(&w.client->cells[1].entered, 1);
+        atomic_store(&w.client->cells[1].waiters, 1);
+        for (uint32_t i = 0; i < 3; i++)
+            xs_page_ring(w.client, w.server, i);
+        next = world_step(s, &w, 1, start = t += US);
+        assert_true(world_open(&w, 0));
+        assert_false(world_open(&w, 1));
+        while (!world_open(&w, 1) && t < start + 3000 * MS)
+            next = world_step(s, &w, 1, t = XS_MAX(next, t + 1));
+        if (how == 0)
+            assert_in_range(t - start, 50 * MS, 150 * MS);
+        else
+            assert_in_range(t - start, 1000 * MS, 1200 * MS);
+        world_done(s, &w, 1);
+    }
+}
+
 static void recreated_queue_has_its_own_hints(void **state)
 {
     struct proc w[2];
@@ -170,6 +205,39 @@ static void operator_holds_a_process(void **state)
     xs_sched_process_set_held(s, w[1].p, false);
     world_step(s, w, 2, t += US);
     assert_true(world_open(&w[1], 0));
+    assert_false(world_open(&w[0], 0));
+    world_done(s, w, 2);
+}
+
+/* Time slices hold it, not its gate; what is known of the others is the same. */
+static void excused_is_held_by_its_operator_only(void **state)
+{
+    struct proc w[2];
+    struct xs_sched *s = world_pair(w, "HPF", 0, 10);
+    struct xs_sched_counters c;
+    uint64_t t = 2 * MS;
+
+    (void)state;
+    xs_sched_process_set_excused(s, w[0].p, true);
+    world_submit(&w[0], 0, 5, MS);
+    world_submit(&w[1], 0, 5, MS);
+    world_step(s, w, 2, t);
+    assert_true(world_open(&w[0], 0) && world_open(&w[1], 0));
+    assert_true(xs_sched_contended(s));             /* so the end of the urgent one's work is awaited */
+    assert_int_equal(atomic_load(&w[1].server->cells[0].armed) & XS_ARMED_IDLE, XS_ARMED_IDLE);
+    for (uint64_t end = t + 3000 * MS, next; t < end; t = XS_MAX(next, t + 1))
+        next = XS_MIN(world_step(s, w, 2, t), end);
+    xs_sched_counters(s, &c);
+    assert_int_equal(c.stalls, 0);                  /* nobody is held that could go on */
+    xs_sched_process_set_held(s, w[0].p, true);
+    world_step(s, w, 2, t += US);
+    assert_false(world_open(&w[0], 0));
+    xs_sched_process_set_held(s, w[0].p, false);
+    world_step(s, w, 2, t += US);
+    assert_true(world_open(&w[0], 0));
+    world_submit(&w[1], 0, 1, MS);                  /* what it had was taken for idle long since */
+    xs_sched_process_set_excused(s, w[0].p, false);
+    world_step(s, w, 2, t += US);
     assert_false(world_open(&w[0], 0));
     world_done(s, w, 2);
 }
@@ -585,10 +653,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stall_lets_the_held_run),
         cmocka_unit_test(a_long_command_is_no_stall),
+        cmocka_unit_test(lifted_and_quiet_lets_the_held_run),
         cmocka_unit_test(recreated_queue_has_its_own_hints),
         cmocka_unit_test(no_execute_never_runs),
         cmocka_unit_test(unbarred_while_held_opens_later),
         cmocka_unit_test(operator_holds_a_process),
+        cmocka_unit_test(excused_is_held_by_its_operator_only),
         cmocka_unit_test(policy_changes_at_run_time),
         cmocka_unit_test(devices_apart_and_together),
         cmocka_unit_test(a_gang_is_held_on_all_its_devices),

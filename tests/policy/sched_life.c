@@ -91,6 +91,48 @@ static void opening_wakes(void **state)
     }
 }
 
+static unsigned turns_in(struct xs_sched *s, struct proc w[2], uint64_t *t, uint64_t length_ns)
+{
+    uint64_t end = *t + length_ns, next;
+    unsigned turns = 0;
+    bool open = world_open(&w[0], 0), now;
+
+    while (*t < end) {
+        next = world_step(s, w, 2, *t);
+        now = world_open(&w[0], 0);
+        turns += now != open;
+        open = now;
+        assert_true(next <= *t + XS_NS_PER_S);
+        if (xs_sched_renew_leases(s, *t))
+            assert_int_equal(XS_MAX(atomic_load(&w[0].server->h.lease_until_ns),
+                                    atomic_load(&w[1].server->h.lease_until_ns)), *t + XS_LEASE_NS);
+        *t = XS_MAX(XS_MIN(next, *t + MS), *t + 1);
+    }
+    return turns;
+}
+
+/* Times that are long past: the clock was put back, and everything goes on from there. */
+static void a_clock_that_is_put_back(void **state)
+{
+    struct proc w[2];
+    struct xs_sched *s = world_pair(w, "UP", 0, 0);
+    uint64_t t = 1000 * XS_NS_PER_S;
+    unsigned before, after;
+
+    (void)state;
+    world_submit(&w[0], 0, 1000, MS);
+    world_submit(&w[1], 0, 1000, MS);
+    before = turns_in(s, w, &t, 2 * XS_NS_PER_S);
+    assert_true(before >= 10);
+    t -= 900 * XS_NS_PER_S;
+    after = turns_in(s, w, &t, 2 * XS_NS_PER_S);
+    assert_in_range(after, before / 2, before * 2);
+    t += 5000 * XS_NS_PER_S;
+    after = turns_in(s, w, &t, 2 * XS_NS_PER_S);
+    assert_in_range(after, before / 2, before * 2);
+    world_done(s, w, 2);
+}
+
 static void bad_arguments(void **state)
 {
     struct xs_sched *s = world_sched("HPF");
@@ -312,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dead_process_takes_its_window_along),
         cmocka_unit_test(leases),
+        cmocka_unit_test(a_clock_that_is_put_back),
         cmocka_unit_test(opening_wakes),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(identity_is_never_reused),
