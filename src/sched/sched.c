@@ -226,13 +226,14 @@ void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, b
         xs_queue_update_barred(q, s->now_ns);
 }
 
-void xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused)
+bool xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused)
 {
     (void)s;
     if (p->excused == excused)
-        return;
+        return false;
     p->excused = excused;
     xs_group_update(p->group);
+    return true;
 }
 
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us)

@@ -82,8 +82,9 @@ void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p,
 /** Held whatever the policy says (an operator's suspension), or no longer. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
 /** No decision holds it, as far as its whole group is excused (time slices do that instead); an operator does, and what
- *  a decision would hold counts as held for everything else. */
-void xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused);
+ *  a decision would hold counts as held for everything else.
+ *  @return whether that is a change, and xs_sched_run is to be called */
+bool xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused);
 /** A bound in flight of its own for all its queues, where what it has in flight delays nobody
  *  (level 3); 0: as configured. */
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us);

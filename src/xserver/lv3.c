@@ -357,6 +357,7 @@ uint64_t xs_lv3_update(struct xs_server *s)
     XDevice devices[64];
     size_t n = 0;
     uint64_t next = UINT64_MAX;
+    bool again = false;
 
     if (!s->n_lv3 || (!s->lv3_changed && s->now_ns < s->lv3_ns))
         return s->lv3_ns;
@@ -375,9 +376,9 @@ uint64_t xs_lv3_update(struct xs_server *s)
         next = XS_MIN(next, decide_device(s, devices[i]));
     if (!s->options.lv3_hold)
         XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* on all its devices or on none */
-            xs_sched_process_set_excused(s->sched, c->process, c->lv3_seated && c->lv3_excused);
+            again |= xs_sched_process_set_excused(s->sched, c->process, c->lv3_seated && c->lv3_excused);
     s->lv3_ns = next;
-    return next;
+    return again ? s->now_ns : next;
 }
 
 void xs_lv3_forget(struct xs_server *s, struct xs_client *c)

@@ -611,6 +611,10 @@ static uint64_t step(struct scene *c, uint64_t ms, struct xs_queue *q, bool read
     xs_sched_run(c->s.sched, c->s.now_ns);
     c->s.lv3_changed = c->s.lv3_changed || q;
     next = xs_lv3_update(&c->s);
+    if (next <= c->s.now_ns) {    /* it changed who may be held */
+        xs_sched_run(c->s.sched, c->s.now_ns);
+        next = xs_lv3_update(&c->s);
+    }
     xs_lv3_settle(g_lv3);
     return next == UINT64_MAX ? next : next - c->s.now_ns;
 }
@@ -652,6 +656,78 @@ static void slices_follow(void **state)
     free_scene(c);
 }
 
+static bool held(struct scene *c, const struct xs_queue *q)
+{
+    struct xs_sched_queue_status st;
+
+    xs_sched_queue_status(q->sched, c->s.now_ns, &st);
+    return !st.permitted;
+}
+
+static void longer_beside_a_burst(void **state)
+{
+    struct scene *c = new_scene();
+    uint64_t next;
+
+    (void)state;
+    c->s.options.lv3_busy_us = 200;
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), 50000);
+    assert_int_equal(SLICE(cb), 200);
+    next = step(c, 2, &c->qa, false); /* may be a gap */
+    assert_int_equal(SLICE(cb), 200);
+    assert_true(next <= XS_NS_PER_MS);
+    step(c, 1, NULL, false);      /* it was the end: the next one is to start at once */
+    assert_int_equal(SLICE(cb), 50);
+    next = step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(cb), 50); /* not again so soon */
+    assert_true(next <= 20 * XS_NS_PER_MS);
+    step(c, 20, NULL, false);
+    assert_int_equal(SLICE(cb), 200);
+    free_scene(c);
+}
+
+static void slices_instead_of_holding(void **state)
+{
+    struct scene *c = new_scene();
+    struct xs_hints hints = {.utilization = 75, .deadline_us = -1, .laxity_us = -1};
+
+    (void)state;
+    c->s.options.lv3_hold = false;
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), 50000);
+    assert_int_equal(SLICE(cb), 50);
+    assert_false(held(c, &c->qb));
+    c->qb.level = 1;              /* somebody on the device has no slices */
+    c->qb.device = DEVICE;
+    step(c, 1, &c->qa, true);
+    assert_true(held(c, &c->qb));
+    c->qb.level = 3;
+    xs_sched_set_policy(c->s.sched, xs_policy_by_name("CFS")); /* slices do not know runtimes */
+    step(c, 1, &c->qa, true);
+    assert_true(held(c, &c->qa) || held(c, &c->qb));
+    xs_sched_set_policy(c->s.sched, xs_policy_by_name("UP"));
+    xs_sched_queue_set_hints(c->s.sched, c->qa.sched, &hints);
+    hints.utilization = 25;
+    xs_sched_queue_set_hints(c->s.sched, c->qb.sched, &hints);
+    step(c, 1, &c->qa, true);
+    step(c, 30, &c->qa, true);
+    assert_int_equal(SLICE(ca), 3750);
+    assert_int_equal(SLICE(cb), 1250);
+    assert_false(held(c, &c->qa));
+    assert_false(held(c, &c->qb));
+    c->s.options.lv3_hold = true; /* turns, and the driver's own slices */
+    xs_sched_process_set_excused(c->s.sched, c->a.process, false);
+    xs_sched_process_set_excused(c->s.sched, c->b.process, false);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), FAKE_RM_DEFAULT_SLICE_US);
+    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+    assert_true(held(c, &c->qa) || held(c, &c->qb));
+    free_scene(c);
+}
+
 static void channels_follow(void **state)
 {
     struct scene *c = new_scene();
@@ -684,7 +760,8 @@ int main(void)
         cmocka_unit_test(judged), cmocka_unit_test(judged_off), T(judged_burst), T(judged_turns_and_shares),
         T(told_and_steered), T(nothing_twice),
         T(many_channels), T(restored_on_leave), T(dead_is_let_go), T(freed_group_is_closed), T(denied),
-        T(variable_limits), T(bad_messages), T(last_wish_counts), T(slices_follow), T(channels_follow),
+        T(variable_limits), T(bad_messages), T(last_wish_counts), T(slices_follow), T(longer_beside_a_burst),
+        T(slices_instead_of_holding), T(channels_follow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
