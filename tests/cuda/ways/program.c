@@ -6,11 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ways.h"
+
+#ifdef __GLIBC__ /* others have neither namespaces nor RTLD_DEEPBIND */
 #include <sys/ioctl.h>
 
 #include "nvrm/layout.h"
-
-#include "ways.h"
+#else
+#define RTLD_DEEPBIND 0
+#define dlmopen(namespace, file, mode) dlopen(file, mode)
+#endif
 
 static int fail(const char *what)
 {
@@ -50,6 +56,7 @@ static int plugin(const char *file, const char *entry, const char *arg, int flag
     return run(arg) ? 0 : fail("plugin");
 }
 
+#ifdef __GLIBC__
 /* What the driver asks of its kernel part when a context is made; descriptor 1000 is kernel.c's. */
 static void make_group(void)
 {
@@ -61,6 +68,11 @@ static void make_group(void)
     ioctl(1000, XS_NVRM_IOC_ALLOC, &client);
     ioctl(1000, XS_NVRM_IOC_ALLOC, &group);
 }
+#else
+static void make_group(void)
+{
+}
+#endif
 
 int main(int argc, char **argv)
 {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each way in which a program may get at the driver is scheduled, or is named in the log and in the trace:
-ways.py FOLDER_OF_THE_PROGRAMS SHIM FOLDER_OF_THE_FAKE
+ways.py FOLDER_OF_THE_PROGRAMS SHIM FOLDER_OF_THE_FAKE [musl]
 
-Each also runs without XSched, where it must do the same."""
+Each also runs without XSched, where it must do the same. With musl those that its dynamic linker has."""
 import os
 import shutil
 import subprocess
@@ -48,7 +48,23 @@ class Ways:
             self.bad.append(f"{name}: log {log}, trace {traced.splitlines()[:3]}, not one line with {said!r} in each")
 
 
-def main(programs, shim, fake):
+def musl(programs, shim, fake):
+    """A preloaded object answers to no name there, so all of it is dlopen's work."""
+    libraries = os.path.dirname(os.path.dirname(shim))
+    w = Ways(programs, shim, fake + ":" + libraries)
+    for way in ("open", "global", "default"):
+        w.check(way, ["ways_program", way, "libcuda.so.1"])
+        w.check(way + " path", ["ways_program", way, os.path.join(fake, "libcuda.so.1")])
+    w.check("relative", ["ways_program", "open", "./libcuda.so.1"], cwd=fake)
+    w.check("other", ["ways_program", "other", "libways_nowhere.so"], want=["not found"])
+    print("\n".join(w.bad))
+    print(f"{w.ran} ways")
+    return 1 if w.bad or w.ran < 8 else 0
+
+
+def main(programs, shim, fake, libc="glibc"):
+    if libc == "musl":
+        return musl(programs, shim, fake)
     w = Ways(programs, shim, fake)
     real = os.path.join(fake, "libcuda.so.1")
     plugin = os.path.join(programs, "libways_plugin.so")
