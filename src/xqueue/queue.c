@@ -211,9 +211,8 @@ void xs_queue_wake(struct xs_queue *q)
     xs_queue_progress(q);
 }
 
-void xs_queue_wish_publish(struct xs_queue *q)
+static void wish_write(struct xs_queue *q)
 {
-    struct xs_state *st = q->state;
     uint64_t words[XS_WISH_WORDS];
 
     __builtin_memcpy(words, &q->wish, sizeof(words));
@@ -222,6 +221,13 @@ void xs_queue_wish_publish(struct xs_queue *q)
     for (size_t i = 0; i < XS_WISH_WORDS; i++) /* release pairs with read_wish(): who sees a word sees the odd number */
         atomic_store_explicit(&q->wish_words[i], words[i], memory_order_release);
     atomic_fetch_add(&q->wish_seq, 1);
+}
+
+void xs_queue_wish_publish(struct xs_queue *q)
+{
+    struct xs_state *st = q->state;
+
+    wish_write(q);
     if (atomic_exchange(&q->dirty, 1) == 0) {
         struct xs_queue *head = atomic_load(&st->dirty);
 
@@ -401,6 +407,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     xs_gates_set_level(q, q->wish.level);
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;
     q->wish.batch = d->batch > 0 ? d->batch : XS_DEFAULT_BATCH;
+    wish_write(q);                                   /* first: a session that begins now announces what is wanted */
     atomic_store(&q->wanted, 1);
     atomic_fetch_add(&st->page_users, 1);            /* before the look: see xs_state_fail_open */
     xs_queue_open_cell(q, atomic_load(&st->server)); /* a fresh page is all zero: closed */
