@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The long forms of what the section `robust` of scripts/test.sh runs shortly: robust.sh WHAT
 #
-#   sequences   SEQUENCES=100000 seeded CUDA programs of 100 calls, and as many of libpreempt's own functions
+#   sequences   SEQUENCES=100000 seeded programs of 100 calls for each of SEQUENCES_OF="cuda hip opencl", and as many of
+#               libpreempt's own functions
 #   faults      every place (FAULTS_EVERY=1)
 #   model       every interleaving
-#   soak        SOAK_SECONDS=60
+#   soak        SOAK_SECONDS=60; SOAK_OUT=FILE keeps the counters
 set -u
 cd "$(dirname "$0")/.."
 build=build/gcc log=build/gcc-robust-build.log jobs=$(nproc)
@@ -20,14 +21,18 @@ here=$PWD/$build
 case ${1:-} in
 sequences)
     n=${SEQUENCES:-100000} first=${SEQUENCES_FIRST:-1} status=0
-    tests/sequences/run.py $here/tests/sequences/seq_cuda $here/lib/xsched/libshimcuda.so \
-        $here/tests/fakes/cuda/driver $here/bin/xserver "$n" 100 "$first" || status=1
+    declare -A fake=([cuda]=cuda/driver [hip]=hip/system [opencl]=opencl/driver)
+    for platform in ${SEQUENCES_OF:-cuda hip opencl}; do
+        printf '%-8s' "$platform"
+        tests/sequences/run.py $here/tests/sequences/seq_$platform $here/lib/xsched/libshim$platform.so \
+            $here/tests/fakes/${fake[$platform]} $here/bin/xserver "$n" 100 "$first" || status=1
+    done
     XLOG_LEVEL=OFF $here/tests/sequences/seq_preempt "$first" "$n" 100 | tail -1 || status=1
     [ "${PIPESTATUS[0]}" = 0 ] || status=1
     exit $status
     ;;
 faults) exec tests/faults/run.py --build $build --every "${FAULTS_EVERY:-1}" ;;
 model)  exec tests/model/run.sh $build/tests/model ;;
-soak)   exec tests/soak/run.py --build $build --seconds "${SOAK_SECONDS:-60}" ;;
-*)      sed -n '3,8p' "$0"; exit 2 ;;
+soak)   exec tests/soak/run.py --build $build --seconds "${SOAK_SECONDS:-60}" ${SOAK_OUT:+--out "$SOAK_OUT"} ;;
+*)      sed -n '3,9p' "$0"; exit 2 ;;
 esac
