@@ -213,6 +213,7 @@ struct xs_state {
     unsigned sockets_count;
     char group[64];
     int32_t utilization;                    /* of the process; -1: not given */
+    struct xs_state *made_before;           /* for leak checkers: what a forked child inherited */
 };
 
 /* The page that is wiped on fork; reading zeroes means: nothing was made in this process. */
