@@ -95,7 +95,7 @@ run_robust()
     local status
     run_tests gcc robust -L '^robust$'
     status=$?
-    grep -hE '(API calls|faults injected|inputs tried|^soak:).*[0-9]' build/gcc/Testing/Temporary/LastTest.log
+    grep -hE '(API calls|faults injected|inputs tried|^soak:|^upgrade:).*[0-9]' build/gcc/Testing/Temporary/LastTest.log
     if FUZZ_SECONDS=${ROBUST_FUZZ_SECONDS:-40} FUZZ_MESSAGES=100000 scripts/fuzz.sh; then
         passed=$((passed + 1))
     else

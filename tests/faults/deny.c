@@ -14,6 +14,13 @@
 #define SYS_membarrier 324
 #endif
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
 static const struct {
     const char *name;
     long number;
@@ -21,7 +28,8 @@ static const struct {
 #define ROW(name) {#name, SYS_##name},
     ROW(memfd_create) ROW(eventfd2) ROW(socket) ROW(connect) ROW(sendmsg) ROW(recvmsg) ROW(madvise)
         ROW(mremap) ROW(getrandom) ROW(ppoll) ROW(set_robust_list) ROW(sched_setscheduler) ROW(fcntl)
-            ROW(membarrier)
+            ROW(membarrier) ROW(timerfd_create) ROW(signalfd4) ROW(accept4) ROW(pidfd_open) ROW(futex_waitv)
+                ROW(getsockopt) ROW(setsockopt) ROW(epoll_create1) ROW(epoll_ctl) ROW(bind) ROW(listen)
 #undef ROW
 };
 

@@ -11,7 +11,9 @@ may crash. Sections:
   opencl   the same in a program on PoCL
   server   the nth such call of xserver fails: it may end with an error, never crash; the program goes on
   always   every call of one function fails, from the first on
-  seccomp  system calls are denied by the kernel (EPERM)
+  seccomp  system calls are denied by the kernel (EPERM), to a program and to xserver
+  shm      /dev/shm and the folder for temporary files are full
+  slow     a program that holds the device is stopped and continued all the time
   vendor   a function of the driver that only we ask for fails always
   deaths   xserver is killed, or stopped, at the nth message; a program is, while another one waits
   clock    the clock that our code reads jumps by an hour, at the nth look
@@ -97,14 +99,14 @@ class World:
             return False
         return True
 
-    def server(self, **extra):
+    def server(self, wrap=(), **extra):
         path = self.path("xs")
         env = dict(clean(), XLOG_LEVEL="OFF", **extra)
         if extra:
             env.update(LD_PRELOAD=self.fault, FAULT_OBJECTS="xserver")
-        p = subprocess.Popen([self.xserver, "--socket", path, "--port", "0", "HPF"], env=env,
+        p = subprocess.Popen([*wrap, self.xserver, "--socket", path, "--port", "0", "HPF"], env=env,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        until = time.monotonic() + (10 if not extra else 2)
+        until = time.monotonic() + (10 if not extra and not wrap else 2)
         while not os.path.exists(path) and p.poll() is None and time.monotonic() < until:
             time.sleep(0.005)
         return p, path
@@ -277,7 +279,56 @@ def section_seccomp(w):
         w.each(cases, one)
     finally:
         w.end_server(server, "seccomp")
-    return f"{len(denied)} system calls denied"
+    to_server = ["memfd_create", "getrandom", "fcntl", "sched_setscheduler", "timerfd_create", "signalfd4", "accept4",
+                 "pidfd_open", "futex_waitv", "getsockopt", "setsockopt", "sendmsg", "recvmsg", "epoll_create1",
+                 "epoll_ctl", "eventfd2", "bind", "listen"]
+
+    def of_server(name):
+        sv, where = w.server(wrap=[w.deny, name, "--"])
+        w.judge(w.start(**globally(where)), f"seccomp: {name} is denied to xserver")
+        w.injected += 1
+        w.end_server(sv, f"seccomp: {name} is denied to xserver")
+
+    w.each(to_server, of_server)
+    return f"{len(denied)} system calls denied to a program, {len(to_server)} to xserver"
+
+
+def section_shm(w):
+    """Shared pages are memory files and need neither; nothing else may need them either."""
+    full = ["unshare", "-m", "sh", "-c", "for d in /dev/shm /mnt; do mount -t tmpfs -o size=64k tmpfs $d && "
+            "{ head -c 1000000 /dev/zero > $d/full 2>/dev/null; [ $(stat -f -c %a $d) = 0 ]; } || exit 98; done; "
+            "export TMPDIR=/mnt; exec \"$@\"", "sh"]
+    if subprocess.run([*full, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        return "skipped: needs a mount namespace"
+    server, path = w.server(wrap=full)
+    if not os.path.exists(path):
+        w.losses.append("shm: xserver does not start")
+    for name, mode in ("local", LOCAL), ("global", globally(path)):
+        if w.judge(w.start(wrap=full, **mode), f"shm: full, {name}"):
+            w.injected += 1
+    w.end_server(server, "shm")
+    return "2 programs and xserver"
+
+
+def section_slow(w):
+    """Somebody holds the device, or is held, and gets on in jerks: as on a machine that swaps."""
+    server, path = w.server()
+    for victim_priority in (9, 0):
+        for pause_s in (0.01, 0.2, 1.2):          # shorter and longer than a lease
+            victim = w.start(3, **globally(path, victim_priority))
+            other = w.start(1, **globally(path, 5))
+            for _ in range(6):
+                if victim.poll() is not None:
+                    break
+                os.killpg(victim.pid, signal.SIGSTOP)
+                time.sleep(pause_s)
+                os.killpg(victim.pid, signal.SIGCONT)
+                time.sleep(0.02)
+                w.injected += 1
+            w.judge(other, f"slow: beside a program of priority {victim_priority} stopped for {pause_s} s")
+            w.judge(victim, f"slow: priority {victim_priority}, stopped for {pause_s} s at a time", 3)
+    w.end_server(server, "slow")
+    return "6 pairs of programs"
 
 
 def section_vendor(w):

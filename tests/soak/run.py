@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded load, and counters that would show a leak: run.py --build BUILD [--seconds 60] [--selftest]
+"""Bounded load, and counters that would show a leak: run.py --build BUILD [--seconds 60] [--out FILE] [--selftest]
 
 One xserver; two programs that make and end queues, change their scheduler (a policy, xserver, none), suspend, resume
 and submit all the time; short programs under the CUDA shim that come and go; and somebody who looks with xcli. Twice a
 second the memory (PSS), descriptors, threads and mappings of xserver and of the two programs are read. After a third of
 the time what a process needs is there: from then on none of these may grow. --selftest: a process that leaks must be
-found.
+found. --out FILE: the counters go there as JSON lines, at most a hundred a process, and the totals.
 """
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -53,12 +54,12 @@ def judge(name, samples):
 
 def watch(processes, seconds):
     samples = {name: [] for name in processes}
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    begin = time.monotonic()
+    while time.monotonic() < begin + seconds:
         for name, p in processes.items():
             if p.poll() is None:
                 try:
-                    samples[name].append(read(p.pid))
+                    samples[name].append(dict(read(p.pid), second=round(time.monotonic() - begin)))
                 except OSError:
                     pass
         time.sleep(max(0.5, seconds / 600))
@@ -99,6 +100,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build")
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--out")
     parser.add_argument("--selftest", action="store_true")
     args = parser.parse_args()
     if args.selftest:
@@ -124,7 +126,7 @@ def main():
         samples = watch({"xserver": server, **programs}, args.seconds - 1)
         stop.set()
         comers.join()
-        bad = []
+        bad, said = [], {}
         for name, p in programs.items():
             try:
                 out = p.communicate(timeout=120)[0]
@@ -134,6 +136,7 @@ def main():
                 bad.append(f"{name} hangs")
             last = out.splitlines()[-1:] or [""]
             print(f"{name}: {last[0]}")
+            said[name] = last[0]
             bad += [f"{name}: {line}" for line in out.splitlines() if line.startswith("FAILED")][:3]
             if p.returncode not in (0, 1) or " API calls" not in last[0]:
                 bad.append(f"{name} ended with {p.returncode}")
@@ -148,6 +151,13 @@ def main():
         bad.append(f"xcli answered {counts['looks']} times of {counts['programs']}")
     if counts["losses"] or counts["programs"] < 3:
         bad.append(f"{counts['losses']} of {counts['programs']} short programs failed")
+    totals = dict(counts, seconds=round(args.seconds), losses=len(bad), lines=said)
+    if args.out:
+        with open(args.out, "w", encoding="ascii") as f:
+            for name, s in samples.items():
+                for sample in s[::len(s) // 100 + 1]:
+                    f.write(json.dumps({"what": "soak", "process": name, **sample}) + "\n")
+            f.write(json.dumps({"what": "soak totals", **totals}) + "\n")
     print("\n".join(bad))
     print(f"soak: {args.seconds:.0f} s, {counts['programs']} programs came and went with {counts['calls']} calls, "
           f"{counts['looks']} looks, {len(bad)} losses")
