@@ -1,41 +1,115 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Format and static checks: lint.sh [BASE|--all]   over the C files that differ from BASE (default main).
+# Static checks, as a gate: the exit status is 1 on a finding.   lint.sh [WHAT...]
 #
-#                lint.sh --cppcheck      cppcheck over src/: a gate, exit status 1 on a finding
-#                lint.sh --analyzer      gcc -fanalyzer over src/ (minutes; much of what it says of C is not so)
+#   (nothing)         cppcheck, clang-tidy and gcc -fanalyzer over src/ (minutes)
+#   --quick [BASE]    cppcheck over src/; clang-tidy and -fanalyzer over what lies in the path of a launch and what
+#                     differs from BASE (default main): what the section robust of scripts/test.sh runs
+#   --cppcheck, --tidy [FILE...], --analyzer [FILE...]      one of them
+#   --format [BASE]   what clang-format would change in lines that differ; advice
 #
-# Shows what clang-format would change in the changed lines and what clang-tidy finds; advice, no gate.
+# What they look for: .clang-tidy, scripts/cppcheck.txt (what cppcheck leaves out, and why), and here for -fanalyzer.
+# A single finding that is none has a comment beside it that says why.
 set -u
 cd "$(dirname "$0")/.."
-base=${1:-main}
-case $base in
---cppcheck)
-    command -v cppcheck >/dev/null || { echo "cppcheck is not installed"; exit 1; }
-    # what it cannot parse (macros with types) is no finding; neither is a test for NULL that came before
-    exec cppcheck --enable=warning,portability --std=c11 --inline-suppr --quiet -j "$(nproc)" -Iinclude -Isrc \
+jobs=$(nproc)
+# The files through which each launch goes.
+hot="src/xqueue/submit.c src/xqueue/gate.c src/xqueue/mark.c src/xqueue/estimate.c src/xqueue/inside.c src/xqueue/lend.c
+    src/shim/stream/entries.c src/shim/opencl/submit.c src/shim/opencl/entries.c src/hal/cuda/gates.c src/wire/wire.c
+    src/xserver/client.c src/xserver/messages.c"
+
+need()   # PROGRAM
+{
+    command -v "$1" >/dev/null || { echo "$1 is not installed: scripts/setup.sh test"; exit 77; }
+}
+
+run_cppcheck()
+{
+    need cppcheck
+    # what it cannot parse (macros with types) is no finding
+    if cppcheck --enable=warning,portability --std=c11 --inline-suppr --quiet -j "$jobs" -Iinclude -Isrc \
         -D_GNU_SOURCE -DXSCHED_VERSION='"0"' --error-exitcode=1 --suppressions-list=scripts/cppcheck.txt \
-        --template='{file}:{line}: {severity}: {id}: {message}' src
-    ;;
---analyzer)
-    rm -rf build/analyzer
-    cmake -S . -B build/analyzer -G Ninja -DXSCHED_TESTS=OFF -DCMAKE_C_COMPILER=gcc \
-        -DCMAKE_C_FLAGS="-fanalyzer -Wno-error -Wno-analyzer-malloc-leak" >/dev/null || exit 1
-    cmake --build build/analyzer -j "$(nproc)" 2>&1 | grep -E "\[-Wanalyzer" | sort -u
-    exit 0
-    ;;
+        --template='{file}:{line}: {severity}: {id}: {message}' src; then
+        echo "cppcheck: $(find src -name '*.c' | wc -l) files, no findings"
+    else
+        return 1
+    fi
+}
+
+# Files of the C room that a configured build compiles, with its flags.
+configured()   # FOLDER FILE...: those that it has
+{
+    local build=$1 f
+    shift
+    for f in "$@"; do grep -q "\"file\": \"$PWD/$f\"" "$build/compile_commands.json" && printf '%s\n' "$f"; done
+}
+
+run_tidy()   # FILE...
+{
+    local out=build/tidy.txt files
+    need clang-tidy
+    cmake --preset clang >/dev/null || return 1
+    mapfile -t files < <(configured build/clang "$@")
+    [ ${#files[@]} -gt 0 ] || return 0
+    printf '%s\n' "${files[@]}" | xargs -r -P "$jobs" -n 1 clang-tidy -p build/clang --quiet >$out 2>$out.err
+    if grep -E '(warning|error): ' $out | sort -u | grep -E '^'; then return 1; fi
+    if grep -qE '^Error while processing|error: ' $out.err; then
+        grep -E '^Error while processing|error: ' $out.err | head
+        return 1
+    fi
+    echo "clang-tidy: ${#files[@]} files, no findings"
+}
+
+run_analyzer()   # FILE...
+{
+    local out=build/analyzer.txt files
+    cmake --preset gcc >/dev/null || return 1
+    mapfile -t files < <(configured build/gcc "$@")
+    [ ${#files[@]} -gt 0 ] || return 0
+    python3 - "${files[@]}" <<'PY' | xargs -r -P "$jobs" -d '\n' -n 1 sh -c >$out 2>&1
+import json, os, shlex, sys
+want, seen = set(map(os.path.abspath, sys.argv[1:])), set()
+for row in json.load(open("build/gcc/compile_commands.json")):
+    if row["file"] in want - seen:
+        seen.add(row["file"])
+        words = shlex.split(row["command"])
+        at = words.index("-o")
+        words = [w for i, w in enumerate(words) if i not in (at, at + 1) and w not in ("-Werror", "ccache") and
+                 not w.endswith("/ccache")]
+        print("cd " + shlex.quote(row["directory"]) + " && " + shlex.join(words) + " -O1 -fanalyzer -o /dev/null")
+PY
+    if grep -E '\[-Wanalyzer|error: ' $out | sort -u | grep -E '^'; then return 1; fi
+    echo "gcc -fanalyzer: ${#files[@]} files, no findings"
+}
+
+changed()   # BASE
+{
+    local from
+    from=$(git merge-base "$1" HEAD 2>/dev/null) && git diff --name-only --diff-filter=d "$from" -- 'src/*.c'
+}
+
+all=$(find src -name '*.c' | sort)
+what=${1:-}
+[ $# -gt 0 ] && shift
+case $what in
+"") status=0
+    run_cppcheck || status=1
+    run_tidy $all || status=1
+    run_analyzer $all || status=1
+    exit $status ;;
+--quick)
+    status=0
+    some=$( { printf '%s\n' $hot; changed "${1:-main}"; } | sort -u)
+    run_cppcheck || status=1
+    run_tidy $some || status=1
+    run_analyzer $some || status=1
+    exit $status ;;
+--cppcheck) run_cppcheck ;;
+--tidy)     run_tidy ${*:-$all} ;;
+--analyzer) run_analyzer ${*:-$all} ;;
+--format)
+    from=$(git merge-base "${1:-main}" HEAD) || exit 1
+    need git-clang-format
+    git clang-format --diff "$from" -- || true ;;
+*)  sed -n '3,14p' "$0"; exit 2 ;;
 esac
-if [ "$base" = --all ]; then
-    mapfile -t files < <(git ls-files 'src/*.c' 'tests/*.c' 'bench/*.c' 'examples/*.c')
-else
-    from=$(git merge-base "$base" HEAD) || exit 1
-    mapfile -t files < <(git diff --name-only --diff-filter=d "$from" -- '*.c')
-    if command -v git-clang-format >/dev/null; then git clang-format --diff "$from" -- || true; fi
-fi
-[ ${#files[@]} -gt 0 ] || { echo "no C file differs from $base"; exit 0; }
-command -v clang-tidy >/dev/null || { echo "clang-tidy is not installed"; exit 1; }
-cmake --preset clang >/dev/null || exit 1
-build=build/clang
-known=()
-for f in "${files[@]}"; do grep -q "/$f\"" $build/compile_commands.json && known+=("$f"); done
-printf '%s\n' "${known[@]}" | xargs -r -P "$(nproc)" -n 4 clang-tidy -p $build --quiet 2>/dev/null
