@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Static checks, as a gate: the exit status is 1 on a finding.   lint.sh [WHAT...]
 #
-#   (nothing)         cppcheck, clang-tidy and gcc -fanalyzer over src/ (minutes)
-#   --quick [BASE]    cppcheck over src/; clang-tidy and -fanalyzer over what lies in the path of a launch and what
-#                     differs from BASE (default main): what the section robust of scripts/test.sh runs
-#   --cppcheck, --tidy [FILE...], --analyzer [FILE...]      one of them
+#   (nothing)         cppcheck, clang-tidy and gcc -fanalyzer over src/ (half an hour on two cores)
+#   --quick [BASE]    cppcheck, and clang-tidy without its path analysis, over src/; -fanalyzer over what lies in the path
+#                     of a launch and what differs from BASE (default main): what scripts/test.sh runs
+#   --cppcheck, --tidy [FILE...], --tidy-quick [FILE...], --analyzer [FILE...]      one of them
 #   --format [BASE]   what clang-format would change in lines that differ; advice
 #
 # What they look for: .clang-tidy, scripts/cppcheck.txt (what cppcheck leaves out, and why), and here for -fanalyzer.
@@ -44,14 +44,16 @@ configured()   # FOLDER FILE...: those that it has
     for f in "$@"; do grep -q "\"file\": \"$PWD/$f\"" "$build/compile_commands.json" && printf '%s\n' "$f"; done
 }
 
-run_tidy()   # FILE...
+run_tidy()   # CHECKS FILE...: CHECKS is added to what .clang-tidy names
 {
-    local out=build/tidy.txt files
+    local out=build/tidy.txt files checks=$1
+    shift
     need clang-tidy
     cmake --preset clang >/dev/null || return 1
     mapfile -t files < <(configured build/clang "$@")
     [ ${#files[@]} -gt 0 ] || return 0
-    printf '%s\n' "${files[@]}" | xargs -r -P "$jobs" -n 1 clang-tidy -p build/clang --quiet >$out 2>$out.err
+    printf '%s\n' "${files[@]}" | xargs -r -P "$jobs" -n 1 clang-tidy -p build/clang --quiet \
+        ${checks:+--checks=$checks} >$out 2>$out.err
     if grep -E '(warning|error): ' $out | sort -u | grep -E '^'; then return 1; fi
     if grep -qE '^Error while processing|error: ' $out.err; then
         grep -E '^Error while processing|error: ' $out.err | head
@@ -88,24 +90,26 @@ changed()   # BASE
     from=$(git merge-base "$1" HEAD 2>/dev/null) && git diff --name-only --diff-filter=d "$from" -- 'src/*.c'
 }
 
+quick=-clang-analyzer-*   # the path analysis: nearly all of the time
 all=$(find src -name '*.c' | sort)
 what=${1:-}
 [ $# -gt 0 ] && shift
 case $what in
 "") status=0
     run_cppcheck || status=1
-    run_tidy $all || status=1
+    run_tidy "" $all || status=1
     run_analyzer $all || status=1
     exit $status ;;
 --quick)
     status=0
     some=$( { printf '%s\n' $hot; changed "${1:-main}"; } | sort -u)
     run_cppcheck || status=1
-    run_tidy $some || status=1
+    run_tidy "$quick" $all || status=1
     run_analyzer $some || status=1
     exit $status ;;
 --cppcheck) run_cppcheck ;;
---tidy)     run_tidy ${*:-$all} ;;
+--tidy)     run_tidy "" ${*:-$all} ;;
+--tidy-quick) run_tidy "$quick" ${*:-$all} ;;
 --analyzer) run_analyzer ${*:-$all} ;;
 --format)
     from=$(git merge-base "${1:-main}" HEAD) || exit 1

@@ -3,6 +3,8 @@
 #include "hal/opencl/cl_abi.h"
 #include "seq.h"
 
+#include <time.h>
+
 enum row {
 #define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) ROW_##name,
 #define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)         ROW_##name,
@@ -134,8 +136,8 @@ static void program_built(cl_program program, void *data)
 
 static void context_gone(cl_context context, void *data)
 {
-    (void)context, (void)data;
-    g_called_back++;
+    (void)context;
+    *(_Atomic bool *)data = true;
 }
 
 /* Some commands want an event; the last one of a queue is kept for others to wait for. */
@@ -560,10 +562,12 @@ static void step(void)
 
 void seq_program(unsigned long until)
 {
+    static _Atomic bool gone;
     const char *source = "kernel";
     cl_int err = -1;
 
     g_tag = 0;
+    gone = false;
     g_called_back = 0;
     g_device = g_devices[seq_chance(2)];
     g_context = CALL_AS(cl_context, clCreateContext,
@@ -571,7 +575,7 @@ void seq_program(unsigned long until)
                         &g_device, NULL, NULL, &err);
     CREATED(g_context);
     CALL(clSetContextDestructorCallback, (cl_context, void (*)(cl_context, void *), void *), g_context,
-         context_gone, NULL);
+         context_gone, &gone);
     g_program = CALL_AS(cl_program, clCreateProgramWithSource,
                         (cl_context, cl_uint, const char **, const size_t *, cl_int *), g_context, 1, &source,
                         NULL, &err);
@@ -588,4 +592,7 @@ void seq_program(unsigned long until)
     CALL(clReleaseKernel, (cl_kernel), g_nop);
     CALL(clReleaseProgram, (cl_program), g_program);
     CALL(clReleaseContext, (cl_context), g_context);
+    for (int i = 0; i < 100000 && !gone; i++) /* a mark may still hold its queue, and that the context */
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    seq_must(!gone, "the context goes away");
 }
