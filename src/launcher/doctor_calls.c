@@ -103,7 +103,7 @@ static void describe(struct xs_doctor *d, const struct caller *c, const char *ne
     json_object_set_new(o, "runtime", copy ? xs_doctor_text(copy) : json_null());
     if (!c->unreadable) {
         json_object_set_new(o, "through_shim", json_integer((json_int_t)c->seen));
-        json_object_set_new(o, "direct", json_integer((json_int_t)(c->past + c->unknown)));
+        json_object_set_new(o, "direct", json_integer((json_int_t)c->past + (json_int_t)c->unknown));
     }
     json_array_append_new(list, o);
     if (!c->shim[0])

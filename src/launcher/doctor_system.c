@@ -17,8 +17,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static void installed(struct xs_doctor *d)
 {
     char own[PATH_MAX] = "", server[PATH_MAX + 16];

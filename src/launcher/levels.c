@@ -136,6 +136,7 @@ int xs_levels_get(void)
         struct xs_level_row *r = &rows[n];
         unsigned uid;
 
+        /* NOLINTNEXTLINE(cert-err34-c): every number is judged below */
         if (sscanf(line, "%63s %63s %u %d", of, r->uuid, &uid, &r->level) != 4 || strcmp(of, driver) != 0 ||
             uid != (unsigned)getuid() || r->level < 1 || r->level > 3)
             continue;

@@ -83,6 +83,7 @@ static int note_object(struct xs_proc *p, const char *line, const char *path)
     unsigned long long from, to;
     char rights[5] = "";
 
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
     if (sscanf(line, "%llx-%llx %4s", &from, &to, rights) != 3)
         return 0;
     if (!o || strcmp(o->path, path) != 0) {
@@ -153,10 +154,12 @@ static int read_status(struct xs_proc *p)
             xs_str_copy(p->name, sizeof(p->name), line + 6);
         else if (strncmp(line, "State:\t", 7) == 0)
             xs_str_copy(p->state, sizeof(p->state), line + 7);
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
         else if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3) {
             p->uid = real;
             p->saved_uid = saved;
         } else {
+            /* NOLINTNEXTLINE(cert-err34-c): the kernel's own number */
             sscanf(line, "Threads: %d", &p->threads);
         }
     }

@@ -112,6 +112,7 @@ bool xs_guard_find_owner(const char *table, uint32_t peer_ip, uint16_t peer_port
         for (int i = 0; i < 2; i++) {
             if (strncmp(at, want[i], strlen(want[i])) != 0)
                 continue;
+            /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
             if (sscanf(at + strlen(want[i]), "%*X:%*X %*X:%*X %*X %u %*d %lu", &uid, &inode) == 2 &&
                 inode != 0) {
                 *ret_uid = uid;

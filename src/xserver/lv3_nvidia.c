@@ -387,7 +387,7 @@ const char *xs_lv3_group(struct xs_lv3 *l, struct xs_lv3_program *p, const struc
         g->default_us = m->default_slice_us;
         g->round = p->round + 1;
         if (m->first + m->count > g->n_channels ||
-            memcmp(g->channels + m->first, m->channels, m->count * sizeof(uint32_t)))
+            memcmp(g->channels + m->first, m->channels, m->count * sizeof(uint32_t)) != 0)
             g->again = true;
         g->n_channels = m->first + m->count;
         memcpy(g->channels + m->first, m->channels, m->count * sizeof(uint32_t));
