@@ -22,7 +22,7 @@ help:
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
 	@echo "make deb              Debian packages, into build/deb"
-	@echo "make lint             clang-format and clang-tidy over what differs from main"
+	@echo "make lint             cppcheck, clang-tidy and gcc -fanalyzer over src/: a gate (scripts/lint.sh says more)"
 	@echo "make figures          put the figures of docs/results into README.md"
 	@echo "make clean            remove build/"
 
@@ -84,6 +84,7 @@ deb:
 	@ls build/deb/*.deb
 
 lint:
+	@scripts/setup.sh build test
 	@scripts/lint.sh
 
 figures:

@@ -116,7 +116,7 @@ static void decide(struct xs_policy_view *v)
     }
     if (holder && v->memo[V_UNTIL] == 0)
         v->memo[V_UNTIL] = xs_add_sat(v->now_ns, slice);
-    else if (!holder || v->now_ns >= v->memo[V_UNTIL]) {
+    else if (best && (!holder || v->now_ns >= v->memo[V_UNTIL])) {
         holder = best;
         v->memo[V_HOLDER] = best->id;
         v->memo[V_UNTIL] = xs_add_sat(v->now_ns, slice);

@@ -254,12 +254,11 @@ int xs_socket_send(int fd, union xs_msg *m, enum xs_msg_id id, uint32_t serial, 
     h.msg_iov = &iov;
     h.msg_iovlen = 1;
     if (n_fds > 0) {
-        struct cmsghdr *c;
+        struct cmsghdr *c = &control.align; /* the first and only one */
 
         memset(&control, 0, sizeof(control));
         h.msg_control = control.bytes;
         h.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-        c = CMSG_FIRSTHDR(&h);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
         c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));

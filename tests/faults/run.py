@@ -62,7 +62,7 @@ class World:
         return os.path.join(self.folder.name, f"{stem}-{self.numbers}")
 
     def command(self, seed=1):
-        return [self.program, os.path.join(self.driver, "libcuda.so.1"), str(seed), "1", str(STEPS)]
+        return [self.program, os.path.join(self.driver, "fakecuda.so"), str(seed), "1", str(STEPS)]
 
     def plain(self, seed=1):
         if seed not in self.want:

@@ -83,7 +83,7 @@ def churn(build, env, stop, counts):
                  LD_PRELOAD=os.path.join(build, "lib/xsched/libshimcuda.so"))
     while not stop.is_set():
         counts["programs"] += 1
-        r = subprocess.run([os.path.join(build, "tests/sequences/seq_cuda"), os.path.join(driver, "libcuda.so.1"),
+        r = subprocess.run([os.path.join(build, "tests/sequences/seq_cuda"), os.path.join(driver, "fakecuda.so"),
                             str(counts["programs"]), "1", "100"], env=extra, stdout=subprocess.PIPE, text=True, check=False)
         calls = [line.split()[1] for line in r.stdout.splitlines() if line.startswith("steps")]
         if r.returncode != 0 or not calls:

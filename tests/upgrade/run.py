@@ -34,7 +34,7 @@ class Load:
         preload = os.path.join(build, "lib/xsched/libshimcuda.so")
         if kind == "old":
             preload = os.path.join(build, "tests/upgrade/old/libpreempt_old.so") + " " + preload
-        self.command = [os.path.join(build, "tests/sequences/seq_cuda"), os.path.join(driver, "libcuda.so.1")]
+        self.command = [os.path.join(build, "tests/sequences/seq_cuda"), os.path.join(driver, "fakecuda.so")]
         self.plain = dict(clean(), LD_LIBRARY_PATH=driver)
         self.env = dict(self.plain, LD_PRELOAD=preload, XSCHED_SOCKET=socket, XSCHED_PRIORITY=str(number))
         self.stop = threading.Event()
