@@ -5,13 +5,30 @@
 
 struct xs_estimate xs_estimates[1u << XS_ESTIMATE_BITS]; /* kept over fork: a child may go on with the same kernels */
 
+/* Where the key is, else a free place, else any of its places. */
+static struct xs_estimate *place_of(uint64_t key, uint32_t any)
+{
+    struct xs_estimate *e = xs_estimate_places(key), *free_one = NULL;
+
+    for (uint32_t i = 0; i < XS_ESTIMATE_WAYS; i++) {
+        uint64_t there = atomic_load_explicit(&e[i].key, memory_order_relaxed);
+
+        if (there == key)
+            return &e[i];
+        if (!there && !free_one)
+            free_one = &e[i];
+    }
+    return free_one ? free_one : &e[any % XS_ESTIMATE_WAYS];
+}
+
 void xs_estimate_learn(uint64_t key, uint64_t measured_ns)
 {
-    struct xs_estimate *e = xs_estimate_slot(key);
     uint32_t m = (uint32_t)XS_MIN(XS_MAX(measured_ns, 1u), UINT32_MAX), old;
+    struct xs_estimate *e;
 
     if (key == 0)
         return;
+    e = place_of(key, m);
     old = xs_estimate_get(key);
     if (old == 0) {
         atomic_store_explicit(&e->est_ns, m, memory_order_relaxed);

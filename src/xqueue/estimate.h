@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long commands take on the device, by key (kernel and size), learnt from completions. A
- * fixed table without locks: an entry that is lost or torn costs one more measurement. */
+ * fixed table without locks: an entry that is lost or torn costs one more measurement. Each key has
+ * four places: two that came in turn and shared a single one would push each other out for ever, and a
+ * command never timed waits until nearly nothing is in flight. */
 #ifndef XS_ESTIMATE_H
 #define XS_ESTIMATE_H
 
@@ -8,6 +10,7 @@
 #include <stdint.h>
 
 #define XS_ESTIMATE_BITS 12
+#define XS_ESTIMATE_WAYS 4u
 
 struct xs_estimate {
     _Atomic uint64_t key;
@@ -15,9 +18,10 @@ struct xs_estimate {
 };
 extern struct xs_estimate xs_estimates[1u << XS_ESTIMATE_BITS]; /* owner: estimate.c */
 
-static inline struct xs_estimate *xs_estimate_slot(uint64_t key)
+/* The first of the key's places. */
+static inline struct xs_estimate *xs_estimate_places(uint64_t key)
 {
-    return &xs_estimates[key * 0x9e3779b97f4a7c15ull >> (64 - XS_ESTIMATE_BITS)];
+    return &xs_estimates[(key * 0x9e3779b97f4a7c15ull >> (64 - XS_ESTIMATE_BITS)) & ~(uint64_t)(XS_ESTIMATE_WAYS - 1)];
 }
 
 /** Nanoseconds, or 0: never timed. Any thread. */
@@ -26,12 +30,14 @@ uint32_t xs_estimate_get(uint64_t key);
 #else
 static inline uint32_t xs_estimate_get(uint64_t key)
 {
-    struct xs_estimate *e = xs_estimate_slot(key);
+    struct xs_estimate *e = xs_estimate_places(key);
 
-    /* relaxed: of two that change at once, either is an estimate */
-    if (key == 0 || atomic_load_explicit(&e->key, memory_order_relaxed) != key)
+    if (key == 0)
         return 0;
-    return atomic_load_explicit(&e->est_ns, memory_order_relaxed);
+    for (uint32_t i = 0; i < XS_ESTIMATE_WAYS; i++) /* relaxed: of two that change at once, either is an estimate */
+        if (atomic_load_explicit(&e[i].key, memory_order_relaxed) == key)
+            return atomic_load_explicit(&e[i].est_ns, memory_order_relaxed);
+    return 0;
 }
 #endif
 /** A measured duration. Any thread. */

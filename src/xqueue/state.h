@@ -94,6 +94,7 @@ struct xs_queue {
     _Atomic uint32_t passes_granted;        /* at the last time; doubles each time nothing completes */
     _Atomic uint64_t last_done_ns;          /* time of the last known completion */
     _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
+    _Atomic uint64_t slack_ns;              /* what the bound in flight is widened by; submitting threads */
     _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
     _Atomic uint32_t marks_pending;
     _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */

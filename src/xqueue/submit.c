@@ -241,12 +241,28 @@ static void mark_the_last(struct xs_queue *q)
         xs_queue_mark_now(q);
 }
 
+/* Where the device writes the marks they wake nobody, so a wait for room may end when nothing is in flight any more, and
+ * the device idles for the bound's sake; what is measured then is too long, the more so the tighter the bound becomes by
+ * that. So a wait that ends like this widens the bound by a quarter, to twice of it at most; one in time takes some back. */
+static bool ran_dry(struct xs_queue *q)
+{
+    return atomic_load_explicit(&q->cc->marked, memory_order_relaxed) >= atomic_load(&q->device_issued);
+}
+
+static void slack_learn(struct xs_queue *q, uint64_t bound_ns, bool dry)
+{
+    uint64_t slack_ns = atomic_load_explicit(&q->slack_ns, memory_order_relaxed); /* a value by itself */
+
+    slack_ns = dry ? XS_MIN(slack_ns + bound_ns / 4, bound_ns) : slack_ns - slack_ns / 16;
+    atomic_store_explicit(&q->slack_ns, slack_ns, memory_order_relaxed);
+}
+
 /* Everything for which a submit may have to sleep. */
 static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags)
 {
     uint64_t held_ns = 0, patience_from_ns = 0, out;
     uint64_t seen_completed = 0;
-    bool late = false;
+    bool late = false, slept = false;
 
     for (;;) {
         uint32_t seen = atomic_load(&q->progress);
@@ -276,14 +292,19 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         }
         if (!managed || gather)
             break;
-        xs_queue_look(q, late);
+        bool gated = xs_queue_gated(q), dry = slept && ran_dry(q);
+        xs_queue_look(q, late || dry);
         late = false;
-        bool gated = xs_queue_gated(q);
         uint64_t now = xs_now_ns(), bound_ns = inflight_bound_ns(q), sleep_ns;
 
         if (gated && !(flags & XS_SUBMIT_OUTSIDE))
             bound_ns = xs_gates_bound_ns(bound_ns, est_ns);
+        else
+            bound_ns += atomic_load_explicit(&q->slack_ns, memory_order_relaxed);
         sleep_ns = room_after_ns(q, est_ns, bound_ns, now, &out);
+        if (slept && (dry || sleep_ns == 0))
+            slack_learn(q, inflight_bound_ns(q), dry);
+        slept = false;
         if (gated && sleep_ns == 0 && xs_gates_full_still(q, false))
             sleep_ns = FULL_SLEEP_NS;
         if (sleep_ns == 0 || take_pass(q))
@@ -304,7 +325,8 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
             ((flags & XS_SUBMIT_NO_MARK) || !xs_queue_mark_now(q)))
             break;                /* nothing would ever tell us */
         sleep_ns = XS_MIN(sleep_ns, patience_ns - (now - patience_from_ns));
-        if (q->device_marks)
+        slept = q->device_marks;
+        if (slept)
             xs_queue_sleep_look(q, seen, sleep_ns);
         else
             xs_queue_sleep(q, seen, sleep_ns);
