@@ -52,7 +52,7 @@ static uint64_t decide(struct xs_server *s, uint64_t since_ns)
         s->held = false;
         s->lease_ns = xs_sched_renew_leases(s->sched, s->now_ns) ? s->now_ns + XS_LEASE_TICK_NS : UINT64_MAX;
     }
-    if (s->n_lv3) /* last: permits matter more than slices */
+    if (s->n_lv3 || s->n_kfd) /* last: permits matter more than slices */
         next = XS_MIN(next, xs_lv3_update(s));
     return next;
 }

@@ -359,7 +359,7 @@ uint64_t xs_lv3_update(struct xs_server *s)
     uint64_t next = UINT64_MAX;
     bool again = false;
 
-    if (!s->n_lv3 || (!s->lv3_changed && s->now_ns < s->lv3_ns))
+    if ((!s->n_lv3 && !s->n_kfd) || (!s->lv3_changed && s->now_ns < s->lv3_ns))
         return s->lv3_ns;
     s->lv3_changed = false;
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {

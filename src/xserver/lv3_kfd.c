@@ -31,7 +31,7 @@ const char *xs_lv3_kfd_device(struct xs_server *s, struct xs_client *c, const st
         return "too many devices";
     if (!k->device) {
         *k = (struct xs_lv3_kfd){.device = m->device};
-        s->n_lv3++;
+        s->n_kfd++;
     }
     k->queues = m->queues;
     return NULL;
@@ -89,7 +89,7 @@ uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3
 void xs_lv3_kfd_forget(struct xs_server *s, struct xs_client *c)
 {
     for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
-        s->n_lv3 -= c->kfd[i].device != 0;
+        s->n_kfd -= c->kfd[i].device != 0;
     memset(c->kfd, 0, sizeof(c->kfd));
     s->lv3_changed = true;
 }

@@ -129,7 +129,8 @@ struct xs_server {
     bool awake; /* asleep = 0 in the pages of the hot ones */
 
     struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
-    uint32_t n_lv3;               /* programs that have, and devices of programs that hold queues themselves */
+    uint32_t n_lv3;               /* programs that have */
+    uint32_t n_kfd;               /* devices of programs that hold queues themselves */
     struct xs_lv3_counts kfd_counts; /* of the latter */
     bool lv3_changed;             /* somebody became ready, idle, held or permitted */
     uint64_t lv3_ns;              /* decide on slices again then */

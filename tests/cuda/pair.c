@@ -2,49 +2,13 @@
 /* One of two programs that share a device: pair SECONDS BUSY_MS IDLE_MS KERNEL_MS. Keeps a stream busy for BUSY_MS
  * (0: always) with kernels of 1 ms (or KERNEL_MS), a few at a time, then sleeps. Prints "SUBMIT_MS END_MS" for each
  * busy stretch, or the time of each kernel's end when it is always busy; CLOCK_MONOTONIC. */
-#include <dlfcn.h>
+#include "../stream/begin.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-typedef void *P;
-#define GET(fn, name) p = dlsym(lib, name), memcpy(&fn, &p, sizeof(p))
-
-#ifdef HIP
-#define LIBRARY       "libamdhip64.so.6"
-#define PREFIX        "hip"
-#define STREAM_CREATE "hipStreamCreateWithFlags"
-#define LAUNCH        "hipModuleLaunchKernel"
-
-static int begin_device(void *lib)
-{
-    int (*set)(int);
-    void *p;
-
-    GET(set, "hipSetDevice");
-    return set(0);
-}
-#else
-#define LIBRARY       "libcuda.so.1"
-#define PREFIX        "cu"
-#define STREAM_CREATE "cuStreamCreate"
-#define LAUNCH        "cuLaunchKernel"
-
-static int begin_device(void *lib)
-{
-    int (*init)(unsigned), (*retain)(P *, int), (*set)(P);
-    void *p;
-    P ctx;
-
-    GET(init, "cuInit");
-    GET(retain, "cuDevicePrimaryCtxRetain");
-    GET(set, "cuCtxSetCurrent");
-    return init(0) || retain(&ctx, 0) || set(ctx);
-}
-#endif
 
 static double now_ms(void)
 {
@@ -66,7 +30,7 @@ int main(int argc, char **argv)
     double end;
     P s, f;
 
-    if (!lib || begin_device(lib))
+    if (!lib || begin_device(lib, 0))
         return 1;
     GET(create, STREAM_CREATE);
     GET(sync, PREFIX "StreamSynchronize");

@@ -3,20 +3,64 @@
  * shared and has room for a counter a collective; the second one has work of its own before each, so that the first
  * one's kernel waits on the device. Prints the longest time between a collective's launch and its end, in ms; with
  * DEVICE as tests/gpu/nccl_rank.py does: a line when ready, begins after a line on stdin, stays until its end. */
-#include <dlfcn.h>
+#include "../stream/begin.h"
+
+#include "hal/hip/hip_abi.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #define A_GROUP 10
 
-typedef void *P;
+typedef int launch_fn(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
+
+#ifdef HIP
+/* As RCCL does it: its kernels are registered when it is loaded, asked about when a communicator is made, and launched by
+ * the address of a host stub. */
+static char g_stub;
+static int (*g_launch)(const void *, struct xs_dim3, struct xs_dim3, P *, size_t, P, P, P, int);
+
+static int get_meet(void *lib, int (*function)(P *, P, const char *), const char *name, P *ret)
+{
+    P (*fat)(const void *), p;
+    void (*add)(P, const void *, char *, const char *, unsigned, P, P, P, P, int *);
+    int (*attributes)(void *, const void *);
+    char about[256];
+
+    (void)function;
+    GET(fat, "__hipRegisterFatBinary");
+    GET(add, "__hipRegisterFunction");
+    GET(attributes, "hipFuncGetAttributes");
+    GET(g_launch, "hipExtLaunchKernel");
+    add(fat("fat"), &g_stub, NULL, name, 0, NULL, NULL, NULL, NULL, NULL);
+    attributes(about, &g_stub);
+    *ret = &g_stub;
+    return 0;
+}
+
+static int launch_meet(launch_fn *launch, P meet, P stream, P *params)
+{
+    (void)launch;
+    return g_launch(meet, (struct xs_dim3){1, 1, 1}, (struct xs_dim3){1, 1, 1}, params, 0, stream, NULL, NULL, 0);
+}
+#else
+static int get_meet(void *lib, int (*function)(P *, P, const char *), const char *name, P *ret)
+{
+    (void)lib;
+    return function(ret, NULL, name);
+}
+
+static int launch_meet(launch_fn *launch, P meet, P stream, P *params)
+{
+    return launch(meet, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
+}
+#endif
 
 static double now_ms(void)
 {
@@ -28,31 +72,27 @@ static double now_ms(void)
 
 int main(int argc, char **argv)
 {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *p;
+    void *lib = dlopen(LIBRARY, RTLD_NOW), *p;
     bool obeys = argc == 6;
     int fd = argc == 5 || obeys ? open(argv[1], O_RDWR) : -1, groups = fd >= 0 ? atoi(argv[4]) : 0;
-    int (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync)(P);
-    int (*function)(P *, P, const char *);
-    int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
+    int (*create)(P *, unsigned), (*sync)(P), (*function)(P *, P, const char *);
+    launch_fn *launch;
     uint32_t *log = NULL, tag = 0, two = 2, *at;
     uint64_t ns = 3000000;
     void *own[] = {&ns, &log, &tag}, *shared[] = {&at, &two};
     double most = 0, began;
-    P ctx, s, work, meet;
+    P s, work, meet;
 
     if (!lib || fd < 0)
         return 1;
     at = mmap(NULL, (size_t)groups * A_GROUP * sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-#define GET(fn, name) p = dlsym(lib, name), memcpy(&fn, &p, sizeof(p))
-    GET(init, "cuInit");
-    GET(retain, "cuDevicePrimaryCtxRetain");
-    GET(set, "cuCtxSetCurrent");
-    GET(create, "cuStreamCreate");
-    GET(sync, "cuStreamSynchronize");
-    GET(launch, "cuLaunchKernel");
-    GET(function, "cuModuleGetFunction");
-    if (at == MAP_FAILED || init(0) || retain(&ctx, obeys ? atoi(argv[5]) : 0) || set(ctx) || create(&s, 1) ||
-        function(&work, NULL, "work") || function(&meet, NULL, argv[3]))
+    if (at == MAP_FAILED || begin_device(lib, obeys ? atoi(argv[5]) : 0))
+        return 1;
+    GET(create, STREAM_CREATE);
+    GET(sync, PREFIX "StreamSynchronize");
+    GET(launch, LAUNCH);
+    GET(function, PREFIX "ModuleGetFunction");
+    if (create(&s, 1) || function(&work, NULL, "work") || get_meet(lib, function, argv[3], &meet))
         return 1;
     if (obeys) {
         printf("{\"ready\":true}\n");
@@ -65,7 +105,7 @@ int main(int argc, char **argv)
 
         if (argv[2][0] == '1' && launch(work, 1, 1, 1, 1, 1, 1, 0, s, own, NULL))
             return 1;
-        if (launch(meet, 1, 1, 1, 1, 1, 1, 0, s, shared, NULL))
+        if (launch_meet(launch, meet, s, shared))
             return 1;
         begin = now_ms();
         if (sync(s))

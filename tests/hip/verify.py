@@ -39,8 +39,9 @@ def main(build, fake, wrong):
             expect(name, (v["right"], len(v["results"])), (True, 5))
         trace = report["copies"]["trace"]
         expect("every fill is scheduled", (trace["fills"], trace["scheduled"]), (5 * 239, 5 * 239))
-        expect("order", {k: len(v) for k, v in report["order"].items()}, {"alone": 1, "native": 2, "xsched": 2})
-        expect("order: all ran", [f["status"] for v in report["order"].values() for f in v], [0] * 5)
+        expect("order", {k: len(v) for k, v in report["order"].items()}, {"alone": 1, "native": 2, "xsched": 2, "level 2": 1, "level 3": 1})
+        expect("order: all ran", [f["status"] for v in report["order"].values() for f in v], [0] * 7)
+        expect("xserver is asked for its counts", ["offs" in v["level3"] for k in ("level 2", "level 3") for v in report["order"][k]], [True] * 2)
         if bad:
             print(said)
         code, report, said = verify("nothing", build, ["copies"], FAKE_HIP="no_device")

@@ -56,13 +56,13 @@ struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)
     xs_lock_release(&g_lock);
     if (d || dev < 0)
         return d;
-    d = calloc(1, sizeof(*d));
-    if (!d)
+    if (posix_memalign((void **)&d, XS_CACHE_LINE, sizeof(*d)) != 0)
         return NULL;
+    memset(d, 0, sizeof(*d));
     d->api = api;
     d->dev = dev;
     d->device = identity(api, dev);
-    xs_hip_auto_level();
+    xs_hip_gates_offer(api);
     xs_lock_acquire(&g_lock);
     other = find_locked(api, dev);
     if (!other) {

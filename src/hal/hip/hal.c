@@ -2,7 +2,6 @@
 /* The operations on a hardware queue, and the public entries. */
 #include "hal/hip/hal.h"
 
-#include "base/env.h"
 #include "base/log.h"
 
 #include "xsched/hip/hal.h"
@@ -111,8 +110,10 @@ static void op_release(void *opaque)
         .leave = op_leave,                                                                        \
         .release = op_release,                                                                    \
         .device_marks = writes,                                                                   \
+        .gate = xs_hip_gate,                                                                      \
+        .room = xs_hip_room,                                                                      \
     }
-/* Writer of levels: xsched_priv_hip_level; the rest is constant. */
+/* Writers of levels: xsched_priv_hip_level, gates.c; the rest is constant. */
 struct xs_hal_ops xs_hip_ops_write = OPS(op_mark_write, true);
 struct xs_hal_ops xs_hip_ops_event = OPS(op_mark_event, false);
 
@@ -127,14 +128,6 @@ XS_EXPORT void xsched_priv_hip_level(uint32_t bit, bool works)
         else
             __atomic_fetch_and(&ops[i]->levels, ~bit, __ATOMIC_RELAXED);
     }
-}
-
-void xs_hip_auto_level(void)
-{
-    uint32_t bit = 1u << xs_env_i64(XS_ENV_XSCHED_HIP_LEVEL, 1, 1, 3);
-
-    __atomic_fetch_or(&xs_hip_ops_write.auto_levels, bit, __ATOMIC_RELAXED); /* as levels */
-    __atomic_fetch_or(&xs_hip_ops_event.auto_levels, bit, __ATOMIC_RELAXED);
 }
 
 /* A created stream belongs to the runtime that knows it; a default stream is that of the runtime which the caller

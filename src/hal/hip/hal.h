@@ -37,6 +37,7 @@ struct xs_hip_device {
     struct xs_stream_group group;
     struct xs_pages pages;
     struct xs_hip_device *next;
+    struct xs_room room;          /* level 2; written by libpreempt */
 };
 
 /** How the completion of commands is learnt. */
@@ -130,8 +131,10 @@ bool xs_hip_marks_to(struct xs_hip_hw *hw, struct xs_queue *q);
 /** Puts an event into the stream and tells when it is reached. */
 extern const struct xs_watch_ops xs_hip_watch;
 bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number);
-/** What level auto means on this platform: as XSCHED_HIP_LEVEL says, and no more than level 1 unless it does. */
-void xs_hip_auto_level(void);
+/* gates.c: level 2, and what level auto means: as XSCHED_HIP_LEVEL says, and no more than level 1 unless it does. */
+void xs_hip_gates_offer(const struct xs_hip_api *api);
+int xs_hip_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
+struct xs_room *xs_hip_room(void *hw);
 extern struct xs_streams xs_hip_streams;
 extern struct xs_hal_ops xs_hip_ops_write, xs_hip_ops_event;
 

@@ -69,6 +69,7 @@ struct xs_hip_module_launch_params {
 #define XS_HIP_NOT_FOUND        500
 #define XS_HIP_NOT_READY        600
 #define XS_HIP_CONTEXT_DESTROYED 709
+#define XS_HIP_WAIT_GTE         0u /* hipStreamWaitValueGte */
 #define XS_HIP_NOT_SUPPORTED    801
 #define XS_HIP_CAPTURE_IMPLICIT 906
 

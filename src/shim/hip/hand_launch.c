@@ -35,7 +35,7 @@ static void parts_open(struct parts *p, const struct xs_api_runtime *rt, enum xs
         return;
     xs_api_submit_open(s, rt, row, NULL, stream, false);
     if (s->queue)
-        xsched_priv_submit_begin(s->queue, XS_KEY(function, p->n), p->n ? XS_SUBMIT_PASS : 0, &s->ticket);
+        xsched_priv_submit_begin(s->queue, XS_KEY_KERNEL(function, p->n), p->n ? XS_SUBMIT_PASS : 0, &s->ticket);
     p->n++;
 }
 

@@ -94,7 +94,34 @@ static inline uint64_t xs_dim3_count(struct xs_dim3 d)
     return (uint64_t)d.x * d.y * d.z;
 }
 
-#define XS_KEY_CONFIG(config, f) XS_KEY(f, xs_hip_config_blocks(config))
+/* Rows of kind NAMED, after success. */
+static inline void xs_api_named_hipModuleGetFunction(void *ret, void *module, const char *name)
+{
+    (void)module;
+    if (ret)
+        xs_collective_named(*(void **)ret, name);
+}
+
+static inline void xs_api_named_hipLibraryGetKernel(void *ret, void *library, const char *name)
+{
+    (void)library;
+    if (ret)
+        xs_collective_named(*(void **)ret, name);
+}
+
+static inline void xs_api_named_hipFuncGetAttributes(void *attr, const void *function)
+{
+    (void)attr;
+    xs_collective_asked_of(function);
+}
+
+static inline void xs_api_named_hipGetFuncBySymbol(void *ret, const void *symbol)
+{
+    if (ret)
+        xs_collective_same(*(void **)ret, symbol);
+}
+
+#define XS_KEY_CONFIG(config, f) XS_KEY_KERNEL(f, xs_hip_config_blocks(config))
 #define XS_CONFIG_STREAM(config) xs_hip_config_stream(config)
 
 static inline hipStream_t xs_hip_config_stream(const struct xs_hip_launch_config *c)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled objects register their kernels before main, each with the runtime that it was linked to. Nothing
- * is read or kept here: an object may hold thousands. This is also where a second copy of the runtime is
+/* Compiled objects register their kernels before main, each with the runtime that it was linked to. Of fat binaries
+ * nothing is read or kept here: an object may hold thousands. Of kernels only those of collectives are, known by their
+ * names (RCCL's are launched by the address of their host stub). This is also where a second copy of the runtime is
  * noticed, since it comes with the object that needs it. */
 #include "shim/stream/table.h"
 
@@ -35,4 +36,23 @@ XS_EXPORT void **__hipRegisterFatBinary(const void *data)
     modules = real(data);
     xs_trace_call("__hipRegisterFatBinary", XS_HOW_PASS, 0, (int64_t)(uintptr_t)modules, true, 0);
     return modules;
+}
+
+#define FUNCTION_PARAMS                                                                           \
+    (void **modules, const void *host, char *device, const char *name, unsigned threads, void *tid, void *bid, \
+     void *block, void *grid, int *warp)
+XS_EXPORT void __hipRegisterFunction FUNCTION_PARAMS;
+XS_EXPORT void __hipRegisterFunction FUNCTION_PARAMS
+{
+    const struct xs_api_runtime *rt;
+    void (*real) FUNCTION_PARAMS;
+
+    if (XS_UNLIKELY(xs_api_mode_now() == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0)))
+        return;
+    xs_collective_registered(host, name);
+    rt = xs_api_runtime_of(__builtin_return_address(0));
+    real = (__typeof__(real))rt->real[ROW___hipRegisterFunction];
+    real(modules, host, device, name, threads, tid, bid, block, grid, warp);
+    if (XS_UNLIKELY(xs_api_tracing))
+        xs_trace_call("__hipRegisterFunction", XS_HOW_PASS, 0, 0, true, 0);
 }

@@ -55,8 +55,7 @@ static void add(uint64_t handle)
         if (atomic_compare_exchange_strong(&g_slots[(at + i) % SLOTS], &seen, handle) || seen == handle)
             break;
     }
-    if (atomic_fetch_add(&xs_collective_functions, 1) == 0)
-        xsched_priv_collectives_ahead();
+    atomic_fetch_add(&xs_collective_functions, 1);
 }
 
 void xs_collective_named(const void *function, const char *name)
@@ -68,6 +67,7 @@ void xs_collective_named(const void *function, const char *name)
         return;
     if (is_collective(name)) {
         add(handle);
+        xsched_priv_collectives_ahead();
         return;
     }
     /* the handle of a module that was unloaded may come back as another function's */
@@ -80,4 +80,16 @@ void xs_collective_same(const void *function, const void *known)
 {
     if (function && atomic_load(&xs_collective_functions) && xs_collective_find(known))
         add((uint64_t)(uintptr_t)function);
+}
+
+void xs_collective_registered(const void *function, const char *name)
+{
+    if (function && name && is_collective(name))
+        add((uint64_t)(uintptr_t)function);
+}
+
+void xs_collective_asked_of(const void *function)
+{
+    if (xs_collective_key(function))
+        xsched_priv_collectives_ahead();
 }
