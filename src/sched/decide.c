@@ -338,9 +338,8 @@ static void apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (!e->turned || !e->applied)
             continue;
         e->applied = false;
-        e->draining = e->nready > 0;
-        e->drain_until_ns = now_ns + XS_DRAIN_NS;
         xs_entity_unwatch(e);
+        xs_entity_drain(e, now_ns);
         xs_entity_apply(e, now_ns);
     }
     while (!xs_list_empty(&v->pending)) { /* became ready while their word said something else */

@@ -316,6 +316,8 @@ bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 uint64_t xs_view_clock(const struct xs_view *v, uint64_t now_ns);
 uint64_t xs_view_timer(const struct xs_view *v);
 void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t now_ns);
+/** It is about to be held. */
+void xs_entity_drain(struct xs_entity *e, uint64_t now_ns);
 /** It is let run. */
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns);
 /** Charges the time since the last call to whose the device was; before the policy is asked. */

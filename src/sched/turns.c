@@ -44,6 +44,22 @@ static uint64_t look_after(const struct xs_sched_queue *q, uint64_t now_ns)
     return XS_MIN(XS_MAX((now_ns - end) / 8, XS_DRAIN_LOOK_NS / 4), XS_DRAIN_LOOK_NS);
 }
 
+/* Who comes to its closed gate marks what is in flight. */
+static void await_end(struct xs_entity *e, bool await)
+{
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        if (!q->watched)
+            xs_queue_arm(q, await ? XS_ARMED_IDLE : 0);
+}
+
+void xs_entity_drain(struct xs_entity *e, uint64_t now_ns)
+{
+    e->draining = e->nready > 0;
+    e->drain_until_ns = now_ns + XS_DRAIN_NS;
+    if (e->draining && drains_first(e))
+        await_end(e, true);
+}
+
 /* @return when to look again; 0: nothing of it is on the device */
 static uint64_t in_flight(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
 {
@@ -72,6 +88,8 @@ bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
             continue;
         after = in_flight(s, e, now_ns);
         e->draining = after != 0;
+        if (!after)
+            await_end(e, false);
         if (after && now_ns < e->drain_until_ns)
             look = XS_MIN(look, after);
     }
@@ -142,6 +160,8 @@ static bool has_begun(struct xs_entity *e, uint64_t now_ns)
 
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns)
 {
+    if (e->draining && drains_first(e)) /* let run again before that was over */
+        await_end(e, false);
     e->begins = xs_entity_is_timed(e) && has_pages(e);
     e->begin_until_ns = now_ns + BEGIN_NS;
 }

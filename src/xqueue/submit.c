@@ -232,7 +232,7 @@ static bool may_gather(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool man
            !xs_gates_full_still(q, true);
 }
 
-/* Who has its turn next may be waiting for the end of what is in flight here. */
+/* Who has its turn next waits for the end of what is in flight here: the scheduler armed the queue, then closed it. */
 static void mark_the_last(struct xs_queue *q)
 {
     uint64_t returned = atomic_load(&q->cc->returned);
@@ -272,7 +272,8 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
             uint64_t t0 = xs_now_ns(), t1;
 
             XS_PROBE2(gate_wait, q->handle, n);
-            if (managed && !(flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q))
+            if (managed && !(flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q) &&
+                atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE)
                 mark_the_last(q);
             atomic_fetch_add(&q->blocked, 1);
             while (!gates_open(q, n))
