@@ -576,6 +576,7 @@ static struct scene *new_scene(void)
 
     assert_non_null(c);
     xs_options_defaults(&c->s.options);
+    c->s.options.lv3_busy_us = 0; /* but where it is what is tested */
     xs_list_init(&c->s.clients);
     c->s.now_ns = XS_NS_PER_S;
     c->s.lv3_ns = UINT64_MAX;
