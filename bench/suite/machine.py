@@ -43,16 +43,16 @@ def processor():
 
 
 def commit(build=None):
-    """Of this tree; where that has no git: as bench/pack noted it beside what was built, or XSCHED_COMMIT."""
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], check=False, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) if shutil.which("git") else None
-    if done and done.stdout.strip():
-        return done.stdout.strip()
+    """Of what is measured: as bench/pack noted it beside what was built, since the tree around it may be another one;
+    else of this tree, else XSCHED_COMMIT."""
     try:
         with open(os.path.join(build or "", "commit"), encoding="ascii") as f:
             return f.read().strip()
     except OSError:
-        return os.environ.get("XSCHED_COMMIT", "")
+        pass
+    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) if shutil.which("git") else None
+    return (done.stdout.strip() if done else "") or os.environ.get("XSCHED_COMMIT", "")
 
 
 def nvidia_driver():
