@@ -5,16 +5,12 @@
   real.py program SHIM PROGRAM           the same output and exit status, and its registration is seen
   real.py import SHIM PROGRAM LIBRARY    1000 fat binaries: at most 1 % more instructions for each
   real.py calls HIP_SHIM PROGRAM FOLDER CUDA_SHIM PROGRAM FOLDER   a call under the shim takes what CUDA's takes
-  real.py samples SHIM                   every program in the folder HIP_TEST_LIBDIR, which also holds the runtime
 """
-import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-
-SKIP = 77
 
 
 def environment(**extra):
@@ -100,48 +96,4 @@ def calls(*both):
     return 1 if bad else 0
 
 
-def ordered(shim, folder):
-    """Two programs of different priority: where natively the urgent one suffers, it must not under XSched."""
-    runtime = sorted(name for name in os.listdir(folder) if name.startswith("libamdhip64.so"))
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gpu", "verify_hip")
-    if not runtime:
-        print("no libamdhip64 there: two programs were not tried")
-        return False
-    with tempfile.TemporaryDirectory() as out:
-        r = subprocess.run([sys.executable, script, "--root", os.path.dirname(os.path.dirname(os.path.dirname(shim))), "--out", out,
-                            "--runtime", os.path.join(folder, runtime[0]), "order"], env=environment(), timeout=300, check=False,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
-            runs = json.load(f).get("order", {})
-    p99 = {name: min(one["high"].get("p99_ms", 0) for one in ones) for name, ones in runs.items()}
-    print(r.stdout, p99)
-    if not all(p99.get(name) for name in ("alone", "native", "xsched")):
-        return False
-    if p99["native"] < 2 * p99["alone"]:
-        print("the urgent one does not suffer natively: nothing to judge")
-        return True
-    return p99["xsched"] <= 1.5 * p99["alone"]
-
-
-def samples(shim):
-    folder = os.environ.get("HIP_TEST_LIBDIR")
-    if not folder:
-        print("HIP_TEST_LIBDIR is not set: no CPU implementation of HIP to test with")
-        return SKIP
-    failed = n = 0
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        if not os.path.isfile(path) or not os.access(path, os.X_OK) or ".so" in name:
-            continue
-        n += 1
-        want = run([path], LD_LIBRARY_PATH=folder)
-        for extra in ({}, {"XSCHED_AUTO_XQUEUE": "ON"}, {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}):
-            got = run([path], LD_LIBRARY_PATH=folder, LD_PRELOAD=shim, **extra)
-            same = got[:2] == want[:2]
-            failed += not same
-            print(f"{name} {extra or ''}: {'same' if same else f'DIFFERS {want} {got}'}")
-    print(f"{n} programs")
-    return 1 if failed or not n or not ordered(shim, folder) else 0
-
-
-sys.exit({"program": program, "import": imports, "calls": calls, "samples": samples}[sys.argv[1]](*sys.argv[2:]))
+sys.exit({"program": program, "import": imports, "calls": calls}[sys.argv[1]](*sys.argv[2:]))
