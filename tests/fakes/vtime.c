@@ -27,16 +27,22 @@
 
 /* One sleep with a time limit. Owner of each field: the sleeper, but fired_ns: the clock. */
 struct sleeper {
-    _Atomic int used;             /* 0 free, 1 taken, 2 valid */
+    _Atomic int used;             /* 0 free, 1 taken, 2 valid, 3 a timer that is not set */
     _Atomic uint64_t deadline_ns;
     _Atomic(void *) word;         /* a futex; NULL: event_fd */
     _Atomic int event_fd;
     _Atomic uint64_t fired_ns;    /* the deadline that ran out: a later sleep in this place has a later one */
+    bool timer;                   /* nobody's sleep: event_fd stands for a timer */
+    _Atomic uint64_t any_ns;      /* ends at each move of the clock past this; 0: no */
 };
+_Static_assert(sizeof(struct sleeper) * SLEEPERS <= VTIME_SHARED_BYTES, "room in the shared world");
 
 static _Atomic bool g_on;
-static _Atomic uint64_t g_now_ns = VTIME_START_NS; /* never 0: that is "never" for the code under test */
-static struct sleeper g_sleepers[SLEEPERS];
+static _Atomic uint64_t g_own_now_ns = VTIME_START_NS; /* never 0: that is "never" for the code under test */
+static struct sleeper g_own_sleepers[SLEEPERS];
+/* elsewhere while several processes have one clock; set before anybody sleeps */
+static _Atomic uint64_t *g_now_ns = &g_own_now_ns;
+static struct sleeper *g_sleepers = g_own_sleepers;
 
 static long kernel_call(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -115,7 +121,7 @@ static bool polls(long tid)
 void vtime_enable(bool on)
 {
     /* on to the next full second: a clock never goes back */
-    atomic_store(&g_now_ns, (atomic_load(&g_now_ns) / VTIME_START_NS + 1) * VTIME_START_NS);
+    atomic_store(g_now_ns, (atomic_load(g_now_ns) / VTIME_START_NS + 1) * VTIME_START_NS);
     atomic_store(&g_on, on);
 }
 
@@ -124,9 +130,16 @@ bool vtime_enabled(void)
     return atomic_load(&g_on);
 }
 
+void vtime_share(_Atomic uint64_t *now_ns, void *sleepers)
+{
+    g_now_ns = now_ns;
+    g_sleepers = sleepers;
+    atomic_store(&g_on, true);
+}
+
 uint64_t vtime_now_ns(void)
 {
-    return atomic_load(&g_now_ns);
+    return atomic_load(g_now_ns);
 }
 
 static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_fd)
@@ -140,7 +153,9 @@ static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_f
         atomic_store(&s->fired_ns, 0);
         atomic_store(&s->word, word);
         atomic_store(&s->event_fd, event_fd);
-        atomic_store(&s->deadline_ns, atomic_load(&g_now_ns) + timeout_ns);
+        s->timer = false;
+        atomic_store(&s->any_ns, 0);
+        atomic_store(&s->deadline_ns, atomic_load(g_now_ns) + timeout_ns);
         atomic_store(&s->used, 2);
         return s;
     }
@@ -160,33 +175,98 @@ static bool sleeper_close(struct sleeper *s)
     return ran_out;
 }
 
-uint64_t vtime_next_ns(void)
+uint64_t vtime_next_of(const void *sleepers)
 {
+    const struct sleeper *all = sleepers;
     uint64_t next = UINT64_MAX;
 
     for (int i = 0; i < SLEEPERS; i++) {
-        uint64_t d = atomic_load(&g_sleepers[i].deadline_ns);
+        uint64_t d = atomic_load(&all[i].deadline_ns);
 
-        if (atomic_load(&g_sleepers[i].used) == 2 && !fired(&g_sleepers[i]) && d < next)
+        if (atomic_load(&all[i].used) == 2 && !fired(&all[i]) && d < next)
             next = d;
     }
     return next;
+}
+
+uint64_t vtime_next_ns(void)
+{
+    return vtime_next_of(g_sleepers);
+}
+
+static bool is_due(const struct sleeper *s, uint64_t now_ns)
+{
+    uint64_t any = atomic_load(&s->any_ns);
+
+    return atomic_load(&s->used) == 2 && (atomic_load(&s->deadline_ns) <= now_ns || (any && any < now_ns));
+}
+
+bool vtime_due(const void *sleepers, uint64_t now_ns)
+{
+    const struct sleeper *all = sleepers;
+
+    for (int i = 0; i < SLEEPERS; i++)
+        if (is_due(&all[i], now_ns))
+            return true;
+    return false;
+}
+
+int vtime_timer_open(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct sleeper *s = fd < 0 ? NULL : sleeper_open(0, NULL, fd);
+
+    if (s) {
+        s->timer = true;
+        atomic_store(&s->used, 3);
+    }
+    return fd;
+}
+
+bool vtime_timer_set(int fd, uint64_t at_ns)
+{
+    for (int i = 0; i < SLEEPERS; i++) {
+        struct sleeper *s = &g_sleepers[i];
+        uint64_t rest;
+
+        if (atomic_load(&s->used) < 2 || !s->timer || atomic_load(&s->event_fd) != fd)
+            continue;
+        atomic_store(&s->used, 3);
+        kernel_call(SYS_read, fd, (long)&rest, sizeof(rest), 0, 0, 0);
+        if (!at_ns)
+            return true;
+        atomic_store(&s->fired_ns, 0);
+        atomic_store(&s->deadline_ns, at_ns);
+        atomic_store(&s->used, 2);
+        if (at_ns <= vtime_now_ns())
+            vtime_set(vtime_now_ns());
+        return true;
+    }
+    return false;
 }
 
 void vtime_set(uint64_t now_ns)
 {
     bool pending;
 
-    if (now_ns > atomic_load(&g_now_ns))
-        atomic_store(&g_now_ns, now_ns);
+    if (now_ns > atomic_load(g_now_ns))
+        atomic_store(g_now_ns, now_ns);
     do {
         pending = false;
         for (int i = 0; i < SLEEPERS; i++) {
             struct sleeper *s = &g_sleepers[i];
             uint64_t one = 1, deadline_ns;
 
-            if (atomic_load(&s->used) != 2 || (deadline_ns = atomic_load(&s->deadline_ns)) > now_ns)
+            if (!is_due(s, now_ns))
                 continue;
+            deadline_ns = atomic_load(&s->deadline_ns);
+            if (s->timer) {
+                int set = 2;
+
+                if (atomic_compare_exchange_strong(&s->used, &set, 3))
+                    kernel_call(SYS_write, atomic_load(&s->event_fd), (long)&one, sizeof(one), 0, 0, 0);
+                continue;
+            }
             pending = true;       /* until the sleeper has left: it may not sleep yet */
             if (atomic_exchange(&s->fired_ns, deadline_ns) == deadline_ns && !atomic_load(&s->word))
                 continue;
@@ -202,12 +282,49 @@ void vtime_set(uint64_t now_ns)
 
 /* ---- what the program under test calls ---- */
 
+static void sleep_for(uint64_t ns, bool or_any_move)
+{
+    _Atomic uint32_t word = 0;
+    uint64_t began = vtime_now_ns();
+    struct sleeper *s = sleeper_open(ns, &word, -1);
+
+    if (or_any_move)
+        atomic_store(&s->any_ns, began);
+    while (!fired(s))
+        kernel_call(SYS_futex, (long)&word, FUTEX_WAIT, 0, 0, 0, 0);
+    sleeper_close(s);
+}
+
+/* A thread that looks at the clock again and again while it stands waits for something: in a world it sleeps, first until
+ * everybody has done what is to be done at this time, then until the clock has moved, for LOOK_NS at most. */
+#define LOOKS   100
+#define LOOK_NS 50000
+
+static void not_so_often(uint64_t now_ns)
+{
+    static __thread uint64_t last_ns;
+    static __thread int looks;
+    static __thread bool again;
+
+    if (now_ns != last_ns) {
+        last_ns = now_ns;
+        looks = 0;
+        again = false;
+    } else if (++looks >= LOOKS) {
+        looks = 0;
+        sleep_for(again ? LOOK_NS : 0, again);
+        again = true;
+    }
+}
+
 EXPORT int clock_gettime(clockid_t clock, struct timespec *ts)
 {
     uint64_t now;
 
     if (clock != CLOCK_MONOTONIC || !vtime_enabled())
         return (int)kernel_call(SYS_clock_gettime, clock, (long)ts, 0, 0, 0, 0);
+    if (g_now_ns != &g_own_now_ns)
+        not_so_often(vtime_now_ns());
     now = vtime_now_ns();
     ts->tv_sec = (time_t)(now / 1000000000ull);
     ts->tv_nsec = (long)(now % 1000000000ull);
@@ -238,13 +355,15 @@ static long futex_timed(long number, long *a)
 /* Reads six arguments, however many there are, as the C library's does. */
 EXPORT __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 {
-    long a[6];
+    long a[6], r;
     va_list ap;
 
     va_start(ap, number);
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
+    if (vtime_other_syscall && vtime_other_syscall(number, a, &r))
+        return r;
     if (number == SYS_futex && a[3] && vtime_enabled()) {
         int command = (int)a[1] & FUTEX_CMD_MASK;
 
@@ -323,18 +442,13 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const 
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts, struct timespec *rest)
 {
-    _Atomic uint32_t word = 0;
     uint64_t t = (uint64_t)ts->tv_sec * 1000000000ull + (uint64_t)ts->tv_nsec, now = vtime_now_ns();
-    struct sleeper *s;
 
     if (!vtime_enabled())
         return kernel_call(SYS_clock_nanosleep, clock, flags, (long)ts, (long)rest, 0, 0) < 0 ? errno : 0;
     if (flags & TIMER_ABSTIME)
         t = t > now ? t - now : 0;
-    s = sleeper_open(t, &word, -1);
-    while (!fired(s))
-        kernel_call(SYS_futex, (long)&word, FUTEX_WAIT, 0, 0, 0, 0);
-    sleeper_close(s);
+    sleep_for(t, false);
     return 0;
 }
 
@@ -370,15 +484,16 @@ static size_t read_file(const char *path, char *text, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* One look: false when a thread runs; *ret_sum changes whenever a thread ran in between. */
-static bool look(uint64_t *ret_sum)
+bool vtime_look(long pid, long but, uint64_t *ret_sum)
 {
-    long self = own_tid();
-    DIR *dir = opendir("/proc/self/task");
+    char task[32];
     struct dirent *e;
     uint64_t sum = 0;
     bool sleep = true;
+    DIR *dir;
 
+    snprintf(task, sizeof(task), "/proc/%ld/task", pid);
+    dir = opendir(task);
     if (!dir)
         return false;
     while (sleep && (e = readdir(dir))) {
@@ -386,15 +501,15 @@ static bool look(uint64_t *ret_sum)
         char path[64], text[512], *state;
         long tid = atol(e->d_name);
 
-        if (tid <= 0 || tid == self || polls(tid))
+        if (tid <= 0 || tid == but || polls(tid))
             continue;
-        snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", tid);
+        snprintf(path, sizeof(path), "%s/%ld/stat", task, tid);
         if (!read_file(path, text, sizeof(text)) || !(state = strrchr(text, ')')))
             continue;             /* it ended meanwhile */
         if (state[2] == 'Z' || state[2] == 'X')
             continue;
-        sleep = state[2] == 'S';
-        snprintf(path, sizeof(path), "/proc/self/task/%ld/schedstat", tid);
+        sleep = state[2] == 'S' || state[2] == 'T';
+        snprintf(path, sizeof(path), "%s/%ld/schedstat", task, tid);
         if (read_file(path, text, sizeof(text)) && sscanf(text, "%llu %llu %llu", &run, &wait, &slices) == 3)
             sum += run * 3 + slices * 7 + (uint64_t)tid * 1000003u;
     }
@@ -406,6 +521,7 @@ static bool look(uint64_t *ret_sum)
 bool vtime_others_sleep(void)
 {
     uint64_t first, second;
+    long pid = (long)getpid(), self = own_tid();
 
-    return look(&first) && look(&second) && first == second;
+    return vtime_look(pid, self, &first) && vtime_look(pid, self, &second) && first == second;
 }

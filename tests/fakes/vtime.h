@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#define VTIME_START_NS 1000000000ull
+#define VTIME_START_NS     1000000000ull
+#define VTIME_SHARED_BYTES 16384u
 
 /** Moves the clock to the next full second. */
 void vtime_enable(bool on);
@@ -28,6 +29,23 @@ bool vtime_others_sleep(void);
  *  between two of its own, and virtual time would stand.) */
 void vtime_poll_begin(void);
 void vtime_poll_end(void);
+/** One look at a process: false when a thread but this one runs, or there is no such process; *ret_sum
+ *  changes whenever a thread ran in between. */
+bool vtime_look(long pid, long but, uint64_t *ret_sum);
+
+/* Several processes with one clock (virtual/): it and the sleepers of each lie in shared memory. */
+/** From here on this process has that clock, and virtual time is on. VTIME_SHARED_BYTES of zeros at `sleepers`. */
+void vtime_share(_Atomic uint64_t *now_ns, void *sleepers);
+/** As vtime_next_ns, of another process; and whether somebody there is to be woken at this time. */
+uint64_t vtime_next_of(const void *sleepers);
+bool vtime_due(const void *sleepers, uint64_t now_ns);
+/** A descriptor that is readable from a time on, as timerfd's. */
+int vtime_timer_open(void);
+/** @param at_ns  0: never @return false: no such timer */
+bool vtime_timer_set(int fd, uint64_t at_ns);
+/** May be defined: takes a system call before the kernel does. @return true when it took it */
+bool vtime_other_syscall(long number, long *a, long *ret) __attribute__((weak));
+
 /** Sleeps in real time, whatever the mode. Where virtual time is to go on meanwhile, use nanosleep
  *  or the two above. */
 void vtime_real_sleep(const struct timespec *ts);

@@ -8,10 +8,16 @@
  *   FAULT_ACTION   instead: kill or stop this process at that call, or clock+N, clock-N: the clock
  *                  jumps by N seconds there
  *   FAULT_VENDOR   NAME=VALUE: the function NAME, when our code asks dlsym for it, gives VALUE always
+ *   FAULT_VENDOR_AT=N, with FAULT_VENDOR_VALUE=V: the Nth call of our own into the vendor's library gives V; 0: they
+ *                  are counted. Those of libhal are our own, and those of libshim that FAULT_VENDOR_SHIM names
+ *                  (separated by commas); the others are the program's. FAULT_VENDOR_LOST=1: and the device is lost
+ *                  from then on, for the program too (fakes). See vendor.c
  *   FAULT_COUNT    the number of calls is written to this file at the end, and what failed
  *
  * A call is ours when its return address lies in such an object. */
 #define _GNU_SOURCE
+#include "libfault.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -125,6 +131,17 @@ __attribute__((constructor)) static void begin(void)
     g_at = at ? atol(at) : 0;
     g_errno = number ? atoi(number) : 0;
     g_ready = g_objects != NULL;
+    fault_vendor_begin();
+}
+
+void fault_count(long calls, const char *failed)
+{
+    g_calls = calls;
+    if (!failed)
+        return;
+    atomic_fetch_add(&g_failed, 1);
+    g_what = failed;
+    write_count();
 }
 
 /* Programs may leave by _exit: the file is rewritten at each thousandth call and at the end. */
@@ -388,6 +405,14 @@ void *dlsym(void *handle, const char *name)
         ours(__builtin_return_address(0))) {
         vendor_value = atoi(value + 1);
         return (void *)vendor_fails;
+    }
+    if (fault_vendor_on && !t_inside && ours(__builtin_return_address(0))) {
+        void *found = real_(handle, name);
+        Dl_info info;
+
+        if (found && dladdr(__builtin_return_address(0), &info) && info.dli_fname)
+            return fault_vendor_wrap(found, name, info.dli_fname, real_);
+        return found;
     }
     /* RTLD_NEXT means behind the caller, and we are that now: ours, and what we interpose, alone use it */
     return real_(handle, name);

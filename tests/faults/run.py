@@ -15,6 +15,10 @@ may crash. Sections:
   shm      /dev/shm and the folder for temporary files are full
   slow     a program that holds the device is stopped and continued all the time
   vendor   a function of the driver that only we ask for fails always
+  calls    the nth call of our own into the driver fails, at levels 1, 2 and 3, with each of several errors, or the
+           device is lost there
+  hip      the same on the fake HIP runtime, with marks of both kinds
+  cl       the same in a program on PoCL
   deaths   xserver is killed, or stopped, at the nth message; a program is, while another one waits
   clock    the clock that our code reads jumps by an hour, at the nth look
   storm    10,000 connections come and go; xserver is replaced under load
@@ -102,7 +106,7 @@ class World:
     def server(self, wrap=(), **extra):
         path = self.path("xs")
         env = dict(clean(), XLOG_LEVEL="OFF", **extra)
-        if extra:
+        if extra and "LD_PRELOAD" not in extra:
             env.update(LD_PRELOAD=self.fault, FAULT_OBJECTS="xserver")
         p = subprocess.Popen([*wrap, self.xserver, "--socket", path, "--port", "0", "HPF"], env=env,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -359,6 +363,111 @@ def section_vendor(w):
     w.each(names, one)
     w.losses += crashes
     return f"{len(names)} functions of the driver"
+
+
+ERRORS = {"out of memory": 2, "invalid handle": 400, "not supported": 801, "device lost": 700}
+
+
+class Calls:
+    """The nth call of our own into a vendor's library gives an error, in one program and mode."""
+
+    def __init__(self, w, what, command, env, env_plain, lines=slice(None)):
+        self.w, self.what, self.command, self.env, self.lines = w, what, command, env, lines
+        self.want = self.run(env_plain)
+
+    def run(self, env):
+        """Exit code (None: it hangs), lines."""
+        p = subprocess.Popen(self.command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             start_new_session=True)
+        try:
+            out, err = p.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.communicate()
+            return None, [], []
+        return p.returncode, out.splitlines()[self.lines], err.splitlines()
+
+    def one(self, case):
+        n, error, value = case
+        at, lost = self.w.path("count"), error == "device lost"
+        env = dict(self.env, FAULT_VENDOR_AT=str(n), FAULT_VENDOR_VALUE=str(value), FAULT_ONLY="-", FAULT_COUNT=at)
+        if lost:
+            env["FAULT_VENDOR_LOST"] = "1"
+        code, out, err = self.run(env)
+        total, failed, name = self.w.counted(at)
+        what = f"{self.what}, call {n} ({name}) gives {error}"
+        self.w.runs += 1
+        self.w.injected += failed
+        if code is None:
+            self.w.losses.append(f"{what}: hangs")
+        elif code < 0:
+            self.w.losses.append(f"{what}: signal {-code} {err[-2:]}")
+        elif lost:                    # the program is told, and does what it does then
+            pass
+        elif (code, out) != self.want[:2]:
+            self.w.losses.append(f"{what}: exit code {code}, {out[:1]} {err[-2:]}")
+        return total
+
+    def all(self, errors=None):
+        if self.want[0] != 0:
+            self.w.losses.append(f"{self.what}: without XSched: {self.want}")
+            return 0
+        total = self.one((0, "nothing", 0))
+        if total < 10:
+            self.w.losses.append(f"{self.what}: only {total} calls of ours were seen")
+        cases = [(n, error, value) for error, value in (errors or ERRORS).items() for n in self.w.places(total)]
+        self.w.each(cases, self.one)
+        return total
+
+
+def section_calls(w):
+    totals = []
+    for level in (1, 2, 3):
+        env = dict(w.env(), **LOCAL, XSCHED_AUTO_XQUEUE_LEVEL=str(level), XSCHED_GATE_US="0")
+        plain = dict(clean(), LD_LIBRARY_PATH=w.driver)
+        server = None
+        if level == 3:            # channel groups, and somebody who steers them
+            world = os.path.join(w.folder.name, "world")
+            os.mkdir(world)
+            subprocess.run([os.path.join(w.build, "tests/fakes/world/conductor"), world, "0", "--real"], check=True,
+                           stdout=subprocess.DEVNULL)
+            fake = os.path.join(w.build, "tests/fakes/world/libfakeworld.so")
+            server, path = w.server(LD_PRELOAD=fake, FAKE_WORLD=world)
+            for name in LOCAL:
+                del env[name]
+            env.update(globally(path), FAKE_WORLD=world, LD_PRELOAD=f"{fake} {env['LD_PRELOAD']}")
+        totals.append(Calls(w, f"level {level}", w.command(), env, plain).all())
+        if server:
+            w.end_server(server, "level 3")
+    return f"{' + '.join(map(str, totals))} calls of ours in one run at levels 1, 2, 3; {len(ERRORS)} errors"
+
+
+def section_hip(w):
+    suite, fake = os.path.join(w.build, "tests/hip/hip_suite"), os.path.join(w.build, "tests/fakes/hip/system")
+    shim = os.path.join(w.build, "lib/xsched/libshimhip.so")
+    if not os.path.exists(suite) or not os.path.exists(shim):
+        return "skipped: HIP was not built"
+    plain = dict(clean(), LD_LIBRARY_PATH=fake)
+    totals = []
+    for marks in ("VALUE", "EVENT"):
+        env = dict(plain, **LOCAL, XLOG_LEVEL="OFF", LD_PRELOAD=f"{shim} {w.fault}", FAULT_OBJECTS=CLIENT_OBJECTS,
+                   XSCHED_HIP_MARKS=marks)
+        totals.append(Calls(w, f"HIP, marks by {marks}", [suite, "dlsym"], env, plain).all())
+    return f"{' + '.join(map(str, totals))} calls of ours in one run"
+
+
+def section_cl(w):
+    if not os.path.exists(w.opencl):
+        return "skipped: no OpenCL example was built"
+    plain = dict(clean(), POCL_MAX_PTHREAD_COUNT="1")
+    # of those that we call, the program calls none
+    ours = ("clGetPlatformInfo,clGetDeviceInfo,clGetEventInfo,clGetCommandQueueInfo,clEnqueueMarker,clFlush,"
+            "clEnqueueMarkerWithWaitList,clSetEventCallback,clReleaseEvent")
+    env = dict(plain, **LOCAL, XLOG_LEVEL="OFF", LD_PRELOAD=os.path.join(w.build, "lib/xsched/libshimopencl.so") + " " +
+               w.fault, FAULT_OBJECTS=CLIENT_OBJECTS, FAULT_VENDOR_SHIM=ours)
+    # CL_OUT_OF_HOST_MEMORY, CL_INVALID_COMMAND_QUEUE, CL_INVALID_OPERATION
+    errors = {"out of memory": -6, "invalid queue": -36, "not supported": -59}
+    return f"{Calls(w, 'OpenCL', [w.opencl], env, plain, slice(-1, None)).all(errors)} calls of ours in one run"
 
 
 def section_deaths(w):

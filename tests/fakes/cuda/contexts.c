@@ -61,6 +61,7 @@ static CUcontext new_context(int dev)
     struct CUctx_st *c = calloc(1, sizeof(*c));
 
     c->dev = dev;
+    fake_group_new(c);
     fake_stream_new(c, 0, 0)->legacy = true;
     c->next = fake_contexts;
     fake_contexts = c;
@@ -88,6 +89,7 @@ static void end_context(CUcontext c)
         while (s->running)
             pthread_cond_wait(&fake_changed, &fake_lock);
     fake_host_memory_of_context_ends_locked(c);
+    fake_group_ends(c);
 }
 
 API cuCtxDestroy_v2(CUcontext c)
@@ -138,13 +140,16 @@ API cuCtxGetDevice(CUdevice *d)
 
 CUresult fake_context_synchronize(void)
 {
+    CUresult r;
+
     if (!fake_current())
         return INVALID_CONTEXT;
     pthread_mutex_lock(&fake_lock);
     for (struct CUstream_st *s = fake_current()->streams; s; s = s->next)
         fake_drain(s);
+    r = fake_lost ? ILLEGAL_ADDRESS : 0;
     pthread_mutex_unlock(&fake_lock);
-    return 0;
+    return r;
 }
 
 API cuCtxSynchronize(void)

@@ -10,16 +10,9 @@ pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed = PTHREAD_COND_INITIALIZER;
 struct CUctx_st *fake_contexts;
 bool (*fake_paused)(int dev);     /* nothing goes on there at this moment, not even a command that runs; NULL: never */
+bool fake_lost;
 static uint64_t g_seq;
 static _Thread_local char t_me;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 static bool pending_before(CUcontext ctx, uint64_t seq, bool of_legacy)
 {
@@ -35,6 +28,8 @@ static bool may_start(const struct CUstream_st *s)
 
     if (!op || s->running)
         return false;
+    if (fake_lost)
+        return true;
     if (s->legacy && pending_before(s->ctx, op->seq, false))
         return false;
     if (!s->legacy && s->blocking && pending_before(s->ctx, op->seq, true))
@@ -63,20 +58,22 @@ static struct CUstream_st *choose(int dev)
     return best;
 }
 
+/* Whether a command waits for memory, which may change without anybody telling. */
+static bool waits(int dev)
+{
+    for (struct CUctx_st *c = fake_contexts; c; c = c->next)
+        for (struct CUstream_st *s = c->dev == dev ? c->streams : NULL; s; s = s->next)
+            if (s->head && s->head->kind == FAKE_WAIT)
+                return true;
+    return false;
+}
+
 static void execute(struct fake_op *op)
 {
-    uint64_t end = now_ns() + op->ns, now;
-
     if (op->started)
         __atomic_store_n(op->started, op->stamp, __ATOMIC_RELEASE);
-    while (op->ns && (now = now_ns()) < end) {
-        bool paused = fake_paused && fake_paused(op->ctx->dev);
-
-        if (paused || end - now > 200000)
-            nanosleep(&(struct timespec){0, 100000}, NULL);
-        if (paused)
-            end += now_ns() - now;
-    }
+    if (op->ns)
+        fake_time_take(op->ctx, op->ns);
     switch (op->kind) {
     case FAKE_WORK:
         if (op->log) {
@@ -121,23 +118,18 @@ static void *worker(void *dev)
         struct CUstream_st *s = choose((int)(intptr_t)dev);
         struct fake_op *op;
 
-        if (!s) { /* memory may change without anybody telling */
-            struct timespec t;
-
-            clock_gettime(CLOCK_REALTIME, &t);
-            t.tv_nsec += 200000;
-            if (t.tv_nsec >= 1000000000) {
-                t.tv_nsec -= 1000000000;
-                t.tv_sec++;
-            }
-            pthread_cond_timedwait(&fake_changed, &fake_lock, &t);
+        if (!s) {
+            fake_time_idle_locked((int)(intptr_t)dev, waits((int)(intptr_t)dev));
             continue;
         }
+        fake_time_active();
         op = s->head;
         s->running = true;
-        pthread_mutex_unlock(&fake_lock);
-        execute(op);
-        pthread_mutex_lock(&fake_lock);
+        if (!fake_lost) {
+            pthread_mutex_unlock(&fake_lock);
+            execute(op);
+            pthread_mutex_lock(&fake_lock);
+        }
         if (op->kind == FAKE_EVENT)
             op->record->done = true;
         s->head = op->next;
@@ -231,7 +223,9 @@ CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op)
         return INVALID_CONTEXT;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, per_thread);
-    if (s && s->capture && s->capture->invalid) {
+    if (fake_lost) {
+        r = ILLEGAL_ADDRESS;
+    } else if (s && s->capture && s->capture->invalid) {
         r = CAPTURE_INVALIDATED;
     } else if (s && !s->destroyed) {
         fake_put_locked(s, op);
@@ -239,6 +233,17 @@ CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op)
     }
     pthread_mutex_unlock(&fake_lock);
     return r;
+}
+
+/* For tests. A kernel made an access that it may not make: nothing that is put into streams is done any more, and
+ * whoever puts something there or waits is told. */
+void fake_lose_device(void) __attribute__((visibility("default")));
+void fake_lose_device(void)
+{
+    pthread_mutex_lock(&fake_lock);
+    fake_lost = true;
+    pthread_cond_broadcast(&fake_changed);
+    pthread_mutex_unlock(&fake_lock);
 }
 
 void fake_drain(struct CUstream_st *s)

@@ -3,7 +3,8 @@
  *
  * Contexts, streams with the ordering of the default streams, events, memory (device memory is host
  * memory), stream memory operations, capture and graphs, entry points. One worker thread a device
- * takes commands in an order that the streams allow, and takes as long as they say. Every other
+ * takes commands in an order that the streams allow, and takes as long as they say: of real time, or in a
+ * world (fakes/world) of its clock, on a GPU that several processes share. Every other
  * function of the driver is there and answers CUDA_ERROR_NOT_SUPPORTED.
  *
  * Kernels are found by name: "work" (u64 ns, u32 *log, u32 tag) takes ns and appends tag to log,
@@ -48,6 +49,8 @@ struct CUctx_st {
     int dev;
     bool primary;
     struct CUstream_st *streams;  /* the legacy one first */
+    int slot;                     /* its channel group in the world; -1: none */
+    uint32_t group;               /* for the kernel driver; 0: none */
     const void *holder;           /* the thread that is blocked inside the driver with the context's lock */
     struct CUctx_st *next;
 };

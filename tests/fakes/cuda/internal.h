@@ -15,6 +15,7 @@
 #define INVALID_CONTEXT     201
 #define INVALID_HANDLE      400
 #define ILLEGAL_STATE       401
+#define ILLEGAL_ADDRESS     700
 #define CAPTURE_UNSUPPORTED 900
 #define CAPTURE_INVALIDATED 901
 #define CAPTURE_UNMATCHED   903
@@ -27,6 +28,7 @@ extern pthread_mutex_t fake_lock;
 extern pthread_cond_t fake_changed;
 extern struct CUctx_st *fake_contexts;
 extern bool (*fake_paused)(int dev); /* writer: whoever plays the kernel driver, before the first command */
+extern bool fake_lost; /* the device is lost */
 
 void fake_devices_start_locked(void);
 struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int priority);
@@ -37,6 +39,17 @@ struct fake_op *fake_put_locked(struct CUstream_st *s, struct fake_op op);
 CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op);
 /* Under the lock, which it gives back while it waits: until what the stream holds now is done. */
 void fake_drain(struct CUstream_st *s);
+
+/* time.c: the clock of this process, or of a world that several share (fakes/world). */
+/* Until the device has given the context so much time. */
+void fake_time_take(struct CUctx_st *c, uint64_t ns);
+/* Until fake_changed, or to look again at memory that commands of this device wait for. */
+void fake_time_idle_locked(int dev, bool for_memory);
+/* A command is taken on. */
+void fake_time_active(void);
+/* The context's channel group comes and goes; the latter waits for nothing. */
+void fake_group_new(struct CUctx_st *c);
+void fake_group_ends(struct CUctx_st *c);
 
 /* channel.c, under the lock. Before each call that a context has one lock for; before each command: room in the stream. */
 void fake_context_enter_locked(struct CUctx_st *c);

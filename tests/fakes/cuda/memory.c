@@ -98,12 +98,23 @@ API cuMemsetD32Async(CUdeviceptr d, unsigned v, size_t n, CUstream s)
     return fake_put(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = PTR(d), .value = v, .bytes = n, .width = 4});
 }
 
+/* For tests: how many waits for memory were put into streams. */
+static uint64_t g_waits;
+
+uint64_t fake_cuda_waits(void) __attribute__((visibility("default")));
+uint64_t fake_cuda_waits(void)
+{
+    return __atomic_load_n(&g_waits, __ATOMIC_SEQ_CST);
+}
+
 static CUresult memory_op(enum fake_op_kind kind, CUstream s, CUdeviceptr p, uint64_t v, unsigned flags, unsigned width)
 {
     bool none = fake_without("no_memory_ops") || fake_without("no_writes");
 
     if (none && v != 0x1122334455667788ull && (kind == FAKE_WRITE || width == 8))
         return XS_CU_NOT_SUPPORTED;
+    if (kind == FAKE_WAIT)
+        __atomic_fetch_add(&g_waits, 1, __ATOMIC_SEQ_CST);
     return fake_put(s, false, (struct fake_op){.kind = kind, .dst = PTR(p), .value = v, .flags = flags, .width = width});
 }
 

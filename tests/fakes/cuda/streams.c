@@ -46,13 +46,15 @@ API cuStreamGetCtx(CUstream s, CUcontext *c)
 CUresult fake_synchronize(CUstream stream, bool per_thread)
 {
     struct CUstream_st *s;
+    CUresult r;
 
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, per_thread);
     if (s)
         fake_drain(s);
+    r = !s ? INVALID_CONTEXT : fake_lost ? ILLEGAL_ADDRESS : 0;
     pthread_mutex_unlock(&fake_lock);
-    return s ? 0 : INVALID_CONTEXT;
+    return r;
 }
 
 API cuStreamSynchronize(CUstream s)
@@ -72,7 +74,7 @@ static CUresult query(CUstream stream, bool per_thread)
 
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, per_thread);
-    r = !s ? INVALID_CONTEXT : s->head ? XS_CU_NOT_READY : 0;
+    r = !s ? INVALID_CONTEXT : fake_lost ? ILLEGAL_ADDRESS : s->head ? XS_CU_NOT_READY : 0;
     pthread_mutex_unlock(&fake_lock);
     return r;
 }
@@ -118,7 +120,7 @@ API cuEventRecord(CUevent e, CUstream stream)
 static CUresult captured_event(CUevent e)
 {
     if (!e->capture)
-        return 0;
+        return fake_lost ? ILLEGAL_ADDRESS : 0;
     e->capture->invalid = true;
     return CAPTURED_EVENT;
 }
@@ -159,6 +161,7 @@ API cuEventSynchronize(CUevent e)
     record = r ? NULL : e->record;
     while (record && !record->done)
         pthread_cond_wait(&fake_changed, &fake_lock);
+    r = !r && fake_lost ? ILLEGAL_ADDRESS : r;
     pthread_mutex_unlock(&fake_lock);
     return r;
 }

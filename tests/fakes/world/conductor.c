@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conductor FOLDER PROCESSES [--switch-us N] [--control-us N] [--version TEXT] [--real]
+ *
+ * Makes a world (world.h) in FOLDER and says "ready". When so many processes have come, moves its clock, each time to the
+ * next event at which something happens, and only when every thread of every process sleeps. Ends when all but the
+ * first to come (an xserver; with --all: all) are gone, or at SIGTERM, and says what the GPU did. With --real: makes the
+ * world, says "ready" and ends. */
+#include "world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct world *w;
+static struct gpu g_gpu;
+static struct gpu_group g_groups[WORLD_SLOTS];
+static int g_first;               /* pid of the process that came first */
+static volatile sig_atomic_t g_stop;
+
+static void stop(int signal)
+{
+    (void)signal;
+    g_stop = 1;
+}
+
+static void pause_real(long ns)
+{
+    struct timespec t = {0, ns};
+
+    vtime_real_sleep(&t);
+}
+
+/* ---- the processes ---- */
+
+/* 0: there is none */
+static char state_of(int pid)
+{
+    char path[64], text[512], *p;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    p = strrchr(text, ')');
+    return p && p[1] && p[2] != 'X' ? p[2] : 0;
+}
+
+static void bury(struct world_process *p, int pid)
+{
+    for (int i = 0; i < WORLD_SLOTS; i++) {
+        if (atomic_load(&w->slots[i].pid) == pid) {
+            atomic_store(&w->slots[i].left_ns, 0);
+            atomic_store(&w->slots[i].pid, 0);
+        }
+    }
+    fake_rm_file_ends(&w->rm, pid);
+    atomic_store(&p->polls, 0);
+    atomic_store(&p->pid, 0);
+}
+
+/* The pid of one that can act, else 0. */
+static int acting(struct world_process *p)
+{
+    int pid = atomic_load(&p->pid);
+    char state;
+
+    if (pid <= 0)
+        return 0;
+    state = state_of(pid);
+    if (state == 0 || state == 'Z')
+        bury(p, pid);
+    return state == 0 || state == 'Z' || state == 'T' ? 0 : pid;
+}
+
+static int count(void)
+{
+    int n = 0;
+
+    for (int i = 0; i < WORLD_PROCESSES; i++)
+        n += atomic_load(&w->processes[i].pid) > 0;
+    return n;
+}
+
+static bool look_at_all(uint64_t *ret_sum)
+{
+    *ret_sum = 0;
+    for (int i = 0; i < WORLD_PROCESSES; i++) {
+        int pid = acting(&w->processes[i]);
+        uint64_t sum;
+
+        if (!pid)
+            continue;
+        if (!vtime_look(pid, 0, &sum))
+            return false;
+        *ret_sum += sum;
+    }
+    return true;
+}
+
+static void settle(void)
+{
+    for (int i = 0; !g_stop; i++) {
+        uint64_t first, second;
+
+        if (look_at_all(&first) && look_at_all(&second) && first == second)
+            return;
+        pause_real(i < 8 ? 10000 : 100000);
+    }
+}
+
+static void ask(struct world_process *p)
+{
+    uint32_t number = atomic_fetch_add(&p->asked, 1) + 1, answered;
+
+    syscall(SYS_futex, &p->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    while ((answered = atomic_load(&p->answered)) != number && acting(p) && !g_stop) {
+        struct timespec t = {0, 50000000};
+
+        syscall(SYS_futex, &p->answered, FUTEX_WAIT, answered, &t, NULL, 0);
+    }
+}
+
+static bool anybody_polls(void)
+{
+    for (int i = 0; i < WORLD_PROCESSES; i++)
+        if (atomic_load(&w->processes[i].polls) && acting(&w->processes[i]))
+            return true;
+    return false;
+}
+
+/* Everybody does what is to be done at this time. What a thread writes may be what a command of another process waits
+ * for: so that is looked at until nothing comes of it, once more than anything came. */
+static void now(void)
+{
+    int quiet = 0;
+
+    while (!g_stop && quiet < (anybody_polls() ? 2 : 1)) {
+        uint64_t before = atomic_load(&w->activity);
+
+        for (int i = 0; i < WORLD_PROCESSES; i++) {
+            struct world_process *p = &w->processes[i];
+
+            if (acting(p) && (atomic_load(&p->polls) || vtime_due(p->sleepers, atomic_load(&w->now_ns))))
+                ask(p);
+        }
+        settle();
+        quiet = atomic_load(&w->activity) == before ? quiet + 1 : 0;
+    }
+}
+
+/* ---- the GPU ---- */
+
+static void take_groups(void)
+{
+    for (int i = 0; i < WORLD_SLOTS; i++) {
+        struct world_slot *s = &w->slots[i];
+        struct object *o = s->group ? fake_rm_find(&w->rm, s->client, s->group) : NULL;
+        bool off = false;
+
+        g_groups[i].left_ns = atomic_load(&s->pid) ? atomic_load(&s->left_ns) : 0;
+        for (int k = 0; o && k < OBJECTS; k++)
+            off |= w->rm.objects[k].used && w->rm.objects[k].client == s->client &&
+                   w->rm.objects[k].parent == s->group && !w->rm.objects[k].on;
+        g_groups[i].slice_ns = (o ? o->slice_us : FAKE_RM_DEFAULT_SLICE_US) * 1000;
+        g_groups[i].off = off;
+    }
+}
+
+static void give_groups(void)
+{
+    for (int i = 0; i < WORLD_SLOTS; i++) {
+        struct world_slot *s = &w->slots[i];
+
+        if (atomic_load(&s->left_ns) == g_groups[i].left_ns)
+            continue;
+        atomic_store(&s->left_ns, g_groups[i].left_ns);
+        if (g_groups[i].left_ns)
+            continue;
+        atomic_fetch_add(&s->ended, 1);
+        syscall(SYS_futex, &s->ended, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+}
+
+static void report(void)
+{
+    printf("switches %llu switching_us %llu idle_us %llu", (unsigned long long)g_gpu.switches,
+           (unsigned long long)g_gpu.switching_ns / 1000, (unsigned long long)g_gpu.idle_ns / 1000);
+    for (int i = 0; i < WORLD_SLOTS; i++)
+        if (g_groups[i].ran_ns)
+            printf(" group%d_us %llu", i, (unsigned long long)g_groups[i].ran_ns / 1000);
+    printf(" end_us %llu\n", (unsigned long long)(atomic_load(&w->now_ns) - VTIME_START_NS) / 1000);
+}
+
+static void conduct(int processes, bool all)
+{
+    uint64_t quiet_since = vtime_real_ns();
+
+    while (count() < processes && !g_stop)
+        pause_real(1000000);
+    g_first = atomic_load(&w->processes[0].pid);
+    settle();
+    while (!g_stop) {
+        uint64_t next;
+        int left;
+
+        now();
+        left = count();
+        if (left == 0 || (!all && left == 1 && atomic_load(&w->processes[0].pid) == g_first))
+            return;
+        take_groups();
+        gpu_decide(&g_gpu, g_groups, WORLD_SLOTS);
+        next = gpu_next(&g_gpu, g_groups, WORLD_SLOTS);
+        for (int i = 0; i < WORLD_PROCESSES; i++) {
+            struct world_process *p = &w->processes[i];
+
+            if (acting(p) && vtime_next_of(p->sleepers) < next)
+                next = vtime_next_of(p->sleepers);
+        }
+        if (next == UINT64_MAX) { /* a process that ends, or is stopped */
+            if (vtime_real_ns() - quiet_since > 30000000000ull) {
+                fprintf(stderr, "conductor: nobody waits for anything, and %d processes are there\n", left);
+                exit(1);
+            }
+            pause_real(1000000);
+            continue;
+        }
+        quiet_since = vtime_real_ns();
+        if (next < atomic_load(&w->now_ns))
+            next = atomic_load(&w->now_ns);
+        gpu_advance(&g_gpu, g_groups, WORLD_SLOTS, next);
+        atomic_store(&w->now_ns, next);
+        give_groups();
+    }
+}
+
+/* ---- making it ---- */
+
+static void put_file(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    f = fopen(path, "we");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static void make(const char *folder, const char *version)
+{
+    pthread_mutexattr_t a;
+    char path[300];
+    int fd;
+
+    put_file(folder, "nvidiactl", "");
+    put_file(folder, "version", version);
+    snprintf(path, sizeof(path), "%s/world", folder);
+    fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(*w)) < 0 ||
+        (w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+        perror(path);
+        exit(1);
+    }
+    close(fd);
+    atomic_store(&w->now_ns, VTIME_START_NS);
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&w->rm.lock, &a);
+    w->rm.any_file = true;
+    w->rm.gpu_id = 0x00001000;    /* 0000:10:00, as the fake driver's first device */
+}
+
+int main(int argc, char **argv)
+{
+    const char *version = "580.159.04\n";
+    uint64_t switch_us = 0, control_us = 0;
+    bool all = false;
+
+    if (argc < 3)
+        return 2;
+    for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "--all") == 0)
+            all = true;
+        else if (strcmp(argv[i], "--switch-us") == 0 && i + 1 < argc)
+            switch_us = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--control-us") == 0 && i + 1 < argc)
+            control_us = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--version") == 0 && i + 1 < argc)
+            version = argv[++i];
+        else if (strcmp(argv[i], "--real") != 0)
+            return 2;
+    }
+    make(argv[1], version);
+    for (int i = 3; i < argc; i++)
+        w->real |= strcmp(argv[i], "--real") == 0;
+    w->control_ns = control_us * 1000;
+    gpu_start(&g_gpu, VTIME_START_NS, switch_us * 1000);
+    atomic_store(&w->ready, WORLD_READY);
+    signal(SIGTERM, stop);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    puts("ready");
+    fflush(stdout);
+    if (w->real)
+        return 0;
+    conduct(atoi(argv[2]), all);
+    report();
+    return 0;
+}
