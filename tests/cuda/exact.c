@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of a world whose clock moves only when everybody sleeps (fakes/world); its calls take no time.
+/* A program of a world whose clock moves only when everybody sleeps (fakes/world); its calls take no time. Each begins
+ * with one kernel and then waits until BEGIN_US: by then it has joined, and what happens is no longer a matter of which
+ * thread was first.
  *
  *   exact low KERNEL_US UNTIL_US
- *     keeps launching, for so long; prints "kernels N in_flight_us M gates G": how many, the most that was in flight,
- *     and how many waits for memory were put into its stream
+ *     keeps launching, for so long, when it is known what a kernel takes; prints "kernels N took_us T in_flight_us M
+ *     gates G between_gates_us A to_us B": how many; how long they took; the most that was in flight, if it has the
+ *     device alone; how many waits for memory were put into its stream, and how far apart
  *   exact high KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS
  *     a request each EACH_US: so many kernels, each waited for, with a pause between; prints what each took beyond its
  *     own kernels and pauses, in us
@@ -25,6 +28,9 @@
 #include <unistd.h>
 
 #include "fakes/vtime.h"
+
+#define BEGIN_US 10000
+#define LEARNT   60               /* kernels, after which it is known what one takes */
 
 typedef void *P;
 static int (*destroy)(P), (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync_stream)(P);
@@ -72,16 +78,33 @@ static void burn(uint64_t us)
 
 static int low(uint64_t kernel_us, uint64_t until_us)
 {
-    uint64_t n = 0, most = 0, in_flight;
+    uint64_t n = 0, most = 0, begin, before, last = 0, gap_min = UINT64_MAX, gap_max = 0;
 
-    while (now_us() < until_us) {
+    for (int i = 0; i < LEARNT; i++)
+        burn(kernel_us);
+    OK(sync_stream(g_stream));
+    begin = now_us();
+    before = waits();
+    for (uint64_t seen = before; now_us() < until_us;) {
+        uint64_t ran_us;
+
         burn(kernel_us);
         n++;
-        in_flight = n * kernel_us - __atomic_load_n(&g_done_ns, __ATOMIC_ACQUIRE) / 1000;
-        most = in_flight > most && now_us() > until_us / 2 ? in_flight : most; /* when its time is known */
+        ran_us = now_us() - begin; /* of a device that always has something to do */
+        most = n * kernel_us - ran_us > most ? n * kernel_us - ran_us : most;
+        if (waits() == seen)
+            continue;
+        seen = waits();
+        if (last && n - last < gap_min)
+            gap_min = n - last;
+        if (last && n - last > gap_max)
+            gap_max = n - last;
+        last = n;
     }
     OK(sync_stream(g_stream));
-    printf("kernels %" PRIu64 " in_flight_us %" PRIu64 " gates %" PRIu64 "\n", n, most, waits());
+    printf("kernels %" PRIu64 " took_us %" PRIu64 " in_flight_us %" PRIu64 " gates %" PRIu64
+           " between_gates_us %" PRIu64 " to_us %" PRIu64 "\n", n, now_us() - begin, most, waits() - before,
+           last ? gap_min * kernel_us : 0, gap_max * kernel_us);
     return 0;
 }
 
@@ -161,6 +184,7 @@ int main(int argc, char **argv)
     GET(destroy, lib, "cuCtxDestroy_v2");
     GET(waits, fake, "fake_cuda_waits");
     GET(lose, fake, "fake_lose_device");
+    sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "each") == 0 ? 1000 : 3000);
     OK(init(0));
     OK(retain(&ctx, 0));
     OK(set(ctx));
@@ -170,6 +194,10 @@ int main(int argc, char **argv)
     }
     OK(create(&g_stream, 1));
     OK(function(&g_burn, NULL, "burn"));
+    burn(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "each") == 0 || strcmp(argv[1], "high") == 0 ? number[0] : 1000);
+    OK(sync_stream(g_stream));
+    sleep_us(BEGIN_US - now_us());
+    g_done_ns = 0;
     if (strcmp(argv[1], "low") == 0)
         return low(number[0], number[1]);
     if (strcmp(argv[1], "each") == 0)

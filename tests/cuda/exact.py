@@ -76,6 +76,14 @@ def pair(build, level, low, high, world=(), xserver=()):
     return dict(zip(a_said[::2], map(int, a_said[1::2])), latency=list(map(int, b_said)), **w.end())
 
 
+def alone(build, level, low, xserver=(), **env):
+    """One program that always has work."""
+    w = World(build, 2)
+    w.xserver(*map(str, xserver))
+    said = w.said(w.program("low", *low, XSCHED_AUTO_XQUEUE_LEVEL=str(level), XSCHED_PRIORITY="0", **env))
+    return dict(zip(said[::2], map(int, said[1::2])), **w.end())
+
+
 def misfortune(build, how, level, xserver=()):
     """An urgent program always has work; at AT something happens to it. When does the other one go on?"""
     at, until = 100300, 400000
@@ -99,6 +107,10 @@ CASES = {
     "level2": (pair, dict(level=2, low=(100, 60000), high=(200, 1, 0, 20030, 5000, 6)), {}),
     "level3": (pair, dict(level=3, low=(100, 60000), high=(200, 1, 0, 20030, 5000, 6), world=("--switch-us", 100)), {}),
 }
+CASES["in_flight"] = (alone, dict(level=1, low=(100, 30000)), {})
+CASES["in_flight_1000"] = (alone, dict(level=1, low=(100, 30000), XSCHED_INFLIGHT_US="1000"), {})
+CASES["gates"] = (alone, dict(level=2, low=(100, 30000)), {})
+CASES["gates_500"] = (alone, dict(level=2, low=(100, 30000), XSCHED_GATE_US="500"), {})
 for how in ("killed", "exits", "lost", "destroys", "stopped"):
     for lv in (1, 2, 3):
         CASES[f"{how}{lv}"] = (misfortune, dict(how=how, level=lv), {})

@@ -33,7 +33,7 @@ struct sleeper {
     _Atomic int event_fd;
     _Atomic uint64_t fired_ns;    /* the deadline that ran out: a later sleep in this place has a later one */
     bool timer;                   /* nobody's sleep: event_fd stands for a timer */
-    _Atomic uint64_t any_ns;      /* ends at each move of the clock past this; 0: no */
+    _Atomic uint64_t round;       /* ends when a later round begins; 0: no */
 };
 _Static_assert(sizeof(struct sleeper) * SLEEPERS <= VTIME_SHARED_BYTES, "room in the shared world");
 
@@ -43,6 +43,7 @@ static struct sleeper g_own_sleepers[SLEEPERS];
 /* elsewhere while several processes have one clock; set before anybody sleeps */
 static _Atomic uint64_t *g_now_ns = &g_own_now_ns;
 static struct sleeper *g_sleepers = g_own_sleepers;
+static _Atomic uint64_t *g_round;
 
 static long kernel_call(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -130,9 +131,10 @@ bool vtime_enabled(void)
     return atomic_load(&g_on);
 }
 
-void vtime_share(_Atomic uint64_t *now_ns, void *sleepers)
+void vtime_share(_Atomic uint64_t *now_ns, _Atomic uint64_t *round, void *sleepers)
 {
     g_now_ns = now_ns;
+    g_round = round;
     g_sleepers = sleepers;
     atomic_store(&g_on, true);
 }
@@ -154,7 +156,7 @@ static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_f
         atomic_store(&s->word, word);
         atomic_store(&s->event_fd, event_fd);
         s->timer = false;
-        atomic_store(&s->any_ns, 0);
+        atomic_store(&s->round, 0);
         atomic_store(&s->deadline_ns, atomic_load(g_now_ns) + timeout_ns);
         atomic_store(&s->used, 2);
         return s;
@@ -194,19 +196,19 @@ uint64_t vtime_next_ns(void)
     return vtime_next_of(g_sleepers);
 }
 
-static bool is_due(const struct sleeper *s, uint64_t now_ns)
+static bool is_due(const struct sleeper *s, uint64_t now_ns, uint64_t round)
 {
-    uint64_t any = atomic_load(&s->any_ns);
+    uint64_t mine = atomic_load(&s->round);
 
-    return atomic_load(&s->used) == 2 && (atomic_load(&s->deadline_ns) <= now_ns || (any && any < now_ns));
+    return atomic_load(&s->used) == 2 && (atomic_load(&s->deadline_ns) <= now_ns || (mine && mine < round));
 }
 
-bool vtime_due(const void *sleepers, uint64_t now_ns)
+bool vtime_due(const void *sleepers, uint64_t now_ns, uint64_t round)
 {
     const struct sleeper *all = sleepers;
 
     for (int i = 0; i < SLEEPERS; i++)
-        if (is_due(&all[i], now_ns))
+        if (is_due(&all[i], now_ns, round))
             return true;
     return false;
 }
@@ -257,7 +259,7 @@ void vtime_set(uint64_t now_ns)
             struct sleeper *s = &g_sleepers[i];
             uint64_t one = 1, deadline_ns;
 
-            if (!is_due(s, now_ns))
+            if (!is_due(s, now_ns, g_round ? atomic_load(g_round) : 0))
                 continue;
             deadline_ns = atomic_load(&s->deadline_ns);
             if (s->timer) {
@@ -282,21 +284,20 @@ void vtime_set(uint64_t now_ns)
 
 /* ---- what the program under test calls ---- */
 
-static void sleep_for(uint64_t ns, bool or_any_move)
+static void sleep_for(uint64_t ns, bool or_round)
 {
     _Atomic uint32_t word = 0;
-    uint64_t began = vtime_now_ns();
     struct sleeper *s = sleeper_open(ns, &word, -1);
 
-    if (or_any_move)
-        atomic_store(&s->any_ns, began);
+    if (or_round)
+        atomic_store(&s->round, atomic_load(g_round));
     while (!fired(s))
         kernel_call(SYS_futex, (long)&word, FUTEX_WAIT, 0, 0, 0, 0);
     sleeper_close(s);
 }
 
-/* A thread that looks at the clock again and again while it stands waits for something: in a world it sleeps, first until
- * everybody has done what is to be done at this time, then until the clock has moved, for LOOK_NS at most. */
+/* A thread that looks at the clock again and again while it stands waits for something: in a world it sleeps until the
+ * others have done what is to be done at this time or a later one, for LOOK_NS at most. */
 #define LOOKS   100
 #define LOOK_NS 50000
 
@@ -304,16 +305,13 @@ static void not_so_often(uint64_t now_ns)
 {
     static __thread uint64_t last_ns;
     static __thread int looks;
-    static __thread bool again;
 
     if (now_ns != last_ns) {
         last_ns = now_ns;
         looks = 0;
-        again = false;
     } else if (++looks >= LOOKS) {
         looks = 0;
-        sleep_for(again ? LOOK_NS : 0, again);
-        again = true;
+        sleep_for(LOOK_NS, true);
     }
 }
 
@@ -323,7 +321,7 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *ts)
 
     if (clock != CLOCK_MONOTONIC || !vtime_enabled())
         return (int)kernel_call(SYS_clock_gettime, clock, (long)ts, 0, 0, 0, 0);
-    if (g_now_ns != &g_own_now_ns)
+    if (g_round)
         not_so_often(vtime_now_ns());
     now = vtime_now_ns();
     ts->tv_sec = (time_t)(now / 1000000000ull);

@@ -34,11 +34,12 @@ void vtime_poll_end(void);
 bool vtime_look(long pid, long but, uint64_t *ret_sum);
 
 /* Several processes with one clock (virtual/): it and the sleepers of each lie in shared memory. */
-/** From here on this process has that clock, and virtual time is on. VTIME_SHARED_BYTES of zeros at `sleepers`. */
-void vtime_share(_Atomic uint64_t *now_ns, void *sleepers);
+/** From here on this process has that clock, and virtual time is on. VTIME_SHARED_BYTES of zeros at `sleepers`.
+ *  A thread that looks at the clock without end sleeps until the next round: when others have done something. */
+void vtime_share(_Atomic uint64_t *now_ns, _Atomic uint64_t *round, void *sleepers);
 /** As vtime_next_ns, of another process; and whether somebody there is to be woken at this time. */
 uint64_t vtime_next_of(const void *sleepers);
-bool vtime_due(const void *sleepers, uint64_t now_ns);
+bool vtime_due(const void *sleepers, uint64_t now_ns, uint64_t round);
 /** A descriptor that is readable from a time on, as timerfd's. */
 int vtime_timer_open(void);
 /** @param at_ns  0: never @return false: no such timer */

@@ -122,7 +122,8 @@ static void *worker(void *dev)
             fake_time_idle_locked((int)(intptr_t)dev, waits((int)(intptr_t)dev));
             continue;
         }
-        fake_time_active();
+        if (!fake_time_turn_locked())
+            continue;
         op = s->head;
         s->running = true;
         if (!fake_lost) {

@@ -45,8 +45,8 @@ void fake_drain(struct CUstream_st *s);
 void fake_time_take(struct CUctx_st *c, uint64_t ns);
 /* Until fake_changed, or to look again at memory that commands of this device wait for. */
 void fake_time_idle_locked(int dev, bool for_memory);
-/* A command is taken on. */
-void fake_time_active(void);
+/* A command is about to be taken on. False: the lock was given back meanwhile; choose again, and come back. */
+bool fake_time_turn_locked(void);
 /* The context's channel group comes and goes; the latter waits for nothing. */
 void fake_group_new(struct CUctx_st *c);
 void fake_group_ends(struct CUctx_st *c);

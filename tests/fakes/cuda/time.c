@@ -15,7 +15,7 @@ bool fake_world_virtual(void) __attribute__((weak));
 int fake_world_slot(uint32_t client, uint32_t group) __attribute__((weak));
 void fake_world_slot_ends(int slot) __attribute__((weak));
 void fake_world_run(int slot, uint64_t ns) __attribute__((weak));
-void fake_world_active(void) __attribute__((weak));
+void fake_world_turn(void) __attribute__((weak));
 void fake_world_polls(int dev, bool on, void (*poke)(void)) __attribute__((weak));
 
 #define CHANNELS 8 /* of a group */
@@ -39,6 +39,7 @@ void fake_time_take(struct CUctx_st *c, uint64_t ns)
 
     if (c->slot >= 0) {
         fake_world_run(c->slot, ns);
+        fake_world_turn();
         return;
     }
     end = now_ns() + ns;
@@ -77,10 +78,19 @@ void fake_time_idle_locked(int dev, bool for_memory)
     pthread_cond_timedwait(&fake_changed, &fake_lock, &t);
 }
 
-void fake_time_active(void)
+bool fake_time_turn_locked(void)
 {
-    if (in_world())
-        fake_world_active();
+    static _Thread_local bool waited;
+
+    if (!in_world() || waited) {
+        waited = false;
+        return true;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    fake_world_turn();
+    pthread_mutex_lock(&fake_lock);
+    waited = true;
+    return false;
 }
 
 /* ---- channel groups, as the driver's library asks the kernel driver for them ---- */

@@ -142,23 +142,54 @@ static bool anybody_polls(void)
     return false;
 }
 
-/* Everybody does what is to be done at this time. What a thread writes may be what a command of another process waits
- * for: so that is looked at until nothing comes of it, once more than anything came. */
+static bool anybody_due(void)
+{
+    for (int i = 0; i < WORLD_PROCESSES; i++)
+        if (acting(&w->processes[i]) && vtime_due(w->processes[i].sleepers, atomic_load(&w->now_ns), atomic_load(&w->round)))
+            return true;
+    return false;
+}
+
+/* Those whose time has come, or that wait for memory. */
+static void ask_all(bool polls)
+{
+    for (int i = 0; i < WORLD_PROCESSES; i++) {
+        struct world_process *p = &w->processes[i];
+
+        if (acting(p) && ((polls && atomic_load(&p->polls)) ||
+                          vtime_due(p->sleepers, atomic_load(&w->now_ns), atomic_load(&w->round))))
+            ask(p);
+    }
+    settle();
+}
+
+/* Everybody does what is to be done at this time, always in one order: time limits; then devices, a command each a
+ * turn; then threads that look again and again; then commands that wait for memory. Until nothing comes of it. */
 static void now(void)
 {
-    int quiet = 0;
+    uint64_t seen = atomic_load(&w->activity) - 1; /* the clock has moved: who looks, looks once */
 
-    while (!g_stop && quiet < (anybody_polls() ? 2 : 1)) {
-        uint64_t before = atomic_load(&w->activity);
+    settle();
+    for (int quiet = 0; !g_stop && quiet < 2;) {
+        uint64_t before;
 
-        for (int i = 0; i < WORLD_PROCESSES; i++) {
-            struct world_process *p = &w->processes[i];
-
-            if (acting(p) && (atomic_load(&p->polls) || vtime_due(p->sleepers, atomic_load(&w->now_ns))))
-                ask(p);
+        while (!g_stop && anybody_due()) {
+            ask_all(false);
+            quiet = 0;
         }
-        settle();
-        quiet = atomic_load(&w->activity) == before ? quiet + 1 : 0;
+        before = atomic_load(&w->activity);
+        if (before != seen) {
+            seen = before;
+            atomic_fetch_add(&w->round, 1);
+            ask_all(false);
+            quiet = 0;
+            continue;
+        }
+        quiet++;
+        if (anybody_polls())
+            ask_all(true);
+        else
+            break;
     }
 }
 
@@ -279,6 +310,7 @@ static void make(const char *folder, const char *version)
     }
     close(fd);
     atomic_store(&w->now_ns, VTIME_START_NS);
+    atomic_store(&w->round, 1);
     pthread_mutexattr_init(&a);
     pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
     pthread_mutex_init(&w->rm.lock, &a);

@@ -108,7 +108,7 @@ __attribute__((constructor)) static void begin(void)
     atomic_store(&g_me->asked, 0);
     atomic_store(&g_me->answered, 0);
     atomic_store(&g_me->polls, 0);
-    vtime_share(&g_world->now_ns, g_me->sleepers);
+    vtime_share(&g_world->now_ns, &g_world->round, g_me->sleepers);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* it would wait for ever in a world without a conductor */
     if (pthread_create(&t, NULL, agent, NULL) != 0)
         _exit(98);
@@ -154,8 +154,11 @@ EXPORT void fake_world_run(int slot, uint64_t ns)
         kernel(SYS_futex, (long)&s->ended, FUTEX_WAIT, (long)ended, 0, 0);
 }
 
-EXPORT void fake_world_active(void)
+EXPORT void fake_world_turn(void)
 {
+    struct timespec none = {0, 0};
+
+    nanosleep(&none, NULL);
     atomic_fetch_add(&g_world->activity, 1);
 }
 

@@ -40,7 +40,7 @@ struct world_slot {
 struct world {
     _Atomic uint32_t ready;       /* WORLD_READY once the rest is set up */
     bool real;
-    _Atomic uint64_t now_ns;
+    _Atomic uint64_t now_ns, round; /* writer of both: the conductor */
     uint64_t control_ns;          /* what each control of a channel group takes */
     _Atomic uint64_t activity;    /* commands that devices took on */
     struct world_process processes[WORLD_PROCESSES];
@@ -57,8 +57,8 @@ int fake_world_slot(uint32_t client, uint32_t group);
 void fake_world_slot_ends(int slot);
 /** Returns when the GPU has given this group so much time. */
 void fake_world_run(int slot, uint64_t ns);
-/** A command was taken on. */
-void fake_world_active(void);
+/** A command is about to be taken on. Returns when everybody has done what else is to be done at this time. */
+void fake_world_turn(void);
 /** Commands of this device wait for memory to change: poke is called now and then. */
 void fake_world_polls(int dev, bool on, void (*poke)(void));
 
