@@ -14,6 +14,7 @@ static void wait_one(struct xs_queue *q, void *arg)
 
 void xs_api_wait_all_open(struct xs_api_wait_all *w, const struct xs_api_runtime *rt, xs_api_context ctx)
 {
+    w->rt = rt;
     w->n = 0;
     w->begin_ns = xs_api_tracing ? xs_now_ns() : 0;
     xs_api_each_queue(rt->hal, ctx, wait_one, w);
@@ -23,6 +24,19 @@ void xs_api_wait_all_close(struct xs_api_wait_all *w, enum xs_api_row row, xs_ap
 {
     for (size_t i = 0; i < w->n; i++)
         xsched_priv_wait_end(w->of[i].queue, w->of[i].began, r == XS_API_OK);
+    if (r != XS_API_OK && xs_api_is_over(r))
+        xs_api_over(w->rt);
     if (xs_api_tracing)
         xs_trace_call(xs_api_info[row].symbol, XS_HOW_SYNC, 0, r, false, w->begin_ns);
+}
+
+static void over(struct xs_queue *q, void *arg)
+{
+    (void)arg;
+    xsched_priv_wait_end(q, xsched_priv_wait_begin(q), true);
+}
+
+void xs_api_over(const struct xs_api_runtime *rt)
+{
+    xs_api_each_queue(rt->hal, (xs_api_context)0, over, NULL);
 }
