@@ -30,7 +30,7 @@
 #include "fakes/vtime.h"
 
 #define BEGIN_US 10000
-#define LEARNT   60               /* kernels, after which it is known what one takes */
+#define LEARN_US 6000             /* of kernels, after which it is known what one takes */
 
 typedef void *P;
 static int (*destroy)(P), (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync_stream)(P);
@@ -78,20 +78,19 @@ static void burn(uint64_t us)
 
 static int low(uint64_t kernel_us, uint64_t until_us)
 {
-    uint64_t n = 0, most = 0, begin, before, last = 0, gap_min = UINT64_MAX, gap_max = 0;
+    int64_t most = 0, ahead;
+    uint64_t n = 0, begin, before, last = 0, gap_min = UINT64_MAX, gap_max = 0;
 
-    for (int i = 0; i < LEARNT; i++)
+    for (uint64_t i = 0; i < 4 || i * kernel_us < LEARN_US; i++)
         burn(kernel_us);
     OK(sync_stream(g_stream));
     begin = now_us();
     before = waits();
     for (uint64_t seen = before; now_us() < until_us;) {
-        uint64_t ran_us;
-
         burn(kernel_us);
         n++;
-        ran_us = now_us() - begin; /* of a device that always has something to do */
-        most = n * kernel_us - ran_us > most ? n * kernel_us - ran_us : most;
+        ahead = (int64_t)(n * kernel_us) - (int64_t)(now_us() - begin); /* the device always has something to do */
+        most = ahead > most ? ahead : most;
         if (waits() == seen)
             continue;
         seen = waits();
@@ -102,7 +101,7 @@ static int low(uint64_t kernel_us, uint64_t until_us)
         last = n;
     }
     OK(sync_stream(g_stream));
-    printf("kernels %" PRIu64 " took_us %" PRIu64 " in_flight_us %" PRIu64 " gates %" PRIu64
+    printf("kernels %" PRIu64 " took_us %" PRIu64 " in_flight_us %" PRId64 " gates %" PRIu64
            " between_gates_us %" PRIu64 " to_us %" PRIu64 "\n", n, now_us() - begin, most, waits() - before,
            last ? gap_min * kernel_us : 0, gap_max * kernel_us);
     return 0;
