@@ -44,7 +44,7 @@ class World:
     def program(self, *arguments, shim=True, **env):
         return self.start([os.path.join(self.build, "tests/cuda/cuda_exact"), *map(str, arguments)],
                           LD_PRELOAD=f"{self.world} {self.shim}" if shim else self.world,
-                          LD_LIBRARY_PATH=self.driver, FAKE=os.path.join(self.driver, "libcuda.so.1"), **env)
+                          LD_LIBRARY_PATH=self.driver, FAKE=os.path.join(self.driver, "fakecuda.so"), **env)
 
     @staticmethod
     def said(p, codes=(0,)):
