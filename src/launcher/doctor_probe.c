@@ -42,6 +42,7 @@ static int run(const char *program, unsigned seconds, char *text, size_t size)
         close(channel[1]);
         unsetenv("LD_PRELOAD"); /* the vendor's library alone */
         unsetenv("XSCHED_CUDA_LV3_IMPL");
+        unsetenv("XSCHED_HIP_LV3_IMPL");
         execl(program, program, (char *)NULL);
         _exit(127);
     }
@@ -67,20 +68,19 @@ static int run(const char *program, unsigned seconds, char *text, size_t size)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void xs_doctor_probe(struct xs_doctor *d, unsigned seconds)
+/* One platform. @return how many devices were found */
+static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_levels_of *of, const char *what, unsigned seconds)
 {
     static struct xs_level_row rows[XS_LEVELS_MAX];
     char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", text[65536], *line, *rest = text;
-    json_t *list = json_array();
     size_t n = 0;
     int status, err;
 
     xs_own_folder(own, sizeof(own));
-    snprintf(program, sizeof(program), "%s/xsched-probe-cuda", own);
-    json_object_set_new(d->facts, "probe", list);
+    snprintf(program, sizeof(program), "%s/xsched-probe-%s", own, of->name);
     if (access(program, X_OK) != 0) {
-        xs_doctor_hint(d, "%s is not installed: nothing was probed", program);
-        return;
+        xs_doctor_hint(d, "%s is not installed: no %s device was probed", program, what);
+        return 0;
     }
     status = run(program, seconds, text, sizeof(text));
     while ((line = strsep(&rest, "\n"))) {
@@ -98,21 +98,32 @@ void xs_doctor_probe(struct xs_doctor *d, unsigned seconds)
         }
         json_array_append_new(list, one);
     }
-    if (status == 3) {
-        xs_doctor_hint(d, "there is no CUDA driver that works here: nothing was probed");
-        return;
-    }
+    if (status == 3)
+        return 0;                 /* no driver, no runtime, or none that works */
     if (status != 0)
         xs_doctor_problem(d, "probe_failed", "Levels 2 and 3 may hang there; `xsched run --level 1` does without.",
-                          "the probe of the CUDA devices %s",
+                          "the probe of the %s devices %s", what,
                           status < 0 ? "crashed or did not come to an end" : "could not be started");
     /* What hung may hang programs: what was found before it is no answer for all. */
     if (status != 0 || !n)
-        return;
-    err = xs_levels_write(rows, n);
-    xs_levels_path(path, sizeof(path));
+        return status != 0;
+    err = xs_levels_write(of, rows, n);
+    xs_levels_path(of, path, sizeof(path));
     if (err < 0)
         xs_doctor_hint(d, "the answer could not be kept in %s: %s", path, strerror(-err));
     else
         xs_doctor_hint(d, "the answer is kept in %s, and `xsched run` goes by it", path);
+    return n;
+}
+
+void xs_doctor_probe(struct xs_doctor *d, unsigned seconds)
+{
+    json_t *list = json_array();
+    size_t n;
+
+    json_object_set_new(d->facts, "probe", list);
+    n = probe(d, list, &xs_levels_cuda, "CUDA", seconds);
+    n += probe(d, list, &xs_levels_hip, "HIP", seconds);
+    if (!n)
+        xs_doctor_hint(d, "there is no CUDA driver and no HIP runtime that works here: nothing was probed");
 }

@@ -15,17 +15,34 @@
 
 #define GPUS "/proc/driver/nvidia/gpus"
 
-static void driver_version(char *ret, size_t size)
-{
-    FILE *f = fopen("/sys/module/nvidia/version", "re");
+const struct xs_levels_of xs_levels_cuda = {"cuda", "nvidia", GPUS};
+const struct xs_levels_of xs_levels_hip = {"hip", "amdgpu", "/sys/bus/pci/drivers/amdgpu"};
 
-    if (!f || !fgets(ret, (int)size, f))
-        snprintf(ret, size, "-");
+static bool first_word(const char *path, char *ret, size_t size)
+{
+    FILE *f = fopen(path, "re");
+    bool got = f && fgets(ret, (int)size, f);
+
     if (f)
         fclose(f);
+    if (!got)
+        return false;
     ret[strcspn(ret, " \t\n")] = 0;
-    if (!*ret)
-        snprintf(ret, size, "-");
+    return *ret;
+}
+
+/* A driver that is part of the kernel has the kernel's version. */
+static void driver_version(const struct xs_levels_of *of, char *ret, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/sys/module/%s/version", of->module);
+    if (first_word(path, ret, size))
+        return;
+    snprintf(path, sizeof(path), "/sys/module/%s", of->module);
+    if (access(path, F_OK) == 0 && first_word("/proc/sys/kernel/osrelease", ret, size))
+        return;
+    snprintf(ret, size, "-");
 }
 
 static int folder(char *ret, size_t size)
@@ -42,14 +59,14 @@ static int folder(char *ret, size_t size)
     return (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-int xs_levels_path(char *ret, size_t size)
+int xs_levels_path(const struct xs_levels_of *of, char *ret, size_t size)
 {
     char dir[PATH_MAX];
     int err = folder(dir, sizeof(dir));
 
     if (err < 0)
         return err;
-    return (size_t)snprintf(ret, size, "%s/cuda-levels", dir) < size ? 0 : -ENAMETOOLONG;
+    return (size_t)snprintf(ret, size, "%s/%s-levels", dir, of->name) < size ? 0 : -ENAMETOOLONG;
 }
 
 /* The folder and the one above it. */
@@ -63,14 +80,14 @@ static void make_folder(char *dir)
     mkdir(dir, 0700);
 }
 
-int xs_levels_write(const struct xs_level_row *rows, size_t n)
+int xs_levels_write(const struct xs_levels_of *of, const struct xs_level_row *rows, size_t n)
 {
     char dir[PATH_MAX], path[PATH_MAX], own[PATH_MAX + 16], driver[64];
     int err = folder(dir, sizeof(dir)), fd;
     FILE *f;
 
     if (err == 0)
-        err = xs_levels_path(path, sizeof(path));
+        err = xs_levels_path(of, path, sizeof(path));
     if (err < 0)
         return err;
     make_folder(dir);
@@ -83,7 +100,7 @@ int xs_levels_write(const struct xs_level_row *rows, size_t n)
             close(fd);
         return err;
     }
-    driver_version(driver, sizeof(driver));
+    driver_version(of, driver, sizeof(driver));
     for (size_t i = 0; i < n; i++)
         fprintf(f, "%s %s %u %d\n", driver, rows[i].uuid, (unsigned)getuid(), rows[i].level);
     if (fclose(f) != 0 || rename(own, path) < 0) {
@@ -93,56 +110,67 @@ int xs_levels_write(const struct xs_level_row *rows, size_t n)
     return err;
 }
 
-/* Whether the driver tells its devices' UUIDs (a container may see none, or more than it may use) and knows none of these. */
-static bool other_devices(const struct xs_level_row *rows, size_t n)
+/* The name by which rows call a device of the driver's folder; false: it is none, or not told. */
+static bool device_name(const struct xs_levels_of *of, const char *entry, char ret[64])
+{
+    char path[PATH_MAX], line[256];
+    bool told = false;
+    FILE *f;
+
+    if (of == &xs_levels_hip)     /* 0000:c3:00.0 */
+        return strlen(entry) == 12 && entry[4] == ':' && snprintf(ret, 64, "%s", entry) == 12;
+    snprintf(path, sizeof(path), "%s/%s/information", of->devices, entry);
+    f = entry[0] == '.' ? NULL : fopen(path, "re");
+    while (f && !told && fgets(line, sizeof(line), f))
+        told = sscanf(line, "GPU UUID: %63s", ret) == 1 && !strchr(ret, '?');
+    if (f)
+        fclose(f);
+    return told;
+}
+
+/* Whether the driver names its devices (a container may see none, or more than it may use) and knows none of these. */
+static bool other_devices(const struct xs_levels_of *of, const struct xs_level_row *rows, size_t n)
 {
     const struct dirent *e;
     bool told = false, one = false;
-    DIR *dir = opendir(GPUS);
+    DIR *dir = opendir(of->devices);
 
     while (dir && (e = readdir(dir))) {
-        char path[PATH_MAX], line[256], uuid[64];
-        FILE *f;
+        char name[64];
 
-        snprintf(path, sizeof(path), GPUS "/%s/information", e->d_name);
-        f = e->d_name[0] == '.' ? NULL : fopen(path, "re");
-        while (f && fgets(line, sizeof(line), f)) {
-            if (sscanf(line, "GPU UUID: %63s", uuid) != 1 || strchr(uuid, '?'))
-                continue;
-            told = true;
-            for (size_t i = 0; i < n; i++)
-                one |= strcmp(rows[i].uuid, uuid) == 0;
-        }
-        if (f)
-            fclose(f);
+        if (!device_name(of, e->d_name, name))
+            continue;
+        told = true;
+        for (size_t i = 0; i < n; i++)
+            one |= strcmp(rows[i].uuid, name) == 0;
     }
     if (dir)
         closedir(dir);
     return told && !one;
 }
 
-int xs_levels_get(void)
+int xs_levels_get(const struct xs_levels_of *of)
 {
     static struct xs_level_row rows[XS_LEVELS_MAX];
-    char path[PATH_MAX], line[256], driver[64], of[64];
+    char path[PATH_MAX], line[256], driver[64], under[64];
     size_t n = 0;
     int least = 0;
     FILE *f;
 
-    if (xs_levels_path(path, sizeof(path)) < 0 || !(f = fopen(path, "re")))
+    if (xs_levels_path(of, path, sizeof(path)) < 0 || !(f = fopen(path, "re")))
         return 0;
-    driver_version(driver, sizeof(driver));
+    driver_version(of, driver, sizeof(driver));
     while (n < XS_LEVELS_MAX && fgets(line, sizeof(line), f)) {
         struct xs_level_row *r = &rows[n];
         unsigned uid;
 
         /* NOLINTNEXTLINE(cert-err34-c): every number is judged below */
-        if (sscanf(line, "%63s %63s %u %d", of, r->uuid, &uid, &r->level) != 4 || strcmp(of, driver) != 0 ||
+        if (sscanf(line, "%63s %63s %u %d", under, r->uuid, &uid, &r->level) != 4 || strcmp(under, driver) != 0 ||
             uid != (unsigned)getuid() || r->level < 1 || r->level > 3)
             continue;
         least = n == 0 ? r->level : XS_MIN(least, r->level);
         n++;
     }
     fclose(f);
-    return n && !other_devices(rows, n) ? least : 0;
+    return n && !other_devices(of, rows, n) ? least : 0;
 }

@@ -174,19 +174,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The answer of `xsched doctor --probe`, for those who leave the level to us. */
-static void use_probed_level(void)
+static void use_probed_level(const struct xs_levels_of *of, enum xs_env_id variable)
 {
     const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL);
     char text[8];
     int probed;
 
-    if ((level && !xs_str_equal_nocase(level, "auto")) || xs_env_get(XS_ENV_XSCHED_CUDA_LEVEL))
+    if ((level && !xs_str_equal_nocase(level, "auto")) || xs_env_get(variable))
         return;
-    probed = xs_levels_get();
+    probed = xs_levels_get(of);
     if (!probed)
         return;
     snprintf(text, sizeof(text), "%d", probed);
-    set(XS_ENV_XSCHED_CUDA_LEVEL, text);
+    set(variable, text);
 }
 
 static void print_env_help(void)
@@ -228,7 +228,8 @@ int xs_command_run(int argc, char **argv)
         set_default(XS_ENV_XSCHED_SCHEDULER, "GLB");
     if (r.priority) /* the short name must not say something else */
         set(XS_ENV_XSCHED_PRIORITY, xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY));
-    use_probed_level();
+    use_probed_level(&xs_levels_cuda, XS_ENV_XSCHED_CUDA_LEVEL);
+    use_probed_level(&xs_levels_hip, XS_ENV_XSCHED_HIP_LEVEL);
     xs_prepare_program(r.program);
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         xs_autostart(!r.no_server, r.idle_s);

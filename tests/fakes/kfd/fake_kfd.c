@@ -82,6 +82,8 @@ static int do_update(const struct kfd_ioctl_update_queue_args *a)
     }
     if ((a->queue_percentage & 0xff) > KFD_MAX_QUEUE_PERCENTAGE || a->queue_priority > KFD_MAX_QUEUE_PRIORITY)
         return EINVAL;
+    if (fault("ghost"))
+        return 0;
     if (a->ring_base_address != q->ring) /* nobody moves a ring: this request is for another queue */
         g.complaints++;
     q->updates++;

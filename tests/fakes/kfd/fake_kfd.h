@@ -5,7 +5,8 @@
  * gets EBADF. No GPU has been looked at for it.
  *
  * libfakekfd.so, preloaded behind libshimhip.so, has open, close and ioctl for /dev/kfd and for the kernel's folder of
- * devices. FAKE_KFD: version2 (another major), deny (updates fail with EPERM), slow (each takes 5 ms), sticky (only
+ * devices. FAKE_KFD: version2 (another major), deny (updates fail with EPERM), ghost (they succeed and do
+ * nothing), slow (each takes 5 ms), sticky (only
  * updates that take a queue off fail). FAKE_KFD_LOG names a file that gets a line for each request: time in ms of
  * CLOCK_MONOTONIC, pid, what, queue, percentage, priority, ring. */
 #ifndef FAKE_KFD_H

@@ -431,6 +431,109 @@ static void all_at_once(void **state)
     assert_int_equal(fake_kfd_complaints(), 0); /* no request for a queue that is not there, or with another's ring */
 }
 
+/* ---- requests that overlap ---- */
+
+static _Atomic int g_stage;       /* 1: the first request is on its way; 2: the other thread is done */
+static void (*g_meanwhile)(void);
+static uint32_t g_id;
+
+static void *meanwhile(void *arg)
+{
+    (void)arg;
+    while (atomic_load(&g_stage) != 1)
+        usleep(100);
+    g_meanwhile();
+    atomic_store(&g_stage, 2);
+    return NULL;
+}
+
+/* The first change of a queue gets to the driver only after the other thread has done its part, or has waited a while. */
+static void late(unsigned long request, void *arg)
+{
+    int none = 0;
+
+    (void)arg;
+    if (request != XS_KFD_IOC_UPDATE || !atomic_compare_exchange_strong(&g_stage, &none, 1))
+        return;
+    for (int i = 0; i < 1000 && atomic_load(&g_stage) == 1; i++)
+        usleep(100);
+}
+
+static pthread_t overlap(void (*fn)(void))
+{
+    pthread_t t;
+
+    g_meanwhile = fn;
+    atomic_store(&g_stage, 0);
+    pthread_create(&t, NULL, meanwhile, NULL);
+    fake_kfd_set_hook(late);
+    return t;
+}
+
+static void ends_and_another_begins(void)
+{
+    assert_int_equal(finish(g_id), 0);
+    assert_int_equal(make(0x9000), g_id);
+}
+
+static void an_end_waits_for_our_request(void **state)
+{
+    pthread_t t;
+
+    (void)state;
+    g_id = make(0x1000);
+    want(ADDR, true, 0, LATER);
+    t = overlap(ends_and_another_begins);
+    xs_kfd_due(xs_now_ns());
+    pthread_join(t, NULL);
+    fake_kfd_set_hook(NULL);
+    while (!xs_kfd_restore())
+        ;
+    is(g_id, 100, 7, 0x9000);     /* and the driver did not complain: see end() */
+}
+
+static void asks_for_55(void)
+{
+    assert_int_equal(change(g_id, 0x1000, 55, 7), 0);
+}
+
+static void ours_comes_late(void **state)
+{
+    pthread_t t;
+
+    (void)state;
+    g_id = make(0x1000);
+    want(ADDR, true, 0, LATER);
+    xs_kfd_due(xs_now_ns());
+    want(ADDR, false, 0, 0);
+    t = overlap(asks_for_55);
+    while (xs_kfd_due(xs_now_ns()) != UINT64_MAX)
+        ;
+    pthread_join(t, NULL);
+    is(g_id, 55, 7, 0x1000);
+}
+
+static void goes_on(void)
+{
+    want(ADDR, false, 0, 0);
+    while (xs_kfd_due(xs_now_ns()) != UINT64_MAX)
+        ;
+}
+
+static void the_programs_comes_late(void **state)
+{
+    pthread_t t;
+
+    (void)state;
+    g_id = make(0x1000);
+    want(ADDR, true, 0, LATER);
+    xs_kfd_due(xs_now_ns());
+    t = overlap(goes_on);         /* that thread is the control thread here */
+    asks_for_55();
+    pthread_join(t, NULL);
+    is(g_id, 55, 7, 0x1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +546,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_driver_refuses, start, end),
         cmocka_unit_test_setup_teardown(a_child_has_none, start, end),
         cmocka_unit_test_setup_teardown(all_at_once, start, end),
+        cmocka_unit_test_setup_teardown(an_end_waits_for_our_request, start, end),
+        cmocka_unit_test_setup_teardown(ours_comes_late, start, end),
+        cmocka_unit_test_setup_teardown(the_programs_comes_late, start, end),
     };
     int r = cmocka_run_group_tests_name("kfd", tests, NULL, NULL);
     char command[96];

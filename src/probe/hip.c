@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an AMD GPU, its runtime and its kernel driver really do, tried on work of our own: gates in a stream and what they
+ * cost (level 2), and queues taken off the device with work in them (level 3). Judged by what the work does, never by
+ * status codes alone. One JSON line a device; whoever starts this ends it when it takes too long, since what it tries may
+ * hang. The work is fills of memory, since there is no compiler here; whether one of them stops in the middle is not seen.
+ *
+ * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts everybody's
+ * work on it for a moment. Never tried on an AMD GPU. */
+#include "base/env.h"
+#include "base/xs_base.h"
+#include "hal/hip/hip_abi.h"
+#include "hal/hip/kfd/kfd.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FUNCTIONS(X)                                                                              \
+    X(hipGetDeviceCount, (int *))                                                                 \
+    X(hipSetDevice, (int))                                                                        \
+    X(hipDeviceGetPCIBusId, (char *, int, int))                                                   \
+    X(hipStreamCreateWithFlags, (hipStream_t *, unsigned))                                        \
+    X(hipStreamQuery, (hipStream_t))                                                              \
+    X(hipStreamSynchronize, (hipStream_t))                                                        \
+    X(hipStreamWaitValue64, (hipStream_t, void *, uint64_t, unsigned, uint64_t))                  \
+    X(hipStreamWriteValue64, (hipStream_t, void *, uint64_t, unsigned))                           \
+    X(hipHostRegister, (void *, size_t, unsigned))                                                \
+    X(hipHostGetDevicePointer, (void **, void *, unsigned))                                       \
+    X(hipMalloc, (void **, size_t))                                                               \
+    X(hipFree, (void *))                                                                          \
+    X(hipMemsetD32Async, (void *, int, size_t, hipStream_t))
+#define X(name, params) static hipError_t (*name) params;
+FUNCTIONS(X)
+#undef X
+
+#define MS            1000000ull
+#define ENOUGH_NS     (5000 * MS) /* for what should take microseconds, on a busy device */
+#define STILL_NS      (20 * MS)   /* what stands still that long is held */
+#define WORK_NS       (300 * MS)
+#define WAITS         40u
+#define ROUNDS        5u          /* the best counts */
+#define DEAR_US       20ull       /* a gate that takes longer costs more than it brings; or the argument */
+#define MOST_FILLS    1000u       /* a queue of the device takes more */
+#define MOST_WORDS    (64u << 20)
+
+struct device {
+    int id;
+    char bus[32];
+    hipStream_t gated, other;
+    _Atomic uint64_t *word;       /* 0: the gate; 1, 2, 3: what streams write */
+    char *at;                     /* where the device sees them; NULL: it does not */
+    uint64_t gate_ns, off_ns, on_ns;
+    char text[96];
+};
+
+static uint64_t g_dear_us = DEAR_US;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+    struct timespec t = {(time_t)(ns / 1000000000ull), (long)(ns % 1000000000ull)};
+
+    nanosleep(&t, NULL);
+}
+
+static bool reaches(const _Atomic uint64_t *word, uint64_t value)
+{
+    uint64_t end = now_ns() + ENOUGH_NS;
+
+    while (atomic_load(word) < value)
+        if (now_ns() > end)
+            return false;
+    return true;
+}
+
+static bool writes(struct device *d, hipStream_t s, unsigned word, uint64_t value)
+{
+    return hipStreamWriteValue64(s, d->at + 8 * word, value, 0) == XS_HIP_SUCCESS;
+}
+
+/* @return why the device does nothing at all, or NULL */
+static const char *prepare(struct device *d)
+{
+    void *page, *at = NULL;
+
+    if (hipSetDevice(d->id) || hipStreamCreateWithFlags(&d->gated, XS_HIP_STREAM_NONBLOCKING) ||
+        hipStreamCreateWithFlags(&d->other, XS_HIP_STREAM_NONBLOCKING))
+        return "no stream can be made";
+    if (posix_memalign(&page, 4096, 4096))
+        return "out of memory";
+    memset(page, 0, 4096);
+    d->word = page;
+    if (hipHostRegister(page, 4096, XS_HIP_HOST_REGISTER_PORTABLE_MAPPED) == XS_HIP_SUCCESS &&
+        hipHostGetDevicePointer(&at, page, 0) == XS_HIP_SUCCESS && at) {
+        d->at = at;
+        if (!writes(d, d->other, 1, 1) || !reaches(&d->word[1], 1))
+            d->at = NULL;
+    }
+    return NULL;
+}
+
+/* Level 2. @return why not, or NULL */
+static const char *gates(struct device *d)
+{
+    d->gate_ns = UINT64_MAX;
+    if (!d->at)
+        return "the device does not write into memory of the host";
+    if (hipStreamWaitValue64(d->gated, d->at, 7, XS_HIP_WAIT_GTE, UINT64_MAX))
+        return "the runtime takes no wait for a value";
+    if (!writes(d, d->gated, 2, 1) || !writes(d, d->other, 1, 2))
+        return "no command can be launched";
+    if (!reaches(&d->word[1], 2)) {
+        atomic_store(&d->word[0], 7);
+        return "another stream stands behind the gate too";
+    }
+    sleep_ns(STILL_NS);
+    if (atomic_load(&d->word[2]) != 0)
+        return "work passes a closed gate";
+    atomic_store(&d->word[0], 7);
+    if (!reaches(&d->word[2], 1))
+        return "an opened gate stays closed";
+    for (unsigned round = 2; round < 2 + ROUNDS; round++) {
+        uint64_t began = now_ns();
+
+        for (unsigned i = 0; i < WAITS; i++)
+            if (hipStreamWaitValue64(d->gated, d->at, 7, XS_HIP_WAIT_GTE, UINT64_MAX))
+                return "the runtime takes few waits for a value";
+        if (!writes(d, d->gated, 2, round) || !reaches(&d->word[2], round))
+            return "open gates hold";
+        d->gate_ns = XS_MIN(d->gate_ns, (now_ns() - began) / WAITS);
+    }
+    if (d->gate_ns / 1000 < g_dear_us)
+        return NULL;
+    snprintf(d->text, sizeof(d->text), "a wait takes %llu us", (unsigned long long)d->gate_ns / 1000);
+    return d->text;
+}
+
+/* Fills that last a while, each followed by its number. @return how many; 0: it cannot be had */
+static unsigned put_work(struct device *d, void **ret_memory)
+{
+    size_t words = 1u << 18;
+    uint64_t each = 0;
+    unsigned n;
+
+    for (;; words *= 2) {
+        uint64_t began;
+
+        if (hipMalloc(ret_memory, words * 4))
+            return 0;
+        if (hipMemsetD32Async(*ret_memory, 1, words, d->gated) || hipStreamSynchronize(d->gated))
+            return 0;             /* the first one loads code */
+        began = now_ns();
+        if (hipMemsetD32Async(*ret_memory, 1, words, d->gated) || hipStreamSynchronize(d->gated))
+            return 0;
+        each = now_ns() - began;
+        if (each * MOST_FILLS >= WORK_NS || words >= MOST_WORDS)
+            break;
+        hipFree(*ret_memory);
+    }
+    n = (unsigned)XS_MIN(WORK_NS / XS_MAX(each, 1ull) + 1, (uint64_t)MOST_FILLS);
+    for (unsigned i = 1; i <= n; i++)
+        if (hipMemsetD32Async(*ret_memory, (int)i, words, d->gated) || !writes(d, d->gated, 3, i))
+            return 0;
+    return n;
+}
+
+static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
+{
+    struct xs_kfd_wish w = {.off = off, .until_ns = UINT64_MAX - 1};
+    uint64_t began = now_ns();
+    bool known = xs_kfd_wish(address, &w);
+
+    xs_kfd_due(began);
+    *ret_ns = now_ns() - began;
+    return known && xs_kfd_level() == 3;
+}
+
+/* Level 3. @return why not, or NULL */
+static const char *queues(struct device *d)
+{
+    unsigned domain = 0, bus = 0, slot = 0, function = 0, n;
+    uint64_t before, after, end;
+    uint32_t address;
+    void *memory;
+
+    if (!d->at)
+        return "the device does not write into memory of the host";
+    if (xs_kfd_level() != 3)
+        return xs_kfd_why();
+    if (sscanf(d->bus, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+        return "the device has no address";
+    address = domain << 16 | (bus & 0xff) << 8 | (slot & 0x1f) << 3 | (function & 7);
+    n = put_work(d, &memory);
+    if (!n || !reaches(&d->word[3], 1))
+        return "no command can be launched";
+    if (!bring(address, true, &d->off_ns))
+        return *xs_kfd_why() ? xs_kfd_why() : "the kernel does not tell which queues are this device's";
+    sleep_ns(2 * MS);
+    before = atomic_load(&d->word[3]);
+    sleep_ns(STILL_NS);
+    after = atomic_load(&d->word[3]);
+    if (!bring(address, false, &d->on_ns))
+        return "the driver does not take queues back";
+    if (before == n)
+        return "the work was over before it could be stopped";
+    if (before != after)
+        return "work goes on although its queues are off";
+    end = now_ns() + ENOUGH_NS;
+    while (hipStreamQuery(d->gated) == XS_HIP_NOT_READY)
+        if (now_ns() > end)
+            return "stopped work does not go on";
+    return hipStreamQuery(d->gated) == XS_HIP_SUCCESS && reaches(&d->word[3], n) ? NULL : "stopped work is lost";
+}
+
+/* Names are the runtime's; nothing in them may end the text that they stand in. */
+static void print_text(const char *key, const char *text)
+{
+    printf(",\"%s\":\"", key);
+    for (; *text; text++)
+        putchar(*text >= 32 && *text < 127 && *text != '"' && *text != '\\' ? *text : '?');
+    putchar('"');
+}
+
+static void probe(int ordinal)
+{
+    struct device d = {.id = ordinal};
+    const char *broken, *no_gates, *no_queues = NULL;
+
+    if (hipDeviceGetPCIBusId(d.bus, sizeof(d.bus) - 1, ordinal))
+        snprintf(d.bus, sizeof(d.bus), "device-%d", ordinal);
+    broken = prepare(&d);
+    no_gates = broken ? broken : gates(&d);
+    if (!broken)
+        no_queues = queues(&d);
+    printf("{\"device\":%d", ordinal);
+    print_text("uuid", d.bus);
+    print_text("gates", no_gates ? no_gates : "work");
+    print_text("queues", broken ? broken : no_queues ? no_queues : "work");
+    d.gate_ns = d.gate_ns == UINT64_MAX ? 0 : d.gate_ns;
+    printf(",\"gate_ns\":%llu,\"off_ns\":%llu,\"on_ns\":%llu,\"level\":%d}\n", (unsigned long long)d.gate_ns,
+           (unsigned long long)d.off_ns, (unsigned long long)d.on_ns, broken ? 0 : !no_queues ? 3 : !no_gates ? 2 : 1);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
+    const char *path = xs_env_get(XS_ENV_XSCHED_HIP_LIB);
+    void *lib = path && *path ? dlopen(path, RTLD_NOW) : NULL, *p;
+    int count = 0;
+
+    for (size_t i = 0; !lib && i < XS_ARRAY_LEN(names); i++)
+        lib = dlopen(names[i], RTLD_NOW);
+    if (!lib)
+        return 3;
+#define X(name, params)                                            \
+    p = dlsym(lib, #name);                                         \
+    if (!p)                                                        \
+        return 3;                                                  \
+    memcpy(&name, &p, sizeof(p));
+    FUNCTIONS(X)
+#undef X
+    if (hipGetDeviceCount(&count))
+        return 3;
+    if (argc > 1)
+        g_dear_us = strtoull(argv[1], NULL, 10);
+    for (int i = 0; i < count; i++)
+        probe(i);
+    fflush(stdout);
+    _exit(0); /* whatever the runtime would still wait for */
+}

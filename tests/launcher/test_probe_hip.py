@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The probe of AMD GPUs on the fake runtime and the fake kernel driver, what `xsched doctor --probe` keeps of it, and what
+`xsched run` makes of that."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from layout import BUILD, Layout
+
+FAKE = os.environ["FAKE_HIP_LIBRARY"]
+KFD = os.environ["FAKE_KFD_LIBRARY"]
+
+
+class ProbeHip(Layout):
+    def setUp(self):
+        super().setUp()
+        self.program = shutil.copy2(os.path.join(BUILD, "bin", "xsched-probe-hip"), self.bin)
+        self.env["XDG_CACHE_HOME"] = self.top
+        self.env["XSCHED_HIP_LIB"] = FAKE
+        self.kept = os.path.join(self.top, "xsched", "hip-levels")
+
+    def probe(self, dear_us="1000000", **env):
+        done = subprocess.run([self.program, dear_us], env={**self.env, **env}, stdout=subprocess.PIPE, text=True, timeout=120,
+                              check=False)
+        self.assertEqual(done.returncode, 0)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_levels(self):
+        for env, level, gates, queues in (
+                ({"LD_PRELOAD": KFD}, 3, "work", "work"),
+                ({}, 2, "work", "the kernel driver has not been called yet"),
+                ({"LD_PRELOAD": KFD, "FAKE_KFD": "ghost"}, 2, "work", "work goes on although its queues are off"),
+                ({"LD_PRELOAD": KFD, "FAKE_KFD": "deny"}, 2, "work", "the driver does not let queues be changed"),
+                ({"LD_PRELOAD": KFD, "FAKE_KFD": "version2"}, 2, "work",
+                 "this version of the kernel driver's interface is not known"),
+                ({"FAKE_HIP": "no_writes"}, 1, "the device does not write into memory of the host",
+                 "the device does not write into memory of the host")):
+            found = self.probe(**env)
+            self.assertEqual([(d["level"], d["gates"], d["queues"]) for d in found], [(level, gates, queues)] * 2, env)
+            self.assertEqual([d["uuid"] for d in found], ["0000:c3:00.0", "0000:c4:00.0"])
+
+    def test_dear_gates(self):
+        for d in self.probe(dear_us="0"):
+            self.assertEqual((d["level"], d["gates"]), (1, f"a wait takes {d['gate_ns'] // 1000} us"))
+
+    def test_what_is_kept(self):
+        level = lambda *a: self.environment("--no-server", "-q", *a).get("XSCHED_HIP_LEVEL")
+        self.assertIsNone(level())
+        done = self.xsched("doctor", "--json", "--probe")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        found = [d["level"] for d in json.loads(done.stdout)["probe"]]
+        self.assertEqual(len(found), 2)
+        self.assertLessEqual(set(found), {1, 2})   # a busy machine makes gates dear
+        with open(self.kept, encoding="ascii") as f:
+            driver = {line.split()[0] for line in f}
+        self.assertEqual(len(driver), 1)
+        if not os.path.exists("/sys/module/amdgpu"):
+            self.assertEqual(level(), str(min(found)))
+        self.assertIsNone(level("--level", "1"))
+
+
+if __name__ == "__main__":
+    unittest.main()
