@@ -96,6 +96,22 @@ def churn(build, env, stop, counts):
         stop.wait(0.05)
 
 
+def write_rows(path, samples, totals, said):
+    """As docs/results/README.md has them."""
+    with open(path, "w", encoding="ascii") as f:
+        for name, of in samples.items():
+            for sample in of[::len(of) // 100 + 1]:
+                for metric in LIMITS:
+                    f.write(json.dumps({"workload": "soak", "variant": "xsched", "side": name, "metric": metric,
+                                        "value": sample[metric], "second": sample["second"], "report": False}) + "\n")
+        for name, line in said.items():
+            f.write(json.dumps({"workload": "soak", "variant": "xsched", "side": name, "metric": "said", "value": line,
+                                "report": False}) + "\n")
+        for metric, value in totals.items():
+            f.write(json.dumps({"workload": "soak", "variant": "xsched", "metric": metric, "value": value,
+                                "report": False}) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build")
@@ -151,13 +167,8 @@ def main():
         bad.append(f"xcli answered {counts['looks']} times of {counts['programs']}")
     if counts["losses"] or counts["programs"] < 3:
         bad.append(f"{counts['losses']} of {counts['programs']} short programs failed")
-    totals = dict(counts, seconds=round(args.seconds), losses=len(bad), lines=said)
     if args.out:
-        with open(args.out, "w", encoding="ascii") as f:
-            for name, s in samples.items():
-                for sample in s[::len(s) // 100 + 1]:
-                    f.write(json.dumps({"what": "soak", "process": name, **sample}) + "\n")
-            f.write(json.dumps({"what": "soak totals", **totals}) + "\n")
+        write_rows(args.out, samples, dict(counts, seconds=round(args.seconds), losses=len(bad)), said)
     print("\n".join(bad))
     print(f"soak: {args.seconds:.0f} s, {counts['programs']} programs came and went with {counts['calls']} calls, "
           f"{counts['looks']} looks, {len(bad)} losses")
