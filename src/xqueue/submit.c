@@ -294,7 +294,7 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         if (!managed || gather)
             break;
         bool gated = xs_queue_gated(q), dry = slept && ran_dry(q);
-        xs_queue_look(q, late || dry);
+        xs_queue_look(q, late);
         late = false;
         uint64_t now = xs_now_ns(), bound_ns = inflight_bound_ns(q), sleep_ns;
 
