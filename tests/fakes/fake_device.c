@@ -16,12 +16,15 @@ uint64_t fake_now_ns(void)
     return fake_w.real ? vtime_real_ns() : vtime_now_ns();
 }
 
+/* What is still on its way ends, and fails, as at a driver: who waits for a mark holds something until it is told. */
 static void stream_free(struct fake_stream *s)
 {
     while (s->head) {
         struct fake_command *c = s->head;
 
         s->head = c->next;
+        if (c->kind == K_MARK && c->done && !c->lost)
+            c->done(c->data, true);
         free(c);
     }
     free(s);
