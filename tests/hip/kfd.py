@@ -164,19 +164,14 @@ def urgent_dies(w):
 
 
 def kill_loop(w):
-    high = None
     for i in range(6):
-        low = w.low()
-        if high is None:
-            w.wait(lambda p=low: w.ends(p, 2))
-            high = w.high(busy="600")    # with pauses, in which the next one is timed
-        w.wait(lambda p=low: w.off(p.pid), 40)
-        low.kill()
-        low.wait()
+        low, high = w.held()
+        for p in (low, high) if i % 2 else (high, low):
+            p.kill()
+            p.wait()
         if w.daemon.poll() is not None:
             print(f"xserver ended in round {i}")
             return False
-    high.kill()
     last = w.low()
     w.wait(lambda: w.ends(last, 3))      # nobody is in its way
     return True

@@ -109,11 +109,11 @@ static inline void xs_api_named_hipLibraryGetKernel(void *ret, void *library, co
         xs_collective_named(*(void **)ret, name);
 }
 
-static inline void xs_api_named_hipFuncGetAttributes(void *attr, const void *function)
-{
-    (void)attr;
-    xs_collective_asked_of(function);
-}
+/* In the scope of an entry. */
+#define xs_api_named_hipFuncGetAttributes(attr, function) xs_hip_asked_about(rt, function)
+struct xs_api_runtime;
+/** The program asks for a kernel's attributes (registration.c). */
+void xs_hip_asked_about(const struct xs_api_runtime *rt, const void *function);
 
 static inline void xs_api_named_hipGetFuncBySymbol(void *ret, const void *symbol)
 {

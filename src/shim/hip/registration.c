@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled objects register their kernels before main, each with the runtime that it was linked to. Of fat binaries
- * nothing is read or kept here: an object may hold thousands. Of kernels only those of collectives are, known by their
- * names (RCCL's are launched by the address of their host stub). This is also where a second copy of the runtime is
+/* Compiled objects register their kernels before main, each with the runtime that it was linked to. Nothing
+ * is read or kept here: an object may hold thousands. This is also where a second copy of the runtime is
  * noticed, since it comes with the object that needs it. */
 #include "shim/stream/table.h"
 
@@ -38,21 +37,13 @@ XS_EXPORT void **__hipRegisterFatBinary(const void *data)
     return modules;
 }
 
-#define FUNCTION_PARAMS                                                                           \
-    (void **modules, const void *host, char *device, const char *name, unsigned threads, void *tid, void *bid, \
-     void *block, void *grid, int *warp)
-XS_EXPORT void __hipRegisterFunction FUNCTION_PARAMS;
-XS_EXPORT void __hipRegisterFunction FUNCTION_PARAMS
+/* RCCL asks about each of its kernels when a communicator is made; that is when they get names here, since thousands of
+ * kernels are registered that nobody uses. */
+void xs_hip_asked_about(const struct xs_api_runtime *rt, const void *function)
 {
-    const struct xs_api_runtime *rt;
-    void (*real) FUNCTION_PARAMS;
+    const char *(*name)(const void *function, hipStream_t stream) =
+        (__typeof__(name))rt->real[ROW_hipKernelNameRefByPtr];
 
-    if (XS_UNLIKELY(xs_api_mode_now() == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0)))
-        return;
-    xs_collective_registered(host, name);
-    rt = xs_api_runtime_of(__builtin_return_address(0));
-    real = (__typeof__(real))rt->real[ROW___hipRegisterFunction];
-    real(modules, host, device, name, threads, tid, bid, block, grid, warp);
-    if (XS_UNLIKELY(xs_api_tracing))
-        xs_trace_call("__hipRegisterFunction", XS_HOW_PASS, 0, 0, true, 0);
+    if (function)
+        xs_collective_named(function, name(function, NULL));
 }

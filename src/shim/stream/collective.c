@@ -81,15 +81,3 @@ void xs_collective_same(const void *function, const void *known)
     if (function && atomic_load(&xs_collective_functions) && xs_collective_find(known))
         add((uint64_t)(uintptr_t)function);
 }
-
-void xs_collective_registered(const void *function, const char *name)
-{
-    if (function && name && is_collective(name))
-        add((uint64_t)(uintptr_t)function);
-}
-
-void xs_collective_asked_of(const void *function)
-{
-    if (xs_collective_key(function))
-        xsched_priv_collectives_ahead();
-}

@@ -20,10 +20,6 @@ extern _Atomic uint32_t xs_collective_graphs;
 
 /** The program got this handle by this name. Any thread. */
 void xs_collective_named(const void *function, const char *name);
-/** An object that was loaded brings this function: it may never be used. Any thread. */
-void xs_collective_registered(const void *function, const char *name);
-/** The program asks about this function, as the library does when a communicator is made. */
-void xs_collective_asked_of(const void *function);
 /** The program got this handle for that one. */
 void xs_collective_same(const void *function, const void *known);
 bool xs_collective_find(const void *function);

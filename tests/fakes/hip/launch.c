@@ -54,6 +54,30 @@ void __hipRegisterFunction(void **modules, const void *stub, char *device, const
     pthread_mutex_unlock(&fake_lock);
 }
 
+static const char *name_of(const void *stub)
+{
+    const char *name = NULL;
+
+    pthread_mutex_lock(&fake_lock);
+    for (struct registered *r = g_registered; r && !name; r = r->next)
+        name = r->stub == stub ? r->function->name : NULL;
+    pthread_mutex_unlock(&fake_lock);
+    return name;
+}
+
+API hipFuncGetAttributes(void *attributes, const void *stub)
+{
+    (void)attributes;
+    return fake_result(name_of(stub) ? 0 : XS_HIP_INVALID_FUNCTION);
+}
+
+EXPORT const char *hipKernelNameRefByPtr(const void *stub, hipStream_t s);
+const char *hipKernelNameRefByPtr(const void *stub, hipStream_t s)
+{
+    (void)s;
+    return name_of(stub);
+}
+
 API __hipPushCallConfiguration(struct xs_dim3 grid, struct xs_dim3 block, size_t shared, hipStream_t stream)
 {
     t_pushed[t_depth].grid = grid;
