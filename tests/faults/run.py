@@ -469,7 +469,7 @@ def section_cl(w):
                w.fault, FAULT_OBJECTS=CLIENT_OBJECTS, FAULT_VENDOR_SHIM=ours)
     # CL_OUT_OF_HOST_MEMORY, CL_INVALID_COMMAND_QUEUE, CL_INVALID_OPERATION
     errors = {"out of memory": -6, "invalid queue": -36, "not supported": -59}
-    return f"{Calls(w, 'OpenCL', [w.opencl], env, plain, slice(-1, None)).all(errors, max(4, 200 // w.every))} calls of ours in one run"
+    return f"{Calls(w, 'OpenCL', [w.opencl], env, plain, slice(-1, None)).all(errors, max(3, 60 // w.every))} calls of ours in one run"
 
 
 def section_deaths(w):
