@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 3 on AMD's stock driver: the program's own queues taken off the device and put back, by the request that ROCr
  * itself suspends queues with. The driver takes it from the process that opened /dev/kfd only, so xserver says what it
- * wants and the control thread does it (decision 0015). None of it has run on an AMD GPU.
+ * wants and the control thread does it (decision 0016). None of it has run on an AMD GPU.
  *
  * Requests of the program that make, change and end queues pass through here, so that the queues and what the program
  * wants of them are known. The table is in static memory; its lock is held for a few stores, never across a request. */
