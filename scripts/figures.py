@@ -146,8 +146,9 @@ def latency_part(found):
                 rows = []
                 if not results.find(platform, letter, "native", "high", "samples"):
                     continue    # a comparison of its own, e.g. watched with unwatched
+                other = report.of_another_run(results, letter, platform)   # ratios are of one run
                 for v in results.variants(platform, letter):
-                    if v not in TUNED or letter in done or not results.find(platform, letter, v, "high", "samples"):
+                    if v not in TUNED or v in other or letter in done or not results.find(platform, letter, v, "high", "samples"):
                         continue
                     q = [results.quantile(platform, letter, v, "high", x) for x in (.5, .9, .99)]
                     low = report.cell(lambda v=v: report.with_interval(results.mean_ratio(platform, letter, v, "native", "low")))

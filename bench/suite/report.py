@@ -196,12 +196,14 @@ def program_table(results, letter):
                    str(sum(int(r.get("n") or 1) for r in f))] for (v, s, m, u), f in sorted(rows.items())])
 
 
+def of_another_run(results, letter, platform):
+    """Variants that were measured in another run than the rest (merge.py), and when: {variant: date}."""
+    return {r["variant"]: r["added"][:16] for r in reversed(results.rows)
+            if r["workload"] == letter and r.get("platform") == platform and "added" in r}
+
+
 def added(results, w, platform):
-    """Variants of another run than the rest (merge.py)."""
-    dates = {}
-    for r in results.rows:
-        if r["workload"] == w.letter and r.get("platform") == platform and "added" in r:
-            dates.setdefault(r["variant"], r["added"][:16])
+    dates = of_another_run(results, w.letter, platform)
     return [f"Measured in another run than the rest, so that what stands beside others compares across runs: "
             + ", ".join(f"{v} ({t})" for v, t in sorted(dates.items())) + ".", ""] if dates else []
 
