@@ -32,7 +32,7 @@ struct sleeper {
     _Atomic(void *) word;         /* a futex; NULL: event_fd */
     _Atomic int event_fd;
     _Atomic uint64_t fired_ns;    /* the deadline that ran out: a later sleep in this place has a later one */
-    bool timer;                   /* nobody's sleep: event_fd stands for a timer */
+    _Atomic bool timer;           /* nobody's sleep: event_fd stands for a timer */
     _Atomic uint64_t round;       /* ends when a later round begins; 0: no */
 };
 _Static_assert(sizeof(struct sleeper) * SLEEPERS <= VTIME_SHARED_BYTES, "room in the shared world");
