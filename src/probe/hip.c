@@ -185,10 +185,27 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
     return known && xs_kfd_level() == 3;
 }
 
+/* "0000:c1:00.0" as the kernel driver numbers it. */
+static bool parse_address(const char *text, uint32_t *ret_address)
+{
+    static const char after[] = {':', ':', '.', '\0'};
+    unsigned long part[4];
+    char *end;
+
+    for (int i = 0; i < 4; i++) {
+        part[i] = strtoul(text, &end, 16);
+        if (end == text || *end != after[i])
+            return false;
+        text = end + 1;
+    }
+    *ret_address = (uint32_t)(part[0] << 16 | (part[1] & 0xff) << 8 | (part[2] & 0x1f) << 3 | (part[3] & 7));
+    return true;
+}
+
 /* Level 3. @return why not, or NULL */
 static const char *queues(struct device *d)
 {
-    unsigned domain = 0, bus = 0, slot = 0, function = 0, n;
+    unsigned n;
     uint64_t before, after, end;
     uint32_t address;
     void *memory;
@@ -197,9 +214,8 @@ static const char *queues(struct device *d)
         return "the device does not write into memory of the host";
     if (xs_kfd_level() != 3)
         return xs_kfd_why();
-    if (sscanf(d->bus, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+    if (!parse_address(d->bus, &address))
         return "the device has no address";
-    address = domain << 16 | (bus & 0xff) << 8 | (slot & 0x1f) << 3 | (function & 7);
     n = put_work(d, &memory);
     if (!n || !reaches(&d->word[3], 1))
         return "no command can be launched";

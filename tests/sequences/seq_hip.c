@@ -83,6 +83,12 @@ int seq_launch(struct seq_slot *s, bool work, unsigned how, void **params)
     size_t shared = 0;
     hipStream_t stream = NULL;
 
+    if (how % 11 == 0) { /* as a library asks about its kernels */
+        const char *name = CALL_AS(const char *, hipKernelNameRefByPtr, (const void *, hipStream_t), stub, s->stream);
+
+        seq_must(!name || strcmp(name, work ? "work" : "nop"), "hipKernelNameRefByPtr");
+        OK(CALL(hipFuncGetAttributes, (void *, const void *), seq_scratch, stub));
+    }
     if (s->per_thread && how % 2)
         return CALL(hipLaunchKernel_spt, BY_STUB, stub, k_one, k_one, params, 0, NULL);
     switch (how % 9) {

@@ -173,8 +173,12 @@ static struct xs_hip_device *current(const struct xs_hip_api *api)
     struct xs_hip_device *d;
     int dev = -1;
 
-    if (!api || !api->hipGetDevice || api->hipGetDevice(&dev) != XS_HIP_SUCCESS)
+    if (!api || !api->hipGetDevice)
         return NULL;
+    /* Asked again if need be: who does not learn which device is reset asks for events that are gone. */
+    for (int tries = 0; api->hipGetDevice(&dev) != XS_HIP_SUCCESS; tries++)
+        if (tries)
+            return NULL;
     xs_lock_acquire(&g_lock);
     d = find_locked(api, dev);
     xs_lock_release(&g_lock);
