@@ -113,7 +113,7 @@ _xcli()
         "") _xsched_words "list top config policy hint status suspend resume --addr= --port= --socket= --token= --json
                 --help --usage --version" "$current" ;;
         list) _xsched_words "--ended --json --help --usage --version" "$current" ;;
-        top) _xsched_words "--fps= --count= --once --queues --sort= --reverse --filter= --help --usage --version" "$current" ;;
+        top) _xsched_words "--fps= --count= --batch --once --queues --sort= --reverse --filter= --help --usage --version" "$current" ;;
         config) _xsched_words "--xqueue= --level= --threshold= --batch= --help --usage --version" "$current" ;;
         policy) _xsched_words "--query --set --name= --help --usage --version" "$current" ;;
         hint) _xsched_words "--xqueue= --pid= --priority= --utilization= --timeslice= --deadline= --laxity= --lax-priority=
@@ -143,7 +143,7 @@ _xsched_bench()
     COMPREPLY=()
 
     case ${COMP_WORDS[COMP_CWORD - 1]} in
-        --only) _xsched_words "A B C D E F G H I J K M submit instructions idle decision decision-64 decision-10000 python-block scrape opencl" "$current" ;;
+        --only) _xsched_words "A B C D E F G H I J K M submit instructions idle decision decision-64 decision-10000 python-block start scrape opencl" "$current" ;;
         --platforms) _xsched_words "cuda hip opencl fake" "$current" ;;
         --out | --build | --python | --report | --check | --merge) _xsched_files "$current" ;;
         *) _xsched_words "--list --only --variants --platforms --peer --tune --quick --smoke --requests --blocks --seconds --seed

@@ -76,6 +76,8 @@ PATHS = [
     ("decision", "awake: 2 clients, 2 queues", "p50", "", "a queue gets ready, another process's is held: P50, xserver awake", "us"),
     ("decision", "asleep: 2 clients, 2 queues", "p50", "", "the same, xserver asleep", "us"),
     ("decision", "awake: 3 clients, 10000 queues", "p50", "", "the same, awake, with 10,000 queues", "us"),
+    ("start", "alone", "wall", "", "start and end of a program that does nothing, plain", "ms"),
+    ("start", "xsched", "wall", "", "the same with all shims preloaded, once for each process", "ms"),
     ("idle", "xsched", "cpu", "client", "idle process with 100 queues: CPU", "ms/s"),
     ("idle", "xsched", "cpu", "server", "idle xserver: CPU", "ms/s"),
 ]

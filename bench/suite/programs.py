@@ -85,6 +85,23 @@ def opencl(build):
                     "value": 100 * (min(result["xsched"]) / min(result["alone"]) - 1), "unit": "%"}]
 
 
+def start(build, pairs=300):
+    """A program that does nothing, A B A B: plain, then with all shims preloaded as `xsched run` does."""
+    shims = ":".join(machine.shim(build, p) for p in ("cuda", "hip", "opencl"))
+    envs = {"alone": {}, "xsched": {"LD_PRELOAD": shims, "XSCHED_PRIORITY": "0", "XSCHED_SCHEDULER": "GLB"}}
+    cpu, wall = {v: [] for v in envs}, {v: [] for v in envs}
+    for i in range(pairs + 5):
+        for variant, more in envs.items():
+            env = {**os.environ, **more}
+            begin = time.perf_counter_ns()
+            usage = os.wait4(os.posix_spawn("/bin/true", ["true"], env), 0)[2]
+            if i >= 5:
+                wall[variant].append((time.perf_counter_ns() - begin) / 1e6)
+                cpu[variant].append((usage.ru_utime + usage.ru_stime) * 1e3)
+    return [{"workload": "start", "variant": variant, "side": "", "metric": metric, "value": round(statistics.median(of[variant]), 3),
+             "unit": "ms", "n": pairs} for metric, of in (("cpu", cpu), ("wall", wall)) for variant in envs]
+
+
 def fake_cuda(build, server):
     """The environment of a program on the fake CUDA driver that joins the server, or schedules itself."""
     libs = (os.path.join(build, "lib"), os.path.join(build, "tests", "fakes", "cuda", "driver"))
@@ -154,6 +171,7 @@ PROGRAMS = {
     "decision-10000": (decision_10000, "the same with 10,000 queues"),
     "python-block": (python_block, "an empty `with xsched.priority()` on the fake CUDA driver; wanted at most 1000 ns"),
     "scrape": (scrape, "a scrape of /metrics with 1,000 queues; wanted at most 50 ms"),
+    "start": (start, "a program that does nothing, plain and with all shims preloaded"),
     "opencl": (opencl, "an OpenCL program of 0.1 ms kernels on its own; wanted at most 1 % overhead"),
 }
 

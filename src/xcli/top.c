@@ -97,6 +97,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (xs_str_parse_u64(arg, 10, &o->rounds) < 0)
             argp_error(state, "-n takes a number, not '%s'", arg);
         return 0;
+    case 'b':
+        o->plain = true;
+        return 0;
     case KEY_ONCE:
         o->once = true;
         return 0;
@@ -127,6 +130,7 @@ int xcli_top(int argc, char **argv)
     static const struct argp_option k_options[] = {
         {"fps", 'f', "FPS", 0, "how often a second; default 2", 0},
         {"count", 'n', "COUNT", 0, "end after so many times", 0},
+        {"batch", 'b', NULL, 0, "plain text on a terminal too, as top(1) has it", 0},
         {"once", KEY_ONCE, NULL, 0, "look twice, print once as plain text, end", 0},
         {"queues", 'q', NULL, 0, "the queues below their programs", 0},
         {"sort", 's', "COLUMN", 0, "share (default), wait, preemptions, priority, pid, commands or command",
@@ -145,7 +149,7 @@ int xcli_top(int argc, char **argv)
     int r = -1;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
-    if (!o.once && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && getenv("TERM"))
+    if (!o.once && !o.plain && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && getenv("TERM"))
         r = top_screen(&f, &o);
     if (r < 0)
         r = plain(&f, &o);

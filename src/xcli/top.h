@@ -24,6 +24,7 @@ struct top_options {
     double interval_s;
     uint64_t rounds; /* 0: for ever */
     bool once;       /* one picture, of a first interval */
+    bool plain;      /* plain text on a terminal too */
     bool queues;     /* queues below their programs */
     bool reverse;
     int sort;        /* enum top_sort */

@@ -180,6 +180,11 @@ class Top(unittest.TestCase):
         out = self.stage.xcli("top", "-n", "1", "--filter", "ONLINE", "--sort", "pid").stdout
         self.assertIn("online-service", out)
         self.assertNotIn("batch-training", out)
+        # plain on a terminal too: the picture stays there when it ended by itself
+        t = self.terminal(120, 20, "-b", "-n", "1")
+        status, t.pid = t.end(), 0
+        self.assertEqual(status, 0)
+        self.assertTrue(any("online-service" in line for line in t.lines()), t.lines())
         for wrong in (("--sort", "nothing"), ("--filter", "x" * 64), ("-f", "0")):
             self.assertEqual(self.stage.xcli("top", *wrong, check=False).returncode, 64)
         self.stage.environment["XSCHED_SOCKET"] = "/nonexistent/xserver.sock"
