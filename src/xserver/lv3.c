@@ -78,8 +78,17 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
             s->slice = tops ? XS_LV3_KEEP : XS_LV3_DEFAULT;
         /* who gave up its turn is waited for */
         if (rules->may_switch_off && !is_top && s->held && rules->by != XS_LV3_BY_TURNS)
-            s->off = s->off_now || s->left_ns > 2 * rules->pair_ns;
+            s->off = s->off_now || XS_MAX(s->left_ns, s->ran_ns) > 2 * rules->pair_ns;
     }
+}
+
+uint64_t xs_lv3_ran_ns(struct xs_lv3_memory *m, uint64_t now_ns, bool in_flight, uint64_t completed)
+{
+    if (!in_flight || !m->in_flight || completed != m->completed)
+        m->flight_ns = now_ns;
+    m->in_flight = in_flight;
+    m->completed = completed;
+    return now_ns - m->flight_ns;
 }
 
 /* ---- facts ---- */
@@ -123,17 +132,20 @@ static bool by_share(const struct xs_server *s)
 }
 
 /* @return false when no queue of it on the device is at level 3 */
-static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device, struct xs_lv3_seat *ret)
+static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device, struct xs_lv3_memory *m,
+                       struct xs_lv3_seat *ret)
 {
     int32_t any = INT32_MIN, ready = INT32_MIN;
     bool level3 = false, permitted = false;
     int32_t percent = UTILIZATION_DEFAULT;
+    bool in_flight = false;
+    uint64_t ended = 0;
 
     *ret = (struct xs_lv3_seat){0};
     XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client) {
         struct xs_sched_queue_status st;
         struct xs_client_cell *cell = &c->page->cells[q->cell];
-        uint64_t entered, completed;
+        uint64_t entered, completed, done;
         int32_t priority;
 
         xs_sched_queue_status(q->sched, s->now_ns, &st);
@@ -143,6 +155,9 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
         priority = xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
         percent = fold_percent(percent, xs_sched_queue_hints(q->sched)->utilization);
+        done = XS_MAX(atomic_load(&cell->completed), atomic_load(&cell->marked));
+        ended += done;
+        in_flight = in_flight || done < atomic_load(&cell->returned);
         if (!st.ready)
             continue;
         ret->ready = true;
@@ -155,6 +170,8 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
     }
     ret->priority = ret->ready ? ready : any;
     ret->held = ret->ready && !permitted;
+    if (xs_lv3_kfd_of(c, device))
+        ret->ran_ns = xs_lv3_ran_ns(m, s->now_ns, in_flight, ended);
     if (by_process(s))
         percent = xs_sched_process_utilization(c->process);
     ret->percent = (uint32_t)XS_MAX(0, XS_MIN(percent, 100));
@@ -171,7 +188,7 @@ static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat
         if ((!c->lv3 && !xs_lv3_kfd_of(c, device)) || n == MAX_SEATS)
             continue;
         m = memory_of(c, device);
-        if (!m || !take_facts(s, c, device, &seats[n]))
+        if (!m || !take_facts(s, c, device, m, &seats[n]))
             continue;
         if (seats[n].ready || m->was_ready)
             m->ready_ns = s->now_ns;
@@ -303,6 +320,19 @@ static uint64_t want_queues(struct xs_server *s, struct xs_client *c, struct xs_
     return xs_lv3_kfd_want(s, c, k, off, urgency);
 }
 
+/* When a program that is held and has its queues may have to lose them, although nothing else changes. */
+static uint64_t look_again(const struct xs_server *s, const struct xs_lv3_seat *seat, const struct xs_lv3_memory *m,
+                           const struct xs_lv3_rules *rules)
+{
+    if (!seat->held || m->off || !s->options.lv3_pairs_per_s)
+        return UINT64_MAX;
+    if (seat->off) /* it was switched off a moment ago */
+        return m->off_ns + XS_NS_PER_S / s->options.lv3_pairs_per_s;
+    if (!m->in_flight || seat->ran_ns > 2 * rules->pair_ns) /* judged already */
+        return UINT64_MAX;
+    return m->flight_ns + 2 * rules->pair_ns + 1;
+}
+
 static uint64_t decide_device(struct xs_server *s, XDevice device)
 {
     static struct xs_lv3_seat seats[MAX_SEATS]; /* owner: the main loop's thread */
@@ -331,10 +361,12 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
         if (off && !m->off && !may_switch(s, m))
             off = false;
         m->off = off;
-        if (k)
+        if (k) {
             next = XS_MIN(next, want_queues(s, places[i].client, k, &seats[i], off));
-        else
+            next = XS_MIN(next, look_again(s, &seats[i], m, &rules));
+        } else {
             want_groups(s, places[i].client, m, slice_of(s, &seats[i], m, &next), off, excused);
+        }
     }
     return next;
 }

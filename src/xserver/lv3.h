@@ -8,6 +8,7 @@
 
 struct xs_server;
 struct xs_client;
+struct xs_lv3_memory;
 
 /** What is known of one program on one device, and what is decided. */
 struct xs_lv3_seat {
@@ -19,6 +20,7 @@ struct xs_lv3_seat {
     uint32_t percent;             /* its share, where shares are given */
     bool held;                    /* ready, and none of its ready queues may run */
     uint64_t left_ns;             /* estimated device time of what it has in flight */
+    uint64_t ran_ns;              /* for so long nothing of it has ended; 0: nothing is in flight, or it is not asked */
     bool off_now;
     /* decision */
     enum { XS_LV3_KEEP, XS_LV3_DEFAULT, XS_LV3_LONG, XS_LV3_SHORT, XS_LV3_BUSY, XS_LV3_SHARE } slice;
@@ -38,8 +40,11 @@ struct xs_lv3_rules {
  *  not ready keeps what it has. By turns, where programs are let run one at a time: the default. By share, where nobody
  *  is held: in proportion, all lengthened alike until the shortest is worth its switch.
  *  Off, by priority: who is held while something more important is ready, if its work in flight would take
- *  twice what switching costs. */
+ *  twice what switching costs, or has taken that already: an estimate may be a guess. */
 void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules *rules);
+
+/** A look at a program's work in flight on a device. @return seat's ran_ns */
+uint64_t xs_lv3_ran_ns(struct xs_lv3_memory *m, uint64_t now_ns, bool in_flight, uint64_t completed);
 
 /** Called after each decision of the scheduler. @return when to call again at the latest */
 uint64_t xs_lv3_update(struct xs_server *s);

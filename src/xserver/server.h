@@ -51,7 +51,8 @@ struct xs_lv3_memory {
     uint64_t off_ns;              /* when it was last switched off */
     uint64_t slice_us;            /* as wanted */
     uint64_t busy_ns;             /* when it last got the slice beside a burst; 0: never */
-    bool off, was_ready;
+    uint64_t completed, flight_ns; /* commands of it that ended; when that was another number, or nothing in flight */
+    bool off, was_ready, in_flight;
 };
 
 /** One connection: first unjoined, then a program's session. */

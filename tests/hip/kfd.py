@@ -3,7 +3,7 @@
 """Level 3 on AMD's kernel driver as the fake has it: a program that is held takes its queues off the device in the middle
 of a kernel, and they always come back: kfd.py CASE PAIR SHIM FOLDER_OF_THE_FAKE FAKE_KFD XSERVER
 
-Cases: held, auto, probed, killed, stopped, urgent_dies, kill_loop, version, denied."""
+Cases: held, untimed, auto, probed, killed, stopped, urgent_dies, kill_loop, version, denied."""
 import os
 import signal
 import subprocess
@@ -120,6 +120,17 @@ def held(w):
     rows = w.rows(low.pid)
     print(f"kernels that ended while its queues were off: {stood}; requests {len(rows)}")
     return stood == 0 and w.daemon.poll() is None
+
+
+def untimed(w):
+    """All its kernels end beside an urgent one, so that none was ever timed."""
+    high = w.start(5, "60", "150", "100", XSCHED_AUTO_XQUEUE_LEVEL="3")
+    w.wait(lambda: w.ends(high, 2))
+    low = w.low()
+    w.wait(lambda: w.off(low.pid))
+    high.kill()
+    w.goes_on(low)
+    return True
 
 
 def auto(w):
