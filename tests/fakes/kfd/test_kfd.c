@@ -399,9 +399,8 @@ static void *program(void *arg)
 static void slowly(unsigned long request, void *arg)
 {
     (void)arg;
-    if (request == XS_KFD_IOC_UPDATE)
-        for (volatile int i = 0; i < 300; i++)
-            sched_yield();
+    if (request != XS_KFD_IOC_CREATE)
+        usleep(50);               /* others get the processor; yielding it would cost a turn of each, however many */
 }
 
 static void all_at_once(void **state)
@@ -492,6 +491,26 @@ static void an_end_waits_for_our_request(void **state)
     is(g_id, 100, 7, 0x9000);     /* and the driver did not complain: see end() */
 }
 
+static void off_at_the_end(unsigned long request, void *arg)
+{
+    (void)arg;
+    if (request != XS_KFD_IOC_DESTROY)
+        return;
+    want(ADDR, true, 0, LATER);
+    xs_kfd_due(xs_now_ns());
+    assert_int_equal(fake_kfd_queue(g_id)->updates, 0);
+}
+
+static void no_request_of_ours_at_its_end(void **state)
+{
+    (void)state;
+    g_id = make(0x1000);
+    fake_kfd_set_hook(off_at_the_end);
+    assert_int_equal(finish(g_id), 0);
+    fake_kfd_set_hook(NULL);
+    assert_true(xs_kfd_restore());
+}
+
 static void asks_for_55(void)
 {
     assert_int_equal(change(g_id, 0x1000, 55, 7), 0);
@@ -534,6 +553,57 @@ static void the_programs_comes_late(void **state)
     is(g_id, 55, 7, 0x1000);
 }
 
+static void asks_for_55_and_ends(void **state)
+{
+    pthread_t t;
+    int tries = 0;
+
+    (void)state;
+    g_id = make(0x1000);
+    want(ADDR, true, 0, LATER);
+    t = overlap(asks_for_55);     /* while ours is under way, which leaves it in doubt */
+    xs_kfd_due(xs_now_ns());
+    pthread_join(t, NULL);
+    assert_int_equal(finish(g_id), 0);
+    while (!xs_kfd_restore())
+        assert_true(++tries < 10); /* nothing is left to be brought back */
+    assert_int_equal(xs_kfd_due(xs_now_ns()), UINT64_MAX);
+}
+
+/* Requests that take so long that another has begun before each of them is done (if somebody wants another). */
+static _Atomic int g_requests;
+
+static void one_after_the_other(unsigned long request, void *arg)
+{
+    int n;
+
+    (void)arg;
+    if (request != XS_KFD_IOC_UPDATE)
+        return;
+    n = atomic_fetch_add(&g_requests, 1) + 1;
+    atomic_store(&g_stage, 1);
+    for (int i = 0; i < 1000 && n < 50 && atomic_load(&g_requests) == n; i++)
+        usleep(100);
+}
+
+static void neither_repeats_for_the_other(void **state)
+{
+    pthread_t t;
+
+    (void)state;
+    g_id = make(0x1000);
+    want(ADDR, true, 0, LATER);
+    xs_kfd_due(xs_now_ns());
+    atomic_store(&g_requests, 0);
+    t = overlap(goes_on);
+    fake_kfd_set_hook(one_after_the_other);
+    asks_for_55();
+    pthread_join(t, NULL);
+    fake_kfd_set_hook(NULL);
+    is(g_id, 55, 7, 0x1000);
+    assert_in_range(atomic_load(&g_requests), 1, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,8 +617,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_child_has_none, start, end),
         cmocka_unit_test_setup_teardown(all_at_once, start, end),
         cmocka_unit_test_setup_teardown(an_end_waits_for_our_request, start, end),
+        cmocka_unit_test_setup_teardown(no_request_of_ours_at_its_end, start, end),
         cmocka_unit_test_setup_teardown(ours_comes_late, start, end),
         cmocka_unit_test_setup_teardown(the_programs_comes_late, start, end),
+        cmocka_unit_test_setup_teardown(asks_for_55_and_ends, start, end),
+        cmocka_unit_test_setup_teardown(neither_repeats_for_the_other, start, end),
     };
     int r = cmocka_run_group_tests_name("kfd", tests, NULL, NULL);
     char command[96];

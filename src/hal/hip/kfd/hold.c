@@ -118,7 +118,9 @@ static bool publish_wishes(void)
     return true;
 }
 
-/* @return 1 done, 0 there was nothing to do, -EAGAIN, or -errno of the driver */
+#define LATER 2                   /* the program is changing it */
+
+/* @return 1 done, 0 there was nothing to do, LATER, -EAGAIN: no lock, or -errno of the driver */
 static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
 {
     struct xs_kfd_table *t = &xs_kfd_table;
@@ -130,6 +132,8 @@ static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
     if (!xs_lock_try(&t->lock))
         return -EAGAIN;
     if (!q->live || q->dying) {
+        if (!q->live)
+            atomic_store(&q->unsure, false); /* a request of ours outlasted the queue's end */
         xs_lock_release(&t->lock);
         return 0;
     }
@@ -139,6 +143,10 @@ static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
     if (q->has_percentage == now.percentage && q->has_priority == now.priority && !atomic_load(&q->unsure)) {
         xs_lock_release(&t->lock);
         return 0;
+    }
+    if (q->changing) {
+        xs_lock_release(&t->lock);
+        return LATER;
     }
     atomic_store(&q->unsure, false);
     ours = now.percentage != q->program.percentage || now.priority != q->program.priority;
@@ -193,6 +201,8 @@ static bool bring_all(void)
 
         if (r == -EAGAIN)
             all = false;
+        else if (r == LATER)
+            again = true;
         else if (r)
             record(&t->devices[device], r, xs_now_ns() - began);
         if (r != -EAGAIN && atomic_load(&t->queues[i].unsure)) {

@@ -141,6 +141,7 @@ static struct xs_kfd_queue *find_locked(uint32_t id)
 static void forget_locked(struct xs_kfd_queue *q)
 {
     q->live = q->dying = false;
+    atomic_store(&q->unsure, false); /* or what is left of it would be looked at for ever */
     xs_kfd_table.devices[q->device].queues--;
     atomic_fetch_add(&xs_kfd_table.generation, 1);
 }
@@ -237,42 +238,43 @@ static int destroy(int fd, unsigned long request, struct xs_kfd_destroy *d)
     return r;
 }
 
+/* One request, whatever comes in between: the control thread puts right what that left in doubt. */
 static int update(int fd, unsigned long request, const struct xs_kfd_update *u)
 {
-    struct xs_kfd_update now, before = {0};
+    struct xs_kfd_update now, before;
     struct xs_kfd_queue *q;
+    uint32_t asked;
+    bool doubt;
     int r, saved;
 
     xs_lock_acquire(&xs_kfd_table.lock);
     q = find_locked(u->queue_id);
-    if (q) {
-        before = q->program;
-        q->program = *u;
-    }
-    xs_lock_release(&xs_kfd_table.lock);
-    if (!q)
+    if (!q) {
+        xs_lock_release(&xs_kfd_table.lock);
         return xs_kfd_ioctl(fd, request, (void *)(uintptr_t)u);
-    for (;;) {
-        uint32_t asked;
-
-        xs_lock_acquire(&xs_kfd_table.lock);
-        xs_kfd_effective_locked(q, &now);
-        q->has_percentage = now.percentage;
-        q->has_priority = now.priority;
-        asked = atomic_fetch_add(&q->asked, 1) + 1;
-        xs_lock_release(&xs_kfd_table.lock);
-        r = xs_kfd_ioctl(fd, request, &now);
-        saved = errno;
-        if (r < 0 || atomic_load(&q->asked) == asked)
-            break;
     }
-    if (r < 0) {
-        xs_lock_acquire(&xs_kfd_table.lock);
-        q->program = before;
+    before = q->program;
+    q->program = *u;
+    xs_kfd_effective_locked(q, &now);
+    q->has_percentage = now.percentage;
+    q->has_priority = now.priority;
+    q->changing++;
+    asked = atomic_fetch_add(&q->asked, 1) + 1;
+    xs_lock_release(&xs_kfd_table.lock);
+    r = xs_kfd_ioctl(fd, request, &now);
+    saved = errno;
+    xs_lock_acquire(&xs_kfd_table.lock);
+    q->changing--;
+    if (r < 0)
+        q->program = before;      /* the control thread sees to it that the queue is as it was */
+    if (atomic_load(&q->asked) != asked)
+        atomic_store(&q->unsure, true); /* another thread of the program's changed it too */
+    doubt = r < 0 || atomic_load(&q->unsure);
+    if (doubt)
         atomic_fetch_add(&xs_kfd_table.generation, 1);
-        xs_lock_release(&xs_kfd_table.lock);
-        tell();                   /* the control thread sees to it that the queue is as it was */
-    }
+    xs_lock_release(&xs_kfd_table.lock);
+    if (doubt)
+        tell();
     errno = saved;
     return r;
 }

@@ -14,10 +14,13 @@ struct xs_kfd_queue {
     struct xs_kfd_update program; /* what the program wants */
     uint32_t has_percentage, has_priority; /* what was asked for last */
     /* Counts requests to change it. Whose request is not the last one begun cannot know which of them the driver took
-     * last, and repeats. Written under the lock; read without. */
+     * last. Written under the lock; read without. */
     _Atomic uint32_t asked;
     _Atomic uint32_t busy;        /* requests of ours under way: the program ends it only when there are none */
-    _Atomic bool unsure;          /* see asked; writer: the control thread */
+    /* Requests of the program's under way: there are none of ours meanwhile, and only the control thread repeats. Two
+     * who both did would each be the other's reason to, without end. Under lock. */
+    uint32_t changing;
+    _Atomic bool unsure;          /* see asked: to be repeated; set by any thread, cleared by the control thread */
     uint32_t failures;            /* the control thread's: it could not be brought back */
 };
 
