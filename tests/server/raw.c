@@ -6,6 +6,7 @@
 #include "client/http.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -113,23 +114,50 @@ char *raw_server_log(const struct raw_server *s)
     return text;
 }
 
-long raw_server_ticks(const struct raw_server *s)
+static size_t read_file(const char *path, char *ret, size_t size)
 {
-    char path[64], text[1024];
-    FILE *f;
-    long user = 0, system = 0;
-    size_t n;
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(ret, 1, size - 1, f) : 0;
 
+    if (f)
+        fclose(f);
+    ret[n] = 0;
+    return n;
+}
+
+static unsigned long field(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+
+    assert_non_null(at);
+    return strtoul(at + strlen(name), NULL, 10);
+}
+
+void raw_server_ran(const struct raw_server *s, struct raw_ran *ret)
+{
+    char path[320], text[4096];
+    unsigned long user = 0, system = 0;
+    struct dirent *e;
+    DIR *d;
+
+    *ret = (struct raw_ran){0};
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)s->pid);
-    f = fopen(path, "r");
-    assert_non_null(f);
-    n = fread(text, 1, sizeof(text) - 1, f);
-    text[n] = 0;
-    fclose(f);
-    assert_int_equal(sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld",
+    assert_true(read_file(path, text, sizeof(text)) > 0);
+    assert_int_equal(sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
                             &user, &system),
                      2);
-    return user + system;
+    ret->ticks = user + system;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)s->pid);
+    d = opendir(path);
+    assert_non_null(d);
+    while ((e = readdir(d)) != NULL) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)s->pid, e->d_name);
+        if (e->d_name[0] == '.' || read_file(path, text, sizeof(text)) == 0)
+            continue; /* it ended meanwhile */
+        ret->threads++;
+        ret->switches += field(text, "\nvoluntary_ctxt_switches:") + field(text, "\nnonvoluntary_ctxt_switches:");
+    }
+    closedir(d);
 }
 
 int raw_server_stop(struct raw_server *s)

@@ -23,8 +23,12 @@ void raw_server_start(struct raw_server *s, const char *const *args);
 int raw_server_stop(struct raw_server *s);
 /** The whole log so far, allocated. */
 char *raw_server_log(const struct raw_server *s);
-/** CPU time used so far, in clock ticks. */
-long raw_server_ticks(const struct raw_server *s);
+/** What its threads did so far. Equal before and after means that none of them ran: one that sleeps and wakes is switched
+ *  to and away, one that never sleeps uses ticks. */
+struct raw_ran {
+    unsigned long switches, ticks, threads;
+};
+void raw_server_ran(const struct raw_server *s, struct raw_ran *ret);
 
 struct raw_client {
     int fd, page_fd, bell;

@@ -214,12 +214,12 @@ static void sigterm_opens_all(void **state)
     raw_leave(&high);
 }
 
-/* Something is held, nothing happens: looking and leases cost little. Nothing is held: nothing. */
+/* Nothing is held, nothing happens: none of the server's threads runs. What was there before (a connection being closed,
+ * a last lease) may still be in the first half seconds, however late this machine comes to it. */
 static void idle_server_sleeps(void **state)
 {
     struct raw_client low, high;
-    int64_t sleeps;
-    long ticks;
+    bool slept = false;
 
     (void)state;
     raw_join(&low, g_server.socket);
@@ -233,12 +233,22 @@ static void idle_server_sleeps(void **state)
     raw_complete(&high, 0);
     assert_true(raw_wait_permitted(&low, 0, true, SOON_MS));
     raw_complete(&low, 0);
-    usleep(200000);
-    ticks = raw_server_ticks(&g_server);
-    sleeps = raw_status(&g_server, "sleeps");
-    usleep(500000);
-    assert_true(raw_server_ticks(&g_server) - ticks <= 1);      /* what the questions take may be the one */
-    assert_true(raw_status(&g_server, "sleeps") - sleeps <= 4); /* the questions themselves */
+    for (int i = 0; i < 20 && !slept; i++) {
+        int64_t sleeps = raw_status(&g_server, "sleeps");
+        struct raw_ran before, after;
+
+        usleep(100000);           /* the end of the question's connection */
+        raw_server_ran(&g_server, &before);
+        usleep(500000);
+        raw_server_ran(&g_server, &after);
+        slept = after.switches == before.switches && after.ticks == before.ticks && after.threads == before.threads;
+        if (slept)
+            assert_true(raw_status(&g_server, "sleeps") - sleeps <= 4); /* the questions themselves */
+        else
+            print_message("%d: %lu switches, %lu ticks\n", i, after.switches - before.switches,
+                          after.ticks - before.ticks);
+    }
+    assert_true(slept);
     raw_leave(&low);
     raw_leave(&high);
 }
