@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #define WATCH_MAX 4096u           /* marks in flight: a few a queue */
-#define LOOK_MIN_NS 20000u        /* pause between two looks: so short while marks complete, */
-#define LOOK_MAX_NS 500000u       /* so long while none does */
+#define LOOK_MIN_NS 20000u        /* pause between two looks: so short at least, */
+#define LOOK_MAX_NS 500000u       /* so long at most */
 
 struct watch {
     struct xs_watch_place *place; /* NULL: free */
@@ -75,19 +75,31 @@ static bool look_at(unsigned i)
     return true;
 }
 
+/* How long to wait after a look that found a mark, and after one that did not. Where marks come each millisecond, looks in the
+ * first tenth of it find nothing, and each takes time of a CPU, which may be the device. So the first one comes after a
+ * quarter of the time that the last mark took; then the pauses grow. */
+static uint64_t next_pause_ns(uint64_t pause_ns, bool found, uint64_t took_ns)
+{
+    if (found)
+        return XS_MIN(XS_MAX(took_ns / 4, (uint64_t)LOOK_MIN_NS), (uint64_t)LOOK_MAX_NS / 2);
+    return XS_MIN(pause_ns + pause_ns / 4, (uint64_t)LOOK_MAX_NS);
+}
+
 static void *watcher(void *place)
 {
-    uint64_t pause_ns = LOOK_MIN_NS;
+    uint64_t pause_ns = LOOK_MIN_NS, found_ns = xs_now_ns();
 
     if (g_ops->begin)
         g_ops->begin(place);
     for (;;) {
         uint32_t done = 0;
+        uint64_t now_ns;
         unsigned used;
 
         if (!atomic_load(&g_pending)) {
             xs_futex_wait(&g_pending, 0, UINT64_MAX);
             pause_ns = LOOK_MIN_NS;
+            found_ns = xs_now_ns();
             continue;
         }
         xs_lock_acquire(&g_lock);
@@ -97,7 +109,10 @@ static void *watcher(void *place)
             done += look_at(i);
         if (done)
             atomic_fetch_sub(&g_pending, done);
-        pause_ns = done ? LOOK_MIN_NS : XS_MIN(pause_ns + pause_ns / 4, (uint64_t)LOOK_MAX_NS);
+        now_ns = xs_now_ns();
+        pause_ns = next_pause_ns(pause_ns, done, now_ns - found_ns);
+        if (done)
+            found_ns = now_ns;
         pause_for(pause_ns);
     }
     return NULL;
