@@ -13,8 +13,9 @@ _Atomic uint32_t xs_collective_functions, xs_collective_graphs;
 /* Handles, open addressing; 0: free. A full table forgets none that it has. Written by compare and exchange. */
 static _Atomic uint64_t g_slots[SLOTS];
 
-/* within the mangled name; the last two are kernels on symmetric memory, of NCCL 2.27 and since 2.28 */
-static const char *const k_names[] = {"ncclDevKernel", "ncclKernel", "ncclSymDevKernel", "ncclSymkDevKernel"};
+/* within the mangled name: NCCL's and RCCL's; on symmetric memory, of NCCL 2.27 and since 2.28; those that RCCL runs
+ * for algorithms from files (MSCCL) */
+static const char *const k_names[] = {"ncclDevKernel", "ncclKernel", "ncclSymDevKernel", "ncclSymkDevKernel", "mscclKernel"};
 
 static bool is_collective(const char *name)
 {
