@@ -22,6 +22,7 @@
     X(hipStreamCreateWithFlags, (P *, unsigned))                                                  \
     X(hipStreamCreateWithPriority, (P *, unsigned, int))                                          \
     X(hipExtStreamCreateWithCUMask, (P *, uint32_t, const uint32_t *))                            \
+    X(hipExecutionCtxStreamCreate, (P *, P, unsigned, int))                                       \
     X(hipStreamDestroy, (P))                                                                      \
     X(hipStreamSynchronize, (P))                                                                  \
     X(hipStreamQuery, (P))                                                                        \
@@ -178,13 +179,14 @@ static void *on_thread(void *opaque)
 static void created_streams(void)
 {
     uint32_t *log = new_log(), mask = 0xff;
-    P s[4];
+    P s[5];
 
     OK(hipStreamCreateWithFlags(&s[0], 1));
     OK(hipStreamCreateWithPriority(&s[1], 1, -1));
     OK(hipStreamCreate(&s[2]));
     OK(hipExtStreamCreateWithCUMask(&s[3], 1, &mask));
-    in_turn(s, 4, log);
+    OK(hipExecutionCtxStreamCreate(&s[4], NULL, 1, 0));
+    in_turn(s, 5, log);
 }
 
 static void events(void)

@@ -86,6 +86,12 @@ hipError_t xs_hand_hipExtStreamCreateWithCUMask(const struct xs_api_runtime *rt,
     return created(rt, XS_REAL(hipExtStreamCreateWithCUMask)(stream, cuMaskSize, cuMask), stream);
 }
 
+hipError_t xs_hand_hipExecutionCtxStreamCreate(const struct xs_api_runtime *rt, hipStream_t *stream, void *ctx,
+                                               unsigned flags, int priority)
+{
+    return created(rt, XS_REAL(hipExecutionCtxStreamCreate)(stream, ctx, flags, priority), stream);
+}
+
 /* Whether the runtime waits for the stream's work or not: its queue opens and is forgotten first. */
 hipError_t xs_hand_hipStreamDestroy(const struct xs_api_runtime *rt, hipStream_t stream)
 {

@@ -121,6 +121,12 @@ static inline void xs_api_named_hipGetFuncBySymbol(void *ret, const void *symbol
         xs_collective_same(*(void **)ret, symbol);
 }
 
+static inline void xs_api_named_hipKernelGetFunction(void *ret, const void *kernel)
+{
+    if (ret)
+        xs_collective_same(*(void **)ret, kernel);
+}
+
 #define XS_KEY_CONFIG(config, f) XS_KEY_KERNEL(f, xs_hip_config_blocks(config))
 #define XS_CONFIG_STREAM(config) xs_hip_config_stream(config)
 
@@ -137,5 +143,6 @@ static inline uint64_t xs_hip_config_blocks(const struct xs_hip_launch_config *c
 /* Whose queues a SYNC_CTX row waits for. */
 #define XS_CTX_hipCtxSynchronize    0
 #define XS_CTX_hipDeviceSynchronize 0
+#define XS_CTX_hipExecutionCtxSynchronize 0 /* all of them: which streams are its own is not known */
 
 #endif

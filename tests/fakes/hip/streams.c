@@ -69,6 +69,12 @@ API hipExtStreamCreateWithCUMask(hipStream_t *ret, uint32_t n, const uint32_t *m
     return create(ret, 0, 0);
 }
 
+API hipExecutionCtxStreamCreate(hipStream_t *ret, void *ctx, unsigned flags, int priority)
+{
+    (void)ctx;                    /* all of the device, whatever it is */
+    return hipStreamCreateWithPriority(ret, flags, priority);
+}
+
 API hipStreamDestroy(hipStream_t s)
 {
     if ((uintptr_t)s <= 2)
