@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+from tries import judged
+
 GROUPS, A_GROUP = 25, 10
 
 
@@ -61,16 +63,20 @@ def once(rank, pair, shim, fake, xserver, kernel):
 
 
 def main(*programs):
-    right = once(*programs, "_Z31ncclDevKernel_AllReduce_of_fake")
-    for _ in range(3):   # whether the urgent one comes in the middle of one is chance
+    for _ in range(5):   # whether the urgent one comes in the middle of one is chance
         wrong = once(*programs, "meet")
         if wrong[0] >= 700:
             break
-    print(f"longest collective {right[0]:.0f} ms of {right[1]:.0f} ms; with another name {wrong[0]:.0f} ms of {wrong[1]:.0f} ms")
-    if wrong[0] < 700:
+    else:
         print("with another name nothing was cut: the test shows nothing")
         return 1
-    return 0 if right[0] < wrong[0] / 2 and right[1] > 1500 else 1
+
+    def right():
+        longest, took = once(*programs, "_Z31ncclDevKernel_AllReduce_of_fake")
+        print(f"longest collective {longest:.0f} ms of {took:.0f} ms; with another name {wrong[0]:.0f} ms of {wrong[1]:.0f} ms")
+        return longest < wrong[0] / 2 and took > 1500
+
+    return judged(right)
 
 
 sys.exit(main(*sys.argv[1:]))

@@ -9,8 +9,10 @@ import tempfile
 import threading
 import time
 
+from tries import judged
 
-def main(pair, shim, fake, xserver, level="auto"):
+
+def once(pair, shim, fake, xserver, level="auto"):
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -63,7 +65,7 @@ def main(pair, shim, fake, xserver, level="auto"):
         high.wait()
         low.kill()
         low.wait()
-    return 0 if ok else 1
+    return ok
 
 
-sys.exit(main(*sys.argv[1:]))
+sys.exit(judged(lambda: once(*sys.argv[1:])))

@@ -8,8 +8,10 @@ import sys
 import tempfile
 import time
 
+from tries import judged
 
-def main(pair, shim, fake, xserver, level="auto"):
+
+def once(pair, shim, fake, xserver, level="auto"):
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -29,17 +31,20 @@ def main(pair, shim, fake, xserver, level="auto"):
         daemon.wait()
     if low.returncode or high.returncode or len(highs) < 3:
         print("exit codes", low.returncode, high.returncode, "stretches", len(highs))
-        return 1
+        return False
     during = between = busy = idle = 0.0
     for i, (begin, end) in enumerate(highs[1:], 1):   # the first finds kernels that were never timed
         during += sum(begin + 20 < b < end for b, _ in lows)   # begun while the other was busy
         busy += end - begin - 20
         between += sum(highs[i - 1][1] + 20 < b < begin for b, _ in lows)
         idle += begin - highs[i - 1][1] - 20
+    if busy <= 0 or idle <= 0:
+        print("no time to judge by")
+        return False
     rates = during / busy * 1000, between / idle * 1000
     print(f"low kernels a second: {rates[0]:.0f} while the urgent one is busy, {rates[1]:.0f} while it is not "
           f"({len(highs)} stretches, {len(lows)} kernels)")
-    return 0 if rates[1] > 50 and rates[0] < rates[1] / 5 else 1
+    return rates[1] > 50 and rates[0] < rates[1] / 5
 
 
-sys.exit(main(*sys.argv[1:]))
+sys.exit(judged(lambda: once(*sys.argv[1:])))

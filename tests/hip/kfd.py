@@ -109,6 +109,7 @@ class World:
 
 def held(w):
     low, high = w.held()
+    time.sleep(0.3)                      # what ended before is told
     w.ends(low, 0)
     before = low.lines
     time.sleep(1.2)                      # three kernels long

@@ -24,7 +24,7 @@
 #define DEVICE 77u
 
 static struct raw_server g_server;
-static const char *const k_args[] = {"--lv3-channels=ON", NULL};
+static const char *const k_args[] = {"--lv3-channels=ON", "--stall-ms", "0", NULL};
 
 /* ---- a platform that does nothing ---- */
 
@@ -147,19 +147,11 @@ static void server_killed(void **state)
     assert_int_equal(atomic_load(&g_restores), 3);
 }
 
-/* A stopped server: nobody of us waits at a gate, still the lease is looked at. */
-static void server_stopped(void **state)
+/* Ours works, then the more important one: our word closes. */
+static void is_held_for(struct raw_client *high)
 {
-    uint32_t restores = atomic_load(&g_restores);
-    struct raw_client high;
-    int64_t holds;
-    uint64_t began;
+    int64_t holds = raw_status(&g_server, "holds");
 
-    (void)state;
-    raw_join(&high, g_server.socket);
-    raw_add(&high, 0, DEVICE, 10);
-    /* ours works, then the more important one: our word closes */
-    holds = raw_status(&g_server, "holds");
     for (int i = 0; i < 400 && raw_status(&g_server, "holds") == holds; i++) {
         struct xs_queue *q = xsched_priv_queue_find(kPlatformCUDA, 1);
         struct xs_ticket t;
@@ -167,12 +159,30 @@ static void server_stopped(void **state)
         assert_non_null(q);
         xsched_priv_submit_begin(q, 1, XS_SUBMIT_PASS | XS_SUBMIT_NO_MARK, &t);
         xsched_priv_submit_end(&t, true, false);
-        raw_submit(&high, 0);
+        raw_submit(high, 0);
         usleep(5000);
     }
     assert_true(raw_status(&g_server, "holds") > holds);
-    usleep(300000);
-    assert_int_equal(atomic_load(&g_restores), restores); /* held, and the lease is renewed */
+}
+
+/* A stopped server: nobody of us waits at a gate, still the lease is looked at. */
+static void server_stopped(void **state)
+{
+    struct raw_client high;
+    bool renewed = false;
+    uint32_t restores = 0;
+    uint64_t began;
+
+    (void)state;
+    raw_join(&high, g_server.socket);
+    raw_add(&high, 0, DEVICE, 10);
+    for (int i = 0; i < 5 && !renewed; i++) { /* a machine that is very busy may keep even the server from it once */
+        is_held_for(&high);
+        restores = atomic_load(&g_restores);
+        usleep(700000);
+        renewed = atomic_load(&g_restores) == restores; /* held, for longer than one lease */
+    }
+    assert_true(renewed);
     kill(g_server.pid, SIGSTOP);
     began = xs_now_ns();
     assert_true(becomes(&g_restores, restores + 1));

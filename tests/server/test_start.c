@@ -258,7 +258,7 @@ static void a_lock_that_goes_is_waited_for(void **state)
 /* Ends only when nobody is joined. */
 static void idle_exit(void **state)
 {
-    static const char *const k_args[] = {"--idle-exit", "1", NULL};
+    static const char *const k_args[] = {"--idle-exit", "2", NULL}; /* joining it may take a while */
     struct raw_server s;
     struct raw_client c;
     int status;
@@ -266,7 +266,7 @@ static void idle_exit(void **state)
     (void)state;
     raw_server_start(&s, k_args);
     raw_join(&c, s.socket);
-    usleep(1300000);
+    usleep(2300000);
     raw_settle(&c); /* it is still there */
     raw_leave(&c);
     assert_int_equal(waitpid(s.pid, &status, 0), s.pid);

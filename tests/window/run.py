@@ -86,10 +86,12 @@ def main(bin_, desktop, pair, shim, fake):
             windows = [at("create", p.p.pid) for p in programs]
 
             def see(what, good):
-                got = rates(programs, 0.7)
-                print(f"{what}: viewer {got[0]:.0f}/s, terminal's program {got[1]:.0f}/s")
-                if not good(*got):
-                    bad.append(what)
+                for _ in range(4):    # this machine may have had something else to do
+                    got = rates(programs, 0.7)
+                    print(f"{what}: viewer {got[0]:.0f}/s, terminal's program {got[1]:.0f}/s")
+                    if good(*got):
+                        return
+                bad.append(what)
 
             see("another window active", lambda a, b: a > 20 and b > 20)
             at("active", windows[0])
