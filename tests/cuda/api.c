@@ -54,7 +54,7 @@ static void becomes_idle(XQueueHandle xq)
 {
     XQueueState state = kQueueStateUnknown;
 
-    for (int i = 0; i < 500 && state != kQueueStateIdle; i++) {
+    for (int i = 0; i < 20000 && state != kQueueStateIdle; i++) {
         usleep(1000);
         TRUE(XQueueQuery(xq, &state) == kXSchedSuccess);
     }

@@ -262,7 +262,7 @@ static void callbacks_never_sleep(void **state)
     OK(launch(q, 0, NULL, &e));
     OK(clSetEventCallback(e, CL_COMPLETE, enqueue_in_callback, &c));
     OK(clFlush(q));
-    for (int i = 0; i < 2000 && atomic_load(&c.state) != 2; i++)
+    for (int i = 0; i < 20000 && atomic_load(&c.state) != 2; i++)
         usleep(1000);
     assert_int_equal(c.state, 2);
     OK(XQueueResume(xq, kQueueResumeFlagNone));
