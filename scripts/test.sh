@@ -59,7 +59,7 @@ run_tests()   # PRESET SECTION CTEST-ARGUMENTS...
     shift 2
     rm -f "$junit"
     "${wrap[@]}" ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --output-junit "$junit" \
-        --timeout 300 "$@" </dev/null | grep -vE '^ *Start |^Internal ctest|^Test project'
+        --timeout 600 "$@" </dev/null | grep -vE '^ *Start |^Internal ctest|^Test project'
     status=${PIPESTATUS[0]}
     if [ ! -s "$junit" ]; then
         [ "$status" = 0 ]   # else no test has such a label
