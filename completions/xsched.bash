@@ -152,7 +152,25 @@ _xsched_bench()
     esac
 }
 
+_xsched_verify_hip()
+{
+    local current=${COMP_WORDS[COMP_CWORD]}
+    COMPREPLY=()
+
+    case ${COMP_WORDS[COMP_CWORD - 1]} in
+        --root | --out | --python | --runtime) _xsched_files "$current" ;;
+        *)
+            if [[ $current == -* ]]; then
+                _xsched_words "--root --out --python --runtime --seconds --help" "$current"
+            else
+                _xsched_words "system doctor runtimes copies order probe torch" "$current"
+            fi
+            ;;
+    esac
+}
+
 complete -F _xsched xsched
+complete -F _xsched_verify_hip xsched-verify-hip
 complete -F _xsched_bench xsched-bench
 complete -F _xsched_window xsched-window
 complete -F _xcli xcli

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu", "verify_hip")
@@ -30,9 +31,14 @@ def main(build, fake, wrong):
                 bad.append(f"{what}: got {got}, want {want}")
 
         gpu = any(os.path.exists(f"/sys/class/kfd/kfd/topology/nodes/{n}/properties") for n in range(1, 9))
-        code, report, said = verify("ours", build, ["system", "doctor", "copies", "order"])
+        code, report, said = verify("ours", build, ["system", "doctor", "copies", "order", "probe"])
         expect("status", code, 0 if gpu else 3)
         expect("nothing failed", report["failed"], 0)
+        expect("the version is there", report["system"]["xsched"].split()[0], "xsched")
+        expect("levels were probed", [d["level"] for d in report["probe"]], [2, 2])
+        with tarfile.open(os.path.join(folder, "ours.tar.gz")) as tar:
+            inside = {os.path.basename(name) for name in tar.getnames()}
+        expect("one file has all", {"report.txt", "report.json", "copies-native.txt", "order-low-level-3.txt", "probe.txt"} - inside, set())
         variants = {k: v for k, v in report["copies"].items() if k != "trace"}
         expect("variants", len(variants), 5)
         for name, v in variants.items():
@@ -52,6 +58,16 @@ def main(build, fake, wrong):
         shutil.copy(wrong, os.path.join(root, "lib", "xsched", "libshimhip.so"))
         code, report, said = verify("wrong", root, ["copies"])
         expect("a shim that sees nothing is found", (code, report["failed"]), (1, 1))
+        # which step failed, and how
+        code, report, said = verify("broken", build, ["copies"], FAKE_HIP="copies_fail")
+        expect("a step that fails is named", "the step was copies-native.txt" in said, True)
+        others = os.path.join(folder, "others")
+        os.makedirs(others)
+        with open(os.path.join(others, "mine.txt"), "w", encoding="ascii") as f:
+            f.write("mine")
+        r = subprocess.run([sys.executable, SCRIPT, "--root", build, "--out", others, "system"], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        expect("a folder with other files is left alone", (r.returncode, os.listdir(others)), (1, ["mine.txt"]))
     print("\n".join(bad))
     return 1 if bad else 0
 

@@ -60,6 +60,20 @@ class Completion(unittest.TestCase):
         for option in options - {"--help"}:
             self.assertRegex(page, rf"\n\.BI? {option}\b")
 
+    def test_the_check_of_amd_gpus(self):
+        text = subprocess.run([os.path.join(ROOT, "tests", "gpu", "verify_hip"), "--help"], capture_output=True, text=True,
+                              check=True).stdout
+        options = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.M))
+        self.assertEqual(complete("xsched_verify_hip", "--"), options)
+        parts = set(re.search(r"Parts: ([a-z ]+) \(default", text)[1].split())
+        self.assertEqual(complete("xsched_verify_hip", ""), parts)
+        with open(os.path.join(ROOT, "docs", "man", "xsched-verify-hip.1")) as f:
+            page = f.read().replace("\\-", "-")
+        for option in options - {"--help"}:
+            self.assertRegex(page, rf"\n\.BI? {option}\b")
+        for part in parts:
+            self.assertRegex(page, rf"\n\.B {part}\n")
+
     def test_values(self):
         self.assertEqual(complete("xsched", "run", "--level", "=", "a"), {"auto"})
         self.assertEqual(complete("xsched", "run", "--local-policy", "=", "H"), {"HPF", "HHPF"})
