@@ -3,20 +3,21 @@
 # Builds and runs the tests, section by section: test.sh [SECTION...]
 #
 #   gcc     gcc build, all tests            asan    address and undefined-behaviour sanitizers
-#   clang   clang build, all tests          tsan    thread sanitizer (without tests that need PoCL)
+#   clang   clang build, all but `once`     tsan    thread sanitizer (without tests that need PoCL)
 #   matrix  every userland: musl and Debian chroots, with the objects of the gcc build
-#   robust  random programs, injected faults, growth under load, fuzzers: the short forms (ROBUST_FUZZ_SECONDS=40)
+#   robust  random programs, injected faults, growth under load, fuzzers: the short forms (ROBUST_FUZZ_SECONDS=30)
 #   packages  Debian packages in a fresh root, with and without systemd
+#   system  both of these, side by side
 #   fast    gcc build, fast tests only (not part of the default)
 #
-# Without arguments: gcc clang asan tsan robust matrix packages. The last line is `N passed, N failed, N skipped`,
-# summed over the results of ctest; the exit status is 0 only when nothing failed. Labels of tests
-# (tests/CMakeLists.txt): fast, full, pocl (needs PoCL), asan and tsan (run there besides fast),
-# matrix, packages, robust (only there).
+# Without arguments: gcc clang asan tsan robust system. That the checkout is as it was before is a test too. The last line
+# is `N passed, N failed, N skipped`, summed over the results of ctest; the exit status is 0 only when nothing failed.
+# Labels of tests (HACKING.md): fast, full, pocl (needs PoCL), asan and tsan (run there besides fast), matrix, packages,
+# robust (only there), once (what does not depend on the compiler: not in clang).
 set -u
 cd "$(dirname "$0")/.."
 jobs=${XSCHED_TEST_JOBS:-$(nproc)}
-sections=${*:-gcc clang asan tsan robust matrix packages}
+sections=${*:-gcc clang asan tsan robust system}
 passed=0 failed=0 skipped=0
 times=()
 launcher=()
@@ -58,7 +59,8 @@ run_tests()   # PRESET SECTION CTEST-ARGUMENTS...
     local preset=$1 section=$2 junit=$PWD/build/$2.junit.xml status all bad skip
     shift 2
     rm -f "$junit"
-    "${wrap[@]}" ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --output-junit "$junit" \
+    # two at a time for each core: most of them wait. One that computes counts for two, one by the clock runs alone.
+    "${wrap[@]}" ctest --test-dir "build/$preset" -j $((jobs * 2)) --output-on-failure --output-junit "$junit" \
         --timeout 600 "$@" </dev/null | grep -vE '^ *Start |^Internal ctest|^Test project'
     status=${PIPESTATUS[0]}
     if [ ! -s "$junit" ]; then
@@ -79,11 +81,12 @@ section()   # NAME
     robust) build gcc && run_robust ;;
     gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages|robust)$' ;;
     fast)   build gcc && run_tests gcc fast -L '^fast$' ;;
-    clang)  build clang && run_tests clang clang -LE '^(matrix|packages|robust)$' ;;
+    clang)  build clang && run_tests clang clang -LE '^(matrix|packages|robust|once)$' ;;
     asan)   build asan && run_tests asan asan -L '^(fast|asan)$' ;;
     tsan)   build tsan && run_tsan ;;
     matrix) build gcc && run_tests gcc matrix -L '^matrix$' ;;
     packages) build gcc && run_tests gcc packages -L '^packages$' ;;
+    system) build gcc && run_tests gcc system -L '^(matrix|packages)$' ;;
     *)      echo "no such section: $1"; false ;;
     esac || failed=$((failed + 1))
     times+=("$(printf '%-8s %4d s' "$1" $((SECONDS - begin)))")
@@ -96,7 +99,7 @@ run_robust()
     run_tests gcc robust -L '^robust$'
     status=$?
     grep -hE '(API calls|faults injected|inputs tried|^soak:|^upgrade:).*[0-9]' build/gcc/Testing/Temporary/LastTest.log
-    if FUZZ_SECONDS=${ROBUST_FUZZ_SECONDS:-40} FUZZ_MESSAGES=100000 scripts/fuzz.sh; then
+    if FUZZ_SECONDS=${ROBUST_FUZZ_SECONDS:-30} FUZZ_MESSAGES=100000 scripts/fuzz.sh; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
@@ -113,8 +116,17 @@ run_tsan()
     return $status
 }
 
+tree() { git status --porcelain 2>/dev/null; }
+before=$(tree)
 for s in $sections; do section "$s"; done
 echo
+if [ "$(tree)" = "$before" ]; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    echo "something was left in the checkout, or changed there:"
+    diff <(printf '%s\n' "$before") <(tree) | grep '^[<>]'
+fi
 printf '%s\n' "${times[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -3,8 +3,8 @@
  *
  *   client --device FILE --role low|high --seconds S [--kernel-us U] [--touch-mib M] [--priority P]
  *
- * low launches kernels without end, high four of them every 30 ms. Processes that name the same
- * FILE share one device. Prints a line "ready", then one "request MS" for each of high's, then
+ * low launches kernels without end, high four of them every 30 ms, until S seconds are over or SIGTERM comes. Processes
+ * that name the same FILE share one device. Prints a line "ready", then one "request MS" for each of high's, then
  * "result LAUNCHED COMPLETED SCHEDULED IN-ORDER". A line "tick US COMPLETED" comes every 100 ms, a
  * line "released US" when a launch was held for more than 200 ms; US is the monotonic clock. */
 #include "fake_hal.h"
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 
 static struct fake_stream *g_stream;
 static _Atomic bool g_stop;
+static volatile sig_atomic_t g_asked; /* to end before its time */
 static pthread_mutex_t g_print = PTHREAD_MUTEX_INITIALIZER;
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -35,6 +37,12 @@ static void say(const char *format, ...)
     va_end(ap);
     fflush(stdout);
     pthread_mutex_unlock(&g_print);
+}
+
+static void ask(int sig)
+{
+    (void)sig;
+    g_asked = 1;
 }
 
 static const char *option(int argc, char **argv, const char *name, const char *def)
@@ -94,9 +102,10 @@ int main(int argc, char **argv)
     if (fake_queue_auto(g_stream, priority) != kXSchedSuccess)
         return 3;
     pthread_create(&t, NULL, ticker, NULL);
+    signal(SIGTERM, ask);
     say("ready\n");
     until = xs_now_ns() + seconds * XS_NS_PER_S;
-    while (xs_now_ns() < until) {
+    while (!g_asked && xs_now_ns() < until) {
         uint64_t began = xs_now_ns();
 
         if (strcmp(role, "high") == 0) {

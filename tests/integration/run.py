@@ -45,7 +45,7 @@ class World:
                               "--log-level=INFO"], stderr=log, stdout=log)
         log.close()
         self.started.append(p)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while wait and not os.path.exists(self.socket):
             need(p.poll() is None and time.monotonic() < until, "xserver does not start")
             time.sleep(0.01)
@@ -80,7 +80,7 @@ class Client:
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
-        need(self.ready.wait(20), "a client does not get ready")
+        need(self.ready.wait(60), "a client does not get ready")
 
     def _read(self):
         for line in self.process.stdout:
@@ -106,7 +106,7 @@ class Client:
         except FileNotFoundError:
             return ""
 
-    def wait_for(self, what, condition, seconds=15.0):
+    def wait_for(self, what, condition, seconds=60.0):
         until = time.monotonic() + seconds
         while not condition():
             need(time.monotonic() < until, f"never: {what}\n" + self.log())
@@ -115,12 +115,14 @@ class Client:
     def joined(self, times=1):
         self.wait_for(f"joined xserver {times} times", lambda: self.log().count("joined xserver") >= times)
 
-    def progresses(self, seconds=5.0):
+    def progresses(self, seconds=30.0):
         before = self.completed()
         self.wait_for("progress", lambda: self.completed() > before, seconds)
 
-    def finish(self, scheduled=True):
-        """Every command ran once, in order, and took the scheduled path."""
+    def finish(self, scheduled=True, now=True):
+        """Every command ran once, in order, and took the scheduled path. now: before its time is over."""
+        if now:
+            self.process.terminate()
         self.process.wait(60)
         self.thread.join(10)
         need(self.process.returncode == 0, f"a client ended with {self.process.returncode}\n" + self.log())
@@ -137,7 +139,7 @@ def server_killed():
     """kill -9 of xserver under load, three times: no command is lost, and programs join the next one."""
     with World() as w:
         server = w.server()
-        low, high = w.client("low", 12, priority=0), w.client("high", 12, priority=10)
+        low, high = w.client("low", 600, priority=0), w.client("high", 600, priority=10)
         low.joined(1)
         high.joined(1)
         for i in range(3):
@@ -153,11 +155,11 @@ def server_killed():
         need(server.poll() is None, "the last server has gone")
 
 
-def held(w, low, high_seconds=30):
+def held(w, low):
     """An urgent client that keeps the device for itself, until the other one makes no progress."""
-    high = w.client("low", high_seconds, priority=10)
+    high = w.client("low", 600, priority=10)
     high.joined()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while True:
         need(time.monotonic() < until, "the low side is never held")
         before = low.completed()
@@ -170,22 +172,24 @@ def client_killed_while_held():
     """kill -9 of a program that is held: xserver forgets it, the others go on, the next one is served."""
     with World() as w:
         w.server()
-        low = w.client("low", 30, priority=0)
+        low = w.client("low", 600, priority=0)
         low.joined()
-        high = held(w, low, 6)
+        high = held(w, low)
         low.process.kill()
         low.process.wait()
         high.progresses()
-        again = w.client("low", 6, priority=0)
+        again = w.client("low", 600, priority=0)
         again.joined()
-        print("launched:", high.finish(), again.finish())
+        launched = high.finish()
+        again.progresses()
+        print("launched:", launched, again.finish())
 
 
 def release_ms(w, touch_mib):
     """How long a held program waits after the kill of the one that holds the device."""
-    low = w.client("low", 40, priority=0, kernel_us=200)
+    low = w.client("low", 600, priority=0, kernel_us=200)
     low.joined()
-    high = w.client("low", 40, priority=10, touch_mib=touch_mib, kernel_us=200)
+    high = w.client("low", 600, priority=10, touch_mib=touch_mib, kernel_us=200)
     high.joined()
     low.wait_for("held", lambda: len(low.ticks) > 8 and low.ticks[-1][1] == low.ticks[-5][1], 20)
     seen = len(low.released)
@@ -200,7 +204,7 @@ def urgent_client_killed():
     """kill -9 of the urgent program: the held one goes on at once."""
     with World() as w:
         w.server()
-        low = w.client("low", 8, priority=0)
+        low = w.client("low", 600, priority=0)
         low.joined()
         high = held(w, low)
         began = time.monotonic()
@@ -214,12 +218,14 @@ def urgent_client_killed():
 def server_last():
     """Programs first, xserver later: they run unscheduled, then join."""
     with World() as w:
-        low, high = w.client("low", 8, priority=0), w.client("high", 8, priority=10)
+        low, high = w.client("low", 600, priority=0), w.client("high", 600, priority=10)
         low.progresses()
         need("does not answer" in low.log(), "nothing was said about the missing server")
         w.server()
         low.joined()
         high.joined()
+        low.progresses()
+        high.progresses()
         need(low.log().count("does not answer") == 1, "it was said more than once")
         low.finish()
         high.finish()
@@ -235,9 +241,9 @@ def versions():
                 continue
             with World() as w:
                 w.server(s)
-                low = w.client("low", 4, program=c, priority=0)
+                low = w.client("low", 600, program=c, priority=0)
                 low.joined()
-                high = held(w, low, 2)
+                high = held(w, low)
                 high.finish()
                 low.progresses()
                 low.finish()
@@ -262,10 +268,10 @@ def order():
                 if mode == "xsched":
                     w.server()
                 scheduler = "GLB" if mode == "xsched" else "APP"
-                low = w.client("low", 5, scheduler=scheduler, priority=0)
-                high = w.client("high", 4, scheduler=scheduler, priority=10)
-                high.finish()
-                rates.setdefault(mode, []).append(low.finish() / 5)
+                low = w.client("low", 3, scheduler=scheduler, priority=0)
+                high = w.client("high", 2, scheduler=scheduler, priority=10)
+                high.finish(now=False)
+                rates.setdefault(mode, []).append(low.finish(now=False) / 3)
                 medians.setdefault(mode, []).append(statistics.median(high.requests))
     for mode in medians:
         print(f"{mode}: request of 4 ms, median {min(medians[mode]):.1f} ms; low {max(rates[mode]):.0f} kernels/s")

@@ -144,21 +144,21 @@ class Demo(OpenCL):
                               capture_output=True, text=True, timeout=300)
 
     def test_short(self):
-        done = self.demo(DEMO_REQUESTS="12")
+        done = self.demo(DEMO_REQUESTS="16")
         self.assertEqual(done.returncode, 0, done.stderr)
         out = os.path.join(self.top, "out")
         with open(os.path.join(out, "demo.json")) as f:
             result = json.load(f)
         self.assertEqual(set(result), DEMO_KEYS)
         self.assertTrue(all(isinstance(v, (int, float)) and v > 0 for v in result.values()), result)
-        self.assertEqual(result["samples"], 12)
+        self.assertEqual(result["samples"], 16)
         self.assertLessEqual(result["native_p50_ms"], result["native_p99_ms"])
         with open(os.path.join(out, "demo.png"), "rb") as f:
             self.assertEqual(f.read(8), b"\x89PNG\r\n\x1a\n")
         raw = os.listdir(os.path.join(out, "demo-raw"))
-        self.assertEqual(sum(name.endswith("-high.csv") for name in raw), 15)
-        self.assertEqual(sum(name.endswith("-low.csv") for name in raw), 10)
-        for text in ("DEMO_REQUESTS=12", "alone", "native", "xsched", "The urgent program's P99 was"):
+        self.assertEqual(sum(name.endswith("-high.csv") for name in raw), 6)
+        self.assertEqual(sum(name.endswith("-low.csv") for name in raw), 4)
+        for text in ("DEMO_REQUESTS=16", "alone", "native", "xsched", "The urgent program's P99 was"):
             self.assertIn(text, done.stdout)
         self.assertEqual(os.listdir(self.top), ["out"], "nothing is left behind")
 

@@ -61,14 +61,23 @@ class Load:
             self.calls += sum(int(line.split()[1]) for line in got[1] if line.startswith("steps"))
 
 
+def which(socket):
+    """Tells one socket of this name from the next; the number of its inode alone is soon used again."""
+    try:
+        found = os.stat(socket)
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
 def server(build, kind, socket, log):
-    path = "bin/xserver" if kind == "new" else "tests/upgrade/xserver_old"
-    before = os.stat(socket).st_ino if os.path.exists(socket) else None
+    path = "bin/xserver" if kind == "new" else "tests/integration/integration_xserver_0"
+    before = which(socket)
     p = subprocess.Popen([os.path.join(build, path), "--socket", socket, "--no-http", "HPF"],
                          env=dict(clean(), XLOG_LEVEL="INFO"), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     until = time.monotonic() + 20
     while time.monotonic() < until and p.poll() is None:
-        if os.path.exists(socket) and os.stat(socket).st_ino != before:
+        if which(socket) not in (None, before):
             break
         time.sleep(0.01)
     return p
@@ -96,7 +105,7 @@ def main():
                     if "0" in minors and len(set(minors)) > 1:
                         break
                     time.sleep(0.1)
-                time.sleep(0.5)
+                time.sleep(1)
                 if p.poll() is not None:
                     losses.append(f"the {kind} xserver ended with {p.returncode}")
                 elif i + 1 < args.rounds:

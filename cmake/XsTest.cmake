@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# How scripts/test.sh runs tests. Each function comes after the tests' set_tests_properties(... LABELS ...).
+
+# Does not depend on what compiled our objects (other people's programs on top of them, the tree's text, models of the
+# code): label `once`, left out of the section clang.
+function(xs_once)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS once)
+endfunction()
+
+# Computes on a whole core or more: takes the place of two tests that mostly wait.
+function(xs_computes)
+  set_property(TEST ${ARGN} PROPERTY PROCESSORS 2)
+endfunction()
+
+# Takes long (about SECONDS) whatever else runs: begins first.
+function(xs_long seconds)
+  set_property(TEST ${ARGN} PROPERTY COST ${seconds})
+endfunction()

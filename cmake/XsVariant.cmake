@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests: what a library is made of, with those of its files compiled again that a macro changes.
+#   xs_variant(RET LIBRARY MACRO)  ->  sources that name MACRO, and the objects that LIBRARY has of all others
+# For a static library nothing is needed but the former: the linker takes from an archive only what is not there yet.
+function(xs_variant ret library macro)
+  get_target_property(sources ${library} SOURCES)
+  get_target_property(folder ${library} SOURCE_DIR)
+  get_target_property(type ${library} TYPE)
+  set(again "")
+  set(names "")
+  foreach(source IN LISTS sources)
+    file(STRINGS ${folder}/${source} mentions REGEX "${macro}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${source})
+    if(mentions)
+      list(APPEND again ${folder}/${source})
+      get_filename_component(name ${source} NAME_WE)
+      list(APPEND names ${name})
+    endif()
+  endforeach()
+  if(NOT again)
+    message(FATAL_ERROR "nothing in ${library} mentions ${macro}")
+  endif()
+  if(NOT type STREQUAL "STATIC_LIBRARY")
+    list(JOIN names "|" names)
+    list(APPEND again "$<FILTER:$<TARGET_OBJECTS:${library}>,EXCLUDE,/(${names}).c.o$>")
+  endif()
+  set(${ret} ${again} PARENT_SCOPE)
+endfunction()
