@@ -127,9 +127,10 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number);
 _Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q);
 /** Names this use of the queue's storage. */
 uint64_t xsched_priv_queue_id(struct xs_queue *q);
-/** The device will write no further mark of this use of the queue (its context is gone); until
- *  then, or until the last mark is seen, the storage of a forgotten queue is not used again. */
-void xsched_priv_marks_void(struct xs_queue *q, uint64_t id);
+/** This context is gone, and its device writes no further mark there: that goes for its forgotten queues, also for those
+ *  of streams that the program had destroyed before. Until then, or until the last mark is seen, the storage of such a
+ *  queue is not used again. */
+void xsched_priv_marks_void(const struct xs_room *context);
 /** The same for a mark that will never complete (its command failed, the context died). */
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number);
 

@@ -583,12 +583,16 @@ uint64_t xsched_priv_queue_id(struct xs_queue *q)
     return q->handle;
 }
 
-void xsched_priv_marks_void(struct xs_queue *q, uint64_t id)
+void xsched_priv_marks_void(const struct xs_room *context)
 {
-    struct xs_state *st = q->state;
+    struct xs_state *st = xs_state_get();
 
+    if (!st)
+        return;
     xs_lock_acquire(&st->lock);
-    if (q->handle == id && !q->live) {
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next) {
+        if (q->live || q->room != context)
+            continue;
         atomic_store(&q->cc->marked, atomic_load(&q->device_issued));
         atomic_store(&q->gates.last, 0);
     }

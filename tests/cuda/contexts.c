@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts come and go with work pending: contexts COUNT. Nothing of ours stays in the driver or in the address space,
- * and no event of a context that is gone is asked for (the fake driver ends the program then). */
+/* Contexts come and go with work pending: contexts COUNT. Nothing of ours stays in the driver, in the address space or on
+ * the heap, and no event of a context that is gone is asked for (the fake driver ends the program then). */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,9 @@
 #include <unistd.h>
 
 #include "ways/ways.h"
+
+#define SETTLED   20    /* contexts after which everything that is kept is there */
+#define EACH_BYTES 150000 /* that the fake driver may keep of a context; what we know of one takes three times that */
 
 #define TRUE(what)                                                        \
     do {                                                                  \
@@ -63,6 +67,7 @@ int main(int argc, char **argv)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW), *fake = dlopen(getenv("FAKE"), RTLD_NOW);
     int count = argc > 1 ? atoi(argv[1]) : 100, before = 0;
+    size_t heap = 0;
     struct ways_driver d;
     ways_p ctx, f;
 
@@ -88,7 +93,12 @@ int main(int argc, char **argv)
         TRUE(Registered() == 0);
         if (i == 4)
             before = mappings();
+        if (i == SETTLED)
+            heap = mallinfo2().uordblks;
     }
+    heap = (mallinfo2().uordblks - heap) / (size_t)(count - SETTLED);
+    printf("heap %zu bytes a context\n", heap);
+    TRUE(count > 2 * SETTLED && heap < EACH_BYTES);
     printf("mappings of ours after 5 contexts %d, after all %d\n", before, mappings());
     TRUE(mappings() <= before + 2);
     TRUE(before > 0);

@@ -3,20 +3,26 @@
 """Bounded load, and counters that would show a leak: run.py --build BUILD [--seconds 60] [--out FILE] [--selftest]
 
 One xserver; two programs that make and end queues, change their scheduler (a policy, xserver, none), suspend, resume
-and submit all the time; short programs under the CUDA shim that come and go; and somebody who looks with xcli. Twice a
-second the memory (PSS), descriptors, threads and mappings of xserver and of the two programs are read. After a third of
+and submit all the time; short programs under each shim that come and go; and somebody who looks with xcli. Twice a
+second (in long runs less often) the memory (PSS), descriptors, threads and mappings of xserver and of the two programs are read. After a third of
 the time what a process needs is there: from then on none of these may grow. --selftest: a process that leaks must be
-found. --out FILE: the counters go there as JSON lines, at most a hundred a process, and the totals.
+found. --out FILE: the counters go there as JSON lines, at most a hundred a process, and the totals. A long run says each
+minute where it is; SIGINT ends it early, and what was seen until then is judged.
 """
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+from suite import machine  # noqa: E402
 
 LIMITS = {"pss_kb": lambda a: a * 0.04 + 768, "descriptors": lambda a: 3, "threads": lambda a: 3,
           "mappings": lambda a: a * 0.1 + 6}
@@ -52,10 +58,15 @@ def judge(name, samples):
     return bad
 
 
-def watch(processes, seconds):
+def watch(processes, seconds, enough=None, counts=None):
     samples = {name: [] for name in processes}
-    begin = time.monotonic()
-    while time.monotonic() < begin + seconds:
+    begin = said = time.monotonic()
+    while time.monotonic() < begin + seconds and not (enough and enough.is_set()):
+        if counts and time.monotonic() > said + 60:
+            said = time.monotonic()
+            print(f"{said - begin:.0f} s: {counts['programs']} programs came and went, {counts['losses']} failed; " +
+                  "; ".join(f"{name} " + " ".join(str(of[-1][what]) for what in LIMITS) for name, of in samples.items()),
+                  file=sys.stderr, flush=True)
         for name, p in processes.items():
             if p.poll() is None:
                 try:
@@ -77,39 +88,47 @@ def selftest():
     return 0 if any("pss_kb" in b for b in bad) and any("descriptors" in b for b in bad) else 1
 
 
+PLATFORMS = {"cuda": "cuda/driver/fakecuda.so", "hip": "hip/system/libamdhip64.so.6", "opencl": "opencl/driver/libOpenCL.so.1"}
+
+
 def churn(build, env, stop, counts):
-    driver = os.path.join(build, "tests/fakes/cuda/driver")
-    extra = dict(env, LD_LIBRARY_PATH=driver, XSCHED_PRIORITY="1", XLOG_LEVEL="OFF",
-                 LD_PRELOAD=os.path.join(build, "lib/xsched/libshimcuda.so"))
+    """One program after the other, of each platform that was built."""
+    there = [(os.path.join(build, f"tests/sequences/seq_{platform}"), os.path.join(build, "tests/fakes", fake),
+              os.path.join(build, f"lib/xsched/libshim{platform}.so")) for platform, fake in PLATFORMS.items()]
+    there = [one for one in there if all(map(os.path.exists, one))]
     while not stop.is_set():
+        program, fake, shim = there[counts["programs"] % len(there)]
         counts["programs"] += 1
-        r = subprocess.run([os.path.join(build, "tests/sequences/seq_cuda"), os.path.join(driver, "fakecuda.so"),
-                            str(counts["programs"]), "1", "100"], env=extra, stdout=subprocess.PIPE, text=True, check=False)
+        extra = dict(env, LD_LIBRARY_PATH=os.path.dirname(fake), XSCHED_PRIORITY="1", XLOG_LEVEL="OFF", LD_PRELOAD=shim)
+        r = subprocess.run([program, fake, str(counts["programs"]), "1", "100"], env=extra, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, check=False, start_new_session=True)
         calls = [line.split()[1] for line in r.stdout.splitlines() if line.startswith("steps")]
         if r.returncode != 0 or not calls:
             counts["losses"] += 1
+            print(f"{os.path.basename(program)} {counts['programs']}: exit code {r.returncode} "
+                  f"{r.stdout.splitlines()[-1:]} {r.stderr.splitlines()[-2:]}", flush=True)
         else:
             counts["calls"] += int(calls[0])
         looked = subprocess.run([os.path.join(build, "bin/xcli"), "list", "--json"], env=env,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, start_new_session=True)
         counts["looks"] += looked.returncode == 0
         stop.wait(0.05)
 
 
-def write_rows(path, samples, totals, said):
+def write_rows(path, samples, totals, said, about):
     """As docs/results/README.md has them."""
     with open(path, "w", encoding="ascii") as f:
+        def row(**of):
+            f.write(json.dumps(dict({"workload": "soak", "variant": "xsched"}, **of, report=False, **about)) + "\n")
+
         for name, of in samples.items():
             for sample in of[::len(of) // 100 + 1]:
                 for metric in LIMITS:
-                    f.write(json.dumps({"workload": "soak", "variant": "xsched", "side": name, "metric": metric,
-                                        "value": sample[metric], "second": sample["second"], "report": False}) + "\n")
+                    row(side=name, metric=metric, value=sample[metric], second=sample["second"])
         for name, line in said.items():
-            f.write(json.dumps({"workload": "soak", "variant": "xsched", "side": name, "metric": "said", "value": line,
-                                "report": False}) + "\n")
+            row(side=name, metric="said", value=line)
         for metric, value in totals.items():
-            f.write(json.dumps({"workload": "soak", "variant": "xsched", "metric": metric, "value": value,
-                                "report": False}) + "\n")
+            row(metric=metric, value=value)
 
 
 def main():
@@ -122,11 +141,14 @@ def main():
     if args.selftest:
         return selftest()
     build = os.path.abspath(args.build)
+    about = {"device": machine.processor(), "commit": machine.commit(build), "date": machine.now()}
+    enough = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: enough.set())
     with tempfile.TemporaryDirectory(prefix="xsched-soak-") as folder:
         path = os.path.join(folder, "s")
         env = dict(clean(), XSCHED_SOCKET=path)
         server = subprocess.Popen([os.path.join(build, "bin/xserver"), "--socket", path, "--port", "0"],
-                                  env=dict(env, XLOG_LEVEL="OFF"), stderr=subprocess.DEVNULL)
+                                  env=dict(env, XLOG_LEVEL="OFF"), stderr=subprocess.DEVNULL, start_new_session=True)
         while not os.path.exists(path) and server.poll() is None:
             time.sleep(0.02)
         programs = {}
@@ -134,16 +156,21 @@ def main():
             programs[f"program {i}"] = subprocess.Popen(
                 [os.path.join(build, "tests/sequences/seq_preempt"), str(i * 1000000), "1000000000", "100",
                  str(int(args.seconds)), "global"],
-                env=dict(env, XLOG_LEVEL="OFF", XSCHED_PRIORITY=str(i)), stdout=subprocess.PIPE, text=True)
+                env=dict(env, XLOG_LEVEL="OFF", XSCHED_PRIORITY=str(i)), stdout=subprocess.PIPE, text=True,
+                start_new_session=True)
         counts = {"programs": 0, "calls": 0, "losses": 0, "looks": 0}
         stop = threading.Event()
         comers = threading.Thread(target=churn, args=(build, env, stop, counts))
         comers.start()
-        samples = watch({"xserver": server, **programs}, args.seconds - 1)
+        begin = time.monotonic()
+        samples = watch({"xserver": server, **programs}, args.seconds - 1, enough, counts)
+        seconds = round(time.monotonic() - begin) + 1
         stop.set()
         comers.join()
         bad, said = [], {}
         for name, p in programs.items():
+            if enough.is_set():
+                p.terminate()
             try:
                 out = p.communicate(timeout=120)[0]
             except subprocess.TimeoutExpired:
@@ -151,6 +178,9 @@ def main():
                 out = p.communicate()[0]
                 bad.append(f"{name} hangs")
             last = out.splitlines()[-1:] or [""]
+            if enough.is_set():
+                said[name] = "ended early"
+                continue
             print(f"{name}: {last[0]}")
             said[name] = last[0]
             bad += [f"{name}: {line}" for line in out.splitlines() if line.startswith("FAILED")][:3]
@@ -168,9 +198,9 @@ def main():
     if counts["losses"] or counts["programs"] < 3:
         bad.append(f"{counts['losses']} of {counts['programs']} short programs failed")
     if args.out:
-        write_rows(args.out, samples, dict(counts, seconds=round(args.seconds), losses=len(bad)), said)
+        write_rows(args.out, samples, dict(counts, seconds=seconds, losses=len(bad)), said, about)
     print("\n".join(bad))
-    print(f"soak: {args.seconds:.0f} s, {counts['programs']} programs came and went with {counts['calls']} calls, "
+    print(f"soak: {seconds} s, {counts['programs']} programs came and went with {counts['calls']} calls, "
           f"{counts['looks']} looks, {len(bad)} losses")
     return 1 if bad else 0
 

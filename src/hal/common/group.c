@@ -88,47 +88,29 @@ void xs_group_lend(struct xs_queue *q, void *none)
     xsched_priv_lend(q, xsched_priv_returned(q), xsched_priv_thread_priority());
 }
 
-struct xs_taken {
-    size_t count;
-    struct {
-        struct xs_queue *queue;
-        uint64_t queue_id, native;
-    } of[];
-};
-
-struct xs_taken *xs_group_take(struct xs_streams *s, struct xs_stream_group *g)
+bool xs_group_take(struct xs_streams *s, struct xs_stream_group *g)
 {
-    struct xs_taken *t;
     size_t room = 0, n = 0;
+    uint64_t *natives;
 
     xs_lock_acquire(&g->lock);
     for (struct xs_stream *st = g->streams; st; st = st->next)
         room++;
     xs_lock_release(&g->lock);
-    t = calloc(1, sizeof(*t) + (room + 1) * sizeof(t->of[0]));
-    if (!t)
-        return NULL;
+    natives = malloc((room + 1) * sizeof(*natives));
+    if (!natives)
+        return false;
     xs_lock_acquire(&g->lock);
     /* Nobody adds to a context that is being destroyed. From here on the storage may be given back. */
-    for (struct xs_stream *st = g->streams; st && n < room; st = st->next, n++) {
+    for (struct xs_stream *st = g->streams; st && n < room; st = st->next) {
         atomic_store(&st->gone, true);
         unorder_locked(g, st);
-        t->of[n].queue = st->queue;
-        t->of[n].queue_id = st->queue_id;
-        t->of[n].native = xs_stream_native(st);
+        natives[n++] = xs_stream_native(st);
     }
     g->streams = NULL;
-    t->count = n;
     xs_lock_release(&g->lock);
-    for (size_t i = 0; i < n; i++)
-        xs_stream_forget(s, t->of[i].native);
-    return t;
-}
-
-void xs_taken_end(struct xs_taken *t, bool destroyed)
-{
-    for (size_t i = 0; t && destroyed && i < t->count; i++)
-        if (t->of[i].queue)
-            xsched_priv_marks_void(t->of[i].queue, t->of[i].queue_id);
-    free(t);
+    while (n > 0)
+        xs_stream_forget(s, natives[--n]);
+    free(natives);
+    return true;
 }

@@ -111,10 +111,8 @@ void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q
 /** For xs_group_each_queue: this thread is about to wait for it. */
 void xs_group_lend(struct xs_queue *q, void *none);
 
-/** The context of the group is about to be destroyed: its streams are gone and their queues open.
- *  @return what the end of it needs; NULL: there was none, or no memory */
-struct xs_taken *xs_group_take(struct xs_streams *s, struct xs_stream_group *g);
-/** @param destroyed  it is, and the device writes nothing there any more; else the vendor refused. NULL: nothing */
-void xs_taken_end(struct xs_taken *t, bool destroyed);
+/** The context of the group is about to be destroyed: its streams are gone and their queues open. When it is destroyed,
+ *  xsched_priv_marks_void follows. @return false: no memory, nothing is done */
+bool xs_group_take(struct xs_streams *s, struct xs_stream_group *g);
 
 #endif

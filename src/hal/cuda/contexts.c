@@ -23,6 +23,54 @@ static struct xs_cuda_context *find_locked(CUcontext ctx)
     return NULL;
 }
 
+/* One that nothing refers to, or new; not live, and the caller's. */
+static struct xs_cuda_context *storage(void)
+{
+    struct xs_cuda_context *c;
+
+    xs_lock_acquire(&g_lock);
+    for (c = g_contexts; c; c = c->next)
+        if (!c->live && !c->users)
+            break;
+    if (c)
+        c->users = 1;
+    xs_lock_release(&g_lock);
+    if (c) {
+        /* what a thread put there that came too late for the end of it */
+        xs_watch_forget(&xs_cuda_watch, &c->watch);
+        xs_pages_drop(&c->pages);
+        return c;
+    }
+    if (posix_memalign((void **)&c, XS_CACHE_LINE, sizeof(*c)) != 0)
+        return NULL;
+    memset(c, 0, sizeof(*c));
+    c->users = 1;
+    xs_lock_acquire(&g_lock);
+    c->next = g_contexts;
+    g_contexts = c;
+    xs_lock_release(&g_lock);
+    return c;
+}
+
+static struct xs_cuda_context *find_and_use(CUcontext ctx)
+{
+    struct xs_cuda_context *c;
+
+    xs_lock_acquire(&g_lock);
+    c = find_locked(ctx);
+    if (c)
+        c->users++;
+    xs_lock_release(&g_lock);
+    return c;
+}
+
+void xs_cuda_context_put(struct xs_cuda_context *c)
+{
+    xs_lock_acquire(&g_lock);
+    c->users--;
+    xs_lock_release(&g_lock);
+}
+
 static XDevice identity(const struct xs_cuda_api *api, CUdevice dev)
 {
     int domain = 0, bus = 0, device = 0;
@@ -61,11 +109,10 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     struct xs_cuda_context *c, *other;
     struct xs_cuda_entered e;
     CUdevice dev = 0;
-    bool primary, ok;
+    bool primary, ok, has;
+    XDevice device;
 
-    xs_lock_acquire(&g_lock);
-    c = find_locked(ctx);
-    xs_lock_release(&g_lock);
+    c = find_and_use(ctx);
     if (c || !xs_cuda_enter(ctx, &e))
         return c;
     ok = api->cuCtxGetDevice(&dev) == XS_CU_SUCCESS;
@@ -73,27 +120,26 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     xs_cuda_leave(&e);
     if (!ok)
         return NULL;
-    c = NULL;
-    if (posix_memalign((void **)&c, XS_CACHE_LINE, sizeof(*c)) == 0)
-        memset(c, 0, sizeof(*c));
+    device = identity(api, dev);
+    has = writes(api, dev);
+    c = storage();
     if (!c)
         return NULL;
-    c->ctx = ctx;
-    c->dev = dev;
-    c->device = identity(api, dev);
-    c->primary = primary;
-    c->live = true;
-    c->writes = writes(api, dev);
-    xs_cuda_gates_offer(api, c->writes);
+    xs_cuda_gates_offer(api, has);
     xs_lock_acquire(&g_lock);
     other = find_locked(ctx);
-    if (!other) {
-        c->next = g_contexts;
-        g_contexts = c;
+    if (other) {
+        other->users++;
+        c->users--;
+    } else {
+        c->ctx = ctx;
+        c->dev = dev;
+        c->device = device;
+        c->primary = primary;
+        c->writes = has;
+        c->live = true;
     }
     xs_lock_release(&g_lock);
-    if (other)
-        free(c);
     return other ? other : c;
 }
 
@@ -145,50 +191,51 @@ CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, 
 
 XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx)
 {
-    struct xs_cuda_context *c;
-    struct xs_taken *taken, *before;
+    struct xs_cuda_context *c = find_and_use(ctx);
 
-    xs_lock_acquire(&g_lock);
-    c = find_locked(ctx);
-    xs_lock_release(&g_lock);
-    taken = c ? xs_group_take(&xs_cuda_streams, &c->group) : NULL;
-    if (!taken)
+    if (!c)
         return NULL;
-    xs_lock_acquire(&g_lock);
-    before = c->taken;
-    c->taken = taken;
-    xs_lock_release(&g_lock);
-    xs_taken_end(before, false);
+    if (!xs_group_take(&xs_cuda_streams, &c->group)) {
+        xs_cuda_context_put(c);
+        return NULL;
+    }
     xs_watch_hold(&c->watch);
     return c;
 }
 
-XS_EXPORT void xsched_priv_cuda_context_quiet(struct xs_cuda_context *c, bool quiet)
+XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_quiet(CUcontext ctx)
 {
-    if (c && quiet)
+    struct xs_cuda_context *c = ctx ? find_and_use(ctx) : NULL;
+
+    if (c)
         xs_watch_hold(&c->watch);
-    else if (c)
-        xs_watch_go_on(&c->watch);
+    return c;
+}
+
+XS_EXPORT void xsched_priv_cuda_context_go_on(struct xs_cuda_context *c)
+{
+    if (!c)
+        return;
+    xs_watch_go_on(&c->watch);
+    xs_cuda_context_put(c);
 }
 
 XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool destroyed)
 {
-    struct xs_taken *taken;
-
     if (!c)
         return;
     xs_lock_acquire(&g_lock);
-    taken = c->taken;
-    c->taken = NULL;
     if (destroyed)
-        c->live = false; /* the storage stays: a late reader finds it dead */
+        c->live = false; /* used again once no stream refers to it: a late reader finds it dead, or another one */
     xs_lock_release(&g_lock);
     if (destroyed)
         xs_watch_forget(&xs_cuda_watch, &c->watch); /* before their queues may be used again */
     xs_watch_go_on(&c->watch);
-    xs_taken_end(taken, destroyed);
-    if (destroyed)
+    if (destroyed) {
+        xsched_priv_marks_void(&c->room);
         xs_pages_drop(&c->pages);
+    }
+    xs_cuda_context_put(c);
 }
 
 XS_EXPORT bool xsched_priv_cuda_primary_active(CUdevice dev)
@@ -201,16 +248,17 @@ XS_EXPORT bool xsched_priv_cuda_primary_active(CUdevice dev)
            api->cuDevicePrimaryCtxGetState(dev, &flags, &active) == XS_CU_SUCCESS && active;
 }
 
-XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_primary(CUdevice dev)
+XS_EXPORT CUcontext xsched_priv_cuda_primary(CUdevice dev)
 {
     struct xs_cuda_context *c;
+    CUcontext ctx = NULL;
 
     xs_lock_acquire(&g_lock);
     for (c = g_contexts; c; c = c->next)
         if (c->live && c->primary && c->dev == dev)
-            break;
+            ctx = c->ctx;
     xs_lock_release(&g_lock);
-    return c;
+    return ctx;
 }
 
 XS_EXPORT void xsched_priv_cuda_each_queue(CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg), void *arg)

@@ -178,7 +178,10 @@ static void op_leave(void *opaque, void *saved)
 
 static void op_release(void *opaque)
 {
+    struct xs_cuda_context *c = ((struct xs_cuda_hw *)opaque)->context;
+
     xs_stream_release(&xs_cuda_streams, opaque);
+    xs_cuda_context_put(c);
 }
 
 struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; the rest is constant */

@@ -27,8 +27,8 @@ struct xs_cuda_context {
     CUdevice dev;
     XDevice device;
     bool primary;
-    bool live;                    /* under the lock of contexts.c, as `taken` */
-    struct xs_taken *taken;       /* while it is being destroyed */
+    bool live;                    /* under the lock of contexts.c, as `users` */
+    unsigned users;               /* its streams, and calls that are about to end it; 0 and not live: may be used again */
     struct xs_stream_group group;
     struct xs_cuda_context *next;
     struct xs_room room;          /* level 2; written by libpreempt */
@@ -73,14 +73,16 @@ XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueueHandle *r
 void xsched_priv_cuda_stream_gone(CUstream stream);
 /** A context is about to be destroyed or reset. @return what finish needs; NULL: it has no queue */
 struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx);
-/** The primary context of a device, if it is active and has queues. */
-struct xs_cuda_context *xsched_priv_cuda_primary(CUdevice dev);
+/** The primary context of a device, if it is active and has queues, else NULL. */
+CUcontext xsched_priv_cuda_primary(CUdevice dev);
 /** It is destroyed: the device writes nothing there any more. NULL: nothing happens.
  *  @param destroyed  false: the driver refused; its streams get queues again when they are used */
 void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool destroyed);
 bool xsched_priv_cuda_primary_active(CUdevice dev);
-/** Around a call that may or may not be the end of it: nothing in it is asked for meanwhile. NULL: nothing. */
-void xsched_priv_cuda_context_quiet(struct xs_cuda_context *c, bool quiet);
+/** Around a call that may or may not be the end of it: nothing in it is asked for until xsched_priv_cuda_context_go_on.
+ *  @return for that; NULL: it has no queue */
+struct xs_cuda_context *xsched_priv_cuda_context_quiet(CUcontext ctx);
+void xsched_priv_cuda_context_go_on(struct xs_cuda_context *c);
 /** Calls fn for each queue of the current context (ctx NULL) or of ctx. */
 void xsched_priv_cuda_each_queue(CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg), void *arg);
 
@@ -112,7 +114,9 @@ struct xs_cuda_entered {
 /** Makes ctx current and lets the thread make calls that a capture elsewhere would forbid. */
 bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e);
 void xs_cuda_leave(struct xs_cuda_entered *e);
+/** For one more stream in it; xs_cuda_context_put when libpreempt lets that go. NULL: no memory, or not a context */
 struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx);
+void xs_cuda_context_put(struct xs_cuda_context *c);
 /** Where the device of the context sees this word; 0: it cannot. Calls the driver.
  *  @param serial  names this use of the word's address */
 CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial);

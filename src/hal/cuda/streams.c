@@ -73,6 +73,7 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
     struct xs_cuda_context *c;
     struct xs_cuda_hw *hw;
     CUcontext ctx;
+    XResult r;
 
     if (handle) {
         *ret = handle;
@@ -85,8 +86,11 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
         return kXSchedErrorInvalidValue;
     c = xs_cuda_context_get(ctx);
     hw = c ? (struct xs_cuda_hw *)xs_stream_new(&xs_cuda_streams, native, created) : NULL;
-    if (!hw)
+    if (!hw) {
+        if (c)
+            xs_cuda_context_put(c);
         return kXSchedErrorUnknown;
+    }
     if (created)
         hw->stream = stream;
     else
@@ -95,7 +99,10 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
     hw->ctx = ctx;
     atomic_store(&hw->st.no_marks, !c->writes);
     atomic_store(&hw->st.blocking, hw->st.owner || (created && is_blocking(api, stream)));
-    return xs_stream_enter(&xs_cuda_streams, &hw->st, &c->group, &xs_cuda_ops, c->device, ret);
+    r = xs_stream_enter(&xs_cuda_streams, &hw->st, &c->group, &xs_cuda_ops, c->device, ret);
+    if (r != kXSchedSuccess)
+        xs_cuda_context_put(c);
+    return r;
 }
 
 XS_EXPORT struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t native)

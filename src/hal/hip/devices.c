@@ -198,7 +198,6 @@ XS_EXPORT void xsched_priv_hip_each_queue(const struct xs_hip_api *api, void (*f
 
 struct xs_hip_reset {
     struct xs_hip_device *device;
-    struct xs_taken *taken;
 };
 
 XS_EXPORT struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *api)
@@ -209,7 +208,7 @@ XS_EXPORT struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *ap
     if (!r)
         return NULL;
     r->device = d;
-    r->taken = xs_group_take(&xs_hip_streams, &d->group);
+    xs_group_take(&xs_hip_streams, &d->group);
     xs_watch_hold(&d->watch);
     return r;
 }
@@ -221,8 +220,9 @@ XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_reset *r, bool destroyed
     if (destroyed)
         xs_watch_forget(&xs_hip_watch, &r->device->watch);
     xs_watch_go_on(&r->device->watch);
-    xs_taken_end(r->taken, destroyed);
-    if (destroyed) /* registrations ended with it */
-        xs_pages_drop(&r->device->pages);
+    if (destroyed) {
+        xsched_priv_marks_void(&r->device->room);
+        xs_pages_drop(&r->device->pages); /* registrations ended with it */
+    }
     free(r);
 }

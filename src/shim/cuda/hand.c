@@ -100,33 +100,25 @@ CUresult xs_hand_cuGreenCtxDestroy(const struct xs_api_runtime *rt, void *hCtx)
     DESTROY(cuGreenCtxDestroy, ctx, (hCtx));
 }
 
-static CUcontext primary(CUdevice dev)
-{
-    struct xs_cuda_context *c = xsched_priv_cuda_primary(dev);
-
-    return c ? c->ctx : NULL;
-}
-
 CUresult xs_hand_cuDevicePrimaryCtxReset(const struct xs_api_runtime *rt, CUdevice dev)
 {
-    DESTROY(cuDevicePrimaryCtxReset, primary(dev), (dev));
+    DESTROY(cuDevicePrimaryCtxReset, xsched_priv_cuda_primary(dev), (dev));
 }
 
 CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUdevice dev)
 {
-    DESTROY(cuDevicePrimaryCtxReset_v2, primary(dev), (dev));
+    DESTROY(cuDevicePrimaryCtxReset_v2, xsched_priv_cuda_primary(dev), (dev));
 }
 
 /* Only afterwards it is known whether this was the last reference. */
 #define RELEASE(symbol)                                                                           \
     do {                                                                                          \
-        struct xs_cuda_context *c = xsched_priv_cuda_primary(dev);                                \
-        CUresult r;                                                                               \
-        xsched_priv_cuda_context_quiet(c, true);                                                  \
-        r = XS_REAL(symbol)(dev);                                                                 \
+        CUcontext ctx = xsched_priv_cuda_primary(dev);                                            \
+        struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(ctx);                          \
+        CUresult r = XS_REAL(symbol)(dev);                                                        \
         if (r == XS_CU_SUCCESS && c && !xsched_priv_cuda_primary_active(dev))                     \
-            xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(c->ctx), true);          \
-        xsched_priv_cuda_context_quiet(c, false);                                                 \
+            xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(ctx), true);             \
+        xsched_priv_cuda_context_go_on(c);                                                        \
         return r;                                                                                 \
     } while (0)
 
