@@ -66,19 +66,18 @@ bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
 
 void xs_control_retire(struct xs_state *st, struct xs_server_page *page)
 {
-    xs_state_fail_open(st, page);
-    for (int i = 0; i < XS_RETIRED; i++) {
-        struct xs_retired *r = &st->retired[i];
+    struct xs_retired *r;
 
-        if (r->page)
-            continue;
-        r->cells = cells_of(st);
-        for (uint32_t c = 0; c < r->cells; c++)
-            r->busy[c / 64] |= 1ull << (c % 64);
-        r->page = page;
-        return;
-    }
-    /* More restarts than quiet moments: this one stays mapped. */
+    xs_state_fail_open(st, page);
+    r = xs_pages_alloc(&st->tables, sizeof(*r));
+    if (!r)
+        return; /* it stays mapped */
+    r->cells = cells_of(st);
+    for (uint32_t c = 0; c < r->cells; c++)
+        r->busy[c / 64] |= 1ull << (c % 64);
+    r->page = page;
+    r->next = st->retired;
+    st->retired = r;
 }
 
 /* Nobody is between taking the queue's sc and coming back. */
@@ -92,14 +91,11 @@ static bool quiet(struct xs_queue *q)
 
 bool xs_control_retired_tick(struct xs_state *st)
 {
-    bool any = false;
+    struct xs_retired **at = &st->retired, *r;
 
-    for (int i = 0; i < XS_RETIRED; i++) {
-        struct xs_retired *r = &st->retired[i];
+    while ((r = *at) != NULL) {
         bool busy = false;
 
-        if (!r->page)
-            continue;
         open_all(r->page, r->cells);
         for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
             if (q->cell < r->cells && quiet(q))
@@ -107,13 +103,14 @@ bool xs_control_retired_tick(struct xs_state *st)
         for (uint32_t w = 0; w < (r->cells + 63) / 64; w++)
             busy |= r->busy[w] != 0;
         if (busy || atomic_load(&st->page_users)) {
-            any = true;
+            at = &r->next;
             continue;
         }
+        *at = r->next;
         munmap(r->page, sizeof(*r->page));
-        r->page = NULL;
+        xs_pages_free(&st->tables, r);
     }
-    return any;
+    return st->retired != NULL;
 }
 
 /* ---- announcing ---- */

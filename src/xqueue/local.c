@@ -110,7 +110,7 @@ void xs_local_run(struct xs_state *st)
         }
     }
     xs_sched_config_defaults(&config);
-    config.pages = &st->local_tables;
+    config.pages = &st->tables;
     if (st->local_page)
         l.sched = xs_sched_new(xs_policy_by_type(atomic_load(&st->local_policy)), &config, &k_ops, NULL);
     info.server = st->local_page;

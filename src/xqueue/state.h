@@ -147,8 +147,8 @@ struct xs_queue {
 };
 
 /* A server page of a past session, until no thread can be at one of its words. */
-#define XS_RETIRED 4
 struct xs_retired {
+    struct xs_retired *next;
     struct xs_server_page *page;
     uint32_t cells;                         /* queues that existed when it was retired */
     uint64_t busy[XS_PAGE_QUEUES / 64];     /* bit: not yet seen quiet since */
@@ -199,8 +199,8 @@ struct xs_state {
     _Atomic bool control_runs;
     uint32_t engagement;                    /* control thread: counts joins and local schedulers */
     struct xs_server_page *local_page;      /* control thread; kept once made */
-    struct xs_pages local_tables;           /* control thread: of the local scheduler */
-    struct xs_retired retired[XS_RETIRED];  /* control thread */
+    struct xs_pages tables;                 /* control thread: of the local scheduler, and what is retired */
+    struct xs_retired *retired;             /* control thread */
     _Atomic uint32_t page_users;            /* threads that write to the page in force outside of a submit */
     _Atomic uint64_t timeslice_us;          /* hints for the scheduler as a whole; 0: none given */
     _Atomic uint32_t k;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts come and go with work pending: contexts COUNT. Nothing of ours stays in the driver, in the address space or on
- * the heap (storage is used again), and no event of a context that is gone is asked for (the fake driver ends the program then). */
+/* Contexts come and go with work pending: contexts COUNT. Nothing of ours stays in the driver or in the address space, what
+ * lies on the heap is used again, and no event of a context that is gone is asked for (the fake driver ends the program
+ * then). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -191,6 +192,57 @@ static void server_stopped(void **state)
     raw_leave(&high);
 }
 
+static int pages_mapped(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+
+    while (fgets(line, sizeof(line), maps))
+        n += strstr(line, "xsched-server") != NULL;
+    fclose(maps);
+    return n;
+}
+
+static void join_or_leave(bool join)
+{
+    assert_int_equal(XHintSetScheduler(join ? kSchedulerGlobal : kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+    for (int i = 0; i < 2000 && raw_status(&g_server, "clients") != join; i++)
+        usleep(5000);
+    assert_int_equal(raw_status(&g_server, "clients"), join);
+}
+
+/* A thread is in the driver all the time; later their pages go, however many they were. */
+static void ended_sessions_are_unmapped(void **state)
+{
+    const int sessions = 12;
+    HwQueueHandle hwq;
+    XQueueHandle xq;
+    struct xs_ticket t;
+    int before, after;
+
+    (void)state;
+    assert_int_equal(xsched_priv_hwq_create(&k_hal, 2, &g_null, DEVICE, &hwq, NULL), kXSchedSuccess);
+    assert_int_equal(XQueueCreate(&xq, hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
+    join_or_leave(false);
+    for (int i = 0; i < 2000 && pages_mapped() > 0; i++)
+        usleep(5000);
+    before = pages_mapped();
+    assert_int_equal(before, 0);
+    xsched_priv_submit_begin(xsched_priv_queue_find(kPlatformCUDA, 2), 1, XS_SUBMIT_PASS | XS_SUBMIT_NO_MARK, &t);
+    for (int i = 0; i < sessions; i++) {
+        join_or_leave(true);
+        join_or_leave(false);
+    }
+    assert_int_equal(pages_mapped(), sessions); /* it may stand at a word of any of them */
+    xsched_priv_submit_end(&t, true, false);
+    join_or_leave(true);
+    for (int i = 0; i < 2000 && pages_mapped() > 1; i++)
+        usleep(5000);
+    after = pages_mapped();
+    assert_int_equal(after, 1);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -211,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(told_at_each_change), cmocka_unit_test(server_killed), cmocka_unit_test(server_stopped),
+        cmocka_unit_test(ended_sessions_are_unmapped),
     };
 
     return cmocka_run_group_tests(tests, start, stop);
