@@ -17,7 +17,7 @@ may crash. Sections:
   vendor   a function of the driver that only we ask for fails always
   calls    the nth call of our own into the driver fails, at levels 1, 2 and 3, with each of several errors, or the
            device is lost there
-  hip      the same on the fake HIP runtime, with marks of both kinds
+  hip      the same on the fake HIP runtime, with marks of both kinds; of thousands of calls 200 for each error
   cl       the same in a program on PoCL
   deaths   xserver is killed, or stopped, at the nth message; a program is, while another one waits
   clock    the clock that our code reads jumps by an hour, at the nth look
@@ -40,6 +40,7 @@ from concurrent.futures import ThreadPoolExecutor
 CLIENT_OBJECTS = "libpreempt,libhal,libshim"
 LIMIT_S = 60
 STEPS = 90
+LONG = 100            # seeds of a program that is there for a while
 
 
 def clean():
@@ -65,25 +66,26 @@ class World:
         self.numbers += 1
         return os.path.join(self.folder.name, f"{stem}-{self.numbers}")
 
-    def command(self, seed=1):
-        return [self.program, os.path.join(self.driver, "fakecuda.so"), str(seed), "1", str(STEPS)]
+    def command(self, seed=1, count=1):
+        return [self.program, os.path.join(self.driver, "fakecuda.so"), str(seed), str(count), str(STEPS)]
 
-    def plain(self, seed=1):
-        if seed not in self.want:
-            r = subprocess.run(self.command(seed), env=dict(clean(), LD_LIBRARY_PATH=self.driver), check=True,
+    def plain(self, seed=1, count=1):
+        """A line for each of `count` seeds."""
+        if (seed, count) not in self.want:
+            r = subprocess.run(self.command(seed, count), env=dict(clean(), LD_LIBRARY_PATH=self.driver), check=True,
                                stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
-            self.want[seed] = r.stdout.splitlines()[0]
-        return self.want[seed]
+            self.want[seed, count] = r.stdout.splitlines()[:count]
+        return self.want[seed, count]
 
     def env(self, **extra):
         return dict(clean(), LD_LIBRARY_PATH=self.driver, XLOG_LEVEL="OFF",
                     LD_PRELOAD=f"{self.shim} {self.fault}", FAULT_OBJECTS=CLIENT_OBJECTS, **extra)
 
-    def start(self, seed=1, wrap=(), **extra):
-        return subprocess.Popen([*wrap, *self.command(seed)], env=self.env(**extra), stdout=subprocess.PIPE,
+    def start(self, seed=1, wrap=(), count=1, **extra):
+        return subprocess.Popen([*wrap, *self.command(seed, count)], env=self.env(**extra), stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, start_new_session=True)
 
-    def judge(self, p, what, seed=1, may_refuse=False):
+    def judge(self, p, what, seed=1, may_refuse=False, count=1):
         """The program ends by itself, with the results of a run without XSched. may_refuse: or with an error, where
         we could not even find the vendor's library."""
         self.runs += 1
@@ -98,7 +100,7 @@ class World:
         if may_refuse and p.returncode == 1 and lines and lines[0].startswith("FAILED CALL(cuInit,"):
             self.refused += 1     # the vendor's own error code, at the first call
             return True
-        if p.returncode != 0 or not lines or lines[0] != self.plain(seed):
+        if p.returncode != 0 or lines[:count] != self.plain(seed, count):
             self.losses.append(f"{what}: exit code {p.returncode}, {lines[:1]} {err.splitlines()[-2:]}")
             return False
         return True
@@ -216,7 +218,7 @@ def section_opencl(w):
         elif got.returncode == 0 and got.stdout.splitlines()[-1:] != want.stdout.splitlines()[-1:]:
             w.losses.append(f"opencl, call {n}: another result: {got.stdout.splitlines()[-1:]}")
 
-    w.each([n for i, n in enumerate(w.places(total)) if i % 4 == 0], one)
+    w.each([n for i, n in enumerate(w.places(total)) if w.every == 1 or i % 4 == 0], one)
     return f"{total} calls of ours in one run"
 
 
@@ -317,11 +319,12 @@ def section_shm(w):
 def section_slow(w):
     """Somebody holds the device, or is held, and gets on in jerks: as on a machine that swaps."""
     server, path = w.server()
+    stops = 6 if w.every == 1 else 2
     for victim_priority in (9, 0):
         for pause_s in (0.01, 0.2, 1.2):          # shorter and longer than a lease
-            victim = w.start(3, **globally(path, victim_priority))
+            victim = w.start(3, count=LONG, **globally(path, victim_priority))
             other = w.start(1, **globally(path, 5))
-            for _ in range(6):
+            for _ in range(stops):
                 if victim.poll() is not None:
                     break
                 os.killpg(victim.pid, signal.SIGSTOP)
@@ -330,7 +333,8 @@ def section_slow(w):
                 time.sleep(0.02)
                 w.injected += 1
             w.judge(other, f"slow: beside a program of priority {victim_priority} stopped for {pause_s} s")
-            w.judge(victim, f"slow: priority {victim_priority}, stopped for {pause_s} s at a time", 3)
+            w.judge(victim, f"slow: priority {victim_priority}, stopped for {pause_s} s at a time", 3,
+                    count=LONG)
     w.end_server(server, "slow")
     return "6 pairs of programs"
 

@@ -371,10 +371,17 @@ static void objects(struct seq_slot *s)
 
     switch (seq_chance(6)) {
     case 0:
-        if (seq_chance(2))
+        switch (seq_chance(3)) {
+        case 0:
             OK(CALL(hipStreamCreateWithFlags, (hipStream_t *, unsigned), &stream, seq_chance(2)));
-        else
+            break;
+        case 1:
             OK(CALL(hipExtStreamCreateWithCUMask, (hipStream_t *, uint32_t, const uint32_t *), &stream, 1, &seq_tag));
+            break;
+        default:
+            OK(CALL(hipExecutionCtxStreamCreate, (hipStream_t *, void *, unsigned, int), &stream, NULL, seq_chance(2), 0));
+            break;
+        }
         CALL(hipMemsetD32Async, (void *, int, size_t, hipStream_t), s->words, 9, 4, s->stream);
         CALL(hipEventRecord, (hipEvent_t, hipStream_t), s->event, stream);
         CALL(hipEventSynchronize, (hipEvent_t), s->event);
