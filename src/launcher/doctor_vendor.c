@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define VENDOR_TIMEOUT_MS 5000
+#define VENDOR_TIMEOUT_MS 20000 /* PoCL alone takes seconds on a machine that is very busy */
 
 static const struct {
     const char *platform, *soname, *variable;
