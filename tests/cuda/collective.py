@@ -19,12 +19,12 @@ GROUPS, A_GROUP = 25, 10
 
 def first_group(shared):
     """Waits until both have met in each collective of the first group."""
-    for _ in range(600):
+    for _ in range(1200):
         with open(shared, "rb") as f:
             if all(n == 2 for n in struct.unpack(f"{A_GROUP}I", f.read(A_GROUP * 4))):
                 return
         time.sleep(0.05)
-    raise RuntimeError("the two programs did not meet in 30 s")
+    raise RuntimeError("the two programs did not meet in 60 s")
 
 
 def once(rank, pair, shim, fake, xserver, kernel):
@@ -33,7 +33,7 @@ def once(rank, pair, shim, fake, xserver, kernel):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
         daemon = subprocess.Popen([xserver, "--no-http", "HPF"], env=env, stderr=subprocess.DEVNULL)
-        for _ in range(100):
+        for _ in range(1000):
             if os.path.exists(env["XSCHED_SOCKET"]):
                 break
             time.sleep(0.05)

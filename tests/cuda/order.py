@@ -16,7 +16,7 @@ def once(pair, shim, fake, xserver, level="auto"):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
         daemon = subprocess.Popen([xserver, "--no-http", "HPF"], env=env, stderr=subprocess.DEVNULL)
-        for _ in range(100):
+        for _ in range(1000):
             if os.path.exists(env["XSCHED_SOCKET"]):
                 break
             time.sleep(0.05)

@@ -65,7 +65,7 @@ class World:
             now[queue] = percentage
         return 0 in now.values()
 
-    def wait(self, what, seconds=20):
+    def wait(self, what, seconds=60):
         began = time.monotonic()
         while time.monotonic() < began + seconds:
             if what():

@@ -209,7 +209,7 @@ def urgent_client_killed():
         high = held(w, low)
         began = time.monotonic()
         high.process.kill()
-        low.progresses(3)
+        low.progresses(10)
         need(low.released, "the low side was not held")
         print(f"the held program was let go after {low.released[-1] / 1e3 - began * 1e3:.2f} ms")
         low.finish()

@@ -60,7 +60,7 @@ class Layout(unittest.TestCase):
 
     def xsched(self, *args, env=None, **kwargs):
         return subprocess.run([os.path.join(self.bin, "xsched"), *args], env={**self.env, **(env or {})},
-                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **kwargs)
+                              capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL, **kwargs)
 
     def environment(self, *args, env=None):
         """What a program sees that `xsched run ARGS` starts."""

@@ -12,8 +12,8 @@ class Idle(Layout):
     server = True
 
     def test_stays_for_a_program_that_has_not_joined(self):
-        p = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--idle-exit", "1", "--", "sleep", "3.5"],
-                             env=self.env, stderr=subprocess.DEVNULL)
+        p = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--idle-exit", "1", "--", "cat"],
+                             env=self.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not self.servers():       # else the other one might start it, with its own idle time
             time.sleep(0.01)
         other = subprocess.Popen([os.path.join(self.bin, "xsched"), "run", "--", "true"], env=self.env,
@@ -22,6 +22,7 @@ class Idle(Layout):
         time.sleep(3)
         self.assertEqual(len(self.servers()), 1)
         self.assertIsNone(p.poll())
+        p.stdin.close()
         p.wait()
         end = time.monotonic() + 30
         while self.servers():

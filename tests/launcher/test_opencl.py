@@ -36,7 +36,7 @@ class OpenCL(unittest.TestCase):
         server = subprocess.Popen([os.path.join(BUILD, "bin", "xserver"), "--socket", self.socket, "--port", "0"],
                                   env=self.env, stderr=subprocess.DEVNULL)
         self.addCleanup(lambda: (server.kill(), server.wait()))
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not (os.path.exists(self.socket) and os.path.exists(os.path.join(self.top, "http.sock"))):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
@@ -69,7 +69,7 @@ class Doctor(OpenCL):
         kinds = {(l["kind"], l.get("platform")) for l in found["libraries"]}
         self.assertTrue({("shim", "OpenCL"), ("vendor", "OpenCL"), ("xsched", "OpenCL")} <= kinds, kinds)
         p.terminate()
-        self.assertIn("correct", p.communicate(timeout=30)[0])
+        self.assertIn("correct", p.communicate(timeout=120)[0])
         self.assertEqual(p.returncode, 0)
 
     def test_no_server_then_one(self):
@@ -77,7 +77,7 @@ class Doctor(OpenCL):
         status, found = self.doctor(p.pid)
         self.assertEqual((status, {f["cause"] for f in found["problems"]}), (1, {"no_server"}))
         self.start_server()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while self.doctor(p.pid)[0] != 0:
             self.assertLess(time.monotonic(), end, "the program does not join a server that comes later")
             time.sleep(0.1)
@@ -131,7 +131,7 @@ class Trace(OpenCL):
         self.addCleanup(lambda: (p.kill(), p.communicate()))
         self.assertEqual(p.stdout.readline(), "running\n")
         p.terminate()
-        out, err = p.communicate(timeout=30)
+        out, err = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 0)
         self.assertIn("correct", out)
         self.assertIn("clEnqueueNDRangeKernel", err)

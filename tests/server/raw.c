@@ -31,7 +31,7 @@
 #error "the build says where xserver is"
 #endif
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 30000
 
 static void pause_ms(int ms)
 {
@@ -458,7 +458,7 @@ long raw_tcp(struct raw_server *s, const char *request, char *ret_answer, size_t
         struct pollfd p = {.fd = fd, .events = POLLIN};
         ssize_t n;
 
-        if (poll(&p, 1, PATIENCE_MS) != 1 || got + 1 >= size)
+        if (poll(&p, 1, 10000) != 1 || got + 1 >= size)
             break;
         n = recv(fd, ret_answer + got, size - 1 - got, 0);
         if (n <= 0)

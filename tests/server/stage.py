@@ -15,7 +15,7 @@ import time
 import urllib.request
 
 BUILD = os.environ.get("XSCHED_BUILD_DIR", "build/gcc")
-PATIENCE = 30
+PATIENCE = 90
 
 
 class Actor:

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define SOON_MS 5000
+#define SOON_MS 20000
 
 static struct raw_server g_server;
 
