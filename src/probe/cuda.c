@@ -5,15 +5,14 @@
  *
  * Takes each GPU for about 0.1 s while it runs; stops nobody else's work. */
 #include "base/env.h"
-#include "base/xs_base.h"
 #include "hal/cuda/cuda_abi.h"
 #include "hal/cuda/rm/rm.h"
+#include "probe/probe.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* add: one more at a word. count: counts there for so many nanoseconds. */
@@ -52,10 +51,7 @@ static const char k_ptx[] =
 FUNCTIONS(X)
 #undef X
 
-#define MS            1000000ull
-#define ENOUGH_NS     (5000 * MS) /* for what should take microseconds, on a busy device */
-#define STILL_NS      (20 * MS)   /* what stands still that long is held */
-#define SPIN_NS       (300 * MS)
+#define SPIN_NS (300 * XS_NS_PER_MS)
 
 struct device {
     CUdevice id;
@@ -65,31 +61,6 @@ struct device {
     _Atomic uint64_t *word;       /* 0: the gate; 1, 2: what kernels count */
     CUdeviceptr at;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-static void sleep_ns(uint64_t ns)
-{
-    struct timespec t = {(time_t)(ns / 1000000000ull), (long)(ns % 1000000000ull)};
-
-    nanosleep(&t, NULL);
-}
-
-static bool reaches(const _Atomic uint64_t *word, uint64_t value)
-{
-    uint64_t end = now_ns() + ENOUGH_NS;
-
-    while (atomic_load(word) < value)
-        if (now_ns() > end)
-            return false;
-    return true;
-}
 
 static bool launch_add(struct device *d, CUstream s, unsigned word)
 {
@@ -164,7 +135,7 @@ static const char *channels(struct device *d)
         return "no kernel runs";
     if (xs_rm_disable(d->address, true) < 0)
         return "the driver does not let channels be switched off";
-    sleep_ns(2 * MS);
+    sleep_ns(2 * XS_NS_PER_MS);
     before = atomic_load(&d->word[3]);
     sleep_ns(STILL_NS);
     after = atomic_load(&d->word[3]);
@@ -172,24 +143,15 @@ static const char *channels(struct device *d)
         return "the driver does not let channels be switched on again";
     if (before != after)
         return "a running kernel goes on although its channels are off";
-    end = now_ns() + ENOUGH_NS;
+    end = xs_now_ns() + ENOUGH_NS;
     while (cuStreamQuery(d->gated) == XS_CU_NOT_READY)
-        if (now_ns() > end)
+        if (xs_now_ns() > end)
             return "a stopped kernel does not go on";
     if (cuStreamQuery(d->gated) != XS_CU_SUCCESS || atomic_load(&d->word[3]) <= after)
         return "a stopped kernel is lost";
     if (xs_rm_set_slices(d->address, 2000) < 0 || xs_rm_set_slices(d->address, XS_RM_SLICE_DEFAULT) < 0)
         return "the driver does not let time slices be set";
     return NULL;
-}
-
-/* Names are the driver's; nothing in them may end the text that they stand in. */
-static void print_text(const char *key, const char *text)
-{
-    printf(",\"%s\":\"", key);
-    for (; *text; text++)
-        putchar(*text >= 32 && *text < 127 && *text != '"' && *text != '\\' ? *text : '?');
-    putchar('"');
 }
 
 static void uuid_text(CUdevice id, int ordinal, char *ret, size_t size)

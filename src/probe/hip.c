@@ -7,15 +7,14 @@
  * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts everybody's
  * work on it for a moment. Never tried on an AMD GPU. */
 #include "base/env.h"
-#include "base/xs_base.h"
 #include "hal/hip/hip_abi.h"
 #include "hal/hip/kfd/kfd.h"
+#include "probe/probe.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FUNCTIONS(X)                                                                              \
@@ -36,10 +35,7 @@
 FUNCTIONS(X)
 #undef X
 
-#define MS            1000000ull
-#define ENOUGH_NS     (5000 * MS) /* for what should take microseconds, on a busy device */
-#define STILL_NS      (20 * MS)   /* what stands still that long is held */
-#define WORK_NS       (300 * MS)
+#define WORK_NS       (300 * XS_NS_PER_MS)
 #define WAITS         40u
 #define ROUNDS        5u          /* the best counts */
 #define DEAR_US       20ull       /* a gate that takes longer costs more than it brings; or the argument */
@@ -57,31 +53,6 @@ struct device {
 };
 
 static uint64_t g_dear_us = DEAR_US;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-static void sleep_ns(uint64_t ns)
-{
-    struct timespec t = {(time_t)(ns / 1000000000ull), (long)(ns % 1000000000ull)};
-
-    nanosleep(&t, NULL);
-}
-
-static bool reaches(const _Atomic uint64_t *word, uint64_t value)
-{
-    uint64_t end = now_ns() + ENOUGH_NS;
-
-    while (atomic_load(word) < value)
-        if (now_ns() > end)
-            return false;
-    return true;
-}
 
 static bool writes(struct device *d, hipStream_t s, unsigned word, uint64_t value)
 {
@@ -130,14 +101,14 @@ static const char *gates(struct device *d)
     if (!reaches(&d->word[2], 1))
         return "an opened gate stays closed";
     for (unsigned round = 2; round < 2 + ROUNDS; round++) {
-        uint64_t began = now_ns();
+        uint64_t began = xs_now_ns();
 
         for (unsigned i = 0; i < WAITS; i++)
             if (hipStreamWaitValue64(d->gated, d->at, 7, XS_HIP_WAIT_GTE, UINT64_MAX))
                 return "the runtime takes few waits for a value";
         if (!writes(d, d->gated, 2, round) || !reaches(&d->word[2], round))
             return "open gates hold";
-        d->gate_ns = XS_MIN(d->gate_ns, (now_ns() - began) / WAITS);
+        d->gate_ns = XS_MIN(d->gate_ns, (xs_now_ns() - began) / WAITS);
     }
     if (d->gate_ns / 1000 < g_dear_us)
         return NULL;
@@ -159,10 +130,10 @@ static unsigned put_work(struct device *d, void **ret_memory)
             return 0;
         if (hipMemsetD32Async(*ret_memory, 1, words, d->gated) || hipStreamSynchronize(d->gated))
             return 0;             /* the first one loads code */
-        began = now_ns();
+        began = xs_now_ns();
         if (hipMemsetD32Async(*ret_memory, 1, words, d->gated) || hipStreamSynchronize(d->gated))
             return 0;
-        each = now_ns() - began;
+        each = xs_now_ns() - began;
         if (each * MOST_FILLS >= WORK_NS || words >= MOST_WORDS)
             break;
         hipFree(*ret_memory);
@@ -177,11 +148,11 @@ static unsigned put_work(struct device *d, void **ret_memory)
 static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
 {
     struct xs_kfd_wish w = {.off = off, .until_ns = UINT64_MAX - 1};
-    uint64_t began = now_ns();
+    uint64_t began = xs_now_ns();
     bool known = xs_kfd_wish(address, &w);
 
     xs_kfd_due(began);
-    *ret_ns = now_ns() - began;
+    *ret_ns = xs_now_ns() - began;
     return known && xs_kfd_level() == 3;
 }
 
@@ -221,7 +192,7 @@ static const char *queues(struct device *d)
         return "no command can be launched";
     if (!bring(address, true, &d->off_ns))
         return *xs_kfd_why() ? xs_kfd_why() : "the kernel does not tell which queues are this device's";
-    sleep_ns(2 * MS);
+    sleep_ns(2 * XS_NS_PER_MS);
     before = atomic_load(&d->word[3]);
     sleep_ns(STILL_NS);
     after = atomic_load(&d->word[3]);
@@ -231,20 +202,11 @@ static const char *queues(struct device *d)
         return "the work was over before it could be stopped";
     if (before != after)
         return "work goes on although its queues are off";
-    end = now_ns() + ENOUGH_NS;
+    end = xs_now_ns() + ENOUGH_NS;
     while (hipStreamQuery(d->gated) == XS_HIP_NOT_READY)
-        if (now_ns() > end)
+        if (xs_now_ns() > end)
             return "stopped work does not go on";
     return hipStreamQuery(d->gated) == XS_HIP_SUCCESS && reaches(&d->word[3], n) ? NULL : "stopped work is lost";
-}
-
-/* Names are the runtime's; nothing in them may end the text that they stand in. */
-static void print_text(const char *key, const char *text)
-{
-    printf(",\"%s\":\"", key);
-    for (; *text; text++)
-        putchar(*text >= 32 && *text < 127 && *text != '"' && *text != '\\' ? *text : '?');
-    putchar('"');
 }
 
 static void probe(int ordinal)

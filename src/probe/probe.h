@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the probes of all platforms share: how long they wait, and how they say what they saw. */
+#ifndef XS_PROBE_PROBE_H
+#define XS_PROBE_PROBE_H
+
+#include "base/clock.h"
+#include "base/xs_base.h"
+
+#include <stdio.h>
+
+#define ENOUGH_NS (5 * XS_NS_PER_S)   /* for what should take microseconds, on a busy device */
+#define STILL_NS  (20 * XS_NS_PER_MS) /* what stands still that long is held */
+
+static inline void sleep_ns(uint64_t ns)
+{
+    struct timespec t = {(time_t)(ns / XS_NS_PER_S), (long)(ns % XS_NS_PER_S)};
+
+    nanosleep(&t, NULL);
+}
+
+/** Whether a word that the device writes gets that far. */
+static inline bool reaches(const _Atomic uint64_t *word, uint64_t value)
+{
+    uint64_t end = xs_now_ns() + ENOUGH_NS;
+
+    while (atomic_load(word) < value)
+        if (xs_now_ns() > end)
+            return false;
+    return true;
+}
+
+/** One more pair of the line. Names are the vendor's; nothing in them may end the text that they stand in. */
+static inline void print_text(const char *key, const char *text)
+{
+    printf(",\"%s\":\"", key);
+    for (; *text; text++)
+        putchar(*text >= 32 && *text < 127 && *text != '"' && *text != '\\' ? *text : '?');
+    putchar('"');
+}
+
+#endif
