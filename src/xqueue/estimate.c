@@ -23,13 +23,14 @@ static struct xs_estimate *place_of(uint64_t key, uint32_t any)
 
 void xs_estimate_learn(uint64_t key, uint64_t measured_ns)
 {
-    uint32_t m = (uint32_t)XS_MIN(XS_MAX(measured_ns, 1u), UINT32_MAX), old;
+    uint32_t m = (uint32_t)XS_MIN(XS_MAX(measured_ns, 1u), UINT32_MAX), old = 0;
     struct xs_estimate *e;
 
     if (key == 0)
         return;
     e = place_of(key, m);
-    old = xs_estimate_get(key);
+    if (atomic_load_explicit(&e->key, memory_order_relaxed) == key)
+        old = atomic_load_explicit(&e->est_ns, memory_order_relaxed);
     if (old == 0) {
         atomic_store_explicit(&e->est_ns, m, memory_order_relaxed);
         atomic_store_explicit(&e->key, key, memory_order_relaxed);

@@ -293,18 +293,19 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         }
         if (!managed || gather)
             break;
-        bool gated = xs_queue_gated(q), dry = slept && ran_dry(q);
+        bool gated = xs_queue_gated(q);
+        bool was_dry = slept && ran_dry(q); /* at the end of the wait, before the look: for the slack alone */
         xs_queue_look(q, late);
         late = false;
-        uint64_t now = xs_now_ns(), bound_ns = inflight_bound_ns(q), sleep_ns;
+        uint64_t now = xs_now_ns(), told_ns = inflight_bound_ns(q), bound_ns = told_ns, sleep_ns;
 
         if (gated && !(flags & XS_SUBMIT_OUTSIDE))
-            bound_ns = xs_gates_bound_ns(bound_ns, est_ns);
+            bound_ns = xs_gates_bound_ns(told_ns, est_ns);
         else
             bound_ns += atomic_load_explicit(&q->slack_ns, memory_order_relaxed);
         sleep_ns = room_after_ns(q, est_ns, bound_ns, now, &out);
-        if (slept && (dry || sleep_ns == 0))
-            slack_learn(q, inflight_bound_ns(q), dry);
+        if (slept && (was_dry || sleep_ns == 0))
+            slack_learn(q, told_ns, was_dry);
         slept = false;
         if (gated && sleep_ns == 0 && xs_gates_full_still(q, false))
             sleep_ns = FULL_SLEEP_NS;
