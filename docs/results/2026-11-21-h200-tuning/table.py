@@ -3,12 +3,11 @@
 """table.py FILE...: medians, P90 and P99 of the urgent side and the rate of the other one, from raw rows of bench/run."""
 import collections
 import json
+import pathlib
 import sys
 
-
-def quantile(values, q):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(q * len(values)))]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench"))
+from suite.stats import quantile  # noqa: E402
 
 
 for path in sys.argv[1:]:
