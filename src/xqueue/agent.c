@@ -375,9 +375,9 @@ static void session_run(struct session *s, uint32_t changes)
     while (!s->broken && atomic_load(&st->mode_changes) == changes) {
         struct pollfd p[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = st->kick_fd, .events = POLLIN}};
         bool soon = !xs_control_announce(st, &k_listener, s);
-        bool watch = (s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF);
         uint32_t hints = atomic_load(&st->sched_hints_changes);
         uint64_t due_ns;
+        bool watch;
 
         if (hints != hints_sent) {
             send_sched_hints(s);
@@ -387,7 +387,7 @@ static void session_run(struct session *s, uint32_t changes)
             s->pending = !apply(s);
         soon = !tell_groups(s) || soon;
         due_ns = interrupt_ourselves(s);
-        watch = xs_gates_watch(st) || watch;
+        watch = xs_gates_watch(st) || (s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF);
         if (s->broken)
             break;
         poll(p, 2, until_ms(soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1, due_ns));

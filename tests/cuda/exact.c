@@ -12,9 +12,10 @@
  *     own kernels and pauses, in us
  *   exact each KERNEL_US UNTIL_US
  *     one kernel after the other; prints when each ended
- *   exact bad HOW AT_US UNTIL_US
- *     always has work, until something happens to it: killed, exits, lost (its device), destroys (its context, with
- *     work pending), idle, stopped (until SIGCONT). Prints "code N" of its last synchronisation
+ *   exact bad HOW AT_US UNTIL_US [FROM_US]
+ *     always has work, from then on until something happens to it: killed, exits, lost (its device), destroys (its context, with
+ *     work pending), idle, stopped (until SIGCONT); or kills, stops: the process VICTIM, and goes on until UNTIL_US.
+ *     Prints "code N" of its last synchronisation
  *
  * Times count from the beginning of the world. */
 #include <dlfcn.h>
@@ -117,10 +118,12 @@ static int each(uint64_t kernel_us, uint64_t until_us)
     return 0;
 }
 
-static int bad(const char *how, uint64_t at_us, uint64_t until_us, P ctx)
+static int bad(const char *how, uint64_t at_us, uint64_t until_us, uint64_t from_us, P ctx)
 {
     int r = 0;
 
+    if (from_us > now_us())
+        sleep_us(from_us - now_us());
     while (now_us() < at_us)
         burn(1000);
     if (strcmp(how, "killed") == 0)
@@ -133,6 +136,9 @@ static int bad(const char *how, uint64_t at_us, uint64_t until_us, P ctx)
         lose();
     else if (strcmp(how, "destroys") == 0)
         OK(destroy(ctx));
+    if (strcmp(how, "kills") == 0 || strcmp(how, "stops") == 0)
+        for (kill(atoi(getenv("VICTIM")), *how == 'k' ? SIGKILL : SIGSTOP); now_us() < until_us;)
+            burn(1000);
     if (strcmp(how, "destroys") != 0)
         r = sync_stream(g_stream);
     printf("code %d\n", r);
@@ -202,6 +208,6 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "each") == 0)
         return each(number[0], number[1]);
     if (strcmp(argv[1], "bad") == 0)
-        return bad(argv[2], number[1], number[2], ctx);
+        return bad(argv[2], number[1], number[2], number[3], ctx);
     return high(number[0], number[1], number[2], number[3], number[4], number[5]);
 }

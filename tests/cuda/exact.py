@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 
 class World:
@@ -46,20 +47,31 @@ class World:
                           LD_PRELOAD=f"{self.world} {self.shim}" if shim else self.world,
                           LD_LIBRARY_PATH=self.driver, FAKE=os.path.join(self.driver, "fakecuda.so"), **env)
 
-    @staticmethod
-    def said(p, codes=(0,)):
-        out = p.communicate(timeout=200)[0]
+    def said(self, p, codes=(0,)):
+        until = time.monotonic() + 200
+        while True:
+            try:
+                out = p.communicate(timeout=1)[0]
+                break
+            except subprocess.TimeoutExpired:
+                if self.conductor.poll() or time.monotonic() > until:
+                    self.kill()
+                    raise RuntimeError("a program waits for what never comes") from None
         if p.returncode not in codes:
+            self.kill()
             raise RuntimeError(f"exit code {p.returncode}: {out}")
         return out.split()
+
+    def kill(self):
+        for p in [self.conductor, *self.programs]:
+            if p.poll() is None:
+                p.kill()
+                p.communicate()
 
     def end(self):
         """What the GPU did."""
         said = self.conductor.communicate(timeout=200)[0].split()
-        for p in self.programs:
-            if p.poll() is None:
-                p.kill()
-                p.communicate()
+        self.kill()
         self.folder.cleanup()
         return dict(zip(said[::2], map(int, said[1::2])))
 
@@ -98,6 +110,30 @@ def misfortune(build, how, level, xserver=()):
     w.end()
     return {"before": sum(at - 15000 < e <= at for e in ends), "after_us": min(e for e in ends if e > at) - at,
             "then": sum(e > at for e in ends), "said": " ".join(b_said)}
+
+
+def switched_off(build, how, whom, goes_on_us=0):
+    """A background program has a kernel of 5 ms on the GPU when the urgent one begins, and its channels are switched off. The
+    urgent one is killed, or kills or stops somebody else: xserver, or another background program whose channels are off,
+    too. Then it goes on for a while and ends. When does the first one go on?"""
+    begins, at = 40030, 70300
+    until = at + goes_on_us
+    w = World(build, 4 if whom == "other" else 3)
+    level3 = {"XSCHED_AUTO_XQUEUE_LEVEL": "3"}
+    victims = {"xserver": w.xserver("--lv3-channels=ON", "--lv3-slices=OFF", "--lv3-pairs", "1000")}
+    low = ("each", 5000, until + 50000)
+    a = w.program(*low, XSCHED_PRIORITY="0", **level3)
+    if whom == "other":
+        victims["other"] = w.program(*low, XSCHED_PRIORITY="0", **level3)
+    if whom in victims:
+        level3["VICTIM"] = str(victims[whom].pid)
+    b = w.program("bad", how, at, until, begins, XSCHED_PRIORITY="5", **level3)
+    ends = list(map(int, w.said(a)))
+    b_said = w.said(b, codes=(0, -9))
+    since = until if whom == "other" else at
+    after = [e - since for e in ends if e > since]
+    return {"before": sum(begins + 500 < e <= since for e in ends), "after_us": after[0] if after else None,
+            "then": len(after), "said": " ".join(b_said), **w.end()}
 
 
 # Kernels of 100 us, always some; beside them a request of one kernel of 200 us each 5 ms.
@@ -143,11 +179,17 @@ for how, said in (("killed", ""), ("exits", ""), ("lost", "code 700"), ("destroy
     for lv in (1, 2, 3):
         CASES[f"{how}{lv}"] = (misfortune, dict(how=how, level=lv),
                                {"before": 0, "after_us": (0, 100000), "then": (10, 20), "said": said})
+# So are channels that are off: by xserver, and by their own process when that is gone, at the latest at the end of a lease.
+for name, arguments, after in (("off_killed", dict(how="killed", whom="urgent"), (0, 20000)),
+                               ("off_other", dict(how="kills", whom="other", goes_on_us=20000), (0, 20000)),
+                               ("off_xserver", dict(how="kills", whom="xserver", goes_on_us=200000), (0, 100000)),
+                               ("off_stopped", dict(how="stops", whom="xserver", goes_on_us=800000), (400000, 700000))):
+    CASES[name] = (switched_off, arguments, {"before": 0, "after_us": after, "then": (5, 200), "off_us": (30000, 700000)})
 
 
 def fits(got, want):
     if isinstance(want, tuple):
-        return all(want[0] <= g <= want[1] for g in (got if isinstance(got, list) else [got]))
+        return got is not None and all(want[0] <= g <= want[1] for g in (got if isinstance(got, list) else [got]))
     return got == want
 
 
@@ -157,7 +199,10 @@ def main():
     names = [n for n in sys.argv[2:] if n != "--show"] or list(CASES)
     for name in names:
         function, arguments, want = CASES[name]
-        got = function(build, **arguments)
+        try:
+            got = function(build, **arguments)
+        except RuntimeError as e:
+            got = {"error": str(e)}
         wrong = {k: got.get(k) for k in want if not fits(got.get(k), want[k])}
         if show or wrong:
             print(name, got)

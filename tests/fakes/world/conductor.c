@@ -3,8 +3,8 @@
  *
  * Makes a world (world.h) in FOLDER and says "ready". When so many processes have come, moves its clock, each time to the
  * next event at which something happens, and only when every thread of every process sleeps. Ends when all but the
- * first to come (an xserver; with --all: all) are gone, or at SIGTERM, and says what the GPU did. With --real: makes the
- * world, says "ready" and ends. */
+ * first to come (an xserver; with --all: all) are gone, or at SIGTERM, and says what the GPU did; fails when they are not
+ * within a minute of its clock. With --real: makes the world, says "ready" and ends. */
 #include "world.h"
 
 #include <errno.h>
@@ -20,9 +20,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define LONGEST_NS 60000000000ull
+
 static struct world *w;
 static struct gpu g_gpu;
 static struct gpu_group g_groups[WORLD_SLOTS];
+static uint64_t g_off_ns;         /* how long there was work that could not run since its channels were off; of all groups */
 static int g_first;               /* pid of the process that came first */
 static volatile sig_atomic_t g_stop;
 
@@ -228,8 +231,9 @@ static void give_groups(void)
 
 static void report(void)
 {
-    printf("switches %llu switching_us %llu idle_us %llu", (unsigned long long)g_gpu.switches,
-           (unsigned long long)g_gpu.switching_ns / 1000, (unsigned long long)g_gpu.idle_ns / 1000);
+    printf("switches %llu switching_us %llu idle_us %llu off_us %llu", (unsigned long long)g_gpu.switches,
+           (unsigned long long)g_gpu.switching_ns / 1000, (unsigned long long)g_gpu.idle_ns / 1000,
+           (unsigned long long)g_off_ns / 1000);
     for (int i = 0; i < WORLD_SLOTS; i++)
         if (g_groups[i].ran_ns)
             printf(" group%d_us %llu", i, (unsigned long long)g_groups[i].ran_ns / 1000);
@@ -270,8 +274,15 @@ static void conduct(int processes, bool all)
             continue;
         }
         quiet_since = vtime_real_ns();
+        if (next > VTIME_START_NS + LONGEST_NS) {
+            fprintf(stderr, "conductor: after a minute %d processes are there still\n", left);
+            exit(1);
+        }
         if (next < atomic_load(&w->now_ns))
             next = atomic_load(&w->now_ns);
+        for (int i = 0; i < WORLD_SLOTS; i++)
+            if (g_groups[i].off && g_groups[i].left_ns)
+                g_off_ns += next - atomic_load(&w->now_ns);
         gpu_advance(&g_gpu, g_groups, WORLD_SLOTS, next);
         atomic_store(&w->now_ns, next);
         give_groups();
