@@ -84,12 +84,14 @@ static XDevice identity(const struct xs_cuda_api *api, CUdevice dev)
 
 static bool is_primary(const struct xs_cuda_api *api, CUdevice dev, CUcontext ctx)
 {
+    CUresult (*release)(CUdevice) =
+        api->cuDevicePrimaryCtxRelease_v2 ? api->cuDevicePrimaryCtxRelease_v2 : api->cuDevicePrimaryCtxRelease;
     CUcontext primary = NULL;
 
-    if (!xsched_priv_cuda_primary_active(dev) || !api->cuDevicePrimaryCtxRetain ||
+    if (!xsched_priv_cuda_primary_active(dev) || !api->cuDevicePrimaryCtxRetain || !release ||
         api->cuDevicePrimaryCtxRetain(&primary, dev) != XS_CU_SUCCESS)
         return false;
-    api->cuDevicePrimaryCtxRelease_v2(dev);
+    release(dev);
     return primary == ctx;
 }
 
@@ -100,7 +102,8 @@ static bool writes(const struct xs_cuda_api *api, CUdevice dev)
 
     if (api->cuDeviceGetAttribute(&has, XS_CU_ATTR_MEM_OPS_64, dev) != XS_CU_SUCCESS)
         has = 1;
-    return has && api->cuStreamWriteValue64_v2 && api->cuMemHostRegister_v2;
+    return has && api->cuStreamWriteValue64_v2 && api->cuMemHostRegister_v2 && api->cuMemHostUnregister &&
+           api->cuMemHostGetDevicePointer_v2;
 }
 
 struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)

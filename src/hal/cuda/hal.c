@@ -27,6 +27,14 @@ XS_EXPORT const struct xs_vendor xsched_priv_cuda_vendor = {
 static struct xs_cuda_api g_api;  /* written once under g_lock, before g_bound */
 static struct xs_lock g_lock;
 static _Atomic bool g_bound;
+static bool g_complete;           /* likewise */
+
+/* What every driver has since CUDA 4; nothing can be scheduled without. The rest is looked at where it is used. */
+static bool is_complete(const struct xs_cuda_api *api)
+{
+    return api->cuCtxGetCurrent && api->cuCtxPushCurrent_v2 && api->cuCtxPopCurrent_v2 && api->cuCtxGetDevice &&
+           api->cuDeviceGetAttribute && api->cuStreamSynchronize;
+}
 
 XS_EXPORT void xsched_priv_cuda_bind(void *handle)
 {
@@ -45,10 +53,13 @@ XS_EXPORT void xsched_priv_cuda_bind(void *handle)
     xs_lock_acquire(&g_lock);
     if (!atomic_load_explicit(&g_bound, memory_order_relaxed)) {
         g_api = api;
+        g_complete = is_complete(&api);
         /* release pairs with the acquire loads here and in xsched_priv_cuda_api */
         atomic_store_explicit(&g_bound, true, memory_order_release);
     }
     xs_lock_release(&g_lock);
+    if (!g_complete)
+        XS_WARN_ONCE("CUDA: this driver lacks functions that scheduling needs; this process runs unscheduled");
 }
 
 XS_EXPORT const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller)
@@ -61,7 +72,7 @@ XS_EXPORT const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller)
             return NULL;
         xsched_priv_cuda_bind(handle);
     }
-    return &g_api;
+    return g_complete ? &g_api : NULL;
 }
 
 bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e)
@@ -102,8 +113,8 @@ static XResult op_synchronize(void *opaque)
         return kXSchedErrorNotFound;
     if (!xs_cuda_enter(hw->ctx, &e))
         return kXSchedErrorHardware;
-    if (xs_stream_of_other_thread(&hw->st))
-        r = g_api.cuCtxSynchronize(); /* another thread's own stream has no name here */
+    if (xs_stream_of_other_thread(&hw->st)) /* which has no name here */
+        r = g_api.cuCtxSynchronize ? g_api.cuCtxSynchronize() : XS_CU_NOT_SUPPORTED;
     else
         r = g_api.cuStreamSynchronize(hw->stream);
     xs_cuda_leave(&e);

@@ -49,7 +49,8 @@ extern const struct xs_vendor xsched_priv_cuda_vendor;
 
 /** Names the real functions; the first to do so wins. */
 void xsched_priv_cuda_bind(void *handle);
-/** The bound functions; looks for the real library if nobody has bound any. NULL: there is none. */
+/** The bound functions; looks for the real library if nobody has bound any. NULL: there is none, or it lacks
+ *  what nothing can be scheduled without. */
 const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller);
 /** More levels work in this process (bits as in xs_hal_ops.levels), or no longer. */
 void xsched_priv_cuda_level(uint32_t bit, bool works);
