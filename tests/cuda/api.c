@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../stream/check.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -17,15 +18,6 @@ static int (*GetFunction)(P *, P, const char *), (*CtxDestroy)(P), (*CtxCreate)(
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static int (*Registered)(void);
 static P g_work;
-
-#define TRUE(what)                                                        \
-    do {                                                                  \
-        if (!(what)) {                                                    \
-            printf("FAILED line %d: %s\n", __LINE__, #what);              \
-            fflush(stdout);                                               \
-            _Exit(1);                                                     \
-        }                                                                 \
-    } while (0)
 
 struct job {
     P stream;
@@ -98,14 +90,6 @@ static void on_stream(P stream)
     TRUE(HwQueueSynchronize(hwq) == kXSchedSuccess);
     TRUE(XQueueDestroy(xq) == kXSchedSuccess);
     TRUE(HwQueueDestroy(hwq) == kXSchedSuccess);
-}
-
-static void get(void *lib, void *fn, const char *name)
-{
-    void *p = dlsym(lib, name);
-
-    TRUE(p != NULL);
-    memcpy(fn, &p, sizeof(p));
 }
 
 int main(void)

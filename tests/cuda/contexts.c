@@ -12,19 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../stream/check.h"
 #include "ways/ways.h"
 
 #define WINDOW 200
 #define FEW    10 /* of a window: storage that is given back a little later */
-
-#define TRUE(what)                                                        \
-    do {                                                                  \
-        if (!(what)) {                                                    \
-            printf("FAILED line %d: %s\n", __LINE__, #what);              \
-            fflush(stdout);                                               \
-            _Exit(1);                                                     \
-        }                                                                 \
-    } while (0)
 
 static int (*CtxCreate)(ways_p *, unsigned, int), (*CtxDestroy)(ways_p), (*Release)(int), (*Registered)(void);
 static int (*StreamDestroy)(ways_p);
@@ -37,14 +29,6 @@ __attribute__((visibility("default"))) int posix_memalign(void **ret, size_t ali
     atomic_fetch_add(&g_aligned, 1);
     *ret = memalign(alignment, bytes);
     return *ret ? 0 : ENOMEM;
-}
-
-static void get(void *lib, void *fn, const char *name)
-{
-    void *p = dlsym(lib, name);
-
-    TRUE(p != NULL);
-    memcpy(fn, &p, sizeof(p));
 }
 
 static int mappings(void)

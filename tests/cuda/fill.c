@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../stream/check.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -19,15 +20,6 @@ static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*StreamCre
 static int (*GetFunction)(P *, P, const char *), (*Blocked)(void);
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static P g_ctx, g_work;
-
-#define TRUE(what)                                                        \
-    do {                                                                  \
-        if (!(what)) {                                                    \
-            printf("FAILED line %d: %s\n", __LINE__, #what);              \
-            fflush(stdout);                                               \
-            _Exit(1);                                                     \
-        }                                                                 \
-    } while (0)
 
 #define MANY 20000u
 static uint32_t g_log[MANY + 2];
@@ -60,14 +52,6 @@ static void *keep_busy(void *stream)
     }
     TRUE(Sync(stream) == 0);
     return NULL;
-}
-
-static void get(void *lib, void *fn, const char *name)
-{
-    void *p = dlsym(lib, name);
-
-    TRUE(p != NULL);
-    memcpy(fn, &p, sizeof(p));
 }
 
 static XQueueHandle queue_of(P stream, int priority)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../stream/check.h"
 #include "hal/cuda/cuda_abi.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
@@ -22,15 +23,6 @@ static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsign
 static int (*Cooperative)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *);
 static int (*Ex)(const struct xs_cu_launch_config *, P, P *, P *), (*Begin)(P, int), (*End)(P, P *);
 static P g_ctx, g_work;
-
-#define TRUE(what)                                                        \
-    do {                                                                  \
-        if (!(what)) {                                                    \
-            printf("FAILED line %d: %s\n", __LINE__, #what);              \
-            fflush(stdout);                                               \
-            _Exit(1);                                                     \
-        }                                                                 \
-    } while (0)
 
 #define MANY 20000u
 static uint32_t g_log[MANY + 16], g_other[64];
@@ -77,14 +69,6 @@ static void *one_more(void *stream)
     TRUE(SetCurrent(g_ctx) == 0);
     launch(0, stream, g_other, 99); /* the stream is destroyed meanwhile: any answer, but an answer */
     return NULL;
-}
-
-static void get(void *lib, void *fn, const char *name)
-{
-    void *p = dlsym(lib, name);
-
-    TRUE(p != NULL);
-    memcpy(fn, &p, sizeof(p));
 }
 
 int main(void)

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../stream/check.h"
 #include "hal/cuda/cuda_abi.h"
 #ifdef HIP
 #define PLATFORM     kPlatformHIP
@@ -38,23 +39,6 @@ static P g_ctx, g_work;
 static P g_top;
 static bool g_wrong;
 static volatile uint32_t g_run, g_rests, g_flag, g_flag2, g_done;
-
-#define TRUE(what)                                                        \
-    do {                                                                  \
-        if (!(what)) {                                                    \
-            printf("FAILED line %d: %s\n", __LINE__, #what);              \
-            fflush(stdout);                                               \
-            _Exit(1);                                                     \
-        }                                                                 \
-    } while (0)
-/* A limit for what never comes; generous, since the machine may be busy. */
-#define UNTIL(what)                                                       \
-    do {                                                                  \
-        int left_ = 40000;                                                \
-        while (!(what) && --left_)                                        \
-            usleep(1000);                                                 \
-        TRUE(left_ && #what);                                             \
-    } while (0)
 
 /* HIP has a current device, and here it is number 0. */
 static int SetCurrent(P ctx)
@@ -244,14 +228,6 @@ static void one(const char *how)
     g_run = 0;
     TRUE(CtxSync() == 0); /* a stream that stands still would stand in the next case's way */
     TRUE(Destroy(s.low) == 0 && Destroy(s.high) == 0 && Destroy(middle) == 0);
-}
-
-static void get(void *lib, void *fn, const char *name)
-{
-    void *p = dlsym(lib, name);
-
-    TRUE(p != NULL);
-    memcpy(fn, &p, sizeof(p));
 }
 
 int main(int argc, char **argv)

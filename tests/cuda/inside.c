@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../stream/check.h"
 #include "hal/cuda/cuda_abi.h"
 #include "ptx.h"
 #include "xsched/cuda/hal.h"
@@ -23,15 +24,6 @@ static int (*Register)(void *, size_t, unsigned), (*Unregister)(void *);
 static P g_ctx, g_work;
 static const char *volatile g_doing;
 static volatile unsigned g_step;
-
-#define TRUE(what)                                                        \
-    do {                                                                  \
-        if (!(what)) {                                                    \
-            printf("FAILED line %d: %s\n", __LINE__, #what);              \
-            fflush(stdout);                                               \
-            _Exit(1);                                                     \
-        }                                                                 \
-    } while (0)
 
 static uint32_t g_log[100352] __attribute__((aligned(4096))), g_other[1024] __attribute__((aligned(4096)));
 static char g_page[8192] __attribute__((aligned(4096)));
@@ -67,14 +59,6 @@ static void doing(const char *what)
 {
     g_doing = what;
     g_step++;
-}
-
-static void get(void *lib, void *fn, const char *name)
-{
-    void *p = dlsym(lib, name);
-
-    TRUE(p != NULL);
-    memcpy(fn, &p, sizeof(p));
 }
 
 static volatile bool g_stop;

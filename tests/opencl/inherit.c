@@ -12,26 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../stream/check.h"
 #include "xqueue/state.h"
 #include "xsched/opencl/hal.h"
 #include "xsched/xsched.h"
-
-#define TRUE(what)                                                        \
-    do {                                                                  \
-        if (!(what)) {                                                    \
-            printf("FAILED line %d: %s\n", __LINE__, #what);              \
-            fflush(stdout);                                               \
-            _Exit(1);                                                     \
-        }                                                                 \
-    } while (0)
-/* A limit for what never comes; generous, since the machine may be busy. */
-#define UNTIL(what)                                                       \
-    do {                                                                  \
-        int left_ = 40000;                                                \
-        while (!(what) && --left_)                                        \
-            usleep(1000);                                                 \
-        TRUE(left_ && #what);                                             \
-    } while (0)
 
 static cl_context g_context;
 static cl_device_id g_device;
