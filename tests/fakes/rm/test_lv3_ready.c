@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slices and channels that follow who is ready, as the server sees it. */
+#include "steered.h"
+
+#include "hal/cuda/rm/rm.h"
+#include "xserver/server.h"
+
+struct scene {
+    struct xs_server s;
+    struct xs_client a, b;        /* urgent, background */
+    struct xs_queue qa, qb;
+    struct context ca, cb;
+};
+
+static void join(struct scene *c, struct xs_client *client, struct xs_queue *q, struct context *ctx, int32_t priority)
+{
+    struct xs_sched_process_info info = {.id = (uint64_t)priority + 100};
+    struct xs_hints hints = {.priority = priority, .utilization = 100, .deadline_us = -1, .laxity_us = -1};
+    struct xs_lv3_program *program = g_program;
+
+    client->page = calloc(1, sizeof(*client->page));
+    assert_non_null(client->page);
+    xs_list_init(&client->queues);
+    client->process = xs_sched_process_add(c->s.sched, &info, client);
+    q->client = client;
+    q->level = 3;
+    q->sched = xs_sched_queue_add(c->s.sched, client->process, (uint64_t)priority + 1, DEVICE, 0, &hints, c->s.now_ns, q);
+    xs_list_add(&client->queues, &q->in_client);
+    xs_list_add(&c->s.clients, &client->link);
+    xs_rm_reset();                /* another process */
+    new_context(ctx, 4);
+    client->lv3 = g_program = xs_lv3_join(g_lv3, 100 + priority);
+    c->s.n_lv3++;
+    tell();
+    g_program = program;
+}
+
+static struct scene *new_scene(void)
+{
+    struct scene *c = calloc(1, sizeof(*c));
+
+    assert_non_null(c);
+    xs_options_defaults(&c->s.options);
+    c->s.options.lv3_busy_us = 0; /* but where it is what is tested */
+    xs_list_init(&c->s.clients);
+    c->s.now_ns = XS_NS_PER_S;
+    c->s.lv3_ns = UINT64_MAX;
+    c->s.lv3 = g_lv3;
+    c->s.sched = xs_sched_new(xs_policy_by_name("HPF"), NULL, NULL, NULL);
+    join(c, &c->a, &c->qa, &c->ca, 10);
+    join(c, &c->b, &c->qb, &c->cb, 0);
+    return c;
+}
+
+static void free_scene(struct scene *c)
+{
+    xs_lv3_forget(&c->s, &c->a);
+    xs_lv3_forget(&c->s, &c->b);
+    assert_int_equal(c->s.n_lv3, 0);
+    xs_sched_free(c->s.sched);
+    free(c->a.page);
+    free(c->b.page);
+    free(c);
+}
+
+/* Time passes, then somebody became ready or idle; the calls that follow are made.
+ * @return when the server wants to look again, from now */
+static uint64_t step(struct scene *c, uint64_t ms, struct xs_queue *q, bool ready)
+{
+    uint64_t next;
+
+    c->s.now_ns += ms * XS_NS_PER_MS;
+    if (q)
+        xs_sched_queue_set_ready(c->s.sched, q->sched, ready, c->s.now_ns);
+    xs_sched_run(c->s.sched, c->s.now_ns);
+    c->s.now_ns += XS_NS_PER_MS;  /* whoever ran dry has lingered */
+    xs_sched_run(c->s.sched, c->s.now_ns);
+    c->s.lv3_changed = c->s.lv3_changed || q;
+    next = xs_lv3_update(&c->s);
+    if (next <= c->s.now_ns) {    /* it changed who may be held */
+        xs_sched_run(c->s.sched, c->s.now_ns);
+        next = xs_lv3_update(&c->s);
+    }
+    xs_lv3_settle(g_lv3);
+    return next == UINT64_MAX ? next : next - c->s.now_ns;
+}
+
+#define SLICE(ctx) fake_rm_slice(c->ctx.client, c->ctx.group)
+
+static void slices_follow(void **state)
+{
+    struct scene *c = new_scene();
+    const struct fake_rm_call *calls;
+    uint64_t next;
+    size_t n;
+
+    (void)state;
+    assert_true(step(c, 1, &c->qb, true) == UINT64_MAX);
+    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), 50000);
+    assert_int_equal(SLICE(cb), 50);
+    n = fake_rm_calls(&calls);
+    next = step(c, 2, &c->qa, false); /* a pause of the urgent side: no call */
+    assert_true(next <= 500 * XS_NS_PER_MS && next > 400 * XS_NS_PER_MS);
+    step(c, 100, &c->qa, true);
+    step(c, 2, &c->qa, false);
+    assert_int_equal(fake_rm_calls(&calls), n);
+    assert_int_equal(SLICE(cb), 50);
+    step(c, 501, NULL, false);    /* it stays away */
+    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(cb), 50);
+    assert_true(fake_rm_channel_on(c->cb.client, c->cb.channels[0])); /* not by default */
+    c->qb.level = 2;              /* it asks for less: no longer ours to slice, so it keeps nothing */
+    xs_lv3_forget(&c->s, &c->b);
+    xs_lv3_settle(g_lv3);
+    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+    c->b.lv3 = NULL;
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), FAKE_RM_DEFAULT_SLICE_US);
+    free_scene(c);
+}
+
+static bool held(struct scene *c, const struct xs_queue *q)
+{
+    struct xs_sched_queue_status st;
+
+    xs_sched_queue_status(q->sched, c->s.now_ns, &st);
+    return !st.permitted;
+}
+
+static void longer_beside_a_burst(void **state)
+{
+    struct scene *c = new_scene();
+    uint64_t next;
+
+    (void)state;
+    c->s.options.lv3_busy_us = 200;
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), 50000);
+    assert_int_equal(SLICE(cb), 200);
+    next = step(c, 2, &c->qa, false); /* may be a gap */
+    assert_int_equal(SLICE(cb), 200);
+    assert_true(next <= XS_NS_PER_MS);
+    step(c, 1, NULL, false);      /* it was the end: the next one is to start at once */
+    assert_int_equal(SLICE(cb), 50);
+    next = step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(cb), 50); /* not again so soon */
+    assert_true(next <= 20 * XS_NS_PER_MS);
+    step(c, 20, NULL, false);
+    assert_int_equal(SLICE(cb), 200);
+    free_scene(c);
+}
+
+static void slices_instead_of_holding(void **state)
+{
+    struct scene *c = new_scene();
+    struct xs_hints hints = {.utilization = 75, .deadline_us = -1, .laxity_us = -1};
+
+    (void)state;
+    c->s.options.lv3_hold = false;
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), 50000);
+    assert_int_equal(SLICE(cb), 50);
+    assert_false(held(c, &c->qb));
+    c->qb.level = 1;              /* somebody on the device has no slices */
+    c->qb.device = DEVICE;
+    step(c, 1, &c->qa, true);
+    assert_true(held(c, &c->qb));
+    c->qb.level = 3;
+    xs_sched_set_policy(c->s.sched, xs_policy_by_name("CFS")); /* slices do not know runtimes */
+    step(c, 1, &c->qa, true);
+    assert_true(held(c, &c->qa) || held(c, &c->qb));
+    xs_sched_set_policy(c->s.sched, xs_policy_by_name("UP"));
+    xs_sched_queue_set_hints(c->s.sched, c->qa.sched, &hints);
+    hints.utilization = 25;
+    xs_sched_queue_set_hints(c->s.sched, c->qb.sched, &hints);
+    step(c, 1, &c->qa, true);
+    step(c, 30, &c->qa, true);
+    assert_int_equal(SLICE(ca), 3750);
+    assert_int_equal(SLICE(cb), 1250);
+    assert_false(held(c, &c->qa));
+    assert_false(held(c, &c->qb));
+    c->s.options.lv3_hold = true; /* turns, and the driver's own slices */
+    xs_sched_process_set_excused(c->s.sched, c->a.process, false);
+    xs_sched_process_set_excused(c->s.sched, c->b.process, false);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(ca), FAKE_RM_DEFAULT_SLICE_US);
+    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+    assert_true(held(c, &c->qa) || held(c, &c->qb));
+    free_scene(c);
+}
+
+static void channels_follow(void **state)
+{
+    struct scene *c = new_scene();
+    struct xs_lv3_counts counts;
+
+    (void)state;
+    c->s.options.lv3_channels = true;
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);     /* nothing of the background's is in flight */
+    assert_true(fake_rm_channel_on(c->cb.client, c->cb.channels[0]));
+    step(c, 1, &c->qa, false);
+    atomic_store(&c->b.page->cells[0].est_entered_ns, 50 * XS_NS_PER_MS);
+    for (int i = 0; i < 10; i++) {
+        bool off = i % 2 == 0 && i != 2; /* the cap: 50 a second, so not again 6 ms later */
+
+        step(c, i < 4 ? 3 : 30, &c->qa, i % 2 == 0);
+        assert_int_equal(fake_rm_channel_on(c->cb.client, c->cb.channels[0]), !off);
+        assert_true(fake_rm_channel_on(c->ca.client, c->ca.channels[0]));
+    }
+    xs_lv3_counts(g_lv3, &counts);
+    assert_int_equal(counts.offs, 4);
+    assert_int_equal(counts.ons, 4);
+    free_scene(c);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(slices_follow), T(longer_beside_a_burst), T(slices_instead_of_holding), T(channels_follow),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

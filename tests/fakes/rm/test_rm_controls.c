@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where level 3 is refused, and its controls, checked against what the fake has seen. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- refusals ---- */
+
+static void unknown_channel_class(void **state)
+{
+    struct context c;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
+    alloc(CTL, c.client, c.group, 0xda6f, NULL, 0);
+    assert_int_equal(xs_rm_level(), 2);
+    assert_non_null(strstr(xs_rm_why(), "0xda6f"));
+    assert_int_equal(n_groups(), 0);
+    assert_int_equal(fake_rm_slice(c.client, c.group), FAKE_RM_DEFAULT_SLICE_US); /* given back */
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), -EPERM);
+}
+
+static void unknown_class_of_copies(void **state)
+{
+    struct context c;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    alloc(CTL, c.client, c.copies, 0xda6f, NULL, 0);
+    assert_int_equal(xs_rm_level(), 3);
+}
+
+static void channel_outside_groups(void **state)
+{
+    struct context c;
+    uint32_t memory;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    memory = alloc(CTL, c.client, c.device, 0x3e, NULL, 0);
+    alloc(CTL, c.client, memory, 0xc86f, NULL, 0);
+    assert_int_equal(xs_rm_level(), 2);
+}
+
+static void versions(void **state)
+{
+    static const struct { const char *text; bool known; } k_rows[] = {
+        {"535.54.03", true}, {"580.159.04", true}, {"595.45.04", true}, {"530.41.03", false}, {"596.1", false},
+        {"600.10", false}, {"", false}, {"x580.1", false}, {"580", false}, {"99999999999580.1", false},
+    };
+    struct context c;
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++)
+        assert_int_equal(xs_nvrm_version_known(k_rows[i].text), k_rows[i].known);
+    fake_rm_set_version("600.10.02\n");
+    make_context(&c, CTL, 2);
+    assert_int_equal(xs_rm_level(), 2);
+    assert_non_null(strstr(xs_rm_why(), "600.10.02"));
+    assert_int_equal(n_groups(), 0);
+}
+
+static void switched_off_by_variable(void **state)
+{
+    struct context c;
+
+    (void)state;
+    setenv("XSCHED_CUDA_LV3_IMPL", "OFF", 1);
+    make_context(&c, CTL, 2);
+    unsetenv("XSCHED_CUDA_LV3_IMPL");
+    assert_int_equal(xs_rm_level(), 2);
+}
+
+static void beside_mps(void **state)
+{
+    char folder[] = "/tmp/xs-mps-XXXXXX", path[64];
+    struct context c;
+    FILE *f;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/control", folder);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fclose(f);
+    setenv("CUDA_MPS_PIPE_DIRECTORY", folder, 1);
+    make_context(&c, CTL, 2);
+    unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+    unlink(path);
+    rmdir(folder);
+    assert_int_equal(xs_rm_level(), 2);
+    assert_non_null(strstr(xs_rm_why(), "MPS"));
+}
+
+static void denied_call(void **state)
+{
+    struct context c;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_PERMISSIONS, 0, 1);
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), -EPERM);
+    assert_int_equal(xs_rm_level(), 2);
+    assert_non_null(strstr(xs_rm_why(), "denied"));
+    make_context(&c, CTL, 2); /* for the process's life */
+    assert_int_equal(xs_rm_level(), 2);
+}
+
+static void denied_half_way(void **state)
+{
+    struct context c;
+
+    (void)state;
+    make_context(&c, CTL, 100);
+    fake_rm_deny(XS_NVRM_CMD_DISABLE_CHANNELS, XS_NVRM_ERR_NOT_SUPPORTED, 1, 1);
+    assert_int_equal(xs_rm_disable(UINT32_MAX, true), -EPERM);
+    for (unsigned i = 0; i < c.n; i++)
+        assert_true(fake_rm_channel_on(c.client, c.channels[i]));
+    assert_int_equal(xs_rm_level(), 2);
+}
+
+/* A group that went away under a control is no reason to give up. */
+static void stale_is_not_denied(void **state)
+{
+    struct context c;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_INVALID_HANDLE, 0, 1);
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
+    assert_int_equal(xs_rm_level(), 3);
+}
+
+/* ---- controls ---- */
+
+static void slices(void **state)
+{
+    const struct fake_rm_call *calls;
+    struct context c;
+    size_t n;
+
+    (void)state;
+    make_context(&c, CTL, 8);
+    assert_int_equal(xs_rm_set_slices(ADDRESS, 100), 0);
+    assert_int_equal(fake_rm_slice(c.client, c.group), 100);
+    assert_int_equal(fake_rm_slice(c.client, c.copies), FAKE_RM_DEFAULT_SLICE_US);
+    n = fake_rm_calls(&calls);
+    assert_int_equal(xs_rm_set_slices(ADDRESS, 100), 0);
+    assert_int_equal(fake_rm_calls(&calls), n); /* nothing to do */
+    assert_int_equal(xs_rm_set_slices(0x9900, 50), -ENOENT);
+    /* a channel that comes later does not change that */
+    alloc(CTL, c.client, c.group, 0xc86f, NULL, 0);
+    n = fake_rm_calls(&calls);
+    assert_int_equal(calls[n - 1].command, XS_NVRM_CMD_SET_TIMESLICE);
+    assert_int_equal(calls[n - 1].us, 100);
+    assert_int_equal(xs_rm_set_slices(ADDRESS, XS_RM_SLICE_DEFAULT), 0);
+    assert_int_equal(fake_rm_slice(c.client, c.group), FAKE_RM_DEFAULT_SLICE_US);
+}
+
+static void more_than_64_channels(void **state)
+{
+    const struct fake_rm_call *calls;
+    struct context c;
+    size_t n;
+
+    (void)state;
+    make_context(&c, CTL, 150);
+    assert_int_equal(xs_rm_disable(UINT32_MAX, true), 0);
+    n = fake_rm_calls(&calls);
+    assert_true(n >= 3);
+    assert_int_equal(calls[n - 3].channels, 64);
+    assert_int_equal(calls[n - 2].channels, 64);
+    assert_int_equal(calls[n - 1].channels, 22);
+    for (unsigned i = 0; i < c.n; i++)
+        assert_false(fake_rm_channel_on(c.client, c.channels[i]));
+    assert_int_equal(xs_rm_disable(UINT32_MAX, false), 0);
+    for (unsigned i = 0; i < c.n; i++)
+        assert_true(fake_rm_channel_on(c.client, c.channels[i]));
+}
+
+static void too_many_channels(void **state)
+{
+    struct context c;
+
+    (void)state;
+    make_context(&c, CTL, 257);
+    assert_int_equal(xs_rm_level(), 2);
+}
+
+static void channel_in_disabled_group(void **state)
+{
+    struct context c;
+    uint32_t late;
+
+    (void)state;
+    make_context(&c, CTL, 2);
+    assert_int_equal(xs_rm_disable(UINT32_MAX, true), 0);
+    late = alloc(CTL, c.client, c.group, 0xc86f, NULL, 0);
+    assert_false(fake_rm_channel_on(c.client, late)); /* before its ioctl returned */
+    assert_int_equal(xs_rm_disable(UINT32_MAX, false), 0);
+    assert_true(fake_rm_channel_on(c.client, late));
+}
+
+static void restores(void **state)
+{
+    struct context c;
+
+    (void)state;
+    make_context(&c, CTL, 3);
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
+    assert_int_equal(xs_rm_disable(UINT32_MAX, true), 0);
+    assert_true(xs_rm_restore());
+    assert_int_equal(fake_rm_slice(c.client, c.group), FAKE_RM_DEFAULT_SLICE_US);
+    assert_true(fake_rm_channel_on(c.client, c.channels[2]));
+    /* what somebody else switched off, too */
+    static struct xs_rm_group g;
+    xs_rm_group_get(0, &g);
+    assert_int_equal(xs_nvrm_disable(&g.handles, g.channels, g.n_channels, true, NULL), 0);
+    assert_true(xs_rm_restore());
+    assert_true(fake_rm_channel_on(c.client, c.channels[0]));
+}
+
+/* Another process's descriptor of the same open file is as good, one of another file is not. */
+static void passed_descriptors(void **state)
+{
+    static struct xs_rm_group g;
+    struct xs_nvrm_group other;
+    struct context c;
+    uint64_t us = 0;
+
+    (void)state;
+    make_context(&c, CTL, 3);
+    xs_rm_group_get(0, &g);
+    fake_rm_dup_fd(CTL + 20, CTL);
+    fake_rm_open(CTL + 21);
+    other = g.handles;
+    other.group_fd = other.subdevice_fd = CTL + 20;
+    assert_int_equal(xs_nvrm_set_slice(&other, 77, NULL), 0);
+    assert_int_equal(xs_nvrm_get_slice(&other, &us, NULL), 0);
+    assert_int_equal(us, 77);
+    other.group_fd = CTL + 21;
+    assert_int_equal(xs_nvrm_set_slice(&other, 78, NULL), -ESTALE);
+    /* it keeps the objects alive, and gone they are stale */
+    fake_rm_close(CTL);
+    other.group_fd = CTL + 20;
+    assert_int_equal(xs_nvrm_set_slice(&other, 79, NULL), 0);
+    fake_rm_close(CTL + 20);
+    assert_true(xs_nvrm_set_slice(&other, 80, NULL) < 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(unknown_channel_class), T(unknown_class_of_copies), T(channel_outside_groups), T(versions),
+        T(switched_off_by_variable), T(beside_mps), T(denied_call), T(denied_half_way),
+        T(stale_is_not_denied), T(slices), T(more_than_64_channels), T(too_many_channels),
+        T(channel_in_disabled_group), T(restores), T(passed_descriptors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
