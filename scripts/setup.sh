@@ -66,16 +66,24 @@ apt()
         -o Acquire::Retries=3 -o APT::Get::Assume-Yes=true $quick "$@" </dev/null
 }
 
+# One question for all: each takes a second or more.
+look()
+{
+    candidates=$(apt-cache policy $needed $optional 2>/dev/null |
+        sed -n -e '/^[^ ]/{s/:$//;h;}' -e '/^  Candidate: [^(]/{x;p;}')
+}
 has_candidate()
 {
-    apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
+    printf '%s\n' "$candidates" | grep -qxF -e "$1"
 }
 
+look
 known=yes
 for p in $needed; do has_candidate "$p" || known=no; done
 if [ "$known" = no ]; then
     echo "setup: apt-get update"
     apt update >/dev/null || echo "setup: apt-get update failed; trying with the lists that are there" >&2
+    look
     for p in $needed; do
         has_candidate "$p" && continue
         echo "setup: no package source offers $p (on Ubuntu, enable the component \"universe\")" >&2
