@@ -104,10 +104,13 @@ void xs_api_caller_look(const void *caller);
 /** Where programs and libraries begin: finds out which library this caller uses, if it is new here. */
 static inline void xs_api_caller_new(const void *caller)
 {
-    /* acquire pairs with the release in runtimes.c */
-    const struct xs_api_calling *o = atomic_load_explicit(&xs_api_called_last, memory_order_acquire);
+    const struct xs_api_calling *o;
 
-    if (XS_API_MULTI && !(XS_LIKELY(o != NULL) && XS_LIKELY((uintptr_t)caller - o->from < o->to - o->from)))
+    if (!XS_API_MULTI)
+        return;
+    /* acquire pairs with the release in runtimes.c */
+    o = atomic_load_explicit(&xs_api_called_last, memory_order_acquire);
+    if (!(XS_LIKELY(o != NULL) && XS_LIKELY((uintptr_t)caller - o->from < o->to - o->from)))
         xs_api_caller_look(caller);
 }
 
