@@ -67,12 +67,14 @@ bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
 void xs_control_retire(struct xs_state *st, struct xs_server_page *page)
 {
     struct xs_retired *r;
+    uint32_t cells;
 
     xs_state_fail_open(st, page);
-    r = xs_pages_alloc(&st->tables, sizeof(*r));
+    cells = cells_of(st);
+    r = xs_pages_alloc(&st->tables, sizeof(*r) + (cells + 63) / 64 * sizeof(r->busy[0]));
     if (!r)
         return; /* it stays mapped */
-    r->cells = cells_of(st);
+    r->cells = cells;
     for (uint32_t c = 0; c < r->cells; c++)
         r->busy[c / 64] |= 1ull << (c % 64);
     r->page = page;

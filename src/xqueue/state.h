@@ -151,7 +151,7 @@ struct xs_retired {
     struct xs_retired *next;
     struct xs_server_page *page;
     uint32_t cells;                         /* queues that existed when it was retired */
-    uint64_t busy[XS_PAGE_QUEUES / 64];     /* bit: not yet seen quiet since */
+    uint64_t busy[];                        /* bit: not yet seen quiet since */
 };
 
 /* A thread that puts marks into streams from outside: marker.c. */
