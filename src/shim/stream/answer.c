@@ -2,6 +2,7 @@
 /* cuGetProcAddress: the driver is asked, and where its answer is the function of one of our rows,
  * ours is given. Usually the address tells; else name, version and kind of default stream do. What
  * we do not know passes through. */
+#include "shim/stream/memory.h"
 #include "shim/stream/table.h"
 
 #include "base/map.h"
@@ -84,6 +85,8 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
     for (int row = 0; rt != &xs_api_first && row < ROW_COUNT; row++) /* rare: not worth a table */
         if (same_function(rt, row, name, real, &same))
             return xs_api_entries[same];
+    if (same < 0)
+        same = xs_api_memory_row(rt, real); /* its place in `real` has the limit's function */
     if (same >= 0)
         return xs_api_entries[same];
     for (uint32_t i = hash_name(name); g_by_name[i]; i = (i + 1) % BUCKETS) {

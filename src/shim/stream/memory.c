@@ -356,16 +356,28 @@ static mem_fn function(const struct xs_api_runtime *rt, enum xs_api_row row)
     return fn;
 }
 
-void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
-{
-    static const struct {
-        enum xs_api_row row;
-        mem_fn ours;
-    } k_rows[MEM_COUNT] = {
+static const struct {
+    enum xs_api_row row;
+    mem_fn ours;
+} k_rows[MEM_COUNT] = {
 #define MEM(shape, symbol) [MEM_##symbol] = {ROW_##symbol, mem_##symbol},
 #include XS_API_MEMORY
 #undef MEM
-    };
+};
+
+int xs_api_memory_row(const struct xs_api_runtime *rt, const void *real)
+{
+    mem_fn fn;
+
+    memcpy(&fn, &real, sizeof(fn));
+    for (int i = 0; i < MEM_COUNT; i++)
+        if (g_real[i] == fn && function(rt, k_rows[i].row) == k_rows[i].ours)
+            return (int)k_rows[i].row;
+    return -1;
+}
+
+void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
+{
     bool other;
 
     if (!xs_mem_limited())

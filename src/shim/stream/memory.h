@@ -25,5 +25,7 @@
 /** While a library's table is filled; does nothing without a limit. Of several libraries the first
  *  one is limited. */
 void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle);
+/** @return the row in whose place a limit stands and whose function of the vendor's is `real`; -1: none */
+int xs_api_memory_row(const struct xs_api_runtime *rt, const void *real);
 
 #endif
