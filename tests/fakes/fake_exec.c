@@ -201,7 +201,7 @@ void fake_settle(void)
 
         /* On a loaded machine a thread that never sleeps uses up its share of the processor, and
          * each step then costs a whole turn of the others. */
-        if (i < 4)
+        if (i < 1)
             sched_yield();
         else
             vtime_real_sleep(&ts);

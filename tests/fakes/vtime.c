@@ -249,7 +249,8 @@ bool vtime_timer_set(int fd, uint64_t at_ns)
 
 void vtime_set(uint64_t now_ns)
 {
-    bool pending;
+    const struct timespec some = {0, 20000};
+    bool pending, yielded = false;
 
     if (now_ns > atomic_load(g_now_ns))
         atomic_store(g_now_ns, now_ns);
@@ -277,8 +278,11 @@ void vtime_set(uint64_t now_ns)
             else
                 kernel_call(SYS_write, atomic_load(&s->event_fd), (long)&one, sizeof(one), 0, 0, 0);
         }
-        if (pending)
+        if (pending && yielded)
+            vtime_real_sleep(&some); /* on a loaded machine each yield costs a whole turn of the others */
+        else if (pending)
             sched_yield();
+        yielded = pending;
     } while (pending);
 }
 
