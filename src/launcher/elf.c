@@ -194,7 +194,7 @@ static bool is_native(const struct view *v)
 
 int xs_elf_read(const char *path, struct xs_elf *ret)
 {
-    struct view v;
+    struct view v = {0};
     const Elf32_Ehdr *h;
     const Elf64_Phdr *p;
     int err = view_open(path, &v);
@@ -223,7 +223,7 @@ int xs_elf_read(const char *path, struct xs_elf *ret)
 
 int xs_elf_exports(const char *path, int (*visit)(const char *name, void *ctx), void *ctx)
 {
-    struct view v;
+    struct view v = {0};
     int err = view_open(path, &v);
 
     if (err < 0)
@@ -260,7 +260,7 @@ int xs_elf_imports(const char *path, int (*visit)(const char *name, uint64_t vad
     struct import_tables t;
     const Elf64_Dyn *d;
     size_t count = 0;
-    struct view v;
+    struct view v = {0};
     int err = view_open(path, &v);
 
     if (err < 0)

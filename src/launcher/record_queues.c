@@ -266,6 +266,7 @@ void record_end(struct record *r, uint64_t now_ns)
     struct record_process *p, *next_p;
 
     r->at_ns = XS_MAX(r->at_ns, at_ns);
+    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the head that HASH_DEL moves on is lost on the analyzer */
     HASH_ITER(hh, r->queues, q, next_q)
     {
         enter(r, q, RECORD_IDLE);
@@ -277,5 +278,6 @@ void record_end(struct record *r, uint64_t now_ns)
         HASH_DEL(r->processes, p);
         free(p);
     }
+    /* NOLINTEND(clang-analyzer-unix.Malloc) */
     r->to->end(r->f, r->at_ns, r->lost);
 }

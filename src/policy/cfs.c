@@ -122,7 +122,7 @@ static void decide(struct xs_policy_view *v)
         v->memo[V_UNTIL] = xs_add_sat(v->now_ns, slice);
     }
     for (size_t i = 0; i < v->n; i++)
-        v->entities[i]->run = v->entities[i] == holder;
+        v->entities[i]->run = holder && v->entities[i] == holder;
     v->next_ns = v->memo[V_UNTIL];
 }
 

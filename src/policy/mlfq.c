@@ -95,8 +95,8 @@ static void decide(struct xs_policy_view *v)
     for (size_t i = 0; i < v->n; i++) {
         struct xs_policy_entity *e = v->entities[i];
 
-        e->run = e == best;
-        if (e == best)
+        e->run = best && e == best;
+        if (e->run)
             v->next_ns = xs_add_sat(v->now_ns, slice(v, e) - e->memo[M_USED]);
     }
     for (size_t i = 0; i < v->n; i++) {
