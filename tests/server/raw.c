@@ -133,6 +133,20 @@ static unsigned long field(const char *text, const char *name)
     return strtoul(at + strlen(name), NULL, 10);
 }
 
+/* The thread sanitizer has a thread of its own in each program, which looks ten times a second: there only the main one
+ * is judged. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MAIN_THREAD_ONLY 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define MAIN_THREAD_ONLY 1
+#endif
+#ifndef MAIN_THREAD_ONLY
+#define MAIN_THREAD_ONLY 0
+#endif
+
 void raw_server_ran(const struct raw_server *s, struct raw_ran *ret)
 {
     char path[320], text[4096];
@@ -152,6 +166,8 @@ void raw_server_ran(const struct raw_server *s, struct raw_ran *ret)
     assert_non_null(d);
     while ((e = readdir(d)) != NULL) {
         snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)s->pid, e->d_name);
+        if (MAIN_THREAD_ONLY && atoi(e->d_name) != (int)s->pid)
+            continue;
         if (e->d_name[0] == '.' || read_file(path, text, sizeof(text)) == 0)
             continue; /* it ended meanwhile */
         ret->threads++;
