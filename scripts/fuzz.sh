@@ -53,7 +53,7 @@ one()   # NAME SECONDS
     local name=$1 log=build/fuzz/$1.log status runs
     mkdir -p "build/fuzz/found/$name"
     UBSAN_OPTIONS=print_stacktrace=1 build/fuzz/fuzzers/fuzz_"$name" -max_total_time="$2" -print_final_stats=1 \
-        -timeout=30 -rss_limit_mb=4096 -max_len=4096 -detect_leaks=1 -artifact_prefix="build/fuzz/failed/$name-" \
+        -timeout=30 -report_slow_units=30 -rss_limit_mb=4096 -max_len=4096 -detect_leaks=1 -artifact_prefix="build/fuzz/failed/$name-" \
         "build/fuzz/found/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null
     status=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

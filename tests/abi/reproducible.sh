@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for folder in a a-much-longer-name; do
     mkdir -p "$work/$folder"
-    (cd "$source" && tar -c --exclude=./build --exclude=./tests --exclude=./.git --exclude=./docs/results .) |
+    (cd "$source" && tar -c --exclude=./build --exclude=./.git --exclude=./docs/results .) |
         tar -xf - -C "$work/$folder"
     cmake -S "$work/$folder" -B "$work/$folder/build" -G Ninja -DCMAKE_C_COMPILER="$compiler" -DXSCHED_TESTS=OFF -DXSCHED_RELEASE=ON \
         >"$work/log" 2>&1 && cmake --build "$work/$folder/build" -j 2 --target preempt shimopencl xcli xserver >>"$work/log" 2>&1 ||
