@@ -198,7 +198,7 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
         p = calloc(1, sizeof(*p));
         if (!p)
             return -ENOMEM;
-        strcpy(p->name, w[0]);
+        xs_str_copy(p->name, sizeof(p->name), w[0]);
         info.group = f.group;
         info.intra = f.intra;
         p->sched = xs_sched_process_add(r->sched, &info, p);
@@ -249,7 +249,7 @@ static int do_queue(struct xs_replay *r, char **w, int n, char *error)
         return fail(error, "there is already a queue", w[0]);
     if (strlen(w[0]) >= XS_NAME_BYTES || strchr(w[0], '='))
         return fail(error, "no name:", w[0]);
-    strcpy(f.process, w[0]);
+    xs_str_copy(f.process, sizeof(f.process), w[0]);
     e = set_all(queue_keys, XS_ARRAY_LEN(queue_keys), &f, w + 1, n - 1, error);
     if (e == 0 && !find_process(r, f.process)) {
         char *words[1] = { f.process };
@@ -261,7 +261,7 @@ static int do_queue(struct xs_replay *r, char **w, int n, char *error)
     q = calloc(1, sizeof(*q));
     if (!q)
         return -ENOMEM;
-    strcpy(q->name, w[0]);
+    xs_str_copy(q->name, sizeof(q->name), w[0]);
     q->process = find_process(r, f.process);
     q->run = q->told = true; /* it ran freely until now */
     q->sched = xs_sched_queue_add(r->sched, q->process->sched, ++r->ids, f.device, q->process->cells,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/scenario.h"
 
+#include "base/str.h"
 #include "sim/keys.h"
 
 #include <errno.h>
@@ -151,11 +152,11 @@ static int add_queue(struct xs_scenario *sc, char **words, int count, char *erro
     q->length_ns = XS_NS_PER_MS;
     q->inflight_ns = sc->config.inflight_shared_us * XS_NS_PER_US;
     q->stop_ns = UINT64_MAX;
-    strcpy(q->device, "device");
+    xs_str_copy(q->device, sizeof(q->device), "device");
     r = take_name(q->name, words[0], error);
     if (r < 0)
         return r;
-    strcpy(q->process, q->name);
+    xs_str_copy(q->process, sizeof(q->process), q->name);
     r = set_all(queue_keys, XS_ARRAY_LEN(queue_keys), q, words + 1, count - 1, error);
     if (r == 0 && q->arrival != XS_SIM_CLOSED && q->period_ns == 0) {
         snprintf(error, XS_ERROR_BYTES, "queue %s: arrivals that are no closed loop need period_us", q->name);
@@ -258,7 +259,7 @@ int xs_scenario_finish(struct xs_scenario *sc, char error[XS_ERROR_BYTES])
 
             if (!p)
                 return -ENOMEM;
-            strcpy(p->name, q->process);
+            xs_str_copy(p->name, sizeof(p->name), q->process);
             q->process_index = sc->nprocesses - 1;
         }
         if (!named(sc->devices, sc->ndevices, sizeof(*sc->devices), q->device, &q->device_index)) {
@@ -266,7 +267,7 @@ int xs_scenario_finish(struct xs_scenario *sc, char error[XS_ERROR_BYTES])
 
             if (!d)
                 return -ENOMEM;
-            strcpy(d->name, q->device);
+            xs_str_copy(d->name, sizeof(d->name), q->device);
             q->device_index = sc->ndevices - 1;
         }
     }

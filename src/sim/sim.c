@@ -371,6 +371,7 @@ static int set_up(struct sim *m, bool unscheduled)
 
         q->spec = &sc->queues[i];
         q->device = &m->devices[q->spec->device_index];
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the scenario's devices were all made above */
         q->device->queues[q->device->n++] = q;
         q->rng = rng_next(&seed);
         q->next_arrival_ns = q->spec->start_ns;

@@ -2,6 +2,7 @@
 /* xsched-window run: makes sure that the display is watched, then becomes `xsched run PROGRAM`. */
 #include "window/window.h"
 
+#include "base/str.h"
 #include "client/find.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ int xs_window_run(const struct xs_window_options *o)
         return 1;
     tool[length] = 0;
     slash = strrchr(tool, '/');
-    strcpy(slash + 1, "xsched"); /* beside this program */
+    xs_str_copy(slash + 1, sizeof(tool) - (size_t)(slash + 1 - tool), "xsched"); /* beside this program */
     while (o->program[given])
         given++;
     command = calloc(given + 8, sizeof(*command));

@@ -67,9 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!in->command)
             argp_error(state, "monitor or run?");
-        if (strcmp(in->command, "run") == 0 && !in->o.program)
+        else if (strcmp(in->command, "run") == 0 && !in->o.program)
             argp_error(state, "no program was named");
-        if (strcmp(in->command, "monitor") == 0 && in->o.program)
+        else if (strcmp(in->command, "monitor") == 0 && in->o.program)
             argp_error(state, "monitor takes no program");
         break;
     default:

@@ -3,6 +3,7 @@
 #include "window/window.h"
 
 #include "base/clock.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -44,7 +45,7 @@ int xs_window_monitor(const struct xs_window_options *o)
             if (err == 0)
                 err = xs_report_active(&report, pid, why, sizeof(why));
             if (err < 0 && strcmp(why, said) != 0)
-                say(o, strcpy(said, why));
+                xs_str_copy(said, sizeof(said), why), say(o, said);
             if (err == 0 && pid != last && !o->quiet)
                 printf("active: %d\n", (int)(report.n_told ? report.told[0] : pid)), fflush(stdout);
             if (err == 0)

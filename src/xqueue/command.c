@@ -75,7 +75,7 @@ XResult HwCommandDestroy(HwCommandHandle hw_cmd)
         r = kXSchedErrorNotAllowed;
     else if (!forget(st, c))
         r = kXSchedErrorNotFound;
-    xs_command_unref(st, c);
+    xs_command_unref(st, c); /* NOLINT(clang-analyzer-unix.Malloc): two references, ours and the handle's */
     return r;
 }
 
@@ -166,7 +166,7 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd)
     forget(st, c);
 out:
     if (c)
-        xs_command_unref(st, c);
+        xs_command_unref(st, c); /* NOLINT(clang-analyzer-unix.Malloc): two references, ours and the handle's */
     xs_queue_unref(q);
     return r;
 }

@@ -306,7 +306,6 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         sleep_ns = room_after_ns(q, est_ns, bound_ns, now, &out);
         if (slept && (was_dry || sleep_ns == 0))
             slack_learn(q, told_ns, was_dry);
-        slept = false;
         if (gated && sleep_ns == 0 && xs_gates_full_still(q, false))
             sleep_ns = FULL_SLEEP_NS;
         if (sleep_ns == 0 || take_pass(q))

@@ -18,7 +18,7 @@ static int check(int fd)
 {
     int type, listening;
     socklen_t size = sizeof(int);
-    struct sockaddr_un at;
+    struct sockaddr_un at = {0};
     socklen_t at_size = sizeof(at);
 
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||

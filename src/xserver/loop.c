@@ -138,6 +138,7 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
         case XS_SRC_SOCKET:
             if (ev[i].events & EPOLLOUT)
                 xs_client_writable(s, c);
+            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): each socket is a client's */
             if (!c->dead && ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
                 xs_client_readable(s, c);
             break;

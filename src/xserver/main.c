@@ -109,9 +109,10 @@ static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
         path = DEFAULT_CONFIG;
     if (path)
         r = xs_options_read_file(&o, path, ret_error, error_size);
-    if (r == 0)
-        *ret = o;
-    return r;
+    if (r < 0)
+        return r;
+    *ret = o;
+    return 0;
 }
 
 static void reload(struct xs_server *s)

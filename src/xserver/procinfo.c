@@ -171,7 +171,7 @@ void xs_proc_container_parse(const char *cgroup, struct xs_container *ret)
 
 void xs_proc_container(int32_t pid, struct xs_container *ret)
 {
-    char text[4096];
+    char text[4096] = "";
 
     memset(ret, 0, sizeof(*ret));
     if (pid > 0 && read_proc(pid, "cgroup", text, sizeof(text)) > 0)
