@@ -242,6 +242,7 @@ static const struct xs_key queue_keys[] = {
 static int do_queue(struct xs_replay *r, char **w, int n, char *error)
 {
     struct queue_words f = { .hints = xs_default_hints };
+    struct process *p;
     struct queue *q;
     int e;
 
@@ -258,11 +259,14 @@ static int do_queue(struct xs_replay *r, char **w, int n, char *error)
     }
     if (e < 0)
         return e;
+    p = find_process(r, f.process);
+    if (!p)
+        return fail(error, "no process", f.process);
     q = calloc(1, sizeof(*q));
     if (!q)
         return -ENOMEM;
     xs_str_copy(q->name, sizeof(q->name), w[0]);
-    q->process = find_process(r, f.process);
+    q->process = p;
     q->run = q->told = true; /* it ran freely until now */
     q->sched = xs_sched_queue_add(r->sched, q->process->sched, ++r->ids, f.device, q->process->cells,
                                   &f.hints, r->now_ns, q);
