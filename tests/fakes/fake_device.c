@@ -32,13 +32,17 @@ static void stream_free(struct fake_stream *s)
 
 void fake_world_reset(bool real)
 {
-    fake_auto_stop();
-    for (struct fake_device *d = fake_w.devices; d; d = d->next)
-        fake_exec_stop_thread(d);
-    while (fake_w.devices) {
-        struct fake_device *d = fake_w.devices;
+    struct fake_device *devices, *d;
 
-        fake_w.devices = d->next;
+    fake_auto_stop();
+    for (d = fake_w.devices; d; d = d->next)
+        fake_exec_stop_thread(d);
+    pthread_mutex_lock(&fake_w.lock);
+    devices = fake_w.devices; /* from here on no mark finds them */
+    fake_w.devices = NULL;
+    pthread_mutex_unlock(&fake_w.lock);
+    while ((d = devices) != NULL) {
+        devices = d->next;
         while (d->streams) {
             struct fake_stream *s = d->streams;
 
@@ -147,6 +151,17 @@ static bool nth(uint32_t *fault)
     return *fault && --*fault == 0;
 }
 
+/* A mark may come from a thread that knows nothing of the program's end of the world: like a HAL's mark, which pins the
+ * vendor's object or finds it gone. */
+static bool there_locked(const struct fake_stream *s)
+{
+    for (const struct fake_device *d = fake_w.devices; d; d = d->next)
+        for (const struct fake_stream *of = d->streams; of; of = of->next)
+            if (of == s)
+                return true;
+    return false;
+}
+
 static enum fake_result append(struct fake_stream *s, struct fake_command command, uint64_t *ret_number)
 {
     struct fake_command *c;
@@ -155,6 +170,10 @@ static enum fake_result append(struct fake_stream *s, struct fake_command comman
     if (!s)
         return FAKE_ERROR_INVALID;
     pthread_mutex_lock(&fake_w.lock);
+    if (command.kind == K_MARK && !there_locked(s)) {
+        pthread_mutex_unlock(&fake_w.lock);
+        return FAKE_ERROR_INVALID;
+    }
     if (s->destroyed)
         r = FAKE_ERROR_INVALID;
     else if (s->device->lost)

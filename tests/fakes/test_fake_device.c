@@ -268,6 +268,18 @@ static void real_time_takes_its_time(void **state)
     assert_int_equal(marks, 1);
 }
 
+/* A thread of libpreempt that puts marks into streams may come that late. */
+static void a_mark_after_the_end_of_the_world_is_refused(void **state)
+{
+    struct fake_stream *gone = stream(fake_device_create(FAKE_EXCLUSIVE));
+    _Atomic int marks = 0;
+
+    (void)state;
+    fake_world_reset(false);
+    assert_int_equal(fake_mark(gone, count, &marks), FAKE_ERROR_INVALID);
+    assert_int_equal(marks, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -281,6 +293,7 @@ int main(void)
         T(time_limits_run_out_in_virtual_time),
         T(automatic_time_waits_for_every_thread),
         T(real_time_takes_its_time),
+        T(a_mark_after_the_end_of_the_world_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
