@@ -61,6 +61,7 @@ def judge(name, samples):
 def watch(processes, seconds, enough=None, counts=None):
     samples = {name: [] for name in processes}
     begin = said = time.monotonic()
+    ended = set()
     while time.monotonic() < begin + seconds and not (enough and enough.is_set()):
         if counts and time.monotonic() > said + 60:
             said = time.monotonic()
@@ -73,6 +74,9 @@ def watch(processes, seconds, enough=None, counts=None):
                     samples[name].append(dict(read(p.pid), second=round(time.monotonic() - begin)))
                 except OSError:
                     pass
+            elif counts and name not in ended:
+                ended.add(name)
+                print(f"{time.monotonic() - begin:.0f} s: {name} ended with {p.returncode}", file=sys.stderr, flush=True)
         time.sleep(max(0.5, seconds / 600))
     return samples
 
