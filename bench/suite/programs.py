@@ -88,11 +88,11 @@ def opencl(build):
 def start(build, pairs=300):
     """A program that does nothing, A B A B: plain, then with all shims preloaded as `xsched run` does."""
     shims = ":".join(machine.shim(build, p) for p in ("cuda", "hip", "opencl"))
-    envs = {"alone": {}, "xsched": {"LD_PRELOAD": shims, "XSCHED_PRIORITY": "0", "XSCHED_SCHEDULER": "GLB"}}
+    ours = {"LD_PRELOAD": shims, "XSCHED_PRIORITY": "0", "XSCHED_SCHEDULER": "GLB"}
+    envs = {"alone": os.environ, "xsched": {**os.environ, **ours}}
     cpu, wall = {v: [] for v in envs}, {v: [] for v in envs}
     for i in range(pairs + 5):
-        for variant, more in envs.items():
-            env = {**os.environ, **more}
+        for variant, env in envs.items():
             begin = time.perf_counter_ns()
             usage = os.wait4(os.posix_spawn("/bin/true", ["true"], env), 0)[2]
             if i >= 5:

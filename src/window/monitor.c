@@ -44,8 +44,10 @@ int xs_window_monitor(const struct xs_window_options *o)
             policy_set |= err == 0;
             if (err == 0)
                 err = xs_report_active(&report, pid, why, sizeof(why));
-            if (err < 0 && strcmp(why, said) != 0)
-                xs_str_copy(said, sizeof(said), why), say(o, said);
+            if (err < 0 && strcmp(why, said) != 0) {
+                xs_str_copy(said, sizeof(said), why);
+                say(o, said);
+            }
             if (err == 0 && pid != last && !o->quiet)
                 printf("active: %d\n", (int)(report.n_told ? report.told[0] : pid)), fflush(stdout);
             if (err == 0)

@@ -138,7 +138,7 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
     int32_t any = INT32_MIN, ready = INT32_MIN;
     bool level3 = false, permitted = false;
     int32_t percent = UTILIZATION_DEFAULT;
-    bool in_flight = false;
+    bool timed = xs_lv3_kfd_of(c, device) != NULL, in_flight = false; /* else its words are left to the program */
     uint64_t ended = 0;
 
     *ret = (struct xs_lv3_seat){0};
@@ -155,9 +155,11 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
         priority = xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
         percent = fold_percent(percent, xs_sched_queue_hints(q->sched)->utilization);
-        done = XS_MAX(atomic_load(&cell->completed), atomic_load(&cell->marked));
-        ended += done;
-        in_flight = in_flight || done < atomic_load(&cell->returned);
+        if (timed) {
+            done = XS_MAX(atomic_load(&cell->completed), atomic_load(&cell->marked));
+            ended += done;
+            in_flight = in_flight || done < atomic_load(&cell->returned);
+        }
         if (!st.ready)
             continue;
         ret->ready = true;
@@ -170,7 +172,7 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
     }
     ret->priority = ret->ready ? ready : any;
     ret->held = ret->ready && !permitted;
-    if (xs_lv3_kfd_of(c, device))
+    if (timed)
         ret->ran_ns = xs_lv3_ran_ns(m, s->now_ns, in_flight, ended);
     if (by_process(s))
         percent = xs_sched_process_utilization(c->process);

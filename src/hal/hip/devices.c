@@ -196,33 +196,26 @@ XS_EXPORT void xsched_priv_hip_each_queue(const struct xs_hip_api *api, void (*f
 
 /* ---- reset ---- */
 
-struct xs_hip_reset {
-    struct xs_hip_device *device;
-};
-
-XS_EXPORT struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *api)
+XS_EXPORT struct xs_hip_device *xsched_priv_hip_reset(const struct xs_hip_api *api)
 {
     struct xs_hip_device *d = current(api);
-    struct xs_hip_reset *r = d ? calloc(1, sizeof(*r)) : NULL;
 
-    if (!r)
+    if (!d)
         return NULL;
-    r->device = d;
     xs_group_take(&xs_hip_streams, &d->group);
     xs_watch_hold(&d->watch);
-    return r;
+    return d;
 }
 
-XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_reset *r, bool destroyed)
+XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_device *d, bool destroyed)
 {
-    if (!r)
+    if (!d)
         return;
     if (destroyed)
-        xs_watch_forget(&xs_hip_watch, &r->device->watch);
-    xs_watch_go_on(&r->device->watch);
+        xs_watch_forget(&xs_hip_watch, &d->watch);
+    xs_watch_go_on(&d->watch);
     if (destroyed) {
-        xsched_priv_marks_void(&r->device->room);
-        xs_pages_drop(&r->device->pages); /* registrations ended with it */
+        xsched_priv_marks_void(&d->room);
+        xs_pages_drop(&d->pages); /* registrations ended with it */
     }
-    free(r);
 }

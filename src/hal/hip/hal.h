@@ -81,9 +81,9 @@ XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t stream, u
 /** A stream is about to be destroyed, or a new one has this handle. */
 void xsched_priv_hip_stream_gone(hipStream_t stream);
 /** The current device is about to be reset. @return what done needs; NULL: it has no queues */
-struct xs_hip_reset *xsched_priv_hip_reset(const struct xs_hip_api *api);
+struct xs_hip_device *xsched_priv_hip_reset(const struct xs_hip_api *api);
 /** It is (destroyed) or the runtime refused. NULL: nothing happens. */
-void xsched_priv_hip_reset_done(struct xs_hip_reset *r, bool destroyed);
+void xsched_priv_hip_reset_done(struct xs_hip_device *d, bool destroyed);
 /** Calls fn for each queue of the current device. */
 void xsched_priv_hip_each_queue(const struct xs_hip_api *api, void (*fn)(struct xs_queue *q, void *arg), void *arg);
 

@@ -3,9 +3,7 @@
  * device. The clock is a number of the test's, the program a page, its socket a pair; no kernel driver is needed. */
 #include "base/xs_base.h"
 #include "wire/wire.h"
-#include "xserver/lv3.h"
 #include "xserver/lv3_kfd.h"
-#include "xserver/server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +14,8 @@
 #include <sys/socket.h>
 
 #include <cmocka.h>
+
+#include "../lv3_scene.h"
 
 #define DEVICE  ((uint64_t)kDeviceTypeGPU << 32 | 0xc300u)
 #define MS      XS_NS_PER_MS
@@ -30,23 +30,13 @@ struct scene {
 
 static void join(struct scene *c, struct xs_client *client, struct xs_queue *q, int32_t priority, int *ret_end)
 {
-    struct xs_sched_process_info info = {.id = (uint64_t)priority + 100};
-    struct xs_hints hints = {.priority = priority, .utilization = 100, .deadline_us = -1, .laxity_us = -1};
     int ends[2];
 
-    client->page = calloc(1, sizeof(*client->page));
-    assert_non_null(client->page);
+    lv3_scene_add(&c->s, client, q, DEVICE, priority);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     client->fd = ends[0];
     *ret_end = ends[1];
     client->record.protocol_minor = 4;
-    xs_list_init(&client->queues);
-    client->process = xs_sched_process_add(c->s.sched, &info, client);
-    q->client = client;
-    q->level = 3;
-    q->sched = xs_sched_queue_add(c->s.sched, client->process, (uint64_t)priority + 1, DEVICE, 0, &hints, c->s.now_ns, q);
-    xs_list_add(&client->queues, &q->in_client);
-    xs_list_add(&c->s.clients, &client->link);
     assert_null(xs_lv3_kfd_device(&c->s, client, &(struct xs_msg_kfd_device){.device = DEVICE, .queues = 4}));
 }
 
@@ -55,11 +45,7 @@ static int setup(void **state)
     struct scene *c = calloc(1, sizeof(*c));
 
     assert_non_null(c);
-    xs_options_defaults(&c->s.options);
-    xs_list_init(&c->s.clients);
-    c->s.now_ns = XS_NS_PER_S;
-    c->s.lv3_ns = UINT64_MAX;
-    c->s.sched = xs_sched_new(xs_policy_by_name("HPF"), NULL, NULL, NULL);
+    lv3_scene_begin(&c->s);
     join(c, &c->a, &c->qa, 10, &c->program[0]);
     join(c, &c->b, &c->qb, 0, &c->program[1]);
     *state = c;

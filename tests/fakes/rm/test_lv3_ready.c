@@ -2,8 +2,8 @@
 /* Slices and channels that follow who is ready, as the server sees it. */
 #include "steered.h"
 
+#include "../lv3_scene.h"
 #include "hal/cuda/rm/rm.h"
-#include "xserver/server.h"
 
 struct scene {
     struct xs_server s;
@@ -14,19 +14,9 @@ struct scene {
 
 static void join(struct scene *c, struct xs_client *client, struct xs_queue *q, struct context *ctx, int32_t priority)
 {
-    struct xs_sched_process_info info = {.id = (uint64_t)priority + 100};
-    struct xs_hints hints = {.priority = priority, .utilization = 100, .deadline_us = -1, .laxity_us = -1};
     struct xs_lv3_program *program = g_program;
 
-    client->page = calloc(1, sizeof(*client->page));
-    assert_non_null(client->page);
-    xs_list_init(&client->queues);
-    client->process = xs_sched_process_add(c->s.sched, &info, client);
-    q->client = client;
-    q->level = 3;
-    q->sched = xs_sched_queue_add(c->s.sched, client->process, (uint64_t)priority + 1, DEVICE, 0, &hints, c->s.now_ns, q);
-    xs_list_add(&client->queues, &q->in_client);
-    xs_list_add(&c->s.clients, &client->link);
+    lv3_scene_add(&c->s, client, q, DEVICE, priority);
     xs_rm_reset();                /* another process */
     new_context(ctx, 4);
     client->lv3 = g_program = xs_lv3_join(g_lv3, 100 + priority);
@@ -40,13 +30,9 @@ static struct scene *new_scene(void)
     struct scene *c = calloc(1, sizeof(*c));
 
     assert_non_null(c);
-    xs_options_defaults(&c->s.options);
+    lv3_scene_begin(&c->s);
     c->s.options.lv3_busy_us = 0; /* but where it is what is tested */
-    xs_list_init(&c->s.clients);
-    c->s.now_ns = XS_NS_PER_S;
-    c->s.lv3_ns = UINT64_MAX;
     c->s.lv3 = g_lv3;
-    c->s.sched = xs_sched_new(xs_policy_by_name("HPF"), NULL, NULL, NULL);
     join(c, &c->a, &c->qa, &c->ca, 10);
     join(c, &c->b, &c->qb, &c->cb, 0);
     return c;
