@@ -7,6 +7,13 @@ function(xs_once)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS once)
 endfunction()
 
+# Judged by the clock of a machine that may have something else to do: nothing else runs beside it, and where it fails
+# scripts/test.sh lets it judge once more and says so (label `clock`). Not for what is judged by results.
+function(xs_by_clock)
+  set_property(TEST ${ARGN} PROPERTY RUN_SERIAL TRUE)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS clock)
+endfunction()
+
 # Computes on a whole core or more: takes the place of two tests that mostly wait.
 function(xs_computes)
   set_property(TEST ${ARGN} PROPERTY PROCESSORS 2)
