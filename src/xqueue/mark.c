@@ -81,7 +81,7 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
         xs_gates_done(q, last.weight);
     if (popped) {
         q->last_done_late = late;
-        if (popped == 1 && !from_late && !held)
+        if (!from_late && !held && (popped == 1 || (!q->device_marks && xs_estimate_get(last.key))))
             xs_estimate_learn(last.key, own_share(&last, est_ns, measured_ns));
         charge(q, est_ns, measured_ns);
         atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);

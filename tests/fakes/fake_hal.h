@@ -17,6 +17,9 @@ void fake_hal_set_levels(uint32_t levels);
 void fake_hal_no_outside(void);
 /** True: the shim reports completions itself; false (default): the hal marks. */
 void fake_hal_set_self_marked(bool on);
+/** How the hal marks instead (until NULL is set): puts the mark into the stream; what it reaches is reported by whoever it
+ *  is. @return false: it could not */
+void fake_hal_set_mark(bool (*by)(struct fake_stream *s, struct xs_queue *q, uint64_t number));
 /** The device whose number the hardware queues made afterwards have. Default 0. */
 void fake_hal_set_device(uint32_t id);
 

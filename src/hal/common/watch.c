@@ -37,8 +37,35 @@ static void pause_for(uint64_t ns)
     xs_futex_wait(&never, 0, ns);
 }
 
+/* Marks that one look found. Those of a queue are told from the last one back: a thread that had no CPU for a while finds
+ * several, and told one by one, in the order of their rows, all but the first would seem to have taken no time. */
+struct finds {
+    unsigned n;
+    struct find {
+        struct xs_queue *queue;
+        uint64_t number;
+        bool reached;
+    } of[64];
+};
+
+static void keep(struct finds *f, const struct find *found)
+{
+    unsigned i = f->n++;
+
+    for (; i > 0 && f->of[i - 1].number < found->number; i--)
+        f->of[i] = f->of[i - 1];
+    f->of[i] = *found;
+}
+
+static void tell(struct finds *f)
+{
+    for (unsigned i = 0; i < f->n; i++)
+        g_ops->done(f->of[i].queue, f->of[i].number, f->of[i].reached);
+    f->n = 0;
+}
+
 /* @return the mark is no longer in flight */
-static bool look_at(unsigned i)
+static bool look_at(unsigned i, struct finds *finds)
 {
     struct watch w;
     bool same;
@@ -71,7 +98,7 @@ static bool look_at(unsigned i)
     atomic_store(&g_asking, NULL);
     if (r > 0 || !same)
         return false;
-    g_ops->done(w.queue, w.number, r == 0);
+    keep(finds, &(struct find){w.queue, w.number, r == 0});
     return true;
 }
 
@@ -88,6 +115,7 @@ static uint64_t next_pause_ns(uint64_t pause_ns, bool found, uint64_t took_ns)
 static void *watcher(void *place)
 {
     uint64_t pause_ns = LOOK_MIN_NS, found_ns = xs_now_ns();
+    struct finds finds = {0};
 
     if (g_ops->begin)
         g_ops->begin(place);
@@ -105,8 +133,12 @@ static void *watcher(void *place)
         xs_lock_acquire(&g_lock);
         used = g_used;
         xs_lock_release(&g_lock);
-        for (unsigned i = 0; i < used; i++)
-            done += look_at(i);
+        for (unsigned i = 0; i < used; i++) {
+            done += look_at(i, &finds);
+            if (finds.n == XS_ARRAY_LEN(finds.of))
+                tell(&finds);
+        }
+        tell(&finds);
         if (done)
             atomic_fetch_sub(&g_pending, done);
         now_ns = xs_now_ns();
