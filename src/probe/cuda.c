@@ -5,6 +5,7 @@
  *
  * Takes each GPU for about 0.1 s while it runs; stops nobody else's work. */
 #include "base/env.h"
+#include "base/pci.h"
 #include "hal/cuda/cuda_abi.h"
 #include "hal/cuda/rm/rm.h"
 #include "probe/probe.h"
@@ -79,7 +80,7 @@ static const char *prepare(struct device *d)
     cuDeviceGetAttribute(&domain, XS_CU_ATTR_PCI_DOMAIN, d->id);
     cuDeviceGetAttribute(&bus, XS_CU_ATTR_PCI_BUS, d->id);
     cuDeviceGetAttribute(&slot, XS_CU_ATTR_PCI_DEVICE, d->id);
-    d->address = (uint32_t)domain << 16 | ((uint32_t)bus & 0xff) << 8 | ((uint32_t)slot & 0x1f) << 3;
+    d->address = xs_pci_number((uint32_t)domain, (uint32_t)bus, (uint32_t)slot, 0);
     if (cuDevicePrimaryCtxRetain(&ctx, d->id) || cuCtxSetCurrent(ctx))
         return "no context can be made";
     if (cuModuleLoadData(&module, k_ptx) || cuModuleGetFunction(&d->add, module, "add"))

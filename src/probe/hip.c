@@ -7,6 +7,7 @@
  * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts everybody's
  * work on it for a moment. Never tried on an AMD GPU. */
 #include "base/env.h"
+#include "base/pci.h"
 #include "hal/hip/hip_abi.h"
 #include "hal/hip/kfd/kfd.h"
 #include "probe/probe.h"
@@ -157,22 +158,6 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
 }
 
 /* "0000:c1:00.0" as the kernel driver numbers it. */
-static bool parse_address(const char *text, uint32_t *ret_address)
-{
-    static const char after[] = {':', ':', '.', '\0'};
-    unsigned long part[4];
-    char *end;
-
-    for (int i = 0; i < 4; i++) {
-        part[i] = strtoul(text, &end, 16);
-        if (end == text || *end != after[i])
-            return false;
-        text = end + 1;
-    }
-    *ret_address = (uint32_t)(part[0] << 16 | (part[1] & 0xff) << 8 | (part[2] & 0x1f) << 3 | (part[3] & 7));
-    return true;
-}
-
 /* Level 3. @return why not, or NULL */
 static const char *queues(struct device *d)
 {
@@ -185,7 +170,7 @@ static const char *queues(struct device *d)
         return "the device does not write into memory of the host";
     if (xs_kfd_level() != 3)
         return xs_kfd_why();
-    if (!parse_address(d->bus, &address))
+    if (!xs_pci_parse(d->bus, &address))
         return "the device has no address";
     n = put_work(d, &memory);
     if (!n || !reaches(&d->word[3], 1))

@@ -6,6 +6,7 @@
  * outlive the context it was made in, hence keep a primary context alive that the program wants gone. */
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/pci.h"
 #include "hal/cuda/hal.h"
 
 #include <stdlib.h>
@@ -78,8 +79,7 @@ static XDevice identity(const struct xs_cuda_api *api, CUdevice dev)
     api->cuDeviceGetAttribute(&domain, XS_CU_ATTR_PCI_DOMAIN, dev);
     api->cuDeviceGetAttribute(&bus, XS_CU_ATTR_PCI_BUS, dev);
     api->cuDeviceGetAttribute(&device, XS_CU_ATTR_PCI_DEVICE, dev);
-    return (XDevice)kDeviceTypeGPU << 32 | (uint32_t)domain << 16 | ((uint32_t)bus & 0xff) << 8 |
-           ((uint32_t)device & 0x1f) << 3;
+    return (XDevice)kDeviceTypeGPU << 32 | xs_pci_number((uint32_t)domain, (uint32_t)bus, (uint32_t)device, 0);
 }
 
 static bool is_primary(const struct xs_cuda_api *api, CUdevice dev, CUcontext ctx)

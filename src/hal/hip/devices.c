@@ -4,7 +4,7 @@
 #include "base/env.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/pci.h"
 #include "hal/hip/hal.h"
 
 #include <stdlib.h>
@@ -22,29 +22,15 @@ static struct xs_hip_device *find_locked(const struct xs_hip_api *api, int dev)
     return NULL;
 }
 
-/* "0000:c3:00.0": domain, bus, device, function. The attributes that say the same have different numbers in
- * different versions. */
+/* Asked by address: the attributes that say the same have different numbers in different versions. */
 static XDevice identity(const struct xs_hip_api *api, int dev)
 {
+    uint32_t number = 0xffff0000u | (uint32_t)(dev & 0xffff);
     char text[32] = "";
-    uint32_t field[4] = {0}, at = 0;
 
-    if (!api->hipDeviceGetPCIBusId ||
-        api->hipDeviceGetPCIBusId(text, sizeof(text) - 1, dev) != XS_HIP_SUCCESS)
-        return (XDevice)kDeviceTypeGPU << 32 | 0xffff0000u | (uint32_t)(dev & 0xffff);
-    for (const char *c = text; *c && at < 4; c++) {
-        uint32_t digit = *c >= '0' && *c <= '9'   ? (uint32_t)(*c - '0')
-                         : *c >= 'a' && *c <= 'f' ? (uint32_t)(*c - 'a' + 10)
-                         : *c >= 'A' && *c <= 'F' ? (uint32_t)(*c - 'A' + 10)
-                                                  : 16;
-
-        if (digit < 16)
-            field[at] = field[at] << 4 | digit;
-        else
-            at++;
-    }
-    return (XDevice)kDeviceTypeGPU << 32 | (field[0] & 0xffff) << 16 | (field[1] & 0xff) << 8 |
-           (field[2] & 0x1f) << 3 | (field[3] & 7);
+    if (api->hipDeviceGetPCIBusId && api->hipDeviceGetPCIBusId(text, sizeof(text) - 1, dev) == XS_HIP_SUCCESS)
+        xs_pci_parse(text, &number);
+    return (XDevice)kDeviceTypeGPU << 32 | number;
 }
 
 struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)

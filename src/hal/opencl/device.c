@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which physical device a cl_device_id is, the same in every process of the host. */
 #include "base/map.h"
+#include "base/pci.h"
 #include "hal/opencl/hal.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static bool pci_address(const struct xs_ocl_api *api, cl_device_id device, XDevi
 
     _Static_assert(sizeof(amd) == 24, "layout of cl_device_topology_amd");
     if (get(api, device, CL_DEVICE_PCI_BUS_INFO_KHR, &khr, sizeof(khr))) {
-        *ret_id = khr.domain << 16 | (khr.bus & 255) << 8 | (khr.device & 31) << 3 | (khr.function & 7);
+        *ret_id = xs_pci_number(khr.domain, khr.bus, khr.device, khr.function);
         return true;
     }
     if (get(api, device, CL_DEVICE_PCI_BUS_ID_NV, &bus, sizeof(bus)) &&
@@ -42,7 +43,7 @@ static bool pci_address(const struct xs_ocl_api *api, cl_device_id device, XDevi
         return true;
     }
     if (get(api, device, CL_DEVICE_TOPOLOGY_AMD, &amd, sizeof(amd)) && amd.type == 1) {
-        *ret_id = (XDeviceId)amd.bus << 8 | (amd.device & 31u) << 3 | (amd.function & 7u);
+        *ret_id = xs_pci_number(0, amd.bus, amd.device, amd.function);
         return true;
     }
     return false;
