@@ -101,6 +101,9 @@ static void bounded(uint64_t duration_ns, uint64_t late_ns)
                   (unsigned long long)(most_in_flight_ns(duration_ns) / US));
     assert_true(most_in_flight_ns(duration_ns) <= 2 * MS + duration_ns); /* 2 ms where nobody else is, and what is about to end */
     lane_close(&l);
+    xs_watch_hold(&g_place); /* its events end with this world */
+    xs_watch_forget(&k_ops, &g_place);
+    xs_watch_go_on(&g_place);
 }
 
 static void in_time(void **state)

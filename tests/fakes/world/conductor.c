@@ -7,6 +7,7 @@
  * within a minute of its clock. With --real: makes the world, says "ready" and ends. */
 #include "world.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -75,6 +76,23 @@ static void bury(struct world_process *p, int pid)
     atomic_store(&p->pid, 0);
 }
 
+/* Of a process that ends, the first thread may be gone before the others: until the last one is, nobody is told. */
+static bool ends_still(int pid)
+{
+    char path[32];
+    struct dirent *e;
+    int threads = 0;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    dir = opendir(path);
+    while (dir && (e = readdir(dir)))
+        threads += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return threads > 1;
+}
+
 /* The pid of one that can act, else 0. */
 static int acting(struct world_process *p)
 {
@@ -84,6 +102,8 @@ static int acting(struct world_process *p)
     if (pid <= 0)
         return 0;
     state = state_of(pid);
+    if (state == 'Z' && ends_still(pid))
+        return pid;
     if (state == 0 || state == 'Z')
         bury(p, pid);
     return state == 0 || state == 'Z' || state == 'T' ? 0 : pid;
