@@ -93,17 +93,17 @@ static void bounded(uint64_t duration_ns, uint64_t late_ns)
     fake_auto(true);
     task_join(&t);
     ok(XQueueWaitAll(l.xq));
-    fake_auto(false);
     atomic_store(&g_late_ns, 0);
+    xs_watch_hold(&g_place); /* its events end with this world */
+    xs_watch_forget(&k_ops, &g_place);
+    xs_watch_go_on(&g_place);
+    fake_auto(false);
     fake_hal_set_mark(NULL);
     print_message("kernels of %llu us, looked at up to %llu us late: at most %llu us in flight\n",
                   (unsigned long long)(duration_ns / US), (unsigned long long)(late_ns / US),
                   (unsigned long long)(most_in_flight_ns(duration_ns) / US));
     assert_true(most_in_flight_ns(duration_ns) <= 2 * MS + duration_ns); /* 2 ms where nobody else is, and what is about to end */
     lane_close(&l);
-    xs_watch_hold(&g_place); /* its events end with this world */
-    xs_watch_forget(&k_ops, &g_place);
-    xs_watch_go_on(&g_place);
 }
 
 static void in_time(void **state)
