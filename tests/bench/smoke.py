@@ -13,12 +13,12 @@ import tempfile
 ROOT, BUILD = sys.argv[1:3]
 
 
-def bench(*args, expect=0, before=""):
+def bench(*args, expect=0, before="", build=BUILD):
     """before: Python that changes the tool first"""
     program = [os.path.join(ROOT, "bench/run")]
     if before:
         program = ["-c", f"import sys; sys.path.insert(0, {ROOT + '/bench'!r}); {before}; from suite import cli; sys.exit(cli.main())"]
-    done = subprocess.run([sys.executable, *program, "--build", BUILD, *args], stdout=subprocess.PIPE,
+    done = subprocess.run([sys.executable, *program, "--build", build, *args], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
     if done.returncode != expect:
         print(done.stdout)
@@ -74,6 +74,13 @@ def main():
         with open(report, "w", encoding="utf-8") as f:
             f.write(text.replace("| yes |", "| yes  |", 1))
         bench("--check", out, expect=1)
+    # what is packed for a machine where nothing can be built is enough, for the watchers too
+    with tempfile.TemporaryDirectory() as out:
+        packed = os.path.join(out, "packed")
+        subprocess.run([os.path.join(ROOT, "bench/pack"), BUILD, packed], check=True, timeout=120)
+        said = bench("--smoke", "--only", "A", "--platforms", "opencl", "--variants", "xsched-auto,xsched-watched", "--out", out,
+                     build=packed)
+        need("opencl" not in here or ("A on opencl" in said and "skipped" not in said), said)
     # another program's results are noticed
     with tempfile.TemporaryDirectory() as out:
         said = bench("--smoke", "--only", "B", "--platforms", "fake", "--variants", "alone,native", "--out", out, "--peer",
