@@ -157,7 +157,6 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
     return known && xs_kfd_level() == 3;
 }
 
-/* "0000:c1:00.0" as the kernel driver numbers it. */
 /* Level 3. @return why not, or NULL */
 static const char *queues(struct device *d)
 {

@@ -57,6 +57,21 @@ HwCommandHandle command(struct lane *l, uint64_t duration_ns, uint32_t tag, XRes
     return c;
 }
 
+uint64_t most_in_flight(size_t from_record)
+{
+    uint64_t now = 0, most = 0;
+
+    for (size_t i = 0; i < fake_trace_count(); i++) {
+        enum fake_what w = fake_trace_get(i).what;
+
+        now += w == FAKE_T_LAUNCH;
+        now -= w == FAKE_T_END;
+        if (i >= from_record)
+            most = XS_MAX(most, now);
+    }
+    return most;
+}
+
 int core_setup(void **state)
 {
     (void)state;

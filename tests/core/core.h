@@ -46,6 +46,9 @@ void lane_close(struct lane *l);
 /** A callback command that launches a kernel of this duration and tag, and returns `result`. */
 HwCommandHandle command(struct lane *l, uint64_t duration_ns, uint32_t tag, XResult result);
 
+/** The most kernels that the device held at once, from that record of the trace on. */
+uint64_t most_in_flight(size_t from_record);
+
 /** For setup and teardown of each test: a fresh world in virtual time, time standing. */
 int core_setup(void **state);
 /** Ends the world; the test must have closed its lanes. */

@@ -35,21 +35,6 @@ static void flood(void *arg)
         fake_api_launch(f->l->stream, f->duration_ns, 1);
 }
 
-/* The most that the device held at once, as the trace shows it. */
-static uint64_t most_in_flight(size_t from_record)
-{
-    uint64_t now = 0, most = 0;
-
-    for (size_t i = from_record; i < fake_trace_count(); i++) {
-        enum fake_what w = fake_trace_get(i).what;
-
-        now += w == FAKE_T_LAUNCH;
-        now -= w == FAKE_T_END;
-        most = XS_MAX(most, now);
-    }
-    return most;
-}
-
 static void by_threshold(void **state)
 {
     static const int64_t thresholds[] = {1, 2, 3, 8, 64};

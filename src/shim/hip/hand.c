@@ -105,7 +105,7 @@ hipError_t xs_hand_hipStreamDestroy(const struct xs_api_runtime *rt, hipStream_t
 
 #define RESET(call)                                                                               \
     do {                                                                                          \
-        struct xs_hip_device *reset = xsched_priv_hip_reset(rt->hal);                              \
+        struct xs_hip_device *reset = xsched_priv_hip_reset(rt->hal);                             \
         hipError_t r = call;                                                                      \
         xsched_priv_hip_reset_done(reset, r == XS_HIP_SUCCESS);                                   \
         return r;                                                                                 \

@@ -7,7 +7,6 @@
  * within a minute of its clock. With --real: makes the world, says "ready" and ends. */
 #include "world.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,12 +44,13 @@ static void pause_real(long ns)
 
 /* ---- the processes ---- */
 
-/* 0: there is none */
+/* 0: there is none. Of a process that ends, the first thread may be gone before the others: it runs until the last one is,
+ * since nobody is told before. */
 static char state_of(int pid)
 {
-    char path[64], text[512], *p;
+    char path[64], text[512], *p, state = 0;
+    int fd, threads = 1;
     ssize_t n;
-    int fd;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -60,7 +60,9 @@ static char state_of(int pid)
     close(fd);
     text[n > 0 ? n : 0] = 0;
     p = strrchr(text, ')');
-    return p && p[1] && p[2] != 'X' ? p[2] : 0;
+    if (!p || sscanf(p + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state, &threads) < 1)
+        return 0;
+    return state == 'X' ? 0 : state == 'Z' && threads > 1 ? 'R' : state;
 }
 
 static void bury(struct world_process *p, int pid)
@@ -76,23 +78,6 @@ static void bury(struct world_process *p, int pid)
     atomic_store(&p->pid, 0);
 }
 
-/* Of a process that ends, the first thread may be gone before the others: until the last one is, nobody is told. */
-static bool ends_still(int pid)
-{
-    char path[32];
-    struct dirent *e;
-    int threads = 0;
-    DIR *dir;
-
-    snprintf(path, sizeof(path), "/proc/%d/task", pid);
-    dir = opendir(path);
-    while (dir && (e = readdir(dir)))
-        threads += e->d_name[0] != '.';
-    if (dir)
-        closedir(dir);
-    return threads > 1;
-}
-
 /* The pid of one that can act, else 0. */
 static int acting(struct world_process *p)
 {
@@ -102,8 +87,6 @@ static int acting(struct world_process *p)
     if (pid <= 0)
         return 0;
     state = state_of(pid);
-    if (state == 'Z' && ends_still(pid))
-        return pid;
     if (state == 0 || state == 'Z')
         bury(p, pid);
     return state == 0 || state == 'Z' || state == 'T' ? 0 : pid;
