@@ -8,7 +8,8 @@ a scheduler.
 --created: each role has a stream of its own, with the vendor's stream priority if PRIORITY is not 0 (larger is more
 urgent); otherwise all use the default stream. GREEN: the percentage of the device that the role's green context
 has, 0 for none. DEVICE: which of those that the process sees. Then it obeys lines as bench/clients/load.c says (modes open, gap and
-closed; fields start, end, fill_us, at) and answers with the same JSON lines. Times are CLOCK_MONOTONIC.
+closed; fields start, end, fill_us, at; and pause_us, for which a closed loop waits after each request) and answers with the
+same JSON lines. Times are CLOCK_MONOTONIC.
 """
 import json
 import os
@@ -138,6 +139,7 @@ class Role(threading.Thread):
 
     def obey(self, mode, o):
         start, end, fill_ns = int(o["start"]), int(o["end"]), int(float(o.get("fill_us", 0)) * 1e3)
+        pause_s = float(o.get("pause_us", 0)) / 1e6
         cpu = resource.getrusage(resource.RUSAGE_SELF)
         row = {"role": self.role}
         done, tokens = [], []
@@ -147,6 +149,8 @@ class Role(threading.Thread):
                 self.work.once()
                 synchronize()
                 done.append(round((time.monotonic_ns() - start) / 1e3))
+                if pause_s:
+                    time.sleep(pause_s)
             row["ends_us"] = done[:4000]
             buckets = [0] * (done[-1] // 100000 + 1 if done else 0)
             for t in done:

@@ -259,6 +259,8 @@ class Measurement:
         text = f"run {side.name} {side.mode} start={start} end={end}"
         if side.client == "load":
             text += f" work_us={work:.3f} kernels={side.kernels} width={side.width} depth={side.depth}"
+        if side.mode == "closed" and side.load:
+            text += f" pause_us={1e6 / self.rate(side) * (1 - side.load):.1f}"
         if side.mode != "closed":
             seed = f"{self.suite.seed}/{self.workload.letter}/{side.name}/{block}"
             if side.mode == "gap":

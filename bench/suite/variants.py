@@ -56,6 +56,9 @@ ROWS = [
             "`xsched record` runs", "xsched", level="auto", uses="xsched-auto", watched=True),
     Variant("xsched-drain", "the default level; a turn begins when what the last one had on the device is over", "xsched",
             level="auto", env=(("", "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ", "ON"),)),
+    # I
+    Variant("alone-group", "both tasks of the top group, without the others and without XSched", sides=("top1", "top2"),
+            uses="native"),
     # M, on two devices
     Variant("alone-second", "the second device's urgent side by itself, without XSched", sides=("high1",), uses="native"),
     Variant("alone-span", "the program on both devices by itself, without XSched", sides=SPAN, uses="native"),

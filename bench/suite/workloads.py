@@ -10,7 +10,7 @@ class Side:
     client: str                   # what runs: torch:MODEL or load
     mode: str = "closed"          # open, gap (think time after each end) or closed
     rate: float = 0               # requests a second; gap: 1 / mean think time
-    load: float = 0               # instead: the share of the time that it would be busy if alone
+    load: float = 0               # instead: the share of the time that it would be busy if alone; closed: the rest is a pause
     arrivals: str = "periodic"
     priority: int = 0
     share: int = None             # percent, for the partition policies
@@ -107,10 +107,10 @@ E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dat
             ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-auto"), quick=QUICK, params=E_T[:4],
             quick_params=(E_T[1], E_T[2]), requests=150, blocks=3, seconds=1.5)
 
-# ---- F: production and opportunistic training ----
-F_TORCH = Plan((Side("high", "torch:train-resnet50", priority=10, gib=10, urgent=True),
-                Side("low", "torch:train-resnet50", gib=10)),
-               ("alone", "alone-low", "native", "xsched-auto", "xsched-1", "mps-priority"), blocks=3, seconds=10)
+# ---- F: production and opportunistic training, each of which waits for its input a fifth of the time ----
+F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=10, urgent=True),
+                Side("low", "torch:train-resnet50", load=0.8, gib=10)),
+               ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"), blocks=3, seconds=10)
 # ---- G: BERT-large ----
 G_TORCH = pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
                ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"))
@@ -120,7 +120,7 @@ H_TORCH = pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-r
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
-               ("alone", "native", "xsched-auto", "mps-priority"), requests=500)
+               ("alone", "alone-group", "native", "xsched-auto", "mps-priority"), requests=500)
 
 # ---- M: two devices: A on each, and a program on both beside an urgent one on the second ----
 def on(device, *sides):
@@ -143,7 +143,8 @@ WORKLOADS = [
     Workload("D", "partition 75 / 25 of two closed loops (policy UP)", {"cuda": D_LOAD, "opencl": D_LOAD}),
     Workload("E", "preemption latency against the length T of the other side's kernels",
              {"cuda": E_CUDA, "opencl": E_CL, "fake": E_FAKE}),
-    Workload("F", "harvest: production training beside opportunistic training", {"cuda": F_TORCH, "hip": F_TORCH}),
+    Workload("F", "harvest: production training, which waits for its input a fifth of the time, beside opportunistic training",
+             {"cuda": F_TORCH, "hip": F_TORCH}),
     Workload("G", "BERT-large, 10 requests/s, beside BERT-large batch 32 in a loop", {"cuda": G_TORCH, "hip": G_TORCH}),
     Workload("H", "decoding with CUDA graphs, 5 prompts/s, beside training", {"cuda": H_TORCH, "hip": H_TORCH}),
     Workload("I", "six BERT tasks in three priority groups", {"cuda": I_TORCH, "hip": I_TORCH}),
