@@ -284,6 +284,7 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
             XS_PROBE2(gate_pass, q->handle, held_ns);
             patience_from_ns = 0;
             late = true;          /* what completed meanwhile did so some time ago */
+            slept = false;        /* that nothing is in flight now was wanted, and says nothing of the bound */
             continue;
         }
         if (atomic_load(&q->deferred_count) && !(flags & XS_SUBMIT_FROM_LIST)) {

@@ -151,6 +151,8 @@ CASES = {
     # It ends earlier when the other program has done what it had in flight: 1000 us, and what is added so that no device
     # runs dry. But for the requests it has the whole device.
     "level1": (pair, dict(level=1, low=LOW, high=HIGH), {"latency": (0, 1300), "kernels": (205, 215)}),
+    # So it does when it was held just before: what it had in flight ended then, and that says nothing of the bound.
+    "level1_often": (pair, dict(level=1, low=LOW, high=(200, 1, 0, 20030, 1730, 9)), {"latency": (0, 1100)}),
     # At the next gate: at most 300 us.
     "level2": (pair, dict(level=2, low=LOW, high=HIGH), {"latency": (0, 300)}),
     # The rest of a slice of 50 us (10), the change of groups (100).
