@@ -67,13 +67,15 @@ class Role(threading.Thread):
         try:
             if DEVICE == "cuda":
                 torch.cuda.set_device(self.device)      # of this thread
+            stream = None
+            if self.created and DEVICE == "cuda":   # before a green context is current: who asks first makes those of all threads
+                stream = torch.cuda.Stream(priority=-self.priority) if self.priority else torch.cuda.Stream()
             if self.green:
                 sms = torch.cuda.get_device_properties(0).multi_processor_count * self.green // 100 // 8 * 8
                 from torch.cuda.green_contexts import GreenContext
                 self.context = GreenContext.create(sms, 0)
-                self.context.set_context()
-            if self.created and DEVICE == "cuda":
-                stream = torch.cuda.Stream(priority=-self.priority) if self.priority else torch.cuda.Stream()
+                self.context.set_context()          # and this thread uses that context's default stream
+            elif stream:
                 torch.cuda.set_stream(stream)
             with torch.no_grad():
                 self.prepare()
