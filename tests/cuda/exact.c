@@ -10,6 +10,9 @@
  *   exact high KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS
  *     a request each EACH_US: so many kernels, each waited for, with a pause between; prints what each took beyond its
  *     own kernels and pauses, in us
+ *   exact both KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS LOW_KERNEL_US LOW_UNTIL_US
+ *     high, on a stream of priority -1, beside a thread that does what low does on another stream of the same context;
+ *     prints what high prints, then what low prints
  *   exact each KERNEL_US UNTIL_US
  *     one kernel after the other; prints when each ended
  *   exact bad HOW AT_US UNTIL_US [FROM_US]
@@ -20,6 +23,7 @@
  * Times count from the beginning of the world. */
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,12 +39,13 @@
 
 typedef void *P;
 static int (*destroy)(P), (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync_stream)(P);
-static int (*function)(P *, P, const char *), (*create_context)(P *, unsigned, int);
+static int (*function)(P *, P, const char *), (*create_context)(P *, unsigned, int), (*create_urgent)(P *, unsigned, int);
 static int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static uint64_t (*waits)(void);
 static void (*lose)(void);
-static P g_stream, g_burn;
-static uint64_t g_done_ns;
+static __thread P g_stream;
+static __thread uint64_t g_done_ns;
+static P g_burn, g_context;
 
 static uint64_t now_us(void)
 {
@@ -167,6 +172,31 @@ static int high(uint64_t kernel_us, uint64_t kernels, uint64_t gap_us, uint64_t 
     return 0;
 }
 
+static void *beside(void *arg)
+{
+    const uint64_t *number = arg;
+
+    OK(set(g_context));
+    OK(create(&g_stream, 1));
+    burn(number[0]);
+    OK(sync_stream(g_stream));
+    sleep_us(BEGIN_US - now_us());
+    g_done_ns = 0;
+    low(number[0], number[1]);
+    return NULL;
+}
+
+static int both(uint64_t *number)
+{
+    pthread_t t;
+
+    if (pthread_create(&t, NULL, beside, number + 6) != 0)
+        return 2;
+    high(number[0], number[1], number[2], number[3], number[4], number[5]);
+    pthread_join(t, NULL);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t number[8] = {0};
@@ -182,6 +212,7 @@ int main(int argc, char **argv)
     GET(retain, lib, "cuDevicePrimaryCtxRetain");
     GET(set, lib, "cuCtxSetCurrent");
     GET(create, lib, "cuStreamCreate");
+    GET(create_urgent, lib, "cuStreamCreateWithPriority");
     GET(sync_stream, lib, "cuStreamSynchronize");
     GET(launch, lib, "cuLaunchKernel");
     GET(function, lib, "cuModuleGetFunction");
@@ -197,10 +228,16 @@ int main(int argc, char **argv)
         OK(create_context(&made, 0, 0));
         ctx = made;
     }
-    OK(create(&g_stream, 1));
+    g_context = ctx;
+    if (strcmp(argv[1], "both") == 0)
+        OK(create_urgent(&g_stream, 1, -1));
+    else
+        OK(create(&g_stream, 1));
     OK(function(&g_burn, NULL, "burn"));
-    burn(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "each") == 0 || strcmp(argv[1], "high") == 0 ? number[0] : 1000);
+    burn(strcmp(argv[1], "bad") == 0 ? 1000 : number[0]);
     OK(sync_stream(g_stream));
+    if (strcmp(argv[1], "both") == 0)
+        return both(number);
     sleep_us(BEGIN_US - now_us());
     g_done_ns = 0;
     if (strcmp(argv[1], "low") == 0)

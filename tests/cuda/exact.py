@@ -96,6 +96,15 @@ def alone(build, level, low, xserver=(), **env):
     return dict(zip(said[::2], map(int, said[1::2])), **w.end())
 
 
+def threads(build, low, high, **env):
+    """Both as threads of one program, at level 1."""
+    w = World(build, 2)
+    w.xserver()
+    said = w.said(w.program("both", *high, *low, XSCHED_AUTO_XQUEUE_LEVEL="1", XSCHED_PRIORITY="0", **env))
+    n = said.index("kernels")
+    return dict(zip(said[n::2], map(int, said[n + 1::2])), latency=list(map(int, said[:n])), **w.end())
+
+
 def misfortune(build, how, level, xserver=()):
     """An urgent program always has work; at AT something happens to it. When does the other one go on?"""
     at, until = 40300, 60000
@@ -153,6 +162,11 @@ CASES = {
     "level1": (pair, dict(level=1, low=LOW, high=HIGH), {"latency": (0, 1300), "kernels": (205, 215)}),
     # So it does when it was held just before: what it had in flight ended then, and that says nothing of the bound.
     "level1_often": (pair, dict(level=1, low=LOW, high=(200, 1, 0, 20030, 1730, 9)), {"latency": (0, 1100)}),
+    # Threads of one program, whose streams have the vendor's priorities: in each pause a kernel of 100 us begins, until
+    # the 2 ms that were in flight are over; and without an end where the queues of a program are not told apart.
+    "threads": (threads, dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2), XSCHED_INTRA="ON"),
+                {"latency": (1700, 2100), "in_flight_us": (2000, 2600)}),
+    "threads_as_one": (threads, dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2)), {"latency": [5400, 5400]}),
     # At the next gate: at most 300 us.
     "level2": (pair, dict(level=2, low=LOW, high=HIGH), {"latency": (0, 300)}),
     # The rest of a slice of 50 us (10), the change of groups (100).
