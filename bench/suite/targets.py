@@ -37,10 +37,12 @@ def start(variant, t, limit_us, text):
                   unit="us", platforms=GPU + CPU)
 
 
-def watched(metric, side, text, limit, at_most=True):
-    """What metrics, top and a recording cost those who are watched, by pairs of blocks."""
-    yield Target("A", "watched: " + text, limit, lambda r, p: r.paired_ratio(p, "A", "xsched-watched", OURS, side, metric), at_most,
-                 GPU + CPU)
+def watched():
+    """What metrics, top and a recording cost those who are watched. The other side by pairs of blocks; the urgent one over all
+    requests, since the median of a short block may lie in one heap of samples or the next."""
+    yield latency("A", 0.50, 1.005, "watched: urgent P50 at most 1.005 x unwatched", OURS, variant="xsched-watched", platforms=GPU + CPU)
+    yield Target("A", "watched: the other side at least 0.995 x unwatched", 0.995,
+                 lambda r, p: r.paired_ratio(p, "A", "xsched-watched", OURS, "low", "throughput"), False, GPU + CPU)
 
 
 def e_targets(t):
@@ -97,8 +99,7 @@ def table(results):
         kept("A", 0.97, "the other side at least 0.97 x native"),
         latency("A", 0.99, 1.5, "urgent P99 at most 1.5 x alone", platforms=("opencl",)),
         kept("A", 0.85, "the other side at least 0.85 x native", platforms=("opencl",)),
-        *watched("p50", "high", "urgent P50 at most 1.005 x unwatched", 1.005),
-        *watched("throughput", "low", "the other side at least 0.995 x unwatched", 0.995, False),
+        *watched(),
         latency("B", 0.90, 1.5, "urgent P90 at most 1.5 x alone"),
         latency("B", 0.90, 1.15, "further: urgent P90 at most 1.15 x alone"),
         kept("B", 0.95, "the other side at least 0.95 x native"),

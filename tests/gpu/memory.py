@@ -8,6 +8,9 @@ import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
+from suite import machine  # noqa: E402
+
 GIB = 1 << 30
 CASES = (  # name, limit, its bytes (0: half of the device), program, environment
     ("native", "8G", 8 * GIB, "torch", {}),
@@ -79,6 +82,7 @@ def judge(case, r, limit):
 def main(build, out):
     os.makedirs(out, exist_ok=True)
     wrong = 0
+    common = {"workload": "memory", "report": False, "driver": machine.nvidia_driver(), "commit": machine.commit(build)}
     with open(os.path.join(out, "memory.jsonl"), "w", encoding="ascii") as raw:
         for name, limit, limit_bytes, program, more in CASES:
             env = dict(os.environ, LD_PRELOAD=os.path.join(build, "lib/xsched/libshimcuda.so"), XSCHED_MEM_LIMIT=limit, **more)
@@ -90,7 +94,7 @@ def main(build, out):
             except (IndexError, ValueError, KeyError, TypeError) as e:
                 result, found = {"stderr": p.stderr[-500:]}, [f"it ended with {p.returncode}: {e}"]
             wrong += bool(found)
-            raw.write(json.dumps({"test": "memory", "case": name, "limit": limit, "wrong": found, **result}) + "\n")
+            raw.write(json.dumps({**common, "date": machine.now(), "variant": name, "limit": limit, "wrong": found, **result}) + "\n")
             raw.flush()
             print(name, "fine" if not found else found)
     return 1 if wrong else 0
