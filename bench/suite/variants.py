@@ -100,7 +100,8 @@ def tuned(text):
 
 def environment(variant, side, priority, share, server, mps, shim, one_process):
     """What is added to the environment of the client of a side."""
-    env = {name: value for of, name, value in variant.env if of in ("", side.rstrip("012")) or (one_process and variant.kind == "xsched")}
+    whose = ("", side.rstrip("012"))
+    env = {name: value for of, name, value in variant.env if of in whose or (one_process and variant.kind == "xsched")}
     if variant.kind == "xsched":
         env.update(LD_PRELOAD=shim, XSCHED_SOCKET=server.socket, XSCHED_AUTO_XQUEUE_LEVEL=variant.level,
                    XSCHED_PRIORITY=str(0 if one_process else priority))

@@ -73,7 +73,7 @@ static void check(int r, const char *what)
 
 static void burn(uint64_t us)
 {
-    static uint32_t started, stamp;
+    static __thread uint32_t started, stamp;
     uint64_t ns = us * 1000, *sum = &g_done_ns;
     uint32_t *at = &started;
     void *params[] = {&ns, &at, &stamp, &sum};
