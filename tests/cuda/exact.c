@@ -172,16 +172,22 @@ static int high(uint64_t kernel_us, uint64_t kernels, uint64_t gap_us, uint64_t 
     return 0;
 }
 
+/* One kernel, then a wait, at whose end the program has joined. */
+static void begin(uint64_t kernel_us)
+{
+    burn(kernel_us);
+    OK(sync_stream(g_stream));
+    sleep_us(BEGIN_US - now_us());
+    g_done_ns = 0;
+}
+
 static void *beside(void *arg)
 {
     const uint64_t *number = arg;
 
     OK(set(g_context));
     OK(create(&g_stream, 1));
-    burn(number[0]);
-    OK(sync_stream(g_stream));
-    sleep_us(BEGIN_US - now_us());
-    g_done_ns = 0;
+    begin(number[0]);
     low(number[0], number[1]);
     return NULL;
 }
@@ -190,8 +196,10 @@ static int both(uint64_t *number)
 {
     pthread_t t;
 
+    OK(create_urgent(&g_stream, 1, -1));
     if (pthread_create(&t, NULL, beside, number + 6) != 0)
         return 2;
+    begin(number[0]);
     high(number[0], number[1], number[2], number[3], number[4], number[5]);
     pthread_join(t, NULL);
     return 0;
@@ -229,17 +237,11 @@ int main(int argc, char **argv)
         ctx = made;
     }
     g_context = ctx;
-    if (strcmp(argv[1], "both") == 0)
-        OK(create_urgent(&g_stream, 1, -1));
-    else
-        OK(create(&g_stream, 1));
     OK(function(&g_burn, NULL, "burn"));
-    burn(strcmp(argv[1], "bad") == 0 ? 1000 : number[0]);
-    OK(sync_stream(g_stream));
     if (strcmp(argv[1], "both") == 0)
         return both(number);
-    sleep_us(BEGIN_US - now_us());
-    g_done_ns = 0;
+    OK(create(&g_stream, 1));
+    begin(strcmp(argv[1], "bad") == 0 ? 1000 : number[0]);
     if (strcmp(argv[1], "low") == 0)
         return low(number[0], number[1]);
     if (strcmp(argv[1], "each") == 0)

@@ -149,6 +149,8 @@ def switched_off(build, how, whom, goes_on_us=0):
 LOW, HIGH = (100, 36000), (200, 1, 0, 20030, 5000, 3)
 # Ten kernels of 20 us, 10 us after one another.
 GAPS = (20, 10, 10, 20030, 8000, 2)
+# Sixty kernels of 200 us, 10 us after one another, beside a thread of the same program.
+THREADS = dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2))
 # Kernels of 5 ms.
 LONG = (200, 1, 0, 40030, 7000, 3)
 SWITCH = ("--switch-us", 100)
@@ -164,9 +166,9 @@ CASES = {
     "level1_often": (pair, dict(level=1, low=LOW, high=(200, 1, 0, 20030, 1730, 9)), {"latency": (0, 1100)}),
     # Threads of one program, whose streams have the vendor's priorities: in each pause a kernel of 100 us begins, until
     # the 2 ms that were in flight are over; and without an end where the queues of a program are not told apart.
-    "threads": (threads, dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2), XSCHED_INTRA="ON"),
+    "threads": (threads, dict(THREADS, XSCHED_INTRA="ON"),
                 {"latency": (1700, 2100), "in_flight_us": (2000, 2600)}),
-    "threads_as_one": (threads, dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2)), {"latency": [5400, 5400]}),
+    "threads_as_one": (threads, THREADS, {"latency": [5400, 5400]}),
     # At the next gate: at most 300 us.
     "level2": (pair, dict(level=2, low=LOW, high=HIGH), {"latency": (0, 300)}),
     # The rest of a slice of 50 us (10), the change of groups (100).
