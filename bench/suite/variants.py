@@ -55,6 +55,8 @@ ROWS = [
     Variant("xsched-auto", "the default level", "xsched", level="auto"),
     Variant("xsched-watched", "the very processes of xsched-auto, while /metrics is scraped each second, top looks and "
             "`xsched record` runs", "xsched", level="auto", uses="xsched-auto", watched=True),
+    Variant("marks-each", "the default level; each command has a completion mark while somebody waits for its queue's end",
+            "xsched", level="auto", env=(("", "XSCHED_MARK_US", "0"),)),
     Variant("xsched-drain", "the default level; a turn begins when what the last one had on the device is over", "xsched",
             level="auto", env=(("", "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ", "ON"),)),
     # I

@@ -68,7 +68,7 @@ def pair(high, low, variants, **more):
 # ---- A: an urgent service beside batch work, two processes ----
 A_TORCH = pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
                ("alone", "alone-hot", "native", "xsched-auto", "alone-xsched", "xsched-1", "xsched-2", "mps", "mps-priority"),
-               extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched"), quick=QUICK)
+               extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "marks-each"), quick=QUICK)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
 CL_LOW = Side("low", "load", work_us=1000, depth=64)
 A_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "xsched-auto", "xsched-1"), extra=("xsched-watched",), quick=QUICK)

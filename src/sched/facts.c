@@ -103,8 +103,8 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
     if (q->inferred && q->inferred_entered == q->entered && q->inherit_priority <= q->hints.priority)
         return true;
     q->inferred = false;
-    if (q->inherit_priority > q->hints.priority)
-        return false;             /* somebody waits for it: it may itself be waiting for what is held */
+    if (q->inherit_priority != NO_EXECUTE)
+        return false;             /* somebody waits for it: it may itself be waiting for what is held, and its end is told */
     if (!e->view->contended || !e->applied || q->returned != q->entered || q->covered)
         return false;
     /* from when it could run: the time that it was held does not count */

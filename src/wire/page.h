@@ -23,7 +23,7 @@
 
 /** xs_server_cell.armed: what the scheduler wants a doorbell for. */
 #define XS_ARMED_SUBMIT 1u   /* the next submit */
-#define XS_ARMED_IDLE   2u   /* the completion of everything entered; every command is marked meanwhile */
+#define XS_ARMED_IDLE   2u   /* the completion of everything entered; marks come more often meanwhile */
 
 struct xs_client_header {
     /* line 0: constant after creation */

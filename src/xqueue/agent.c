@@ -216,7 +216,7 @@ static bool apply(struct session *s)
     }
     xs_lock_release(&st->lock);
     if (to_mark) {
-        xs_marker_want(to_mark);
+        xs_marker_end_missed(to_mark);
         xs_queue_unref(to_mark);
     }
     return true;

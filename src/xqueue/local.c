@@ -54,7 +54,7 @@ static const struct xs_listener k_listener = {local_add, local_remove, local_cha
 static void local_mark_wanted(void *ctx, struct xs_sched_queue *sq)
 {
     (void)ctx;
-    xs_marker_want(xs_sched_queue_user(sq)); /* its storage stays until local_remove() */
+    xs_marker_end_missed(xs_sched_queue_user(sq)); /* its storage stays until local_remove() */
 }
 
 static const struct xs_sched_ops k_ops = {.on_mark_wanted = local_mark_wanted};

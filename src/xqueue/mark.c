@@ -50,11 +50,12 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
     uint64_t est_ns = 0, since_ns, measured_ns, done_ns, busy_ns, weight = atomic_load(&q->gates.weight_in);
     uint32_t popped = 0;
     struct xs_mark last = {0};
-    bool from_late, held;
+    bool from_late, held, idled = false;
 
     while (q->mark_count && q->marks[q->mark_first].number <= completed) {
         last = q->marks[q->mark_first];
         est_ns += last.span_est_ns;
+        idled |= last.idled;
         q->mark_first = (q->mark_first + 1) % XS_QUEUE_MARKS;
         q->mark_count--;
         popped++;
@@ -62,7 +63,7 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
     done_ns = atomic_load_explicit(&q->last_done_ns, memory_order_relaxed);
     busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
     since_ns = XS_MAX(done_ns, busy_ns);
-    held = q->room && xs_gates_held_since(q);
+    held = (q->room && xs_gates_held_since(q)) || idled;
     from_late = q->last_done_late && done_ns >= busy_ns;
     measured_ns = now_ns > since_ns ? now_ns - since_ns : 0;
     /* On an empty queue the first command travels to the device, and back comes its mark. */
@@ -75,7 +76,7 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
         else if (late)
             measured_ns = XS_MIN(measured_ns, est_ns);
     }
-    if (popped && held) /* it stood behind a closed gate for some of the time */
+    if (popped && held) /* it stood behind a closed gate for some of the time, or there was nothing for the device */
         measured_ns = XS_MIN(measured_ns, est_ns);
     if (popped && q->room)
         xs_gates_done(q, last.weight);
@@ -147,6 +148,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
             m->weight = atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed);
             m->key = key;
             m->key_est_ns = key_est_ns;
+            m->idled = atomic_exchange_explicit(&q->idled, 0, memory_order_relaxed) != 0; /* a hint */
             m->span_est_ns = raw_ns - q->last_mark_raw_ns;
             if ((int64_t)m->span_est_ns < 0) /* refused commands were taken back */
                 m->span_est_ns = 0;
@@ -212,7 +214,9 @@ static void mark_the_rest(struct xs_queue *q)
     uint64_t completed = atomic_load(&q->cc->completed);
 
     if ((atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
-        atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed)
+        atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed &&
+        /* in the middle of a burst one of the next commands has a mark, or the scheduler asks soon */
+        xs_now_ns() - atomic_load_explicit(&q->watched_ns, memory_order_relaxed) >= xs_queue_end_mark_each_ns())
         xs_marker_want(q);
 }
 

@@ -108,3 +108,13 @@ void xs_marker_want(struct xs_queue *q)
     }
     call(q->state);
 }
+
+void xs_marker_end_missed(struct xs_queue *q)
+{
+    uint32_t seen = atomic_load_explicit(&q->unwaited, memory_order_relaxed); /* a habit, and no more */
+
+    if (q->marks_from_outside)
+        xs_marker_want(q);
+    else if (!atomic_load(&q->cc->inherit))
+        atomic_store_explicit(&q->unwaited, XS_MIN(seen + XS_UNWAITED_EACH, XS_UNWAITED_MOST), memory_order_relaxed);
+}

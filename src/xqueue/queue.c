@@ -327,6 +327,10 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&q->last_done_ns, 0);
     atomic_store(&q->busy_since_ns, 0);
     atomic_store(&q->slack_ns, 0);
+    atomic_store(&q->end_mark_ns, 0);
+    atomic_store(&q->watched_ns, 0);
+    atomic_store(&q->idled, 0);
+    atomic_store(&q->unwaited, 0);
     atomic_store(&q->head_est_ns, 0);
     atomic_store(&q->marks_pending, 0);
     atomic_store(&q->marked_to, 0);

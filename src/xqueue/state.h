@@ -37,6 +37,7 @@ struct xs_mark {
     uint64_t key;                 /* of the command that was marked */
     uint32_t key_est_ns;          /* its estimate; 0: unknown */
     uint64_t weight;              /* entries in the stream up to it */
+    bool idled;                   /* its time may be too long */
 };
 #define XS_QUEUE_MARKS 64u
 
@@ -95,6 +96,10 @@ struct xs_queue {
     _Atomic uint64_t last_done_ns;          /* time of the last known completion */
     _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
     _Atomic uint64_t slack_ns;              /* what the bound in flight is widened by; submitting threads */
+    _Atomic uint64_t end_mark_ns;           /* when a command was marked because its end is awaited; submitting threads */
+    _Atomic uint64_t watched_ns;            /* the last submit while its end was awaited */
+    _Atomic uint32_t idled;                 /* the span up to the next mark may hold time in which nothing was in flight */
+    _Atomic uint32_t unwaited;              /* ends that nobody waited for, less those that somebody did: see marker.c */
     _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
     _Atomic uint32_t marks_pending;
     _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */
@@ -304,6 +309,13 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
 void xs_queue_tell_marked(struct xs_queue *q);
 /** Puts a mark into the stream from this thread (never the control thread). */
 bool xs_queue_mark_now(struct xs_queue *q);
+/** While a queue's end is awaited a command in so long gets a mark. As long as the linger: who is idle for less is not let go
+ *  anyway. */
+uint64_t xs_queue_end_mark_each_ns(void);
+/** From so many on each command gets a mark while the queue's end is awaited; what one such end counts, and at most. */
+#define XS_UNWAITED_MANY 16u
+#define XS_UNWAITED_EACH 8u
+#define XS_UNWAITED_MOST 64u
 /** A mark of the command with this key, by the device; from the submitting thread. */
 bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns);
 /** Takes notice of what the device marked. @param late  it may have been done for a while */

@@ -106,13 +106,15 @@ static bool gates_open(struct xs_queue *q, uint64_t n)
     return n <= atomic_load(&sc->permitted) && n <= atomic_load(&q->app_permitted);
 }
 
-static _Atomic int64_t g_inflight_us = -1; /* XSCHED_INFLIGHT_US; 0: not given; -1: not read yet; any thread, once */
+/* -1: not read yet; any thread, once */
+static _Atomic int64_t g_inflight_us = -1; /* XSCHED_INFLIGHT_US; 0: not given */
+static _Atomic int64_t g_mark_us = -1;     /* XSCHED_MARK_US */
 
-static __attribute__((noinline)) int64_t inflight_from_env(void)
+static __attribute__((noinline)) int64_t read_env(_Atomic int64_t *kept, enum xs_env_id var, int64_t usual)
 {
-    int64_t us = xs_env_i64(XS_ENV_XSCHED_INFLIGHT_US, 0, 0, 10000000);
+    int64_t us = xs_env_i64(var, usual, 0, 10000000);
 
-    atomic_store_explicit(&g_inflight_us, us, memory_order_relaxed);
+    atomic_store_explicit(kept, us, memory_order_relaxed);
     return us;
 }
 
@@ -122,7 +124,7 @@ static inline uint64_t inflight_bound_ns(struct xs_queue *q)
     int64_t us = atomic_load_explicit(&g_inflight_us, memory_order_relaxed);
 
     if (XS_UNLIKELY(us != 0)) {
-        us = us < 0 ? inflight_from_env() : us;
+        us = us < 0 ? read_env(&g_inflight_us, XS_ENV_XSCHED_INFLIGHT_US, 0) : us;
         if (us)
             return (uint64_t)us * XS_NS_PER_US;
     }
@@ -232,13 +234,44 @@ static bool may_gather(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool man
            !xs_gates_full_still(q, true);
 }
 
-/* Who has its turn next waits for the end of what is in flight here: the scheduler armed the queue, then closed it. */
-static void mark_the_last(struct xs_queue *q)
+static inline void end_near(struct xs_queue *q)
 {
-    uint64_t returned = atomic_load(&q->cc->returned);
+    if (XS_UNLIKELY(atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE))
+        xsched_priv_milestone(q);
+}
 
-    if (returned > atomic_load(&q->cc->completed) && atomic_load(&q->marked_to) < returned)
-        xs_queue_mark_now(q);
+void xsched_priv_end_near(struct xs_queue *q)
+{
+    end_near(q);
+}
+
+uint64_t xs_queue_end_mark_each_ns(void)
+{
+    int64_t us = atomic_load_explicit(&g_mark_us, memory_order_relaxed); /* a value by itself */
+
+    return (uint64_t)(us < 0 ? read_env(&g_mark_us, XS_ENV_XSCHED_MARK_US, 100) : us) * XS_NS_PER_US;
+}
+
+/* Whether this command of a queue whose end is awaited gets a mark. Which command is the last one is known to nobody. Where
+ * each had a mark, a burst of a hundred launches took a tenth longer; so one in a while has, and the calls by which a program
+ * waits for the end put one behind the last (xsched_priv_end_near). A program that is quiet without such calls is noticed:
+ * marker.c.
+ * @param out_ns  estimated time of what is in flight as far as is known; it may have been over for long */
+static bool end_may_be_near(struct xs_queue *q, uint64_t out_ns)
+{
+    uint64_t now_ns, quiet_ns, each_ns = xs_queue_end_mark_each_ns();
+
+    /* relaxed, all of it: of two threads at once both may mark; a clock that was put back gives a mark, too */
+    now_ns = xs_now_ns();
+    quiet_ns = now_ns - atomic_load_explicit(&q->watched_ns, memory_order_relaxed);
+    atomic_store_explicit(&q->watched_ns, now_ns, memory_order_relaxed);
+    if (out_ns && quiet_ns > out_ns + each_ns && atomic_load(&q->marked_to) < atomic_load(&q->cc->returned))
+        atomic_store_explicit(&q->idled, 1, memory_order_relaxed);
+    if (now_ns - atomic_load_explicit(&q->end_mark_ns, memory_order_relaxed) < each_ns &&
+        atomic_load_explicit(&q->unwaited, memory_order_relaxed) < XS_UNWAITED_MANY)
+        return false;
+    atomic_store_explicit(&q->end_mark_ns, now_ns, memory_order_relaxed);
+    return true;
 }
 
 /* Where the device writes the marks they wake nobody, so a wait for room may end when nothing is in flight any more, and
@@ -274,7 +307,7 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
             XS_PROBE2(gate_wait, q->handle, n);
             if (managed && !(flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q) &&
                 atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE)
-                mark_the_last(q);
+                xsched_priv_milestone(q); /* who has its turn next waits for the end of what is in flight here */
             atomic_fetch_add(&q->blocked, 1);
             while (!gates_open(q, n))
                 gate_sleep(q, n, &t0);
@@ -429,10 +462,12 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         atomic_store_explicit(&q->busy_since_ns, xs_now_ns(), memory_order_relaxed);
     t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
 
-    /* A mark: one never timed; whoever waits for this queue to end wants to know at once, and who
-     * asked for its first submit is about to; else one in half the bound, or one a batch. */
+    /* A mark: one never timed; where somebody waits for this queue to end, or asked for its first submit and is about
+     * to, one in a while, and each that is counted only (a callback, a host function); else one in half the bound, or
+     * one a batch. */
     span_ns = told_ns / 2;
-    if (!known_ns || armed || (gated && xs_gates_mark_due(q)))
+    if (!known_ns || (gated && xs_gates_mark_due(q)) ||
+        (XS_UNLIKELY(armed) && ((flags & XS_SUBMIT_PASS) || end_may_be_near(q, old_ns > done_ns ? old_ns - done_ns : 0))))
         t->mark = true;
     else if (threshold > 0)
         t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
@@ -502,7 +537,7 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
         ;
 }
 
-uint64_t xsched_priv_wait_begin(struct xs_queue *q)
+static inline uint64_t wait_begin(struct xs_queue *q)
 {
     atomic_fetch_add(&q->cc->inherit, 1);
     inherit_at_least(q, xs_tls.priority);
@@ -516,8 +551,23 @@ uint64_t xsched_priv_wait_begin(struct xs_queue *q)
     return atomic_load(&q->cc->returned);
 }
 
+uint64_t xsched_priv_wait_begin(struct xs_queue *q)
+{
+    return wait_begin(q);
+}
+
+uint64_t xsched_priv_wait_begin_own(struct xs_queue *q)
+{
+    end_near(q);
+    return wait_begin(q);
+}
+
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 {
+    uint32_t unwaited = atomic_load_explicit(&q->unwaited, memory_order_relaxed); /* a habit, and no more */
+
+    if (XS_UNLIKELY(unwaited != 0) && all_complete)
+        atomic_store_explicit(&q->unwaited, unwaited - 1, memory_order_relaxed);
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks from outside. The fake ends the process when it is called from inside its own call to us,
+/* Marks while somebody waits for a queue's end: which commands get one, and those from outside. The fake ends the process when it is called from inside its own call to us,
  * as a driver that holds a lock then would deadlock: a libpreempt that marks where it is told of a
  * completion does not survive the first of these. */
 #include "core.h"
@@ -12,9 +12,11 @@
 static struct fake_device *g_d;
 static struct lane g_low, g_high;
 
-static int setup(void **state)
+static int setup_with(void **state, bool outside)
 {
     core_setup(state);
+    if (!outside)
+        fake_hal_no_outside();
     g_d = fake_device_create(FAKE_EXCLUSIVE);
     ok(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst));
     g_low = lane_open(g_d);
@@ -23,6 +25,16 @@ static int setup(void **state)
     ok(XHintPriority(g_high.xq, 10));
     fake_settle();
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, true);
+}
+
+static int setup_no_outside(void **state)
+{
+    return setup_with(state, false);
 }
 
 static int teardown(void **state)
@@ -78,6 +90,93 @@ static uint64_t burst(struct lane *l, int n)
     task_join(&low);
     fake_auto(false);
     return xs_now_ns() - began;
+}
+
+/* n launches of the high side 10 us apart while the low side waits for its end. @return how many marks they had */
+static uint64_t marks_of(int n, struct task *low)
+{
+    uint64_t before;
+
+    fake_api_launch(g_high.stream, 20 * US, HIGH);
+    fake_settle();
+    task_start(low, launch_low, NULL);
+    fake_settle();
+    before = fake_hal_counts().marks;
+    for (int i = 0; i < n; i++) {
+        fake_api_launch(g_high.stream, 20 * US, HIGH);
+        fake_advance(10 * US);
+    }
+    return fake_hal_counts().marks - before;
+}
+
+static void let_low_run(struct task *low, bool synchronize)
+{
+    fake_auto(true);
+    if (synchronize)
+        fake_api_synchronize(g_high.stream);
+    task_join(low);
+    fake_auto(false);
+    fake_advance(50 * MS);
+}
+
+/* A mark for each of its launches makes a burst longer. */
+static void few_in_a_burst(void **state)
+{
+    struct task low;
+
+    (void)state;
+    learn(&g_high);
+    for (int i = 0; i < 5; i++) {
+        assert_in_range(marks_of(100, &low), 5, 20);
+        let_low_run(&low, true);
+    }
+}
+
+/* The end of it is told by the last launch's mark, which the call puts there that waits for it. */
+static void one_where_the_end_is_waited_for(void **state)
+{
+    struct task low;
+    uint64_t began, marks;
+
+    (void)state;
+    learn(&g_high);
+    marks_of(5, &low);
+    marks = fake_hal_counts().marks;
+    began = xs_now_ns();
+    let_low_run(&low, true);
+    assert_int_equal(fake_hal_counts().marks, marks + 2); /* and the low side's, which was never timed */
+    assert_in_range(xs_now_ns() - began - 50 * MS, 0, 400 * US);
+}
+
+/* Nobody waits, and nobody else may mark it: found out late twice, then each launch has a mark. Programs change. */
+static void each_where_nobody_waits(void **state)
+{
+    struct task low;
+    uint64_t began;
+
+    (void)state;
+    learn(&g_high);
+    for (int i = 0; i < 6; i++) {
+        uint64_t marks = marks_of(5, &low);
+
+        began = xs_now_ns();
+        let_low_run(&low, false);
+        if (i < 2) {
+            assert_in_range(marks, 0, 2);
+            assert_in_range(xs_now_ns() - began - 50 * MS, 50 * MS, 60 * MS);
+        } else {
+            assert_int_equal(marks, 5);
+            assert_in_range(xs_now_ns() - began - 50 * MS, 0, 400 * US);
+        }
+    }
+    fake_auto(true);
+    for (int i = 0; i < 64; i++) {
+        fake_api_launch(g_high.stream, 20 * US, HIGH);
+        fake_api_synchronize(g_high.stream);
+    }
+    fake_auto(false);
+    assert_in_range(marks_of(100, &low), 5, 20);
+    let_low_run(&low, true);
 }
 
 static void from_a_thread_of_their_own(void **state)
@@ -175,6 +274,9 @@ int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        A(few_in_a_burst),
+        A(one_where_the_end_is_waited_for),
+        cmocka_unit_test_setup_teardown(each_where_nobody_waits, setup_no_outside, teardown),
         A(from_a_thread_of_their_own),
         A(one_that_is_stuck_harms_nobody),
         A(queues_end_under_it),

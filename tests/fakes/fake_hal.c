@@ -224,7 +224,7 @@ enum fake_result fake_api_launch_polling(struct fake_stream *s, const _Atomic ui
 enum fake_result fake_api_synchronize(struct fake_stream *s)
 {
     struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
-    uint64_t began = q ? xsched_priv_wait_begin(q) : 0;
+    uint64_t began = q ? xsched_priv_wait_begin_own(q) : 0;
     enum fake_result r = fake_synchronize(s);
 
     if (q)

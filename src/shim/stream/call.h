@@ -102,7 +102,9 @@ static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_r
     w->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
     w->rt = rt;
     w->queue = XS_UNLIKELY(xs_api_filtered(row, caller)) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
-    w->began = w->queue ? xsched_priv_wait_begin(w->queue) : 0;
+    w->began = !w->queue ? 0
+               : xs_api_captured(rt->hal, stream, per_thread) ? xsched_priv_wait_begin(w->queue)
+                                                              : xsched_priv_wait_begin_own(w->queue);
     if (XS_UNLIKELY(xs_api_intra()) && xs_api_is_legacy(stream, per_thread))
         xs_api_lend_context(rt->hal); /* it waits for other streams */
 }

@@ -12,11 +12,14 @@ static inline struct xs_event_mark xs_api_event_before(const struct xs_api_runti
                                                        bool per_thread)
 {
     struct xs_event_mark m = {NULL, 0};
+    struct xs_queue *q = xs_api_captured(rt->hal, stream, per_thread) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
 
-    if (XS_UNLIKELY(xs_api_intra()) && !xs_api_captured(rt->hal, stream, per_thread))
-        m.queue = xs_api_queue_known(rt->hal, stream, per_thread);
-    if (m.queue)
-        m.number = xsched_priv_milestone(m.queue);
+    if (q && XS_UNLIKELY(xs_api_intra())) {
+        m.queue = q;
+        m.number = xsched_priv_milestone(q);
+    } else if (q) {
+        xsched_priv_end_near(q);
+    }
     return m;
 }
 
