@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks while somebody waits for a queue's end: which commands get one, and those from outside. The fake ends the process when it is called from inside its own call to us,
- * as a driver that holds a lock then would deadlock: a libpreempt that marks where it is told of a
- * completion does not survive the first of these. */
+/* Marks while somebody waits for a queue's end: which commands get one, and those from outside. The fake
+ * ends the process when it is called from inside its own call to us, as a driver that holds a lock then
+ * would deadlock: a libpreempt that marks where it is told of a completion does not survive the first of
+ * these. */
 #include "core.h"
 
 #include <dirent.h>
