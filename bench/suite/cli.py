@@ -214,6 +214,9 @@ def parse():
     p.add_argument("--smoke", action="store_true", help="the same with hardly any requests: only shows that all runs")
     p.add_argument("--requests", type=int, default=0, help="of the urgent side, a variant (default: as the workload says)")
     p.add_argument("--blocks", type=int, default=0, help="alternating blocks (at least 3 for an interval)")
+    p.add_argument("--fresh", action="store_true", default=None,
+                   help="each block starts its processes anew (default: for the models in processes of their own)")
+    p.add_argument("--no-fresh", action="store_false", dest="fresh", help="processes stay from block to block")
     p.add_argument("--seconds", type=float, default=0, metavar="S", help="of a block, for workloads that have no number of requests")
     p.add_argument("--seed", type=int, default=1, help="of the arrivals")
     p.add_argument("--out", metavar="DIR", help="default out/bench")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes that are measured. They stay alive from one measurement to the next, so that a variant is measured
-in the same processes in each block; the driver only sends a line, then sleeps in poll(2) until the answers are there."""
+"""The processes that are measured. They stay alive from one measurement to the next, for a block or for all of them
+(measure.py); the driver only sends a line, then sleeps in poll(2) until the answers are there."""
 import json
 import os
 import select
@@ -20,7 +20,7 @@ class Client:
         self.log = log
         self.buffer = b""
         self.hello = None
-        self.started = time.monotonic()
+        self.born = time.time()
         with open(log, "ab") as f:
             f.write(f"-- {name}: {' '.join(command)}\n".encode())
             f.flush()
@@ -33,6 +33,11 @@ class Client:
     @property
     def pid(self):
         return self.process.pid
+
+    @property
+    def which(self):
+        """This process and no other, also where pids begin anew with the machine."""
+        return f"{self.pid}@{self.born:.3f}"
 
     def why(self):
         """The last line that it said."""

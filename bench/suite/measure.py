@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures one workload on one platform: starts the clients of its variants, then goes through blocks, parameters and
-variants in alternating order. One cell is one variant with one parameter in one block."""
+"""Measures one workload on one platform: starts the clients of its variants, once or for each block, and goes through
+blocks, parameters and variants in alternating order. One cell is one variant with one parameter in one block."""
+import itertools
 import os
 import random
 import resource
@@ -41,6 +42,7 @@ class Measurement:
         self.blocks = suite.blocks or (3 if suite.quick else self.plan.blocks)
         asked = suite.requests or (min(300, self.plan.requests) if suite.quick else self.plan.requests)
         self.count = -(-asked // self.blocks)
+        self.fresh = self.plan.fresh if suite.args.fresh is None else suite.args.fresh
         self.pool = Pool(suite.out, suite.say)
         self.rates = dict(suite.rates.get((platform.name, workload.letter), {}))
         self.once = {}
@@ -309,7 +311,7 @@ class Measurement:
         for s in sides:
             a = answers[s.name]
             of = {"workload": self.workload.letter, "platform": self.platform.name, "variant": variant.name, "side": s.name,
-                  "run": block, **params}
+                  "run": block, "process": client[s.name].which, **params}
             level = getattr(client[s.name], "level", None)
             if level is not None:
                 of["level"] = level
@@ -340,31 +342,47 @@ class Measurement:
             self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: {why}")
             self.suite.raw_skip(self.workload.letter, self.platform.name, why)
             return
-        self.suite.check_time(3 if all(s.client == "load" for s in self.plan.sides) else 30)
-        wanted = [v for v in self.variants if any(c[2] is v for c in left)]
+        self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}")
+        least = 3 if all(s.client == "load" for s in self.plan.sides) else 30
+        began, done, took = time.monotonic(), 0, 0
+        for _, cells in itertools.groupby(left, lambda c: c[0] if self.fresh else 0):
+            # processes are compared within a block: one that would not come to its end is better not begun
+            self.suite.check_time(max(least, took))
+            at = time.monotonic()
+            try:
+                cells = list(cells)
+                self.prepare(self.wanted(cells))
+                for block, params, v, cell in cells:
+                    rows = self.try_cell(block, params, v, cell)
+                    done += 1
+                    if rows:
+                        spent = (time.monotonic() - began) / done
+                        self.suite.progress(done, len(left), cell, rows, spent * (len(left) - done))
+            finally:
+                self.pool.drop()
+            took = time.monotonic() - at
+
+    def wanted(self, cells):
+        """The variants whose clients these cells need."""
+        wanted = [v for v in self.variants if v.name not in self.skipped and any(c[2] is v for c in cells)]
         if any(s.load and s.name not in self.rates for s in self.plan.sides):
             native = variants.BY_NAME["native"]
             wanted = [native] + [v for v in wanted if v is not native]
-        self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}")
+        return wanted
+
+    def try_cell(self, block, params, variant, cell):
+        """@return its rows, or None where it is skipped"""
+        if variant.name in self.skipped:
+            return None
         try:
-            self.prepare(wanted)
-            began = time.monotonic()
-            for i, (block, params, v, cell) in enumerate(left):
-                if v.name in self.skipped:
-                    continue
-                try:
-                    rows = self.run_cell(block, params, v, cell)
-                except WatchError as e:     # its processes are those of another variant, and well
-                    self.skip(v, str(e))
-                    continue
-                except (ClientError, ServiceError) as e:
-                    for name, _ in self.groups(v):   # it may still be at it: nobody uses it again
-                        self.pool.fail((self.base(v).name, name), str(e))
-                    self.skip(v, str(e))
-                    continue
-                self.suite.progress(i + 1, len(left), cell, rows, (time.monotonic() - began) / (i + 1) * (len(left) - i - 1))
-        finally:
-            self.pool.drop()
+            return self.run_cell(block, params, variant, cell)
+        except WatchError as e:     # its processes are those of another variant, and well
+            self.skip(variant, str(e))
+        except (ClientError, ServiceError) as e:
+            for name, _ in self.groups(variant):   # it may still be at it: nobody uses it again
+                self.pool.fail((self.base(variant).name, name), str(e))
+            self.skip(variant, str(e))
+        return None
 
 
 def joined(server, pid):

@@ -34,6 +34,7 @@ class Plan:
     params: tuple = ({},)
     quick_params: tuple = None
     one_process: bool = False     # the sides are threads of one process
+    fresh: bool = False           # each block starts its processes anew, unless --no-fresh
     devices: int = 1              # how many it needs
     requests: int = 1000          # of the urgent side, for each variant in all
     blocks: int = 5
@@ -65,24 +66,31 @@ def pair(high, low, variants, **more):
     return Plan((high, low), variants, **more)
 
 
+def torch_pair(high, low, variants, **more):
+    """The median of a PyTorch program differs by a tenth from start to start, more than what is to be told apart."""
+    return pair(high, low, variants, fresh=True, **more)
+
+
 # ---- A: an urgent service beside batch work, two processes ----
-A_TORCH = pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
-               ("alone", "alone-hot", "native", "xsched-auto", "alone-xsched", "xsched-1", "xsched-2", "mps", "mps-priority"),
-               extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "marks-each"), quick=QUICK)
+A_TORCH = torch_pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
+                     ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "xsched-2", "mps",
+                      "mps-priority"),
+                     extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "marks-each"),
+                     quick=QUICK)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
 CL_LOW = Side("low", "load", work_us=1000, depth=64)
-A_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "xsched-auto", "xsched-1"), extra=("xsched-watched",), quick=QUICK)
+A_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1"), extra=("xsched-watched",), quick=QUICK)
 
 # ---- B: the same as threads of one process ----
 B_TORCH = dataclasses.replace(
-    A_TORCH, one_process=True,
+    A_TORCH, one_process=True, fresh=False,
     variants=("alone", "native", "default-stream", "stream-priority", "green", "xsched-auto", "xsched-1", "xsched-2"),
     extra=(), quick=QUICK)
 B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-auto"), quick=QUICK, one_process=True)
 
 # ---- C: fixed priority, twice the same model ----
-C_TORCH = pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
-               ("alone", "native", "xsched-auto", "xsched-1", "mps", "mps-priority"))
+C_TORCH = torch_pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
+                     ("alone", "native", "xsched-auto", "xsched-1", "mps", "mps-priority"))
 C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us=1000, kernels=8, priority=10, urgent=True),
               CL_LOW, ("alone", "native", "xsched-auto"))
 
@@ -110,17 +118,18 @@ E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dat
 # ---- F: production and opportunistic training, each of which waits for its input a fifth of the time ----
 F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=10, urgent=True),
                 Side("low", "torch:train-resnet50", load=0.8, gib=10)),
-               ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"), blocks=3, seconds=10)
+               ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"), blocks=3, seconds=10,
+               fresh=True)
 # ---- G: BERT-large ----
-G_TORCH = pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
-               ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"))
+G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
+                     ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"))
 # ---- H: decoding with CUDA graphs beside training ----
-H_TORCH = pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
-               ("alone", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=500)
+H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
+                     ("alone", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=500)
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
-               ("alone", "alone-group", "native", "xsched-auto", "mps-priority"), requests=500)
+               ("alone", "alone-group", "native", "xsched-auto", "mps-priority"), requests=500, fresh=True)
 
 # ---- M: two devices: A on each, and a program on both beside an urgent one on the second ----
 def on(device, *sides):

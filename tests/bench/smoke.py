@@ -31,6 +31,13 @@ def need(condition, text):
         sys.exit(f"failed: {text}")
 
 
+def processes(out):
+    """(platform, workload, variant, side, block) -> which process it was"""
+    with open(os.path.join(out, "suite.jsonl"), encoding="utf-8") as f:
+        return {tuple(r[k] for k in ("platform", "workload", "variant", "side", "run")): r["process"]
+                for r in map(json.loads, f) if r["metric"] == "checksum"}
+
+
 def main():
     with tempfile.TemporaryDirectory() as out:
         bench("--only", "Z", expect=2)
@@ -81,6 +88,30 @@ def main():
         said = bench("--smoke", "--only", "A", "--platforms", "opencl", "--variants", "xsched-auto,xsched-watched", "--out", out,
                      build=packed)
         need("opencl" not in here or ("A on opencl" in said and "skipped" not in said), said)
+    # blocks start anew, variants that share a process do so within a block, and what was interrupted goes on
+    with tempfile.TemporaryDirectory() as out:
+        anew = ("--smoke", "--fresh", "--blocks", "2", "--only", "A,B", "--platforms", "opencl,fake", "--variants",
+                "alone,native,alone-xsched,xsched-auto", "--out", out)
+        bench(*anew)
+        before = processes(out)
+        for where in {key[:2] for key in before}:
+            own = {v: [before[(*where, v, side, block)] for block in (0, 1)] for *at, v, side, block in before
+                   if tuple(at) == where and side == "high"}
+            need(own["alone"] == own["native"] and own["native"][0] != own["native"][1], f"{where}: {own}")
+            need(not set(own["native"]) & set(own["xsched-auto"]), f"{where}: {own}")
+            need(where[1] == "B" or own["alone-xsched"] == own["xsched-auto"], f"{where}: {own}")
+        path = os.path.join(out, "suite.jsonl")
+        with open(path, encoding="utf-8") as f:
+            rows = [l for l in f if json.loads(l).get("cell") != "fake/B/native/1"]
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(rows)
+        bench(*anew)
+        after = processes(out)
+        again = {k for k in before if k[0] == "fake" and k[2] == "native" and k[4] == 1}
+        need(before.keys() == after.keys() and again == {k for k in before if before[k] != after[k]}, "only what lacked is anew")
+        bench(*(w for w in anew if w != "--fresh"), "--out", os.path.join(out, "kept"), "--platforms", "fake", "--only", "B")
+        kept = processes(os.path.join(out, "kept"))
+        need(kept["fake", "B", "native", "high", 0] == kept["fake", "B", "native", "high", 1], "without --fresh they stay")
     # another program's results are noticed
     with tempfile.TemporaryDirectory() as out:
         said = bench("--smoke", "--only", "B", "--platforms", "fake", "--variants", "alone,native", "--out", out, "--peer",
