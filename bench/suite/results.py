@@ -21,9 +21,39 @@ class Figure:
     """A value with its bootstrap interval. enough: whether there is so much data that the interval says something:
     three blocks or runs, one request beyond the quantile."""
 
-    def __init__(self, value, low, high, n, q=None):
+    def __init__(self, value, low, high, n, q=None, blocks=3):
         self.value, self.low, self.high, self.n = value, low, high, n
-        self.enough = n >= 3 if q is None else n * (1 - q) >= 0.999
+        self.enough = n >= 3 if q is None else n * (1 - q) >= 0.999 and blocks >= 3
+
+
+class Blocks:
+    """The samples of a variant, block by block."""
+
+    def __init__(self, rows):
+        if not any(r["samples"] for r in rows):
+            raise Missing("no samples")
+        self.rows = rows
+        self.all = [x for r in rows for x in r["samples"]]
+        self.n = len(self.all)
+        self.by_run, self.processes = {}, {}
+        for r in rows:
+            self.by_run.setdefault(r["run"], []).extend(r["samples"])
+            self.processes.setdefault(r["run"], set()).add(r.get("process"))
+        seen = [p for some in self.processes.values() for p in some]
+        # whether each block ran in processes of its own, so that blocks differ as starts do
+        self.own = len(self.by_run) > 1 and None not in seen and len(seen) == len(set(seen))
+        self.count = 3 if None in seen else len(self.by_run)     # results that do not name processes have enough blocks
+
+    def only(self, runs):
+        return Blocks([r for r in self.rows if r["run"] in runs])
+
+    def quantile(self, q):
+        return stats.quantile(self.all, q)
+
+    def draws(self, q, seed=1):
+        if self.own:
+            return stats.block_draws([s for _, s in sorted(self.by_run.items())], q, seed)
+        return stats.quantile_draws(self.all, q, seed)
 
 
 class Results:
@@ -43,6 +73,11 @@ class Results:
             raise Missing(f"{variant} {side}")
         return found
 
+    def blocks(self, platform, letter, variant, side, metric="samples", t_ms=None):
+        """@param side  or several, whose samples are put together"""
+        sides = (side,) if isinstance(side, str) else side
+        return Blocks([r for s in sides for r in self.find(platform, letter, variant, s, metric, t_ms)])
+
     def values(self, platform, letter, variant, side, metric, t_ms=None):
         found = [r["value"] for r in self.find(platform, letter, variant, side, metric, t_ms)]
         if not found:
@@ -50,25 +85,32 @@ class Results:
         return found
 
     def quantile(self, platform, letter, variant, side, q, metric="samples", t_ms=None):
-        s = self.samples(platform, letter, variant, side, metric, t_ms)
-        return Figure(stats.quantile(s, q), *stats.interval(stats.quantile_draws(s, q)), len(s), q)
+        s = self.blocks(platform, letter, variant, side, metric, t_ms)
+        return Figure(s.quantile(q), *stats.interval(s.draws(q)), s.n, q, s.count)
 
     def mean(self, platform, letter, variant, side, metric="throughput", t_ms=None):
         v = self.values(platform, letter, variant, side, metric, t_ms)
         return Figure(sum(v) / len(v), *stats.interval(stats.mean_draws(v)), len(v))
 
-    def quantile_ratio(self, platform, letter, variant, base, side, q, metric="samples", t_ms=None, base_t=None):
-        a = self.samples(platform, letter, variant, side, metric, t_ms)
-        b = self.samples(platform, letter, base, side, metric, base_t)
-        draws = [x / y for x, y in zip(stats.quantile_draws(a, q, 1), stats.quantile_draws(b, q, 2))]
-        return Figure(stats.quantile(a, q) / stats.quantile(b, q), *stats.interval(draws), min(len(a), len(b)), q)
+    def quantile_ratio(self, platform, letter, variant, base, side, q, metric="samples", base_side=None, same=False, own=False):
+        """@param same  of blocks in which both ran in the same process only
+        @param own   only where the blocks of both have processes of their own"""
+        a = self.blocks(platform, letter, variant, side, metric)
+        b = self.blocks(platform, letter, base, base_side or side, metric)
+        if own and not (a.own and b.own):
+            raise Missing(f"processes of their own for {variant} and {base}")
+        if same or (a.own and b.own):
+            runs = {r for r in a.by_run if r in b.by_run and (not same or a.processes[r] == b.processes[r] != {None})}
+            a, b = a.only(runs), b.only(runs)
+        draws = [x / y for x, y in zip(a.draws(q, 1), b.draws(q, 2))]
+        return Figure(a.quantile(q) / b.quantile(q), *stats.interval(draws), min(a.n, b.n), q, min(a.count, b.count))
 
     def quantile_less(self, platform, letter, variant, base, side, q, metric, t_ms=None):
         """A quantile less the median of another variant."""
-        a = self.samples(platform, letter, variant, side, metric, t_ms)
-        b = self.samples(platform, letter, base, side, metric)
-        draws = [x - y for x, y in zip(stats.quantile_draws(a, q, 1), stats.quantile_draws(b, 0.5, 2))]
-        return Figure(stats.quantile(a, q) - stats.quantile(b, 0.5), *stats.interval(draws), len(a), q)
+        a = self.blocks(platform, letter, variant, side, metric, t_ms)
+        b = self.blocks(platform, letter, base, side, metric)
+        draws = [x - y for x, y in zip(a.draws(q, 1), b.draws(0.5, 2))]
+        return Figure(a.quantile(q) - b.quantile(0.5), *stats.interval(draws), a.n, q, min(a.count, b.count))
 
     def mean_ratio(self, platform, letter, variant, base, side, metric="throughput", t_ms=None):
         a = self.values(platform, letter, variant, side, metric, t_ms)

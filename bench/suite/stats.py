@@ -30,9 +30,29 @@ def interval(draws, level=0.95):
 def quantile_draws(values, q, seed=1, draws=DRAWS):
     rng = random.Random(seed)
     v = sorted(values)
+    return [resampled(v, q, rng) for _ in range(draws)]
+
+
+def resampled(v, q, rng):
+    """The quantile of one resample of these sorted values."""
     n = len(v)
     k = min(n, max(1, math.ceil(q * n)))
-    return [v[min(n - 1, int(n * rng.betavariate(k, n - k + 1)))] for _ in range(draws)]
+    return v[min(n - 1, int(n * rng.betavariate(k, n - k + 1)))]
+
+
+def block_draws(blocks, q, seed=1, draws=DRAWS):
+    """The same where each block (a list of values) is a start of its own: blocks are drawn first, then values of theirs. As
+    many blocks are drawn alike whatever the seed, so that two variants keep the blocks that they share side by side. With as
+    few as five blocks of processes that are not shared, five of six intervals hold the truth rather than nineteen of twenty."""
+    which, rng = random.Random(0), random.Random(seed)
+    pooled, out = {}, []
+    for _ in range(draws):
+        drawn = tuple(sorted(which.randrange(len(blocks)) for _ in blocks))
+        if drawn not in pooled:
+            pooled[drawn] = [x for i in drawn for x in blocks[i]]
+            pooled[drawn].sort()
+        out.append(resampled(pooled[drawn], q, rng))
+    return out
 
 
 def mean_draws(values, seed=1, draws=DRAWS):

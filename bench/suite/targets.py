@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wanted, and whether the results say so. One row a target: met when the whole 95 % interval is on the right
-side of the limit, not met when none of it is, undecided otherwise or with too little data."""
+side of the limit, not met when none of it is, undecided otherwise or with too little data. Some rows have no limit: they only
+show what was found."""
 import dataclasses
 
 from . import stats
@@ -15,16 +16,16 @@ CPU = ("opencl", "fake")
 class Target:
     letter: str
     text: str
-    limit: float
+    limit: float                  # or None
     figure: object                # of (results, platform)
     at_most: bool = True
     platforms: tuple = GPU
     unit: str = "x"
 
 
-def latency(letter, q, limit, text, base="alone", metric="samples", side="high", platforms=GPU, variant=OURS):
+def latency(letter, q, limit, text, base="alone", metric="samples", side="high", platforms=GPU, variant=OURS, **how):
     return Target(letter, text, limit,
-                  lambda r, p: r.quantile_ratio(p, letter, variant, base, side, q, metric), platforms=platforms)
+                  lambda r, p: r.quantile_ratio(p, letter, variant, base, side, q, metric, **how), platforms=platforms)
 
 
 def kept(letter, limit, text, base="native", side="low", platforms=GPU):
@@ -76,19 +77,15 @@ def order(r, p):
     from .results import Figure
     p99 = []
     for group in ("top", "mid", "low"):
-        s = [x for i in (1, 2) for x in r.samples(p, "I", OURS, f"{group}{i}")]
-        p99.append((stats.quantile(s, 0.99), stats.quantile_draws(s, 0.99, len(p99) + 1), len(s)))
+        s = r.blocks(p, "I", OURS, (f"{group}1", f"{group}2"))
+        p99.append((s.quantile(0.99), s.draws(0.99, len(p99) + 1), s))
     steps = [(b[0] / a[0], stats.interval([y / x for x, y in zip(a[1], b[1])])) for a, b in zip(p99, p99[1:])]
     value, (low, high) = min(steps)
-    return Figure(value, low, high, min(x[2] for x in p99), 0.99)
+    return Figure(value, low, high, min(x[2].n for x in p99), 0.99, min(x[2].count for x in p99))
 
 
 def top_group(r, p, baseline="alone", sides=("top1",)):
-    from .results import Figure
-    a = [x for i in (1, 2) for x in r.samples(p, "I", OURS, f"top{i}")]
-    b = [x for side in sides for x in r.samples(p, "I", baseline, side)]
-    draws = [x / y for x, y in zip(stats.quantile_draws(a, 0.99, 1), stats.quantile_draws(b, 0.99, 2))]
-    return Figure(stats.quantile(a, 0.99) / stats.quantile(b, 0.99), *stats.interval(draws), min(len(a), len(b)), 0.99)
+    return r.quantile_ratio(p, "I", OURS, baseline, ("top1", "top2"), 0.99, base_side=sides)
 
 
 def table(results):
@@ -97,6 +94,9 @@ def table(results):
     rows = [
         latency("A", 0.99, 1.10, "urgent P99 at most 1.10 x alone"),
         latency("A", 0.50, 1.10, "the same at the median (alone P99 is itself noisy)"),
+        latency("A", 0.99, 1.10, "urgent P99 at most 1.10 x alone in the same process (alone-xsched)", "alone-xsched", same=True),
+        latency("A", 0.50, None, "attached: urgent median of alone-xsched over alone, starts of their own", variant="alone-xsched",
+                platforms=GPU + CPU, own=True),
         kept("A", 0.97, "the other side at least 0.97 x native"),
         latency("A", 0.99, 1.5, "urgent P99 at most 1.5 x alone", platforms=("opencl",)),
         kept("A", 0.85, "the other side at least 0.85 x native", platforms=("opencl",)),
@@ -140,8 +140,11 @@ def table(results):
                 f = t.figure(results, p)
             except (Missing, ZeroDivisionError):
                 continue
-            verdict = stats.compare(f.value, f.low, f.high, t.limit, t.at_most)
-            out.append((t, p, f, verdict if f.enough else "undecided"))
+            if t.limit is None:
+                verdict = "no target"
+            else:
+                verdict = stats.compare(f.value, f.low, f.high, t.limit, t.at_most) if f.enough else "undecided"
+            out.append((t, p, f, verdict))
     return out
 
 
