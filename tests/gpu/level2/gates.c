@@ -21,6 +21,7 @@
 
 static const char k_ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .global .u64 kept;\n"
     ".visible .entry nop() { ret; }\n"
     ".visible .entry add(.param .u64 at) {\n"
     "  .reg .b64 %rd<3>;\n"
@@ -42,6 +43,14 @@ typedef uint64_t U;
     X(cuCtxSynchronize, (void))                                                                   \
     X(cuModuleLoadData, (P *, const void *))                                                      \
     X(cuModuleUnload, (P))                                                                        \
+    X(cuModuleGetGlobal_v2, (U *, size_t *, P, const char *))                                     \
+    X(cuLibraryLoadData, (P *, const void *, P, P, unsigned, P, P, unsigned))                     \
+    X(cuLibraryUnload, (P))                                                                       \
+    X(cuLibraryGetModule, (P *, P))                                                               \
+    X(cuLibraryGetGlobal, (U *, size_t *, P, const char *))                                       \
+    X(cuLibraryGetKernel, (P *, P, const char *))                                                 \
+    X(cuKernelGetFunction, (P *, P))                                                              \
+    X(cuFuncLoad, (P))                                                                            \
     X(cuModuleGetFunction, (P *, P, const char *))                                                \
     X(cuStreamCreateWithPriority, (P *, unsigned, int))                                           \
     X(cuStreamDestroy_v2, (P))                                                                    \
@@ -69,7 +78,7 @@ typedef uint64_t U;
 FUNCTIONS(X)
 #undef X
 
-static P g_ctx, g_nop, g_add, g_spin;
+static P g_ctx, g_mod_first, g_nop, g_add, g_spin;
 static const char *g_variant = "native";
 
 #define CHECK(call)                                                       \
@@ -99,7 +108,6 @@ static void result(const char *workload, const char *side, const char *metric, d
 static void start(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW), *p;
-    P mod;
     int dev;
 
     if (!lib) {
@@ -115,10 +123,10 @@ static void start(void)
     CHECK(cuDeviceGet(&dev, 0));
     CHECK(cuDevicePrimaryCtxRetain(&g_ctx, dev));
     CHECK(cuCtxSetCurrent(g_ctx));
-    CHECK(cuModuleLoadData(&mod, k_ptx));
-    CHECK(cuModuleGetFunction(&g_nop, mod, "nop"));
-    CHECK(cuModuleGetFunction(&g_add, mod, "add"));
-    CHECK(cuModuleGetFunction(&g_spin, mod, "spin"));
+    CHECK(cuModuleLoadData(&g_mod_first, k_ptx));
+    CHECK(cuModuleGetFunction(&g_nop, g_mod_first, "nop"));
+    CHECK(cuModuleGetFunction(&g_add, g_mod_first, "add"));
+    CHECK(cuModuleGetFunction(&g_spin, g_mod_first, "spin"));
 }
 
 static int launch(P f, P stream, U value)
@@ -170,7 +178,8 @@ static void *launch_elsewhere(void *arg)
 }
 
 static U g_mem, g_mem2;
-static P g_event, g_host, g_stream, g_mod;
+static P g_event, g_host, g_stream, g_mod, g_lib, g_lib_mod, g_kernel, g_function;
+static size_t g_size;
 static char g_buffer[4096] __attribute__((aligned(4096)));
 
 static const struct call {
@@ -192,7 +201,15 @@ CALL(host_free, cuMemFreeHost(g_host))
 CALL(host_register, cuMemHostRegister_v2(g_buffer, 4096, 2))
 CALL(host_unregister, cuMemHostUnregister(g_buffer))
 CALL(module_load, cuModuleLoadData(&g_mod, k_ptx))
+CALL(module_global, cuModuleGetGlobal_v2(&g_mem2, &g_size, g_mod_first, "kept"))
 CALL(module_unload, cuModuleUnload(g_mod))
+CALL(library_load, cuLibraryLoadData(&g_lib, k_ptx, NULL, NULL, 0, NULL, NULL, 0))
+CALL(library_kernel, cuLibraryGetKernel(&g_kernel, g_lib, "nop"))
+CALL(kernel_function, cuKernelGetFunction(&g_function, g_kernel))
+CALL(function_load, cuFuncLoad(g_function))
+CALL(library_module, cuLibraryGetModule(&g_lib_mod, g_lib))
+CALL(library_global, cuLibraryGetGlobal(&g_mem2, &g_size, g_lib, "kept"))
+CALL(library_unload, cuLibraryUnload(g_lib))
 CALL(stream_create, cuStreamCreateWithPriority(&g_stream, 1, 0))
 CALL(stream_destroy, cuStreamDestroy_v2(g_stream))
 CALL(event_create, cuEventCreate(&g_event, 2))
@@ -212,8 +229,12 @@ CALL(ctx_synchronize, cuCtxSynchronize())
 
 static const struct call k_calls[] = {
 #define ROW(name) {#name, call_##name},
+#define AGAIN(name) {#name "_again", call_##name},
     ROW(malloc) ROW(free) ROW(malloc_large) ROW(free_large) ROW(host_alloc) ROW(host_free) ROW(host_register)
-    ROW(host_unregister) ROW(module_load) ROW(module_unload) ROW(stream_create) ROW(stream_destroy) ROW(event_create)
+    ROW(host_unregister) ROW(module_load) ROW(module_global) ROW(module_unload)
+    ROW(library_load) ROW(library_module) ROW(library_kernel) ROW(kernel_function) ROW(function_load) ROW(library_global)
+    AGAIN(library_module) AGAIN(kernel_function) AGAIN(function_load) AGAIN(library_global) ROW(library_unload)
+    ROW(stream_create) ROW(stream_destroy) ROW(event_create)
     ROW(event_record) ROW(event_destroy) ROW(copy_to_host) ROW(copy_to_device) ROW(copy_async_gated) ROW(memset)
     ROW(alloc_async_gated) ROW(free_async_gated) ROW(launch_null_stream) ROW(stream_query) ROW(sync_null_stream)
     ROW(sync_gated) ROW(ctx_synchronize) {NULL, NULL}};
