@@ -59,10 +59,13 @@ static int threads(void)
     return n;
 }
 
+static _Atomic uint64_t g_low_went_ns;
+
 static void launch_low(void *arg)
 {
     (void)arg;
     fake_api_launch(g_low.stream, 100 * US, LOW);
+    atomic_store(&g_low_went_ns, xs_now_ns());
 }
 
 /* What a kernel takes is learnt, so that not each of them is marked. */
@@ -180,6 +183,38 @@ static void each_where_nobody_waits(void **state)
     let_low_run(&low, true);
 }
 
+/* As a call that waits for a whole context: it marks nothing. */
+static void wait_for_all(void *arg)
+{
+    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_high.stream);
+    uint64_t began = xsched_priv_wait_begin(q);
+
+    (void)arg;
+    xsched_priv_wait_end(q, began, fake_synchronize(g_high.stream) == FAKE_OK);
+}
+
+/* A last command without a mark that takes 10,000 times what it was thought to take: the low side does not run beside it
+ * while a thread waits for it in a call, and such ends are not ends that nobody waits for. */
+static void a_call_that_waits_tells(void **state)
+{
+    struct task low, waiter;
+
+    (void)state;
+    learn(&g_high);
+    for (int i = 0; i < 4; i++) {
+        uint64_t began = xs_now_ns();
+
+        marks_of(3, &low);
+        fake_api_launch_with(g_high.stream, 200 * MS, HIGH, (20 * US + 1) * 0x9e3779b97f4a7c15ull, 0);
+        task_start(&waiter, wait_for_all, NULL);
+        let_low_run(&low, false);
+        task_join(&waiter);
+        assert_in_range(atomic_load(&g_low_went_ns) - began, 200 * MS, 210 * MS);
+    }
+    assert_in_range(marks_of(100, &low), 5, 20);
+    let_low_run(&low, true);
+}
+
 static void from_a_thread_of_their_own(void **state)
 {
     int before;
@@ -278,6 +313,7 @@ int main(void)
         A(few_in_a_burst),
         A(one_where_the_end_is_waited_for),
         cmocka_unit_test_setup_teardown(each_where_nobody_waits, setup_no_outside, teardown),
+        cmocka_unit_test_setup_teardown(a_call_that_waits_tells, setup_no_outside, teardown),
         A(from_a_thread_of_their_own),
         A(one_that_is_stuck_harms_nobody),
         A(queues_end_under_it),
