@@ -141,9 +141,9 @@ uint64_t xsched_priv_wait_begin(struct xs_queue *q);
 /** The same of a caller who may put something into the queue's stream: as xsched_priv_end_near. */
 uint64_t xsched_priv_wait_begin_own(struct xs_queue *q);
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete);
-/** The caller, who may put something into the queue's stream, is about to wait for its end, to ask for it, or to record
- *  what tells of it. Before the vendor's call. Puts a mark there if the scheduler wants to know and none in flight will
- *  tell; may call the vendor. */
+/** The caller, who may put something into the queue's stream, is about to wait for its end or to record what tells of it, or
+ *  found it busy. Puts a mark there if the scheduler wants to know and none in flight will tell; may call the vendor. Not
+ *  before a question: a stream that was idle would not be. */
 void xsched_priv_end_near(struct xs_queue *q);
 
 /** Around a vendor call that may wait for all that the device has of a context while every other call on that

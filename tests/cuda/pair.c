@@ -22,21 +22,27 @@ int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 1, busy = argc > 2 ? atof(argv[2]) : 0, idle = argc > 3 ? atof(argv[3]) : 0;
     void *lib = dlopen(LIBRARY, RTLD_NOW), *p;
-    int (*create)(P *, unsigned), (*sync)(P), (*function)(P *, P, const char *);
+    int (*create)(P *, unsigned), (*sync)(P), (*query)(P), (*event)(P *, unsigned), (*record)(P, P), (*reached)(P);
+    int (*function)(P *, P, const char *);
     int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
     uint32_t *log = NULL, tag = 0;
     uint64_t ns = argc > 4 ? (uint64_t)atoi(argv[4]) * 1000000 : 1000000;
     void *params[] = {&ns, &log, &tag};
     double end;
-    P s, f;
+    unsigned round = 0;
+    P s, f, e;
 
     if (!lib || begin_device(lib, 0))
         return 1;
     GET(create, STREAM_CREATE);
     GET(sync, PREFIX "StreamSynchronize");
+    GET(query, PREFIX "StreamQuery");
+    GET(event, EVENT_CREATE);
+    GET(record, PREFIX "EventRecord");
+    GET(reached, PREFIX "EventSynchronize");
     GET(launch, LAUNCH);
     GET(function, PREFIX "ModuleGetFunction");
-    if (create(&s, 1) || function(&f, NULL, "work"))
+    if (create(&s, 1) || event(&e, 0) || function(&f, NULL, "work"))
         return 1;
     end = now_ms() + seconds * 1e3;
     while (now_ms() < end) {
@@ -48,8 +54,12 @@ int main(int argc, char **argv)
             for (int i = 0; i < n; i++)
                 if (launch(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL))
                     return 1;
-            if (sync(s))
+            if (round++ % 2 ? sync(s) : record(e, s) || reached(e))
                 return 1;
+            if (query(s)) {       /* as natively: nothing of ours makes it busy again */
+                fprintf(stderr, "a stream that was synchronised is busy\n");
+                return 1;
+            }
         } while (busy > 0 && now_ms() - begin < busy);
         printf("%.3f %.3f\n", begin, now_ms());
         fflush(stdout);

@@ -13,6 +13,7 @@ typedef void *P;
 #define LIBRARY       "libamdhip64.so.6"
 #define PREFIX        "hip"
 #define STREAM_CREATE "hipStreamCreateWithFlags"
+#define EVENT_CREATE  "hipEventCreateWithFlags"
 #define LAUNCH        "hipModuleLaunchKernel"
 
 static int begin_device(void *lib, int device)
@@ -27,6 +28,7 @@ static int begin_device(void *lib, int device)
 #define LIBRARY       "libcuda.so.1"
 #define PREFIX        "cu"
 #define STREAM_CREATE "cuStreamCreate"
+#define EVENT_CREATE  "cuEventCreate"
 #define LAUNCH        "cuLaunchKernel"
 
 static int begin_device(void *lib, int device)

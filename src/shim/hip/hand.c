@@ -138,7 +138,7 @@ hipError_t xs_hand_hipDevicePrimaryCtxReset(const struct xs_api_runtime *rt, int
                 xs_api_lend_context(rt->hal);                                                     \
             return XS_REAL(symbol) args;                                                          \
         }                                                                                         \
-        xs_api_wait_open(&w, rt, ROW_##symbol, NULL, on, per_thread);                             \
+        xs_api_wait_open(&w, rt, ROW_##symbol, NULL, on, per_thread, true);                       \
         r = XS_REAL(symbol) args;                                                                 \
         if (w.queue)                                                                              \
             xsched_priv_wait_end(w.queue, w.began, r == XS_HIP_SUCCESS);                          \

@@ -96,15 +96,19 @@ struct xs_api_wait {
     uint64_t began, begin_ns;
 };
 
+/* @param waits  false: it only asks whether the stream is idle, and a mark put there before would be the answer */
 static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_runtime *rt, enum xs_api_row row,
-                                    const void *caller, xs_api_stream stream, bool per_thread)
+                                    const void *caller, xs_api_stream stream, bool per_thread, bool waits)
 {
     w->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
     w->rt = rt;
     w->queue = XS_UNLIKELY(xs_api_filtered(row, caller)) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
-    w->began = !w->queue ? 0
-               : xs_api_captured(rt->hal, stream, per_thread) ? xsched_priv_wait_begin(w->queue)
-                                                              : xsched_priv_wait_begin_own(w->queue);
+    if (!w->queue)
+        w->began = 0;
+    else if (waits && !xs_api_captured(rt->hal, stream, per_thread))
+        w->began = xsched_priv_wait_begin_own(w->queue);
+    else
+        w->began = xsched_priv_wait_begin(w->queue);
     if (XS_UNLIKELY(xs_api_intra()) && xs_api_is_legacy(stream, per_thread))
         xs_api_lend_context(rt->hal); /* it waits for other streams */
 }

@@ -29,17 +29,24 @@ XS_SHIM_NOTE;
 #define BODY_SUBMIT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(0, symbol, streams, args, on, key)
 #define BODY_COUNT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(XS_SUBMIT_PASS, symbol, streams, args, on, key)
 
-#define BODY_SYNC(symbol, streams, args, on, key)                                                 \
+#define BODY_SYNC(symbol, streams, args, on, key) BODY_SYNC_WITH(true, symbol, streams, args, on)
+
+#define BODY_SYNC_WITH(waits, symbol, streams, args, on)                                          \
     struct xs_api_wait w;                                                                         \
-    xs_api_wait_open(&w, rt, row, __builtin_return_address(0), (xs_api_stream)(on), PER_THREAD_##streams); \
+    xs_api_wait_open(&w, rt, row, __builtin_return_address(0), (xs_api_stream)(on), PER_THREAD_##streams, waits); \
     r = XS_REAL(symbol) args;                                                                     \
     xs_api_wait_close(&w, row, (xs_api_stream)(on), r);
 
-/* What returns at once inherits for no time; a thread that asks and asks waits. */
+/* What returns at once inherits for no time; a thread that asks and asks waits. It is busy, so that a mark changes no
+ * answer: one that was found idle stays idle. */
 #define BODY_QUERY(symbol, streams, args, on, key)                                                \
-    BODY_SYNC(symbol, streams, args, on, key)                                                     \
-    if (XS_UNLIKELY(r == XS_API_NOT_READY && xs_api_intra()) && w.queue)                          \
-        xsched_priv_polled(w.queue, w.began);
+    BODY_SYNC_WITH(false, symbol, streams, args, on)                                              \
+    if (r == XS_API_NOT_READY && w.queue) {                                                       \
+        if (!xs_api_captured(rt->hal, (xs_api_stream)(on), PER_THREAD_##streams))                 \
+            xsched_priv_end_near(w.queue);                                                        \
+        if (XS_UNLIKELY(xs_api_intra()))                                                          \
+            xsched_priv_polled(w.queue, w.began);                                                 \
+    }
 
 /* Waits, as far as one knows, for whatever the context holds, and proves nothing. */
 #define BODY_WAIT(symbol, streams, args, on, key)                                                 \
