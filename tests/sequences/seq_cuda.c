@@ -316,13 +316,31 @@ static void memory_operations(struct seq_slot *s)
     }
 }
 
-static void contexts(void)
+static void libraries(void)
+{
+    void *library = NULL, *kernel = NULL, *module = NULL;
+    CUfunction function = NULL;
+    int results[4] = {0};
+
+    OK(CALL(cuLibraryLoadData, (void **, const void *, void *, void *, unsigned, void *, void *, unsigned), &library,
+            "image", NULL, NULL, 0, NULL, NULL, 0));
+    results[0] = CALL(cuLibraryGetKernel, (void **, void *, const char *), &kernel, library, seq_chance(4) ? "nop" : "no");
+    for (int i = 0; i < 2; i++) {
+        results[1] += CALL(cuLibraryGetModule, (void **, void *), &module, library);
+        results[2] += CALL(cuKernelGetFunction, (CUfunction *, void *), &function, kernel);
+    }
+    results[3] = CALL(cuFuncLoad, (CUfunction), function);
+    seq_note(results, sizeof(results));
+    CALL(cuLibraryUnload, (void *), library);
+}
+
+static void contexts_and_libraries(void)
 {
     CUcontext primary = NULL, old = NULL;
     void *pointer = NULL;
     int status = 0, dev = (int)seq_chance(2);
 
-    switch (seq_chance(5)) {
+    switch (seq_chance(6)) {
     case 0:
         OK(CALL(cuDevicePrimaryCtxRetain, (CUcontext *, int), &primary, dev));
         CALL(cuCtxPushCurrent_v2, (CUcontext), primary);
@@ -346,6 +364,9 @@ static void contexts(void)
     case 3:
         CALL(cuGetProcAddress, (const char *, void **, int, uint64_t), "cuStreamWaitEvent", &pointer, 11030,
              0);
+        break;
+    case 4:
+        libraries();
         break;
     default:
         CALL(cuDeviceGet, (int *, int), &dev, (int)seq_chance(4));
@@ -374,7 +395,7 @@ void seq_other(struct seq_slot *s)
         memory_operations(s);
         break;
     case 2:
-        contexts();
+        contexts_and_libraries();
         break;
     case 3:
         ask(s);

@@ -60,6 +60,9 @@ void fake_channel_room_locked(struct CUstream_st *s);
 /* host_memory.c, under the lock */
 void fake_host_memory_of_context_ends_locked(struct CUctx_st *c);
 
+/* launch.c: by name; NULL: there is none. */
+const struct CUfunc_st *fake_function(const char *name);
+
 /* contexts.c */
 CUcontext fake_current(void);
 /* What the driver calls of its own does not go through a shim. */
