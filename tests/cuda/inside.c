@@ -20,6 +20,9 @@ typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*StreamCreate)(P *, unsigned), (*Sync)(P);
 static int (*GetFunction)(P *, P, const char *), (*Alloc)(uint64_t *, size_t), (*Free)(uint64_t), (*Load)(P *, const void *);
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
+static int (*LoadLibrary)(P *, const void *, P, P, unsigned, P, P, unsigned), (*UnloadLibrary)(P);
+static int (*GetModule)(P *, P), (*GetKernel)(P *, P, const char *), (*KernelFunction)(P *, P), (*LoadFunction)(P);
+static int (*CtxCreate)(P *, unsigned, int), (*CtxDestroy)(P), (*Release)(int);
 static int (*Register)(void *, size_t, unsigned), (*Unregister)(void *);
 static P g_ctx, g_work;
 static const char *volatile g_doing;
@@ -101,6 +104,63 @@ static uint32_t behind_gates(P held, XQueueHandle xq)
     return 0;
 }
 
+static P g_library, g_kernel, g_module, g_function;
+
+static int ask_module(void)
+{
+    return GetModule(&g_module, g_library);
+}
+
+static int ask_function(void)
+{
+    return KernelFunction(&g_function, g_kernel);
+}
+
+static int ask_load(void)
+{
+    return LoadFunction(g_function);
+}
+
+/* What a call does to what stands behind gates. It may return before that is done; on a real driver others wait then. */
+static void asked(P held, P other, XQueueHandle xq, const char *what, int (*ask)(void), bool goes_on)
+{
+    uint32_t all = behind_gates(held, xq);
+
+    doing(what);
+    TRUE(ask() == 0);
+    TRUE(launch(other, 0, g_other) == 0 && Sync(other) == 0);
+    if (!goes_on)
+        usleep(100000);
+    while (goes_on && count(g_log) < all)
+        usleep(1000);
+    printf("%s: returned, what stood there is %s\n", g_doing, count(g_log) < all ? "held" : "done");
+    TRUE(goes_on || count(g_log) < all);
+    TRUE(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess);
+    TRUE(Sync(held) == 0);
+}
+
+/* What loads only the first time: then what stood behind gates goes on, when asked again it stays. */
+static void asked_twice(P held, P other, XQueueHandle xq)
+{
+    P another;
+
+    TRUE(LoadLibrary(&g_library, k_ptx, NULL, NULL, 0, NULL, NULL, 0) == 0);
+    TRUE(GetKernel(&g_kernel, g_library, "nop") == 0);
+    asked(held, other, xq, "cuLibraryGetModule", ask_module, true);
+    asked(held, other, xq, "cuLibraryGetModule again", ask_module, false);
+    asked(held, other, xq, "cuKernelGetFunction", ask_function, true);
+    asked(held, other, xq, "cuKernelGetFunction again", ask_function, false);
+    asked(held, other, xq, "cuFuncLoad", ask_load, true);
+    asked(held, other, xq, "cuFuncLoad again", ask_load, false);
+    /* a context that comes next may have the handle of one that ended: nothing counts as loaded */
+    TRUE(CtxCreate(&another, 0, 0) == 0 && CtxDestroy(another) == 0 && SetCurrent(g_ctx) == 0);
+    asked(held, other, xq, "cuKernelGetFunction after a context ended", ask_function, true);
+    TRUE(Retain(&another, 0) == 0 && Release(0) == 0);
+    asked(held, other, xq, "cuKernelGetFunction after a release", ask_function, true);
+    doing("cuLibraryUnload");
+    TRUE(UnloadLibrary(g_library) == 0);
+}
+
 int main(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
@@ -116,6 +176,11 @@ int main(void)
     get(lib, &StreamCreate, "cuStreamCreate"), get(lib, &GetFunction, "cuModuleGetFunction");
     get(lib, &Launch, "cuLaunchKernel"), get(lib, &Sync, "cuStreamSynchronize"), get(lib, &Alloc, "cuMemAlloc_v2");
     get(lib, &Free, "cuMemFree_v2"), get(lib, &Load, "cuModuleLoadData");
+    get(lib, &CtxCreate, "cuCtxCreate_v2"), get(lib, &CtxDestroy, "cuCtxDestroy_v2");
+    get(lib, &Release, "cuDevicePrimaryCtxRelease_v2");
+    get(lib, &LoadLibrary, "cuLibraryLoadData"), get(lib, &UnloadLibrary, "cuLibraryUnload");
+    get(lib, &GetModule, "cuLibraryGetModule"), get(lib, &GetKernel, "cuLibraryGetKernel");
+    get(lib, &KernelFunction, "cuKernelGetFunction"), get(lib, &LoadFunction, "cuFuncLoad");
     get(lib, &Register, "cuMemHostRegister_v2"), get(lib, &Unregister, "cuMemHostUnregister");
     TRUE(Init(0) == 0 && Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
     TRUE(Load(&module, k_ptx) == 0 && GetFunction(&g_work, module, "work") == 0);
@@ -165,6 +230,9 @@ int main(void)
         if (what != 1)
             TRUE(Unregister(g_page) == 0);
     }
+
+    asked_twice(held, other, xq);
+    asked_twice(held, other, xq); /* what was unloaded is not loaded, whatever its handle */
 
     doing("XQueueSuspend with SyncHwQueue");
     TRUE(launch(held, 30000000, g_log) == 0);

@@ -67,9 +67,18 @@ CUresult xs_hand_cuStreamDestroy_v2(const struct xs_api_runtime *rt, CUstream hS
 
 /* ---- contexts ---- */
 
+CUcontext xs_cuda_current(const struct xs_api_runtime *rt)
+{
+    CUresult (*get)(CUcontext *ret) = (__typeof__(get))rt->real[ROW_cuCtxGetCurrent];
+    CUcontext ctx = NULL;
+
+    return get(&ctx) == XS_CU_SUCCESS ? ctx : NULL;
+}
+
 #define DESTROY(symbol, ctx, args)                                                                \
     do {                                                                                          \
         struct xs_cuda_context *c = xsched_priv_cuda_context_going(ctx);                          \
+        xs_loaded_forget();                                                                       \
         CUresult r = XS_REAL(symbol) args;                                                        \
         xsched_priv_cuda_context_gone(c, r == XS_CU_SUCCESS);                                     \
         return r;                                                                                 \
@@ -115,6 +124,7 @@ CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUd
     do {                                                                                          \
         CUcontext ctx = xsched_priv_cuda_primary(dev);                                            \
         struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(ctx);                          \
+        xs_loaded_forget();                                                                       \
         CUresult r = XS_REAL(symbol)(dev);                                                        \
         if (r == XS_CU_SUCCESS && c && !xsched_priv_cuda_primary_active(dev))                     \
             xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(ctx), true);             \

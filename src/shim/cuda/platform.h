@@ -4,6 +4,7 @@
 #define XS_SHIM_CUDA_PLATFORM_H
 
 #include "hal/cuda/hal.h"
+#include "shim/cuda/loaded.h"
 #include "shim/stream/keys.h"
 
 #define XS_API_NAME      "CUDA"
@@ -93,7 +94,16 @@ static inline void xs_api_on_first(void (*fn)(void))
 #define XS_KEY_LAUNCH            XS_KEY_KERNEL(f, (uint64_t)gridDimX * gridDimY * gridDimZ)
 #define XS_KEY_CONFIG(config, f) XS_KEY_KERNEL(f, xs_cuda_config_blocks(config))
 #define XS_KEY_2D(copy)          XS_KEY_BYTES(xs_cuda_copy_bytes(copy))
-/* Rows of kind NAMED, after success. */
+#define XS_KEY_HANDLE(handle)    ((uint64_t)(uintptr_t)(handle))
+struct xs_api_runtime;
+/** The current context; NULL: none, or it is not known. */
+CUcontext xs_cuda_current(const struct xs_api_runtime *rt);
+/* Rows of kind ONCE. */
+#define xs_api_mark(rt, row, handle) xs_loaded_mark(handle, row, xs_cuda_current(rt))
+
+/* Rows of kinds NAMED and ONCE, after success. */
+#define xs_api_named_cuFuncLoad(...)         ((void)0)
+#define xs_api_named_cuLibraryGetModule(...) ((void)0)
 static inline void xs_api_named_cuModuleGetFunction(void *ret, void *module, const char *name)
 {
     (void)module;

@@ -58,23 +58,40 @@ XS_SHIM_NOTE;
         xs_trace_call(#symbol, XS_HOW_PASS, 0, r, false, begin_ns);
 
 /* The same, and every other call on the context waits for this one meanwhile. */
-#define BODY_BLOCK(symbol, streams, args, on, key)                                                \
+#define BODY_BLOCK_IF(it_does, symbol, args)                                                      \
     uint64_t begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;                           \
     bool inside = false;                                                                          \
-    if (XS_UNLIKELY(xs_api_intra()) && !xs_api_filtered(row, __builtin_return_address(0)))      \
-        xs_api_lend_context(rt->hal);                                                             \
-    if (XS_LIKELY(!xs_api_filtered(row, __builtin_return_address(0))))                            \
+    if ((it_does) && XS_LIKELY(!xs_api_filtered(row, __builtin_return_address(0)))) {             \
+        if (XS_UNLIKELY(xs_api_intra()))                                                          \
+            xs_api_lend_context(rt->hal);                                                         \
         inside = xsched_priv_inside_begin();                                                      \
+    }                                                                                             \
     r = XS_REAL(symbol) args;                                                                     \
     if (inside)                                                                                   \
         xsched_priv_inside_end();                                                                 \
     if (XS_UNLIKELY(xs_api_tracing))                                                             \
         xs_trace_call(#symbol, XS_HOW_PASS, 0, r, false, begin_ns);
 
+#define BODY_BLOCK(symbol, streams, args, on, key) BODY_BLOCK_IF(true, symbol, args)
+
 #define BODY_NAMED(symbol, streams, args, on, key)                                                \
-    BODY_BLOCK(symbol, streams, args, on, key)                                                    \
+    BODY_BLOCK_IF(true, symbol, args)                                                             \
     if (r == XS_API_OK)                                                                           \
         xs_api_named_##symbol args;
+
+#define BODY_ONCE(symbol, streams, args, on, key)                                                 \
+    uint64_t mark = xs_api_mark(rt, row, key);                                                    \
+    bool known = xs_loaded_known(mark);                                                           \
+    BODY_BLOCK_IF(!known, symbol, args)                                                           \
+    if (r == XS_API_OK) {                                                                         \
+        if (!known)                                                                               \
+            xs_loaded_remember(mark);                                                             \
+        xs_api_named_##symbol args;                                                               \
+    }
+
+#define BODY_UNLOAD(symbol, streams, args, on, key)                                               \
+    xs_loaded_forget();                                                                           \
+    BODY_BLOCK_IF(true, symbol, args)
 
 #define BODY_SYNC_CTX(symbol, streams, args, on, key)                                             \
     struct xs_api_wait_all w;                                                                     \
@@ -105,6 +122,8 @@ XS_SHIM_NOTE;
 #define QUIET_BLOCK(symbol, args)    XS_REAL(symbol) args
 #define QUIET_NAMED(symbol, args)                                                                 \
     (r = XS_REAL(symbol) args, r == XS_API_OK ? xs_api_named_##symbol args : (void)0, r)
+#define QUIET_ONCE(symbol, args)     QUIET_NAMED(symbol, args)
+#define QUIET_UNLOAD(symbol, args)   XS_REAL(symbol) args
 #define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
 #define QUIET_OPEN(symbol, args)     QUIET_HAND(symbol, args)
@@ -118,6 +137,8 @@ XS_SHIM_NOTE;
 #define LOOK_WAIT     false
 #define LOOK_BLOCK    false
 #define LOOK_NAMED    false
+#define LOOK_ONCE     false
+#define LOOK_UNLOAD   false
 #define LOOK_SYNC_CTX false
 #define LOOK_HAND     false
 #define LOOK_HAND0    false

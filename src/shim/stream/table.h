@@ -153,6 +153,8 @@ void xs_api_answers_prepare(void);
 #define XS_HAND_WAIT(symbol, params)
 #define XS_HAND_BLOCK(symbol, params)
 #define XS_HAND_NAMED(symbol, params)
+#define XS_HAND_ONCE(symbol, params)
+#define XS_HAND_UNLOAD(symbol, params)
 #define XS_HAND_SYNC_CTX(symbol, params)
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
 #include XS_API_ROWS
@@ -166,6 +168,8 @@ void xs_api_answers_prepare(void);
 #undef XS_HAND_WAIT
 #undef XS_HAND_BLOCK
 #undef XS_HAND_NAMED
+#undef XS_HAND_ONCE
+#undef XS_HAND_UNLOAD
 #undef XS_HAND_SYNC_CTX
 
 /** The real function of a row, with its type. `rt` is in scope. */
