@@ -36,7 +36,7 @@ class Plan:
     one_process: bool = False     # the sides are threads of one process
     fresh: bool = False           # each block starts its processes anew, unless --no-fresh
     devices: int = 1              # how many it needs
-    requests: int = 1000          # of the urgent side, for each variant in all
+    requests: int = 1000          # of the urgent side, for each variant in all; fewer where a run would take over nine minutes
     blocks: int = 5
     seconds: float = 0            # of a block; 0: as the requests take
     server: tuple = ()            # options of xserver, e.g. the policy
@@ -76,7 +76,7 @@ A_TORCH = torch_pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "xsched-2", "mps",
                       "mps-priority"),
                      extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "marks-each"),
-                     quick=QUICK)
+                     quick=QUICK, requests=800)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
 CL_LOW = Side("low", "load", work_us=1000, depth=64)
 A_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1"), extra=("xsched-watched",), quick=QUICK)
@@ -90,7 +90,7 @@ B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-au
 
 # ---- C: fixed priority, twice the same model ----
 C_TORCH = torch_pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
-                     ("alone", "native", "xsched-auto", "xsched-1", "mps", "mps-priority"))
+                     ("alone", "native", "xsched-auto", "xsched-1", "mps", "mps-priority"), requests=700)
 C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us=1000, kernels=8, priority=10, urgent=True),
               CL_LOW, ("alone", "native", "xsched-auto"))
 
@@ -122,10 +122,10 @@ F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=
                fresh=True)
 # ---- G: BERT-large ----
 G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
-                     ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"))
+                     ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=600)
 # ---- H: decoding with CUDA graphs beside training ----
 H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
-                     ("alone", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=500)
+                     ("alone", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=400)
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
