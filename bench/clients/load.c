@@ -241,13 +241,11 @@ static void *role_main(void *arg)
         pthread_mutex_lock(&r->lock);
         while (!r->has_run && !r->quit)
             pthread_cond_wait(&r->changed, &r->lock);
+        r->has_run = false;       /* now: the next order may come as soon as the answer is out */
         pthread_mutex_unlock(&r->lock);
         if (r->quit)
             return NULL;
         run(r);
-        pthread_mutex_lock(&r->lock);
-        r->has_run = false;
-        pthread_mutex_unlock(&r->lock);
     }
 }
 

@@ -3,6 +3,7 @@
 """CuPy, JAX, Triton or Numba, each a small program with a digest of its results: frameworks.py NAME VARIANT"""
 import hashlib
 import json
+import os
 import sys
 import time
 
@@ -27,6 +28,8 @@ def use_cupy():
 
 
 def use_jax():
+    # else kernels are chosen by how long they take when tried, and results differ from start to start, natively as well
+    os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0")
     import jax
     import jax.numpy as jnp
     import numpy as np
