@@ -75,13 +75,20 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState *state)
 XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count)
 {
     struct xs_queue *q;
+    uint64_t entered;
+    unsigned tries = 0;
 
     if (!count)
         return kXSchedErrorInvalidValue;
     q = xs_queue_ref(xq, NULL);
     if (!q)
         return kXSchedErrorNotFound;
-    *count = (int64_t)(atomic_load(&q->cc->entered) + atomic_load(&q->deferred_count));
+    /* what waits enters first and is taken off the list then: where none entered between two looks, it counts once, or
+     * the one that is on its way twice */
+    do {
+        entered = atomic_load(&q->cc->entered);
+        *count = (int64_t)(entered + atomic_load(&q->deferred_count));
+    } while (entered != atomic_load(&q->cc->entered) && tries++ < 1000);
     xs_queue_unref(q);
     return kXSchedSuccess;
 }
