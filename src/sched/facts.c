@@ -100,11 +100,13 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
 {
     const struct xs_entity *e = q->entity;
 
-    if (q->inferred && q->inferred_entered == q->entered && q->inherit_priority <= q->hints.priority)
+    if (q->inherit_priority != NO_EXECUTE) {
+        q->inferred = false;      /* somebody waits for it: it may itself be waiting for what is held, and its end is told */
+        return false;
+    }
+    if (q->inferred && q->inferred_entered == q->entered)
         return true;
     q->inferred = false;
-    if (q->inherit_priority != NO_EXECUTE)
-        return false;             /* somebody waits for it: it may itself be waiting for what is held, and its end is told */
     if (!e->view->contended || !e->applied || q->returned != q->entered || q->covered)
         return false;
     /* from when it could run: the time that it was held does not count */

@@ -206,6 +206,15 @@ void xs_queue_look_slow(struct xs_queue *q, bool late)
     complete(q, atomic_load_explicit(&q->cc->marked, memory_order_acquire), late);
 }
 
+/* The next command of a burst, or one soon after, has a mark; if there is none, the scheduler asks. */
+static bool in_a_burst(struct xs_queue *q)
+{
+    uint64_t watched_ns = atomic_load_explicit(&q->watched_ns, memory_order_relaxed); /* a time by itself */
+
+    /* 0: no submit has looked at the environment yet, and this thread may not */
+    return watched_ns && xs_now_ns() - watched_ns < xs_queue_end_mark_each_ns();
+}
+
 /* Somebody waits for the end of this queue, and what was submitted behind the last mark would not
  * tell of it: short commands of a burst that was over before the scheduler asked. This thread is
  * the vendor's, so the mark comes from another one. */
@@ -214,9 +223,7 @@ static void mark_the_rest(struct xs_queue *q)
     uint64_t completed = atomic_load(&q->cc->completed);
 
     if ((atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
-        atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed &&
-        /* in the middle of a burst one of the next commands has a mark, or the scheduler asks soon */
-        xs_now_ns() - atomic_load_explicit(&q->watched_ns, memory_order_relaxed) >= xs_queue_end_mark_each_ns())
+        atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed && !in_a_burst(q))
         xs_marker_want(q);
 }
 
