@@ -205,7 +205,7 @@ static void a_call_that_waits_tells(void **state)
         uint64_t began = xs_now_ns();
 
         marks_of(3, &low);
-        fake_api_launch_with(g_high.stream, 200 * MS, HIGH, (20 * US + 1) * 0x9e3779b97f4a7c15ull, 0);
+        fake_api_launch_with(g_high.stream, 200 * MS, HIGH, fake_api_key(20 * US), 0);
         task_start(&waiter, wait_for_all, NULL);
         let_low_run(&low, false);
         task_join(&waiter);

@@ -211,9 +211,14 @@ enum fake_result fake_api_launch_with(struct fake_stream *s, uint64_t duration_n
     return launch(s, duration_ns, tag, key, flags, NULL, 0);
 }
 
+uint64_t fake_api_key(uint64_t duration_ns)
+{
+    return (duration_ns + 1) * 0x9e3779b97f4a7c15ull;
+}
+
 enum fake_result fake_api_launch(struct fake_stream *s, uint64_t duration_ns, uint32_t tag)
 {
-    return launch(s, duration_ns, tag, (duration_ns + 1) * 0x9e3779b97f4a7c15ull, 0, NULL, 0);
+    return launch(s, duration_ns, tag, fake_api_key(duration_ns), 0, NULL, 0);
 }
 
 enum fake_result fake_api_launch_polling(struct fake_stream *s, const _Atomic uint64_t *word, uint64_t value)

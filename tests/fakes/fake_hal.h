@@ -28,6 +28,8 @@ XResult fake_queue_create(HwQueueHandle *ret, struct fake_stream *s);
 /** As the shim's stream creation under XSCHED_AUTO_XQUEUE. */
 XResult fake_queue_auto(struct fake_stream *s, int32_t priority_offset);
 
+/** The key that fake_api_launch gives to commands of this duration. */
+uint64_t fake_api_key(uint64_t duration_ns);
 /** As a shim's launch: finds the XQueue, submits. Commands of one duration have one key. */
 enum fake_result fake_api_launch(struct fake_stream *s, uint64_t duration_ns, uint32_t tag);
 /** The same with everything chosen. */

@@ -96,7 +96,7 @@ struct xs_api_wait {
     uint64_t began, begin_ns;
 };
 
-/* @param waits  false: it only asks whether the stream is idle, and a mark put there before would be the answer */
+/** @param waits  false: it only asks whether the stream is idle, and a mark put there before would be the answer */
 static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_runtime *rt, enum xs_api_row row,
                                     const void *caller, xs_api_stream stream, bool per_thread, bool waits)
 {
