@@ -57,6 +57,8 @@ ROWS = [
             "`xsched record` runs", "xsched", level="auto", uses="xsched-auto", watched=True),
     Variant("marks-each", "the default level; each command has a completion mark while somebody waits for its queue's end",
             "xsched", level="auto", env=(("", "XSCHED_MARK_US", "0"),)),
+    Variant("late-start", "the default level; what the urgent side launches after a pause begins as late as its end allows",
+            "xsched", level="auto", env=(("high", "XSCHED_LATE_START", "ON"), ("top", "XSCHED_LATE_START", "ON"))),
     Variant("xsched-drain", "the default level; a turn begins when what the last one had on the device is over", "xsched",
             level="auto", env=(("", "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ", "ON"),)),
     # I

@@ -40,19 +40,20 @@ _Atomic uint64_t *xs_gates_app_word(struct xs_queue *q)
     return words ? &words[q->cell] : NULL;
 }
 
-static void make_app_words(struct xs_state *st)
+bool xs_gates_make_words(struct xs_state *st)
 {
+    size_t bytes = (size_t)2 * XS_PAGE_QUEUES * sizeof(uint64_t);
     void *map;
 
     if (atomic_load(&st->app_words))
-        return;
+        return true;
     /* shared: devices see it through a second mapping of the same memory */
-    map = mmap(NULL, XS_PAGE_QUEUES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
-               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
-        return;
-    madvise(map, XS_PAGE_QUEUES * sizeof(uint64_t), MADV_DONTFORK);
+        return false;
+    madvise(map, bytes, MADV_DONTFORK);
     atomic_store(&st->app_words, map);
+    return true;
 }
 
 void xs_gates_set_level(struct xs_queue *q, int32_t level)
@@ -61,17 +62,19 @@ void xs_gates_set_level(struct xs_queue *q, int32_t level)
     _Atomic uint64_t *word;
 
     if (on && !atomic_load(&q->gates.on)) {
-        make_app_words(q->state);
+        xs_gates_make_words(q->state);
         word = xs_gates_app_word(q);
         if (word)
             atomic_store(word, XS_MAX(atomic_load(&q->app_permitted), atomic_load(&q->cc->let_through)));
         atomic_store(&q->gates.since_ns, UINT64_MAX / 2); /* what is in flight has none: the next command gets one */
     }
     atomic_store(&q->gates.on, on);
+    xs_late_set_level(q, level);
 }
 
 void xs_gates_forget(struct xs_queue *q)
 {
+    xs_late_open(q);
     if (q->room)
         xs_gates_done(q, atomic_load(&q->gates.weight_in));
 }
@@ -81,6 +84,7 @@ void xs_gates_reset(struct xs_queue *q)
     struct xs_gates *g = &q->gates;
 
     xs_gates_forget(q);
+    xs_late_reset(q);
     atomic_store(&g->on, 0);
     atomic_store(&g->shut, 0);
     atomic_store(&g->since_ns, 0);

@@ -323,6 +323,7 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
 {
     uint64_t began_ns = xs_now_ns();
 
+    xs_late_open_any(q->state);
     for (;;) {
         uint32_t seen = atomic_load(&q->progress);
         uint64_t spent_ns;
@@ -347,6 +348,7 @@ XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
 {
     uint64_t seen = 0, since_ns = 0;
 
+    xs_late_open_any(q->state);
     while (xs_queue_look(q, true), atomic_load(&q->cc->completed) < number) {
         uint64_t completed = atomic_load(&q->cc->completed), now_ns = xs_now_ns(), returned;
         XResult r;

@@ -13,6 +13,7 @@
 #include "sched/sched.h"
 #include "transport/socket.h"
 #include "wire/page.h"
+#include "xqueue/late.h"
 #include "xqueue/priv.h"
 
 struct xs_hwq {
@@ -67,6 +68,17 @@ struct xs_gates {
     bool was_shut;
 };
 
+/* What late starts need of a queue (late.c). Threads that submit or wait write it. */
+struct xs_late {
+    _Atomic uint32_t on;                    /* at this level; under state.lock */
+    _Atomic uint32_t told;                  /* the scheduler knows of this burst */
+    _Atomic uint64_t due_ns;                /* a gate of late.c is closed, to be opened then; 0: none */
+    _Atomic uint64_t delay_ns;              /* for the next burst */
+    _Atomic uint64_t first, first_ns;       /* the first command of this burst; 0: none is noticed */
+    _Atomic uint64_t opened_ns, waits_ns;   /* when it might begin on the device; when its program began to wait, or 0 */
+    struct xs_late_habit habit;             /* under mark_lock */
+};
+
 /* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. */
 struct xs_queue {
     /* read on every submit */
@@ -86,6 +98,7 @@ struct xs_queue {
     bool marks_from_outside;                /* of hwq: a thread of ours may put marks there */
     struct xs_room *room;                   /* of hwq; NULL: it has no level 2 */
     struct xs_gates gates;
+    struct xs_late late;
 
     /* waiting and progress */
     _Alignas(XS_CACHE_LINE) _Atomic uint32_t progress;  /* changes with each completion; futex */
@@ -174,8 +187,10 @@ struct xs_state {
     struct xs_map native_to_queue;          /* look-ups without the lock */
     struct xs_map native_to_hwq, handle_to_hwq, handle_to_queue, handle_to_command;
     _Atomic uint64_t page_serial;           /* grows before a page comes into force: names a use of its address */
-    _Atomic(_Atomic uint64_t *) app_words;  /* copies of app_permitted that devices see, by cell; under lock.
-                                               NULL: no queue with gates yet */
+    _Atomic(_Atomic uint64_t *) app_words;  /* copies of app_permitted that devices see, by cell, then late.c's words;
+                                               under lock. NULL: no queue with gates yet */
+    _Atomic(struct xs_queue *) late_queue;  /* the one whose burst waits for its late start */
+    bool late;                              /* XSCHED_LATE_START; constant */
     _Atomic int32_t inside;                 /* threads inside calls on which whole contexts wait (inside.c) */
     _Atomic uint32_t gates_watched;         /* 1: gates may be in flight, and the control thread looks at the lease */
     _Atomic uint32_t epoch;                 /* changes whenever a cached look-up may be stale */
@@ -297,6 +312,8 @@ void xs_queue_repoint_all(struct xs_state *st);
 #define XS_SUBMIT_OUTSIDE   0x20000u
 
 /* submit.c / mark.c */
+/** The scheduler is told to look at this queue. */
+void xs_queue_ring(struct xs_queue *q);
 /** Waits while the queue is held, at most timeout_ns or so. @return whether it may run */
 bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns);
 /** Whether a submit now would have to sleep. */
@@ -349,6 +366,8 @@ static inline bool xs_queue_gated(struct xs_queue *q)
     /* relaxed: a change of level is for later commands */
     return q->room && atomic_load_explicit(&q->gates.on, memory_order_relaxed);
 }
+/** Makes the words that devices see, if there are none yet. Under state.lock. @return whether there are */
+bool xs_gates_make_words(struct xs_state *st);
 /** The copy of the application's gate that devices see; NULL: there is none. */
 _Atomic uint64_t *xs_gates_app_word(struct xs_queue *q);
 /** The level in force is now `level`. Under state.lock. */

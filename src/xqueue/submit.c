@@ -20,7 +20,7 @@
 #define APP_TICK_NS     XS_NS_PER_S
 #define FULL_SLEEP_NS   (200 * XS_NS_PER_US)
 
-static void ring(struct xs_queue *q)
+void xs_queue_ring(struct xs_queue *q)
 {
     struct xs_state *st = q->state;
     struct xs_server_page *page = atomic_load(&st->server);
@@ -181,7 +181,7 @@ bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns)
             told = true;
         }
         if (atomic_load(&sc->armed) & XS_ARMED_SUBMIT)
-            ring(q);
+            xs_queue_ring(q);
         gate_sleep(q, n, &began_ns);
         if (xs_now_ns() - began_ns >= timeout_ns) {
             open = gates_open(q, n);
@@ -297,6 +297,7 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
     uint64_t seen_completed = 0;
     bool late = false, slept = false;
 
+    xs_late_open(q);              /* what is in flight is waited for */
     for (;;) {
         uint32_t seen = atomic_load(&q->progress);
         bool gather = false;
@@ -385,7 +386,15 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
      * was joined after the first collective does not know of it before the next one rings. */
     atomic_fetch_add(&h->collectives, 1);
     if (!gates_open(q, n) || (page && atomic_load(&page->h.collectives) != XS_COLLECTIVES_KNOWN))
-        ring(q);
+        xs_queue_ring(q);
+}
+
+static inline void wants_to_know(struct xs_queue *q, uint64_t n, uint32_t armed, uint32_t flags)
+{
+    if (!(armed & XS_ARMED_SUBMIT) && XS_LIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) == 0))
+        return;
+    if (!xs_late_keeps(q, n, armed, flags) && armed & XS_ARMED_SUBMIT)
+        xs_queue_ring(q);
 }
 
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
@@ -413,8 +422,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     n = atomic_fetch_add(&cc->entered, 1) + 1;
     sc = atomic_load(&q->sc);
     armed = atomic_load(&sc->armed);
-    if (XS_UNLIKELY(armed & XS_ARMED_SUBMIT))
-        ring(q);
+    if (XS_UNLIKELY(armed))
+        wants_to_know(q, n, armed, flags);
     if (!xs_queue_managed(q, sc)) {
         t->est_ns = 0;
         t->begin_ns = 1;          /* says: count only */
@@ -539,6 +548,9 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
 
 static inline uint64_t wait_begin(struct xs_queue *q)
 {
+    xs_late_wait_begins(q);
+    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
+        xs_late_open_any(q->state);
     atomic_fetch_add(&q->cc->inherit, 1);
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for)))
@@ -547,7 +559,7 @@ static inline uint64_t wait_begin(struct xs_queue *q)
     if (!gates_open(q, atomic_load(&q->cc->entered) + 1) ||
         XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) &&
                     xs_tls.priority > atomic_load_explicit(&q->priority, memory_order_relaxed)))
-        ring(q);
+        xs_queue_ring(q);
     return atomic_load(&q->cc->returned);
 }
 
@@ -577,8 +589,10 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
             atomic_load(&q->cc->inherit))
             inherit_at_least(q, seen);
         if (XS_UNLIKELY(seen > atomic_load_explicit(&q->priority, memory_order_relaxed)))
-            ring(q);              /* it ran for the waiter's sake */
+            xs_queue_ring(q);              /* it ran for the waiter's sake */
     }
-    if (all_complete)
+    if (all_complete) {
         xs_queue_complete(q, began, false);
+        xs_late_wait_ended(q);
+    }
 }

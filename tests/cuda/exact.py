@@ -76,16 +76,26 @@ class World:
         return dict(zip(said[::2], map(int, said[1::2])))
 
 
-def pair(build, level, low, high, world=(), xserver=()):
+def pair(build, level, low, high, world=(), xserver=(), how="high", **env):
     """A program that always has work beside one that has a request now and then. level 0: without XSched."""
     w = World(build, *((3,) if level else (2, "--all")), *map(str, world))
     if level:
         w.xserver(*map(str, xserver))
     common = {"shim": bool(level), "XSCHED_AUTO_XQUEUE_LEVEL": str(level)}
     a = w.program("low", *low, **common, **({"XSCHED_PRIORITY": "0"} if level else {}))
-    b = w.program("high", *high, **common, **({"XSCHED_PRIORITY": "5"} if level else {}))
+    b = w.program(how, *high, **common, **({"XSCHED_PRIORITY": "5", **env} if level else {}))
     a_said, b_said = w.said(a), w.said(b)
     return dict(zip(a_said[::2], map(int, a_said[1::2])), latency=list(map(int, b_said)), **w.end())
+
+
+def endings(build, **arguments):
+    """As pair: five short requests, each with another way to learn of its end, and one without any."""
+    got = pair(build, how="endings", **arguments)
+    latency = got.pop("latency")
+    got["looked"] = latency.pop()
+    got["told"] = latency[16::5]
+    got["others"] = [us for n, us in enumerate(latency) if n < 16 or n % 5 != 1]
+    return got
 
 
 def alone(build, level, low, xserver=(), **env):
@@ -154,6 +164,8 @@ THREADS = dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2))
 # Kernels of 5 ms.
 LONG = (200, 1, 0, 40030, 7000, 3)
 SWITCH = ("--switch-us", 100)
+# A framework that launches sixty kernels of 10 us in 2.4 ms, or in 3.2; beside it kernels of 100 us, always some.
+EAGER_LOW, EAGER = (100, 200000), (10, 60, 40, 20030, 9000, 20)
 
 # name: function, its arguments, what must come out: numbers, or two between which they lie
 CASES = {
@@ -185,6 +197,18 @@ CASES = {
     # With longer slices the other program has soon done what it had in flight (1000 us), and there is no more of it.
     "gaps_200": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--lv3-short-us", 200, "--lv3-busy-us", 0)),
                  {"latency": (1600, 2300), "switches": (20, 28)}),
+    # The device goes over to the other program in pauses of the launches. Begun late it does so once, and no request ends
+    # later than its launches (and one kernel) for it; the others have more.
+    "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, how="eager"),
+              {"latency": (2400, 3300), "switches": (280, 380), "kernels": (1340, 1400)}),
+    "eager_late": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, how="eager", XSCHED_LATE_START="ON"),
+                   {"latency": (2400, 3300), "switches": (100, 220), "kernels": (1420, 1500)}),
+    "eager_late_level1": (pair, dict(level=1, low=(100, 60000), high=EAGER[:5] + (4,), world=SWITCH, how="eager",
+                                     XSCHED_LATE_START="ON"), {"gates": 0}),
+    # Whatever way a program learns that something is done, that begins before: 400 us of launches, 100 of kernels, a slice
+    # of up to 400 and a change. But when it makes no call at all.
+    "late_endings": (endings, dict(level=3, low=(100, 280000), high=EAGER[:4] + (6000, 12), world=SWITCH,
+                                   XSCHED_LATE_START="ON"), {"told": (600, 1000), "looked": (2000, 6400), "others": (2400, 3300)}),
     # Switching off takes 300 us, the change 100; a slice of 2048 us may end before.
     "channels": (pair, dict(level=3, low=(5000, 60000), high=LONG, world=(*SWITCH, "--control-us", 300),
                             xserver=("--lv3-channels=ON", "--lv3-slices=OFF", "--lv3-inflight-us", 10000, "--lv3-pairs",

@@ -5,6 +5,7 @@
 #include "mc.h"
 
 #include "xqueue/submit.c"
+#include "no_late.h"
 
 #include "model_gates_stubs.h"
 

@@ -9,6 +9,7 @@
 #include "mc.h"
 
 #include "xqueue/submit.c"
+#include "no_late.h"
 #include "xqueue/queue.c"
 #include "xqueue/control.c"
 

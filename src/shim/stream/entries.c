@@ -26,7 +26,10 @@ XS_SHIM_NOTE;
     r = XS_REAL(symbol) args;                                                                     \
     xs_api_submit_close(&s, r);
 
-#define BODY_SUBMIT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(0, symbol, streams, args, on, key)
+/* A copy from or to pageable memory waits for what stands before it. */
+#define MAY_WAIT(symbol) (__builtin_strstr(#symbol, "Memcpy") ? XS_SUBMIT_HOST : 0)
+
+#define BODY_SUBMIT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(MAY_WAIT(symbol), symbol, streams, args, on, key)
 #define BODY_COUNT(symbol, streams, args, on, key) BODY_SUBMIT_WITH(XS_SUBMIT_PASS, symbol, streams, args, on, key)
 
 #define BODY_SYNC(symbol, streams, args, on, key) BODY_SYNC_WITH(true, symbol, streams, args, on)
@@ -51,6 +54,7 @@ XS_SHIM_NOTE;
 /* Waits, as far as one knows, for whatever the context holds, and proves nothing. */
 #define BODY_WAIT(symbol, streams, args, on, key)                                                 \
     uint64_t begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;                           \
+    xs_api_begin_late();                                                                          \
     if (XS_UNLIKELY(xs_api_intra()) && !xs_api_filtered(row, __builtin_return_address(0)))      \
         xs_api_lend_context(rt->hal);                                                             \
     r = XS_REAL(symbol) args;                                                                     \

@@ -58,6 +58,7 @@ static inline void xs_api_event_holds(const struct xs_api_runtime *rt, xs_api_st
 /** A thread is about to wait for the event. @return whether xs_api_event_waited must follow */
 static inline bool xs_api_event_wait(const void *event, struct xs_event_mark *ret)
 {
+    xs_api_begin_late();
     if (XS_LIKELY(!xs_api_intra()) || !xs_event_find(event, ret))
         return false;
     xsched_priv_wait_begin(ret->queue);
@@ -74,6 +75,8 @@ static inline void xs_api_event_asked(const void *event, xs_api_result r)
 {
     struct xs_event_mark m;
 
+    if (r == XS_API_NOT_READY)
+        xs_api_begin_late();
     if (XS_UNLIKELY(r == XS_API_NOT_READY && xs_api_intra()) && xs_event_find(event, &m))
         xsched_priv_polled(m.queue, m.number);
 }

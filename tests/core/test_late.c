@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Late starts: what bursts teach, on a device and a program that are made of numbers. */
+#include "xqueue/late_habit.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define US XS_NS_PER_US
+
+/* A burst launched in so long, of which the device has so much to do, after this delay. What is launched last runs last.
+ * @return how much later it ended than launching it */
+static uint64_t burst(struct xs_late_habit *h, uint64_t commands, uint64_t launch_us, uint64_t device_us, uint64_t *ret_delay_us)
+{
+    uint64_t delay_ns = xs_late_delay_ns(h), launch_ns = launch_us * US;
+    struct xs_late_burst b = {.commands = commands, .launch_ns = launch_ns, .delay_ns = XS_MIN(delay_ns, launch_ns)};
+
+    b.end_ns = XS_MAX(launch_ns + 20 * US, b.delay_ns + device_us * US);
+    xs_late_learn(h, &b);
+    if (ret_delay_us)
+        *ret_delay_us = delay_ns / US;
+    return b.end_ns - launch_ns;
+}
+
+static uint64_t launch_of(uint32_t i) /* a framework's, which differs */
+{
+    static const uint64_t us[] = {2600, 3100, 2500, 2900, 4200, 2550, 2700, 3300};
+
+    return us[i % 8];
+}
+
+/* Nothing is delayed before eight bursts were alike. Then longer delays are tried, and at last what is delayed ends when its
+ * launches end, and the others have nearly all the time for which the device would have waited for launches. */
+static void launching_is_slower(void **state)
+{
+    struct xs_late_habit h = {0};
+    uint64_t delay_us = 0, late_ns, late = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++) {
+        burst(&h, 100 + i % 3, launch_of(i), 900, &delay_us);
+        assert_int_equal(delay_us, 0);
+    }
+    for (uint32_t i = 0; i < 400; i++) {
+        late_ns = burst(&h, 100, launch_of(i), 900, &delay_us);
+        late += late_ns > 100 * US;
+        assert_in_range(late_ns, 0, 500 * US);
+    }
+    assert_in_range(delay_us, 1200, 1600);
+    assert_in_range(late, 0, 8);
+}
+
+/* The device is the slower one: a delay would be felt, so there is none. */
+static void the_device_is_slower(void **state)
+{
+    struct xs_late_habit h = {0};
+    uint64_t delay_us = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 300; i++) {
+        burst(&h, 100, launch_of(i), 5000, &delay_us);
+        assert_int_equal(delay_us, 0);
+    }
+}
+
+/* It becomes so: within eight bursts what is delayed ends in time again. */
+static void the_device_gets_slower(void **state)
+{
+    struct xs_late_habit h = {0};
+    uint64_t delay_us = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++)
+        burst(&h, 100, launch_of(i), 800, &delay_us);
+    assert_in_range(delay_us, 1000, 2000);
+    for (uint32_t i = 0; i < 8; i++)
+        burst(&h, 100, launch_of(i), 1600, NULL);
+    for (uint32_t i = 0; i < 100; i++)
+        assert_in_range(burst(&h, 100, launch_of(i), 1600, &delay_us), 0, 300 * US);
+    assert_in_range(delay_us, 400, 1000);
+}
+
+/* Bursts of other sizes: one now and then changes nothing, many end it. */
+static void other_bursts(void **state)
+{
+    struct xs_late_habit h = {0};
+    uint64_t delay_us = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++)
+        burst(&h, i % 10 == 9 ? 10 : 100, launch_of(i), 800, &delay_us);
+    assert_in_range(delay_us, 1000, 2000);
+    for (uint32_t i = 0; i < 100; i++) {
+        burst(&h, i % 2 ? 10 : 100, launch_of(i), 800, &delay_us);
+        if (i > 8)
+            assert_int_equal(delay_us, 0);
+    }
+}
+
+/* A burst of few commands, or one that is long: no delay, and at most 4 ms. */
+static void within_bounds(void **state)
+{
+    struct xs_late_habit few = {0}, slow = {0};
+    uint64_t delay_us = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++) {
+        burst(&few, 4, 3000, 500, &delay_us);
+        assert_int_equal(delay_us, 0);
+    }
+    for (uint32_t i = 0; i < 100; i++) {
+        burst(&slow, 300, 50000, 5000, &delay_us);
+        assert_in_range(delay_us, 0, 4000);
+    }
+    assert_int_equal(delay_us, 4000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launching_is_slower), cmocka_unit_test(the_device_is_slower),
+        cmocka_unit_test(the_device_gets_slower), cmocka_unit_test(other_bursts), cmocka_unit_test(within_bounds),
+    };
+
+    return cmocka_run_group_tests_name("core.late", tests, NULL, NULL);
+}
