@@ -5,9 +5,11 @@
 #include "xqueue/late.h"
 
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "xqueue/state.h"
+
+#include <inttypes.h>
 
 #define LEAD_NS        (1000 * XS_NS_PER_US) /* what the others may have in flight, and the way to them */
 #define COMMANDS_MOST  400u                 /* a driver's channel takes about 1020 entries, marks among them */
@@ -153,6 +155,11 @@ void xs_late_wait_begins(struct xs_queue *q)
         atomic_compare_exchange_strong(&q->late.waits_ns, &zero, xs_now_ns());
 }
 
+static uint64_t us(uint64_t ns)
+{
+    return ns / XS_NS_PER_US;
+}
+
 void xs_late_wait_ended(struct xs_queue *q)
 {
     struct xs_late *l = &q->late;
@@ -170,6 +177,9 @@ void xs_late_wait_ended(struct xs_queue *q)
         .launch_ns = waits_ns - first_ns, .delay_ns = opened_ns - first_ns, .end_ns = now_ns - first_ns};
     xs_late_learn(&l->habit, &b);
     atomic_store_explicit(&l->delay_ns, xs_late_delay_ns(&l->habit), memory_order_relaxed);
+    XS_DEBG("burst of %" PRIu64 " commands: launched in %" PRIu64 " us, delayed %" PRIu64 ", ended after %" PRIu64
+            "; the next one is delayed %" PRIu64 " us", b.commands, us(b.launch_ns), us(b.delay_ns), us(b.end_ns),
+            us(xs_late_delay_ns(&l->habit)));
     xs_lock_release(&q->mark_lock);
 }
 

@@ -6,15 +6,13 @@
 #define DELAY_LEAST_NS (100 * XS_NS_PER_US) /* less is not worth a gate */
 #define DELAY_MOST_NS  (4 * XS_NS_PER_MS)
 #define COMMANDS_LEAST 8u
-#define LATE_NS        (100 * XS_NS_PER_US)
-#define STEPS          4u                   /* a delay is tried in quarters of the time that launching takes */
-#define PROBE          32u                  /* and then by this part of it */
-#define LOOK_AT        4u                   /* bursts that are judged together ... */
-#define TOO_MANY       2u                   /* ... of which so many may not end late */
-#define TRY_AGAIN      512u                 /* bursts */
-#define MARGIN         16u                  /* part of the launch time that is left */
 #define STRANGE_EACH   4u                   /* a burst of another size counts that much, and one like the others makes up for 1 */
 #define STRANGE_MOST   8u
+#define AGAIN          64u                  /* windows until a longer delay is tried once more */
+
+/* Delays, in parts of the launch time. */
+#define PARTS 16u
+static const uint8_t k_parts[] = {0, 4, 8, 10, 11, 12, 13, 14};
 
 static bool alike(uint64_t a, uint64_t b)
 {
@@ -30,41 +28,35 @@ static uint64_t least_launch_ns(const struct xs_late_habit *h)
     return ns;
 }
 
-/* A delay is found by trying longer ones until a burst ends late: then what it took on the device is what it takes in one
- * piece. Before that it is known only to be less. */
-static void judge(struct xs_late_habit *h, uint64_t device_ns, bool late)
+/* What programs wait for at the end of a burst, on average, is to stay about what it is without a delay. */
+static uint64_t limit_ns(const struct xs_late_habit *h)
 {
-    h->looked++;
-    if (h->step < STEPS) {
-        h->device_ns = h->device_ns ? XS_MIN(h->device_ns, device_ns) : device_ns;
-        h->step = late ? STEPS : h->step + 1;
-        h->found = late;
-        h->late = 0;
-        return;
+    return h->natural_ns + 30 * XS_NS_PER_US + least_launch_ns(h) / 64;
+}
+
+/* A window is over. Single bursts say little: what the others had on the device may be in the way of any. */
+static void judge(struct xs_late_habit *h, bool late)
+{
+    if (h->tried == 0)
+        h->natural_ns = XS_MIN(h->waited_ns / h->n, least_launch_ns(h) / 8);
+    if (h->tried == 0 || !late) {
+        h->good = h->tried;
+        h->settled = h->settled && ++h->windows < AGAIN;
+    } else {
+        h->good -= h->settled && h->good > 0; /* it was good, and is so no more */
+        h->settled = true;
     }
-    if (late) {
-        h->late_ns = h->late ? XS_MIN(h->late_ns, device_ns) : device_ns;
-        h->late++;
-    }
-    if (h->looked % LOOK_AT)
-        return;
-    if (h->late >= (h->found ? TOO_MANY : 1)) {
-        h->device_ns = XS_MAX(h->device_ns, h->late_ns);
-        h->found = true;
-    } else if (!h->found) {
-        h->device_ns -= XS_MIN(h->device_ns - 1, least_launch_ns(h) / PROBE);
-    }
-    h->late = 0;
-    if (h->looked >= TRY_AGAIN) {
-        h->looked = 0;
-        h->found = false;
-    }
+    if (!h->settled || late)
+        h->windows = 0;
+    if (!h->settled && h->good + 1 == sizeof(k_parts))
+        h->settled = true;
+    h->tried = h->settled ? h->good : h->good + 1;
+    h->n = 0;
+    h->waited_ns = 0;
 }
 
 void xs_late_learn(struct xs_late_habit *h, const struct xs_late_burst *b)
 {
-    uint64_t waited_ns = b->end_ns - XS_MIN(b->launch_ns, b->end_ns);
-
     if (!alike(b->commands, h->commands)) { /* one now and then says nothing */
         h->strange += STRANGE_EACH;
         if (h->commands && h->strange <= STRANGE_MOST)
@@ -73,20 +65,20 @@ void xs_late_learn(struct xs_late_habit *h, const struct xs_late_burst *b)
     }
     h->strange -= h->strange > 0;
     h->launch_ns[h->bursts++ % XS_LATE_BURSTS] = b->launch_ns;
-    if (h->bursts > XS_LATE_BURSTS)
-        judge(h, b->end_ns - XS_MIN(b->delay_ns, b->end_ns), waited_ns > LATE_NS + b->launch_ns / 16);
+    h->n++;
+    h->waited_ns += b->end_ns - XS_MIN(b->launch_ns, b->end_ns);
+    if (h->tried && h->waited_ns > XS_LATE_BURSTS * limit_ns(h))
+        judge(h, true);           /* whatever comes */
+    else if (h->n == XS_LATE_BURSTS)
+        judge(h, false);
 }
 
 uint64_t xs_late_delay_ns(const struct xs_late_habit *h)
 {
-    uint64_t most_ns, delay_ns;
+    uint64_t delay_ns;
 
-    if (h->bursts < XS_LATE_BURSTS || h->commands < COMMANDS_LEAST)
+    if (h->tried == 0 || h->commands < COMMANDS_LEAST)
         return 0;
-    most_ns = least_launch_ns(h);
-    if (h->step < STEPS)
-        delay_ns = most_ns / STEPS * h->step;
-    else
-        delay_ns = most_ns - XS_MIN(most_ns, h->device_ns + most_ns / MARGIN);
+    delay_ns = least_launch_ns(h) / PARTS * k_parts[h->tried];
     return delay_ns < DELAY_LEAST_NS ? 0 : XS_MIN(delay_ns, DELAY_MOST_NS);
 }

@@ -5,7 +5,7 @@
 
 #include "base/xs_base.h"
 
-#define XS_LATE_BURSTS 8u         /* that are remembered, and must be alike before anything is delayed by them */
+#define XS_LATE_BURSTS 8u         /* a window: so many are judged together */
 
 /** One burst: from a command that found the queue idle until a wait for its end returned. */
 struct xs_late_burst {
@@ -17,15 +17,16 @@ struct xs_late_burst {
 
 /** What bursts taught. All zero: nothing. */
 struct xs_late_habit {
-    uint64_t commands;            /* of the last one */
-    uint64_t bursts;              /* so many in a row had about as many commands */
+    uint64_t commands;            /* of a burst */
+    uint64_t bursts;              /* so many had about as many commands */
     uint64_t launch_ns[XS_LATE_BURSTS];
-    uint64_t device_ns;           /* what one takes from its beginning on the device, at most; 0: not known */
-    uint32_t step;                /* of the delays that are tried; after the last one device_ns counts */
+    uint64_t natural_ns;          /* what is waited for at the end of one without a delay, on average */
+    uint64_t waited_ns;           /* in this window */
+    uint32_t n;                   /* bursts of this window */
+    uint32_t tried, good;         /* the delay of this window, and the longest that did no harm; rows of a table */
+    uint32_t windows;             /* since it is settled */
     uint32_t strange;             /* bursts of another size, less those that made up for them */
-    bool found;                   /* device_ns is what it takes; else it may be less */
-    uint32_t looked, late;        /* bursts; those of the last few that ended late */
-    uint64_t late_ns;             /* the least that one of these took */
+    bool settled;                 /* no longer one is tried for now */
 };
 
 /** Takes notice of a burst. */

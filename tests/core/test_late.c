@@ -12,14 +12,17 @@
 
 #define US XS_NS_PER_US
 
+static uint64_t g_disturbed_us;  /* each third burst ends so much later */
+
 /* A burst launched in so long, of which the device has so much to do, after this delay. What is launched last runs last.
  * @return how much later it ended than launching it */
 static uint64_t burst(struct xs_late_habit *h, uint64_t commands, uint64_t launch_us, uint64_t device_us, uint64_t *ret_delay_us)
 {
+    static uint32_t n;
     uint64_t delay_ns = xs_late_delay_ns(h), launch_ns = launch_us * US;
     struct xs_late_burst b = {.commands = commands, .launch_ns = launch_ns, .delay_ns = XS_MIN(delay_ns, launch_ns)};
 
-    b.end_ns = XS_MAX(launch_ns + 20 * US, b.delay_ns + device_us * US);
+    b.end_ns = XS_MAX(launch_ns + 20 * US, b.delay_ns + device_us * US) + (n++ % 3 ? 0 : g_disturbed_us * US);
     xs_late_learn(h, &b);
     if (ret_delay_us)
         *ret_delay_us = delay_ns / US;
@@ -33,55 +36,72 @@ static uint64_t launch_of(uint32_t i) /* a framework's, which differs */
     return us[i % 8];
 }
 
-/* Nothing is delayed before eight bursts were alike. Then longer delays are tried, and at last what is delayed ends when its
- * launches end, and the others have nearly all the time for which the device would have waited for launches. */
+/* Nothing is delayed before eight bursts were alike. Then longer delays are tried, and at last bursts end about when their
+ * launches end, and the others have most of the time for which the device would have waited for launches. */
 static void launching_is_slower(void **state)
 {
     struct xs_late_habit h = {0};
-    uint64_t delay_us = 0, late_ns, late = 0;
+    uint64_t delay_us = 0, late_ns = 0;
 
     (void)state;
     for (uint32_t i = 0; i < 8; i++) {
         burst(&h, 100 + i % 3, launch_of(i), 900, &delay_us);
         assert_int_equal(delay_us, 0);
     }
-    for (uint32_t i = 0; i < 400; i++) {
-        late_ns = burst(&h, 100, launch_of(i), 900, &delay_us);
-        late += late_ns > 100 * US;
-        assert_in_range(late_ns, 0, 500 * US);
-    }
-    assert_in_range(delay_us, 1200, 1600);
-    assert_in_range(late, 0, 8);
+    for (uint32_t i = 0; i < 100; i++)
+        assert_in_range(burst(&h, 100, launch_of(i), 900, &delay_us), 0, 500 * US);
+    for (uint32_t i = 0; i < 400; i++)
+        late_ns += burst(&h, 100, launch_of(i), 900, &delay_us);
+    assert_in_range(delay_us, 1500, 1900);
+    assert_in_range(late_ns / 400, 0, 120 * US);
 }
 
-/* The device is the slower one: a delay would be felt, so there is none. */
+/* What the others have on the device is in the way of a third of the bursts, whatever the delay: that changes little. */
+static void some_bursts_are_disturbed(void **state)
+{
+    struct xs_late_habit h = {0};
+    uint64_t delay_us = 0, sum_us = 0;
+
+    (void)state;
+    g_disturbed_us = 500;
+    for (uint32_t i = 0; i < 800; i++) {
+        burst(&h, 100, launch_of(i), 900, &delay_us);
+        sum_us += i < 400 ? 0 : delay_us;
+    }
+    g_disturbed_us = 0;
+    assert_in_range(sum_us / 400, 1000, 1900);
+}
+
+/* The device is the slower one: a delay would be felt, so there is none, but for a try now and then. */
 static void the_device_is_slower(void **state)
 {
     struct xs_late_habit h = {0};
-    uint64_t delay_us = 0;
+    uint64_t delay_us = 0, delayed = 0;
 
     (void)state;
-    for (uint32_t i = 0; i < 300; i++) {
+    for (uint32_t i = 0; i < 3000; i++) {
         burst(&h, 100, launch_of(i), 5000, &delay_us);
-        assert_int_equal(delay_us, 0);
+        delayed += delay_us > 0;
     }
+    assert_in_range(delayed, 1, 12);
 }
 
-/* It becomes so: within eight bursts what is delayed ends in time again. */
+/* It becomes so: some windows later what is delayed ends in time again. */
 static void the_device_gets_slower(void **state)
 {
     struct xs_late_habit h = {0};
-    uint64_t delay_us = 0;
+    uint64_t delay_us = 0, late_ns = 0;
 
     (void)state;
     for (uint32_t i = 0; i < 100; i++)
         burst(&h, 100, launch_of(i), 800, &delay_us);
-    assert_in_range(delay_us, 1000, 2000);
-    for (uint32_t i = 0; i < 8; i++)
+    assert_in_range(delay_us, 1400, 2200);
+    for (uint32_t i = 0; i < 30; i++)
         burst(&h, 100, launch_of(i), 1600, NULL);
     for (uint32_t i = 0; i < 100; i++)
-        assert_in_range(burst(&h, 100, launch_of(i), 1600, &delay_us), 0, 300 * US);
-    assert_in_range(delay_us, 400, 1000);
+        late_ns += burst(&h, 100, launch_of(i), 1600, &delay_us);
+    assert_in_range(delay_us, 400, 1300);
+    assert_in_range(late_ns / 100, 0, 150 * US);
 }
 
 /* Bursts of other sizes: one now and then changes nothing, many end it. */
@@ -93,7 +113,7 @@ static void other_bursts(void **state)
     (void)state;
     for (uint32_t i = 0; i < 100; i++)
         burst(&h, i % 10 == 9 ? 10 : 100, launch_of(i), 800, &delay_us);
-    assert_in_range(delay_us, 1000, 2000);
+    assert_in_range(delay_us, 1000, 2200);
     for (uint32_t i = 0; i < 100; i++) {
         burst(&h, i % 2 ? 10 : 100, launch_of(i), 800, &delay_us);
         if (i > 8)
@@ -122,7 +142,8 @@ static void within_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launching_is_slower), cmocka_unit_test(the_device_is_slower),
+        cmocka_unit_test(launching_is_slower), cmocka_unit_test(some_bursts_are_disturbed),
+        cmocka_unit_test(the_device_is_slower),
         cmocka_unit_test(the_device_gets_slower), cmocka_unit_test(other_bursts), cmocka_unit_test(within_bounds),
     };
 
