@@ -34,7 +34,8 @@ static _Atomic uint64_t *word_of(struct xs_queue *q)
 
 void xs_late_set_level(struct xs_queue *q, int32_t level)
 {
-    bool on = level == kPreemptLevelInterrupt && q->room && q->hwq->ops->gate && q->state->late &&
+    /* where a device goes over from one program to another by slices, from kernel to kernel */
+    bool on = level == kPreemptLevelInterrupt && q->hwq->ops->platform == kPlatformCUDA && q->room && q->state->late &&
               xs_gates_make_words(q->state);
 
     atomic_store_explicit(&q->late.on, on, memory_order_relaxed); /* for later bursts */
@@ -42,12 +43,8 @@ void xs_late_set_level(struct xs_queue *q, int32_t level)
 
 void xs_late_reset(struct xs_queue *q)
 {
-    _Atomic uint64_t *word;
-
+    /* the word stays open: a gate of the stream that had this storage may not have been looked at by its device yet */
     xs_late_open(q);
-    word = word_of(q);
-    if (word)
-        atomic_store(word, 0); /* numbers begin anew */
     atomic_store(&q->late.on, 0);
     atomic_store(&q->late.first_ns, 0);
     atomic_store(&q->late.delay_ns, 0);
@@ -171,7 +168,7 @@ void xs_late_wait_ended(struct xs_queue *q)
     now_ns = xs_now_ns();
     waits_ns = atomic_load(&l->waits_ns);
     opened_ns = atomic_load(&l->opened_ns);
-    if ( waits_ns < first_ns || opened_ns < first_ns || now_ns < waits_ns || !xs_lock_try(&q->mark_lock))
+    if (waits_ns < first_ns || opened_ns < first_ns || now_ns < waits_ns || !xs_lock_try(&q->mark_lock))
         return;
     b = (struct xs_late_burst){.commands = atomic_load(&q->cc->entered) - atomic_load(&l->first) + 1,
         .launch_ns = waits_ns - first_ns, .delay_ns = opened_ns - first_ns, .end_ns = now_ns - first_ns};
