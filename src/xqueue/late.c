@@ -38,6 +38,8 @@ void xs_late_set_level(struct xs_queue *q, int32_t level)
     bool on = level == kPreemptLevelInterrupt && q->hwq->ops->platform == kPlatformCUDA && q->room && q->state->late &&
               xs_gates_make_words(q->state);
 
+    if (on)
+        atomic_store(&xsched_priv_late, 1); /* and stays */
     atomic_store_explicit(&q->late.on, on, memory_order_relaxed); /* for later bursts */
 }
 
@@ -62,7 +64,6 @@ void xs_late_open(struct xs_queue *q)
     if (!atomic_exchange(&q->late.told, 1))
         xs_queue_ring(q);
     atomic_store(word, UINT64_MAX / 2);
-    atomic_store(&xsched_priv_late, 0); /* before the next one may begin */
     atomic_compare_exchange_strong(&q->state->late_queue, &mine, NULL);
 }
 
@@ -99,7 +100,6 @@ static bool put(struct xs_queue *q, uint64_t now_ns, uint64_t n, uint64_t delay_
         return false;
     }
     atomic_store_explicit(&q->idled, 1, memory_order_relaxed);
-    atomic_store(&xsched_priv_late, 1);
     xs_fd_eventfd_signal(st->kick_fd);
     /* seq_cst pairs with inside.c, which counts itself and then opens what it finds, and with xs_state_fail_open, which takes
      * the page away and then opens: from then on nobody is told of submits, and no submit looks at the time */
@@ -148,8 +148,9 @@ void xs_late_wait_begins(struct xs_queue *q)
 {
     uint64_t zero = 0;
 
-    if (XS_UNLIKELY(atomic_load_explicit(&q->late.first_ns, memory_order_relaxed) != 0))
+    if (atomic_load(&q->late.first_ns))
         atomic_compare_exchange_strong(&q->late.waits_ns, &zero, xs_now_ns());
+    xs_late_open_any(q->state);
 }
 
 static uint64_t us(uint64_t ns)

@@ -23,7 +23,7 @@ bool xs_late_keeps(struct xs_queue *q, uint64_t n, uint32_t armed, uint32_t flag
 void xs_late_open(struct xs_queue *q);
 /** The same for whatever queue of the process it is. */
 void xs_late_open_any(struct xs_state *st);
-/** A thread is about to wait for the queue's end; it ended. */
+/** A thread is about to wait for the queue's end, so whatever waits begins; it ended. */
 void xs_late_wait_begins(struct xs_queue *q);
 void xs_late_wait_ended(struct xs_queue *q);
 /** Control thread: opens what nobody opened. @return when to look again, UINT64_MAX: no need */

@@ -154,8 +154,8 @@ void xsched_priv_end_near(struct xs_queue *q);
 bool xsched_priv_inside_begin(void);
 void xsched_priv_inside_end(void);
 
-/** Not 0: something that this process launched waits for its late start (late.h). Whoever is about to call what may wait for
- *  the device, and is not counted above, opens it first. A hint; owner: late.c. */
+/** Not 0: this process has late starts (late.h). Whoever is about to call what may wait for the device, and is not counted
+ *  above, opens what waits first. A hint; owner: late.c. */
 extern _Atomic uint32_t xsched_priv_late;
 void xsched_priv_late_open(void);
 

@@ -548,9 +548,8 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
 
 static inline uint64_t wait_begin(struct xs_queue *q)
 {
-    xs_late_wait_begins(q);
     if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
-        xs_late_open_any(q->state);
+        xs_late_wait_begins(q);
     atomic_fetch_add(&q->cc->inherit, 1);
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for)))
@@ -592,7 +591,8 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
             xs_queue_ring(q);              /* it ran for the waiter's sake */
     }
     if (all_complete) {
+        if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
+            xs_late_wait_ended(q);
         xs_queue_complete(q, began, false);
-        xs_late_wait_ended(q);
     }
 }
