@@ -3,6 +3,9 @@
  * of streams and use two. */
 #include "hal/common/streams.h"
 
+#include "base/clock.h"
+#include "base/futex.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -169,6 +172,41 @@ struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uin
     if (xsched_priv_auto_queue(handle, -priority) != kXSchedSuccess)
         return NULL;
     return xsched_priv_queue_find(s->platform, native);
+}
+
+/* The first one of a process took up to 25 ms: where a program has threads, the kernel waits for all cores before it
+ * gives it a larger table of descriptors. A forked child may have inherited one that never ends. */
+#define ADOPT_WAIT_NS (100 * XS_NS_PER_MS)
+
+void xs_stream_adopt_begin(struct xs_streams *s)
+{
+    atomic_store(&s->adopt_until_ns, xs_now_ns() + ADOPT_WAIT_NS);
+    atomic_fetch_add(&s->adopting, 1);
+}
+
+void xs_stream_adopt_end(struct xs_streams *s)
+{
+    atomic_fetch_sub(&s->adopting, 1);
+    atomic_fetch_add(&s->adopted, 1);
+    xs_futex_wake(&s->adopted, INT32_MAX);
+}
+
+struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native)
+{
+    for (;;) {
+        /* in this order: where nobody makes one any more, it was there to be found, or is not made */
+        uint32_t seen = atomic_load(&s->adopted), adopting = atomic_load(&s->adopting);
+        struct xs_queue *q = xsched_priv_queue_find(s->platform, native);
+        uint64_t now_ns, until_ns;
+
+        if (q || !adopting)
+            return q;
+        now_ns = xs_now_ns();
+        until_ns = atomic_load(&s->adopt_until_ns);
+        if (now_ns >= until_ns || until_ns - now_ns > ADOPT_WAIT_NS) /* the latter: a clock that was put back */
+            return NULL;
+        xs_futex_wait(&s->adopted, seen, until_ns - now_ns);
+    }
 }
 
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at)

@@ -49,6 +49,9 @@ struct xs_streams {
     struct xs_stream *free_list;
     _Atomic(void (*)(void)) on_first;
     _Atomic bool any;
+    _Atomic uint32_t adopting;    /* threads that make a stream's XQueue at this moment */
+    _Atomic uint32_t adopted;     /* changes whenever one of them is done; futex */
+    _Atomic uint64_t adopt_until_ns; /* nobody waits for them any longer */
 };
 
 /** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
@@ -78,6 +81,13 @@ XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_st
                         const struct xs_hal_ops *ops, XDevice device, HwQueueHandle *ret);
 /** The automatic XQueue of a hardware queue; NULL: none. @param priority  of the vendor's stream: smaller is more urgent */
 struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority);
+/** Around the making of a stream's XQueue, whatever comes of it. */
+void xs_stream_adopt_begin(struct xs_streams *s);
+void xs_stream_adopt_end(struct xs_streams *s);
+/** The stream has a hardware queue and had no XQueue. Another thread may be making it, and what this one submits
+ *  meanwhile would be seen by nobody: waits for that, 0.1 s at most. NULL: it has none, since the program destroyed it
+ *  or none could be made. */
+struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native);
 /** Marks of this queue are written there from now on. */
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at);
 /** libpreempt lets it go: nobody calls an operation on it any more. */

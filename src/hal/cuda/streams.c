@@ -105,16 +105,13 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
     return r;
 }
 
-XS_EXPORT struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t native)
+static struct xs_queue *adopt(const struct xs_cuda_api *api, CUstream stream, uint64_t native)
 {
-    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     struct xs_cuda_hw *hw;
     HwQueueHandle handle;
     struct xs_queue *q;
     int priority = 0;
 
-    if (xs_stream_find(&xs_cuda_streams, native) || !xsched_priv_auto() || !api)
-        return NULL; /* its XQueue was destroyed by the program, or could not be made */
     if (xsched_priv_cuda_make(stream, native, &handle) != kXSchedSuccess)
         return NULL;
     if (native == (uintptr_t)stream && api->cuStreamGetPriority)
@@ -124,6 +121,21 @@ XS_EXPORT struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t nati
     if (q && hw && !atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed))
         xs_cuda_marks_to(hw, q);
     return q;
+}
+
+XS_EXPORT struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t native)
+{
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
+    struct xs_queue *q = NULL;
+
+    if (!xsched_priv_auto() || !api)
+        return NULL;
+    if (!xs_stream_find(&xs_cuda_streams, native)) {
+        xs_stream_adopt_begin(&xs_cuda_streams);
+        q = adopt(api, stream, native);
+        xs_stream_adopt_end(&xs_cuda_streams);
+    }
+    return q || !xs_stream_find(&xs_cuda_streams, native) ? q : xs_stream_await(&xs_cuda_streams, native);
 }
 
 XS_EXPORT void xsched_priv_cuda_stream_gone(CUstream stream)

@@ -111,7 +111,7 @@ XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t
                            marks == XS_HIP_MARKS_WRITE ? &xs_hip_ops_write : &xs_hip_ops_event, d->device, ret);
 }
 
-XS_EXPORT struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, hipStream_t stream, uint64_t native)
+static struct xs_queue *adopt(const struct xs_hip_api *api, hipStream_t stream, uint64_t native)
 {
     struct xs_hip_hw *hw;
     struct xs_hip_entered e;
@@ -119,8 +119,6 @@ XS_EXPORT struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, h
     struct xs_queue *q;
     int priority = 0;
 
-    if (xs_stream_find(&xs_hip_streams, native) || !xsched_priv_auto() || !api)
-        return NULL; /* its XQueue was destroyed by the program, or could not be made */
     if (xsched_priv_hip_make(api, stream, native, &handle) != kXSchedSuccess)
         return NULL;
     if (native == (uintptr_t)stream && api->hipStreamGetPriority && xs_hip_enter(api, -1, &e)) {
@@ -133,6 +131,20 @@ XS_EXPORT struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, h
     if (q && hw && xs_hip_device_marks(hw->device) == XS_HIP_MARKS_WRITE)
         xs_hip_marks_to(hw, q);
     return q;
+}
+
+XS_EXPORT struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, hipStream_t stream, uint64_t native)
+{
+    struct xs_queue *q = NULL;
+
+    if (!xsched_priv_auto() || !api)
+        return NULL;
+    if (!xs_stream_find(&xs_hip_streams, native)) {
+        xs_stream_adopt_begin(&xs_hip_streams);
+        q = adopt(api, stream, native);
+        xs_stream_adopt_end(&xs_hip_streams);
+    }
+    return q || !xs_stream_find(&xs_hip_streams, native) ? q : xs_stream_await(&xs_hip_streams, native);
 }
 
 XS_EXPORT void xsched_priv_hip_stream_gone(hipStream_t stream)
