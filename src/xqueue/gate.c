@@ -152,6 +152,10 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
     /* before: whoever asks meanwhile thinks that it is in flight */
     while (n > last && !atomic_compare_exchange_weak(&q->gates.last, &last, n))
         ;
+    /* seq_cst pairs with inside.c: last is stored, then inside is read; there: counts itself, then reads last. So either
+     * the gate is let through, or it is not put there. */
+    if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
+        return 0;
     r = q->hwq->ops->gate(q->hwq->hw, word, serial, n);
     if (r > 0)
         weigh(q, 1);
@@ -190,8 +194,6 @@ bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known,
         return !shut || (flags & XS_SUBMIT_PASS);
     if (was_shut && !shut)
         atomic_store_explicit(&g->shut, 0, memory_order_relaxed);
-    /* seq_cst pairs with inside.c: the command entered, then looks; there: counts itself, then reads entered.
-     * So either its number is let through, or it puts no gate there. */
     if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
         return !shut;
     if (known && since_ns <= spacing_ns(told_ns) && (!shut || was_shut))

@@ -19,7 +19,9 @@ static void open_to(_Atomic uint64_t *word, uint64_t n)
 void xs_gates_let_locked(struct xs_queue *q)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
-    uint64_t n = atomic_load(&q->cc->entered);
+    /* Not all that entered: whoever waits outside would go on, and if its command is such a call, too, let the next one
+     * through, from queue to queue, and so on. */
+    uint64_t n = atomic_load(&q->gates.last);
     _Atomic uint64_t *word = xs_gates_app_word(q);
 
     /* seq_cst, all of it: then the words; who closes them stores, then looks at let_through */
