@@ -424,6 +424,7 @@ void xs_agent_run(struct xs_state *st)
         memset(&s, 0, sizeof(s));
         s.st = st;
         if (!join(&s)) {
+            xs_control_decided(st);
             XS_WARN_ONCE("xserver does not answer; this process runs unscheduled until it does");
             nap(st);
             continue;

@@ -105,7 +105,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     if (!q)
         return kXSchedErrorNotFound;
     XS_PROBE2(xqueue_suspend, xq, flags);
-    atomic_store(&q->bounded, 1);
+    atomic_store(&q->bounded, XS_BOUNDED_APP);
     if (flags & kQueueSuspendFlagWaitAll)
         r = XQueueWaitAll(xq);
     xs_queue_app_set(q, XS_PERMIT_CLOSED);
@@ -192,7 +192,7 @@ XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_
     atomic_store(&q->batch, b);
     if (threshold > 0) {
         atomic_store(&q->threshold, t);
-        atomic_store(&q->bounded, 1);
+        atomic_store(&q->bounded, XS_BOUNDED_APP);
     }
     xs_queue_progress(q);         /* a wider bound may let somebody pass */
     return kXSchedSuccess;

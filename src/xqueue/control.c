@@ -54,15 +54,27 @@ void xs_control_open_cells(struct xs_state *st, struct xs_server_page *page)
         xs_queue_open_cell(q, page);
 }
 
+void xs_control_decided(struct xs_state *st)
+{
+    if (!atomic_load(&st->awaited))
+        return;
+    /* seq_cst pairs with queue_create(): the queue is in the pool and has the bit, then awaited is read */
+    atomic_store(&st->awaited, 0);
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        atomic_fetch_and(&q->bounded, ~(uint32_t)XS_BOUNDED_AHEAD);
+}
+
 bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
 {
     struct xs_server_page *expected = NULL;
+    bool mine;
 
     atomic_fetch_add(&st->page_serial, 1);
-    if (!atomic_compare_exchange_strong(&st->server, &expected, page))
-        return false;
-    xs_queue_repoint_all(st);
-    return true;
+    mine = atomic_compare_exchange_strong(&st->server, &expected, page);
+    if (mine)
+        xs_queue_repoint_all(st);
+    xs_control_decided(st);
+    return mine;
 }
 
 void xs_control_retire(struct xs_state *st, struct xs_server_page *page)
@@ -238,6 +250,7 @@ static void *control_main(void *arg)
 
             if (mode == XS_MODE_GLOBAL)
                 XS_WARN_ONCE("this kernel has no sealed memory files; programs run unscheduled");
+            xs_control_decided(st);
             xs_control_announce(st, NULL, NULL);
             poll(&p, 1, xs_control_retired_tick(st) ? 100 : -1);
             xs_fd_eventfd_drain(st->kick_fd);
@@ -260,6 +273,7 @@ void xs_control_kick(struct xs_state *st)
         return;
     if (xs_thread_start(control_main, st, CONTROL_STACK_BYTES) < 0) {
         atomic_store(&st->control_runs, false);
+        xs_control_decided(st);
         XS_WARN_ONCE("no thread could be started; programs run unscheduled");
     }
 }

@@ -147,6 +147,7 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy)
     if (scheduler == kSchedulerLocal)
         atomic_store(&st->local_policy, (int)policy);
     atomic_store(&st->mode, (int)scheduler);
+    xs_state_await(st);           /* before the control thread hears of it, which decides then */
     atomic_fetch_add(&st->mode_changes, 1);
     xs_state_update_intra(st);
     xs_state_fail_open(st, atomic_load(&st->server)); /* whatever was held runs on at once */

@@ -64,7 +64,7 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
     busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
     since_ns = XS_MAX(done_ns, busy_ns);
     held = (q->room && xs_gates_held_since(q)) || idled;
-    from_late = q->last_done_late && done_ns >= busy_ns;
+    from_late = q->last_done_late && done_ns > busy_ns;
     measured_ns = now_ns > since_ns ? now_ns - since_ns : 0;
     /* On an empty queue the first command travels to the device, and back comes its mark. */
     if (q->device_marks && since_ns == busy_ns)

@@ -373,7 +373,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     if (h->queue) {
         *ret = h->queue->handle;
         if (explicit_queue) /* the application takes an interest: bound what is in flight */
-            atomic_store(&h->queue->bounded, 1);
+            atomic_store(&h->queue->bounded, XS_BOUNDED_APP);
         goto out;
     }
     q = queue_storage(st);
@@ -394,6 +394,10 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->handle = new_handle(st);
     q->flags = (uint64_t)flags;
     q->level_wanted = level;
+    /* before anybody finds it */
+    atomic_store(&q->bounded, explicit_queue || d->threshold > 0 ? XS_BOUNDED_APP : XS_BOUNDED_AHEAD);
+    if (!atomic_load(&st->awaited)) /* seq_cst: see xs_control_decided() */
+        atomic_fetch_and(&q->bounded, ~(uint32_t)XS_BOUNDED_AHEAD);
     if (xs_map_put(&st->handle_to_queue, q->handle, q) < 0 ||
         xs_map_put(&st->native_to_queue, h->native_key, q) < 0) {
         xs_map_remove(&st->handle_to_queue, q->handle);
@@ -401,7 +405,6 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
         r = kXSchedErrorUnknown;
         goto out;
     }
-    atomic_store(&q->bounded, explicit_queue || d->threshold > 0);
     atomic_store(&q->threshold, d->threshold);
     atomic_store(&q->batch, d->batch);
     q->live = true;
@@ -552,7 +555,7 @@ XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq)
     h = xs_map_get(&st->handle_to_hwq, hwq);
     if (h && h->queue) {
         *xq = h->queue->handle;
-        atomic_store(&h->queue->bounded, 1);
+        atomic_store(&h->queue->bounded, XS_BOUNDED_APP);
         r = kXSchedSuccess;
     }
     xs_lock_release(&st->lock);

@@ -174,6 +174,20 @@ static void read_environment(struct xs_state *st)
         XS_INFO("using app-managed scheduler");
 }
 
+void xs_state_await(struct xs_state *st)
+{
+    int mode = atomic_load(&st->mode), saved = errno;
+    bool comes = mode == XS_MODE_LOCAL;
+
+    for (unsigned i = 0; i < st->sockets_count && mode == XS_MODE_GLOBAL; i++)
+        comes = comes || access(st->sockets[i], F_OK) == 0; /* else there is no xserver, and nothing to wait for */
+    errno = saved;
+    if (comes)
+        atomic_store(&st->awaited, 1);
+    else
+        xs_control_decided(st);
+}
+
 static struct xs_state *state_new(void)
 {
     struct xs_state *st = calloc(1, sizeof(*st));
@@ -196,6 +210,7 @@ static struct xs_state *state_new(void)
         return NULL;
     }
     read_environment(st);
+    xs_state_await(st);
     return st;
 }
 

@@ -79,6 +79,12 @@ struct xs_late {
     struct xs_late_habit habit;             /* under mark_lock */
 };
 
+/* xs_queue.bounded */
+enum {
+    XS_BOUNDED_APP = 1u,          /* the application suspends it itself, or gave a bound */
+    XS_BOUNDED_AHEAD = 2u,        /* a scheduler is on its way: see xs_state.awaited */
+};
+
 /* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. */
 struct xs_queue {
     /* read on every submit */
@@ -86,8 +92,7 @@ struct xs_queue {
     struct xs_client_cell *cc;
     _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server */
     _Atomic uint64_t app_permitted;         /* the application's own gate (XQueueSuspend) */
-    _Atomic uint32_t bounded;               /* the application suspends it itself, or gave a bound: what is
-                                               in flight stays bounded also while nobody schedules */
+    _Atomic uint32_t bounded;               /* XS_BOUNDED_*: what is in flight is bounded though nobody schedules */
     _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit holds */
     _Atomic int64_t threshold, batch;       /* explicit bound; threshold 0: by estimated time */
     _Atomic int32_t priority;               /* copy of wish.hints.priority */
@@ -217,6 +222,10 @@ struct xs_state {
     _Atomic int local_policy;               /* XPolicyType */
     _Atomic uint32_t mode_changes;
     _Atomic bool control_runs;
+    /* 1: a scheduler was asked for, and the control thread does not know yet whether it comes. A queue that a shim
+     * makes then is bounded from its first command on: who submits as fast as it can has a thousand commands in the
+     * stream in the time that joining takes, and nobody can hold those any more. */
+    _Atomic uint32_t awaited;
     uint32_t engagement;                    /* control thread: counts joins and local schedulers */
     struct xs_server_page *local_page;      /* control thread; kept once made */
     struct xs_pages tables;                 /* control thread: of the local scheduler, and what is retired */
@@ -265,6 +274,8 @@ static inline struct xs_state *xs_state_get(void)
 #endif
 /** Makes it when there is none. NULL when out of memory. */
 struct xs_state *xs_state_get_or_make(void);
+/** The mode was set: sets awaited, or lets go who is bounded for that. Not in the control thread. */
+void xs_state_await(struct xs_state *st);
 /** collective.c: whoever schedules is told if there will be collectives, as far as that is known yet. */
 void xs_collectives_tell(struct xs_state *st);
 
@@ -363,8 +374,9 @@ void xs_queue_lend_on(struct xs_queue *q, int32_t priority);
 /* gate.c: level 2 */
 static inline bool xs_queue_gated(struct xs_queue *q)
 {
-    /* relaxed: a change of level is for later commands */
-    return q->room && atomic_load_explicit(&q->gates.on, memory_order_relaxed);
+    /* relaxed: a change of level is for later commands. As at level 1 while nobody is there who could close a gate. */
+    return q->room && atomic_load_explicit(&q->gates.on, memory_order_relaxed) &&
+           !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_AHEAD);
 }
 /** Makes the words that devices see, if there are none yet. Under state.lock. @return whether there are */
 bool xs_gates_make_words(struct xs_state *st);
@@ -413,6 +425,8 @@ size_t xs_deferred_drop(struct xs_queue *q);
 /* control.c */
 /** Starts the control thread when the mode needs one, and wakes it. */
 void xs_control_kick(struct xs_state *st);
+/** Whether a scheduler comes is decided: it is in force, or there is none for now. Any thread; no lock. */
+void xs_control_decided(struct xs_state *st);
 /** The scheduler that owns this page is not believed any more: everything opens. Any thread that
  *  may sleep for a moment; nothing happens when the page is not in force. */
 void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page);
