@@ -373,6 +373,33 @@ def slices():
     scene("1 urgent, one unmanaged makes contexts", 1, 0, (None, "contexts", 60))
 
 
+def order():
+    """What costs an urgent job a slice of the other side's in its middle: the change of that slice, which program's context was
+    made first, or how many completion marks there are? The last half of the jobs counts: the other program may start late."""
+    per_ms = calibrate()
+    n = max(40, int(300 * SCALE))
+
+    def scene(name, low_first, options=(), **more):
+        daemon = server(*options)
+        programs = {}
+        for side in ("low", "high") if low_first else ("high", "low"):
+            programs[side] = (Client(0, "low", 20, 60, per_ms, level="3", **more) if side == "low"
+                              else Client(10, "high", n, per_ms, level="3", **more))
+        row = programs["high"].finish()
+        programs["low"].finish(how=signal.SIGTERM)
+        end(daemon)
+        last = sorted(row["job_us"][n // 2:])
+        slow = sum(us > 1.25 * last[0] for us in last) / len(last)
+        result(name, "high", "job_p50", last[len(last) // 2], "us", len(last))
+        result(name, "high", "slow", round(slow, 3), "1", len(last))
+
+    for low_first in (True, False):
+        first = "background first" if low_first else "urgent first"
+        scene(first, low_first)
+        scene(first + ", no longer slice", low_first, ("--lv3-busy-us", "0"))
+        scene(first + ", a mark each", low_first, XSCHED_MARK_US="0")
+
+
 def user():
     per_ms = calibrate()
     daemon = server()
@@ -416,7 +443,7 @@ def names():
 
 
 try:
-    {"trace": trace, "kills": kills, "kills_a": kills_a, "parked": parked, "parked2": parked, "slices": slices, "user": user,
+    {"trace": trace, "kills": kills, "kills_a": kills_a, "parked": parked, "parked2": parked, "slices": slices, "order": order, "user": user,
      "names": names}[PART]()
 except (RuntimeError, OSError, subprocess.SubprocessError, KeyError, ValueError) as e:
     wrong(f"{type(e).__name__}: {e}")
