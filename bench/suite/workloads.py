@@ -119,11 +119,12 @@ E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dat
 # ---- F: production and opportunistic training, each of which waits for its input a fifth of the time ----
 F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=10, urgent=True),
                 Side("low", "torch:train-resnet50", load=0.8, gib=10)),
-               ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"), extra=("late-start",), blocks=3,
-               seconds=10, fresh=True)
+               ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"),
+               extra=("late-start",), blocks=3, seconds=10, fresh=True)
 # ---- G: BERT-large ----
 G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
-                     ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"), extra=("late-start",), requests=600)
+                     ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"),
+                     extra=("late-start",), requests=600)
 # ---- H: decoding with CUDA graphs beside training ----
 H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
                      ("alone", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=400)

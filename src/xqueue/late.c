@@ -172,11 +172,11 @@ void xs_late_wait_ended(struct xs_queue *q)
     if (waits_ns < first_ns || opened_ns < first_ns || now_ns < waits_ns || !xs_lock_try(&q->mark_lock))
         return;
     b = (struct xs_late_burst){.commands = atomic_load(&q->cc->entered) - atomic_load(&l->first) + 1,
-        .launch_ns = waits_ns - first_ns, .delay_ns = opened_ns - first_ns, .end_ns = now_ns - first_ns};
+        .launch_ns = waits_ns - first_ns, .end_ns = now_ns - first_ns};
     xs_late_learn(&l->habit, &b);
     atomic_store_explicit(&l->delay_ns, xs_late_delay_ns(&l->habit), memory_order_relaxed);
     XS_DEBG("burst of %" PRIu64 " commands: launched in %" PRIu64 " us, delayed %" PRIu64 ", ended after %" PRIu64
-            "; the next one is delayed %" PRIu64 " us", b.commands, us(b.launch_ns), us(b.delay_ns), us(b.end_ns),
+            "; the next one is delayed %" PRIu64 " us", b.commands, us(b.launch_ns), us(opened_ns - first_ns), us(b.end_ns),
             us(xs_late_delay_ns(&l->habit)));
     xs_lock_release(&q->mark_lock);
 }

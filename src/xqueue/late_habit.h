@@ -11,7 +11,6 @@
 struct xs_late_burst {
     uint64_t commands;
     uint64_t launch_ns;           /* from the first command to the wait */
-    uint64_t delay_ns;            /* from the first command until it might begin on the device */
     uint64_t end_ns;              /* from the first command to the end of the wait */
 };
 

@@ -323,7 +323,6 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
 {
     uint64_t began_ns = xs_now_ns();
 
-    xs_late_open_any(q->state);
     for (;;) {
         uint32_t seen = atomic_load(&q->progress);
         uint64_t spent_ns;

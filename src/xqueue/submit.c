@@ -588,7 +588,7 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
             atomic_load(&q->cc->inherit))
             inherit_at_least(q, seen);
         if (XS_UNLIKELY(seen > atomic_load_explicit(&q->priority, memory_order_relaxed)))
-            xs_queue_ring(q);              /* it ran for the waiter's sake */
+            xs_queue_ring(q);     /* it ran for the waiter's sake */
     }
     if (all_complete) {
         if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))

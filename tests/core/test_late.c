@@ -20,9 +20,9 @@ static uint64_t burst(struct xs_late_habit *h, uint64_t commands, uint64_t launc
 {
     static uint32_t n;
     uint64_t delay_ns = xs_late_delay_ns(h), launch_ns = launch_us * US;
-    struct xs_late_burst b = {.commands = commands, .launch_ns = launch_ns, .delay_ns = XS_MIN(delay_ns, launch_ns)};
+    struct xs_late_burst b = {.commands = commands, .launch_ns = launch_ns};
 
-    b.end_ns = XS_MAX(launch_ns + 20 * US, b.delay_ns + device_us * US) + (n++ % 3 ? 0 : g_disturbed_us * US);
+    b.end_ns = XS_MAX(launch_ns + 20 * US, XS_MIN(delay_ns, launch_ns) + device_us * US) + (n++ % 3 ? 0 : g_disturbed_us * US);
     xs_late_learn(h, &b);
     if (ret_delay_us)
         *ret_delay_us = delay_ns / US;

@@ -443,8 +443,8 @@ def names():
 
 
 try:
-    {"trace": trace, "kills": kills, "kills_a": kills_a, "parked": parked, "parked2": parked, "slices": slices, "order": order, "user": user,
-     "names": names}[PART]()
+    {"trace": trace, "kills": kills, "kills_a": kills_a, "parked": parked, "parked2": parked, "slices": slices, "order": order,
+     "user": user, "names": names}[PART]()
 except (RuntimeError, OSError, subprocess.SubprocessError, KeyError, ValueError) as e:
     wrong(f"{type(e).__name__}: {e}")
 result("all", "", "failures", len(failures), "1", failures=failures)

@@ -178,10 +178,13 @@ struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uin
  * gives it a larger table of descriptors. A forked child may have inherited one that never ends. */
 #define ADOPT_WAIT_NS (100 * XS_NS_PER_MS)
 
-void xs_stream_adopt_begin(struct xs_streams *s)
+bool xs_stream_adopt_begin(struct xs_streams *s, uint64_t native)
 {
+    if (xs_stream_find(s, native))
+        return false;
     atomic_store(&s->adopt_until_ns, xs_now_ns() + ADOPT_WAIT_NS);
     atomic_fetch_add(&s->adopting, 1);
+    return true;
 }
 
 void xs_stream_adopt_end(struct xs_streams *s)
@@ -193,6 +196,8 @@ void xs_stream_adopt_end(struct xs_streams *s)
 
 struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native)
 {
+    if (!xs_stream_find(s, native))
+        return NULL;
     for (;;) {
         /* in this order: where nobody makes one any more, it was there to be found, or is not made */
         uint32_t seen = atomic_load(&s->adopted), adopting = atomic_load(&s->adopting);

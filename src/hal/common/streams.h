@@ -81,12 +81,12 @@ XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_st
                         const struct xs_hal_ops *ops, XDevice device, HwQueueHandle *ret);
 /** The automatic XQueue of a hardware queue; NULL: none. @param priority  of the vendor's stream: smaller is more urgent */
 struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority);
-/** Around the making of a stream's XQueue, whatever comes of it. */
-void xs_stream_adopt_begin(struct xs_streams *s);
+/** Around the making of a stream's XQueue, whatever comes of it. @return false: it has a hardware queue, made or being made by
+ *  another thread; xs_stream_adopt_end does not follow */
+bool xs_stream_adopt_begin(struct xs_streams *s, uint64_t native);
 void xs_stream_adopt_end(struct xs_streams *s);
-/** The stream has a hardware queue and had no XQueue. Another thread may be making it, and what this one submits
- *  meanwhile would be seen by nobody: waits for that, 0.1 s at most. NULL: it has none, since the program destroyed it
- *  or none could be made. */
+/** The stream had no XQueue. Another thread may be making it, and what this one submits meanwhile would be seen by nobody:
+ *  waits for that, 0.1 s at most. NULL: it has none, since the program destroyed it or none could be made. */
 struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native);
 /** Marks of this queue are written there from now on. */
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at);

@@ -130,12 +130,11 @@ XS_EXPORT struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t nati
 
     if (!xsched_priv_auto() || !api)
         return NULL;
-    if (!xs_stream_find(&xs_cuda_streams, native)) {
-        xs_stream_adopt_begin(&xs_cuda_streams);
+    if (xs_stream_adopt_begin(&xs_cuda_streams, native)) {
         q = adopt(api, stream, native);
         xs_stream_adopt_end(&xs_cuda_streams);
     }
-    return q || !xs_stream_find(&xs_cuda_streams, native) ? q : xs_stream_await(&xs_cuda_streams, native);
+    return q ? q : xs_stream_await(&xs_cuda_streams, native);
 }
 
 XS_EXPORT void xsched_priv_cuda_stream_gone(CUstream stream)

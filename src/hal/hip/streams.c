@@ -139,12 +139,11 @@ XS_EXPORT struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, h
 
     if (!xsched_priv_auto() || !api)
         return NULL;
-    if (!xs_stream_find(&xs_hip_streams, native)) {
-        xs_stream_adopt_begin(&xs_hip_streams);
+    if (xs_stream_adopt_begin(&xs_hip_streams, native)) {
         q = adopt(api, stream, native);
         xs_stream_adopt_end(&xs_hip_streams);
     }
-    return q || !xs_stream_find(&xs_hip_streams, native) ? q : xs_stream_await(&xs_hip_streams, native);
+    return q ? q : xs_stream_await(&xs_hip_streams, native);
 }
 
 XS_EXPORT void xsched_priv_hip_stream_gone(hipStream_t stream)
