@@ -12,6 +12,7 @@
 #define RECENT_MANY_NS (20 * XS_NS_PER_MS)
 #define MAX_SEATS      1024u
 #define BURST_NS       (1 * XS_NS_PER_MS)     /* programs leave gaps between commands */
+#define LAUNCHED_NS    (250 * XS_NS_PER_US)   /* a job of some kernels has been launched by then */
 #define BUSY_EACH_NS   (20 * XS_NS_PER_MS)    /* at most so often for its sake */
 #define XS_US_PER_S    1000000u
 #define PAIR_FIRST_NS  (900 * XS_NS_PER_US)   /* until a pair was measured */
@@ -61,7 +62,7 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
     for (size_t i = 0; i < n; i++) {
         tops += seats[i].recent && seats[i].priority == top;
         lower += seats[i].ready && seats[i].priority < top;
-        burst = burst || (seats[i].burst && seats[i].priority == top);
+        burst = burst || (seats[i].gaps && seats[i].priority == top);
     }
     for (size_t i = 0; i < n; i++) {
         struct xs_lv3_seat *s = &seats[i];
@@ -152,6 +153,7 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
         if (st.device != device)
             continue;
         level3 = level3 || q->level >= 3;
+        ret->entered += atomic_load_explicit(&cell->entered, memory_order_relaxed); /* whether it grew */
         priority = xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
         percent = fold_percent(percent, xs_sched_queue_hints(q->sched)->utilization);
@@ -201,6 +203,33 @@ static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat
     return n;
 }
 
+/* Whether the device has gaps in a burst is seen when it is over: commands came later than a first handful does. What the
+ * last burst was like, the next one is thought to be. @return when to look again */
+static uint64_t mark_burst(const struct xs_server *s, struct xs_lv3_seat *seat, struct xs_lv3_memory *m)
+{
+    uint64_t least = s->options.lv3_busy_after_us * XS_NS_PER_US;
+    uint64_t end = m->ready_ns + BURST_NS, look, length;
+    bool burst = seat->ready || (m->ready_ns && s->now_ns < end);
+
+    if (burst && !m->burst) {
+        m->burst_ns = s->now_ns;
+        m->looked = false;
+    } else if (!burst && m->burst) {
+        m->gaps = (m->looked && seat->entered > m->entered) || m->ready_ns - m->burst_ns >= least;
+    }
+    m->burst = burst;
+    if (!burst)
+        return UINT64_MAX;
+    length = s->now_ns - m->burst_ns;
+    if (!m->looked && length >= LAUNCHED_NS) {
+        m->looked = true;
+        m->entered = seat->entered;
+    }
+    seat->gaps = m->gaps || length >= least;
+    look = !m->looked ? m->burst_ns + LAUNCHED_NS : !seat->gaps ? m->burst_ns + least : UINT64_MAX;
+    return seat->ready ? look : XS_MIN(look, end);
+}
+
 /* @return when it is recent no longer; UINT64_MAX: it is not, or it is ready */
 static uint64_t mark_recent(struct xs_server *s, struct xs_lv3_seat *seats, const struct place *places, size_t n)
 {
@@ -214,11 +243,10 @@ static uint64_t mark_recent(struct xs_server *s, struct xs_lv3_seat *seats, cons
         uint64_t since = places[i].memory->ready_ns;
 
         seats[i].recent = seats[i].ready || (since && s->now_ns - since < window);
-        seats[i].burst = seats[i].ready || (since && s->now_ns - since < BURST_NS);
-        if (seats[i].burst && !seats[i].ready && s->options.lv3_busy_us)
-            next = XS_MIN(next, since + BURST_NS);
         if (seats[i].recent && !seats[i].ready)
             next = XS_MIN(next, since + window);
+        if (n > 1 && places[i].client->lv3 && s->options.lv3_slices && s->options.lv3_busy_us)
+            next = XS_MIN(next, mark_burst(s, &seats[i], places[i].memory));
     }
     return next;
 }

@@ -16,7 +16,8 @@ struct xs_lv3_seat {
     int32_t priority;             /* highest of its ready queues; of all, while none is ready */
     bool ready;
     bool recent;                  /* ready, or was a moment ago */
-    bool burst;                   /* ready, or was within the gap that a burst of commands has */
+    bool gaps;                    /* in a burst of commands, in which the device is thought to have gaps */
+    uint64_t entered;             /* commands so far */
     uint32_t percent;             /* its share, where shares are given */
     bool held;                    /* ready, and none of its ready queues may run */
     uint64_t left_ns;             /* estimated device time of what it has in flight */

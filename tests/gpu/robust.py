@@ -374,17 +374,17 @@ def slices():
 
 
 def order():
-    """What costs an urgent job a slice of the other side's in its middle: the change of that slice, which program's context was
-    made first, or how many completion marks there are? The last half of the jobs counts: the other program may start late."""
+    """What costs an urgent job a slice of the other side's in its middle: the change of that slice, and which program's
+    context was made first? The last half of the jobs counts: the other program may start late."""
     per_ms = calibrate()
     n = max(40, int(300 * SCALE))
 
-    def scene(name, low_first, options=(), **more):
+    def scene(name, low_first, options=()):
         daemon = server(*options)
         programs = {}
         for side in ("low", "high") if low_first else ("high", "low"):
-            programs[side] = (Client(0, "low", 20, 60, per_ms, level="3", **more) if side == "low"
-                              else Client(10, "high", n, per_ms, level="3", **more))
+            programs[side] = (Client(0, "low", 20, 60, per_ms, level="3") if side == "low"
+                              else Client(10, "high", n, per_ms, level="3"))
         row = programs["high"].finish()
         programs["low"].finish(how=signal.SIGTERM)
         end(daemon)
@@ -396,8 +396,8 @@ def order():
     for low_first in (True, False):
         first = "background first" if low_first else "urgent first"
         scene(first, low_first)
+        scene(first + ", longer slice at once", low_first, ("--lv3-busy-after-us", "0"))
         scene(first + ", no longer slice", low_first, ("--lv3-busy-us", "0"))
-        scene(first + ", a mark each", low_first, XSCHED_MARK_US="0")
 
 
 def user():

@@ -73,16 +73,16 @@ static void judged_burst(void **state)
 
     (void)state;
     s[0] = seat(1, true, true, false, 0);
-    s[0].burst = true;
+    s[0].gaps = true;
     s[1] = seat(0, true, true, true, 0);
-    s[1].burst = true;
+    s[1].gaps = true;
     xs_lv3_judge(s, 2, &k_slices);
     assert_int_equal(s[0].slice, XS_LV3_LONG);
     assert_int_equal(s[1].slice, XS_LV3_BUSY);
     s[0].ready = false;
     xs_lv3_judge(s, 2, &k_slices);
     assert_int_equal(s[1].slice, XS_LV3_BUSY);
-    s[0].burst = false;           /* over: the next one is to start at once */
+    s[0].gaps = false;           /* over: the next one is to start at once */
     xs_lv3_judge(s, 2, &k_slices);
     assert_int_equal(s[1].slice, XS_LV3_SHORT);
 }

@@ -123,6 +123,7 @@ static void longer_beside_a_burst(void **state)
 
     (void)state;
     c->s.options.lv3_busy_us = 200;
+    c->s.options.lv3_busy_after_us = 0;
     step(c, 1, &c->qb, true);
     step(c, 1, &c->qa, true);
     assert_int_equal(SLICE(ca), 50000);
@@ -136,6 +137,56 @@ static void longer_beside_a_burst(void **state)
     assert_int_equal(SLICE(cb), 50); /* not again so soon */
     assert_true(next <= 20 * XS_NS_PER_MS);
     step(c, 20, NULL, false);
+    assert_int_equal(SLICE(cb), 200);
+    free_scene(c);
+}
+
+/* The change to a longer slice may itself cost a slice in the middle of what is under way: not for a job that is launched
+ * at once, but where the last burst went on launching, or once one lasts. */
+static void longer_beside_gaps_or_length(void **state)
+{
+    struct scene *c = new_scene();
+    _Atomic uint64_t *entered = &c->a.page->cells[c->qa.cell].entered;
+    uint64_t next;
+
+    (void)state;
+    c->s.options.lv3_busy_us = 200;
+    step(c, 1, &c->qb, true);
+    for (int job = 0; job < 2; job++) {
+        atomic_fetch_add(entered, 10);
+        next = step(c, 19, &c->qa, true);
+        assert_true(next <= 250 * XS_NS_PER_US);
+        next = step(c, 0, NULL, false);
+        assert_true(next <= 3 * XS_NS_PER_MS); /* of the 4 one is over */
+        assert_int_equal(SLICE(cb), 50);
+        step(c, 0, &c->qa, false);
+        step(c, 1, NULL, false);
+        assert_int_equal(SLICE(cb), 50);
+    }
+    atomic_fetch_add(entered, 1); /* launches, one after the other */
+    step(c, 19, &c->qa, true);
+    step(c, 0, NULL, false);
+    atomic_fetch_add(entered, 1);
+    step(c, 0, NULL, false);
+    assert_int_equal(SLICE(cb), 50); /* seen when it is over */
+    step(c, 0, &c->qa, false);
+    step(c, 1, NULL, false);
+    assert_int_equal(SLICE(cb), 50);
+    step(c, 19, &c->qa, true);
+    assert_int_equal(SLICE(cb), 200); /* at once */
+    step(c, 0, &c->qa, false);    /* it was not like the last one */
+    step(c, 1, NULL, false);
+    assert_int_equal(SLICE(cb), 50);
+    step(c, 19, &c->qa, true);
+    assert_int_equal(SLICE(cb), 50);
+    step(c, 1, NULL, false);
+    assert_int_equal(SLICE(cb), 50);
+    step(c, 1, NULL, false);      /* launched at once, but long */
+    assert_int_equal(SLICE(cb), 200);
+    step(c, 0, &c->qa, false);
+    step(c, 1, NULL, false);
+    assert_int_equal(SLICE(cb), 50);
+    step(c, 19, &c->qa, true);
     assert_int_equal(SLICE(cb), 200);
     free_scene(c);
 }
@@ -209,7 +260,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(slices_follow), T(longer_beside_a_burst), T(slices_instead_of_holding), T(channels_follow),
+        T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(slices_instead_of_holding),
+        T(channels_follow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,13 +206,16 @@ static void take_groups(void)
     for (int i = 0; i < WORLD_SLOTS; i++) {
         struct world_slot *s = &w->slots[i];
         struct object *o = s->group ? fake_rm_find(&w->rm, s->client, s->group) : NULL;
+        uint64_t slice_ns = (o ? o->slice_us : FAKE_RM_DEFAULT_SLICE_US) * 1000;
         bool off = false;
 
         g_groups[i].left_ns = atomic_load(&s->pid) ? atomic_load(&s->left_ns) : 0;
         for (int k = 0; o && k < OBJECTS; k++)
             off |= w->rm.objects[k].used && w->rm.objects[k].client == s->client &&
                    w->rm.objects[k].parent == s->group && !w->rm.objects[k].on;
-        g_groups[i].slice_ns = (o ? o->slice_us : FAKE_RM_DEFAULT_SLICE_US) * 1000;
+        if (g_groups[i].slice_ns && g_groups[i].slice_ns != slice_ns)
+            gpu_restart(&g_gpu);
+        g_groups[i].slice_ns = slice_ns;
         g_groups[i].off = off;
     }
 }

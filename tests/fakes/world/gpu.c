@@ -6,6 +6,11 @@ void gpu_start(struct gpu *g, uint64_t now_ns, uint64_t switch_ns)
     *g = (struct gpu){.now_ns = now_ns, .switch_ns = switch_ns, .loaded = -1};
 }
 
+void gpu_restart(struct gpu *g)
+{
+    g->restart = true;
+}
+
 static bool runnable(const struct gpu_group *group)
 {
     return group->left_ns && !group->off;
@@ -15,7 +20,7 @@ static bool runnable(const struct gpu_group *group)
 static int next_in_turn(const struct gpu *g, const struct gpu_group *groups, int n)
 {
     for (int i = 1; i <= n; i++) {
-        int at = (g->loaded + i) % n;
+        int at = ((g->restart ? -1 : g->loaded) + i) % n;
 
         if (runnable(&groups[at]))
             return at;
@@ -35,6 +40,7 @@ static void load(struct gpu *g, const struct gpu_group *groups, int which)
     g->loaded = which;
     g->switching = g->idle = false;
     g->slice_end_ns = g->now_ns + groups[which].slice_ns;
+    g->restart = false;
 }
 
 void gpu_decide(struct gpu *g, const struct gpu_group *groups, int n)
@@ -52,12 +58,13 @@ void gpu_decide(struct gpu *g, const struct gpu_group *groups, int n)
         load(g, groups, g->loaded); /* it is on the device still */
         return;
     }
-    if (has_work && g->now_ns < g->slice_end_ns)
+    if (has_work && g->now_ns < g->slice_end_ns && !g->restart)
         return;
     g->idle = g->loaded >= 0 && !has_work;
     next = next_in_turn(g, groups, n);
     if (next < 0)
         return;
+    g->restart = false;
     if (next == g->loaded || g->loaded < 0) { /* the first time there is nothing to be saved */
         load(g, groups, next);
         return;

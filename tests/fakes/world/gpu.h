@@ -20,13 +20,16 @@ struct gpu {
     uint64_t now_ns, switch_ns;
     int loaded;                   /* -1: none yet */
     bool idle;                    /* the loaded one had nothing to do when last looked at */
-    bool switching;
+    bool switching, restart;
     int to;
     uint64_t switch_end_ns, slice_end_ns;
     uint64_t switches, switching_ns, idle_ns;
 };
 
 void gpu_start(struct gpu *g, uint64_t now_ns, uint64_t switch_ns);
+/** The list of groups was made anew, as for another slice: the first group that has work begins, whoever is loaded.
+ *  Measured on an H200 (docs/results/2026-11-22-h200-ladder). */
+void gpu_restart(struct gpu *g);
 /** What changed at this time has changed: who goes on? */
 void gpu_decide(struct gpu *g, const struct gpu_group *groups, int n);
 /** When a kernel ends or the device changes over, if nothing else happens; UINT64_MAX: never. */

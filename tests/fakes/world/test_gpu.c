@@ -141,6 +141,26 @@ static void to_and_fro_in_each_gap(void **state)
     }
 }
 
+/* Another slice for any group has the first one begin: in the middle of another one's work, if it is that one's turn. */
+static void another_slice_begins_anew(void **state)
+{
+    (void)state;
+    start(100);
+    group[0].left_ns = 100000 * US;
+    group[1].slice_ns = 50000 * US;
+    until(5000);
+    group[1].left_ns = 1000 * US;
+    until(6600);                  /* the slice of the first ended at 6000 */
+    group[0].slice_ns = 400 * US;
+    gpu_restart(&g);
+    ENDS(1, 6100 + 1000 + 100 + 400 + 100);
+    group[0].left_ns = 1000 * US;
+    until(8000);
+    gpu_restart(&g);              /* of the one that is loaded: it goes on, with a new slice */
+    group[1].left_ns = 10 * US;
+    ENDS(1, 8000 + 400 + 100 + 10);
+}
+
 static void off_is_off(void **state)
 {
     (void)state;
@@ -165,6 +185,7 @@ int main(void)
         T(a_late_comer_waits_for_the_end_of_a_slice),
         T(a_short_slice_bounds_the_wait),
         T(to_and_fro_in_each_gap),
+        T(another_slice_begins_anew),
         T(off_is_off),
     };
 
