@@ -13,7 +13,7 @@ void xs_sched_config_defaults(struct xs_sched_config *c)
     c->linger_ns = 100 * XS_NS_PER_US;
     c->stall_ns = 1 * XS_NS_PER_S;
     c->inflight_alone_us = 2000;
-    c->inflight_shared_us = 1000;
+    c->inflight_shared_us = XS_INFLIGHT_SHARED_US;
     c->inflight_top_us = 8000;
     c->params.timeslice_ns = TIMESLICE_DEFAULT * XS_NS_PER_US;
     c->params.k = 1;

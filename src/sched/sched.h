@@ -36,7 +36,7 @@ struct xs_sched_config {
                                       others are held: all run until something completes; 0 off;
                                       default 1 s */
     uint64_t inflight_alone_us;    /* bound told to queues that share the device with no other process; default 2000 */
-    uint64_t inflight_shared_us;   /* ... with others; default 1000 */
+    uint64_t inflight_shared_us;   /* ... with others; default XS_INFLIGHT_SHARED_US */
     uint64_t inflight_top_us;      /* ... with others, of which some are less important and none more; default 8000 */
     struct xs_policy_params params;
     struct xs_pages *pages;        /* where its tables come from; NULL: the C library's heap */

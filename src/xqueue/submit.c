@@ -130,7 +130,7 @@ static inline uint64_t inflight_bound_ns(struct xs_queue *q)
     }
     us = atomic_load_explicit(&atomic_load_explicit(&q->sc, memory_order_acquire)->inflight_us,
                               memory_order_relaxed);
-    return us ? (uint64_t)us * XS_NS_PER_US : 1 * XS_NS_PER_MS;
+    return (uint64_t)(us ? us : XS_INFLIGHT_SHARED_US) * XS_NS_PER_US;
 }
 
 /* 0 when there is room, else how long to sleep before looking again (a completion wakes, too). */
@@ -149,7 +149,8 @@ static uint64_t room_after_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
     if (threshold > 0) {
         uint64_t returned = atomic_load(&cc->returned), completed = atomic_load(&cc->completed);
 
-        return returned < completed + (uint64_t)threshold ? 0 : XS_MAX(out / 4, 50 * XS_NS_PER_US);
+        /* the first of several ends soon, and a sleep lasts longer than asked for */
+        return returned < completed + (uint64_t)threshold ? 0 : XS_MAX(out / (3 + (uint64_t)threshold), 50 * XS_NS_PER_US);
     }
     if (out == 0 || out + est_ns <= bound_ns)
         return 0;

@@ -203,8 +203,8 @@ static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat
     return n;
 }
 
-/* Whether the device has gaps in a burst is seen when it is over: commands came later than a first handful does. What the
- * last burst was like, the next one is thought to be. @return when to look again */
+/* Whether the device has gaps in a burst is seen when it is over: more of its commands came late than early. What the last
+ * burst was like, the next one is thought to be. @return when to look again */
 static uint64_t mark_burst(const struct xs_server *s, struct xs_lv3_seat *seat, struct xs_lv3_memory *m)
 {
     uint64_t least = s->options.lv3_busy_after_us * XS_NS_PER_US;
@@ -215,15 +215,19 @@ static uint64_t mark_burst(const struct xs_server *s, struct xs_lv3_seat *seat, 
         m->burst_ns = s->now_ns;
         m->looked = false;
     } else if (!burst && m->burst) {
-        m->gaps = (m->looked && seat->entered > m->entered) || m->ready_ns - m->burst_ns >= least;
+        /* signed: queues go, and what they counted */
+        m->gaps = (m->looked && (int64_t)(seat->entered - m->early) > (int64_t)(m->early - m->before)) ||
+                  m->ready_ns - m->burst_ns >= least;
     }
     m->burst = burst;
-    if (!burst)
+    if (!burst) {
+        m->before = seat->entered;
         return UINT64_MAX;
+    }
     length = s->now_ns - m->burst_ns;
     if (!m->looked && length >= LAUNCHED_NS) {
         m->looked = true;
-        m->entered = seat->entered;
+        m->early = seat->entered;
     }
     seat->gaps = m->gaps || length >= least;
     look = !m->looked ? m->burst_ns + LAUNCHED_NS : !seat->gaps ? m->burst_ns + least : UINT64_MAX;
@@ -324,14 +328,15 @@ static bool may_switch(struct xs_server *s, struct xs_lv3_memory *m)
 }
 
 /* NVIDIA's driver: done from here. */
-static void want_groups(struct xs_server *s, struct xs_client *c, struct xs_lv3_memory *m, uint64_t us, bool off,
-                        bool excused)
+static void want_groups(struct xs_server *s, struct xs_client *c, const struct xs_lv3_seat *seat, struct xs_lv3_memory *m,
+                        uint64_t us, bool off, bool excused)
 {
     m->slice_us = us;
+    if (seat->slice != XS_LV3_KEEP)
+        m->cut_short = seat->slice != XS_LV3_LONG && us != XS_LV3_SLICE_DEFAULT;
     /* the device takes turns by itself: what is in flight need not be short */
     xs_sched_process_set_inflight(s->sched, c->process,
-                                  us != XS_LV3_SLICE_DEFAULT && !xs_lv3_denied(s->lv3, c->lv3)
-                                      ? s->options.lv3_inflight_us : 0);
+                                  m->cut_short && !xs_lv3_denied(s->lv3, c->lv3) ? s->options.lv3_inflight_us : 0);
     c->lv3_seated = true;
     c->lv3_excused = c->lv3_excused && excused;
     xs_lv3_want(s->lv3, c->lv3, m->device, us, off);
@@ -395,7 +400,7 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
             next = XS_MIN(next, want_queues(s, places[i].client, k, &seats[i], off));
             next = XS_MIN(next, look_again(s, &seats[i], m, &rules));
         } else {
-            want_groups(s, places[i].client, m, slice_of(s, &seats[i], m, &next), off, excused);
+            want_groups(s, places[i].client, &seats[i], m, slice_of(s, &seats[i], m, &next), off, excused);
         }
     }
     return next;

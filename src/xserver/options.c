@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "policy/policy.h"
+#include "wire/page.h"
 
 #include <errno.h>
 #include <ini.h>

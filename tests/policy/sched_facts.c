@@ -32,18 +32,18 @@ static void bound_follows_standing(void **state)
     q = world_queue(&w[0], 0, WORLD_DEVICE, 5, MS);
     world_queue(&w[1], 3, WORLD_DEVICE, 5, MS);
     world_step(s, w, 2, MS);
-    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 1000); /* all alike: by turns */
-    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 1000);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 850); /* all alike: by turns */
+    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 850);
     h = *xs_sched_queue_hints(q);
     h.priority = 6;
     xs_sched_queue_set_hints(s, q, &h);
     world_step(s, w, 2, 2 * MS);
     assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 8000);
-    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 1000);
+    assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 850);
     h.priority = 4;
     xs_sched_queue_set_hints(s, q, &h);
     world_step(s, w, 2, 3 * MS);
-    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 1000);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 850);
     assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 8000);
     xs_sched_free(s);
     world_free(&w[0]);
@@ -60,7 +60,7 @@ static void high_holds_low_and_lingers(void **state)
     world_queue(&w[0], 0, WORLD_DEVICE, 0, t);
     world_queue(&w[1], 3, WORLD_DEVICE, 10, t);
     world_step(s, w, 2, t);
-    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 1000);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].inflight_us), 850);
     assert_int_equal(atomic_load(&w[1].server->cells[3].inflight_us), 8000); /* held for nobody */
     /* both idle: both open, both armed */
     assert_true(world_open(&w[0], 0) && world_open(&w[1], 3));
