@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the figures of docs/results into README.md and docs/path-cost.md: figures.py [--check]
+"""Puts the figures of docs/results into README.md and what else MADE names: figures.py [--check]
 
 Each folder docs/results/DATE-DEVICE/ holds raw results as JSON lines, one measurement a line (docs/results/README.md).
 Shown are: what is wanted and whether it was reached, and the latencies and rates of the main workloads, from the newest
-suite.jsonl that has them; and SHORT below, from the other files. In docs/path-cost.md: PATHS. --check only says whether
-both are up to date.
+suite.jsonl that has them; and SHORT below, from the other files. In docs/path-cost.md: PATHS; in docs/others.md: PEERS.
+--check only says whether all are up to date.
 """
 import collections
 import glob
@@ -60,6 +60,10 @@ COSTS = [
      [("under xserver", "under xserver"), ("schedules itself", "local policy")]),
     ("scrape", "", "p50", "xserver: a scrape of 1,000 queues, ms", [("1000 queues", "over its Unix socket")]),
 ]
+
+# what docs/others.md shows
+PEERS = {"alone": "alone", "native": "native time slices", "stream-priority": "stream priorities", "mps": "MPS as it comes",
+         "mps-priority": "MPS, client priorities", "xsched-auto": "XSched, default level"}
 
 # what docs/path-cost.md shows: (workload, variant, metric, side, path, unit)
 PATHS = [
@@ -242,6 +246,38 @@ def cost_part():
     return "\n".join(out).rstrip().replace("](docs/", "](../../docs/")
 
 
+def ratio(results, letter, variant, base, side):
+    """"" where either was not measured."""
+    return report.cell(lambda: report.with_interval(results.mean_ratio("cuda", letter, variant, base, side)))
+
+
+def peers_part():
+    """Beside MPS and stream priorities, on the device that has them."""
+    for folder, results in suites():
+        out = []
+        at = f"([report](results/{folder}/report.md))"
+        for letter in ("A", "C", "G", "H", "B"):
+            other = report.of_another_run(results, letter, "cuda")
+            rows = []
+            for v in [v for v in PEERS if v not in other and results.find("cuda", letter, v, "high", "samples")]:
+                metrics = ["samples", *["token_samples"] * (letter == "H")]
+                q = [results.quantile("cuda", letter, v, "high", x, m) for m in metrics for x in (.5, .99)]
+                low = "" if v == "alone" else ratio(results, letter, v, "native", "low")
+                rows.append([PEERS[v], *map(report.with_interval, q), low, str(q[0].n)])
+            if rows:
+                token = ["a token, P50", "P99"] * (letter == "H")
+                out += [f"**{letter}** {workloads.BY_LETTER[letter].title} {at}", ""]
+                out += report.table(["", "urgent P50, ms", "P99", *token, "the other side / native", "n"], rows)
+        rows = [[PEERS[v], ratio(results, "F", v, "alone", "high"), ratio(results, "F", v, "alone-low", "low")]
+                for v in PEERS if v != "alone" and results.find("cuda", "F", v, "high", "throughput")]
+        if rows:
+            out += [f"**F** {workloads.BY_LETTER['F'].title} {at}", ""]
+            out += report.table(["", "production / alone", "the other side / alone"], rows)
+        if out:
+            return "\n".join(out).rstrip()
+    return "none yet"
+
+
 def figures():
     found = suites()
     out = target_part(found)
@@ -254,9 +290,13 @@ def figures():
     return "\n".join(out).rstrip() or "none yet"
 
 
+MADE = {"README.md": figures, "docs/path-cost.md": path_part, "docs/explanation/costs.md": cost_part,
+        "docs/others.md": peers_part}
+
+
 def main():
     late = False
-    for name, get in (("README.md", figures), ("docs/path-cost.md", path_part), ("docs/explanation/costs.md", cost_part)):
+    for name, get in MADE.items():
         path = os.path.join(ROOT, name)
         with open(path, encoding="utf-8") as f:
             text = f.read()
