@@ -43,6 +43,7 @@ static struct sleeper g_own_sleepers[SLEEPERS];
 /* elsewhere while several processes have one clock; set before anybody sleeps */
 static _Atomic uint64_t *g_now_ns = &g_own_now_ns;
 static struct sleeper *g_sleepers = g_own_sleepers;
+static uint64_t g_late_ns;        /* what a sleep lasts beyond what was asked for */
 static _Atomic uint64_t *g_round;
 
 static long kernel_call(long n, long a, long b, long c, long d, long e, long f)
@@ -131,6 +132,11 @@ bool vtime_enabled(void)
     return atomic_load(&g_on);
 }
 
+void vtime_late(uint64_t ns)
+{
+    g_late_ns = ns;
+}
+
 void vtime_share(_Atomic uint64_t *now_ns, _Atomic uint64_t *round, void *sleepers)
 {
     g_now_ns = now_ns;
@@ -157,7 +163,7 @@ static struct sleeper *sleeper_open(uint64_t timeout_ns, void *word, int event_f
         atomic_store(&s->event_fd, event_fd);
         s->timer = false;
         atomic_store(&s->round, 0);
-        atomic_store(&s->deadline_ns, atomic_load(g_now_ns) + timeout_ns);
+        atomic_store(&s->deadline_ns, atomic_load(g_now_ns) + timeout_ns + (timeout_ns ? g_late_ns : 0));
         atomic_store(&s->used, 2);
         return s;
     }

@@ -37,6 +37,8 @@ bool vtime_look(long pid, long but, uint64_t *ret_sum);
 /** From here on this process has that clock, and virtual time is on. VTIME_SHARED_BYTES of zeros at `sleepers`.
  *  A thread that looks at the clock without end sleeps until the next round: when others have done something. */
 void vtime_share(_Atomic uint64_t *now_ns, _Atomic uint64_t *round, void *sleepers);
+/** From here on a sleep of this process lasts so much longer than asked for, as on a machine whose timers are late. */
+void vtime_late(uint64_t ns);
 /** As vtime_next_ns, of another process; and whether somebody there is to be woken at this time. */
 uint64_t vtime_next_of(const void *sleepers);
 bool vtime_due(const void *sleepers, uint64_t now_ns, uint64_t round);

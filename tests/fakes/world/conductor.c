@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conductor FOLDER PROCESSES [--switch-us N] [--control-us N] [--version TEXT] [--real]
+/* conductor FOLDER PROCESSES [--switch-us N] [--control-us N] [--late-us N] [--version TEXT] [--real]
  *
  * Makes a world (world.h) in FOLDER and says "ready". When so many processes have come, moves its clock, each time to the
  * next event at which something happens, and only when every thread of every process sleeps. Ends when all but the
@@ -338,7 +338,7 @@ static void make(const char *folder, const char *version)
 int main(int argc, char **argv)
 {
     const char *version = "580.159.04\n";
-    uint64_t switch_us = 0, control_us = 0;
+    uint64_t switch_us = 0, control_us = 0, late_us = 0;
     bool all = false;
 
     if (argc < 3)
@@ -350,6 +350,8 @@ int main(int argc, char **argv)
             switch_us = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--control-us") == 0 && i + 1 < argc)
             control_us = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--late-us") == 0 && i + 1 < argc)
+            late_us = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--version") == 0 && i + 1 < argc)
             version = argv[++i];
         else if (strcmp(argv[i], "--real") != 0)
@@ -359,6 +361,7 @@ int main(int argc, char **argv)
     for (int i = 3; i < argc; i++)
         w->real |= strcmp(argv[i], "--real") == 0;
     w->control_ns = control_us * 1000;
+    w->late_ns = late_us * 1000;
     gpu_start(&g_gpu, VTIME_START_NS, switch_us * 1000);
     atomic_store(&w->ready, WORLD_READY);
     signal(SIGTERM, stop);

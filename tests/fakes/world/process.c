@@ -109,6 +109,7 @@ __attribute__((constructor)) static void begin(void)
     atomic_store(&g_me->answered, 0);
     atomic_store(&g_me->polls, 0);
     vtime_share(&g_world->now_ns, &g_world->round, g_me->sleepers);
+    vtime_late(g_world->late_ns);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* it would wait for ever in a world without a conductor */
     if (pthread_create(&t, NULL, agent, NULL) != 0)
         _exit(98);

@@ -42,6 +42,7 @@ struct world {
     bool real;
     _Atomic uint64_t now_ns, round; /* writer of both: the conductor */
     uint64_t control_ns;          /* what each control of a channel group takes */
+    uint64_t late_ns;             /* what each sleep lasts beyond what was asked for */
     _Atomic uint64_t activity;    /* commands that devices took on */
     struct world_process processes[WORLD_PROCESSES];
     struct world_slot slots[WORLD_SLOTS];
