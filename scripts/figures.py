@@ -145,6 +145,11 @@ def target_part(found):
         if rows else []
 
 
+def ratio(results, platform, letter, variant, base, side):
+    """"" where either was not measured."""
+    return report.cell(lambda: report.with_interval(results.mean_ratio(platform, letter, variant, base, side)))
+
+
 def latency_part(found):
     out, done = [], set()
     for folder, results in found:
@@ -158,7 +163,7 @@ def latency_part(found):
                     if v not in TUNED or v in other or letter in done or not results.find(platform, letter, v, "high", "samples"):
                         continue
                     q = [results.quantile(platform, letter, v, "high", x) for x in (.5, .9, .99)]
-                    low = report.cell(lambda v=v: report.with_interval(results.mean_ratio(platform, letter, v, "native", "low")))
+                    low = ratio(results, platform, letter, v, "native", "low")
                     rows.append([v, *(show(x.value) for x in q), low, str(q[0].n)])
                 if rows:
                     done.add(letter)
@@ -246,36 +251,32 @@ def cost_part():
     return "\n".join(out).rstrip().replace("](docs/", "](../../docs/")
 
 
-def ratio(results, letter, variant, base, side):
-    """"" where either was not measured."""
-    return report.cell(lambda: report.with_interval(results.mean_ratio("cuda", letter, variant, base, side)))
+def peer_requests(results, letter):
+    other = report.of_another_run(results, letter, "cuda")
+    metrics = ["samples", *["token_samples"] * (letter == "H")]
+    rows = []
+    for v in [v for v in PEERS if v not in other and results.find("cuda", letter, v, "high", "samples")]:
+        q = [results.quantile("cuda", letter, v, "high", x, m) for m in metrics for x in (.5, .99)]
+        low = "" if v == "alone" else ratio(results, "cuda", letter, v, "native", "low")
+        rows.append([PEERS[v], *map(report.with_interval, q), low, str(q[0].n)])
+    token = ["a token, P50", "P99"] * (letter == "H")
+    return report.table(["", "urgent P50, ms", "P99", *token, "the other side / native", "n"], rows)
+
+
+def peer_rates(results, letter):
+    rows = [[PEERS[v], ratio(results, "cuda", letter, v, "alone", "high"), ratio(results, "cuda", letter, v, "alone-low", "low")]
+            for v in PEERS if v != "alone" and results.find("cuda", letter, v, "high", "throughput")]
+    return report.table(["", "production / alone", "the other side / alone"], rows)
 
 
 def peers_part():
-    """Beside MPS and stream priorities, on the device that has them."""
-    for folder, results in suites():
-        out = []
-        at = f"([report](results/{folder}/report.md))"
-        for letter in ("A", "C", "G", "H", "B"):
-            other = report.of_another_run(results, letter, "cuda")
-            rows = []
-            for v in [v for v in PEERS if v not in other and results.find("cuda", letter, v, "high", "samples")]:
-                metrics = ["samples", *["token_samples"] * (letter == "H")]
-                q = [results.quantile("cuda", letter, v, "high", x, m) for m in metrics for x in (.5, .99)]
-                low = "" if v == "alone" else ratio(results, letter, v, "native", "low")
-                rows.append([PEERS[v], *map(report.with_interval, q), low, str(q[0].n)])
-            if rows:
-                token = ["a token, P50", "P99"] * (letter == "H")
-                out += [f"**{letter}** {workloads.BY_LETTER[letter].title} {at}", ""]
-                out += report.table(["", "urgent P50, ms", "P99", *token, "the other side / native", "n"], rows)
-        rows = [[PEERS[v], ratio(results, "F", v, "alone", "high"), ratio(results, "F", v, "alone-low", "low")]
-                for v in PEERS if v != "alone" and results.find("cuda", "F", v, "high", "throughput")]
-        if rows:
-            out += [f"**F** {workloads.BY_LETTER['F'].title} {at}", ""]
-            out += report.table(["", "production / alone", "the other side / alone"], rows)
-        if out:
-            return "\n".join(out).rstrip()
-    return "none yet"
+    """Beside MPS and stream priorities, on the device that has them: of each workload the newest run that has native."""
+    out, found = [], suites()
+    for letter, metric, table in (*((x, "samples", peer_requests) for x in "ACGHB"), ("F", "throughput", peer_rates)):
+        for folder, results in [x for x in found if x[1].find("cuda", letter, "native", "high", metric)][:1]:
+            out += [f"**{letter}** {workloads.BY_LETTER[letter].title} ([report](results/{folder}/report.md))", ""]
+            out += table(results, letter)
+    return "\n".join(out).rstrip() or "none yet"
 
 
 def figures():

@@ -25,7 +25,7 @@ struct xs_late_habit {
     uint32_t tried, good;         /* the delay of this window, and the longest that did no harm; rows of a table */
     uint32_t windows;             /* since it is settled */
     uint32_t strange;             /* bursts of another size, less those that made up for them */
-    bool settled;                 /* no longer one is tried for now */
+    bool settled;                 /* the longest good delay is found; a longer one is tried much later */
 };
 
 /** Takes notice of a burst. */

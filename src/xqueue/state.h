@@ -425,7 +425,7 @@ size_t xs_deferred_drop(struct xs_queue *q);
 /* control.c */
 /** Starts the control thread when the mode needs one, and wakes it. */
 void xs_control_kick(struct xs_state *st);
-/** Whether a scheduler comes is decided: it is in force, or there is none for now. Any thread; no lock. */
+/** Whether a scheduler comes is decided: it is in force, or none answers. Any thread; no lock. */
 void xs_control_decided(struct xs_state *st);
 /** The scheduler that owns this page is not believed any more: everything opens. Any thread that
  *  may sleep for a moment; nothing happens when the page is not in force. */

@@ -50,7 +50,7 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
 {
     int32_t top = INT32_MIN;
     size_t tops = 0, lower = 0;
-    bool burst = false;
+    bool gaps = false;
 
     if (rules->by == XS_LV3_BY_SHARE) {
         judge_shares(seats, n, rules);
@@ -62,7 +62,7 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
     for (size_t i = 0; i < n; i++) {
         tops += seats[i].recent && seats[i].priority == top;
         lower += seats[i].ready && seats[i].priority < top;
-        burst = burst || (seats[i].gaps && seats[i].priority == top);
+        gaps = gaps || (seats[i].gaps && seats[i].priority == top);
     }
     for (size_t i = 0; i < n; i++) {
         struct xs_lv3_seat *s = &seats[i];
@@ -74,7 +74,7 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
         else if (is_top)
             s->slice = lower && tops == 1 ? XS_LV3_LONG : XS_LV3_DEFAULT;
         else if (s->ready)
-            s->slice = burst ? XS_LV3_BUSY : XS_LV3_SHORT;
+            s->slice = gaps ? XS_LV3_BUSY : XS_LV3_SHORT;
         else
             s->slice = tops ? XS_LV3_KEEP : XS_LV3_DEFAULT;
         /* who gave up its turn is waited for */
@@ -153,7 +153,7 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
         if (st.device != device)
             continue;
         level3 = level3 || q->level >= 3;
-        ret->entered += atomic_load_explicit(&cell->entered, memory_order_relaxed); /* whether it grew */
+        ret->entered += atomic_load_explicit(&cell->entered, memory_order_relaxed); /* a count by itself */
         priority = xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
         percent = fold_percent(percent, xs_sched_queue_hints(q->sched)->utilization);
@@ -211,16 +211,16 @@ static uint64_t mark_burst(const struct xs_server *s, struct xs_lv3_seat *seat, 
     uint64_t end = m->ready_ns + BURST_NS, look, length;
     bool burst = seat->ready || (m->ready_ns && s->now_ns < end);
 
-    if (burst && !m->burst) {
+    if (burst && !m->burst_ns) {
         m->burst_ns = s->now_ns;
         m->looked = false;
-    } else if (!burst && m->burst) {
+    } else if (!burst && m->burst_ns) {
         /* signed: queues go, and what they counted */
         m->gaps = (m->looked && (int64_t)(seat->entered - m->early) > (int64_t)(m->early - m->before)) ||
                   m->ready_ns - m->burst_ns >= least;
     }
-    m->burst = burst;
     if (!burst) {
+        m->burst_ns = 0;
         m->before = seat->entered;
         return UINT64_MAX;
     }

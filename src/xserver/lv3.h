@@ -37,7 +37,7 @@ struct xs_lv3_rules {
 };
 
 /** Pure. Slices by priority: long for the sole program of the highest priority while something less important is
- *  ready too; for that, busy while the other one's burst of commands lasts, else short; the default otherwise. What is
+ *  ready too; for that, busy while the other one is in a burst with gaps, else short; the default otherwise. What is
  *  not ready keeps what it has. By turns, where programs are let run one at a time: the default. By share, where nobody
  *  is held: in proportion, all lengthened alike until the shortest is worth its switch.
  *  Off, by priority: who is held while something more important is ready, if its work in flight would take

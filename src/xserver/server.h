@@ -51,11 +51,11 @@ struct xs_lv3_memory {
     uint64_t off_ns;              /* when it was last switched off */
     uint64_t slice_us;            /* as wanted */
     uint64_t busy_ns;             /* when it last got the slice beside a burst; 0: never */
-    uint64_t burst_ns;            /* when its burst of commands, or the last one, began */
+    uint64_t burst_ns;            /* when its burst of commands began; 0: it is in none */
     uint64_t before, early;       /* its commands so far, then and a moment later */
     uint64_t completed, flight_ns; /* commands of it that ended; when that was another number, or nothing in flight */
     bool off, was_ready, in_flight;
-    bool burst, looked;           /* it is in one; early is of it */
+    bool looked;                  /* early is of this burst */
     bool cut_short;               /* its slices bound what others wait for */
     bool gaps;                    /* the device had gaps in the last one, or it was long */
 };

@@ -171,6 +171,7 @@ THREADS = dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2))
 # Kernels of 5 ms.
 LONG = (200, 1, 0, 40030, 7000, 3)
 SWITCH = ("--switch-us", 100)
+# Ten kernels of 120 us, launched at once.
 JOB = (120, 10, 0, 20030, 21000, 4)
 # A framework that launches sixty kernels of 10 us in 2.4 ms, or in 3.2; beside it kernels of 100 us, always some.
 EAGER_LOW, EAGER = (100, 290000), (10, 60, 40, 20030, 6000, 45)
