@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 #define DELAY_LEAST_NS (100 * XS_NS_PER_US) /* less is not worth a gate */
-#define DELAY_MOST_NS  (4 * XS_NS_PER_MS)
+#define DELAY_MOST_NS  (12 * XS_NS_PER_MS)
 #define COMMANDS_LEAST 8u
 #define STRANGE_EACH   4u                   /* a burst of another size counts that much, and one like the others makes up for 1 */
 #define STRANGE_MOST   8u
