@@ -11,7 +11,8 @@ static void head_update(struct xs_queue *q)
 {
     atomic_store_explicit(&q->head_est_ns, q->mark_count ? q->marks[q->mark_first].span_est_ns : 0,
                           memory_order_relaxed);
-    atomic_store(&q->marks_pending, q->mark_count);
+    if (atomic_load_explicit(&q->marks_pending, memory_order_relaxed) != q->mark_count) /* written under mark_lock alone */
+        atomic_store(&q->marks_pending, q->mark_count);
 }
 
 /* One measured stretch of device time: the time from `since` to `now` was spent on what the
@@ -23,8 +24,10 @@ static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
     uint64_t error_ns = measured_ns - est_ns; /* modulo 2^64 */
 
     q->correction_ns += error_ns;
-    atomic_fetch_add_explicit(&cc->est_entered_ns, error_ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&cc->est_completed_ns, measured_ns, memory_order_relaxed);
+    if (error_ns)
+        atomic_fetch_add_explicit(&cc->est_entered_ns, error_ns, memory_order_relaxed);
+    measured_ns += atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+    atomic_store_explicit(&cc->est_completed_ns, measured_ns, memory_order_relaxed); /* nobody else writes it */
 }
 
 #define ACCOUNT_NOW  1u           /* something completed just now */
@@ -108,12 +111,21 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
 /* The lock is only ever tried: who does not get it leaves a note, and the holder looks again. */
 static void account(struct xs_queue *q, uint64_t now_ns, bool late)
 {
-    atomic_fetch_or(&q->account_pending, late ? ACCOUNT_LATE : ACCOUNT_NOW);
-    while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock)) {
-        late = (atomic_exchange(&q->account_pending, 0) & ACCOUNT_LATE) != 0;
-        account_locked(q, now_ns, late);
-        xs_lock_release(&q->mark_lock);
+    uint32_t note = late ? ACCOUNT_LATE : ACCOUNT_NOW;
+
+    if (!xs_lock_try(&q->mark_lock)) {
+        atomic_fetch_or(&q->account_pending, note);
+        if (!xs_lock_try(&q->mark_lock)) /* the holder looked before, or looks yet */
+            return;
+        note = 0;
     }
+    do {
+        if (atomic_load(&q->account_pending))
+            note |= atomic_exchange(&q->account_pending, 0);
+        account_locked(q, now_ns, (note & ACCOUNT_LATE) != 0);
+        xs_lock_release(&q->mark_lock);
+        note = 0;
+    } while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock));
 }
 
 /* Of several that change it at once, the last one to look leaves it right: seq_cst, so that its
@@ -176,8 +188,10 @@ static void complete(struct xs_queue *q, uint64_t number, bool late)
     if (grew) {
         struct xs_server_cell *sc = atomic_load(&q->sc);
 
-        atomic_store(&q->passes, 0);
-        atomic_store(&q->passes_granted, 0);
+        if (XS_UNLIKELY(atomic_load(&q->passes) || atomic_load(&q->passes_granted))) {
+            atomic_store(&q->passes, 0);
+            atomic_store(&q->passes_granted, 0);
+        }
         if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
             account(q, xs_now_ns(), late);
         xs_queue_progress(q);
