@@ -184,7 +184,7 @@ def preemption_part(found):
             rows.append([v, *(f"{c.value:.0f}" for c in cells), str(min(c.n for c in cells))])
         if rows:
             return [f"**E** P99 until an urgent kernel starts, us, beside kernels of length T, the median alone taken off "
-                    f"({link(folder, 'report.md')})", ""] + report.table(["", *(f"T = {t:g} ms" for t in ts), "n"], rows)
+                    f"({link(folder, 'report.md')}; whole jobs: [others](docs/others.md))", ""] + report.table(["", *(f"T = {t:g} ms" for t in ts), "n"], rows)
     return []
 
 
@@ -269,6 +269,17 @@ def peer_rates(results, letter):
     return report.table(["", "production / alone", "the other side / alone"], rows)
 
 
+def peer_jobs(results):
+    """Whole jobs, not only their first kernel. Level 3 is the default level where it works."""
+    ts, rows = results.parameters("cuda", "E"), []
+    for v in ("native", "mps-priority", "xsched-3"):
+        if results.find("cuda", "E", v, "high", "samples", ts[0]):
+            q = [[results.quantile("cuda", "E", v, "high", x, t_ms=t) for x in (.5, .99)] for t in ts]
+            rows.append([PEERS.get(v, "XSched, level 3"), *(f"{show(a.value)}, {show(b.value)}" for a, b in q), str(min(a.n for a, _ in q))])
+    alone = results.quantile("cuda", "E", "alone", "high", .5)
+    return report.table([f"alone {report.with_interval(alone)} ms", *(f"T = {t:g} ms" for t in ts), "least n"], rows)
+
+
 def peers_part():
     """Beside MPS and stream priorities, on the device that has them: of each workload the newest run that has native."""
     out, found = [], suites()
@@ -276,6 +287,9 @@ def peers_part():
         for folder, results in [x for x in found if x[1].find("cuda", letter, "native", "high", metric)][:1]:
             out += [f"**{letter}** {workloads.BY_LETTER[letter].title} ([report](results/{folder}/report.md))", ""]
             out += table(results, letter)
+    for folder, results in [x for x in found if x[1].find("cuda", "E", "mps-priority", "high", "samples", .1)][:1]:
+        out += [f"**E** an urgent job of ten kernels beside kernels of length T: P50 and P99 of the job, ms "
+                f"([report](results/{folder}/report.md))", "", *peer_jobs(results)]
     return "\n".join(out).rstrip() or "none yet"
 
 
