@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One side of workload A, an ordinary PyTorch program: client.py high|low|loop.
-Reads lines "run SECONDS", answers with a JSON line of raw measurements. With CLIENT_CORE set, its thread stays on that core."""
+Reads lines "run SECONDS", answers with a JSON line of raw measurements."""
 import json
-import os
 import sys
 import time
 
@@ -26,8 +25,6 @@ def once():
 with torch.no_grad():
     for _ in range(3 if role == "low" else 30):
         y = once()
-    if os.environ.get("CLIENT_CORE"):
-        os.sched_setaffinity(0, {int(os.environ["CLIENT_CORE"])})
     print(json.dumps({"ready": role, "checksum": float(y.double().sum())}), flush=True)
     for line in sys.stdin:
         seconds = float(line.split()[1])
