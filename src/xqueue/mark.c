@@ -26,13 +26,13 @@ static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
     q->correction_ns += error_ns;
     if (error_ns)
         atomic_fetch_add_explicit(&cc->est_entered_ns, error_ns, memory_order_relaxed);
-    measured_ns += atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
-    atomic_store_explicit(&cc->est_completed_ns, measured_ns, memory_order_relaxed); /* nobody else writes it */
+    atomic_fetch_add(&cc->est_completed_ns, measured_ns); /* seq_cst: then all_reached looks at entered */
 }
 
 #define ACCOUNT_NOW  1u           /* something completed just now */
-#define TRAVEL_NS    (6 * XS_NS_PER_US)
 #define ACCOUNT_LATE 2u           /* something was found complete */
+#define TRAVEL_NS    (6 * XS_NS_PER_US)
+#define SHORT_NS     (4 * XS_NS_PER_US) /* a launch and its wait take longer on any device */
 
 /* What of a measured span the marked command took. A command never timed before: all but the
  * estimate of the others. Else its share of the estimate: were the others' error laid on it
@@ -46,14 +46,76 @@ static uint64_t own_share(const struct xs_mark *m, uint64_t est_ns, uint64_t mea
     return est_ns ? (uint64_t)((double)measured_ns * (double)m->key_est_ns / (double)est_ns) : measured_ns;
 }
 
-static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
+/* The stretch of device time that ends now. */
+struct span {
+    uint64_t now_ns, ns;
+    bool from_late;               /* what ended before it was found late */
+};
+
+static struct span span_until_now(const struct xs_queue *q)
+{
+    uint64_t done_ns = atomic_load_explicit(&q->last_done_ns, memory_order_relaxed);
+    uint64_t busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
+    uint64_t since_ns = XS_MAX(done_ns, busy_ns);
+    struct span s = {.now_ns = xs_now_ns(), .from_late = q->last_done_late && done_ns > busy_ns};
+
+    s.ns = s.now_ns > since_ns ? s.now_ns - since_ns : 0;
+    /* On an empty queue the first command travels to the device, and back comes its mark. */
+    if (q->device_marks && since_ns == busy_ns)
+        s.ns -= XS_MIN(s.ns / 4 * 3, TRAVEL_NS);
+    return s;
+}
+
+/* @param last    of so many marks that are reached
+ * @param est_ns  of what they cover
+ * @param held    it stood behind a closed gate for some of the time, or there was nothing for the device */
+static void marks_reached(struct xs_queue *q, const struct xs_mark *last, uint32_t count, uint64_t est_ns, bool held, bool late)
+{
+    struct span s = span_until_now(q);
+    bool known = xs_estimate_get(last->key) != 0;
+
+    /* Found late, the time is too long; counted from one that was found late, too short. */
+    if (known && s.from_late)
+        s.ns = est_ns;
+    else if (known && late)
+        s.ns = XS_MIN(s.ns, est_ns);
+    if (held)
+        s.ns = XS_MIN(s.ns, est_ns);
+    if (q->room)
+        xs_gates_done(q, last->weight);
+    q->last_done_late = late;
+    if (!s.from_late && !held && (count == 1 || (!q->device_marks && known)))
+        xs_estimate_learn(last->key, own_share(last, est_ns, s.ns));
+    charge(q, est_ns, s.ns);
+    atomic_store_explicit(&q->last_done_ns, s.now_ns, memory_order_relaxed);
+}
+
+/* Everything is done: what no mark covered is done too. */
+static void all_reached(struct xs_queue *q, uint64_t completed, bool measured)
+{
+    struct xs_client_cell *cc = q->cc;
+    uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
+    uint64_t charged_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+    uint64_t rest_ns = entered_ns > charged_ns ? entered_ns - charged_ns : 0;
+
+    if (measured || rest_ns <= SHORT_NS)
+        charge(q, rest_ns, rest_ns);
+    else
+        charge(q, rest_ns, XS_MIN(span_until_now(q).ns, rest_ns));
+    q->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - q->correction_ns;
+    /* Who finds the queue empty says when it begins anew. A command that came meanwhile may have found it at work. */
+    if (XS_UNLIKELY(atomic_load(&cc->entered) > completed))
+        atomic_store_explicit(&q->last_done_ns, xs_now_ns(), memory_order_relaxed);
+}
+
+static void account_locked(struct xs_queue *q, bool late)
 {
     struct xs_client_cell *cc = q->cc;
     uint64_t completed = atomic_load(&cc->completed);
-    uint64_t est_ns = 0, since_ns, measured_ns, done_ns, busy_ns, weight = atomic_load(&q->gates.weight_in);
-    uint32_t popped = 0;
+    uint64_t est_ns = 0, weight = atomic_load(&q->gates.weight_in);
+    uint32_t count = 0;
     struct xs_mark last = {0};
-    bool from_late, held, idled = false;
+    bool held, idled = false;
 
     while (q->mark_count && q->marks[q->mark_first].number <= completed) {
         last = q->marks[q->mark_first];
@@ -61,55 +123,22 @@ static void account_locked(struct xs_queue *q, uint64_t now_ns, bool late)
         idled |= last.idled;
         q->mark_first = (q->mark_first + 1) % XS_QUEUE_MARKS;
         q->mark_count--;
-        popped++;
+        count++;
     }
-    done_ns = atomic_load_explicit(&q->last_done_ns, memory_order_relaxed);
-    busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
-    since_ns = XS_MAX(done_ns, busy_ns);
     held = (q->room && xs_gates_held_since(q)) || idled;
-    from_late = q->last_done_late && done_ns > busy_ns;
-    measured_ns = now_ns > since_ns ? now_ns - since_ns : 0;
-    /* On an empty queue the first command travels to the device, and back comes its mark. */
-    if (q->device_marks && since_ns == busy_ns)
-        measured_ns -= XS_MIN(measured_ns / 4 * 3, TRAVEL_NS);
-    if (popped && xs_estimate_get(last.key) != 0) {
-        /* Found late, the time is too long; counted from one that was found late, too short. */
-        if (from_late)
-            measured_ns = est_ns;
-        else if (late)
-            measured_ns = XS_MIN(measured_ns, est_ns);
-    }
-    if (popped && held) /* it stood behind a closed gate for some of the time, or there was nothing for the device */
-        measured_ns = XS_MIN(measured_ns, est_ns);
-    if (popped && q->room)
-        xs_gates_done(q, last.weight);
-    if (popped) {
-        q->last_done_late = late;
-        if (!from_late && !held && (popped == 1 || (!q->device_marks && xs_estimate_get(last.key))))
-            xs_estimate_learn(last.key, own_share(&last, est_ns, measured_ns));
-        charge(q, est_ns, measured_ns);
-        atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);
-    }
-    /* Everything is done: what no mark covered is done too. */
-    if (q->room && completed >= atomic_load(&cc->entered)) /* a command enters, then weighs */
-        xs_gates_done(q, weight);
-    if (q->mark_count == 0 && completed >= atomic_load(&cc->entered)) {
-        uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
-        uint64_t charged_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
-
-        if (entered_ns > charged_ns) {
-            uint64_t rest_ns = entered_ns - charged_ns;
-
-            charge(q, rest_ns, popped ? rest_ns : XS_MIN(measured_ns, rest_ns));
-        }
-        q->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - q->correction_ns;
-        atomic_store_explicit(&q->last_done_ns, now_ns, memory_order_relaxed);
+    if (count)
+        marks_reached(q, &last, count, est_ns, held, late);
+    if (completed >= atomic_load(&cc->entered)) {
+        if (q->room) /* a command enters, then weighs */
+            xs_gates_done(q, weight);
+        if (q->mark_count == 0)
+            all_reached(q, completed, count != 0);
     }
     head_update(q);
 }
 
 /* The lock is only ever tried: who does not get it leaves a note, and the holder looks again. */
-static void account(struct xs_queue *q, uint64_t now_ns, bool late)
+static void account(struct xs_queue *q, bool late)
 {
     uint32_t note = late ? ACCOUNT_LATE : ACCOUNT_NOW;
 
@@ -122,7 +151,7 @@ static void account(struct xs_queue *q, uint64_t now_ns, bool late)
     do {
         if (atomic_load(&q->account_pending))
             note |= atomic_exchange(&q->account_pending, 0);
-        account_locked(q, now_ns, (note & ACCOUNT_LATE) != 0);
+        account_locked(q, (note & ACCOUNT_LATE) != 0);
         xs_lock_release(&q->mark_lock);
         note = 0;
     } while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock));
@@ -171,7 +200,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
         xs_lock_release(&q->mark_lock);
     }
     if (atomic_load(&q->account_pending))
-        account(q, xs_now_ns(), true);
+        account(q, true);
 }
 
 static void complete(struct xs_queue *q, uint64_t number, bool late)
@@ -193,7 +222,7 @@ static void complete(struct xs_queue *q, uint64_t number, bool late)
             atomic_store(&q->passes_granted, 0);
         }
         if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
-            account(q, xs_now_ns(), late);
+            account(q, late);
         xs_queue_progress(q);
         if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
             xs_queue_lent_end(q, number);
@@ -273,7 +302,7 @@ static void forget_mark(struct xs_queue *q, uint64_t number)
         xs_lock_release(&q->mark_lock);
     }
     if (atomic_load(&q->account_pending)) /* a completion found the lock taken */
-        account(q, xs_now_ns(), true);
+        account(q, true);
     xs_queue_progress(q);
 }
 

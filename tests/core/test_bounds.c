@@ -2,6 +2,9 @@
 /* What is in flight: bounded by count where the program says so, else by estimated time. */
 #include "core.h"
 
+#include "wire/page.h"
+
+#include <stddef.h>
 #include <stdio.h>
 
 static struct fake_device *g_d;
@@ -189,13 +192,64 @@ static void a_mark_that_only_the_shim_wants(void **state)
     assert_int_equal(fake_api_stream_destroy(stream), FAKE_OK);
 }
 
+static uint64_t est_completed_ns(void)
+{
+    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_l.stream);
+    char *marked = (char *)xsched_priv_mark_word(q);
+    struct xs_client_cell *cell = (struct xs_client_cell *)(void *)(marked - offsetof(struct xs_client_cell, marked));
+
+    assert_int_equal(atomic_load(&cell->completed), atomic_load(&cell->entered));
+    assert_int_equal(atomic_load(&cell->est_completed_ns), atomic_load(&cell->est_entered_ns));
+    return atomic_load(&cell->est_completed_ns);
+}
+
+/* @return what is put down for it; 0: it had a mark */
+static uint64_t awaited(uint64_t duration_ns, uint64_t key)
+{
+    uint64_t before_ns = est_completed_ns(), marks = fake_hal_counts().marks;
+
+    fake_api_launch_with(g_l.stream, duration_ns, 1, key, 0);
+    fake_api_synchronize(g_l.stream);
+    return fake_hal_counts().marks == marks ? est_completed_ns() - before_ns : 0;
+}
+
+/* What is waited for is put down as what it took, and what is too short to be told from the way to the device as what it
+ * was thought to take. Nothing stays in flight. */
+static void what_no_mark_covers(void **state)
+{
+    uint64_t before_ns, unmarked = 0;
+
+    (void)state;
+    fake_auto(true);
+    for (uint64_t key = 70; key < 90; key++) {
+        uint64_t ns;
+
+        for (int i = 0; i < 20; i++)
+            fake_api_launch_with(g_l.stream, 200 * US, 1, key, 0);
+        ok(XQueueWaitAll(g_l.xq));
+        ns = awaited(20 * US, key); /* a tenth of what it is thought to take */
+        unmarked += ns != 0;
+        if (ns)
+            assert_in_range(ns, 20 * US, 100 * US);
+    }
+    assert_true(unmarked > 0);
+    for (int i = 0; i < 20; i++)
+        fake_api_launch_with(g_l.stream, 2 * US, 1, 90, 0);
+    ok(XQueueWaitAll(g_l.xq));
+    before_ns = est_completed_ns();
+    for (int i = 0; i < 300; i++)
+        awaited(2 * US, 90);
+    assert_in_range(est_completed_ns() - before_ns, 300 * US, 900 * US);
+    fake_auto(false);
+}
+
 int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         A(by_threshold), A(by_threshold_and_batch), A(by_estimated_time), A(self_marked),
         A(a_wider_bound_lets_a_waiting_call_pass), A(suspend_beats_the_bound),
-        A(a_mark_that_only_the_shim_wants),
+        A(a_mark_that_only_the_shim_wants), A(what_no_mark_covers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
