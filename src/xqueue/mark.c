@@ -114,20 +114,20 @@ static void account_locked(struct xs_queue *q, bool late)
     uint64_t completed = atomic_load(&cc->completed);
     uint64_t est_ns = 0, weight = atomic_load(&q->gates.weight_in);
     uint32_t count = 0;
-    struct xs_mark last = {0};
+    const struct xs_mark *last = NULL; /* its place is not used again under this lock */
     bool held, idled = false;
 
     while (q->mark_count && q->marks[q->mark_first].number <= completed) {
-        last = q->marks[q->mark_first];
-        est_ns += last.span_est_ns;
-        idled |= last.idled;
+        last = &q->marks[q->mark_first];
+        est_ns += last->span_est_ns;
+        idled |= last->idled;
         q->mark_first = (q->mark_first + 1) % XS_QUEUE_MARKS;
         q->mark_count--;
         count++;
     }
     held = (q->room && xs_gates_held_since(q)) || idled;
-    if (count)
-        marks_reached(q, &last, count, est_ns, held, late);
+    if (last)
+        marks_reached(q, last, count, est_ns, held, late);
     if (completed >= atomic_load(&cc->entered)) {
         if (q->room) /* a command enters, then weighs */
             xs_gates_done(q, weight);
@@ -203,36 +203,38 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
         account(q, true);
 }
 
-static void complete(struct xs_queue *q, uint64_t number, bool late)
+/* Of its own, so that a call that finds nothing new costs little. */
+static __attribute__((noinline)) void more_complete(struct xs_queue *q, uint64_t number, bool late)
 {
     struct xs_client_cell *cc = q->cc;
-    uint64_t seen = atomic_load(&cc->completed);
-    bool grew = false;
+    struct xs_server_cell *sc = atomic_load(&q->sc);
 
-    while (number > seen) {
-        grew = atomic_compare_exchange_weak(&cc->completed, &seen, number);
-        if (grew)
-            break;
+    if (XS_UNLIKELY(atomic_load(&q->passes) || atomic_load(&q->passes_granted))) {
+        atomic_store(&q->passes, 0);
+        atomic_store(&q->passes_granted, 0);
     }
-    if (grew) {
-        struct xs_server_cell *sc = atomic_load(&q->sc);
+    if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
+        account(q, late);
+    xs_queue_progress(q);
+    if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
+        xs_queue_lent_end(q, number);
+    if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {
+        struct xs_server_page *page = atomic_load(&q->state->server);
 
-        if (XS_UNLIKELY(atomic_load(&q->passes) || atomic_load(&q->passes_granted))) {
-            atomic_store(&q->passes, 0);
-            atomic_store(&q->passes_granted, 0);
-        }
-        if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
-            account(q, late);
-        xs_queue_progress(q);
-        if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
-            xs_queue_lent_end(q, number);
-        if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {
-            struct xs_server_page *page = atomic_load(&q->state->server);
-
-            if (page && xs_page_ring(q->state->client, page, q->cell))
-                xs_fd_eventfd_signal(q->state->bell_fd);
-        }
+        if (page && xs_page_ring(q->state->client, page, q->cell))
+            xs_fd_eventfd_signal(q->state->bell_fd);
     }
+}
+
+static void complete(struct xs_queue *q, uint64_t number, bool late)
+{
+    uint64_t seen = atomic_load(&q->cc->completed);
+
+    while (number > seen)
+        if (atomic_compare_exchange_weak(&q->cc->completed, &seen, number)) {
+            more_complete(q, number, late);
+            return;
+        }
 }
 
 void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
