@@ -492,7 +492,9 @@ static size_t read_file(const char *path, char *text, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-bool vtime_look(long pid, long but, uint64_t *ret_sum)
+size_t (*vtime_read)(const char *path, char *text, size_t size) = read_file;
+
+bool vtime_look(long pid, long but, bool states, uint64_t *ret_sum)
 {
     char task[32];
     struct dirent *e;
@@ -512,13 +514,12 @@ bool vtime_look(long pid, long but, uint64_t *ret_sum)
         if (tid <= 0 || tid == but || polls(tid))
             continue;
         snprintf(path, sizeof(path), "%s/%ld/stat", task, tid);
-        if (!read_file(path, text, sizeof(text)) || !(state = strrchr(text, ')')))
+        if (states && (!vtime_read(path, text, sizeof(text)) || !(state = strrchr(text, ')'))))
             continue;             /* it ended meanwhile */
-        if (state[2] == 'Z' || state[2] == 'X')
-            continue;
-        sleep = state[2] == 'S' || state[2] == 'T';
+        if (states)
+            sleep = strchr("STZX", state[2]) != NULL;
         snprintf(path, sizeof(path), "%s/%ld/schedstat", task, tid);
-        if (read_file(path, text, sizeof(text)) && sscanf(text, "%llu %llu %llu", &run, &wait, &slices) == 3)
+        if (vtime_read(path, text, sizeof(text)) && sscanf(text, "%llu %llu %llu", &run, &wait, &slices) == 3)
             sum += run * 3 + slices * 7 + (uint64_t)tid * 1000003u;
     }
     closedir(dir);
@@ -531,5 +532,5 @@ bool vtime_others_sleep(void)
     uint64_t first, second;
     long pid = (long)getpid(), self = own_tid();
 
-    return vtime_look(pid, self, &first) && vtime_look(pid, self, &second) && first == second;
+    return vtime_look(pid, self, false, &first) && vtime_look(pid, self, true, &second) && first == second;
 }

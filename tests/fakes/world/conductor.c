@@ -5,6 +5,7 @@
  * next event at which something happens, and only when every thread of every process sleeps. Ends when all but the
  * first to come (an xserver; with --all: all) are gone, or at SIGTERM, and says what the GPU did; fails when they are not
  * within a minute of its clock. With --real: makes the world, says "ready" and ends. */
+#include "kept.h"
 #include "world.h"
 
 #include <errno.h>
@@ -49,16 +50,11 @@ static void pause_real(long ns)
 static char state_of(int pid)
 {
     char path[64], text[512], *p, state = 0;
-    int fd, threads = 1;
-    ssize_t n;
+    int threads = 1;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (!vtime_read(path, text, sizeof(text)))
         return 0;
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
     p = strrchr(text, ')');
     if (!p || sscanf(p + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state, &threads) < 1)
         return 0;
@@ -101,7 +97,7 @@ static int count(void)
     return n;
 }
 
-static bool look_at_all(uint64_t *ret_sum)
+static bool look_at_all(bool states, uint64_t *ret_sum)
 {
     *ret_sum = 0;
     for (int i = 0; i < WORLD_PROCESSES; i++) {
@@ -110,7 +106,7 @@ static bool look_at_all(uint64_t *ret_sum)
 
         if (!pid)
             continue;
-        if (!vtime_look(pid, 0, &sum))
+        if (!vtime_look(pid, 0, states, &sum))
             return false;
         *ret_sum += sum;
     }
@@ -122,7 +118,7 @@ static void settle(void)
     for (int i = 0; !g_stop; i++) {
         uint64_t first, second;
 
-        if (look_at_all(&first) && look_at_all(&second) && first == second)
+        if (look_at_all(false, &first) && look_at_all(true, &second) && first == second)
             return;
         pause_real(i < 8 ? 10000 : 100000);
     }
@@ -357,6 +353,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--real") != 0)
             return 2;
     }
+    vtime_read = kept_read;
     make(argv[1], version);
     for (int i = 3; i < argc; i++)
         w->real |= strcmp(argv[i], "--real") == 0;
