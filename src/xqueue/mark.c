@@ -52,7 +52,7 @@ struct span {
     bool from_late;               /* what ended before it was found late */
 };
 
-static struct span span_until_now(const struct xs_queue *q)
+static inline struct span span_until_now(const struct xs_queue *q)
 {
     uint64_t done_ns = atomic_load_explicit(&q->last_done_ns, memory_order_relaxed);
     uint64_t busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
@@ -69,7 +69,8 @@ static struct span span_until_now(const struct xs_queue *q)
 /* @param last    of so many marks that are reached
  * @param est_ns  of what they cover
  * @param held    it stood behind a closed gate for some of the time, or there was nothing for the device */
-static void marks_reached(struct xs_queue *q, const struct xs_mark *last, uint32_t count, uint64_t est_ns, bool held, bool late)
+static inline __attribute__((always_inline)) void marks_reached(struct xs_queue *q, const struct xs_mark *last,
+                                                                 uint32_t count, uint64_t est_ns, bool held, bool late)
 {
     struct span s = span_until_now(q);
     bool known = xs_estimate_get(last->key) != 0;
@@ -91,7 +92,8 @@ static void marks_reached(struct xs_queue *q, const struct xs_mark *last, uint32
 }
 
 /* Everything is done: what no mark covered is done too. */
-static void all_reached(struct xs_queue *q, uint64_t completed, bool measured)
+static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q, uint64_t completed,
+                                                               bool measured)
 {
     struct xs_client_cell *cc = q->cc;
     uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);

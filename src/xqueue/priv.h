@@ -92,7 +92,6 @@ struct xs_ticket {
     struct xs_queue *queue;
     uint64_t returned_before;     /* the queue's count as the call began */
     uint64_t key;
-    uint64_t begin_ns;            /* 0 unless marked */
     uint32_t est_ns;
     uint32_t flags;               /* XS_SUBMIT_* */
     bool mark;                    /* this command should be marked: see submit_end */

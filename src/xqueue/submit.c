@@ -412,9 +412,6 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->mark = false;
     t->weighed = false;
     t->inside = false;
-    t->begin_ns = 0;
-    /* before every way out: a caller may mark a command that this function would not have */
-    t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
     if (XS_UNLIKELY(xs_tls.in_command == q)) { /* a callback command's own vendor calls: it was counted */
         t->queue = NULL;
         return;
@@ -427,11 +424,12 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         wants_to_know(q, n, armed, flags);
     if (!xs_queue_managed(q, sc)) {
         t->est_ns = 0;
-        t->begin_ns = 1;          /* says: count only */
         if (XS_UNLIKELY(!gates_open(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
             wait_turn(q, n, 0, false, flags);
         if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
             collective_begins(q, n, 0, false, flags);
+        /* a caller may mark a command that this function would not have */
+        t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
         return;
     }
 
