@@ -100,10 +100,8 @@ static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q
     uint64_t charged_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
     uint64_t rest_ns = entered_ns > charged_ns ? entered_ns - charged_ns : 0;
 
-    if (measured || rest_ns <= SHORT_NS)
-        charge(q, rest_ns, rest_ns);
-    else
-        charge(q, rest_ns, XS_MIN(span_until_now(q).ns, rest_ns));
+    if (rest_ns)
+        charge(q, rest_ns, measured || rest_ns <= SHORT_NS ? rest_ns : XS_MIN(span_until_now(q).ns, rest_ns));
     q->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - q->correction_ns;
     /* Who finds the queue empty says when it begins anew. A command that came meanwhile may have found it at work. */
     if (XS_UNLIKELY(atomic_load(&cc->entered) > completed))

@@ -3,43 +3,37 @@
 """What being scheduled costs a program that runs alone: ResNet-18 batch 1 in a closed loop, in short turns with and without
 an XQueue on its stream, in one process. Two starts of one program, and two moments of one host, differ by more than what is
 looked for; two turns that follow each other do not. Without a queue a launch still passes the shim (some 44 instructions).
-toggled.py BUILD [PAIRS [REQUESTS [XSERVER]]]    JSON lines on stdout: each pair, then the median ratio and its interval
+toggled.py BUILD [PAIRS [REQUESTS]]    JSON lines on stdout: each pair, then the median ratio and its interval
 TOGGLED=launches: 60 empty launches and a wait instead of the model, where there is no PyTorch."""
 import ctypes
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path += [os.path.join(ROOT, "bench"), os.path.join(ROOT, "python")]
+from suite import machine, stats  # noqa: E402
+from suite.services import XServer  # noqa: E402
+from suite.variants import clean_environment  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 PAIRS = int(sys.argv[2]) if len(sys.argv) > 2 else 400
 REQUESTS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
-XSERVER = sys.argv[4] if len(sys.argv) > 4 else os.path.join(BUILD, "bin/xserver")
 LEVEL, PRIORITY = 3, 1
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python"))
 
 
 def outer():
     """An xserver, and this again under the shim."""
-    with tempfile.TemporaryDirectory() as folder:
-        env = dict(os.environ, XSCHED_SOCKET=os.path.join(folder, "xs.sock"))
-        more = os.path.join(BUILD, "server-lib")
-        daemon = subprocess.Popen([XSERVER, "--no-http", "HPF"], stderr=subprocess.DEVNULL,
-                                  env=dict(env, LD_LIBRARY_PATH=f"{more}:{env.get('LD_LIBRARY_PATH', '')}"))
-        while not os.path.exists(env["XSCHED_SOCKET"]):
-            if daemon.poll() is not None:
-                sys.exit("xserver does not start")
-            time.sleep(0.05)
-        env.update(LD_PRELOAD=os.path.join(BUILD, "lib/xsched/libshimcuda.so"), XSCHED_SCHEDULER="GLB",
+    server = XServer(BUILD, ["--log-level", "WARN"], os.devnull)
+    try:
+        env = dict(clean_environment(), XSCHED_SOCKET=server.socket, LD_PRELOAD=machine.shim(BUILD, "cuda"), XSCHED_SCHEDULER="GLB",
                    XSCHED_AUTO_XQUEUE="OFF", TOGGLED_INNER="1")
-        status = subprocess.run([sys.executable, *sys.argv], env=env, check=False).returncode
-        daemon.terminate()
-        daemon.wait()
-    sys.exit(status)
+        return subprocess.run([sys.executable, *sys.argv], env=env, check=False).returncode
+    finally:
+        server.stop()
 
 
 def resnet():
@@ -117,14 +111,13 @@ def main():
                           "no_queue_ms": round(ms[False], 4)}), flush=True)
         ratios.append(ms[True] / ms[False])
         without.append(ms[False])
-    draw = random.Random(1)
-    medians = sorted(statistics.median(draw.choices(ratios, k=PAIRS)) for _ in range(2000))
+    low, high = stats.interval(stats.quantile_draws(ratios, .5))
     print(json.dumps({"workload": "toggled", "metric": "ratio", "value": round(statistics.median(ratios), 4), "n": PAIRS,
-                      "low": round(medians[50], 4), "high": round(medians[1949], 4),
+                      "low": round(low, 4), "high": round(high, 4),
                       "no_queue_ms": round(statistics.median(without), 4)}))
 
 
 if os.environ.get("TOGGLED_INNER"):
     main()
 else:
-    outer()
+    sys.exit(outer())
