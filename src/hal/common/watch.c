@@ -76,12 +76,17 @@ static bool look_at(unsigned i, struct finds *finds)
     xs_lock_release(&g_lock);
     if (!w.queue)
         return false;
-    /* seq_cst pairs with xs_watch_hold: says whom it asks, then looks whether it may */
+    /* seq_cst pairs with xs_watch_hold: says whom it asks, then looks whether it may. Only then whether the mark is still
+     * there: a place may have been held, ended and let go since the row was read. */
     atomic_store(&g_asking, w.place);
-    xs_lock_acquire(&g_lock);
-    same = g_watches[i].queue == w.queue && g_watches[i].number == w.number && g_watches[i].event == w.event;
-    xs_lock_release(&g_lock);
-    if (!same || atomic_load(&w.place->held)) {
+    same = !atomic_load(&w.place->held);
+    if (same) {
+        xs_lock_acquire(&g_lock);
+        same = g_watches[i].place == w.place && g_watches[i].queue == w.queue && g_watches[i].number == w.number &&
+               g_watches[i].event == w.event;
+        xs_lock_release(&g_lock);
+    }
+    if (!same) {
         atomic_store(&g_asking, NULL);
         return false;
     }
