@@ -494,7 +494,7 @@ static size_t read_file(const char *path, char *text, size_t size)
 
 size_t (*vtime_read)(const char *path, char *text, size_t size) = read_file;
 
-bool vtime_look(long pid, long but, bool states, uint64_t *ret_sum)
+bool vtime_look(long pid, long but, uint64_t *ret_sum)
 {
     char task[32];
     struct dirent *e;
@@ -514,10 +514,9 @@ bool vtime_look(long pid, long but, bool states, uint64_t *ret_sum)
         if (tid <= 0 || tid == but || polls(tid))
             continue;
         snprintf(path, sizeof(path), "%s/%ld/stat", task, tid);
-        if (states && (!vtime_read(path, text, sizeof(text)) || !(state = strrchr(text, ')'))))
+        if (!vtime_read(path, text, sizeof(text)) || !(state = strrchr(text, ')')))
             continue;             /* it ended meanwhile */
-        if (states)
-            sleep = strchr("STZX", state[2]) != NULL;
+        sleep = strchr("STZX", state[2]) != NULL;
         snprintf(path, sizeof(path), "%s/%ld/schedstat", task, tid);
         if (vtime_read(path, text, sizeof(text)) && sscanf(text, "%llu %llu %llu", &run, &wait, &slices) == 3)
             sum += run * 3 + slices * 7 + (uint64_t)tid * 1000003u;
@@ -532,5 +531,5 @@ bool vtime_others_sleep(void)
     uint64_t first, second;
     long pid = (long)getpid(), self = own_tid();
 
-    return vtime_look(pid, self, false, &first) && vtime_look(pid, self, true, &second) && first == second;
+    return vtime_look(pid, self, &first) && vtime_look(pid, self, &second) && first == second;
 }

@@ -29,10 +29,11 @@ bool vtime_others_sleep(void);
  *  between two of its own, and virtual time would stand.) */
 void vtime_poll_begin(void);
 void vtime_poll_end(void);
-/** One look at a process: false when there is none or, with states, when a thread but this one runs. *ret_sum changes whenever
- *  a thread ran in between. One look without states and one with them, of equal sums: who sleeps in the second, and did not
- *  run since the first, slept at each moment between the two looks, and so all of them did. */
-bool vtime_look(long pid, long but, bool states, uint64_t *ret_sum);
+/** One look at a process: false when there is none, or when a thread but this one runs. *ret_sum changes whenever a thread
+ *  ran in between. Two looks of equal sums: who sleeps in both and did not run in between slept at each moment between the
+ *  two looks, and so all of them did. Were the first one content with the sums, a thread that runs all the while and is
+ *  about to sleep at the second would be taken for one that slept. */
+bool vtime_look(long pid, long but, uint64_t *ret_sum);
 /** How it reads a file of /proc. @return how many bytes, with a 0 behind them; 0: it is not there */
 extern size_t (*vtime_read)(const char *path, char *text, size_t size);
 

@@ -97,7 +97,7 @@ static int count(void)
     return n;
 }
 
-static bool look_at_all(bool states, uint64_t *ret_sum)
+static bool look_at_all(uint64_t *ret_sum)
 {
     *ret_sum = 0;
     for (int i = 0; i < WORLD_PROCESSES; i++) {
@@ -106,7 +106,7 @@ static bool look_at_all(bool states, uint64_t *ret_sum)
 
         if (!pid)
             continue;
-        if (!vtime_look(pid, 0, states, &sum))
+        if (!vtime_look(pid, 0, &sum))
             return false;
         *ret_sum += sum;
     }
@@ -118,7 +118,7 @@ static void settle(void)
     for (int i = 0; !g_stop; i++) {
         uint64_t first, second;
 
-        if (look_at_all(false, &first) && look_at_all(true, &second) && first == second)
+        if (look_at_all(&first) && look_at_all(&second) && first == second)
             return;
         pause_real(i < 8 ? 10000 : 100000);
     }
