@@ -2,15 +2,18 @@
 """The natural layer on the fake CUDA driver: queues, hints, scopes, commands, bad input."""
 import asyncio
 import ctypes
+import gc
 import sys
 import threading
+import time
 import types
 import warnings
+import weakref
 
 import pytest
 import xsched
 from conftest import in_force
-from xsched import _scope, _streams
+from xsched import _calls, _queue, _scope, _streams
 
 
 @pytest.fixture(autouse=True)
@@ -267,6 +270,108 @@ def test_dropped_commands(queue):
     queue.resume(drop=True)
     queue.wait()
     assert ran == []
+
+
+class Tensor:
+    """What a function is given."""
+
+
+def kept_beyond(before):
+    """Callbacks of commands that came since then and are still kept."""
+    gc.collect()
+    return set(_calls._kept) - before
+
+
+def test_commands_that_nobody_waits_for_by_themselves_are_freed(queue):
+    before, tensor = set(_calls._kept), Tensor()
+    alive = weakref.ref(tensor)
+    held = [queue.submit(lambda t: None, tensor)]
+    for _ in range(10000):
+        held[1:] = [queue.submit(lambda t: 7, tensor)]     # all but the first and the last are given up
+    del tensor
+    queue.wait()
+    assert alive() is None and not kept_beyond(before)
+    assert not _queue._submitted[queue.handle] and not _queue._left.get(queue.handle)
+    assert [c.wait() for c in held] == [None, 7]
+
+
+def test_arguments_are_held_until_the_function_is_called(queue):
+    tensor = Tensor()
+    alive = weakref.ref(tensor)
+    command = queue.submit(lambda t: 7, tensor)
+    del tensor
+    assert command.value == 7 and alive() is None
+    command.wait()
+
+
+def test_wait_frees_what_was_launched_by_the_worker(queue):
+    before, tensor = set(_calls._kept), Tensor()
+    alive = weakref.ref(tensor)
+    with queue.suspended():
+        kept = queue.submit(lambda t: t and 7, tensor)
+        for _ in range(100):
+            queue.submit(lambda t: None, tensor)
+        del tensor
+        assert alive() is not None and len(kept_beyond(before)) == 101
+    queue.wait()
+    assert alive() is None and not kept_beyond(before)
+    assert kept.wait() == 7 and kept.value == 7
+
+
+def test_what_is_given_up_while_held_is_freed_by_later_submits(queue):
+    before = set(_calls._kept)
+    with queue.suspended():
+        for _ in range(50):
+            queue.submit(int)
+        last = queue.submit(int)
+    last.wait()
+    queue.submit(int).wait()
+    assert not kept_beyond(before)
+
+
+def test_dropped_and_destroyed_commands_are_freed(queue):
+    before, tensor = set(_calls._kept), Tensor()
+    alive = weakref.ref(tensor)
+    queue.suspend()
+    dropped = [queue.submit(lambda t: None, tensor) for _ in range(3)]
+    del tensor
+    queue.resume(drop=True)
+    for _ in range(2):
+        with pytest.raises(xsched.NotFoundError):
+            dropped[0].wait()
+    queue.wait()
+    with pytest.raises(xsched.NotFoundError):
+        dropped[1].wait()
+    assert alive() is None and not kept_beyond(before)
+    command = queue.submit(lambda: 5)
+    queue.destroy()
+    assert command.wait() == 5 and not kept_beyond(before) and queue.handle not in _queue._submitted
+
+
+def test_one_command_is_waited_for_in_several_ways_at_once(queue, monkeypatch):
+    before, seen, waits, steps = set(_calls._kept), [], [], threading.Barrier(5)
+    real = xsched.XSched.XQueueWait
+
+    def slow(*a):
+        waits.append(a)
+        time.sleep(0.05)     # so that all are here, if they come
+        return real(*a)
+
+    monkeypatch.setattr(xsched.XSched, "XQueueWait", staticmethod(slow))
+
+    def wait(call):
+        steps.wait(20)
+        seen.append(call())
+
+    queue.suspend()
+    command = queue.submit(lambda: 3)
+    calls = [command.wait, command.wait, queue.wait, queue.wait]
+    threads = [threading.Thread(target=wait, args=(call,)) for call in calls]
+    [t.start() for t in threads]
+    steps.wait(20)
+    queue.resume()
+    [t.join(20) for t in threads]
+    assert sorted(seen, key=str) == [3, 3, None, None] and len(waits) == 1 and not kept_beyond(before)
 
 
 def test_a_destroyed_stream(cuda):

@@ -140,7 +140,7 @@ class XSched:
     def HwCommandDestroy(hw_cmd: int) -> XResult:
         """Frees a command."""
         result = to_result(functions["HwCommandDestroy"](hw_cmd))
-        if result == XResult.kXSchedSuccess:
+        if result in (XResult.kXSchedSuccess, XResult.kXSchedErrorNotFound):
             _kept.pop(hw_cmd, None)
         return result
 

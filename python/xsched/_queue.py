@@ -2,10 +2,13 @@
 """Queue: the XQueue of a stream; Command: a function that it launches."""
 from __future__ import annotations
 
+import collections
 import contextlib
 import ctypes
 import os
-from typing import Any, Callable, Iterator, List, Optional, Union
+import sys
+import threading
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._calls import XSched, queue_of
 from ._errors import InvalidValueError, check
@@ -46,38 +49,117 @@ def _from_environment(offset: int) -> Optional[int]:
     return base if base == PRIORITY_NO_EXECUTE else max(PRIORITY_MIN, min(PRIORITY_MAX, base + offset))
 
 
+class _Work:
+    """What a command does and how it ended. libpreempt's callback holds this and not the Command, so that a Command
+    that nobody refers to goes away."""
+
+    __slots__ = ("function", "value", "error", "result", "lock")
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function: Optional[Callable[[], Any]] = function  # until it is called: it holds the arguments
+        self.value: Any = None
+        self.error: Optional[BaseException] = None
+        self.result: Optional[XResult] = None  # how it ended, once its handle is freed
+        self.lock = threading.Lock()           # who waits for it frees its handle
+
+    def launch(self, _hwq: int, _data: Optional[int]) -> int:
+        function, self.function = self.function, None
+        try:
+            self.value = function() if function is not None else None
+            return 0
+        except BaseException as error:
+            self.error = error
+            return int(XResult.kXSchedErrorUnknown)
+
+    def wait(self, xq: int, handle: int) -> XResult:
+        """Until it is complete; then the handle is freed, once."""
+        with self.lock:
+            if self.result is None:
+                result = XSched.XQueueWait(xq, handle)
+                if result == XResult.kXSchedErrorNotFound:  # dropped, or the queue is gone
+                    XSched.HwCommandDestroy(handle)
+                self._end(xq, handle, result)
+            assert self.result is not None
+            return self.result
+
+    def queue_gone(self, xq: int, handle: int) -> None:
+        """The queue has been destroyed, which waited for what was launched."""
+        with self.lock:
+            if self.result is None:
+                ran = self.function is None
+                XSched.HwCommandDestroy(handle)
+                self._end(xq, handle, XResult.kXSchedSuccess if ran else XResult.kXSchedErrorNotFound)
+
+    def _end(self, xq: int, handle: int, result: XResult) -> None:
+        self.result = result
+        self.function = None
+        _forget(xq, handle)
+
+
+_submitted: Dict[int, Dict[int, _Work]] = {}      # XQueue -> command handle -> those that nobody has waited for
+_left: Dict[int, Deque[int]] = {}  # XQueue -> commands, in order: not launched when nobody referred to them any more
+
+
+def _submitted_to(xq: int) -> List[Tuple[int, _Work]]:
+    return list(_submitted.get(xq, {}).copy().items())
+
+
+def _forget(xq: int, handle: int) -> None:
+    works = _submitted.get(xq)
+    if works is not None:
+        works.pop(handle, None)
+
+
+def _free(xq: int, handle: int) -> bool:
+    """Frees a command that nobody refers to; false: it has not been launched yet."""
+    if XSched.HwCommandDestroy(handle) == XResult.kXSchedErrorNotAllowed:
+        return False
+    _forget(xq, handle)
+    return True
+
+
+def _free_left(xq: int) -> None:
+    """Those of them that have been launched meanwhile."""
+    left = _left.get(xq)
+    while left:
+        try:
+            handle = left.popleft()
+        except IndexError:  # another thread was faster
+            return
+        if not _free(xq, handle):
+            left.appendleft(handle)
+            return
+
+
 class Command:
     """A function that was given to Queue.submit."""
 
     def __init__(self, queue: Queue, function: Callable[[], Any]) -> None:
         self._queue = queue
-        self._error: Optional[BaseException] = None
-        self._done = False
-        #: what the function returned, after it was launched
-        self.value: Any = None
-
-        def launch(_hwq: int, _data: Optional[int]) -> int:
-            try:
-                self.value = function()
-                return 0
-            except BaseException as error:
-                self._error = error
-                return int(XResult.kXSchedErrorUnknown)
-
-        result, self.handle = XSched.HwCommandCreateCallback(launch)
+        self._work = _Work(function)
+        result, self.handle = XSched.HwCommandCreateCallback(self._work.launch)
         check(result, "HwCommandCreateCallback")
+
+    @property
+    def value(self) -> Any:
+        """What the function returned, after it was launched."""
+        return self._work.value
 
     def wait(self) -> Any:
         """Waits until what the function launched is complete; returns what the function returned, or raises what it
         raised. A second call does not wait."""
-        if not self._done:
-            result = XSched.XQueueWait(self._queue.handle, self.handle)
-            self._done = True
-            if self._error is None:
-                check(result, "XQueueWait")
-        if self._error is not None:
-            raise self._error
-        return self.value
+        result = self._work.wait(self._queue.handle, self.handle)
+        if self._work.error is not None:
+            raise self._work.error
+        check(result, "XQueueWait")
+        return self._work.value
+
+    def __del__(self) -> None:
+        work = getattr(self, "_work", None)
+        if work is not None and work.result is None and hasattr(self, "handle") and not sys.is_finalizing():
+            xq = self._queue.handle
+            if not _free(xq, self.handle):
+                _left.setdefault(xq, collections.deque()).append(self.handle)
 
 
 class Queue:
@@ -206,20 +288,29 @@ class Queue:
         def call() -> Any:
             return function(*arguments)
 
+        _free_left(self.handle)
         command = Command(self, call)
-        result = XSched.XQueueSubmit(self.handle, command.handle)
-        if result != XResult.kXSchedSuccess:
-            XSched.HwCommandDestroy(command.handle)
-            check(result, "XQueueSubmit")
+        check(XSched.XQueueSubmit(self.handle, command.handle), "XQueueSubmit")
+        _submitted.setdefault(self.handle, {})[command.handle] = command._work
         return command
 
     def wait(self) -> None:
         """Waits until everything submitted so far is complete."""
-        check(XSched.XQueueWaitAll(self.handle), "XQueueWaitAll")
+        works = _submitted_to(self.handle)
+        result = XSched.XQueueWaitAll(self.handle)
+        for handle, work in works:
+            work.wait(self.handle, handle)
+        _free_left(self.handle)
+        check(result, "XQueueWaitAll")
 
     def destroy(self) -> None:
         """Waits, then frees the XQueue and the hardware queue; the vendor's stream is untouched."""
+        works = _submitted_to(self.handle)
         check(XSched.XQueueDestroy(self.handle), "XQueueDestroy")
+        for handle, work in works:
+            work.queue_gone(self.handle, handle)
+        _submitted.pop(self.handle, None)
+        _left.pop(self.handle, None)
         XSched.HwQueueDestroy(self.hw_handle)
 
 
