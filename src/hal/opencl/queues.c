@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static struct xs_map g_queues;
-static struct xs_lock g_lock;     /* held flags and the free list; nothing is called under it */
+static struct xs_lock g_lock;     /* held flags, the free list and changes of g_queues, whose own lock is inside */
 static struct xs_ocl_hw *g_free;  /* under g_lock */
 static _Atomic(void (*)(void)) g_on_first;
 static _Atomic bool g_any;
@@ -33,15 +33,17 @@ struct xs_ocl_hw *xs_ocl_hw_new(cl_command_queue queue)
     hw = g_free;
     if (hw)
         g_free = hw->next_free;
-    xs_lock_release(&g_lock);
-    if (!hw)
+    else
         hw = calloc(1, sizeof(*hw));
+    if (hw) {
+        hw->next_free = NULL;
+        hw->held = true;
+        hw->pooled = false;
+    }
+    xs_lock_release(&g_lock);
     if (!hw)
         return NULL;
     hw->queue = queue;
-    hw->next_free = NULL;
-    hw->held = true;
-    hw->pooled = false;
     atomic_store(&hw->references, 1);
     atomic_store(&hw->in_order, true);
     atomic_store(&hw->pins, 0);
@@ -51,8 +53,12 @@ struct xs_ocl_hw *xs_ocl_hw_new(cl_command_queue queue)
 void xs_ocl_hw_keep(struct xs_ocl_hw *hw)
 {
     void (*fn)(void);
+    int r;
 
-    if (xs_map_put(&g_queues, (uint64_t)(uintptr_t)hw->queue, hw) < 0)
+    xs_lock_acquire(&g_lock);
+    r = xs_map_put(&g_queues, (uint64_t)(uintptr_t)hw->queue, hw);
+    xs_lock_release(&g_lock);
+    if (r < 0)
         return; /* no memory: the queue stays unscheduled */
     atomic_store(&g_any, true);
     fn = atomic_load(&g_on_first);
@@ -103,22 +109,33 @@ void xs_ocl_hw_drop(struct xs_ocl_hw *hw)
 {
     uint64_t key = (uint64_t)(uintptr_t)hw->queue;
 
+    xs_lock_acquire(&g_lock);
     if (xs_map_get(&g_queues, key) == hw)
         xs_map_remove(&g_queues, key);
     atomic_fetch_or(&hw->pins, XS_OCL_GONE);
-    xs_lock_acquire(&g_lock);
     hw->held = false;
     xs_lock_release(&g_lock);
     recycle_if_unused(hw);
 }
 
-/* @return true when others are using the queue and `flags` are theirs to act on */
-static bool forget(struct xs_ocl_hw *hw, uint32_t flags)
+/* Another thread may have forgotten it since the caller found it, and a new queue may have its storage by now: what is
+ * in the map under the queue's own key is this queue's.
+ * @return true when others are using the queue and `flags` are theirs to act on */
+static bool forget(cl_command_queue queue, struct xs_ocl_hw *hw, uint32_t flags)
 {
-    uint64_t key = (uint64_t)(uintptr_t)hw->queue;
-    uint32_t pins = atomic_fetch_or(&hw->pins, flags);
+    uint64_t key = (uint64_t)(uintptr_t)queue;
+    uint32_t pins = 0;
+    bool found;
 
-    xs_map_remove(&g_queues, key);
+    xs_lock_acquire(&g_lock);
+    found = xs_map_get(&g_queues, key) == hw;
+    if (found) {
+        xs_map_remove(&g_queues, key);
+        pins = atomic_fetch_or(&hw->pins, flags);
+    }
+    xs_lock_release(&g_lock);
+    if (!found)
+        return false;
     xsched_priv_hwq_gone(kPlatformOpenCL, key);
     return (pins & ~(XS_OCL_GONE | XS_OCL_RELEASE)) != 0;
 }
@@ -140,7 +157,7 @@ XS_EXPORT bool xsched_priv_ocl_releasing(cl_command_queue queue)
         return false;
     if (count != 1 && left > 0)
         return false;
-    return forget(hw, XS_OCL_GONE | XS_OCL_RELEASE);
+    return forget(queue, hw, XS_OCL_GONE | XS_OCL_RELEASE);
 }
 
 XS_EXPORT XResult xsched_priv_ocl_adopt(cl_command_queue queue, HwQueueHandle *ret)
@@ -194,6 +211,6 @@ XS_EXPORT XResult xsched_priv_ocl_created(cl_command_queue queue, HwQueueHandle 
     struct xs_ocl_hw *stale = xsched_priv_ocl_find(queue);
 
     if (stale) /* its last release went past us */
-        forget(stale, XS_OCL_GONE);
+        forget(queue, stale, XS_OCL_GONE);
     return xsched_priv_ocl_adopt(queue, ret);
 }

@@ -73,6 +73,9 @@ API cl_int clReleaseCommandQueue(cl_command_queue q)
     return CL_SUCCESS;
 }
 
+/* A test's; before the references of a queue are counted. */
+API void (*fake_opencl_on_count)(cl_command_queue q);
+
 API cl_int clGetCommandQueueInfo(cl_command_queue q, cl_command_queue_info name, size_t size, void *ret,
                                  size_t *ret_size)
 {
@@ -86,6 +89,8 @@ API cl_int clGetCommandQueueInfo(cl_command_queue q, cl_command_queue_info name,
     case CL_QUEUE_PROPERTIES:
         return fake_answer(&q->properties, sizeof(q->properties), size, ret, ret_size);
     case CL_QUEUE_REFERENCE_COUNT:
+        if (fake_opencl_on_count)
+            fake_opencl_on_count(q);
         pthread_mutex_lock(&fake_lock);
         references = (cl_uint)q->head.references;
         pthread_mutex_unlock(&fake_lock);
