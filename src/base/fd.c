@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fd.h"
 
+#include "base/sys.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
@@ -28,7 +30,7 @@ int xs_fd_raise(int fd)
     high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (high < 0)
         high = -errno;
-    close(fd);
+    xs_sys_close(fd);
     return high;
 }
 
@@ -44,14 +46,14 @@ int xs_fd_high(int fd)
     errno = saved;
     if (high < 0)
         return fd;
-    close(fd);
+    xs_sys_close(fd);
     return high;
 }
 
 void xs_fd_close(int *fd)
 {
     if (*fd >= 0)
-        close(*fd);
+        xs_sys_close(*fd);
     *fd = -1;
 }
 
@@ -68,7 +70,7 @@ int xs_fd_memfd(const char *name, size_t size)
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
         int r = -errno;
 
-        close(fd);
+        xs_sys_close(fd);
         return r;
     }
     return fd;
@@ -105,7 +107,7 @@ void xs_fd_eventfd_signal(int fd)
 {
     uint64_t one = 1;
     int saved = errno;
-    ssize_t r = write(fd, &one, sizeof(one));
+    long r = xs_sys_write(fd, &one, sizeof(one));
 
     (void)r; /* EAGAIN: it is already signalled */
     errno = saved;
@@ -115,7 +117,7 @@ void xs_fd_eventfd_drain(int fd)
 {
     uint64_t count;
     int saved = errno;
-    ssize_t r = read(fd, &count, sizeof(count));
+    long r = xs_sys_read(fd, &count, sizeof(count));
 
     (void)r;
     errno = saved;

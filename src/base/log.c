@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/str.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,12 +45,12 @@ void xs_log_init(void)
         (void)xs_log_level_parse(name, &level);
     xs_log_set_level(level);
     if (path && path[0]) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int fd = xs_sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 
         if (fd >= 0 && fd < 3) { /* 0..2 belong to the program */
             int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
-            close(fd);
+            xs_sys_close(fd);
             fd = high;
         }
         if (fd >= 0)
@@ -76,7 +77,7 @@ void xs_log_line(enum xs_log_level level, const char *format, ...)
     unsigned long day_s;
     int saved = errno, n, m;
     va_list ap;
-    ssize_t w;
+    long w;
 
     clock_gettime(CLOCK_REALTIME, &ts);
     day_s = (unsigned long)(ts.tv_sec % 86400); /* UTC: localtime may allocate and lock */
@@ -94,7 +95,7 @@ void xs_log_line(enum xs_log_level level, const char *format, ...)
         m = 0;
     n = XS_MIN(n + m, (int)sizeof(line) - 2);
     line[n++] = '\n';
-    w = write(atomic_load_explicit(&g_fd, memory_order_relaxed), line, (size_t)n);
+    w = xs_sys_write(atomic_load_explicit(&g_fd, memory_order_relaxed), line, (size_t)n);
     (void)w; /* nowhere to complain */
     errno = saved;
 }

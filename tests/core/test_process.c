@@ -384,6 +384,49 @@ static void signals(void **state)
     }
 }
 
+/* All that rings somebody, logs or closes a descriptor, in a thread whose cancellation is pending. */
+static void *cancelled_main(void *arg)
+{
+    struct lane *l = arg;
+    XResult r[6];
+
+    pthread_cancel(pthread_self());
+    /* warns: there is no level 2 */
+    r[0] = XQueueCreate(&l->xq, l->hwq, kPreemptLevelDeactivate, kQueueCreateFlagNone);
+    r[1] = XHintPriority(l->xq, 3);
+    r[2] = XQueueSuspend(l->xq, 0);
+    r[3] = XQueueResume(l->xq, 0);
+    for (int i = 0; i < 50; i++)
+        fake_api_launch(l->stream, 10 * US, 1);
+    r[4] = XQueueDestroy(l->xq);
+    r[5] = HwQueueDestroy(l->hwq);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    for (int i = 0; i < 6; i++)
+        ok(r[i]);
+    return NULL;
+}
+
+/* A thread that is cancelled dies in calls of the program's own choice, never in ours, with a lock held. */
+static void cancelled(void **state)
+{
+    struct lane l;
+    pthread_t t;
+    void *ret;
+
+    (void)state;
+    ok(fake_stream_create(g_d, &l.stream));
+    ok(fake_queue_create(&l.hwq, l.stream));
+    fake_auto(true);
+    assert_int_equal(pthread_create(&t, NULL, cancelled_main, &l), 0);
+    pthread_join(t, &ret);
+    fake_auto(false);
+    if (ret == PTHREAD_CANCELED) {
+        print_error("cancelled inside\n");
+        _exit(1);                 /* whoever needs what it held would hang */
+    }
+    parent_is_well();
+}
+
 static int threads(void)
 {
     DIR *dir = opendir("/proc/self/task");
@@ -426,7 +469,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         A(fork_child_is_unmanaged), A(fork_in_the_middle_of_everything), A(fork_while_suspended),
         A(child_leaves_by_exit), A(vfork_and_exec), A(daemonise), A(descriptors), A(program_closes_everything),
-        A(tiny_stacks), A(signals), A(number_of_threads),
+        A(tiny_stacks), A(signals), A(cancelled), A(number_of_threads),
     };
 
     (void)argc;

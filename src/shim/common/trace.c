@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/sys.h"
 #include "xqueue/priv.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ bool xs_trace_start(void)
     path = xs_env_get(XS_ENV_XSCHED_TRACE);
     fd = -1;
     if (path) {
-        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        fd = xs_sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
         fd = fd < 0 ? -errno : xs_fd_raise(fd);
         if (fd < 0)
             XS_WARN_ONCE("XSCHED_TRACE=%s cannot be written (error %d)", path, -fd);
@@ -45,7 +46,7 @@ bool xs_trace_start(void)
 
 static void put(const char *line, int size)
 {
-    ssize_t n = write(atomic_load_explicit(&g_fd, memory_order_relaxed), line, (size_t)size);
+    long n = xs_sys_write(atomic_load_explicit(&g_fd, memory_order_relaxed), line, (size_t)size);
 
     (void)n; /* nowhere to complain: the program may have closed the descriptor, the disk be full */
 }
