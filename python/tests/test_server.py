@@ -120,3 +120,68 @@ def test_a_stream_of_a_destroyed_context(tmp_path):
     p = subprocess.run([sys.executable, "-m", "xsched", "run", "--local-policy", "HPF", "--no-server", "-q", str(script)], env=env,
                        capture_output=True, text=True, timeout=120)
     assert p.returncode == 0 and p.stdout == "went on\n", p.stderr
+
+
+SAME_NUMBER = r"""
+import ctypes, os, sys, time
+import xsched
+cu = ctypes.CDLL("libcuda.so.1")
+ctx, stream, nop = (ctypes.c_void_p() for _ in range(3))
+cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0); cu.cuCtxSetCurrent(ctx)
+cu.cuStreamCreate(ctypes.byref(stream), 1); cu.cuModuleGetFunction(ctypes.byref(nop), None, b"nop")
+assert cu.cuLaunchKernel(nop, 1, 1, 1, 1, 1, 1, 0, stream, None, None) == 0
+me = os.getpid()
+def priorities(pid):
+    return [q.priority for q in xsched.status().of(pid)]
+for _ in range(500):
+    if priorities(me) == [5]:
+        break
+    time.sleep(0.02)
+if len(sys.argv) == 1:            # the first: stays until it is told
+    print(me, flush=True)
+    sys.stdin.readline()
+else:                             # the second: by its own account it has the first one's number
+    other = int(sys.argv[1])
+    os.getpid = lambda: other
+    xsched.set_priority(xsched.PROCESS, 31)
+    print(priorities(me), priorities(other))
+"""
+
+
+def test_two_programs_of_one_number(server, tmp_path):
+    """As in two containers, each of which has a program with number 1."""
+    script = tmp_path / "program.py"
+    script.write_text(SAME_NUMBER)
+    env = dict(os.environ, XSCHED_SOCKET=server, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}")
+    run = [sys.executable, "-m", "xsched", "run", "--priority", "5", "-q", str(script)]
+    with subprocess.Popen(run, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        number = first.stdout.readline().strip()
+        second = subprocess.run([*run, number], env=env, capture_output=True, text=True, timeout=120)
+        first.communicate("\n", timeout=60)
+    assert second.stdout == "[31] [5]\n" and first.returncode == 0, second.stderr
+
+
+@pytest.mark.parametrize("uids, says", [((0, 1), None), ((0, 0), "several programs"), ((1, 1), "has not joined")])
+def test_a_server_that_does_not_know_who_asks(monkeypatch, uids, says):
+    """An older one, or over TCP: the program looks for itself among those that have joined."""
+    from xsched import _server
+    pids, done = (300, 301), []
+
+    def ask(method, path, body=None, timeout_s=5.0):
+        if path == "/clients":
+            return "here", {"clients": [{"pid": pid, "pid_in_namespace": os.getpid(), "uid": os.geteuid() + uid}
+                                        for pid, uid in zip(pids, uids)] +
+                            [{"pid": os.getpid(), "pid_in_namespace": 7, "uid": os.geteuid()}]}
+        if "pid" not in body:
+            raise xsched.ServerError("xserver refuses POST /hint: handle or pid is required", "",
+                                     xsched.XResult.kXSchedErrorInvalidValue)
+        done.append(body)
+        return "here", {}
+
+    monkeypatch.setattr(_server, "ask", ask)
+    if says:
+        with pytest.raises(xsched.ServerError, match=says):
+            xsched.set_priority(xsched.PROCESS, 5)
+    else:
+        xsched.set_priority(xsched.PROCESS, 5)
+    assert done == ([] if says else [{"hint_type": 1, "priority": 5, "pid": 300}])

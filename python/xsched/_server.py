@@ -140,14 +140,15 @@ def status(timeout_s: float = 5.0) -> Status:
 
 def hint_process(kind: int, **values: int) -> None:
     """A hint for all queues of this process, also later ones."""
-    body: Dict[str, Any] = {"hint_type": kind, "pid": os.getpid(), **values}
+    body: Dict[str, Any] = {"hint_type": kind, **values}  # for whoever asks: the server knows that on its Unix socket
     try:
         ask("POST", "/hint", body)
     except ServerError as error:
-        if error.result != XResult.kXSchedErrorNotFound or "no xserver" in error.reason:
+        if error.result == XResult.kXSchedErrorNotFound and "no xserver" not in error.reason:
+            raise _not_joined() from None
+        if error.result != XResult.kXSchedErrorInvalidValue:
             raise
-        body["pid"] = _pid_at_server()
-        ask("POST", "/hint", body)
+        ask("POST", "/hint", {**body, "pid": _pid_at_server()})  # an older server, or one that is asked over TCP
 
 
 def hint_started_by(ancestor: int, kind: int, **values: int) -> int:
@@ -172,10 +173,18 @@ def _descends(pid: int, ancestor: int) -> bool:
 
 
 def _pid_at_server() -> int:
-    """Inside a container the server knows this process by another number."""
-    for client in ask("GET", "/clients")[1].get("clients", []):
-        if client.get("pid_in_namespace") == os.getpid() and client.get("uid") == os.geteuid():
-            return int(client["pid"])
-    raise ServerError("this process has not joined xserver",
-                      "it joins when it first uses a device under `xsched run` or with XSCHED_PRIORITY set",
-                      XResult.kXSchedErrorNotFound)
+    """Inside a container the server knows this process by another number. Two containers may have one number each."""
+    pids = [int(c["pid"]) for c in ask("GET", "/clients")[1].get("clients", [])
+            if c.get("pid_in_namespace") == os.getpid() and c.get("uid") == os.geteuid()]
+    if not pids:
+        raise _not_joined()
+    if len(set(pids)) > 1:
+        raise ServerError(f"several programs that have joined xserver are number {os.getpid()} in their containers",
+                          "let this one see xserver's http.sock, which tells who asks", XResult.kXSchedErrorNotAllowed)
+    return pids[0]
+
+
+def _not_joined() -> ServerError:
+    return ServerError("this process has not joined xserver",
+                       "it joins when it first uses a device under `xsched run` or with XSCHED_PRIORITY set",
+                       XResult.kXSchedErrorNotFound)

@@ -189,6 +189,7 @@ void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_
         if (info && getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0) {
             ret->known = true;
             ret->uid = cred.uid;
+            ret->pid = (int32_t)cred.pid;
             operates = xs_operators_have_peer(info->connect_fd);
         }
     }

@@ -15,7 +15,7 @@
 
 #define ANSWER_NS (3 * XS_NS_PER_S)
 
-/* Fills the request from the call. @return 0, or an HTTP status and what is wrong in error */
+/* Fills the request, which has its asker, from the call. @return 0, or an HTTP status and what is wrong in error */
 typedef int (*fill_fn)(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
                        size_t size);
 
@@ -123,9 +123,10 @@ static const struct hint_row {
     [XS_HINT_WINDOW] = {"display", 0, 0, false},
 };
 
-static int fill_whom(const json_t *o, struct xs_request_params *p, char *error, size_t size)
+/* Where the body names nobody, the asker is meant: inside a container it does not know its number here. */
+static int fill_whom(const json_t *o, struct xs_request *r, char *error, size_t size)
 {
-    int64_t handle = 0, pid = 0;
+    int64_t handle = 0, pid = json_object_get(o, "handle") ? 0 : r->asker.pid;
 
     if (member(o, "handle", NULL, 0, INT64_MAX, &handle) == -EINVAL)
         return wrong(error, size, "invalid handle");
@@ -133,8 +134,8 @@ static int fill_whom(const json_t *o, struct xs_request_params *p, char *error, 
         return wrong(error, size, "invalid pid");
     if (!handle && !pid)
         return wrong(error, size, "handle or pid is required");
-    p->handle = (uint64_t)handle;
-    p->pid = (int32_t)pid;
+    r->params.handle = (uint64_t)handle;
+    r->params.pid = (int32_t)pid;
     return 0;
 }
 
@@ -170,8 +171,9 @@ static int fill_laxity(const json_t *o, struct xs_request_params *p, char *error
     return 0;
 }
 
-static int fill_hint_of(const json_t *o, struct xs_request_params *p, char *error, size_t size)
+static int fill_hint_of(const json_t *o, struct xs_request *req, char *error, size_t size)
 {
+    struct xs_request_params *p = &req->params;
     const struct hint_row *row;
     int64_t type, value = 0;
     int r;
@@ -184,7 +186,7 @@ static int fill_hint_of(const json_t *o, struct xs_request_params *p, char *erro
     row = &k_hints[type];
     if (p->hint == XS_HINT_WINDOW)
         return fill_window(o, p, error, size);
-    if (row->whom && (r = fill_whom(o, p, error, size)) != 0)
+    if (row->whom && (r = fill_whom(o, req, error, size)) != 0)
         return r;
     if (p->hint == XS_HINT_TIMESLICE && json_is_string(json_object_get(o, "timeslice")) &&
         xs_str_equal_nocase(json_string_value(json_object_get(o, "timeslice")), "UNLIMITED")) {
@@ -214,7 +216,7 @@ static int fill_hint(const struct xs_route_call *call, const char *rest, struct 
     (void)rest;
     if (!o)
         return wrong(error, size, "the body is no JSON");
-    status = fill_hint_of(o, &r->params, error, size);
+    status = fill_hint_of(o, r, error, size);
     json_decref(o);
     return status;
 }
@@ -399,12 +401,12 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
     r = xs_request_new(row->kind);
     if (!r)
         return 503;
+    xs_guard_asker(call->connection, call->port, &r->asker); /* looking shows what is the asker's */
     status = row->fill ? row->fill(call, call->url + strlen(row->path), r, error, sizeof(error)) : 0;
     if (status) {
         xs_request_free(r);
         return refuse(ret, status, error);
     }
-    xs_guard_asker(call->connection, call->port, &r->asker); /* looking shows what is the asker's */
     if (!strcmp(row->method, "POST") && !r->asker.known && !r->asker.all) {
         xs_request_free(r);
         return refuse(ret, 403, "it cannot be told who asks: use the Unix socket or a token");

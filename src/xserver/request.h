@@ -40,7 +40,8 @@ enum xs_hint_kind { /* numbers of the interface */
 /** Who asks. */
 struct xs_asker {
     uint32_t uid;
-    bool known; /* uid is known */
+    int32_t pid; /* as the server's namespace numbers it; 0: not known (TCP, or a process that it does not see) */
+    bool known;  /* uid is known */
     bool all;   /* an operator: root, the server's own user, a member of operator-group, or the token;
                   sees and changes everything, others only what is their own */
 };

@@ -82,7 +82,8 @@ static void paths_and_codes(void **state)
         {"POST", "/hint", "{\"hint_type\":0}", 400},
         {"POST", "/hint", "{\"hint_type\":8}", 400},
         {"POST", "/hint", "{\"hint_type\":\"1\"}", 400},
-        {"POST", "/hint", "{\"hint_type\":1,\"priority\":1}", 400},
+        {"POST", "/hint", "{\"hint_type\":1,\"pid\":0,\"priority\":1}", 400},
+        {"POST", "/hint", "{\"hint_type\":1,\"handle\":0,\"priority\":1}", 400},
         {"POST", "/hint", "{\"hint_type\":1,\"handle\":-1,\"priority\":1}", 400},
         {"POST", "/hint", "{\"hint_type\":1,\"handle\":1e3,\"priority\":1}", 400},
         {"POST", "/hint", "{\"hint_type\":1,\"handle\":12345,\"priority\":1}", 404},
@@ -305,6 +306,72 @@ static void long_bodies_are_refused(void **state)
     assert_int_equal(raw_http(&g_server, "GET", "/policy", NULL, NULL), 200);
 }
 
+static int64_t priority_of(const struct raw_client *c, uint32_t cell)
+{
+    char path[64];
+    int64_t priority;
+    json_t *json;
+
+    snprintf(path, sizeof(path), "/xqueue/%llx", (unsigned long long)raw_handle(c, cell));
+    assert_int_equal(raw_http(&g_server, "GET", path, NULL, &json), 200);
+    priority = number(json_object_get(json, "xqueue"), "priority");
+    json_decref(json);
+    return priority;
+}
+
+/* In a child that says of itself that it has its parent's number, as two containers' programs have one. */
+static int with_the_same_number(void)
+{
+    static const char k_me[] = "{\"hint_type\":1,\"priority\":77}";
+    struct raw_client own;
+    union xs_msg m;
+    int fds[2];
+
+    if (raw_http(&g_server, "POST", "/hint", k_me, NULL) != 404) /* it has not joined */
+        return 1;
+    raw_connect(&own, g_server.socket);
+    raw_hello_fill(&own, &m);
+    m.hello.pid_in_namespace = (int32_t)getppid();
+    fds[0] = own.page_fd;
+    fds[1] = own.bell;
+    if (raw_hello(&own, &m, fds, 2) != 0)
+        return 2;
+    raw_add(&own, 0, 1, 0);
+    if (raw_http(&g_server, "POST", "/hint", k_me, NULL) != 200)
+        return 3;
+    if (raw_receive(&own, &m, 5000) != XS_MSG_queue_hints || m.queue_hints.priority != 77)
+        return 4;
+    return priority_of(&own, 0) == 77 ? 0 : 5;
+}
+
+static void who_asks_is_meant_where_nobody_is_named(void **state)
+{
+    int64_t before[2] = {priority_of(&g_client, 0), priority_of(&g_client, 4)};
+    char headers[100];
+    union xs_msg m;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    pid = fork();
+    if (pid == 0)
+        _exit(with_the_same_number());
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(priority_of(&g_client, 0), before[0]);
+    assert_int_equal(priority_of(&g_client, 4), before[1]);
+
+    assert_int_equal(raw_http(&g_server, "POST", "/hint", "{\"hint_type\":1,\"priority\":12}", NULL), 200);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(raw_receive(&g_client, &m, 5000), XS_MSG_queue_hints);
+        assert_int_equal(m.queue_hints.priority, 12);
+    }
+    /* on TCP it is not known which process asks */
+    snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\nX-XSched: 1\r\n", g_server.port);
+    assert_int_equal(tcp("POST /hint", headers, "{\"hint_type\":1,\"priority\":13}"), 400);
+    assert_int_equal(priority_of(&g_client, 0), 12);
+}
+
 /* In a child that is another user: what is not its own is not changed (nor seen: test_users.c). */
 static int as_other_user(void)
 {
@@ -366,6 +433,7 @@ int main(void)
         cmocka_unit_test(paths_and_codes),
         cmocka_unit_test(shapes),
         cmocka_unit_test(changes_reach_both),
+        cmocka_unit_test(who_asks_is_meant_where_nobody_is_named),
         cmocka_unit_test(operator_holds_and_frees),
         cmocka_unit_test(pages_and_strange_hosts_are_refused),
         cmocka_unit_test(long_bodies_are_refused),
