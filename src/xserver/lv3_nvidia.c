@@ -119,7 +119,9 @@ static int act(struct group *c, struct xs_lv3_counts *counts)
     int r = 0;
 
     if (c->has_off && !off) {
-        r = timed(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL), xs_now_ns(), &counts->on_ns);
+        uint64_t began = xs_now_ns();
+
+        r = timed(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL), began, &counts->on_ns);
         c->has_off = false;
         counts->ons++;
     }

@@ -232,11 +232,31 @@ static void bad_messages(void **state)
     want(100, true);              /* of 32 groups one is stale: no harm */
 }
 
+#define SLOW_US 2000u
+
 static void slow(int fd, unsigned long request, void *arg)
 {
     (void)fd, (void)arg;
     if (request == XS_NVRM_IOC_CONTROL)
-        usleep(2000);
+        usleep(SLOW_US);
+}
+
+/* What a pair takes says when it is worth it: neither half of it may be missed. */
+static void calls_are_timed(void **state)
+{
+    struct xs_lv3_counts counts;
+    struct context c;
+
+    (void)state;
+    new_context(&c, 8);
+    tell();
+    fake_rm_set_hook(slow);
+    want(100, true);
+    want(100, false);
+    xs_lv3_counts(g_lv3, &counts);
+    assert_true(counts.slice_ns >= SLOW_US * XS_NS_PER_US);
+    assert_true(counts.off_ns >= SLOW_US * XS_NS_PER_US);
+    assert_true(counts.on_ns >= SLOW_US * XS_NS_PER_US);
 }
 
 /* Wishes that come faster than the driver is: the last one holds. */
@@ -271,7 +291,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(told_and_steered), T(nothing_twice), T(many_channels), T(restored_on_leave), T(dead_is_let_go),
-        T(freed_group_is_closed), T(denied), T(variable_limits), T(bad_messages), T(last_wish_counts),
+        T(freed_group_is_closed), T(denied), T(variable_limits), T(bad_messages), T(calls_are_timed),
+        T(last_wish_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
