@@ -119,7 +119,8 @@ int xs_nvrm_disable(const struct xs_nvrm_group *g, const uint32_t *channels, uin
 
         if (r == 0)
             continue;
-        result = r;
+        if (!result || result == -ESTALE)
+            result = r;           /* what may be tried again goes first */
         if (disable) {
             for (uint32_t back = 0; back < at; back += XS_NVRM_CHANNELS_A_CALL)
                 disable_some(g, channels + back, XS_MIN(at - back, XS_NVRM_CHANNELS_A_CALL), false, NULL);

@@ -10,10 +10,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* Channels that could not be switched on stop a program for good: so that is tried again, after pauses that grow. */
+#define PAUSE_FIRST_NS (10 * XS_NS_PER_MS)
+#define PAUSE_MOST_NS  XS_NS_PER_S
+#define TRIES_AT_END   6u         /* before what is to be given back is let go as it is: 0.3 s */
 
 struct group {
     struct xs_list in_program;
-    struct xs_list to_do;         /* in xs_lv3.to_do while a wish is open */
+    struct xs_list to_do;         /* in xs_lv3.to_do while a wish is open, or in later */
     struct xs_lv3_program *program; /* NULL: the program is gone */
     uint32_t id, flags, round;
     XDevice device;
@@ -23,6 +29,8 @@ struct group {
     uint32_t channels[XS_LV3_CHANNELS];
     uint64_t want_us, has_us;     /* XS_LV3_SLICE_DEFAULT: as the driver gave it */
     bool want_off, has_off;
+    uint64_t retry_ns;            /* to be switched on then, once more; 0: did not fail */
+    unsigned tries;               /* that failed since it was last switched on */
     bool again;                   /* channels came: what it has, they do not have yet */
     bool last;                    /* give back, then close */
 };
@@ -41,6 +49,7 @@ struct xs_lv3 {
     pthread_cond_t closing;
     pthread_t thread, closer;
     struct xs_list to_do;
+    struct xs_list later;         /* through to_do: at their retry_ns */
     struct xs_list to_close;      /* through to_do */
     bool is_closing;
     struct group *busy;           /* calls are under way on its descriptors */
@@ -71,7 +80,7 @@ static void *close_all(void *arg)
         if (xs_list_empty(&l->to_close)) {
             l->is_closing = false;
             pthread_cond_broadcast(&l->idle);
-            if (l->stop && xs_list_empty(&l->to_do) && !l->busy)
+            if (l->stop && xs_list_empty(&l->to_do) && xs_list_empty(&l->later) && !l->busy)
                 break;
             pthread_cond_wait(&l->closing, &l->lock);
             continue;
@@ -101,14 +110,50 @@ static void plan(struct xs_lv3 *l, struct group *g)
         return;                   /* looked at again when the call is over; planned already */
     if (!g->last && !open_wish(g))
         return;
-    xs_list_add(&l->to_do, &g->to_do);
+    xs_list_add(g->retry_ns ? &l->later : &l->to_do, &g->to_do);
     pthread_cond_signal(&l->work);
+}
+
+/* Under lock. */
+static void take_due(struct xs_lv3 *l)
+{
+    uint64_t now_ns = xs_now_ns();
+
+    XS_LIST_FOR_SAFE(g, &l->later, struct group, to_do) {
+        if (g->retry_ns > now_ns)
+            continue;
+        g->retry_ns = 0;
+        xs_list_remove(&g->to_do);
+        xs_list_add(&l->to_do, &g->to_do);
+    }
+}
+
+/* Under lock. */
+static void wait_for_work(struct xs_lv3 *l)
+{
+    uint64_t next = UINT64_MAX;
+    struct timespec until;
+
+    XS_LIST_FOR(g, &l->later, struct group, to_do)
+        next = XS_MIN(next, g->retry_ns);
+    if (next == UINT64_MAX) {
+        pthread_cond_wait(&l->work, &l->lock);
+        return;
+    }
+    until = (struct timespec){(time_t)(next / XS_NS_PER_S), (long)(next % XS_NS_PER_S)};
+    (void)pthread_cond_timedwait(&l->work, &l->lock, &until);
 }
 
 static int timed(int r, uint64_t began_ns, uint64_t *ret_ns)
 {
     *ret_ns = xs_now_ns() - began_ns;
     return r;
+}
+
+/* Unless the driver did it, they are still off; what it no longer knows is neither. */
+static bool still_off(int r)
+{
+    return r != 0 && r != -ESTALE;
 }
 
 /* Without the lock, on a copy. On first, off last: work is stopped as short as possible. */
@@ -122,7 +167,7 @@ static int act(struct group *c, struct xs_lv3_counts *counts)
         uint64_t began = xs_now_ns();
 
         r = timed(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL), began, &counts->on_ns);
-        c->has_off = false;
+        c->has_off = still_off(r);
         counts->ons++;
     }
     if (r == 0 && (us != c->has_us || (again && us))) {
@@ -136,27 +181,48 @@ static int act(struct group *c, struct xs_lv3_counts *counts)
         uint64_t began = xs_now_ns();
 
         r = timed(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, true, NULL), began, &counts->off_ns);
-        c->has_off = r == 0;
+        /* some may be off, or have been before others came */
+        c->has_off = r == 0 || still_off(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL));
         counts->offs++;
     }
     return r;
 }
 
-static void give_back(struct group *c)
+static int give_back(struct group *c)
 {
-    if (c->has_off)
-        (void)xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL);
+    int r = c->has_off ? xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL) : 0;
+
+    c->has_off = still_off(r);
     if (c->has_us)
         (void)xs_nvrm_set_slice(&c->handles, c->default_us, NULL);
-    c->has_off = false;
     c->has_us = XS_LV3_SLICE_DEFAULT;
+    return r;
+}
+
+/* Under lock. */
+static void try_later(struct xs_lv3 *l, struct group *g)
+{
+    uint64_t pause_ns = PAUSE_FIRST_NS << XS_MIN(g->tries, 20u);
+
+    if (++g->tries >= TRIES_AT_END && (g->last || l->stop)) {
+        XS_WARN("channels stay switched off: the driver does not switch them on");
+        g->has_off = false;
+        return;
+    }
+    g->retry_ns = xs_now_ns() + XS_MIN(pause_ns, PAUSE_MOST_NS);
 }
 
 /* Under lock, after a call. */
 static void record(struct xs_lv3 *l, struct group *g, const struct group *done, int r)
 {
+    bool stuck = done->has_off && (done->last || !done->want_off);
+
     g->has_us = done->has_us;
     g->has_off = done->has_off;
+    if (stuck)
+        try_later(l, g);
+    else
+        g->tries = 0;
     if (r == 0)
         return;
     if (r == -EPERM) {
@@ -175,10 +241,11 @@ static void record(struct xs_lv3 *l, struct group *g, const struct group *done, 
         l->counts.failed++;
         XS_WARN_ONCE("a control of a channel group failed: %s", strerror(-r));
     }
+    if (stuck)
+        return;                   /* and its slice then */
     /* not tried again for this wish */
     g->has_us = g->want_us;
-    g->has_off = g->want_off && done->has_off;
-    g->want_off = g->has_off;
+    g->want_off = g->want_off && g->has_off;
 }
 
 static void *work(void *arg)
@@ -190,15 +257,16 @@ static void *work(void *arg)
     for (;;) {
         struct group *g;
         struct xs_lv3_counts counts;
-        int r = 0;
+        int r;
 
+        take_due(l);
         if (xs_list_empty(&l->to_do)) {
             pthread_cond_broadcast(&l->idle);
-            if (l->stop) {
+            if (l->stop && xs_list_empty(&l->later)) {
                 pthread_cond_signal(&l->closing);
                 break;
             }
-            pthread_cond_wait(&l->work, &l->lock);
+            wait_for_work(l);
             continue;
         }
         g = XS_CONTAINER_OF(l->to_do.next, struct group, to_do);
@@ -208,16 +276,13 @@ static void *work(void *arg)
         g->again = false;
         counts = l->counts;
         pthread_mutex_unlock(&l->lock);
-        if (copy.last)
-            give_back(&copy);
-        else
-            r = act(&copy, &counts);
+        r = copy.last ? give_back(&copy) : act(&copy, &counts);
         pthread_mutex_lock(&l->lock);
         counts.groups = l->counts.groups;
         l->counts = counts;
         l->busy = NULL;
         record(l, g, &copy, r);
-        if (copy.last)
+        if (copy.last && !g->retry_ns)
             close_group(l, g);
         else
             plan(l, g);
@@ -229,13 +294,18 @@ static void *work(void *arg)
 struct xs_lv3 *xs_lv3_new(void)
 {
     struct xs_lv3 *l = calloc(1, sizeof(*l));
+    pthread_condattr_t by_our_clock;
 
     if (!l)
         return NULL;
     xs_list_init(&l->to_do);
+    xs_list_init(&l->later);
     xs_list_init(&l->to_close);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->work, NULL);
+    pthread_condattr_init(&by_our_clock);
+    pthread_condattr_setclock(&by_our_clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->work, &by_our_clock);
+    pthread_condattr_destroy(&by_our_clock);
     pthread_cond_init(&l->idle, NULL);
     pthread_cond_init(&l->closing, NULL);
     if (pthread_create(&l->closer, NULL, close_all, l) != 0) {

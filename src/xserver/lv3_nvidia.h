@@ -51,7 +51,7 @@ struct xs_lv3_counts {
     uint64_t slice_ns, off_ns, on_ns; /* the last call of each kind */
 };
 void xs_lv3_counts(struct xs_lv3 *l, struct xs_lv3_counts *ret);
-/** Waits until nothing is left to be done; for tests and the end. */
+/** Waits until nothing is left to be done, but what failed and is tried again later; for tests. */
 void xs_lv3_settle(struct xs_lv3 *l);
 
 #endif

@@ -168,6 +168,97 @@ static void denied(void **state)
     assert_int_equal(fake_rm_slice(c.client, c.group), FAKE_RM_DEFAULT_SLICE_US);
 }
 
+#define NO_MEMORY 0x51u           /* a status that level 3 does not know */
+
+static bool comes_on(const struct context *c)
+{
+    for (int i = 0; i < 2000; i++, usleep(5000)) {
+        unsigned on = 0;
+
+        for (unsigned k = 0; k < c->n; k++)
+            on += fake_rm_channel_on(c->client, c->channels[k]);
+        if (on == c->n)
+            return true;
+    }
+    return false;
+}
+
+static unsigned pairs_asked(void)
+{
+    const struct fake_rm_call *calls;
+    unsigned n = 0;
+
+    for (size_t i = fake_rm_calls(&calls); i > 0; i--)
+        n += calls[i - 1].command == XS_NVRM_CMD_DISABLE_CHANNELS;
+    return n;
+}
+
+/* A program whose channels stay off hangs, and nobody would notice: whatever the driver's reason was, it is asked again. */
+static void switched_on_at_last(void **state)
+{
+    const uint32_t why[] = {NO_MEMORY, XS_NVRM_ERR_PERMISSIONS};
+    struct context c;
+
+    (void)state;
+    new_context(&c, 8);
+    tell();
+    for (unsigned i = 0; i < 2; i++) {
+        want(100, true);
+        assert_false(fake_rm_channel_on(c.client, c.channels[0]));
+        fake_rm_deny(XS_NVRM_CMD_DISABLE_CHANNELS, why[i], 0, 3);
+        want(50000, false);
+        assert_false(fake_rm_channel_on(c.client, c.channels[0]));
+        assert_true(comes_on(&c));
+        xs_lv3_settle(g_lv3);
+        assert_int_equal(fake_rm_slice(c.client, c.group), i ? FAKE_RM_DEFAULT_SLICE_US : 50000);
+        assert_int_equal(pairs_asked(), 5 * (i + 1)); /* off, three failures, on: not in a loop */
+    }
+}
+
+/* The same where it leaves; what never succeeds is let go. */
+static void given_back_at_last(void **state)
+{
+    unsigned before = open_descriptors(), asked;
+    struct context c;
+
+    (void)state;
+    new_context(&c, 8);
+    tell();
+    want(100, true);
+    fake_rm_deny(XS_NVRM_CMD_DISABLE_CHANNELS, NO_MEMORY, 0, 2);
+    xs_lv3_leave(g_lv3, g_program, true);
+    assert_true(comes_on(&c));
+    g_program = xs_lv3_join(g_lv3, 4712);
+    tell();
+    want(100, true);
+    asked = pairs_asked();
+    fake_rm_deny(XS_NVRM_CMD_DISABLE_CHANNELS, NO_MEMORY, 0, UINT32_MAX);
+    xs_lv3_leave(g_lv3, g_program, true);
+    g_program = NULL;
+    xs_lv3_free(g_lv3);           /* all its tries are over then */
+    assert_int_equal(pairs_asked() - asked, 6);
+    assert_int_equal(open_descriptors(), before);
+    g_lv3 = xs_lv3_new();
+    assert_non_null(g_lv3);
+}
+
+/* Switching off fails in the middle, and so does the way back. */
+static void neither_off_nor_on(void **state)
+{
+    struct context c;
+
+    (void)state;
+    new_context(&c, 8);
+    tell();
+    want(100, true);
+    add_channels(&c, 1);
+    fake_rm_deny(XS_NVRM_CMD_DISABLE_CHANNELS, NO_MEMORY, 0, 2);
+    tell();                       /* one more while it is off: this fails */
+    xs_lv3_settle(g_lv3);
+    want(100, false);
+    assert_true(comes_on(&c));
+}
+
 static void variable_limits(void **state)
 {
     struct context c;
@@ -291,7 +382,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(told_and_steered), T(nothing_twice), T(many_channels), T(restored_on_leave), T(dead_is_let_go),
-        T(freed_group_is_closed), T(denied), T(variable_limits), T(bad_messages), T(calls_are_timed),
+        T(freed_group_is_closed), T(denied), T(switched_on_at_last), T(given_back_at_last),
+        T(neither_off_nor_on), T(variable_limits), T(bad_messages), T(calls_are_timed),
         T(last_wish_counts),
     };
 
