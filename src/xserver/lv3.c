@@ -182,7 +182,20 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
     return level3;
 }
 
-static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat *seats, struct place *places)
+/* Nothing of it on the device is at level 3 now: what it was given there goes back. @return when to look again */
+static uint64_t let_go(struct xs_server *s, struct xs_client *c, XDevice device, struct xs_lv3_memory *m)
+{
+    struct xs_lv3_kfd *k = xs_lv3_kfd_of(c, device);
+
+    m->off = m->cut_short = false;
+    m->slice_us = XS_LV3_SLICE_DEFAULT;
+    if (c->lv3)
+        xs_lv3_want(s->lv3, c->lv3, device, XS_LV3_SLICE_DEFAULT, false);
+    return k ? xs_lv3_kfd_want(s, c, k, false, 0) : UINT64_MAX;
+}
+
+static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat *seats, struct place *places,
+                         uint64_t *next)
 {
     size_t n = 0;
 
@@ -192,8 +205,12 @@ static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat
         if ((!c->lv3 && !xs_lv3_kfd_of(c, device)) || n == MAX_SEATS)
             continue;
         m = memory_of(c, device);
-        if (!m || !take_facts(s, c, device, m, &seats[n]))
+        if (!m)
             continue;
+        if (!take_facts(s, c, device, m, &seats[n])) {
+            *next = XS_MIN(*next, let_go(s, c, device, m));
+            continue;
+        }
         if (seats[n].ready || m->was_ready)
             m->ready_ns = s->now_ns;
         m->was_ready = seats[n].ready;
@@ -334,9 +351,6 @@ static void want_groups(struct xs_server *s, struct xs_client *c, const struct x
     m->slice_us = us;
     if (seat->slice != XS_LV3_KEEP)
         m->cut_short = seat->slice != XS_LV3_LONG && us != XS_LV3_SLICE_DEFAULT;
-    /* the device takes turns by itself: what is in flight need not be short */
-    xs_sched_process_set_inflight(s->sched, c->process,
-                                  m->cut_short && !xs_lv3_denied(s->lv3, c->lv3) ? s->options.lv3_inflight_us : 0);
     c->lv3_seated = true;
     c->lv3_excused = c->lv3_excused && excused;
     xs_lv3_want(s->lv3, c->lv3, m->device, us, off);
@@ -374,10 +388,11 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
     static struct place places[MAX_SEATS];
     struct xs_lv3_counts counts = s->kfd_counts;
     struct xs_lv3_rules rules = {.may_switch_off = s->options.lv3_queues};
-    size_t n = take_seats(s, device, seats, places);
-    uint64_t next = mark_recent(s, seats, places, n);
+    uint64_t next = UINT64_MAX;
+    size_t n = take_seats(s, device, seats, places, &next);
     bool excused = nobody_is_held(s, device, places, n);
 
+    next = XS_MIN(next, mark_recent(s, seats, places, n));
     if (xs_sched_gives_turns(s->sched))
         rules.by = by_share(s) && excused ? XS_LV3_BY_SHARE : XS_LV3_BY_TURNS;
     rules.round_us = XS_MIN(xs_sched_params(s->sched)->timeslice_ns, XS_NS_PER_S) / XS_NS_PER_US;
@@ -419,6 +434,21 @@ static size_t add_devices(XDevice *all, size_t n, size_t most, const XDevice *mo
     return n;
 }
 
+/* Where the device takes turns by itself, what is in flight need not be short: a process has one bound for all its
+ * devices. */
+static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevice *devices, size_t n)
+{
+    bool cut_short = false;
+
+    if (!c->lv3)
+        return;
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_memory); i++)
+        for (size_t k = 0; k < n; k++)  /* else nobody has groups there any more */
+            cut_short = cut_short || (c->lv3_memory[i].cut_short && c->lv3_memory[i].device == devices[k]);
+    cut_short = cut_short && !xs_lv3_denied(s->lv3, c->lv3);
+    xs_sched_process_set_inflight(s->sched, c->process, cut_short ? s->options.lv3_inflight_us : 0);
+}
+
 uint64_t xs_lv3_update(struct xs_server *s)
 {
     XDevice devices[64];
@@ -441,6 +471,8 @@ uint64_t xs_lv3_update(struct xs_server *s)
     }
     for (size_t i = 0; i < n; i++)
         next = XS_MIN(next, decide_device(s, devices[i]));
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
+        bound_inflight(s, c, devices, n);
     if (!s->options.lv3_hold)
         XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* on all its devices or on none */
             again |= xs_sched_process_set_excused(s->sched, c->process, c->lv3_seated && c->lv3_excused);

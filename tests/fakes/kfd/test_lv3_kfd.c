@@ -126,6 +126,21 @@ static void known(void **state)
     assert_false(is_off(c));
 }
 
+/* With no queue at level 3 it keeps none off. */
+static void given_back_below_level_3(void **state)
+{
+    struct scene *c = *state;
+
+    ready(c, &c->qb, true);
+    launch(&c->b, 400 * MS);
+    ready(c, &c->qa, true);
+    assert_true(is_off(c));
+    c->qb.level = 1;
+    c->s.lv3_changed = true;
+    later(c, 0);
+    assert_false(is_off(c));
+}
+
 /* A kernel that was never timed has a guess of 1 ms for an estimate, and would keep it: it ends while its program is held,
  * and what is found to be over then says nothing about how long it took. So what it takes is looked at. */
 static void never_timed(void **state)
@@ -229,7 +244,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(known), T(never_timed), T(short_ones), T(after_a_rest), T(not_too_often), T(not_asked_for),
+        T(known), T(given_back_below_level_3), T(never_timed), T(short_ones), T(after_a_rest),
+        T(not_too_often), T(not_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ void new_context(struct context *c, unsigned channels)
 
 struct xs_lv3 *g_lv3;
 struct xs_lv3_program *g_program;
+XDevice tell_others_as;
 
 unsigned tell(void)
 {
@@ -46,6 +47,8 @@ unsigned tell(void)
             xs_lv3_groups_end(g_lv3, g_program);
             continue;
         }
+        if (tell_others_as && i > 0)
+            got.nv_group.device = tell_others_as;
         for (int k = 0; k < n; k++) {
             copies[k] = fcntl(fds[k], F_DUPFD_CLOEXEC, 100);
             fake_rm_dup_fd(copies[k], fds[k]);

@@ -16,6 +16,8 @@ extern struct xs_lv3_program *g_program;
 
 /** A context through a file of its own. */
 void new_context(struct context *c, unsigned channels);
+/** Groups but the first are told as this device's; 0: as what they are. */
+extern XDevice tell_others_as;
 /** All packets of this process, over the wire, to the server. @return how many */
 unsigned tell(void);
 void want(uint64_t us, bool off);

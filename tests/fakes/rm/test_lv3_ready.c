@@ -4,6 +4,7 @@
 
 #include "../lv3_scene.h"
 #include "hal/cuda/rm/rm.h"
+#include "sched/priv.h"
 
 struct scene {
     struct xs_server s;
@@ -72,6 +73,7 @@ static uint64_t step(struct scene *c, uint64_t ms, struct xs_queue *q, bool read
 }
 
 #define SLICE(ctx) fake_rm_slice(c->ctx.client, c->ctx.group)
+#define BOUND(client) c->client.process->inflight_us /* of what is in flight; 0: as for everybody */
 
 static void slices_follow(void **state)
 {
@@ -257,12 +259,94 @@ static void channels_follow(void **state)
     free_scene(c);
 }
 
+/* A program that asks for less, or whose last queue goes, keeps nothing of what level 3 gave it. */
+static void given_back_below_level_3(void **state)
+{
+    struct scene *c = new_scene();
+
+    (void)state;
+    c->s.options.lv3_channels = true;
+    step(c, 1, &c->qb, true);
+    for (int way = 0; way < 2; way++) {
+        atomic_store(&c->b.page->cells[0].est_entered_ns, 50 * XS_NS_PER_MS);
+        step(c, 100, &c->qa, true);
+        assert_int_equal(SLICE(cb), 50);
+        assert_int_equal(BOUND(b), c->s.options.lv3_inflight_us);
+        assert_false(fake_rm_channel_on(c->cb.client, c->cb.channels[0]));
+        if (way == 0)
+            c->qb.level = 1;
+        else
+            xs_list_remove(&c->qb.in_client);
+        c->s.lv3_changed = true;
+        step(c, 1, NULL, false);
+        assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+        assert_true(fake_rm_channel_on(c->cb.client, c->cb.channels[0]));
+        assert_int_equal(BOUND(b), 0);
+        step(c, 1, &c->qa, false);
+        c->qb.level = 3;
+        step(c, 600, &c->qb, true);
+    }
+    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+    assert_int_equal(BOUND(b), 0);
+    free_scene(c);
+}
+
+/* What is in flight is bounded for a process: a second device, where it has its own slices, takes nothing away. */
+static void one_bound_for_all_devices(void **state)
+{
+    struct scene *c = new_scene();
+    struct xs_queue more = {.client = &c->b, .level = 3, .cell = 1};
+    struct xs_hints hints = {.utilization = 100, .deadline_us = -1, .laxity_us = -1};
+    struct xs_lv3_program *program = g_program;
+    struct context second;
+
+    (void)state;
+    tell_others_as = DEVICE + 0x100;
+    more.sched = xs_sched_queue_add(c->s.sched, c->b.process, 77, tell_others_as, 1, &hints, c->s.now_ns, &more);
+    xs_list_add(&c->b.queues, &more.in_client);
+    g_program = c->b.lv3;
+    new_context(&second, 4);
+    assert_int_equal(tell(), 3);
+    g_program = program;
+    tell_others_as = 0;
+    step(c, 1, &more, true);
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(cb), 50);
+    assert_int_equal(fake_rm_slice(second.client, second.group), FAKE_RM_DEFAULT_SLICE_US);
+    assert_int_equal(BOUND(b), c->s.options.lv3_inflight_us);
+    step(c, 1, &c->qa, false);
+    step(c, 600, &c->qb, false);
+    assert_int_equal(BOUND(b), 0);
+    free_scene(c);
+}
+
+/* A program that the driver denies its slices has no bound of theirs, also when no other has groups on the device. */
+static void no_bound_where_denied(void **state)
+{
+    struct scene *c = new_scene();
+
+    (void)state;
+    fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_PERMISSIONS, 1, 1); /* the second: the background's */
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_true(xs_lv3_denied(g_lv3, c->b.lv3));
+    assert_int_equal(BOUND(b), c->s.options.lv3_inflight_us);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(BOUND(b), 0);
+    c->b.process->inflight_us = c->s.options.lv3_inflight_us;
+    xs_lv3_forget(&c->s, &c->a);
+    step(c, 1, NULL, false);
+    assert_int_equal(BOUND(b), 0);
+    free_scene(c);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(slices_instead_of_holding),
-        T(channels_follow),
+        T(channels_follow), T(given_back_below_level_3), T(one_bound_for_all_devices), T(no_bound_where_denied),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
