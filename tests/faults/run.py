@@ -341,7 +341,7 @@ def section_slow(w):
 
 
 def section_vendor(w):
-    names = ["cuMemHostRegister_v2", "cuMemHostGetDevicePointer_v2", "cuMemHostUnregister", "cuStreamWriteValue64_v2",
+    names = ["cuMemHostRegister_v2", "cuMemHostGetDevicePointer_v2", "cuStreamWriteValue64_v2",
              "cuStreamWriteValue32_v2", "cuCtxGetDevice", "cuDeviceGetAttribute", "cuStreamGetPriority",
              "cuStreamGetCtx", "cuStreamGetFlags", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
              "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode", "cuStreamSynchronize", "cuStreamQuery",

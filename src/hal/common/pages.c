@@ -31,12 +31,10 @@ uint64_t xs_pages_find(struct xs_pages *p, const void *word, uint64_t serial)
 
 bool xs_pages_keep(struct xs_pages *p, uintptr_t page, uint64_t serial, void *alias, uint64_t at)
 {
-    bool kept = false, known = false;
+    bool kept = false;
 
     xs_lock_acquire(&p->lock);
-    for (size_t i = 0; i < p->count; i++)
-        known = known || (p->of[i].page == page && p->of[i].serial == serial);
-    if (!known && p->count < XS_PAGES) {
+    if (p->count < XS_PAGES) {
         p->of[p->count].page = page;
         p->of[p->count].serial = serial;
         p->of[p->count].alias = alias;
@@ -45,6 +43,16 @@ bool xs_pages_keep(struct xs_pages *p, uintptr_t page, uint64_t serial, void *al
     }
     xs_lock_release(&p->lock);
     return kept;
+}
+
+bool xs_pages_full(struct xs_pages *p)
+{
+    bool full;
+
+    xs_lock_acquire(&p->lock);
+    full = p->count == XS_PAGES;
+    xs_lock_release(&p->lock);
+    return full;
 }
 
 void xs_pages_drop(struct xs_pages *p)

@@ -31,8 +31,12 @@ void *xs_page_alias(uintptr_t page);
 
 /** Where the device sees this word; 0: its page is not known. */
 uint64_t xs_pages_find(struct xs_pages *p, const void *word, uint64_t serial);
-/** Keeps a registered alias. @return false: another thread was first, or there is no room; it is the caller's */
+/** Keeps a registered alias until xs_pages_drop. Two threads may come with one page: both are kept, since giving a
+ *  registration back waits for all work of its context, which may wait for the thread.
+ *  @param at  0: the device cannot see it after all; it is not found  @return false: there is no room */
 bool xs_pages_keep(struct xs_pages *p, uintptr_t page, uint64_t serial, void *alias, uint64_t at);
+/** Nothing more can be kept. */
+bool xs_pages_full(struct xs_pages *p);
 /** The registrations ended with their context: forgets and unmaps. */
 void xs_pages_drop(struct xs_pages *p);
 

@@ -102,8 +102,7 @@ static bool writes(const struct xs_cuda_api *api, CUdevice dev)
 
     if (api->cuDeviceGetAttribute(&has, XS_CU_ATTR_MEM_OPS_64, dev) != XS_CU_SUCCESS)
         has = 1;
-    return has && api->cuStreamWriteValue64_v2 && api->cuMemHostRegister_v2 && api->cuMemHostUnregister &&
-           api->cuMemHostGetDevicePointer_v2;
+    return has && api->cuStreamWriteValue64_v2 && api->cuMemHostRegister_v2 && api->cuMemHostGetDevicePointer_v2;
 }
 
 struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
@@ -156,40 +155,47 @@ static bool is_live(struct xs_cuda_context *c)
     return live;
 }
 
+/* What is registered stays so until the context ends, come what may: cuMemHostUnregister waits for all work of the context
+ * with its lock held, and that work may wait for this thread. @return 0: the device cannot see it */
+static CUdeviceptr map_page(struct xs_cuda_context *c, uintptr_t page, uint64_t serial)
+{
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
+    void *alias = xs_page_alias(page);
+    CUdeviceptr at = 0;
+    CUresult r;
+
+    if (!alias)
+        return 0;
+    r = api->cuMemHostRegister_v2(alias, XS_PAGE_BYTES, XS_CU_HOST_REGISTER_DEVICEMAP);
+    if (r != XS_CU_SUCCESS) {
+        munmap(alias, XS_PAGE_BYTES);
+    } else {
+        r = api->cuMemHostGetDevicePointer_v2(&at, alias, 0);
+        if (r != XS_CU_SUCCESS)
+            at = 0;
+        if (!xs_pages_keep(&c->pages, page, serial, alias, at))
+            at = 0;               /* others took the last rows meanwhile: the mapping stays too */
+    }
+    if (r != XS_CU_SUCCESS)
+        XS_WARN_ONCE("CUDA: the device cannot see the words of the shared pages (error %d)", r);
+    return at;
+}
+
 CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial)
 {
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     CUdeviceptr at = xs_pages_find(&c->pages, word, serial);
     uintptr_t page = xs_page_of(word);
     struct xs_cuda_entered e;
-    bool kept = false;
-    void *alias;
-    CUresult r;
 
     if (at)
         return at;
-    if (!api->cuMemHostRegister_v2 || !api->cuMemHostGetDevicePointer_v2 || !xs_cuda_enter(c->ctx, &e))
+    if (!api->cuMemHostRegister_v2 || !api->cuMemHostGetDevicePointer_v2 || xs_pages_full(&c->pages) ||
+        !xs_cuda_enter(c->ctx, &e))
         return 0;
-    alias = xs_page_alias(page);
-    if (!alias) {
-        xs_cuda_leave(&e);
-        return 0;
-    }
-    r = api->cuMemHostRegister_v2(alias, XS_PAGE_BYTES, XS_CU_HOST_REGISTER_DEVICEMAP);
-    if (r == XS_CU_SUCCESS) {
-        r = api->cuMemHostGetDevicePointer_v2(&at, alias, 0);
-        kept = r == XS_CU_SUCCESS && is_live(c) && xs_pages_keep(&c->pages, page, serial, alias, at);
-        if (!kept)
-            api->cuMemHostUnregister(alias);
-    }
-    if (!kept)
-        munmap(alias, XS_PAGE_BYTES);
+    at = map_page(c, page, serial);
     xs_cuda_leave(&e);
-    if (r != XS_CU_SUCCESS) {
-        XS_WARN_ONCE("CUDA: the device cannot see the words of the shared pages (error %d)", r);
-        return 0;
-    }
-    return xs_pages_find(&c->pages, word, serial);
+    return at && is_live(c) ? at + ((uintptr_t)word - page) : 0;
 }
 
 XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx)

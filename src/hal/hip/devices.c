@@ -63,64 +63,57 @@ struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)
 
 /* ---- words that the device writes ---- */
 
-static void *map_word(const struct xs_hip_api *api, uintptr_t page, void **ret_alias)
+/* What is registered stays so until the device is reset, come what may: hipHostUnregister waits for all streams, and one
+ * of them may wait for this thread. @return 0: the device cannot see it */
+static uint64_t map_page(struct xs_hip_device *d, uintptr_t page, uint64_t serial, void *alias)
 {
-    void *alias = xs_page_alias(page), *at = NULL;
+    void *at = NULL;
 
-    if (!alias)
-        return NULL;
-    if (api->hipHostRegister(alias, XS_PAGE_BYTES, XS_HIP_HOST_REGISTER_PORTABLE_MAPPED) == XS_HIP_SUCCESS) {
-        if (api->hipHostGetDevicePointer(&at, alias, 0) == XS_HIP_SUCCESS && at) {
-            *ret_alias = alias;
-            return at;
-        }
-        api->hipHostUnregister(alias);
+    if (d->api->hipHostRegister(alias, XS_PAGE_BYTES, XS_HIP_HOST_REGISTER_PORTABLE_MAPPED) != XS_HIP_SUCCESS) {
+        munmap(alias, XS_PAGE_BYTES);
+        return 0;
     }
-    munmap(alias, XS_PAGE_BYTES);
-    return NULL;
+    if (d->api->hipHostGetDevicePointer(&at, alias, 0) != XS_HIP_SUCCESS)
+        at = NULL;
+    /* no room, others took the last rows meanwhile: the mapping stays too */
+    return xs_pages_keep(&d->pages, page, serial, alias, (uintptr_t)at) ? (uintptr_t)at : 0;
 }
 
 uint64_t xs_hip_device_address(struct xs_hip_device *d, const void *word, uint64_t serial)
 {
     uint64_t at = xs_pages_find(&d->pages, word, serial);
     uintptr_t page = xs_page_of(word);
-    void *alias = NULL, *fresh;
     struct xs_hip_entered e;
+    void *alias;
 
-    if (at || !xs_hip_enter(d->api, d->dev, &e))
+    if (at || xs_pages_full(&d->pages) || !xs_hip_enter(d->api, d->dev, &e))
         return at;
-    fresh = map_word(d->api, page, &alias);
-    if (fresh && !xs_pages_keep(&d->pages, page, serial, alias, (uintptr_t)fresh)) {
-        d->api->hipHostUnregister(alias);
-        munmap(alias, XS_PAGE_BYTES);
-    }
+    alias = xs_page_alias(page);
+    at = alias ? map_page(d, page, serial, alias) : 0;
     xs_hip_leave(&e);
-    return xs_pages_find(&d->pages, word, serial);
+    return at ? at + ((uintptr_t)word - page) : 0;
 }
 
 /* Whether a write into registered host memory arrives: documented for memory that the device can reach, but nothing
  * says that every device and runtime does it. */
 static bool write_arrives(struct xs_hip_device *d)
 {
+    static const uint64_t k_number = 0x5853434845440001ull;
     const struct xs_hip_api *api = d->api;
     volatile uint64_t *word = mmap(NULL, XS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     hipStream_t stream = NULL;
     bool arrived = false;
-    void *at = NULL;
+    uint64_t at;
 
     if (word == MAP_FAILED)
         return false;
-    if (api->hipHostRegister((void *)(uintptr_t)word, XS_PAGE_BYTES, XS_HIP_HOST_REGISTER_PORTABLE_MAPPED) ==
-        XS_HIP_SUCCESS) {
-        if (api->hipHostGetDevicePointer(&at, (void *)(uintptr_t)word, 0) == XS_HIP_SUCCESS &&
-            api->hipStreamCreateWithFlags(&stream, XS_HIP_STREAM_NONBLOCKING) == XS_HIP_SUCCESS) {
-            arrived = api->hipStreamWriteValue64(stream, at, 0x5853434845440001ull, 0) == XS_HIP_SUCCESS &&
-                      api->hipStreamSynchronize(stream) == XS_HIP_SUCCESS && *word == 0x5853434845440001ull;
-            api->hipStreamDestroy(stream);
-        }
-        api->hipHostUnregister((void *)(uintptr_t)word);
+    madvise((void *)(uintptr_t)word, XS_PAGE_BYTES, 10 /* MADV_DONTFORK */);
+    at = map_page(d, (uintptr_t)word, 0, (void *)(uintptr_t)word);
+    if (at && api->hipStreamCreateWithFlags(&stream, XS_HIP_STREAM_NONBLOCKING) == XS_HIP_SUCCESS) {
+        arrived = api->hipStreamWriteValue64(stream, (void *)(uintptr_t)at, k_number, 0) == XS_HIP_SUCCESS &&
+                  api->hipStreamSynchronize(stream) == XS_HIP_SUCCESS && *word == k_number;
+        api->hipStreamDestroy(stream);
     }
-    munmap((void *)(uintptr_t)word, XS_PAGE_BYTES);
     return arrived;
 }
 

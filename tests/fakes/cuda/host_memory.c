@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Registered host memory: what a context's device may wait for and write to. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,8 +25,18 @@ static struct range **find(const void *p)
     return r;
 }
 
+static void (*_Atomic g_on_register)(void);
+
+/* Calls fn, NULL: nothing, in each thread that has registered memory, before it is told so. */
+void fake_cuda_on_register(void (*fn)(void)) __attribute__((visibility("default")));
+void fake_cuda_on_register(void (*fn)(void))
+{
+    atomic_store(&g_on_register, fn);
+}
+
 API cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
 {
+    void (*fn)(void) = atomic_load(&g_on_register);
     struct range *r;
 
     (void)flags;
@@ -43,6 +54,8 @@ API cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
     *r = (struct range){p, (char *)p + n, fake_current(), g_ranges};
     g_ranges = r;
     pthread_mutex_unlock(&fake_lock);
+    if (fn)
+        fn();
     return 0;
 }
 
