@@ -88,6 +88,20 @@ def test_no_server(tmp_path):
     assert p.stdout.startswith("no xserver answers | start one"), p.stderr
 
 
+@pytest.mark.parametrize("runtime, first", [(None, []), ("", []), ("relative", []), ("/run/user/1234", []),
+                                            ("/other", ["/other/xsched/http.sock"])])
+def test_servers_are_looked_for_where_programs_do(monkeypatch, runtime, first):
+    """As xs_socket_path() has it."""
+    from xsched import _server
+    monkeypatch.delenv("XSCHED_SOCKET", raising=False)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if runtime is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)
+    assert _server.sockets() == [*first, "/run/user/1234/xsched/http.sock", "/run/xsched/http.sock"]
+
+
 DESTROYED = r"""
 import ctypes, sys
 import xsched

@@ -57,9 +57,10 @@ def sockets() -> List[str]:
     named = os.environ.get("XSCHED_SOCKET")
     if named:
         return [os.path.join(os.path.dirname(named), "http.sock")]
-    folders = ["/run/xsched", f"/run/user/{os.geteuid()}/xsched", f"/tmp/xsched-{os.geteuid()}"]
-    if os.environ.get("XDG_RUNTIME_DIR"):
-        folders.insert(0, os.path.join(os.environ["XDG_RUNTIME_DIR"], "xsched"))
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    folders = [f"/run/user/{os.getuid()}/xsched", "/run/xsched", f"/tmp/xsched-{os.geteuid()}"]
+    if runtime.startswith("/") and os.path.join(runtime, "xsched") != folders[0]:
+        folders.insert(0, os.path.join(runtime, "xsched"))
     return [os.path.join(f, "http.sock") for f in folders if _believable(f)]
 
 
