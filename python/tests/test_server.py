@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """status() and PROCESS against an xserver of the test's own; programs that run under the shim."""
 import os
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 import xsched
@@ -86,6 +88,27 @@ def test_no_server(tmp_path):
                "try: xsched.status()\nexcept xsched.ServerError as e: print(e.reason, '|', e.remedy)",
                env={"XSCHED_SOCKET": str(tmp_path / "none.sock")})
     assert p.stdout.startswith("no xserver answers | start one"), p.stderr
+
+
+@pytest.mark.parametrize("said", [b"SSH-2.0-OpenSSH_9.9\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}",
+                                  b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"])
+def test_somebody_else_answers(tmp_path, said):
+    def answer():
+        peer, _ = listener.accept()
+        with peer:
+            peer.recv(1000)
+            peer.sendall(said)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.settimeout(30)
+        listener.bind(str(tmp_path / "http.sock"))
+        listener.listen(1)
+        thread = threading.Thread(target=answer)
+        thread.start()
+        p = subprocess.run([sys.executable, "-m", "xsched", "status"], capture_output=True, text=True, timeout=60,
+                           env=dict(os.environ, PYTHONPATH=PACKAGE, XSCHED_SOCKET=str(tmp_path / "xserver.sock")))
+        thread.join(40)
+    assert p.returncode == 1 and p.stdout == "" and p.stderr.count("\n") == 1 and "something else" in p.stderr, p.stderr
 
 
 @pytest.mark.parametrize("runtime, first", [(None, []), ("", []), ("relative", []), ("/run/user/1234", []),

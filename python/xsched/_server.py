@@ -97,6 +97,7 @@ def _connections(timeout_s: float) -> List[Tuple[str, Any]]:
 
 def ask(method: str, path: str, body: Optional[Dict[str, Any]] = None, timeout_s: float = 5.0) -> Tuple[str, Dict[str, Any]]:
     """One exchange with the first server that answers: where it is, and its answer."""
+    import http.client
     import json
 
     data = json.dumps(body) if body is not None else None
@@ -107,6 +108,8 @@ def ask(method: str, path: str, body: Optional[Dict[str, Any]] = None, timeout_s
             text = response.read()
         except OSError:
             continue
+        except http.client.HTTPException:  # what answers speaks something else, or stops in the middle
+            text = b""
         finally:
             connection.close()
         try:
