@@ -152,6 +152,16 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
     return moved || was != q->ready || q->entity->view->dirty;
 }
 
+uint64_t xs_queue_service_ns(const struct xs_sched_queue *q, uint64_t now_ns)
+{
+    uint64_t told;
+
+    if (!q->client)
+        return q->service_ns;
+    told = atomic_load_explicit(&q->client->est_completed_ns, memory_order_relaxed); /* a value by itself */
+    return XS_MAX(q->service_ns, XS_MIN(sub_sat(told, q->service_base_ns), sub_sat(now_ns, q->added_ns)));
+}
+
 uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, uint64_t now_ns)
 {
     uint64_t d = sub_sat(now_ns, q->charged_ns);
@@ -163,12 +173,14 @@ uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, ui
 
 void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns)
 {
+    uint64_t service_ns = xs_queue_service_ns(q, now_ns); /* not every queue was read before a hold */
+
     if (q->ready && q->permitted)
-        q->running_ns += xs_queue_ran_ns(q, q->service_ns, now_ns);
+        q->running_ns += xs_queue_ran_ns(q, service_ns, now_ns);
     else if (q->ready)
         q->waiting_ns += sub_sat(now_ns, q->charged_ns);
     q->charged_ns = now_ns;
-    q->charged_service_ns = q->service_ns;
+    q->charged_service_ns = service_ns;
 }
 
 void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns)
@@ -277,6 +289,7 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
     if (q->barred == barred)
         return;
     if (q->ready && barred) {
+        xs_queue_charge(q, now_ns); /* as the watched one that it was */
         xs_entity_unlink_ready(e, q);
         xs_list_add(e->idle.next, &q->link);
         if (e->nready == 0)

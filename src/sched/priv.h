@@ -155,6 +155,7 @@ struct xs_sched_queue {
     uint32_t inflight_us;                          /* as stored */
     uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions, preemptions;
     uint64_t charged_ns, charged_service_ns;       /* running_ns and waiting_ns are true up to here */
+    uint64_t told_running_ns;                      /* the largest so far */
 };
 
 struct xs_sched_process {
@@ -282,6 +283,8 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns);
 void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns);
 /** The same where its state changes now. */
 void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns);
+/** Device time received, as far as its words tell now. */
+uint64_t xs_queue_service_ns(const struct xs_sched_queue *q, uint64_t now_ns);
 /** Time since the last charge in which a permitted queue had work. One that nobody watches may have
  *  run dry meanwhile: for no longer than the device time that it received, where that is known. */
 uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, uint64_t now_ns);

@@ -351,11 +351,12 @@ const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
     return &q->hints;
 }
 
-void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret)
+void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret)
 {
-    uint64_t d, service_ns = q->service_ns;
+    uint64_t d, service_ns;
 
     now_ns += q->process->sched->ahead_ns;
+    service_ns = xs_queue_service_ns(q, now_ns);
     d = now_ns > q->charged_ns ? now_ns - q->charged_ns : 0;
     memset(ret, 0, sizeof(*ret));
     ret->handle = q->handle;
@@ -383,11 +384,11 @@ void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, stru
         entered_ns = atomic_load_explicit(&q->client->est_entered_ns, memory_order_relaxed);
         if (ret->ready && entered_ns > told)
             ret->inflight_ns = XS_MIN(entered_ns - told, XS_ESTIMATE_MAX_NS);
-        told = told > q->service_base_ns ? told - q->service_base_ns : 0;
-        service_ns = XS_MAX(service_ns, XS_MIN(told, now_ns > q->added_ns ? now_ns - q->added_ns : 0));
     }
     ret->service_ns = service_ns;
     ret->running_ns = q->running_ns + (q->ready && q->permitted ? xs_queue_ran_ns(q, service_ns, now_ns) : 0);
+    /* what it received may become known after it was told, and be less than the time that passed: a count does not fall */
+    ret->running_ns = q->told_running_ns = XS_MAX(ret->running_ns, q->told_running_ns);
 }
 
 void *xs_sched_queue_user(const struct xs_sched_queue *q)

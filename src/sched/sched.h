@@ -113,7 +113,8 @@ struct xs_sched_queue_status {
     uint64_t preemptions;              /* ... while it had work */
     uint64_t entered, completed;
 };
-void xs_sched_queue_status(const struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);
+/** No count in it falls from one call to the next. */
+void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);
 void *xs_sched_queue_user(const struct xs_sched_queue *q);
 struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q);
 

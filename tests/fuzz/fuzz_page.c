@@ -133,7 +133,11 @@ static void write_words(struct program *p, struct fuzz_in *in)
     }
 }
 
-static void look(struct xs_sched *s, uint64_t now, uint64_t seen[PROGRAMS][CELLS])
+struct seen {
+    uint64_t waiting_ns, running_ns;
+};
+
+static void look(struct xs_sched *s, uint64_t now, struct seen seen[PROGRAMS][CELLS])
 {
     for (int i = 0; i < PROGRAMS; i++) {
         struct program *p = &g_programs[i];
@@ -146,8 +150,9 @@ static void look(struct xs_sched *s, uint64_t now, uint64_t seen[PROGRAMS][CELLS
                 continue;
             xs_sched_queue_status(p->queues[c], now, &st);
             FUZZ_CHECK(st.completed <= st.entered);
-            FUZZ_CHECK(st.waiting_ns >= seen[i][c] && st.waiting_ns <= now && st.running_ns <= now);
-            seen[i][c] = st.waiting_ns;
+            FUZZ_CHECK(st.waiting_ns >= seen[i][c].waiting_ns && st.waiting_ns <= now);
+            FUZZ_CHECK(st.running_ns >= seen[i][c].running_ns && st.running_ns <= now);
+            seen[i][c] = (struct seen){st.waiting_ns, st.running_ns};
             /* what the program lets through itself may be anything */
             FUZZ_CHECK(permitted <= XS_PERMIT_OPEN);
             FUZZ_CHECK(!st.permitted || permitted == XS_PERMIT_OPEN);
@@ -165,7 +170,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_in in = {data, size};
     struct xs_sched_config config;
     struct xs_sched_counters before, after;
-    uint64_t now = XS_NS_PER_S, seen[PROGRAMS][CELLS] = {{0}};
+    uint64_t now = XS_NS_PER_S;
+    struct seen seen[PROGRAMS][CELLS] = {{{0}}};
     static bool ready;
     struct xs_sched *s;
     uint8_t how;
@@ -205,7 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 p->queues[cell] =
                     xs_sched_queue_add(s, p->process, (uint64_t)i + 1, op / 64 % 2, cell, &h, now, NULL);
                 FUZZ_CHECK(p->queues[cell] != NULL);
-                seen[p - g_programs][cell] = 0;
+                seen[p - g_programs][cell] = (struct seen){0};
             }
             break;
         case 1:

@@ -494,10 +494,79 @@ static void stale_urgent_holds_nobody(void **state)
     world_done(s, w, 2);
 }
 
+/* Of several queues that are held together one is looked at before: the others' times are as true. */
+static void running_time_of_each_queue(void **state)
+{
+    struct proc w[2];
+    struct xs_sched *s = world_pair(w, "HPF", 0, 10);
+    struct xs_sched_queue *q[3];
+    uint64_t t = 2 * MS, seen[3] = {0};
+
+    (void)state;
+    for (uint32_t k = 1; k < 3; k++) /* beside the queue of the pair, which has no work */
+        q[k] = world_queue(&w[0], k, WORLD_DEVICE, 0, t);
+    for (uint32_t k = 1; k < 3; k++) {
+        world_submit(&w[0], k, 10000, MS);
+        world_complete(&w[0], k, 1, MS);
+    }
+    world_step(s, w, 2, t += MS); /* the last time that both are read */
+    for (int i = 0; i < 20; i++) {
+        for (int step = 0; step < 3; step++) { /* runs for 50 ms, is held for 10, runs again */
+            t += step == 0 ? 50 * MS : step == 1 ? MS : 10 * MS;
+            if (step == 0) {
+                for (uint32_t k = 1; k < 3; k++)
+                    world_complete(&w[0], k, 50, MS);
+            } else if (step == 1) {
+                world_submit(&w[1], 0, 1, MS);
+                world_step(s, w, 2, t);
+                assert_false(world_open(&w[0], 1) || world_open(&w[0], 2));
+            } else {
+                world_complete(&w[1], 0, 1, MS);
+                world_step(s, w, 2, t);
+                world_step(s, w, 2, t += MS);
+                assert_true(world_open(&w[0], 1) && world_open(&w[0], 2));
+            }
+            for (uint32_t k = 1; k < 3; k++) {
+                struct xs_sched_queue_status st;
+
+                xs_sched_queue_status(q[k], t, &st);
+                assert_true(st.running_ns >= seen[k]);
+                seen[k] = st.running_ns;
+            }
+        }
+        assert_true(seen[1] >= (uint64_t)(i + 1) * 50 * MS && seen[1] <= (uint64_t)(i + 1) * 52 * MS);
+        assert_true(seen[2] >= (uint64_t)(i + 1) * 50 * MS && seen[2] <= (uint64_t)(i + 1) * 52 * MS);
+    }
+    world_done(s, w, 2);
+}
+
+/* Nobody watches it, and what it received becomes known later: what was told is not taken back. */
+static void running_time_never_falls(void **state)
+{
+    struct xs_sched *s = world_sched("HPF");
+    struct proc p = world_join(s, 1, NULL, false);
+    struct xs_sched_queue *q = world_queue(&p, 0, WORLD_DEVICE, 0, MS);
+    struct xs_sched_queue_status st;
+
+    (void)state;
+    world_step(s, &p, 1, MS);
+    world_submit(&p, 0, 2, MS);
+    xs_page_ring(p.client, p.server, 0);
+    world_step(s, &p, 1, MS);
+    xs_sched_queue_status(q, 51 * MS, &st);
+    assert_int_equal(st.running_ns, 50 * MS);
+    world_complete(&p, 0, 1, MS);
+    xs_sched_queue_status(q, 52 * MS, &st);
+    assert_true(st.running_ns >= 50 * MS);
+    world_done(s, &p, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_nobody_rings),
+        cmocka_unit_test(running_time_of_each_queue),
+        cmocka_unit_test(running_time_never_falls),
         cmocka_unit_test(bound_follows_standing),
         cmocka_unit_test(high_holds_low_and_lingers),
         cmocka_unit_test(linger_adapts),
