@@ -207,7 +207,7 @@ static bool apply(struct session *s)
         xs_queue_wish_publish(q);
     } else if (q && m->head.id == XS_MSG_queue_config) {
         if (m->queue_config.level) /* for later commands */
-            q->wish.level = xs_level_in_force(q->hwq->ops, m->queue_config.level, false);
+            q->wish.level = xs_level_in_force(atomic_load(&q->hwq)->ops, m->queue_config.level, false);
         xs_gates_set_level(q, q->wish.level);
         xs_queue_set_launch_config(q, m->queue_config.threshold, m->queue_config.batch_size);
     } else if (q && m->head.id == XS_MSG_queue_mark) {

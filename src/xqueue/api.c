@@ -93,6 +93,19 @@ XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count)
     return kXSchedSuccess;
 }
 
+/* @return false: the XQueue was destroyed meanwhile, and nobody could open it again */
+static bool close_live(struct xs_queue *q, XQueueHandle xq)
+{
+    bool live;
+
+    xs_lock_acquire(&q->state->lock);
+    live = q->live && q->handle == xq;
+    if (live)
+        xs_queue_app_set_locked(q, XS_PERMIT_CLOSED);
+    xs_lock_release(&q->state->lock);
+    return live;
+}
+
 XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
 {
     struct xs_queue *q;
@@ -108,7 +121,10 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     atomic_store(&q->bounded, XS_BOUNDED_APP);
     if (flags & kQueueSuspendFlagWaitAll)
         r = XQueueWaitAll(xq);
-    xs_queue_app_set(q, XS_PERMIT_CLOSED);
+    if (!close_live(q, xq)) {
+        xs_queue_unref(q);
+        return kXSchedErrorNotFound;
+    }
     if (flags & (kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitIdle)) {
         wait_launching(q);
         if (q->room) { /* what stands behind gates in the stream, too */
@@ -118,8 +134,9 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
         }
         if (flags & kQueueSuspendFlagSyncHwQueue) {
             uint64_t returned = atomic_load(&q->cc->returned);
+            struct xs_hwq *h = atomic_load(&q->hwq);
 
-            r = q->hwq->ops->synchronize(q->hwq->hw);
+            r = h->ops->synchronize(h->hw);
             if (r == kXSchedSuccess)
                 xs_queue_complete(q, returned, false);
         } else {
@@ -163,7 +180,7 @@ XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level)
     xs_lock_acquire(&st->lock);
     if (!q->live || q->handle != xq) {
         r = kXSchedErrorNotFound;
-    } else if (!(q->hwq->ops->levels & (1u << level)) && level != kPreemptLevelBlock) {
+    } else if (!(atomic_load(&q->hwq)->ops->levels & (1u << level)) && level != kPreemptLevelBlock) {
         r = kXSchedErrorNotSupported;
     } else {
         q->wish.level = level;

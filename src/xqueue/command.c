@@ -102,10 +102,11 @@ void xs_command_launch(struct xs_queue *q, struct xs_command *c, uint32_t submit
     struct xs_ticket t;
 
     xsched_priv_submit_begin(q, (uint64_t)(uintptr_t)c->launch, submit_flags, &t);
-    c->result = call_back(q->hwq, c, q);
+    c->result = call_back(atomic_load(&q->hwq), c, q);
     /* A callback that fails may have launched something before: it counts as launched. */
     xsched_priv_submit_end(&t, true, false);
-    atomic_store(&c->number, atomic_load(&q->cc->returned));
+    /* from a callback of the same queue: it is part of that command, which has not returned yet */
+    atomic_store(&c->number, atomic_load(t.queue ? &q->cc->returned : &q->cc->entered));
     atomic_store(&c->state, XS_COMMAND_LAUNCHED);
     xs_queue_progress(q);
 }

@@ -98,10 +98,7 @@ void xs_control_retire(struct xs_state *st, struct xs_server_page *page)
 /* Nobody is between taking the queue's sc and coming back. */
 static bool quiet(struct xs_queue *q)
 {
-    uint64_t returned = atomic_load(&q->cc->returned);
-
-    return atomic_load(&q->cc->entered) == returned && atomic_load(&q->refs) == 0 &&
-           atomic_load(&q->cc->inherit) == 0 && xs_gates_passed(q);
+    return xs_queue_unused(q) && xs_gates_passed(q);
 }
 
 bool xs_control_retired_tick(struct xs_state *st)

@@ -156,7 +156,7 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
      * the gate is let through, or it is not put there. */
     if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
         return 0;
-    r = q->hwq->ops->gate(q->hwq->hw, word, serial, n);
+    r = xs_queue_append_gate(q, word, serial, n);
     if (r > 0)
         weigh(q, 1);
     else if (r < 0)

@@ -35,8 +35,8 @@ static _Atomic uint64_t *word_of(struct xs_queue *q)
 void xs_late_set_level(struct xs_queue *q, int32_t level)
 {
     /* where a device goes over from one program to another by slices, from kernel to kernel */
-    bool on = level == kPreemptLevelInterrupt && q->hwq->ops->platform == kPlatformCUDA && q->room && q->state->late &&
-              xs_gates_make_words(q->state);
+    bool on = level == kPreemptLevelInterrupt && q->hwq_platform == (uint32_t)kPlatformCUDA && q->room &&
+              q->state->late && xs_gates_make_words(q->state);
 
     if (on)
         atomic_store(&xsched_priv_late, 1); /* and stays */
@@ -93,7 +93,7 @@ static bool put(struct xs_queue *q, uint64_t now_ns, uint64_t n, uint64_t delay_
     atomic_store(word, n - 1);
     atomic_store(&q->late.told, 0);
     atomic_store(&q->late.due_ns, now_ns + delay_ns);
-    if (q->hwq->ops->gate(q->hwq->hw, word, 0, n) <= 0) {
+    if (xs_queue_append_gate(q, word, 0, n) <= 0) {
         atomic_store(&q->late.due_ns, 0);
         none = q;
         atomic_compare_exchange_strong(&st->late_queue, &none, NULL);

@@ -128,7 +128,8 @@ void xs_local_run(struct xs_state *st)
     xs_control_announce_all(st);
     xs_control_announce(st, &k_listener, &l);
     if (xs_control_engage(st, st->local_page)) {
-        while (atomic_load(&st->mode_changes) == changes) {
+        /* who failed open past this session ended it, as with xserver's; then another one begins */
+        while (atomic_load(&st->mode_changes) == changes && atomic_load(&st->server) == st->local_page) {
             uint64_t now = xs_now_ns(), wake_ns;
             bool again = !xs_control_announce(st, &k_listener, &l);
 

@@ -330,7 +330,7 @@ bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
             xs_gates_mark(q);
         xs_queue_push_mark(q, number, key, key_est_ns);
         atomic_store(&q->device_issued, number);
-        ok = q->hwq->ops->mark(q->hwq->hw, q, number);
+        ok = xs_queue_append_mark(q, number);
         if (XS_LIKELY(ok)) {
             xs_queue_tell_marked(q);
         } else {
@@ -356,7 +356,7 @@ bool xs_queue_mark_now(struct xs_queue *q)
     number = atomic_load(&q->cc->returned);
     atomic_fetch_add(&q->refs, 1);
     xs_queue_push_mark(q, number, 0, 0);
-    if (q->hwq->ops->mark(q->hwq->hw, q, number)) {
+    if (xs_queue_append_mark(q, number)) {
         xs_queue_tell_marked(q);
         return true;
     }
@@ -395,6 +395,7 @@ XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
     xs_late_open_any(q->state);
     while (xs_queue_look(q, true), atomic_load(&q->cc->completed) < number) {
         uint64_t completed = atomic_load(&q->cc->completed), now_ns = xs_now_ns(), returned;
+        struct xs_hwq *h;
         XResult r;
 
         if (!since_ns || completed != seen) {
@@ -407,7 +408,8 @@ XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
             continue;
         }
         returned = atomic_load(&q->cc->returned);
-        r = q->hwq->ops->synchronize(q->hwq->hw);
+        h = atomic_load(&q->hwq); /* the caller holds a reference of the queue */
+        r = h->ops->synchronize(h->hw);
         if (r != kXSchedSuccess)
             return r;
         xs_queue_complete(q, returned, false);

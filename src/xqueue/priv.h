@@ -87,6 +87,10 @@ XResult xsched_priv_auto_queue(HwQueueHandle hwq, int32_t priority_offset);
 
 /** The XQueue of a stream, or NULL. Any thread; a cached look-up, no lock. */
 struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native);
+/** The same where another thread of the program may destroy the stream meanwhile: what the caller does with the queue until
+ *  xsched_priv_queue_unpin, or until the end of a wait that it begins before that, is done to this one. */
+struct xs_queue *xsched_priv_queue_pin(int platform, uint64_t native);
+void xsched_priv_queue_unpin(struct xs_queue *q);
 
 struct xs_ticket {
     struct xs_queue *queue;
@@ -125,7 +129,7 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number);
 /** Where the device writes the numbers of marks (ops.device_marks): 8 bytes of the client page, at
  *  one place as long as the queue lives. Nothing else is written there while it does. */
 _Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q);
-/** Names this use of the queue's storage. */
+/** Names this use of the queue's storage. 0: the queue is gone. */
 uint64_t xsched_priv_queue_id(struct xs_queue *q);
 /** This context is gone, and its device writes no further mark there: that goes for its forgotten queues, also for those
  *  of streams that the program had destroyed before. Until then, or until the last mark is seen, the storage of such a

@@ -16,10 +16,15 @@ static uint64_t key_of(int platform, uint64_t native)
     return native ^ (uint64_t)(platform + 1) << 58; /* user-space pointers have at most 57 bits */
 }
 
+/* Two million streams later numbers come again; what has one keeps it. Under the lock. */
 static HwQueueHandle new_handle(struct xs_state *st)
 {
-    /* 53 bits, so that every JSON reader keeps them exact */
-    return st->handle_prefix << 22 | (atomic_fetch_add(&st->next_handle, 1) & 0x3fffff);
+    HwQueueHandle handle;
+
+    do /* 53 bits, so that every JSON reader keeps them exact */
+        handle = st->handle_prefix << 22 | (atomic_fetch_add(&st->next_handle, 1) & 0x3fffff);
+    while (xs_map_get(&st->handle_to_hwq, handle) || xs_map_get(&st->handle_to_queue, handle));
+    return handle;
 }
 
 /* ---- hardware queues ---- */
@@ -98,8 +103,32 @@ struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state)
     return h;
 }
 
-/* Frees forgotten hardware queues that nobody can be using: no call, and no call or mark of the
- * XQueue that was on it (queues out of the tables get no new references). */
+bool xs_queue_unused(struct xs_queue *q)
+{
+    uint64_t returned = atomic_load(&q->cc->returned);
+
+    return atomic_load(&q->cc->entered) == returned && atomic_load(&q->refs) == 0 && atomic_load(&q->cc->inherit) == 0;
+}
+
+/* XQueues that were on it let go of it, unless a call is using it, or a call or mark of one of them. Under the lock. */
+static bool hwq_let_go(struct xs_state *st, struct xs_hwq *h)
+{
+    if (h->refs)
+        return false;
+    XS_LIST_FOR(q, &st->free_queues, struct xs_queue, link) {
+        if (atomic_load(&q->hwq) != h)
+            continue;
+        /* seq_cst pairs with a submit that found the queue before: counts itself, then reads hwq */
+        atomic_store(&q->hwq, NULL);
+        if (!xs_queue_unused(q)) {
+            atomic_store(&q->hwq, h);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Frees forgotten hardware queues that nobody can be using (queues out of the tables get no new references). */
 static void hwq_reap(struct xs_state *st)
 {
     struct xs_list dead;
@@ -107,11 +136,7 @@ static void hwq_reap(struct xs_state *st)
     xs_list_init(&dead);
     xs_lock_acquire(&st->lock);
     XS_LIST_FOR_SAFE(h, &st->gone_hwqs, struct xs_hwq, link) {
-        struct xs_queue *q = h->last_queue;
-
-        if (h->refs == 0 && (!q || q->hwq != h || atomic_load(&q->refs) == 0)) {
-            if (q && q->hwq == h)
-                q->hwq = NULL;
+        if (hwq_let_go(st, h)) {
             xs_list_remove(&h->link);
             xs_list_add(&dead, &h->link);
         }
@@ -275,7 +300,7 @@ static struct xs_queue *queue_storage(struct xs_state *st)
     struct xs_queue *q;
 
     XS_LIST_FOR(free_q, &st->free_queues, struct xs_queue, link) {
-        if (atomic_load(&free_q->refs) == 0 &&
+        if (xs_queue_unused(free_q) &&
             atomic_load(&free_q->cc->marked) >= atomic_load(&free_q->device_issued) && /* no device writes there */
             xs_gates_passed(free_q)) {                                                 /* or reads the permit word */
             xs_list_remove(&free_q->link);
@@ -310,7 +335,6 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->est_entered_ns, 0);
     atomic_store(&cc->est_completed_ns, 0);
     atomic_store(&cc->held_ns, 0);
-    atomic_store(&cc->inherit, 0);
     atomic_store(&cc->inherit_priority, INT32_MIN);
     atomic_store(&cc->lent, 0);
     atomic_store(&cc->let_through, 0);
@@ -383,11 +407,10 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
         goto out;
     }
     queue_reset(q);
-    q->hwq = h;
+    atomic_store(&q->hwq, h);
     q->device_marks = h->ops->device_marks;
     q->marks_from_outside = h->ops->marks_from_outside;
     q->room = h->ops->gate && h->ops->room ? h->ops->room(h->hw) : NULL;
-    h->last_queue = q;
     q->hwq_device = h->device;
     q->hwq_levels = h->ops->levels;
     q->hwq_platform = (uint32_t)h->ops->platform;
@@ -476,14 +499,16 @@ static void gate_detach(struct xs_queue *q)
 /* Takes the queue out of all tables; opens it first, so nobody keeps sleeping. Under the lock. */
 static void queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
 {
-    xs_map_remove(&st->native_to_queue, q->hwq->native_key);
+    struct xs_hwq *h = atomic_load(&q->hwq);
+
+    xs_map_remove(&st->native_to_queue, h->native_key);
     xs_map_remove(&st->handle_to_queue, q->handle);
     xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
     gate_detach(q);
     xs_gates_forget(q);
     xs_queue_wake(q);
     atomic_fetch_add(&st->scheduled, atomic_load(&q->cc->entered));
-    q->hwq->queue = NULL;
+    h->queue = NULL;
     atomic_store(&q->wanted, 0);
     xs_queue_wish_publish(q);
     q->live = false;
@@ -585,9 +610,29 @@ struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native)
     return xs_tls.queue;
 }
 
+struct xs_queue *xsched_priv_queue_pin(int platform, uint64_t native)
+{
+    struct xs_queue *q = xsched_priv_queue_find(platform, native);
+
+    if (!q)
+        return NULL;
+    /* seq_cst pairs with queue_storage: takes the queue out of the map, then looks at refs */
+    atomic_fetch_add(&q->refs, 1);
+    if (xsched_priv_queue_find(platform, native) == q)
+        return q;
+    xs_queue_unref(q);
+    return NULL;
+}
+
+void xsched_priv_queue_unpin(struct xs_queue *q)
+{
+    xs_queue_unref(q);
+}
+
 uint64_t xsched_priv_queue_id(struct xs_queue *q)
 {
-    return q->handle;
+    /* in this order: 0 from before its storage may be used again until the next life has its handle */
+    return atomic_load(&q->wanted) ? q->handle : 0;
 }
 
 void xsched_priv_marks_void(const struct xs_room *context)

@@ -25,7 +25,6 @@ struct xs_hwq {
     struct xs_queue *queue;       /* under state.lock; NULL: none */
     uint32_t refs;                /* under state.lock; API calls that are using it */
     bool gone;                    /* under state.lock; out of the maps, in gone_hwqs */
-    struct xs_queue *last_queue;  /* under state.lock; the XQueue that was on it last */
     struct xs_list link;          /* in gone_hwqs */
 };
 
@@ -96,7 +95,7 @@ struct xs_queue {
     _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit holds */
     _Atomic int64_t threshold, batch;       /* explicit bound; threshold 0: by estimated time */
     _Atomic int32_t priority;               /* copy of wish.hints.priority */
-    struct xs_hwq *hwq;
+    _Atomic(struct xs_hwq *) hwq;           /* NULL only where both are destroyed; written under state.lock */
     XQueueHandle handle;
     uint32_t cell;
     bool device_marks;                      /* of hwq: cc->marked is to be looked at, nobody calls */
@@ -321,6 +320,24 @@ void xs_queue_repoint_all(struct xs_state *st);
 #define XS_SUBMIT_FROM_LIST 0x10000u
 /** Flag inside submit.c: it may not wait behind a gate in the stream. */
 #define XS_SUBMIT_OUTSIDE   0x20000u
+
+/* queue.c */
+/** Nobody is in a submit or a wait with it, and nobody will report a mark. */
+bool xs_queue_unused(struct xs_queue *q);
+/** A mark behind what was submitted. @return false: none there, also when a submit comes from before the end of it all */
+static inline bool xs_queue_append_mark(struct xs_queue *q, uint64_t number)
+{
+    struct xs_hwq *h = atomic_load(&q->hwq);
+
+    return XS_LIKELY(h != NULL) && h->ops->mark(h->hw, q, number);
+}
+/** Likewise a gate. @return as the operation */
+static inline int xs_queue_append_gate(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint64_t number)
+{
+    struct xs_hwq *h = atomic_load(&q->hwq);
+
+    return XS_LIKELY(h != NULL) ? h->ops->gate(h->hw, word, serial, number) : 0;
+}
 
 /* submit.c / mark.c */
 /** The scheduler is told to look at this queue. */

@@ -496,12 +496,17 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
 uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
 {
     struct xs_queue *q = t->queue;
+    bool reported = false;        /* somebody will say that this command is complete */
     uint64_t old, number;
 
     if (XS_UNLIKELY(!q))
         return 0;
     if (XS_UNLIKELY(t->inside))
         xsched_priv_inside_end();
+    if (XS_UNLIKELY(t->mark) && ok && (self_marked || !q->device_marks)) {
+        reported = true;
+        atomic_fetch_add(&q->refs, 1); /* the mark's, before the queue looks unused */
+    }
     /* release: the vendor call lies before the count; pairs with acquire loads of returned */
     old = atomic_fetch_add(&q->cc->returned, 1);
     if (XS_UNLIKELY(!ok)) {
@@ -522,14 +527,13 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
         return 0;
     /* Completion of this command proves all that returned before its call began; and itself, if
      * nobody else came back in between. */
-    if (q->device_marks && !self_marked) {
+    if (!reported) {
         xs_queue_mark_device(q, t->key, t->est_ns);
         return 0;
     }
     number = !self_marked || old == t->returned_before ? old + 1 : t->returned_before;
-    atomic_fetch_add(&q->refs, 1);
     xs_queue_push_mark(q, number, t->key, t->est_ns);
-    if (!self_marked && !q->hwq->ops->mark(q->hwq->hw, q, number)) {
+    if (!self_marked && !xs_queue_append_mark(q, number)) {
         xsched_priv_mark_lost(q, number);
         return 0;
     }

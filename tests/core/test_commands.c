@@ -287,6 +287,38 @@ static void a_callback_may_call_the_shim(void **state)
     ok(HwCommandDestroy(c));
 }
 
+static HwCommandHandle g_inner;
+
+static XResult submit_another(HwQueueHandle hwq, void *data)
+{
+    struct lane *l = data;
+
+    (void)hwq;
+    g_inner = command(l, 50 * MS, 7, kXSchedSuccess);
+    return XQueueSubmit(l->xq, g_inner);
+}
+
+/* A command submitted from a callback of the same queue is complete when its kernel is, not with what was before. */
+static void a_callback_may_submit(void **state)
+{
+    HwCommandHandle outer;
+    uint64_t began;
+
+    (void)state;
+    for (int i = 1; i <= 3; i++) {
+        ok(HwCommandCreateCallback(&outer, submit_another, &g_l));
+        ok(XQueueSubmit(g_l.xq, outer));
+        fake_settle();
+        began = xs_now_ns();
+        fake_auto(true);
+        ok(XQueueWait(g_l.xq, g_inner));
+        assert_true(xs_now_ns() - began >= 50 * MS);
+        ok(XQueueWait(g_l.xq, outer));
+        fake_auto(false);
+        assert_int_equal(fake_trace_count_of(FAKE_T_END, 7), i);
+    }
+}
+
 static void wait_on_a_lost_device_returns(void **state)
 {
     struct fake_device *d = fake_device_create(FAKE_EXCLUSIVE);
@@ -323,7 +355,7 @@ int main(void)
         A(twice_is_not_allowed), A(a_callback_that_fails_is_the_commands_error), A(launch_refused_by_the_vendor),
         A(suspended_commands_keep_their_order), A(drop), A(drop_lets_a_waiter_go),
         A(a_direct_call_waits_for_the_list), A(a_blocking_queue_returns_when_launched), A(command_of_another_queue),
-        A(destroy_drains), A(a_callback_may_call_the_shim), A(wait_on_a_lost_device_returns),
+        A(destroy_drains), A(a_callback_may_call_the_shim), A(a_callback_may_submit), A(wait_on_a_lost_device_returns),
         A(wait_survives_a_lost_mark),
     };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thousands of queues made and destroyed: memory, descriptors and threads do not grow; what was
  * destroyed stays harmless. */
+#include "xqueue/state.h"
+
 #include "core.h"
 
 #include <dirent.h>
@@ -187,12 +189,27 @@ static void address_used_again(void **state)
     fake_auto(false);
 }
 
+/* Two million streams later the numbers of handles come again. */
+static void a_handle_is_not_given_twice(void **state)
+{
+    struct lane first = lane_open(g_d), later;
+    struct xs_state *st = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)first.stream)->state;
+
+    (void)state;
+    atomic_store(&st->next_handle, first.hwq & 0x3fffff); /* as after so many queues */
+    later = lane_open(g_d);
+    assert_true(later.hwq != first.hwq && later.hwq != first.xq && later.xq != first.hwq && later.xq != first.xq);
+    lane_close(&later);
+    ok(XQueueResume(first.xq, 0));
+    lane_close(&first);
+}
+
 int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, core_teardown)
     const struct CMUnitTest tests[] = {
         A(no_growth), A(many_at_once_then_none), A(stale_pointers), A(address_used_again),
-        A(more_than_there_is_room_for),
+        A(a_handle_is_not_given_twice), A(more_than_there_is_room_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The local scheduler on the fake device: who starts when, to the nanosecond. */
+#include "xqueue/state.h"
+
 #include "core.h"
 
 #include <stdio.h>
@@ -390,6 +392,37 @@ static void the_applications_own_suspension_stays(void **state)
     task_join(&high);
 }
 
+/* A thread at a closed gate found that its lease had run out, as after Ctrl-Z and fg: it opens past the session. */
+static void fail_open(struct lane *l)
+{
+    static struct xs_server_cell open_cell = {.permitted = XS_PERMIT_OPEN};
+    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)l->stream);
+
+    atomic_store(&q->state->server, NULL);
+    atomic_store(&q->sc, &open_cell);
+}
+
+static void it_holds_again_after_a_lease_ran_out(void **state)
+{
+    struct xs_state *st = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_low.stream)->state;
+    struct task low;
+
+    (void)state;
+    fail_open(&g_low);
+    fail_open(&g_high);
+    ok(XHintPriority(g_low.xq, 1));                    /* the control thread looks */
+    WAIT_FOR(atomic_load(&st->server) != NULL);
+    fake_settle();
+    fake_api_launch(g_high.stream, 10 * MS, HIGH);
+    fake_settle();
+    task_start(&low, launch_low, NULL);
+    fake_advance(MS);
+    assert_false(low.done);
+    fake_auto(true);
+    task_join(&low);
+    fake_auto(false);
+}
+
 /* The urgent queue waits on the device for what a held one would do: taken for idle when it is
  * quiet long beyond its estimate, else let go by the stall rule after a second. */
 static void a_circle_is_broken(void **state)
@@ -473,7 +506,7 @@ int main(void)
         A(another_device_is_not_held), A(a_change_of_priority_acts_at_once), A(no_execute_never_runs),
         A(another_device_is_not_held), A(a_swapped_priority_acts_at_once), A(no_execute_never_runs),
         A(changing_the_scheduler_resumes), A(queues_move_to_a_new_scheduler),
-        A(the_applications_own_suspension_stays), A(a_circle_is_broken),
+        A(the_applications_own_suspension_stays), A(it_holds_again_after_a_lease_ran_out), A(a_circle_is_broken),
         A(a_waiter_lends_its_priority), A(a_destroyed_queue_lets_others_run),
     };
 

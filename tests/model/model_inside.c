@@ -79,7 +79,7 @@ static void init(void)
     *MC_PLAIN(&g_queue.bounded) = 1;
     g_queue.cc = &g_client.cells[0];
     g_queue.state = &g_state;
-    g_queue.hwq = &g_hwq;
+    *MC_PLAIN(&g_queue.hwq) = &g_hwq;
     g_queue.room = &g_room;
     *MC_PLAIN(&g_state.pool) = &g_queue;
     *MC_PLAIN(&g_state.app_words) = g_app_words;

@@ -55,10 +55,12 @@ void xs_group_each_queue(struct xs_streams *s, struct xs_stream_group *g, void (
         natives[n++] = xs_stream_native(st);
     xs_lock_release(&g->lock);
     for (size_t i = 0; i < n; i++) {
-        struct xs_queue *q = xsched_priv_queue_find(s->platform, natives[i]);
+        struct xs_queue *q = xsched_priv_queue_pin(s->platform, natives[i]); /* another thread may destroy it */
 
-        if (q)
-            fn(q, arg);
+        if (!q)
+            continue;
+        fn(q, arg);
+        xsched_priv_queue_unpin(q);
     }
 }
 

@@ -182,9 +182,11 @@ cl_int xs_hand_clWaitForEvents(const struct xs_ocl_table *T, const void *caller,
         if (!event_list[i] || T->clGetEventInfo(event_list[i], CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue,
                                                 NULL) != CL_SUCCESS || !queue)
             continue;
-        q = xsched_priv_queue_find(kPlatformOpenCL, (uint64_t)(uintptr_t)queue);
-        if (q)
-            waited_add(&w, q);
+        q = xsched_priv_queue_pin(kPlatformOpenCL, (uint64_t)(uintptr_t)queue);
+        if (!q)
+            continue;
+        waited_add(&w, q);
+        xsched_priv_queue_unpin(q);
     }
     err = T->clWaitForEvents(num_events, event_list);
     for (size_t i = 0; i < w.count; i++) /* an event proves its own command only */

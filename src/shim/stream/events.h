@@ -58,11 +58,17 @@ static inline void xs_api_event_holds(const struct xs_api_runtime *rt, xs_api_st
 /** A thread is about to wait for the event. @return whether xs_api_event_waited must follow */
 static inline bool xs_api_event_wait(const void *event, struct xs_event_mark *ret)
 {
+    struct xs_queue *q;
+
     xs_api_begin_late();
     if (XS_LIKELY(!xs_api_intra()) || !xs_event_find(event, ret))
         return false;
-    xsched_priv_wait_begin(ret->queue);
-    return true;
+    q = ret->queue;
+    xsched_priv_wait_begin(q);
+    if (xs_event_find(event, ret) && ret->queue == q) /* else it ended before its storage was kept by this wait */
+        return true;
+    xsched_priv_wait_end(q, 0, false);
+    return false;
 }
 
 static inline void xs_api_event_waited(struct xs_event_mark m, xs_api_result r)
