@@ -159,6 +159,45 @@ def test_a_stream_of_a_destroyed_context(tmp_path):
     assert p.returncode == 0 and p.stdout == "went on\n", p.stderr
 
 
+NAMED_FIRST = r"""
+import ctypes, os, sys, time
+import xsched
+from xsched._server import ask
+cu = ctypes.CDLL("libcuda.so.1")
+ctx, nop = ctypes.c_void_p(), ctypes.c_void_p()
+cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0); cu.cuCtxSetCurrent(ctx)
+cu.cuModuleGetFunction(ctypes.byref(nop), None, b"nop")
+streams = [ctypes.c_void_p() for _ in range(2)]
+for stream in streams:
+    assert cu.cuStreamCreate(ctypes.byref(stream), 1) == 0
+named = xsched.Queue(streams[0].value)     # before its first command; the shim makes the other one
+for stream in streams:
+    assert cu.cuLaunchKernel(nop, 1, 1, 1, 1, 1, 1, 0, stream, None, None) == 0
+of = {}
+for _ in range(500):
+    of = {q["handle"]: q for q in ask("GET", "/xqueues")[1]["xqueues"] if q["pid"] == os.getpid()}
+    if len(of) == 2 and named.handle in of:
+        break
+    time.sleep(0.02)
+ours, shims = of.pop(named.handle), of.popitem()[1]
+names = ["level", "threshold", "batch_size", "priority", "utilization", "deadline", "laxity", "lax_priority", "critical_priority"]
+print([ours[n] for n in names], [shims[n] for n in names], sep="\n")
+"""
+
+
+@pytest.mark.parametrize("options, in_force", [
+    ("-p 5 -u 30 -d 700 -x 900 -l 1 -t 6", [1, 6, 6, 5, 30, 700, 900, 0, 5]),
+    ("-p 7 -t 20 -b 3 -l 2", [2, 20, 3, 7, 100, -1, -1, 0, 0]), ("-p -3 -b 5", [1, 16, 5, -3, 100, -1, -1, 0, 0])])
+def test_a_queue_that_is_named_before_its_first_command(server, tmp_path, options, in_force):
+    """It is as the shim would have made it."""
+    script = tmp_path / "program.py"
+    script.write_text(NAMED_FIRST)
+    env = dict(os.environ, XSCHED_SOCKET=server, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}")
+    p = subprocess.run([sys.executable, "-m", "xsched", "run", *options.split(), "-q", str(script)], env=env,
+                       capture_output=True, text=True, timeout=120)
+    assert p.stdout == f"{in_force}\n{in_force}\n", p.stderr
+
+
 SAME_NUMBER = r"""
 import ctypes, os, sys, time
 import xsched

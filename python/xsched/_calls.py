@@ -190,3 +190,9 @@ class XSched:
 def queue_of(call: str, stream: int) -> Tuple[XResult, int]:
     """CudaQueueCreate and the like."""
     return _u64(call, stream)
+
+
+def as_the_shim_would(hwq: int, offset: int) -> XResult:
+    """Gives a hardware queue an XQueue with what the environment says of automatic ones, and the vendor's own priority
+    added. kXSchedErrorNotAllowed: it does not ask for any."""
+    return to_result(functions["xsched_priv_auto_queue"](hwq, offset))

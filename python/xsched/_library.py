@@ -124,6 +124,7 @@ _ARGUMENTS: Dict[str, List[Any]] = {
     "XHintDeadline": [_U64, _I64], "XHintKDeadline": [_SIZE], "XHintSetScheduler": [_I32, _I32],
     "CudaQueueCreate": [_OUT, ctypes.c_void_p], "CudaQueueGet": [_OUT, ctypes.c_void_p],
     "HipQueueCreate": [_OUT, ctypes.c_void_p], "HipQueueGet": [_OUT, ctypes.c_void_p],
+    "xsched_priv_auto_queue": [_U64, _I32],  # not of the public interface: package and libraries are of one version
     "OclQueueCreate": [_OUT, ctypes.c_void_p], "ZeQueueCreate": [_OUT, ctypes.c_void_p],
 }
 _HOMES = {"Cuda": "halcuda", "HipQ": "halhip", "OclQ": "halopencl", "ZeQu": "hallevelzero"}

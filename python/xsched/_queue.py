@@ -5,17 +5,15 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
-import os
 import sys
 import threading
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, Union
 
-from ._calls import XSched, queue_of
+from ._calls import XSched, as_the_shim_would, queue_of
 from ._errors import InvalidValueError, check
 from ._library import quick
 from ._streams import Stream, resolve
-from ._types import (PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE, XQueueResumeFlag, XQueueState, XQueueSuspendFlag,
-                     XResult)
+from ._types import (PRIORITY_MAX, PRIORITY_NO_EXECUTE, XQueueResumeFlag, XQueueState, XQueueSuspendFlag, XResult)
 
 _MAKERS = {"cuda": "CudaQueueCreate", "hip": "HipQueueCreate", "opencl": "OclQueueCreate"}
 
@@ -34,19 +32,6 @@ def integer(value: Any, least: int, most: int, what: str, unit: str = "") -> int
 
 def priority_value(value: Any) -> int:
     return integer(value, PRIORITY_NO_EXECUTE, PRIORITY_MAX, "the priority", "; larger is more urgent, -256 never runs")
-
-
-def _from_environment(offset: int) -> Optional[int]:
-    """The priority that the shim would have given to the queue, when it makes queues by itself."""
-    automatic = os.environ.get("XSCHED_AUTO_XQUEUE", "").upper()
-    short = os.environ.get("XSCHED_PRIORITY")
-    if automatic not in ("ON", "1") and (short is None or automatic in ("OFF", "0")):
-        return None
-    try:
-        base = int(os.environ.get("XSCHED_AUTO_XQUEUE_PRIORITY") or short or 0)
-    except ValueError:
-        return None
-    return base if base == PRIORITY_NO_EXECUTE else max(PRIORITY_MIN, min(PRIORITY_MAX, base + offset))
 
 
 class _Work:
@@ -166,7 +151,8 @@ class Queue:
     """The XQueue of a stream. Making it twice gives the same XQueue; it lives on when this object is gone.
 
     :param stream: a stream of PyTorch, CuPy, Numba, pyopencl, ..., or its handle as an integer
-    :param level: 1, 2 or 3; None: the highest that the platform has
+    :param level: 1, 2 or 3; None: the highest that the platform has, or where the program runs under `xsched run`, what
+        that was told
     :param platform: "cuda", "hip" or "opencl", for integers where it is not clear
     """
 
@@ -192,16 +178,24 @@ class Queue:
         check(result, _MAKERS[stream.platform], what)
         result, self.handle = XSched.XQueueGet(self.hw_handle)
         if result != XResult.kXSchedSuccess:
-            result, self.handle = XSched.XQueueCreate(self.hw_handle, 1, 0)
-            check(result, "XQueueCreate", what)
-            usual = _from_environment(stream.offset)
-            if usual is not None:
-                check(XSched.XHintPriority(self.handle, usual), "XHintPriority")
-            for better in (3, 2) if level is None else ():
-                if XSched.XQueueSetPreemptLevel(self.handle, better) == XResult.kXSchedSuccess:
-                    break
+            self._make(stream, level, what)
         if level is not None:
             self.set_level(level)
+
+    def _make(self, stream: Stream, level: Optional[int], what: str) -> None:
+        """Where the shim makes queues, at the first command of a stream, this one is as it would be: with the level, the
+        hints and the bounds of the environment."""
+        result = as_the_shim_would(self.hw_handle, stream.offset)
+        if result != XResult.kXSchedErrorNotAllowed:
+            check(result, "XQueueCreate", what)
+            result, self.handle = XSched.XQueueGet(self.hw_handle)
+            check(result, "XQueueGet", what)
+            return
+        result, self.handle = XSched.XQueueCreate(self.hw_handle, 1, 0)
+        check(result, "XQueueCreate", what)
+        for better in (3, 2) if level is None else ():
+            if XSched.XQueueSetPreemptLevel(self.handle, better) == XResult.kXSchedSuccess:
+                break
 
     def __repr__(self) -> str:
         return f"<xsched.Queue {self.handle:#x} ({self.platform})>"
