@@ -155,19 +155,13 @@ static void *watcher(void *place)
     return NULL;
 }
 
-static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
+static int make_thread(struct xs_watch_place *place)
 {
-    int32_t pid = (int32_t)getpid(), known = atomic_load(&g_pid);
     pthread_attr_t attr;
     sigset_t all, old;
     pthread_t thread;
     int r;
 
-    if (XS_LIKELY(known == pid))
-        return true;
-    if (known != 0 || !atomic_compare_exchange_strong(&g_pid, &known, pid))
-        return known == pid;      /* a forked child has no device either */
-    g_ops = ops;
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
@@ -175,9 +169,33 @@ static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
     r = pthread_create(&thread, &attr, watcher, place);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
-    if (r)
+    return r;
+}
+
+/* Where the thread cannot be made (a limit of processes), the next mark tries again. Meanwhile another thread may have relied on
+ * this one's attempt and put a mark: xs_watch_set looks whether it failed, and this one whether there is a mark. */
+static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
+{
+    int32_t pid = (int32_t)getpid();
+
+    for (int tries = 0; tries < 2; tries++) {
+        int32_t known = atomic_load(&g_pid);
+        int r;
+
+        if (XS_LIKELY(known == pid))
+            return true;
+        if (known != 0 || !atomic_compare_exchange_strong(&g_pid, &known, pid))
+            return known == pid;  /* a forked child has no device either */
+        g_ops = ops;
+        r = make_thread(place);
+        if (r == 0)
+            return true;
         XS_WARN_ONCE("%s: no thread to watch events (error %d); what is in flight is not bounded", ops->name, r);
-    return r == 0;
+        atomic_store(&g_pid, 0);
+        if (!atomic_load(&g_pending)) /* seq_cst pairs with xs_watch_set */
+            break;
+    }
+    return false;
 }
 
 int xs_watch_take(const struct xs_watch_ops *ops, struct xs_watch_place *place, void **ret_event)
@@ -210,18 +228,26 @@ int xs_watch_take(const struct xs_watch_ops *ops, struct xs_watch_place *place, 
     return found;
 }
 
-static void put(int row, void *event, struct xs_queue *q, uint64_t number)
+/* @return where the row belongs */
+static struct xs_watch_place *put(int row, void *event, struct xs_queue *q, uint64_t number)
 {
+    struct xs_watch_place *place;
+
     xs_lock_acquire(&g_lock);
-    g_watches[row] = (struct watch){event ? g_watches[row].place : NULL, event, q, number, false};
+    place = g_watches[row].place;
+    g_watches[row] = (struct watch){event ? place : NULL, event, q, number, false};
     xs_lock_release(&g_lock);
+    return place;
 }
 
 void xs_watch_set(int row, void *event, struct xs_queue *q, uint64_t number)
 {
-    put(row, event, q, number);
+    struct xs_watch_place *place = put(row, event, q, number);
+
     if (atomic_fetch_add(&g_pending, 1) == 0)
         xs_futex_wake(&g_pending, 1);
+    if (XS_UNLIKELY(!atomic_load(&g_pid))) /* the thread could not be made after all */
+        start(g_ops, place);
 }
 
 void xs_watch_give_back(int row, void *event)

@@ -25,7 +25,7 @@ struct xs_watch_ops {
 
 /** A row for a mark; starts the thread. Any thread.
  *  @param ret_event  one of this place's to be used again, or NULL: the caller makes one
- *  @return for xs_watch_set or xs_watch_give_back; -1: no row or no thread */
+ *  @return for xs_watch_set or xs_watch_give_back; -1: no row or no thread, the next one may have them */
 int xs_watch_take(const struct xs_watch_ops *ops, struct xs_watch_place *place, void **ret_event);
 /** The event stands in the stream: `done` will be called. */
 void xs_watch_set(int row, void *event, struct xs_queue *q, uint64_t number);
