@@ -347,6 +347,16 @@ _Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q)
     return &q->cc->marked;
 }
 
+void xsched_priv_queue_hold(struct xs_queue *q)
+{
+    atomic_fetch_add(&q->refs, 1);
+}
+
+void xsched_priv_queue_let_go(struct xs_queue *q)
+{
+    xs_queue_unref(q);
+}
+
 bool xs_queue_mark_now(struct xs_queue *q)
 {
     uint64_t number;

@@ -129,6 +129,10 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number);
 /** Where the device writes the numbers of marks (ops.device_marks): 8 bytes of the client page, at
  *  one place as long as the queue lives. Nothing else is written there while it does. */
 _Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q);
+/** Until the second, called as often as the first, the queue's storage is not used again: for marks that another thread
+ *  writes there in the device's place. Any thread. */
+void xsched_priv_queue_hold(struct xs_queue *q);
+void xsched_priv_queue_let_go(struct xs_queue *q);
 /** Names this use of the queue's storage. 0: the queue is gone. */
 uint64_t xsched_priv_queue_id(struct xs_queue *q);
 /** This context is gone, and its device writes no further mark there: that goes for its forgotten queues, also for those

@@ -26,7 +26,8 @@ static int ask(const struct xs_watch_place *place, void *event)
     return r == XS_CU_SUCCESS ? 0 : r == XS_CU_NOT_READY ? 1 : -1;
 }
 
-/* Of two marks of one stream the later one may be found first. */
+/* Of two marks of one stream the later one may be found first, and the queue may be destroyed before the other one is: then its
+ * word would be the next queue's, were it not held. */
 static void done(struct xs_queue *q, uint64_t number, bool reached)
 {
     _Atomic uint64_t *word = xsched_priv_mark_word(q);
@@ -34,6 +35,7 @@ static void done(struct xs_queue *q, uint64_t number, bool reached)
 
     while (reached && seen < number && !atomic_compare_exchange_weak(word, &seen, number))
         ;
+    xsched_priv_queue_let_go(q);
 }
 
 const struct xs_watch_ops xs_cuda_watch = {"CUDA", begin, ask, done};
@@ -61,9 +63,11 @@ bool xs_cuda_mark_event(struct xs_cuda_hw *hw, struct xs_queue *q, uint64_t numb
     else
         event = NULL;
     xs_cuda_leave(&e);
-    if (ok)
+    if (ok) {
+        xsched_priv_queue_hold(q); /* until `done` */
         xs_watch_set(row, event, q, number);
-    else if (row >= 0)
+    } else if (row >= 0) {
         xs_watch_give_back(row, event);
+    }
     return ok;
 }
