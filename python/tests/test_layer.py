@@ -263,6 +263,22 @@ def test_an_exception_in_a_command_comes_out_of_wait(queue):
             command.wait()
 
 
+def test_a_suspension_that_fails_holds_nothing(queue, monkeypatch):
+    real = xsched.XSched.XQueueSuspend
+
+    def fails(xq, flags=0):
+        assert real(xq, flags) == 0
+        return xsched.XResult.kXSchedErrorHardware
+
+    monkeypatch.setattr(xsched.XSched, "XQueueSuspend", staticmethod(fails))
+    with pytest.raises(xsched.HardwareError):
+        with queue.suspended():
+            assert False
+    ran = []
+    queue.submit(ran.append, 1)
+    assert ran == [1]
+
+
 def test_dropped_commands(queue):
     ran = []
     queue.suspend()

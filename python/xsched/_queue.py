@@ -269,8 +269,8 @@ class Queue:
     @contextlib.contextmanager
     def suspended(self, *, sync: bool = True) -> Iterator[Queue]:
         """Suspended inside the with-block."""
-        self.suspend(sync=sync)
         try:
+            self.suspend(sync=sync)  # may close the queue and then fail, for an error of the device
             yield self
         finally:
             self.resume()
