@@ -431,6 +431,21 @@ def test_current_stream_of_torch(torch):
     assert in_force(xsched.Queue(torch.streams["now"])) == 0
 
 
+def test_an_open_block_is_not_entered_on_another_stream(torch, cuda):
+    first, second = torch.streams["now"], cuda.stream()
+    block = xsched.priority(6)
+    for _ in range(2):      # the second time in the short way
+        with block:
+            torch.streams["now"] = second
+            with pytest.raises(xsched.InvalidValueError, match="open already"):
+                block.__enter__()
+            assert in_force(xsched.Queue(first)) == 6
+        assert [in_force(xsched.Queue(s)) for s in (first, second)] == [0, 0]
+        with xsched.priority(7):    # on the second: known from now on
+            pass
+        torch.streams["now"] = first
+
+
 def test_current_stream_without_private_functions(torch):
     del torch._C._cuda_getDevice
     with xsched.priority(6):

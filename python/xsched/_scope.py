@@ -236,7 +236,7 @@ class priority:
             line = _get(("torch", number, _raw(number)))
         else:
             line = None
-        if line is not None:
+        if line is not None and self._held is None:
             try:
                 key = line.take()
             except IndexError:
