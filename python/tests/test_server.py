@@ -159,6 +159,58 @@ def test_a_stream_of_a_destroyed_context(tmp_path):
     assert p.returncode == 0 and p.stdout == "went on\n", p.stderr
 
 
+IN_CONTAINER = r"""
+import ctypes, os, time
+import xsched
+from xsched._server import ask, hint_started_by
+assert os.getpid() < 100, os.getpid()
+cu = ctypes.CDLL("libcuda.so.1")
+ctx, stream, nop = (ctypes.c_void_p() for _ in range(3))
+assert hint_started_by(os.getpid(), 1, priority=30) == 0       # not joined yet
+cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0); cu.cuCtxSetCurrent(ctx)
+cu.cuStreamCreate(ctypes.byref(stream), 1); cu.cuModuleGetFunction(ctypes.byref(nop), None, b"nop")
+assert cu.cuLaunchKernel(nop, 1, 1, 1, 1, 1, 1, 0, stream, None, None) == 0
+for _ in range(500):
+    if xsched.status().queues:
+        break
+    time.sleep(0.02)
+before = [c["pid_in_namespace"] for c in ask("GET", "/clients")[1]["clients"]]
+print(before == [os.getpid()], hint_started_by(os.getpid(), 1, priority=31), [q.priority for q in xsched.status().queues])
+"""
+
+
+def test_a_program_in_a_container_is_told_of_by_itself(server, tmp_path):
+    in_container = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    try:
+        if subprocess.run([*in_container, "true"], capture_output=True).returncode:
+            pytest.skip("this machine lets nobody make a PID namespace")
+    except OSError:
+        pytest.skip("there is no unshare")
+    script = tmp_path / "program.py"
+    script.write_text(IN_CONTAINER)
+    env = dict(os.environ, XSCHED_SOCKET=server, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}")
+    p = subprocess.run([*in_container, sys.executable, "-m", "xsched", "run", "--priority", "5", "-q", str(script)], env=env,
+                       capture_output=True, text=True, timeout=120)
+    assert p.stdout == "True 1 [31]\n", p.stderr
+
+
+def test_those_that_end_meanwhile_are_no_error(monkeypatch):
+    from xsched import _server
+    told = []
+
+    def ask(method, path, body=None, timeout_s=5.0):
+        if path == "/clients":
+            return "here", {"clients": [{"pid": os.getpid()}, {"pid": os.getpid()}, {"pid": 1}]}
+        told.append(body)
+        if len(told) == 1:
+            raise xsched.ServerError("no process is joined", "", xsched.XResult.kXSchedErrorNotFound)
+        return "here", {}
+
+    monkeypatch.setattr(_server, "ask", ask)
+    assert _server.hint_started_by(os.getpid(), 1, priority=3) == 1
+    assert told == [{"hint_type": 1, "pid": os.getpid(), "priority": 3}] * 2
+
+
 NAMED_FIRST = r"""
 import ctypes, os, sys, time
 import xsched

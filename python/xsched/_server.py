@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ._errors import ServerError
 from ._types import XResult
@@ -157,15 +157,42 @@ def hint_process(kind: int, **values: int) -> None:
 
 def hint_started_by(ancestor: int, kind: int, **values: int) -> int:
     """The same for every program that has joined and is a process, or was started by it or by one that it started.
-    Returns how many those are."""
-    pids = [int(c["pid"]) for c in ask("GET", "/clients")[1].get("clients", []) if _descends(int(c["pid"]), ancestor)]
-    for pid in pids:
-        ask("POST", "/hint", {"hint_type": kind, "pid": pid, **values})
-    return len(pids)
+    Returns how many those are. In a container, whose numbers are not xserver's, only this process is told of, if it is
+    one of them: of the others it is not known which they are."""
+    where, answer = ask("GET", "/clients")
+    if _outside(where):
+        return int(_descends(os.getpid(), ancestor) and _has_joined(lambda: hint_process(kind, **values)))
+    return sum(_has_joined(lambda: ask("POST", "/hint", {"hint_type": kind, "pid": pid, **values}))
+               for pid in [int(c["pid"]) for c in answer.get("clients", [])] if _descends(pid, ancestor))
+
+
+def _has_joined(hint: Callable[[], object]) -> bool:
+    """Whether there is still a program that the hint is for."""
+    try:
+        hint()
+    except ServerError as error:
+        if error.result != XResult.kXSchedErrorNotFound:
+            raise
+        return False
+    return True
+
+
+def _outside(where: str) -> bool:
+    """Whether xserver's processes have other numbers than ours: the one that made its socket has none here."""
+    import socket
+    import struct
+    try:
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(5)
+            s.connect(where)
+            credentials = s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    except OSError:  # on TCP it cannot be told
+        return False
+    return bool(struct.unpack("3i", credentials)[0] == 0)
 
 
 def _descends(pid: int, ancestor: int) -> bool:
-    while pid > 1:
+    while pid > 0:  # 1 may be the program of a container
         if pid == ancestor:
             return True
         try:
