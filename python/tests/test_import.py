@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 from conftest import BUILD, PACKAGE, python
 
 
@@ -86,6 +87,15 @@ def test_command_line():
     p = run("run", "--priority", "7", "--no-server", "-q", "-c",
             "import os, sys; print(os.environ['XSCHED_PRIORITY'], 'libshim' in os.environ['LD_PRELOAD'], sys.argv)", "-x", "1")
     assert p.stdout == "7 True ['-c', '-x', '1']\n", p.stderr
+
+
+@pytest.mark.parametrize("options", ["-p 5", "-p5", "-qp 5", "-qp5", "--priority 5", "--priority=5", "--prio 5", "--prio=5",
+                                     "--no-server -q --idle-exit 0", "--intra"])
+def test_where_options_end(options):
+    from xsched.__main__ import split
+    for rest in (["script.py", "-p", "7"], ["-m", "module"], ["-c", "0"]):
+        assert split([*options.split(), *rest]) == (options.split(), rest)
+        assert split([*options.split(), "--", *rest]) == (options.split(), rest)
 
 
 def test_options_of_the_launcher_are_known():

@@ -56,10 +56,11 @@ def split(arguments: List[str]) -> Tuple[List[str], List[str]]:
             return arguments[:i], arguments[i + 1:]
         if a in ("-m", "-c") or not a.startswith("-") or a == "-":
             break
-        if a.startswith("--"):
-            i += 2 if a[2:] in WITH_VALUE else 1
-        else:
-            i += 2 if len(a) == 2 and a[1] in LETTERS_WITH_VALUE else 1
+        if a.startswith("--"):  # the launcher takes the beginning of a name, too
+            i += 2 if any(name.startswith(a[2:]) for name in WITH_VALUE) else 1
+        else:  # -qp 5: the value of the last letter
+            first = next((n for n, letter in enumerate(a) if letter in LETTERS_WITH_VALUE), None)
+            i += 2 if first == len(a) - 1 else 1
     return arguments[:i], arguments[i:]
 
 
