@@ -71,12 +71,19 @@ def main():
     return 0 if rows else 1
 
 
+def answers():
+    try:
+        return bool(xsched.status())
+    except xsched.ServerError:
+        return False
+
+
 def start_demo(folder, seconds, started):
     from xsched.__main__ import tool
     os.environ["XSCHED_SOCKET"] = os.path.join(folder, "xserver.sock")
     started.append(subprocess.Popen([os.path.join(os.path.dirname(tool()), "xserver"), "--port", "0"],
                                     stderr=subprocess.DEVNULL))
-    while not os.path.exists(os.environ["XSCHED_SOCKET"]):
+    while not answers():
         if started[0].poll() is not None:
             raise SystemExit("xserver does not start")
         time.sleep(0.02)
