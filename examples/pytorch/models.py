@@ -105,7 +105,7 @@ def main():
         except ImportError as e:
             how = f"left out: {e}"
         except Exception as e:  # pylint: disable=broad-except
-            how = f"FAILED: {type(e).__name__}: {str(e).splitlines()[0][:160]}"
+            how = f"FAILED: {type(e).__name__}: {str(e).strip().split(chr(10))[0][:160]}"
             failed += 1
         ms = (time.perf_counter() - begin) * 1e3
         if a.json:
