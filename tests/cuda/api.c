@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../stream/check.h"
+#include "xqueue/priv.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -92,6 +93,27 @@ static void on_stream(P stream)
     TRUE(HwQueueDestroy(hwq) == kXSchedSuccess);
 }
 
+/* Queues of one stream come and go while something refers to the last one yet: a mark, the control thread. */
+static void made_again(P stream)
+{
+    HwQueueHandle hwq, before = 0;
+    struct xs_queue *q[3];
+    XQueueHandle xq;
+
+    for (int i = 0; i < 3; i++) {
+        TRUE(CudaQueueCreate(&hwq, stream) == kXSchedSuccess && hwq != before);
+        before = hwq;
+        TRUE(XQueueCreate(&xq, hwq, kPreemptLevelBlock, kQueueCreateFlagNone) == kXSchedSuccess);
+        q[i] = xsched_priv_queue_find(kPlatformCUDA, (uintptr_t)stream);
+        xsched_priv_queue_hold(q[i]);
+        TRUE(XQueueDestroy(xq) == kXSchedSuccess);
+        TRUE(HwQueueDestroy(hwq) == kXSchedSuccess);
+        TRUE(CudaQueueGet(&hwq, stream) == kXSchedErrorNotFound);
+    }
+    for (int i = 0; i < 3; i++)
+        xsched_priv_queue_let_go(q[i]);
+}
+
 int main(void)
 {
     HwQueueHandle hwq;
@@ -120,6 +142,8 @@ int main(void)
     on_stream(s);
     on_stream(NULL);
     on_stream((P)2);
+    made_again(s);
+    on_stream(s);
     /* where nothing may be written, events take the place of what the device writes */
     TRUE((Registered() > 0) == (!getenv("FAKE_CUDA") || strcmp(getenv("FAKE_CUDA"), "no_writes") == 0));
     printf("done\n");

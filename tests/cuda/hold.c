@@ -13,6 +13,7 @@
 
 #include "../stream/check.h"
 #include "hal/cuda/cuda_abi.h"
+#include "xqueue/priv.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -52,6 +53,28 @@ static int launch(int form, P stream, uint32_t *log, uint32_t tag)
     if (form == 2)
         return Cooperative(g_work, 1, 1, 1, 1, 1, 1, 0, stream, params);
     return Launch(g_work, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
+}
+
+/* The program destroys a queue that it was given while something refers to it yet; the next command gives it
+ * another. */
+static void given_again(void)
+{
+    HwQueueHandle hwq, next;
+    struct xs_queue *q;
+    XQueueHandle xq;
+    P s;
+
+    TRUE(StreamCreate(&s, 1) == 0 && launch(0, s, g_other, 0) == 0);
+    TRUE(CudaQueueGet(&hwq, s) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess);
+    q = xsched_priv_queue_find(kPlatformCUDA, (uintptr_t)s);
+    xsched_priv_queue_hold(q);
+    TRUE(XQueueDestroy(xq) == kXSchedSuccess);
+    TRUE(launch(0, s, g_other, 0) == 0 && XQueueGet(&xq, hwq) != kXSchedSuccess); /* as it wanted */
+    TRUE(HwQueueDestroy(hwq) == kXSchedSuccess);
+    TRUE(launch(0, s, g_other, 0) == 0);
+    TRUE(CudaQueueGet(&next, s) == kXSchedSuccess && next != hwq && XQueueGet(&xq, next) == kXSchedSuccess);
+    xsched_priv_queue_let_go(q);
+    TRUE(launch(0, s, g_other, 0) == 0 && Sync(s) == 0 && Destroy(s) == 0);
 }
 
 static void *fill(void *stream)
@@ -123,6 +146,7 @@ int main(void)
     TRUE(Destroy(held) == 0);
     TRUE(pthread_join(t, NULL) == 0);
     TRUE(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedErrorNotFound);
+    given_again();
     printf("done\n");
     return 0;
 }

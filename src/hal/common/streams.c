@@ -94,6 +94,26 @@ void xs_stream_forget(struct xs_streams *s, uint64_t native)
         xsched_priv_hwq_gone(s->platform, native);
 }
 
+/* Where the program destroyed the hardware queue of this stream, and something refers to its last XQueue yet (a mark, the
+ * control thread's list), libpreempt has not let it go. Nobody asks for it any more, and the stream may have another.
+ * @return what has a hardware queue, or is being given one, under this number */
+static struct xs_stream *find_living(struct xs_streams *s, uint64_t native)
+{
+    struct xs_stream *st = xs_stream_find(s, native);
+    uint64_t entered = st ? atomic_load(&st->entered) : 0;
+
+    if (!entered || xsched_priv_hwq_find(s->platform, native))
+        return st;
+    xs_lock_acquire(&s->lock);
+    if (xs_map_get(&s->by_native, native) == st && atomic_load(&st->entered) == entered) { /* not used again since */
+        atomic_store(&st->gone, true);
+        xs_map_remove(&s->by_native, native);
+    }
+    st = xs_map_get(&s->by_native, native);
+    xs_lock_release(&s->lock);
+    return st;
+}
+
 struct xs_stream *xs_stream_new(struct xs_streams *s, uint64_t native, bool created)
 {
     struct xs_stream *st;
@@ -113,6 +133,7 @@ struct xs_stream *xs_stream_new(struct xs_streams *s, uint64_t native, bool crea
     atomic_store(&st->gone, false);
     atomic_store(&st->no_marks, false);
     atomic_store(&st->no_gates, false);
+    atomic_store(&st->entered, 0);
     st->queue = NULL;
     atomic_store(&st->mark_queue, NULL);
     st->next = NULL;
@@ -151,6 +172,7 @@ XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_st
     XResult r = kXSchedErrorUnknown; /* no memory, or another thread is making it at this moment */
 
     st->group = g;
+    find_living(s, xs_stream_native(st));
     if (put(s, st)) {
         xs_group_add(g, st);
         r = xsched_priv_hwq_create(ops, xs_stream_native(st), st, device, ret, NULL);
@@ -159,6 +181,7 @@ XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_st
         xs_stream_release(s, st);
         return r;
     }
+    atomic_store(&st->entered, atomic_fetch_add(&s->entered, 1) + 1);
     atomic_store(&s->any, true);
     fn = atomic_load(&s->on_first);
     if (fn)
@@ -180,7 +203,7 @@ struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uin
 
 bool xs_stream_adopt_begin(struct xs_streams *s, uint64_t native)
 {
-    if (xs_stream_find(s, native))
+    if (find_living(s, native))
         return false;
     atomic_store(&s->adopt_until_ns, xs_now_ns() + ADOPT_WAIT_NS);
     atomic_fetch_add(&s->adopting, 1);

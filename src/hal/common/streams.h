@@ -28,6 +28,7 @@ struct xs_stream {
     _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
     uint64_t mark_at;             /* where the device writes marks */
     struct xs_stream_group *group;
+    _Atomic uint64_t entered;     /* which hardware queue of the platform this is, counted from 1; 0: none yet */
     struct xs_stream *next;       /* in the group's list, or free */
 };
 
@@ -49,6 +50,7 @@ struct xs_streams {
     struct xs_stream *free_list;
     _Atomic(void (*)(void)) on_first;
     _Atomic bool any;
+    _Atomic uint64_t entered;     /* hardware queues ever made */
     _Atomic uint32_t adopting;    /* threads that make a stream's XQueue at this moment */
     _Atomic uint32_t adopted;     /* changes whenever one of them is done; futex */
     _Atomic uint64_t adopt_until_ns; /* nobody waits for them any longer */
