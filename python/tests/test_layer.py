@@ -279,6 +279,23 @@ def test_a_suspension_that_fails_holds_nothing(queue, monkeypatch):
     assert ran == [1]
 
 
+def test_suspended_blocks_nest(queue):
+    ran = []
+    with queue.suspended():
+        with xsched.Queue(queue.stream).suspended():
+            pass
+        command = queue.submit(ran.append, 1)
+        with pytest.raises(KeyError):
+            with queue.suspended():
+                raise KeyError
+        assert not queue.idle and ran == []
+    command.wait()
+    assert ran == [1]
+    with queue.suspended():     # its end resumes again
+        pass
+    assert queue.submit(int).wait() == 0 and not _queue._blocks
+
+
 def test_dropped_commands(queue):
     ran = []
     queue.suspend()

@@ -85,6 +85,10 @@ _submitted: Dict[int, Dict[int, _Work]] = {}      # XQueue -> command handle -> 
 _left: Dict[int, Deque[int]] = {}  # XQueue -> commands, in order: not launched when nobody referred to them any more
 
 
+_blocks: Dict[int, int] = {}     # XQueue -> blocks of suspended() that are open
+_blocks_lock = threading.Lock()
+
+
 def _submitted_to(xq: int) -> List[Tuple[int, _Work]]:
     return list(_submitted.get(xq, {}).copy().items())
 
@@ -268,12 +272,19 @@ class Queue:
 
     @contextlib.contextmanager
     def suspended(self, *, sync: bool = True) -> Iterator[Queue]:
-        """Suspended inside the with-block."""
+        """Suspended inside the with-block. Of blocks that are open at once, nested or in several threads, the last one to
+        be left resumes."""
+        with _blocks_lock:
+            _blocks[self.handle] = _blocks.get(self.handle, 0) + 1
         try:
             self.suspend(sync=sync)  # may close the queue and then fail, for an error of the device
             yield self
         finally:
-            self.resume()
+            with _blocks_lock:  # also around resume(), which does not wait: a block that is entered now suspends after it
+                _blocks[self.handle] -= 1
+                if not _blocks[self.handle]:
+                    del _blocks[self.handle]
+                    self.resume()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Command:
         """Has function(*arguments) called when the queue may launch: at once in this thread if it may now, else later
