@@ -279,6 +279,21 @@ def test_a_suspension_that_fails_holds_nothing(queue, monkeypatch):
     assert ran == [1]
 
 
+def test_an_interrupt_in_a_function_is_not_kept_for_later(queue):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    before = set(_calls._kept)
+    with pytest.raises(KeyboardInterrupt):
+        queue.submit(interrupted)
+    with queue.suspended():
+        command = queue.submit(interrupted)     # not in this thread
+    with pytest.raises(KeyboardInterrupt):
+        command.wait()
+    del command
+    assert not kept_beyond(before)
+
+
 def test_suspended_blocks_nest(queue):
     ran = []
     with queue.suspended():
@@ -359,6 +374,30 @@ def test_what_is_given_up_while_held_is_freed_by_later_submits(queue):
         last = queue.submit(int)
     last.wait()
     queue.submit(int).wait()
+    assert not kept_beyond(before)
+
+
+def test_commands_that_fail_and_are_given_up_are_freed(queue):
+    """Their errors refer to the frames from which they were submitted, and so to the Commands."""
+    before = set(_calls._kept)
+
+    def submit():
+        command = queue.submit(lambda: 1 // 0)
+        return command.value
+
+    for _ in range(5):
+        assert submit() is None
+        xsched.XSched.XQueueWaitAll(queue.handle)     # as a framework's own call would, which frees nothing
+    assert not kept_beyond(before)
+
+
+def test_what_is_given_up_is_freed_with_the_queue(queue):
+    before = set(_calls._kept)
+    queue.suspend()
+    for _ in range(3):
+        queue.submit(int)
+    assert len(_queue._left[queue.handle]) == 3
+    queue.destroy()
     assert not kept_beyond(before)
 
 

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import sys
 import threading
+import weakref
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._calls import XSched, as_the_shim_would, queue_of
@@ -34,11 +35,24 @@ def priority_value(value: Any) -> int:
     return integer(value, PRIORITY_NO_EXECUTE, PRIORITY_MAX, "the priority", "; larger is more urgent, -256 never runs")
 
 
-class _Work:
-    """What a command does and how it ended. libpreempt's callback holds this and not the Command, so that a Command
-    that nobody refers to goes away."""
+class _Launch:
+    """What libpreempt's callback holds: the work until it is launched, and nothing afterwards. An error refers by its
+    traceback to the frames of whoever submitted, and these to the Command, which has to go away all the same."""
 
-    __slots__ = ("function", "value", "error", "result", "lock")
+    __slots__ = ("work",)
+
+    def __init__(self, work: _Work) -> None:
+        self.work: Optional[_Work] = work
+
+    def __call__(self, _hwq: int, _data: Optional[int]) -> int:
+        work, self.work = self.work, None
+        return work.launch() if work is not None else int(XResult.kXSchedErrorUnknown)
+
+
+class _Work:
+    """What a command does and how it ended."""
+
+    __slots__ = ("function", "value", "error", "result", "lock", "__weakref__")
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function: Optional[Callable[[], Any]] = function  # until it is called: it holds the arguments
@@ -47,7 +61,7 @@ class _Work:
         self.result: Optional[XResult] = None  # how it ended, once its handle is freed
         self.lock = threading.Lock()           # who waits for it frees its handle
 
-    def launch(self, _hwq: int, _data: Optional[int]) -> int:
+    def launch(self) -> int:
         function, self.function = self.function, None
         try:
             self.value = function() if function is not None else None
@@ -81,7 +95,7 @@ class _Work:
         _forget(xq, handle)
 
 
-_submitted: Dict[int, Dict[int, _Work]] = {}      # XQueue -> command handle -> those that nobody has waited for
+_submitted: Dict[int, Dict[int, weakref.ref[_Work]]] = {}  # XQueue -> command -> those that nobody has waited for
 _left: Dict[int, Deque[int]] = {}  # XQueue -> commands, in order: not launched when nobody referred to them any more
 
 
@@ -90,7 +104,8 @@ _blocks_lock = threading.Lock()
 
 
 def _submitted_to(xq: int) -> List[Tuple[int, _Work]]:
-    return list(_submitted.get(xq, {}).copy().items())
+    pairs = ((handle, ref()) for handle, ref in _submitted.get(xq, {}).copy().items())
+    return [(handle, work) for handle, work in pairs if work is not None]
 
 
 def _forget(xq: int, handle: int) -> None:
@@ -126,7 +141,7 @@ class Command:
     def __init__(self, queue: Queue, function: Callable[[], Any]) -> None:
         self._queue = queue
         self._work = _Work(function)
-        result, self.handle = XSched.HwCommandCreateCallback(self._work.launch)
+        result, self.handle = XSched.HwCommandCreateCallback(_Launch(self._work))
         check(result, "HwCommandCreateCallback")
 
     @property
@@ -296,7 +311,10 @@ class Queue:
         _free_left(self.handle)
         command = Command(self, call)
         check(XSched.XQueueSubmit(self.handle, command.handle), "XQueueSubmit")
-        _submitted.setdefault(self.handle, {})[command.handle] = command._work
+        stop = command._work.error
+        if stop is not None and not isinstance(stop, Exception):  # Ctrl-C, while the function ran in this thread
+            raise stop
+        _submitted.setdefault(self.handle, {})[command.handle] = weakref.ref(command._work)
         return command
 
     def wait(self) -> None:
@@ -314,6 +332,7 @@ class Queue:
         check(XSched.XQueueDestroy(self.handle), "XQueueDestroy")
         for handle, work in works:
             work.queue_gone(self.handle, handle)
+        _free_left(self.handle)
         _submitted.pop(self.handle, None)
         _left.pop(self.handle, None)
         XSched.HwQueueDestroy(self.hw_handle)
