@@ -471,13 +471,8 @@ static void set_policy(struct xs_server *s, struct xs_request *r)
         answer(s, r, 400, "there is no policy %d", (int)r->params.policy);
         return;
     }
-    if (policy != xs_sched_policy(s->sched)) {
-        xs_sched_set_policy(s->sched, policy);
-        s->class_session = 0;
-        s->house_ns = s->now_ns;
-        xs_server_note(s, NULL, XS_TIMELINE_policy, policy->type, s->now_ns);
-        XS_INFO("policy %s", policy->name);
-    }
+    if (policy != xs_sched_policy(s->sched))
+        xs_server_set_policy(s, policy);
     answer(s, r, 200, "success");
 }
 

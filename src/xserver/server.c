@@ -419,6 +419,15 @@ void xs_server_update_switch(struct xs_server *s)
     xs_sched_set_params(s->sched, &params);
 }
 
+void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *policy)
+{
+    xs_sched_set_policy(s->sched, policy);
+    s->class_session = 0;
+    s->house_ns = s->now_ns;
+    xs_server_note(s, NULL, XS_TIMELINE_policy, policy->type, s->now_ns);
+    XS_INFO("policy %s", policy->name);
+}
+
 void xs_server_apply_options(struct xs_server *s)
 {
     struct xs_policy_params params = *xs_sched_params(s->sched);
@@ -435,8 +444,7 @@ void xs_server_apply_options(struct xs_server *s)
     if (error[0])
         XS_ERRO("%s; the policy stays", error);
     if (policy && policy != xs_sched_policy(s->sched)) {
-        xs_sched_set_policy(s->sched, policy);
-        XS_INFO("policy %s", policy->name);
+        xs_server_set_policy(s, policy);
         xs_policy_unload(s->module);
         s->module = module;
     } else {

@@ -169,6 +169,8 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
 void xs_server_leave(struct xs_server *s);
 /** Frees all; nobody may use the mailbox any more. */
 void xs_server_stop(struct xs_server *s);
+/** Another one than now. CPU classes are read at once, for a policy that goes by them. */
+void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *policy);
 /** Takes over changed live options. */
 void xs_server_apply_options(struct xs_server *s);
 /** The first program at level 3 came, or the last one went. */

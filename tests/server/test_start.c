@@ -229,6 +229,67 @@ static void policy_from_a_shared_object(void **state)
     assert_int_equal(run("/nonexistent/policy.so"), 1);
 }
 
+/* The last policy that was noted for `xsched record`, or NULL. */
+static const char *policy_noted(const struct raw_server *s)
+{
+    static char name[32];
+    json_t *json, *event;
+    size_t i;
+
+    name[0] = 0;
+    assert_int_equal(raw_http(s, "GET", "/timeline?since=0", NULL, &json), 200);
+    json_array_foreach(json_object_get(json, "events"), i, event)
+        if (!strcmp(json_string_value(json_array_get(event, 1)), "policy"))
+            snprintf(name, sizeof(name), "%s", json_string_value(json_array_get(event, 5)));
+    json_decref(json);
+    return name[0] ? name : NULL;
+}
+
+/* A policy that goes by the CPU's scheduling, chosen by the file: nobody joins or leaves meanwhile. */
+static void cpu_priority_from_the_file(void **state)
+{
+    struct raw_server s;
+    struct raw_client own;
+    char config[128], x = 'x';
+    const char *args[] = {"--config", config, NULL};
+    int from_child[2], status;
+    pid_t pid;
+
+    (void)state;
+    snprintf(config, sizeof(config), "%s", file("cpu.conf"));
+    write_file("cpu.conf", "[scheduler]\npolicy = HPF\n");
+    raw_server_start(&s, args);
+    assert_int_equal(pipe(from_child), 0);
+    raw_join(&own, s.socket);
+    raw_add(&own, 0, 1, 0);
+    raw_submit(&own, 0);
+    pid = fork();
+    if (pid == 0) {
+        struct raw_client child;
+
+        if (nice(10) < 0)
+            _exit(2);
+        raw_join(&child, s.socket);
+        raw_add(&child, 0, 1, 0);
+        raw_submit(&child, 0);
+        if (!raw_permitted(&child, 0) || write(from_child[1], &x, 1) != 1)
+            _exit(3);
+        _exit(raw_wait_permitted(&child, 0, false, 10000) ? 0 : 4);
+    }
+    close(from_child[1]);
+    assert_int_equal(read(from_child[0], &x, 1), 1);
+    assert_null(policy_noted(&s)); /* from now on it is noted */
+    write_file("cpu.conf", "[scheduler]\npolicy = CHPF\n");
+    kill(s.pid, SIGHUP);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_non_null(policy_noted(&s));
+    assert_string_equal(policy_noted(&s), "CHPF");
+    close(from_child[0]);
+    raw_leave(&own);
+    assert_int_equal(raw_server_stop(&s), 0);
+}
+
 /* What a server that was killed leaves for a moment: its lock, and nobody who answers. */
 static void a_lock_that_goes_is_waited_for(void **state)
 {
@@ -354,6 +415,7 @@ int main(void)
         cmocka_unit_test(file_command_line_and_reload),
         cmocka_unit_test(second_server_is_refused_and_left_socket_replaced),
         cmocka_unit_test(policy_from_a_shared_object),
+        cmocka_unit_test(cpu_priority_from_the_file),
         cmocka_unit_test(a_lock_that_goes_is_waited_for),
         cmocka_unit_test(idle_exit),
         cmocka_unit_test(socket_activation_and_notify),
