@@ -373,6 +373,7 @@ void xs_server_leave(struct xs_server *s)
         struct xs_request *r = s->walking;
 
         s->walking = r->next;
+        xs_list_remove(&((struct xs_queue *)r->walk)->in_server);
         free(r->walk);
         r->status = 503;
         xs_mailbox_answer(&s->mailbox, r);
