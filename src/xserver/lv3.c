@@ -434,6 +434,21 @@ static size_t add_devices(XDevice *all, size_t n, size_t most, const XDevice *mo
     return n;
 }
 
+static bool is_default(const struct xs_options *o, enum xs_option_id id)
+{
+    const struct xs_option_row *row = &xs_option_rows[id];
+
+    return *(const uint64_t *)(const void *)((const char *)o + row->offset) == row->def;
+}
+
+/* Whoever bounds what is in flight means programs at level 3, too. @return 0: as for others */
+static uint64_t inflight_us(const struct xs_options *o)
+{
+    bool own = !is_default(o, XS_OPT_lv3_inflight_us) || is_default(o, XS_OPT_inflight_us);
+
+    return own ? o->lv3_inflight_us : 0;
+}
+
 /* Where the device takes turns by itself, what is in flight need not be short: a process has one bound for all its
  * devices. */
 static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevice *devices, size_t n)
@@ -446,7 +461,7 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevi
         for (size_t k = 0; k < n; k++)  /* else nobody has groups there any more */
             cut_short = cut_short || (c->lv3_memory[i].cut_short && c->lv3_memory[i].device == devices[k]);
     cut_short = cut_short && !xs_lv3_denied(s->lv3, c->lv3);
-    xs_sched_process_set_inflight(s->sched, c->process, cut_short ? s->options.lv3_inflight_us : 0);
+    xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
 }
 
 uint64_t xs_lv3_update(struct xs_server *s)

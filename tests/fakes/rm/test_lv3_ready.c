@@ -321,6 +321,31 @@ static void one_bound_for_all_devices(void **state)
     free_scene(c);
 }
 
+/* An operator who bounds what is in flight is not overruled by what is usual beside short slices; but by what was said of
+ * those. */
+static void an_operators_bound_holds(void **state)
+{
+    static const struct {
+        uint64_t of_all, of_these, bound; /* 0: as it is */
+    } k_rows[] = {{0, 0, 1000}, {300, 0, 0}, {300, 700, 700}, {0, 700, 700}};
+    struct scene *c = new_scene();
+    const struct xs_options usual = c->s.options;
+
+    (void)state;
+    step(c, 1, &c->qb, true);
+    for (unsigned i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        c->s.options = usual;
+        if (k_rows[i].of_all)
+            c->s.options.inflight_us = k_rows[i].of_all;
+        if (k_rows[i].of_these)
+            c->s.options.lv3_inflight_us = k_rows[i].of_these;
+        step(c, 1, &c->qa, true);
+        assert_int_equal(SLICE(cb), 50);
+        assert_int_equal(BOUND(b), k_rows[i].bound);
+    }
+    free_scene(c);
+}
+
 /* A program that the driver denies its slices has no bound of theirs, also when no other has groups on the device. */
 static void no_bound_where_denied(void **state)
 {
@@ -346,7 +371,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(slices_instead_of_holding),
-        T(channels_follow), T(given_back_below_level_3), T(one_bound_for_all_devices), T(no_bound_where_denied),
+        T(channels_follow), T(given_back_below_level_3), T(one_bound_for_all_devices), T(an_operators_bound_holds),
+        T(no_bound_where_denied),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
