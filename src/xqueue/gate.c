@@ -89,9 +89,8 @@ void xs_gates_reset(struct xs_queue *q)
     atomic_store(&g->shut, 0);
     atomic_store(&g->since_ns, 0);
     atomic_store(&g->last, 0);
-    atomic_store(&g->weight_in, 0);
-    atomic_store(&g->weight_done, 0);
-    atomic_store(&g->weight_marked, 0);
+    /* never back to 0: who looks for room may have read weight_in of before, and takes it for done */
+    atomic_store(&g->weight_marked, atomic_load(&g->weight_in));
     q->room = NULL;
 }
 
@@ -231,10 +230,13 @@ bool xs_gates_mark_due(struct xs_queue *q)
 void xs_gates_done(struct xs_queue *q, uint64_t weight)
 {
     uint64_t seen = atomic_load(&q->gates.weight_done);
+    struct xs_room *room = q->room;
 
+    if (!room) /* out of use meanwhile: what it had in the stream counts no more */
+        return;
     while ((int64_t)(weight - seen) > 0)
         if (atomic_compare_exchange_weak(&q->gates.weight_done, &seen, weight)) {
-            atomic_fetch_sub(&q->room->out, (int64_t)(weight - seen));
+            atomic_fetch_sub(&room->out, (int64_t)(weight - seen));
             break;
         }
 }

@@ -58,7 +58,8 @@ struct xs_gates {
     _Atomic uint32_t shut;                  /* the last command found the word closed and has a gate before it */
     _Atomic uint64_t since_ns;              /* estimated time of what was submitted since the last gate */
     _Atomic uint64_t last;                  /* the command behind the last gate */
-    _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be done; see xs_room */
+    _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be done, by all queues that had
+                                               this storage; see xs_room */
     _Atomic uint64_t weight_marked;         /* weight_in at the last mark */
     _Atomic uint32_t app_changes;           /* suspensions and resumptions by the application */
     /* under mark_lock: what account() saw last */

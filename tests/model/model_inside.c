@@ -11,11 +11,11 @@
 #include "sched/permit.c"
 
 static struct xs_state g_state;
-static struct xs_queue g_queue;
+static struct xs_queue g_queue, g_dead;
 static struct xs_client_page g_client;
 static struct xs_server_page g_server;
 static struct xs_sched_queue g_held;
-static struct xs_room g_room;
+static struct xs_room g_room, g_other_room;
 static _Atomic uint64_t g_app_words[1]; /* the queue has cell 0 */
 
 /* ghosts: the gates in the stream */
@@ -69,7 +69,9 @@ static void init(void)
     memset(&g_state, 0, sizeof(g_state));
     memset(&g_queue, 0, sizeof(g_queue));
     memset(&g_room, 0, sizeof(g_room));
-    memset(g_client.cells, 0, sizeof(g_client.cells[0]));
+    memset(&g_dead, 0, sizeof(g_dead));
+    memset(&g_other_room, 0, sizeof(g_other_room));
+    memset(g_client.cells, 0, 2 * sizeof(g_client.cells[0]));
     memset(g_server.cells, 0, sizeof(g_server.cells[0]));
     memset(g_gates, 0, sizeof(g_gates));
     *MC_PLAIN(&g_server.cells[0].permitted) = XS_PERMIT_OPEN;
@@ -93,6 +95,20 @@ static void init_held(void)
     init();
     *MC_PLAIN(&g_server.cells[0].permitted) = XS_PERMIT_CLOSED;
     *MC_PLAIN(&g_queue.bounded) = 0;
+}
+
+/* The context is full as far as is known, and a queue in it is out of use that had nine entries. */
+static void init_full(void)
+{
+    init();
+    *MC_PLAIN(&g_queue.gates.weight_in) = 2 * ROOM;
+    *MC_PLAIN(&g_room.out) = 2 * ROOM;
+    g_dead.cc = &g_client.cells[1];
+    g_dead.state = &g_state;
+    g_dead.room = &g_room;
+    *MC_PLAIN(&g_dead.cc->entered) = *MC_PLAIN(&g_dead.cc->completed) = 5;
+    *MC_PLAIN(&g_dead.gates.weight_in) = *MC_PLAIN(&g_dead.gates.weight_done) = 9;
+    g_queue.pool_next = &g_dead;
 }
 
 /* ---- what happens at once ---- */
@@ -120,7 +136,36 @@ static void application(void)
     xs_queue_app_set(&g_queue, XS_PERMIT_CLOSED);
 }
 
+static void looks_for_room(void)
+{
+    xs_gates_full_still(&g_queue, false);
+}
+
+/* In another context; as queue.c does, and two commands of it enter. */
+static void used_anew(void)
+{
+    xs_gates_reset(&g_dead);
+    atomic_store(&g_dead.cc->entered, 0);
+    atomic_store(&g_dead.cc->completed, 0);
+    g_dead.room = &g_other_room;
+    atomic_fetch_add(&g_dead.cc->entered, 2);
+    weigh(&g_dead, 2);
+}
+
 /* ---- wrong ---- */
+
+/* Counts from nothing again. */
+static void used_from_zero(void)
+{
+    xs_gates_reset(&g_dead);
+    atomic_store(&g_dead.gates.weight_in, 0);
+    atomic_store(&g_dead.gates.weight_done, 0);
+    atomic_store(&g_dead.cc->entered, 0);
+    atomic_store(&g_dead.cc->completed, 0);
+    g_dead.room = &g_other_room;
+    atomic_fetch_add(&g_dead.cc->entered, 2);
+    weigh(&g_dead, 2);
+}
 
 /* Looks for a call under way before the gate is noted. */
 static void early_submitter(void)
@@ -154,8 +199,17 @@ static void final(void)
         mc_check(!g_gates[i] || *MC_PLAIN(g_words[i]) >= g_gates[i], "a gate stands closed during the call");
 }
 
+static void final_room(void)
+{
+    mc_check(*MC_PLAIN(&g_other_room.out) == 2, "what is in flight counts");
+}
+
 int main(void)
 {
+    static const struct mc_model anew = {"inside: a look for room, storage that is used anew", init_full,
+        {looks_for_room, used_anew}, 0, final_room, NULL, .expect_violation = false};
+    static const struct mc_model from_zero = {"inside: storage that counts from nothing again", init_full,
+        {looks_for_room, used_from_zero}, 0, final_room, NULL, .expect_violation = true};
     static const struct mc_model held = {"inside: a gate, a call that frees memory, a hold", init,
         {submitter, caller, scheduler}, 0, final, NULL, .expect_violation = false};
     static const struct mc_model two = {"inside: two submitters, held", init_held,
@@ -173,7 +227,9 @@ int main(void)
     mc_region(&g_state, sizeof(g_state));
     mc_region(&g_queue, sizeof(g_queue));
     mc_region(&g_room, sizeof(g_room));
-    mc_region(g_client.cells, sizeof(g_client.cells[0]));
+    mc_region(&g_dead, sizeof(g_dead));
+    mc_region(&g_other_room, sizeof(g_other_room));
+    mc_region(g_client.cells, 2 * sizeof(g_client.cells[0]));
     mc_region(g_server.cells, sizeof(g_server.cells[0]));
     mc_region(g_app_words, sizeof(g_app_words));
     mc_region(g_gates, sizeof(g_gates));
@@ -183,5 +239,7 @@ int main(void)
     failed |= mc_run(&early);
     failed |= mc_run(&late);
     failed |= mc_run(&hasty);
+    failed |= mc_run(&anew);
+    failed |= mc_run(&from_zero);
     return failed;
 }
