@@ -89,6 +89,7 @@ void xs_gates_reset(struct xs_queue *q)
     atomic_store(&g->shut, 0);
     atomic_store(&g->since_ns, 0);
     atomic_store(&g->last, 0);
+    atomic_store(&g->behind, 0);
     /* never back to 0: who looks for room may have read weight_in of before, and takes it for done */
     atomic_store(&g->weight_marked, atomic_load(&g->weight_in));
     q->room = NULL;
@@ -145,7 +146,7 @@ static void watch(struct xs_state *st)
 /* @return as ops.gate */
 static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint64_t n)
 {
-    uint64_t last = atomic_load(&q->gates.last);
+    uint64_t last = atomic_load(&q->gates.last), behind, entered;
     int r;
 
     /* before: whoever asks meanwhile thinks that it is in flight */
@@ -156,6 +157,11 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
     if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
         return 0;
     r = xs_queue_append_gate(q, word, serial, n);
+    /* What other threads put before it has entered by now, and the command behind it has not returned. */
+    entered = atomic_load(&q->cc->entered);
+    behind = atomic_load(&q->gates.behind);
+    while (entered > behind && !atomic_compare_exchange_weak(&q->gates.behind, &behind, entered))
+        ;
     if (r > 0)
         weigh(q, 1);
     else if (r < 0)
@@ -276,9 +282,9 @@ void xs_queue_app_set(struct xs_queue *q, uint64_t permitted)
 
 bool xs_gates_passed(struct xs_queue *q)
 {
-    uint64_t last = atomic_load(&q->gates.last);
+    uint64_t behind = atomic_load(&q->gates.behind);
 
-    return last <= atomic_load(&q->cc->completed) || last <= atomic_load(&q->cc->marked);
+    return behind <= atomic_load(&q->cc->completed) || behind <= atomic_load(&q->cc->marked);
 }
 
 bool xs_gates_watch(struct xs_state *st)

@@ -647,6 +647,7 @@ void xsched_priv_marks_void(const struct xs_room *context)
             continue;
         atomic_store(&q->cc->marked, atomic_load(&q->device_issued));
         atomic_store(&q->gates.last, 0);
+        atomic_store(&q->gates.behind, 0);
     }
     xs_lock_release(&st->lock);
 }

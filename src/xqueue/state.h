@@ -57,7 +57,9 @@ struct xs_gates {
     _Alignas(XS_CACHE_LINE) _Atomic uint32_t on;    /* level 2 is in force for later commands; under state.lock */
     _Atomic uint32_t shut;                  /* the last command found the word closed and has a gate before it */
     _Atomic uint64_t since_ns;              /* estimated time of what was submitted since the last gate */
-    _Atomic uint64_t last;                  /* the command behind the last gate */
+    _Atomic uint64_t last;                  /* the command behind the last gate, by its number when it entered */
+    _Atomic uint64_t behind;                /* when so many are complete, one of them stood behind the last gate; from
+                                               other threads as many may have gone before it */
     _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be done, by all queues that had
                                                this storage; see xs_room */
     _Atomic uint64_t weight_marked;         /* weight_in at the last mark */

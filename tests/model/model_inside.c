@@ -111,6 +111,13 @@ static void init_full(void)
     g_queue.pool_next = &g_dead;
 }
 
+static void init_overtaken(void)
+{
+    init_held();
+    *MC_PLAIN(&g_queue.cc->entered) = 7;
+    *MC_PLAIN(&g_queue.cc->returned) = *MC_PLAIN(&g_queue.cc->completed) = 6;
+}
+
 /* ---- what happens at once ---- */
 
 /* A kernel never timed: it has a gate of its own. */
@@ -136,6 +143,22 @@ static void application(void)
     xs_queue_app_set(&g_queue, XS_PERMIT_CLOSED);
 }
 
+/* Its command is the fifth; two of another thread that entered later were put into the stream before its gate. */
+static void fifth(void)
+{
+    xs_gates_enter(&g_queue, 5, 1000, false, 1000000, 0);
+}
+
+/* Another one, before that gate or behind it; in the former case it is done at once. */
+static void eighth(void)
+{
+    atomic_fetch_add(&g_queue.cc->entered, 1);
+    if (g_gates[0])
+        return;
+    atomic_fetch_add(&g_queue.cc->returned, 1);
+    atomic_fetch_add(&g_queue.cc->completed, 1);
+}
+
 static void looks_for_room(void)
 {
     xs_gates_full_still(&g_queue, false);
@@ -153,6 +176,14 @@ static void used_anew(void)
 }
 
 /* ---- wrong ---- */
+
+/* Does not look at who entered while it put the gate. */
+static void hasty_fifth(void)
+{
+    atomic_store(&g_queue.gates.behind, atomic_load(&g_queue.cc->entered));
+    atomic_fetch_add(&g_queue.cc->entered, 0); /* a moment later */
+    gate(NULL, &g_server.cells[0].permitted, 0, 5);
+}
 
 /* Counts from nothing again. */
 static void used_from_zero(void)
@@ -204,8 +235,17 @@ static void final_room(void)
     mc_check(*MC_PLAIN(&g_other_room.out) == 2, "what is in flight counts");
 }
 
+static void final_stands(void)
+{
+    mc_check(*MC_PLAIN(&g_queue.gates.behind) > *MC_PLAIN(&g_queue.cc->completed), "a gate in the stream is told of");
+}
+
 int main(void)
 {
+    static const struct mc_model overtaken = {"inside: commands that overtake a gate", init_overtaken,
+        {fifth, eighth}, 0, final_stands, NULL, .expect_violation = false};
+    static const struct mc_model unseen = {"inside: one that overtakes a gate unseen", init_overtaken,
+        {hasty_fifth, eighth}, 0, final_stands, NULL, .expect_violation = true};
     static const struct mc_model anew = {"inside: a look for room, storage that is used anew", init_full,
         {looks_for_room, used_anew}, 0, final_room, NULL, .expect_violation = false};
     static const struct mc_model from_zero = {"inside: storage that counts from nothing again", init_full,
@@ -239,6 +279,8 @@ int main(void)
     failed |= mc_run(&early);
     failed |= mc_run(&late);
     failed |= mc_run(&hasty);
+    failed |= mc_run(&overtaken);
+    failed |= mc_run(&unseen);
     failed |= mc_run(&anew);
     failed |= mc_run(&from_zero);
     return failed;
