@@ -342,6 +342,12 @@ bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
     return ok;
 }
 
+void xsched_priv_queue_ends(struct xs_queue *q)
+{
+    if (q->device_marks && atomic_load(&q->gates.behind) > atomic_load(&q->device_issued) && !xs_gates_passed(q))
+        xs_queue_mark_device(q, 0, 0);
+}
+
 _Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q)
 {
     return &q->cc->marked;

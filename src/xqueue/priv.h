@@ -135,6 +135,9 @@ void xsched_priv_queue_hold(struct xs_queue *q);
 void xsched_priv_queue_let_go(struct xs_queue *q);
 /** Names this use of the queue's storage. 0: the queue is gone. */
 uint64_t xsched_priv_queue_id(struct xs_queue *q);
+/** Its stream is about to be destroyed by this thread, which may put something into it yet: a gate that no mark tells of
+ *  gets one, since the storage is not used again before the last one is known to be passed. */
+void xsched_priv_queue_ends(struct xs_queue *q);
 /** This context is gone, and its device writes no further mark there: that goes for its forgotten queues, also for those
  *  of streams that the program had destroyed before. Until then, or until the last mark is seen, the storage of such a
  *  queue is not used again. */

@@ -114,6 +114,15 @@ static struct xs_stream *find_living(struct xs_streams *s, uint64_t native)
     return st;
 }
 
+void xs_stream_ends(struct xs_streams *s, uint64_t native)
+{
+    struct xs_queue *q = xsched_priv_queue_find(s->platform, native);
+
+    if (q)
+        xsched_priv_queue_ends(q);
+    xs_stream_forget(s, native);
+}
+
 struct xs_stream *xs_stream_new(struct xs_streams *s, uint64_t native, bool created)
 {
     struct xs_stream *st;

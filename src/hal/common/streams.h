@@ -96,6 +96,8 @@ void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at);
 void xs_stream_release(struct xs_streams *s, struct xs_stream *st);
 /** Takes the stream of this number out of all tables; opens its queue. */
 void xs_stream_forget(struct xs_streams *s, uint64_t native);
+/** The same where it exists yet: this thread is about to destroy it. */
+void xs_stream_ends(struct xs_streams *s, uint64_t native);
 
 uint64_t xs_thread_id(void);
 

@@ -70,8 +70,10 @@ struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t native);
 /** The hardware queue of a stream, made if it has none. */
 XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueueHandle *ret);
 
-/** A stream is about to be destroyed, or a new one has this handle. */
+/** A new stream has this handle: what is known under it is gone. */
 void xsched_priv_cuda_stream_gone(CUstream stream);
+/** This thread is about to destroy the stream. */
+void xsched_priv_cuda_stream_ends(CUstream stream);
 /** A context is about to be destroyed or reset. @return what finish needs; NULL: it has no queue */
 struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx);
 /** The primary context of a device, if it is active and has queues, else NULL. */

@@ -143,6 +143,12 @@ XS_EXPORT void xsched_priv_cuda_stream_gone(CUstream stream)
         xs_stream_forget(&xs_cuda_streams, (uintptr_t)stream);
 }
 
+XS_EXPORT void xsched_priv_cuda_stream_ends(CUstream stream)
+{
+    if ((uintptr_t)stream > 2)
+        xs_stream_ends(&xs_cuda_streams, (uintptr_t)stream);
+}
+
 XS_EXPORT void xsched_priv_cuda_implicit(struct xs_queue *q, uint64_t native)
 {
     xs_group_implicit(&xs_cuda_streams, native, q);

@@ -78,8 +78,10 @@ struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, hipStream_t
 XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t stream, uint64_t native,
                              HwQueueHandle *ret);
 
-/** A stream is about to be destroyed, or a new one has this handle. */
+/** A new stream has this handle: what is known under it is gone. */
 void xsched_priv_hip_stream_gone(hipStream_t stream);
+/** This thread is about to destroy the stream. */
+void xsched_priv_hip_stream_ends(hipStream_t stream);
 /** The current device is about to be reset. @return what done needs; NULL: it has no queues */
 struct xs_hip_device *xsched_priv_hip_reset(const struct xs_hip_api *api);
 /** It is (destroyed) or the runtime refused. NULL: nothing happens. */

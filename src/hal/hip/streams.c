@@ -152,6 +152,12 @@ XS_EXPORT void xsched_priv_hip_stream_gone(hipStream_t stream)
         xs_stream_forget(&xs_hip_streams, (uintptr_t)stream);
 }
 
+XS_EXPORT void xsched_priv_hip_stream_ends(hipStream_t stream)
+{
+    if ((uintptr_t)stream > 2)
+        xs_stream_ends(&xs_hip_streams, (uintptr_t)stream);
+}
+
 XS_EXPORT void xsched_priv_hip_implicit(struct xs_queue *q, uint64_t native)
 {
     xs_group_implicit(&xs_hip_streams, native, q);

@@ -55,13 +55,13 @@ CUresult xs_hand_cuGreenCtxStreamCreate(const struct xs_api_runtime *rt, CUstrea
 /* Does not wait for the stream's work, so neither do we: its queue opens and is forgotten. */
 CUresult xs_hand_cuStreamDestroy(const struct xs_api_runtime *rt, CUstream hStream)
 {
-    xsched_priv_cuda_stream_gone(hStream);
+    xsched_priv_cuda_stream_ends(hStream);
     return XS_REAL(cuStreamDestroy)(hStream);
 }
 
 CUresult xs_hand_cuStreamDestroy_v2(const struct xs_api_runtime *rt, CUstream hStream)
 {
-    xsched_priv_cuda_stream_gone(hStream);
+    xsched_priv_cuda_stream_ends(hStream);
     return XS_REAL(cuStreamDestroy_v2)(hStream);
 }
 

@@ -96,7 +96,7 @@ hipError_t xs_hand_hipExecutionCtxStreamCreate(const struct xs_api_runtime *rt, 
 hipError_t xs_hand_hipStreamDestroy(const struct xs_api_runtime *rt, hipStream_t stream)
 {
     rt = xs_api_runtime_with(rt, stream);
-    xsched_priv_hip_stream_gone(stream);
+    xsched_priv_hip_stream_ends(stream);
     xs_api_stream_ends(stream);
     return XS_REAL(hipStreamDestroy)(stream);
 }
