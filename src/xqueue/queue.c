@@ -496,6 +496,15 @@ static void gate_detach(struct xs_queue *q)
     }
 }
 
+/* What stands in its stream goes on, too, also where the scheduler, which knows of the queue yet, closes it once more.
+ * Under the lock. */
+static void open_for_good_locked(struct xs_queue *q)
+{
+    if (q->room)
+        xs_gates_let_locked(q);
+    gate_detach(q);
+}
+
 /* Takes the queue out of all tables; opens it first, so nobody keeps sleeping. Under the lock. */
 static void queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
 {
@@ -504,7 +513,7 @@ static void queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
     xs_map_remove(&st->native_to_queue, h->native_key);
     xs_map_remove(&st->handle_to_queue, q->handle);
     xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
-    gate_detach(q);
+    open_for_good_locked(q);
     xs_gates_forget(q);
     xs_queue_wake(q);
     atomic_fetch_add(&st->scheduled, atomic_load(&q->cc->entered));
@@ -526,7 +535,9 @@ XResult XQueueDestroy(XQueueHandle xq)
         return kXSchedErrorNotFound;
     /* never wait for permission: the application's gate and the scheduler's open first */
     XQueueResume(xq, kQueueResumeFlagNone);
-    gate_detach(q);
+    xs_lock_acquire(&st->lock);
+    open_for_good_locked(q);
+    xs_lock_release(&st->lock);
     XQueueWaitAll(xq);
     xs_lock_acquire(&st->lock);
     if (q->live && q->handle == xq) {
