@@ -393,10 +393,12 @@ def test_commands_that_fail_and_are_given_up_are_freed(queue):
 
 def test_what_is_given_up_is_freed_with_the_queue(queue):
     before = set(_calls._kept)
-    queue.suspend()
-    for _ in range(3):
-        queue.submit(int)
-    assert len(_queue._left[queue.handle]) == 3
+    with queue.suspended():
+        for _ in range(3):
+            queue.submit(int)
+        assert len(_queue._left[queue.handle]) == 3
+    xsched.XSched.XQueueWaitAll(queue.handle)     # launched by now, and still there
+    assert len(kept_beyond(before)) == 3
     queue.destroy()
     assert not kept_beyond(before)
 
