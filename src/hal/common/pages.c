@@ -55,7 +55,7 @@ bool xs_pages_full(struct xs_pages *p)
     return full;
 }
 
-void xs_pages_drop(struct xs_pages *p)
+void xs_pages_drop(struct xs_pages *p, void (*before)(void *alias, void *arg), void *arg)
 {
     void *alias[XS_PAGES];
     size_t n = 0;
@@ -65,6 +65,9 @@ void xs_pages_drop(struct xs_pages *p)
         alias[n] = p->of[n].alias;
     p->count = 0;
     xs_lock_release(&p->lock);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (before)
+            before(alias[i], arg);
         munmap(alias[i], XS_PAGE_BYTES);
+    }
 }

@@ -37,7 +37,8 @@ uint64_t xs_pages_find(struct xs_pages *p, const void *word, uint64_t serial);
 bool xs_pages_keep(struct xs_pages *p, uintptr_t page, uint64_t serial, void *alias, uint64_t at);
 /** Nothing more can be kept. */
 bool xs_pages_full(struct xs_pages *p);
-/** The registrations ended with their context: forgets and unmaps. */
-void xs_pages_drop(struct xs_pages *p);
+/** The registrations ended with their context: forgets and unmaps.
+ *  @param before  with each alias and arg, before it is unmapped; may be NULL */
+void xs_pages_drop(struct xs_pages *p, void (*before)(void *alias, void *arg), void *arg);
 
 #endif

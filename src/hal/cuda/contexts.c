@@ -39,7 +39,7 @@ static struct xs_cuda_context *storage(void)
     if (c) {
         /* what a thread put there that came too late for the end of it */
         xs_watch_forget(&xs_cuda_watch, &c->watch);
-        xs_pages_drop(&c->pages);
+        xs_pages_drop(&c->pages, NULL, NULL);
         return c;
     }
     if (posix_memalign((void **)&c, XS_CACHE_LINE, sizeof(*c)) != 0)
@@ -242,7 +242,7 @@ XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool des
     xs_watch_go_on(&c->watch);
     if (destroyed) {
         xsched_priv_marks_void(&c->room);
-        xs_pages_drop(&c->pages);
+        xs_pages_drop(&c->pages, NULL, NULL);
     }
     xs_cuda_context_put(c);
 }

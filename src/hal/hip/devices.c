@@ -63,8 +63,8 @@ struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)
 
 /* ---- words that the device writes ---- */
 
-/* What is registered stays so until the device is reset, come what may: hipHostUnregister waits for all streams, and one
- * of them may wait for this thread. @return 0: the device cannot see it */
+/* What is registered stays so until the device is reset, come what may: hipHostUnregister waits for all streams, and
+ * one of them may wait for this thread. @return 0: the device cannot see it */
 static uint64_t map_page(struct xs_hip_device *d, uintptr_t page, uint64_t serial, void *alias)
 {
     void *at = NULL;
@@ -186,6 +186,26 @@ XS_EXPORT struct xs_hip_device *xsched_priv_hip_reset(const struct xs_hip_api *a
     return d;
 }
 
+static void unregister(void *alias, void *api)
+{
+    ((const struct xs_hip_api *)api)->hipHostUnregister(alias);
+}
+
+/* There are resets that succeed and end nothing (hipDevicePrimaryCtxReset of ROCm's runtime): streams go on, and the
+ * device writes the marks that stand in them. To unregister waits for those; where the reset ended the registrations it
+ * is an error that nobody sees. */
+static void pages_end(struct xs_hip_device *d)
+{
+    struct xs_hip_entered e;
+
+    if (d->api->hipHostUnregister && xs_hip_enter(d->api, d->dev, &e)) {
+        xs_pages_drop(&d->pages, unregister, (void *)(uintptr_t)d->api);
+        xs_hip_leave(&e);
+    } else {
+        xs_pages_drop(&d->pages, NULL, NULL);
+    }
+}
+
 XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_device *d, bool destroyed)
 {
     if (!d)
@@ -194,7 +214,7 @@ XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_device *d, bool destroye
         xs_watch_forget(&xs_hip_watch, &d->watch);
     xs_watch_go_on(&d->watch);
     if (destroyed) {
-        xsched_priv_marks_void(&d->room);
-        xs_pages_drop(&d->pages); /* registrations ended with it */
+        pages_end(d);
+        xsched_priv_marks_void(&d->room); /* the device writes there no more */
     }
 }

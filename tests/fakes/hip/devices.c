@@ -178,6 +178,12 @@ API hipDeviceReset(void)
     return fake_result(r ? r : cuDevicePrimaryCtxReset_v2(t_device));
 }
 
+API hipDevicePrimaryCtxReset(int dev) /* as ROCm's: nothing ends */
+{
+    (void)dev;
+    return fake_result(fake_ready());
+}
+
 API hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
     *least = 1;
