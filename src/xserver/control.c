@@ -311,12 +311,13 @@ static void change_process(struct xs_server *s, struct xs_client *c, struct xs_r
 
     if (p->hint == XS_HINT_UTILIZATION) { /* the process as a whole; its queues keep theirs */
         c->record.utilization = (int32_t)p->value;
+        c->record.utilization_set = true;
         xs_sched_process_set_utilization(s->sched, c->process, (int32_t)p->value);
         return;
     }
     if (p->hint == XS_HINT_PRIORITY) {
-        c->priority_set = true;
-        c->priority = (int32_t)p->value;
+        c->record.priority_set = true;
+        c->record.priority = (int32_t)p->value;
     }
     XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client)
         change_queue(s, q, p);

@@ -12,6 +12,7 @@
 /** One program, joined or ended. */
 struct xs_client_record {
     uint64_t session;
+    uint64_t handle_prefix; /* tells, with pid and uid, a process that joins anew */
     int32_t pid, pid_in_namespace;
     uint32_t uid;
     uint32_t queues; /* now; of an ended one: at its end */
@@ -25,6 +26,8 @@ struct xs_client_record {
     uint32_t protocol_minor;
     int32_t utilization;
     bool intra, held, window; /* held: by an operator */
+    bool priority_set, utilization_set; /* by an operator, for the process and what it is yet to add */
+    int32_t priority;
     char group[XS_GROUP_BYTES];
     char cmdline[XS_CMDLINE_BYTES];
     char left_why[32];
@@ -39,6 +42,19 @@ struct xs_history {
 static inline void xs_history_add(struct xs_history *h, const struct xs_client_record *r)
 {
     h->records[h->count++ % XS_HISTORY_LENGTH] = *r;
+}
+
+/** The newest one of that process. @return NULL when there is none, or too many left since */
+static inline const struct xs_client_record *xs_history_of(const struct xs_history *h, uint64_t handle_prefix,
+                                                           int32_t pid, uint32_t uid)
+{
+    for (uint64_t i = 0; i < XS_MIN(h->count, XS_HISTORY_LENGTH); i++) {
+        const struct xs_client_record *r = &h->records[(h->count - 1 - i) % XS_HISTORY_LENGTH];
+
+        if (r->handle_prefix == handle_prefix && r->pid == pid && r->uid == uid)
+            return r;
+    }
+    return NULL;
 }
 
 #endif

@@ -106,13 +106,33 @@ static int make_server_page(struct xs_client *c, uint64_t session, int *ret_fd)
 static bool supersede(struct xs_server *s, struct xs_client *c, uint64_t prefix)
 {
     XS_LIST_FOR_SAFE(other, &s->clients, struct xs_client, link) {
-        if (other->handle_prefix != prefix)
+        if (other->record.handle_prefix != prefix)
             continue;
         if (other->peer.uid != c->peer.uid || other->peer.pid != c->peer.pid)
             return false;
         xs_client_drop(s, other, "joined anew");
     }
     return true;
+}
+
+/* What an operator wished for a process holds for its sessions to come: a process that was not heard in time joins anew. */
+static void keep_wishes(struct xs_server *s, struct xs_client *c)
+{
+    const struct xs_client_record *last =
+        xs_history_of(&s->history, c->record.handle_prefix, c->peer.pid, c->peer.uid);
+
+    if (!last)
+        return;
+    c->record.held = last->held;
+    c->record.priority_set = last->priority_set;
+    c->record.priority = last->priority;
+    if (last->held)
+        xs_sched_process_set_held(s->sched, c->process, true);
+    if (last->utilization_set) {
+        c->record.utilization_set = true;
+        c->record.utilization = last->utilization;
+        xs_sched_process_set_utilization(s->sched, c->process, last->utilization);
+    }
 }
 
 static void refuse_hello(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason,
@@ -194,7 +214,7 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
     }
     c->joined = true;
     c->user = user;
-    c->handle_prefix = m->handle_prefix;
+    c->record.handle_prefix = m->handle_prefix;
     c->bell = fds[1];
     fds[1] = -1;
     user->clients++;
@@ -216,6 +236,7 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         c->record.utilization = m->utilization;
         xs_sched_process_set_utilization(s->sched, c->process, m->utilization);
     }
+    keep_wishes(s, c);
     XS_LIST_FOR(w, &s->windows, struct xs_window, link)
         if (w->pid == c->peer.pid) {
             c->record.window = true;
@@ -268,7 +289,7 @@ static void note_added(struct xs_server *s, const struct xs_queue *q, int32_t pr
 static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_msg_queue_add *m)
 {
     struct xs_hints hints = {
-        .priority = c->priority_set ? c->priority : m->priority,
+        .priority = c->record.priority_set ? c->record.priority : m->priority,
         .utilization = m->utilization,
         .deadline_us = m->deadline_us == 0 ? -1 : m->deadline_us,
         .laxity_us = m->laxity_us,
@@ -322,7 +343,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     xs_list_add(&s->queues, &q->in_server);
     xs_handles_add(s, q);
     note_added(s, q, hints.priority);
-    if (c->priority_set && c->priority != m->priority) {
+    if (c->record.priority_set && c->record.priority != m->priority) {
         q->send_hints = true;
         xs_client_tell(s, q);
     }
@@ -351,6 +372,7 @@ static void sched_hints(struct xs_server *s, struct xs_client *c, const struct x
 
     if (m->utilization >= 0) {
         c->record.utilization = m->utilization;
+        c->record.utilization_set = false;
         xs_sched_process_set_utilization(s->sched, c->process, m->utilization);
     }
     if (!m->timeslice_us && !m->k)

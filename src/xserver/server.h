@@ -70,7 +70,6 @@ struct xs_client {
     bool joined, dead, waiting_to_send;
     bool expected; /* not joined, and its process may: see expected.h */
     uint64_t accepted_ns, session;
-    uint64_t handle_prefix;
     struct xs_client_page *page;
     struct xs_server_page *server_page;
     struct xs_sched_process *process;
@@ -80,8 +79,6 @@ struct xs_client {
     int death_slot;
     bool hot; /* in the server's hot list; asleep may be 0 */
     uint64_t rang_ns;
-    bool priority_set; /* an operator's priority for the whole process, for queues to come too */
-    int32_t priority;
     uint32_t serial, refusals;
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];

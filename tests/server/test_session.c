@@ -407,6 +407,85 @@ static void joining_anew_supersedes(void **state)
     wait_clients(0);
 }
 
+/* Joins as the process that has this prefix. */
+static void join_anew(struct raw_client *c, uint64_t prefix)
+{
+    union xs_msg m;
+    int fds[2];
+
+    raw_connect(c, g_server.socket);
+    c->prefix = prefix;
+    raw_hello_fill(c, &m);
+    fds[0] = c->page_fd;
+    fds[1] = c->bell;
+    assert_int_equal(raw_hello(c, &m, fds, 2), 0);
+}
+
+/* Of the newest session, and of the queue in its first cell. */
+static int64_t fact_of(const char *path, const char *list, const char *name)
+{
+    json_t *json, *array, *fact;
+    int64_t value;
+
+    assert_int_equal(raw_http(&g_server, "GET", path, NULL, &json), 200);
+    array = json_object_get(json, list);
+    assert_non_null(array);
+    fact = json_object_get(json_array_get(array, json_array_size(array) - 1), name);
+    assert_non_null(fact);
+    value = json_is_boolean(fact) ? json_is_true(fact) : json_integer_value(fact);
+    json_decref(json);
+    return value;
+}
+
+/* What an operator said of a process holds for it, however often it joins: while the old connection is open, and after it
+ * left; not for another process, and not when it was taken back. */
+static void an_operators_word_outlives_the_session(void **state)
+{
+    struct raw_client a, b, c, other;
+    char path[64], body[128];
+
+    (void)state;
+    raw_join(&a, g_server.socket);
+    raw_add(&a, 0, 1, 0);
+    snprintf(path, sizeof(path), "/suspend?pid=%d", (int)getpid());
+    assert_int_equal(raw_http(&g_server, "POST", path, "", NULL), 200);
+    snprintf(body, sizeof(body), "{\"hint_type\":1,\"pid\":%d,\"priority\":7}", (int)getpid());
+    assert_int_equal(raw_http(&g_server, "POST", "/hint", body, NULL), 200);
+    snprintf(body, sizeof(body), "{\"hint_type\":2,\"pid\":%d,\"utilization\":30}", (int)getpid());
+    assert_int_equal(raw_http(&g_server, "POST", "/hint", body, NULL), 200);
+    assert_true(raw_wait_permitted(&a, 0, false, 5000));
+    for (int way = 0; way < 2; way++) {
+        if (way)
+            raw_leave(&b);
+        if (way)
+            wait_clients(0);
+        join_anew(way ? &c : &b, a.prefix);
+        raw_add(way ? &c : &b, 0, 1, 0);
+        assert_true(raw_wait_permitted(way ? &c : &b, 0, false, 5000));
+        assert_int_equal(fact_of("/clients", "clients", "held"), 1);
+        assert_int_equal(fact_of("/clients", "clients", "utilization"), 30);
+        assert_int_equal(fact_of("/xqueues", "xqueues", "priority"), 7);
+        if (!way)
+            raw_leave(&a);
+    }
+    raw_join(&other, g_server.socket);
+    raw_add(&other, 0, 1, 0);
+    assert_true(raw_permitted(&other, 0));
+    assert_int_equal(fact_of("/clients", "clients", "held"), 0);
+    raw_leave(&other);
+    wait_clients(1);
+    snprintf(path, sizeof(path), "/resume?pid=%d", (int)getpid());
+    assert_int_equal(raw_http(&g_server, "POST", path, "", NULL), 200);
+    assert_true(raw_wait_permitted(&c, 0, true, 5000));
+    raw_leave(&c);
+    wait_clients(0);
+    join_anew(&b, a.prefix);
+    raw_add(&b, 0, 1, 0);
+    assert_true(raw_permitted(&b, 0));
+    raw_leave(&b);
+    wait_clients(0);
+}
+
 static json_t *client_of(const char *list, size_t index)
 {
     json_t *json, *item;
@@ -487,6 +566,7 @@ int main(void)
         cmocka_unit_test(a_mark_is_asked_for),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(joining_anew_supersedes),
+        cmocka_unit_test(an_operators_word_outlives_the_session),
         cmocka_unit_test(lying_pid_changes_nothing),
         cmocka_unit_test(ended_clients_are_remembered),
     };
