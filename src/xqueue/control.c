@@ -71,8 +71,13 @@ bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
 
     atomic_fetch_add(&st->page_serial, 1);
     mine = atomic_compare_exchange_strong(&st->server, &expected, page);
-    if (mine)
+    if (mine) {
+        /* One made since the cells were opened: whoever made it saw no page yet. Told of by now, it is the scheduler's. */
+        for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+            if (q->announced_in != st->engagement)
+                xs_queue_open_cell(q, page);
         xs_queue_repoint_all(st);
+    }
     xs_control_decided(st);
     return mine;
 }

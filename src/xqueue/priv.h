@@ -98,6 +98,7 @@ struct xs_ticket {
     uint64_t key;
     uint32_t est_ns;
     uint32_t flags;               /* XS_SUBMIT_* */
+    uint64_t collective, collective_before; /* XS_SUBMIT_COLLECTIVE: its number, and of the last one before it */
     bool mark;                    /* this command should be marked: see submit_end */
     bool weighed;                 /* it counts in the room of its context */
     bool inside;                  /* xsched_priv_inside_begin was called for it */

@@ -337,6 +337,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->held_ns, 0);
     atomic_store(&cc->inherit_priority, INT32_MIN);
     atomic_store(&cc->lent, 0);
+    atomic_store(&cc->collective, 0);
     atomic_store(&cc->let_through, 0);
     atomic_store(&q->waits_for, NULL);
     atomic_store(&cc->marked, 0);

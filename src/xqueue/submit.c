@@ -375,14 +375,18 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
 /* A collective that waits for its turn waits here, not behind a gate in the stream, since what is in the stream is
  * under way. Then it is told of, before the vendor call; who holds something meanwhile, or is about to, is rung. */
 static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint64_t n, uint64_t est_ns,
-                                                        bool managed, uint32_t flags)
+                                                        bool managed, uint32_t flags, struct xs_ticket *t)
 {
     struct xs_server_page *page = atomic_load(&q->state->server);
     struct xs_client_header *h = &q->state->client->h;
 
     if (!gates_open(q, n) && !(flags & XS_SUBMIT_PASS))
         wait_turn(q, n, est_ns, managed, flags | XS_SUBMIT_NO_MARK);
-    atomic_store(&q->cc->collective, n);
+    t->collective = n;
+    t->collective_before = atomic_load(&q->cc->collective);
+    while (n > t->collective_before &&
+           !atomic_compare_exchange_weak(&q->cc->collective, &t->collective_before, n))
+        ;
     /* seq_cst pairs with the scheduler: stores collectives, or closes the word, then reads the number. A session that
      * was joined after the first collective does not know of it before the next one rings. */
     atomic_fetch_add(&h->collectives, 1);
@@ -427,7 +431,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         if (XS_UNLIKELY(!gates_open(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
             wait_turn(q, n, 0, false, flags);
         if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
-            collective_begins(q, n, 0, false, flags);
+            collective_begins(q, n, 0, false, flags, t);
         /* a caller may mark a command that this function would not have */
         t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
         return;
@@ -484,7 +488,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     if (XS_UNLIKELY(flags)) { /* what few submits have, behind one look */
         if (flags & XS_SUBMIT_COLLECTIVE) {
             t->mark = true; /* its end is awaited by all that take part */
-            collective_begins(q, n, est_ns, true, flags);
+            collective_begins(q, n, est_ns, true, flags, t);
         }
         if (flags & XS_SUBMIT_OUTSIDE)
             t->inside = xsched_priv_inside_begin();
@@ -517,8 +521,11 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
             atomic_fetch_sub_explicit(&q->cc->est_entered_ns, t->est_ns, memory_order_relaxed);
         if (t->weighed)
             xs_gates_take_back(q);
-        if (XS_UNLIKELY(t->flags & XS_SUBMIT_COLLECTIVE))
-            atomic_store(&q->cc->collective, 0);
+        if (XS_UNLIKELY(t->flags & XS_SUBMIT_COLLECTIVE)) { /* an earlier one may be under way */
+            uint64_t mine = t->collective;
+
+            atomic_compare_exchange_strong(&q->cc->collective, &mine, t->collective_before);
+        }
         if (atomic_compare_exchange_strong(&q->cc->completed, &expect, old + 1))
             xs_queue_progress(q);
         return 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands of XQueueSubmit: order, waiting, errors, dropping, blocking queues. */
+#include "xqueue/state.h"
+
 #include "core.h"
 
 #include <stdio.h>
@@ -287,6 +289,25 @@ static void a_callback_may_call_the_shim(void **state)
     ok(HwCommandDestroy(c));
 }
 
+/* A collective that the vendor refuses leaves an earlier one under way. */
+static void a_refused_collective_is_none(void **state)
+{
+    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_l.stream);
+    _Atomic uint64_t *word = &q->cc->collective;
+    struct xs_ticket t;
+
+    (void)state;
+    assert_int_equal(fake_api_launch_with(g_l.stream, 50 * MS, 3, 77, XS_SUBMIT_COLLECTIVE), FAKE_OK);
+    assert_int_equal(atomic_load(word), 1);
+    xsched_priv_submit_begin(q, 78, XS_SUBMIT_COLLECTIVE | XS_SUBMIT_PASS, &t); /* does not wait for room */
+    assert_int_equal(atomic_load(word), 2);
+    xsched_priv_submit_end(&t, false, false);
+    assert_int_equal(atomic_load(word), 1);
+    fake_auto(true);
+    ok(XQueueWaitAll(g_l.xq));
+    fake_auto(false);
+}
+
 static HwCommandHandle g_inner;
 
 static XResult submit_another(HwQueueHandle hwq, void *data)
@@ -355,8 +376,8 @@ int main(void)
         A(twice_is_not_allowed), A(a_callback_that_fails_is_the_commands_error), A(launch_refused_by_the_vendor),
         A(suspended_commands_keep_their_order), A(drop), A(drop_lets_a_waiter_go),
         A(a_direct_call_waits_for_the_list), A(a_blocking_queue_returns_when_launched), A(command_of_another_queue),
-        A(destroy_drains), A(a_callback_may_call_the_shim), A(a_callback_may_submit), A(wait_on_a_lost_device_returns),
-        A(wait_survives_a_lost_mark),
+        A(destroy_drains), A(a_callback_may_call_the_shim), A(a_refused_collective_is_none), A(a_callback_may_submit),
+        A(wait_on_a_lost_device_returns), A(wait_survives_a_lost_mark),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

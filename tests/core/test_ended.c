@@ -88,9 +88,27 @@ static void a_wait_that_comes_too_late_is_none(void **state)
     xsched_priv_queue_unpin(q);
     is_fresh(&fresh);
     lane_close(&fresh);
-    fresh = lane_open(g_d);                                   /* and now it may be used again */
-    is_fresh(&fresh);
-    lane_close(&fresh);
+}
+
+/* When all are out, it is used again, and knows nothing of before. */
+static void storage_comes_back_empty(void **state)
+{
+    struct lane old = used_lane(10), l[64];
+    struct xs_queue *q = queue_of(&old);
+    int n = 0;
+
+    (void)state;
+    atomic_store(&q->cc->collective, 5);
+    fake_api_stream_destroy(old.stream);
+    WAIT_FOR(atomic_load(&q->refs) == 0);                     /* the control thread has heard of it */
+    do
+        l[n] = lane_open(g_d);
+    while (queue_of(&l[n++]) != q && n < (int)XS_ARRAY_LEN(l));
+    assert_ptr_equal(queue_of(&l[n - 1]), q);
+    assert_int_equal(atomic_load(&q->cc->collective), 0);
+    is_fresh(&l[n - 1]);
+    while (n > 0)
+        lane_close(&l[--n]);
 }
 
 /* A launch had found the queue before XQueueDestroy, and comes back after XQueueCreate on the same stream. */
@@ -190,7 +208,8 @@ int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, core_teardown)
     const struct CMUnitTest tests[] = {
-        A(a_wait_outlives_its_stream), A(a_wait_that_comes_too_late_is_none), A(a_submit_outlives_its_queue),
+        A(a_wait_outlives_its_stream), A(a_wait_that_comes_too_late_is_none), A(storage_comes_back_empty),
+        A(a_submit_outlives_its_queue),
         A(a_submit_outlives_its_hardware_queue), A(an_older_queue_keeps_the_hardware_queue),
         A(a_suspension_that_comes_too_late_is_none),
     };

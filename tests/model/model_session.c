@@ -135,6 +135,45 @@ static void final(void)
     mc_check(*MC_PLAIN(&g_queue.cc->waiters) == 0, "waiters left behind");
 }
 
+/* ---- a queue that is made while a session begins ---- */
+
+static void init_begin(void)
+{
+    init();
+    *MC_PLAIN(&g_state.server) = NULL;
+    *MC_PLAIN(&g_state.pool) = NULL;
+    *MC_PLAIN(&g_queue.sc) = &xs_open_cell;
+    g_state.engagement = 1;
+}
+
+/* As queue_create. */
+static void maker(void)
+{
+    atomic_store(&g_state.pool, &g_queue);
+    xs_queue_open_cell(&g_queue, atomic_load(&g_state.server));
+    repoint(&g_queue);
+}
+
+static void beginner(void)
+{
+    xs_control_open_cells(&g_state, &g_b);
+    xs_control_engage(&g_state, &g_b);
+}
+
+static void hasty_beginner(void)
+{
+    struct xs_server_page *none = NULL;
+
+    xs_control_open_cells(&g_state, &g_b);
+    if (atomic_compare_exchange_strong(&g_state.server, &none, &g_b))
+        xs_queue_repoint_all(&g_state);
+}
+
+static void final_begin(void)
+{
+    mc_check(*MC_PLAIN(&(*MC_PLAIN(&g_queue.sc))->permitted) == XS_PERMIT_OPEN, "a queue that nobody was told of is shut");
+}
+
 static int run(const char *name, int submits, void (*c)(void), void (*d)(void), uint32_t timeouts, bool wrong)
 {
     struct mc_model m = {name, init, {submitter, server_a, c, d}, 0, final, always, timeouts, 6, 2 * XS_LEASE_NS, wrong};
@@ -145,10 +184,15 @@ static int run(const char *name, int submits, void (*c)(void), void (*d)(void), 
 
 int main(void)
 {
+    static const struct mc_model begin = {"session: a queue is made while a session begins", init_begin, {maker, beginner}, 0,
+        final_begin, NULL, .expect_violation = false};
+    static const struct mc_model hasty = {"session: ... and nobody looks for it again", init_begin, {maker, hasty_beginner}, 0,
+        final_begin, NULL, .expect_violation = true};
     int failed = 0;
 
     mc_region(&g_queue, sizeof(g_queue));
     mc_region(&g_state.server, sizeof(g_state.server));
+    mc_region(&g_state.pool, sizeof(g_state.pool));
     mc_region(g_client.cells, sizeof(g_client.cells[0]));
     mc_region(&g_a.h, sizeof(g_a.h));
     mc_region(&g_b.h, sizeof(g_b.h));
@@ -161,6 +205,8 @@ int main(void)
     failed |= run("session: the control thread opens and joins the next server", 2, control, NULL, 1, false);
     failed |= run("session: ... while the application changes the scheduler", 1, control, application, 0, false);
     failed |= run("session: ... while the next server holds and lets go", 1, control, server_b, 0, false);
+    failed |= mc_run(&begin);
+    failed |= mc_run(&hasty);
     g_opener_gone = true;
     failed |= run("session: neither lease nor control thread", 1, NULL, NULL, 2, true);
     return failed;
