@@ -31,7 +31,7 @@ static void note(struct tried *t, const char *format, ...)
 
 static bool absent(int r)
 {
-    return r == -ECONNREFUSED || r == -ENOENT || r == -ETIMEDOUT;
+    return r == -ECONNREFUSED || r == -EACCES || r == -ENOENT || r == -ETIMEDOUT;
 }
 
 static int ask_unix(const struct xs_ask_where *w, const char *server_socket, const char *method,

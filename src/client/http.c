@@ -52,6 +52,13 @@ static struct curl_slist *headers(const struct xs_http_target *target, bool *ret
     return list;
 }
 
+static int error_of(CURLcode code, long os_errno)
+{
+    if (code == CURLE_COULDNT_CONNECT)
+        return os_errno == EACCES || os_errno == EPERM ? -EACCES : -ECONNREFUSED;
+    return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
+}
+
 int xs_http_ask(const struct xs_http_target *target, const char *method, const char *path, const char *body,
                 struct xs_http_answer *ret, char *ret_error, size_t error_size)
 {
@@ -60,6 +67,8 @@ int xs_http_ask(const struct xs_http_target *target, const char *method, const c
     struct curl_slist *list;
     bool post = strcmp(method, "POST") == 0, ok;
     CURLcode code;
+    long os_errno = 0;
+    int r;
     CURL *c = curl_easy_init();
 
     if (!c) {
@@ -86,6 +95,8 @@ int xs_http_ask(const struct xs_http_target *target, const char *method, const c
     code = ok ? curl_easy_perform(c) : CURLE_OUT_OF_MEMORY;
     if (code == CURLE_OK)
         curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &a.status);
+    else
+        curl_easy_getinfo(c, CURLINFO_OS_ERRNO, &os_errno);
     curl_slist_free_all(list);
     curl_easy_cleanup(c);
     if (code == CURLE_OK && !a.body && !(a.body = calloc(1, 1)))
@@ -93,9 +104,10 @@ int xs_http_ask(const struct xs_http_target *target, const char *method, const c
     if (code != CURLE_OK) {
         free(a.body);
         xs_str_copy(ret_error, error_size, why[0] ? why : curl_easy_strerror(code));
-        return code == CURLE_COULDNT_CONNECT      ? -ECONNREFUSED
-               : code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT
-                                                  : -EIO;
+        r = error_of(code, os_errno);
+        if (r == -EACCES)
+            xs_str_copy(ret_error, error_size, strerror(EACCES));
+        return r;
     }
     *ret = a;
     return 0;

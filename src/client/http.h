@@ -23,7 +23,7 @@ struct xs_http_answer {
  *  @param path    with its query, "/xqueues"
  *  @param body    JSON to send, or NULL
  *  @param ret_error  on failure what went wrong, for people
- *  @return 0 (whatever the status says), or -errno: -ECONNREFUSED nobody is there, -ETIMEDOUT,
+ *  @return 0 (whatever the status says), or -errno: -ECONNREFUSED nobody is there, -EACCES, -ETIMEDOUT,
  *          -EIO anything else */
 int xs_http_ask(const struct xs_http_target *target, const char *method, const char *path, const char *body,
                 struct xs_http_answer *ret, char *ret_error, size_t error_size);

@@ -168,6 +168,7 @@ int xcli_policy(int argc, char **argv)
                                        .doc = "Shows or changes the scheduling policy."};
     struct policy p = {0};
     char path[64], text[64];
+    const char *name;
     json_t *answer;
     int r;
 
@@ -187,7 +188,8 @@ int xcli_policy(int argc, char **argv)
     if (g_xcli.json) {
         xcli_print_json(answer);
     } else {
-        printf("Current policy:\n  %s\nAvailable policies:\n", policy_name(xcli_int(answer, "policy")));
+        name = xcli_text(answer, "name"); /* a loaded one's number has no name here; an older server tells none */
+        printf("Current policy:\n  %s\nAvailable policies:\n", name[0] ? name : policy_name(xcli_int(answer, "policy")));
         for (size_t i = 1; i < XS_ARRAY_LEN(k_policies); i++)
             printf("  %s\n", k_policies[i]);
     }

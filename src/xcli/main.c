@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* What could not be written was not told. */
+static int written(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "xcli: cannot write: %s\n", strerror(errno));
+    return code ? code : XCLI_UNWRITTEN;
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
@@ -84,7 +94,7 @@ int main(int argc, char **argv)
             "describes "
             "each. Without -a, -p and --socket the first xserver that answers is asked: XSCHED_SOCKET, "
             "this user's, the host's, then 127.0.0.1:50000. Exit status: 0 done, 1 refused by xserver, 2 no "
-            "xserver answers, 64 wrong use.",
+            "xserver answers, 64 wrong use, 74 the output could not be written.",
     };
     struct chosen chosen = {0};
     char name[64];
@@ -97,7 +107,7 @@ int main(int argc, char **argv)
             continue;
         snprintf(name, sizeof(name), "xcli %s", chosen.argv[0]);
         chosen.argv[0] = name; /* what its help calls itself */
-        return k_commands[i].run(chosen.argc, chosen.argv);
+        return written(k_commands[i].run(chosen.argc, chosen.argv));
     }
     fprintf(stderr, "xcli: there is no command '%s'\nTry `xcli --help' for more information.\n",
             chosen.argv[0]);

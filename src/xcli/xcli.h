@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 /** Exit codes. */
-enum { XCLI_OK = 0, XCLI_REFUSED = 1, XCLI_ABSENT = 2, XCLI_USAGE = 64 };
+enum { XCLI_OK = 0, XCLI_REFUSED = 1, XCLI_ABSENT = 2, XCLI_USAGE = 64, XCLI_UNWRITTEN = 74 };
 
 struct xcli_options {
     const char *address; /* NULL: the Unix socket of the first server that answers */

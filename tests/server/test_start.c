@@ -197,7 +197,7 @@ static void second_server_is_refused_and_left_socket_replaced(void **state)
 static void policy_from_a_shared_object(void **state)
 {
     struct raw_server s;
-    char config[128], text[512];
+    char config[128], text[512], command[512];
     const char *args[] = {"--config", config, NULL};
     json_t *json;
 
@@ -209,6 +209,8 @@ static void policy_from_a_shared_object(void **state)
     assert_int_equal(raw_http(&s, "GET", "/policy", NULL, &json), 200);
     assert_string_equal(json_string_value(json_object_get(json, "name")), "FIFO");
     json_decref(json);
+    snprintf(command, sizeof(command), "%s --socket %s policy | grep -q '^  FIFO$'", XCLI_PATH, s.socket);
+    assert_int_equal(system(command), 0);
     assert_int_equal(raw_http(&s, "POST", "/policy?policy=1", "", NULL), 200);
     for (int i = 0; i < 2; i++) { /* away from it by the file, and back */
         write_file("policy.conf", i ? text : "[scheduler]\npolicy = CFS\n");

@@ -2,8 +2,10 @@
 /* xcli as a user runs it. */
 #include "raw.h"
 
+#include "client/http.h"
 #include "xcli/table.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pty.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,6 +133,42 @@ static void refusal_is_1(void **state)
     assert_int_equal(xcli("hint --pid 1 -p 1"), 1);
     assert_int_equal(xcli("config -x 1234 -l 1"), 1);
     assert_int_equal(xcli("suspend --pid 1"), 1);
+}
+
+static void output_that_is_not_written_is_74(void **state)
+{
+    (void)state;
+    assert_int_equal(xcli("status >/dev/null"), 0);
+    assert_int_equal(xcli("status >/dev/full"), 74);
+    assert_int_equal(xcli("--socket /nonexistent/s list >/dev/full"), 2);
+}
+
+/* A server that is there and not for this user is no absent one. */
+static void no_permission_is_told(void **state)
+{
+    struct xs_http_target target;
+    char dir[64] = "/tmp/xcli-test-XXXXXX", path[96], error[256] = "";
+    struct xs_http_answer answer;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/http.sock", dir);
+    target = (struct xs_http_target){.unix_path = path};
+    assert_int_equal(xs_http_ask(&target, "GET", "/", NULL, &answer, error, sizeof(error)), -ECONNREFUSED);
+    assert_int_equal(chmod(dir, 0), 0);
+    pid = fork();
+    if (pid == 0) {
+        if (geteuid() == 0 && setuid(65534) < 0) /* to root nothing is closed */
+            _exit(2);
+        if (xs_http_ask(&target, "GET", "/", NULL, &answer, error, sizeof(error)) != -EACCES)
+            _exit(3);
+        _exit(!strcmp(error, "Permission denied") ? 0 : 4);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(rmdir(dir), 0);
 }
 
 static void list_shows_what_is_in_force(void **state)
@@ -311,6 +350,8 @@ int main(void)
         cmocka_unit_test(wrong_use_is_64),
         cmocka_unit_test(absent_server_is_2),
         cmocka_unit_test(refusal_is_1),
+        cmocka_unit_test(output_that_is_not_written_is_74),
+        cmocka_unit_test(no_permission_is_told),
         cmocka_unit_test(list_shows_what_is_in_force),
         cmocka_unit_test(changes_are_in_force),
         cmocka_unit_test(tcp_works_too),
