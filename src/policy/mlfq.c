@@ -97,7 +97,8 @@ static void decide(struct xs_policy_view *v)
 
         e->run = best && e == best;
         if (e->run)
-            v->next_ns = xs_add_sat(v->now_ns, slice(v, e) - e->memo[M_USED]);
+            /* slices may have become shorter meanwhile */
+            v->next_ns = xs_add_sat(v->now_ns, slice(v, e) - XS_MIN(e->memo[M_USED], slice(v, e)));
     }
     for (size_t i = 0; i < v->n; i++) {
         const struct xs_policy_entity *e = v->entities[i];

@@ -491,6 +491,44 @@ static const struct table mlfq_promote = {
     STEPS(mlfq_promote_steps),
 };
 
+/* a is preempted with 30 of the 40 ms used that a switch of 2 ms makes of its 20; then a switch costs nothing, and a's
+ * slice is used up when it comes back. */
+static void test_mlfq_shorter_slices(void **state)
+{
+    const struct xs_policy_ops *ops = xs_policy_by_name("MLFQ");
+    struct xs_policy_params params = PARAMS(5 * MS);
+    struct xs_policy_entity a = {.id = 1, .hints = HINTS(0)}, b = {.id = 2, .hints = HINTS(0)}, c = {.id = 3, .hints = HINTS(0)};
+    struct xs_policy_entity *all[] = {&a, &b, &c};
+    uint64_t memo[8] = {0};
+    struct xs_policy_view v = {.params = &params, .entities = all, .n = 3, .memo = memo};
+    static const struct {
+        uint64_t at_ms;
+        bool b, c, run_a;
+        uint64_t switch_ns, next_ns;
+    } k_steps[] = {
+        {0, true, false, true, 2 * MS, 40 * MS},
+        {40, true, false, false, 2 * MS, 80 * MS}, /* at level 1, as b is at 80 */
+        {80, true, false, true, 2 * MS, 120 * MS},
+        {110, true, true, false, 2 * MS, 150 * MS}, /* c, new, takes its turn */
+        {112, true, false, true, 0, 112 * MS},      /* a again: at once the next one's turn */
+        {112, true, false, false, 0, 132 * MS},
+    };
+
+    (void)state;
+    a.ready = true;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_steps); i++) {
+        v.now_ns = k_steps[i].at_ms * MS;
+        v.next_ns = NEVER;
+        b.ready = k_steps[i].b;
+        c.ready = k_steps[i].c;
+        params.switch_ns = k_steps[i].switch_ns;
+        a.run = b.run = c.run = false;
+        ops->decide(&v);
+        assert_int_equal(a.run, k_steps[i].run_a);
+        assert_int_equal(v.next_ns, k_steps[i].next_ns);
+    }
+}
+
 static void test_mlfq(void **state)
 {
     (void)state;
@@ -554,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_pup),      cmocka_unit_test(test_spup),  cmocka_unit_test(test_kedf),
         cmocka_unit_test(test_lax),      cmocka_unit_test(test_awf),   cmocka_unit_test(test_cfs),
         cmocka_unit_test(test_mlfq),
+        cmocka_unit_test(test_mlfq_shorter_slices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
