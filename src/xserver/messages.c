@@ -11,6 +11,7 @@
 #include "xserver/procinfo.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,16 @@ static void refuse_hello(struct xs_server *s, struct xs_client *c, enum xs_refus
     xs_client_drop(s, c, "refused");
 }
 
+static bool no_descriptors(const struct xs_client *c)
+{
+    int fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
+    bool none = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == EINVAL); /* EINVAL: a limit of 0 */
+
+    if (fd >= 0)
+        close(fd);
+    return none;
+}
+
 static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
 {
     union xs_msg m;
@@ -166,6 +177,10 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
 
     if (c->joined) {
         refuse_hello(s, c, XS_REFUSED_ORDER, "hello comes once");
+        return false;
+    }
+    if (n_fds < 2 && no_descriptors(c)) { /* the kernel dropped those that came */
+        refuse_hello(s, c, XS_REFUSED_QUOTA, "xserver has no descriptors left (its limit of open files)");
         return false;
     }
     if (n_fds < 2) {

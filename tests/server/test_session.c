@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -367,6 +370,45 @@ static void limits_hold(void **state)
     wait_clients(0);
 }
 
+static void wait_until_read(const struct raw_client *c)
+{
+    int unread = 1;
+
+    for (int i = 0; i < 2000 && unread; i++) {
+        assert_int_equal(ioctl(c->fd, SIOCOUTQ, &unread), 0);
+        if (unread)
+            usleep(5000);
+    }
+    assert_int_equal(unread, 0);
+}
+
+/* Without room for the descriptors of a hello: not the program's fault, and it may try again. */
+static void without_descriptors_it_says_so(void **state)
+{
+    struct rlimit usual, tight;
+    struct raw_client c;
+    union xs_msg m = {0};
+    int fds[2], r;
+
+    (void)state;
+    raw_connect(&c, g_server.socket);
+    raw_send(&c, &m, XS_MSG_expect);
+    wait_until_read(&c);          /* so it was accepted */
+    assert_int_equal(prlimit(g_server.pid, RLIMIT_NOFILE, NULL, &usual), 0);
+    tight = (struct rlimit){3, usual.rlim_max};
+    assert_int_equal(prlimit(g_server.pid, RLIMIT_NOFILE, &tight, NULL), 0);
+    raw_hello_fill(&c, &m);
+    fds[0] = c.page_fd;
+    fds[1] = c.bell;
+    r = raw_hello(&c, &m, fds, 2);
+    assert_int_equal(prlimit(g_server.pid, RLIMIT_NOFILE, &usual, NULL), 0);
+    assert_int_equal(r, XS_REFUSED_QUOTA);
+    raw_leave(&c);
+    raw_join(&c, g_server.socket);
+    raw_leave(&c);
+    wait_clients(0);
+}
+
 /* Joining again while the old connection is still open, as the same process; and with the prefix
  * of another. */
 static void joining_anew_supersedes(void **state)
@@ -565,6 +607,7 @@ int main(void)
         cmocka_unit_test(duplicates_and_strangers_are_refused),
         cmocka_unit_test(a_mark_is_asked_for),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(without_descriptors_it_says_so),
         cmocka_unit_test(joining_anew_supersedes),
         cmocka_unit_test(an_operators_word_outlives_the_session),
         cmocka_unit_test(lying_pid_changes_nothing),
