@@ -88,9 +88,8 @@ XResult xsched_priv_auto_queue(HwQueueHandle hwq, int32_t priority_offset);
 /** The XQueue of a stream, or NULL. Any thread; a cached look-up, no lock. */
 struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native);
 /** The same where another thread of the program may destroy the stream meanwhile: what the caller does with the queue until
- *  xsched_priv_queue_unpin, or until the end of a wait that it begins before that, is done to this one. */
+ *  xsched_priv_queue_let_go, or until the end of a wait that it begins before that, is done to this one. */
 struct xs_queue *xsched_priv_queue_pin(int platform, uint64_t native);
-void xsched_priv_queue_unpin(struct xs_queue *q);
 
 struct xs_ticket {
     struct xs_queue *queue;

@@ -636,11 +636,6 @@ struct xs_queue *xsched_priv_queue_pin(int platform, uint64_t native)
     return NULL;
 }
 
-void xsched_priv_queue_unpin(struct xs_queue *q)
-{
-    xs_queue_unref(q);
-}
-
 uint64_t xsched_priv_queue_id(struct xs_queue *q)
 {
     /* in this order: 0 from before its storage may be used again until the next life has its handle */

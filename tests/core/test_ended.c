@@ -85,7 +85,7 @@ static void a_wait_that_comes_too_late_is_none(void **state)
     fresh = lane_open(g_d);
     assert_ptr_not_equal(queue_of(&fresh), q);
     xsched_priv_wait_end(q, xsched_priv_wait_begin(q), true); /* still this one's */
-    xsched_priv_queue_unpin(q);
+    xsched_priv_queue_let_go(q);
     is_fresh(&fresh);
     lane_close(&fresh);
 }

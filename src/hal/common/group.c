@@ -60,7 +60,7 @@ void xs_group_each_queue(struct xs_streams *s, struct xs_stream_group *g, void (
         if (!q)
             continue;
         fn(q, arg);
-        xsched_priv_queue_unpin(q);
+        xsched_priv_queue_let_go(q);
     }
 }
 

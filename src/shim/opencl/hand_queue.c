@@ -186,7 +186,7 @@ cl_int xs_hand_clWaitForEvents(const struct xs_ocl_table *T, const void *caller,
         if (!q)
             continue;
         waited_add(&w, q);
-        xsched_priv_queue_unpin(q);
+        xsched_priv_queue_let_go(q);
     }
     err = T->clWaitForEvents(num_events, event_list);
     for (size_t i = 0; i < w.count; i++) /* an event proves its own command only */
