@@ -452,6 +452,8 @@ void seq_open(void)
 
 void seq_close(void)
 {
+    if (seq_chance(2))
+        OK(CALL(hipDevicePrimaryCtxReset, (int), 0)); /* ends nothing, as ROCm's */
     CALL(hipStreamDestroy, (hipStream_t), seq_slots[SEQ_BLOCKING].stream);
     CALL(hipStreamDestroy, (hipStream_t), seq_slots[SEQ_FREE].stream);
     for (int i = 0; i < SEQ_SLOTS; i++) {
