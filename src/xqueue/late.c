@@ -179,6 +179,7 @@ void xs_late_wait_ended(struct xs_queue *q)
             "; the next one is delayed %" PRIu64 " us", b.commands, us(b.launch_ns), us(opened_ns - first_ns), us(b.end_ns),
             us(xs_late_delay_ns(&l->habit)));
     xs_lock_release(&q->mark_lock);
+    xs_queue_account_rest(q);
 }
 
 uint64_t xs_late_due(struct xs_state *st)

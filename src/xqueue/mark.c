@@ -157,6 +157,12 @@ static void account(struct xs_queue *q, bool late)
     } while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock));
 }
 
+void xs_queue_account_rest(struct xs_queue *q)
+{
+    if (atomic_load(&q->account_pending))
+        account(q, true);
+}
+
 /* Of several that change it at once, the last one to look leaves it right: seq_cst, so that its
  * store is before its look. */
 void xs_queue_tell_marked(struct xs_queue *q)
@@ -199,8 +205,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
         }
         xs_lock_release(&q->mark_lock);
     }
-    if (atomic_load(&q->account_pending))
-        account(q, true);
+    xs_queue_account_rest(q);
 }
 
 /* Of its own, so that a call that finds nothing new costs little. */
@@ -303,8 +308,7 @@ static void forget_mark(struct xs_queue *q, uint64_t number)
         head_update(q);
         xs_lock_release(&q->mark_lock);
     }
-    if (atomic_load(&q->account_pending)) /* a completion found the lock taken */
-        account(q, true);
+    xs_queue_account_rest(q);
     xs_queue_progress(q);
 }
 

@@ -353,6 +353,8 @@ bool xs_queue_would_wait(struct xs_queue *q);
 XResult xs_queue_finish(struct xs_queue *q, uint64_t number);
 void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref);
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns);
+/** After mark_lock was held: a completion may have found it taken. */
+void xs_queue_account_rest(struct xs_queue *q);
 /** A mark is in the stream: tells the scheduler how far marks reach. */
 void xs_queue_tell_marked(struct xs_queue *q);
 /** Puts a mark into the stream from this thread (never the control thread). */
