@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 2: what is left of a queue that ends. ended streams: streams that the program destroys without having waited for
- * them leave nothing behind. ended queue: XQueueDestroy lets go on what stands in the stream, although the scheduler
- * prefers another stream, and does so first after the destruction began. */
+/* What is left of what ends, at level 2. ended streams: streams that the program destroys without having waited for them
+ * leave nothing behind. ended queue: XQueueDestroy lets go on what stands in the stream, although the scheduler prefers
+ * another stream, and does so first after the destruction began. ended context: one that is detached ends with the last
+ * of its uses, and not before. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -22,6 +23,7 @@
 typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*StreamCreate)(P *, unsigned), (*Sync)(P);
 static int (*GetFunction)(P *, P, const char *), (*Destroy)(P);
+static int (*CtxCreate)(P *, unsigned, int), (*Attach)(P *, unsigned), (*Detach)(P);
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static P g_ctx, g_work;
 
@@ -129,6 +131,24 @@ static void queue(P low)
     TRUE(!g_gave_up);
 }
 
+static void context(void *lib)
+{
+    HwQueueHandle before, after = 0;
+    P ctx, again, s;
+
+    get(lib, &CtxCreate, "cuCtxCreate_v2"), get(lib, &Attach, "cuCtxAttach"), get(lib, &Detach, "cuCtxDetach");
+    TRUE(CtxCreate(&ctx, 0, 0) == 0 && StreamCreate(&s, 1) == 0);
+    launch(s, 1, 1000);
+    TRUE(CudaQueueGet(&before, s) == kXSchedSuccess);
+    TRUE(Attach(&again, 0) == 0 && again == ctx);
+    TRUE(Detach(ctx) == 0);
+    TRUE(CudaQueueGet(&after, s) == kXSchedSuccess && after == before);
+    launch(s, 1, 1000);
+    TRUE(Sync(s) == 0);
+    TRUE(Detach(ctx) == 0);
+    TRUE(CudaQueueGet(&after, s) == kXSchedErrorNotFound);
+}
+
 int main(int argc, char **argv)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
@@ -147,6 +167,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "streams") == 0)
         streams();
+    else if (strcmp(argv[1], "context") == 0)
+        context(lib);
     else
         queue(low);
     printf("done\n");

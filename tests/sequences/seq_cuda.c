@@ -354,6 +354,8 @@ static void contexts_and_libraries(void)
     case 1:
         CALL(cuCtxGetCurrent, (CUcontext *), &old);
         CALL(cuCtxSetCurrent, (CUcontext), old);
+        OK(CALL(cuCtxAttach, (CUcontext *, unsigned), &old, 0)); /* one use more, and it goes on */
+        OK(CALL(cuCtxDetach, (CUcontext), old));
         break;
     case 2:
         CALL(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *), "cuMemsetD32Async", &pointer,

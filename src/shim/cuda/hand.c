@@ -94,9 +94,22 @@ CUresult xs_hand_cuCtxDestroy_v2(const struct xs_api_runtime *rt, CUcontext ctx)
     DESTROY(cuCtxDestroy_v2, ctx, (ctx));
 }
 
+/* Only afterwards it is known whether this was the last use: then it is current no longer. What stands behind gates goes
+ * on meanwhile, since the end of a context waits for it. */
 CUresult xs_hand_cuCtxDetach(const struct xs_api_runtime *rt, CUcontext ctx)
 {
-    DESTROY(cuCtxDetach, ctx, (ctx));
+    struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(ctx);
+    bool inside = c && xsched_priv_inside_begin();
+    CUresult r;
+
+    xs_loaded_forget();
+    r = XS_REAL(cuCtxDetach)(ctx);
+    if (inside)
+        xsched_priv_inside_end();
+    if (r == XS_CU_SUCCESS && c && xs_cuda_current(rt) != ctx)
+        xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(ctx), true);
+    xsched_priv_cuda_context_go_on(c);
+    return r;
 }
 
 CUresult xs_hand_cuGreenCtxDestroy(const struct xs_api_runtime *rt, void *hCtx)

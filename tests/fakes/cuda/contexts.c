@@ -102,6 +102,26 @@ API cuCtxDestroy_v2(CUcontext c)
     return 0;
 }
 
+API cuCtxAttach(CUcontext *ret, unsigned flags)
+{
+    if (!fake_current() || flags)
+        return INVALID_CONTEXT;
+    *ret = fake_current();
+    fake_current()->attached++;
+    return 0;
+}
+
+API cuCtxDetach(CUcontext c)
+{
+    if (!c || fake_current() != c)
+        return INVALID_CONTEXT;
+    if (c->attached) {
+        c->attached--;
+        return 0;
+    }
+    return cuCtxDestroy_v2(c);
+}
+
 API cuCtxGetCurrent(CUcontext *ret)
 {
     *ret = fake_current();

@@ -48,6 +48,7 @@ struct fake_op {
 struct CUctx_st {
     int dev;
     bool primary;
+    int attached;                 /* uses beside the first: cuCtxAttach */
     struct CUstream_st *streams;  /* the legacy one first */
     int slot;                     /* its channel group in the world; -1: none */
     uint32_t group;               /* for the kernel driver; 0: none */
