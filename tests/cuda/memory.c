@@ -153,6 +153,57 @@ static void contexts(P primary)
 
 static P g_ctx;
 
+/* What another thread gets while a call that frees is under way, under the name of what was freed, is not freed with it. */
+static void (**g_on_free)(void);
+static uint64_t *g_next_handle, g_handle, g_other_handle;
+static D g_other_memory;
+
+static void *get_another(void *none)
+{
+    int here[8] = {1, 0, 1, 0};
+
+    (void)none;
+    CHECK(set(g_ctx) == 0);
+    if (g_handle) {
+        *g_next_handle = g_handle;
+        CHECK(create(&g_other_handle, 8 * MIB, here, 0) == 0 && g_other_handle == g_handle);
+    } else {
+        CHECK(alloc(&g_other_memory, 8 * MIB) == 0);
+    }
+    return NULL;
+}
+
+static void on_free(void)
+{
+    pthread_t t;
+
+    *g_on_free = NULL;
+    CHECK(pthread_create(&t, NULL, get_another, NULL) == 0);
+    pthread_join(t, NULL);
+}
+
+static void reused(P primary)
+{
+    int here[8] = {1, 0, 1, 0};
+
+    g_ctx = primary;
+    CHECK(create(&g_handle, 4 * MIB, here, 0) == 0);
+    *g_on_free = on_free;
+    CHECK(release_handle(g_handle) == 0);
+    CHECK(used() == 8 * MIB);
+    CHECK(release_handle(g_other_handle) == 0);
+    CHECK(used() == 0);
+    g_handle = 0;
+    CHECK(create_context(&g_ctx, 0, 0) == 0);
+    CHECK(alloc(&g_other_memory, 4 * MIB) == 0);
+    *g_on_free = on_free;
+    CHECK(destroy_context(g_ctx) == 0);
+    CHECK(set(primary) == 0);
+    CHECK(used() == 8 * MIB);
+    CHECK(release(g_other_memory) == 0);
+    CHECK(used() == 0);
+}
+
 static void *churn(void *arg)
 {
     (void)arg;
@@ -186,12 +237,12 @@ static void threads(P ctx)
 
 int main(int argc, char **argv)
 {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *p = NULL;
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *fake = dlopen(getenv("FAKE"), RTLD_NOW), *p = NULL;
     int (*get)(const char *, void **, int, uint64_t, int *) = NULL;
     size_t f = 0, t = 0, want_total;
     P ctx, s;
 
-    if (argc < 4 || !lib)
+    if (argc < 4 || !lib || !fake)
         return 64;
     g_free = strtoul(argv[1], NULL, 10) * MIB;
     want_total = strtoul(argv[2], NULL, 10) * MIB;
@@ -203,6 +254,8 @@ int main(int argc, char **argv)
     if (!get || get(name, &p, 12000, 0, NULL) != 0)                                                          \
         p = dlsym(lib, symbol);                                                                              \
     memcpy(&fn, &p, sizeof(p))
+    g_on_free = dlsym(fake, "fake_cuda_on_free");
+    g_next_handle = dlsym(fake, "fake_cuda_next_handle");
     GET(init, "cuInit", "cuInit");
     GET(retain, "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain");
     GET(release_primary, "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2");
@@ -244,6 +297,7 @@ int main(int argc, char **argv)
         handles();
         contexts(ctx);
         threads(ctx);
+        reused(ctx);
     } else {
         D a;
 

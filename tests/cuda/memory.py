@@ -15,7 +15,8 @@ MODES = {"quiet": {}, "active": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "H
 def run(program, shim, fake, how, limit, free, total, more):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
     # large blocks of the fake untouched, as mappings: else the C library clears them
-    env.update(more, LD_LIBRARY_PATH=fake, LD_PRELOAD=shim, MALLOC_MMAP_THRESHOLD_="65536")
+    env.update(more, LD_LIBRARY_PATH=fake, LD_PRELOAD=shim, FAKE=os.path.join(fake, "fakecuda.so"),
+               MALLOC_MMAP_THRESHOLD_="65536")
     if limit:
         env["XSCHED_MEM_LIMIT"] = limit
     return subprocess.run([program, str(free), str(total), how], env=env, capture_output=True, text=True, timeout=60)

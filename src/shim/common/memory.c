@@ -16,6 +16,7 @@ struct xs_mem_entry {
     struct xs_list link;
     enum xs_mem_kind kind;
     uint64_t key, bytes;
+    uint64_t noted;               /* g_noted then */
     const void *owner;
     int device;
     unsigned holds;
@@ -24,6 +25,7 @@ struct xs_mem_entry {
 struct mapping {
     struct xs_list link;
     uint64_t address, bytes, handle;
+    uint64_t noted;
 };
 
 static struct xs_lock g_lock; /* all of this; nothing is called under it */
@@ -33,6 +35,7 @@ static struct device {
 static int g_n_devices;
 static struct xs_map g_maps[XS_MEM_KINDS]; /* to entries; changed under g_lock */
 static struct xs_list g_entries, g_mappings;
+static uint64_t g_noted;      /* counts what is noted, and calls that may free something */
 
 /* XSCHED_MEM_LIMIT; constant once it was read. */
 static struct xs_size g_limit;
@@ -185,6 +188,7 @@ void xs_mem_note(enum xs_mem_kind kind, uint64_t key, int device, uint64_t bytes
 
     xs_lock_acquire(&g_lock);
     if (e) {
+        e->noted = ++g_noted;
         xs_list_init(&e->link);
         e->kind = kind;
         e->key = key;
@@ -226,6 +230,16 @@ void xs_mem_settle(struct xs_mem_entry *e, bool freed)
     xs_lock_release(&g_lock);
 }
 
+uint64_t xs_mem_before(void)
+{
+    uint64_t before;
+
+    xs_lock_acquire(&g_lock);
+    before = ++g_noted;
+    xs_lock_release(&g_lock);
+    return before;
+}
+
 static bool hold_locked(enum xs_mem_kind kind, uint64_t key)
 {
     struct xs_mem_entry *e = key ? xs_map_get(&g_maps[kind], key) : NULL;
@@ -235,11 +249,11 @@ static bool hold_locked(enum xs_mem_kind kind, uint64_t key)
     return e != NULL;
 }
 
-static void unhold_locked(enum xs_mem_kind kind, uint64_t key)
+static void unhold_locked(enum xs_mem_kind kind, uint64_t key, uint64_t before)
 {
     struct xs_mem_entry *e = key ? xs_map_get(&g_maps[kind], key) : NULL;
 
-    if (e && --e->holds == 0)
+    if (e && e->noted < before && --e->holds == 0)
         forget_locked(e);
 }
 
@@ -253,10 +267,10 @@ bool xs_mem_hold(enum xs_mem_kind kind, uint64_t key)
     return known;
 }
 
-void xs_mem_unhold(enum xs_mem_kind kind, uint64_t key)
+void xs_mem_unhold(enum xs_mem_kind kind, uint64_t key, uint64_t before)
 {
     xs_lock_acquire(&g_lock);
-    unhold_locked(kind, key);
+    unhold_locked(kind, key, before);
     xs_lock_release(&g_lock);
 }
 
@@ -269,6 +283,7 @@ void xs_mem_map(uint64_t address, uint64_t bytes, uint64_t handle)
     *m = (struct mapping){.address = address, .bytes = bytes, .handle = handle};
     xs_lock_acquire(&g_lock);
     if (hold_locked(XS_MEM_HANDLE, handle)) {
+        m->noted = ++g_noted;
         xs_list_init(&m->link);
         xs_list_add(&g_mappings, &m->link);
         m = NULL;
@@ -277,26 +292,26 @@ void xs_mem_map(uint64_t address, uint64_t bytes, uint64_t handle)
     free(m);
 }
 
-void xs_mem_unmap(uint64_t address, uint64_t bytes)
+void xs_mem_unmap(uint64_t address, uint64_t bytes, uint64_t before)
 {
     xs_lock_acquire(&g_lock);
     XS_LIST_FOR_SAFE (m, &g_mappings, struct mapping, link) {
-        if (m->address < address || m->address - address >= bytes)
+        if (m->noted >= before || m->address < address || m->address - address >= bytes)
             continue;
-        unhold_locked(XS_MEM_HANDLE, m->handle);
+        unhold_locked(XS_MEM_HANDLE, m->handle, before);
         xs_list_remove(&m->link);
         free(m);
     }
     xs_lock_release(&g_lock);
 }
 
-void xs_mem_owner_gone(const void *owner)
+void xs_mem_owner_gone(const void *owner, uint64_t before)
 {
     if (!owner)
         return;
     xs_lock_acquire(&g_lock);
     XS_LIST_FOR_SAFE (e, &g_entries, struct xs_mem_entry, link) {
-        if (e->owner == owner)
+        if (e->owner == owner && e->noted < before)
             forget_locked(e);
     }
     xs_lock_release(&g_lock);

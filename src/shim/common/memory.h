@@ -38,14 +38,17 @@ struct xs_mem_entry *xs_mem_out(enum xs_mem_kind kind, uint64_t key);
 /** After the vendor's answer: gives the bytes back, or puts it back when it was not freed. */
 void xs_mem_settle(struct xs_mem_entry *e, bool freed);
 
+/** Before a call of the vendor's that may free something, whose name another thread may get before the call returns. What
+ *  was noted later is not meant by it. @return `before`, for the functions below */
+uint64_t xs_mem_before(void);
 /** One more, or one less, that holds it (mappings, further handles); given back with the last.
  *  @return whether it is known */
 bool xs_mem_hold(enum xs_mem_kind kind, uint64_t key);
-void xs_mem_unhold(enum xs_mem_kind kind, uint64_t key);
+void xs_mem_unhold(enum xs_mem_kind kind, uint64_t key, uint64_t before);
 /** A range of addresses at which a handle is mapped; each holds it. */
 void xs_mem_map(uint64_t address, uint64_t bytes, uint64_t handle);
-void xs_mem_unmap(uint64_t address, uint64_t bytes);
+void xs_mem_unmap(uint64_t address, uint64_t bytes, uint64_t before);
 /** All that the owner had. */
-void xs_mem_owner_gone(const void *owner);
+void xs_mem_owner_gone(const void *owner, uint64_t before);
 
 #endif

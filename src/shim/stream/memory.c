@@ -218,10 +218,11 @@ SHAPE shape_CREATE(mem_fn real, const word *w)
 /* What is mapped stays after the release of its handle. */
 SHAPE shape_RELEASE(mem_fn real, const word *w)
 {
+    uint64_t before = xs_mem_before();
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
 
     if (r == XS_API_OK)
-        xs_mem_unhold(XS_MEM_HANDLE, w[0]);
+        xs_mem_unhold(XS_MEM_HANDLE, w[0], before);
     return r;
 }
 
@@ -245,10 +246,11 @@ SHAPE shape_MAP(mem_fn real, const word *w)
 
 SHAPE shape_UNMAP(mem_fn real, const word *w)
 {
+    uint64_t before = xs_mem_before();
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
 
     if (r == XS_API_OK)
-        xs_mem_unmap(w[0], w[1]);
+        xs_mem_unmap(w[0], w[1], before);
     return r;
 }
 
@@ -283,10 +285,11 @@ SHAPE shape_TOTAL(mem_fn real, const word *w)
 
 SHAPE shape_CONTEXT_END(mem_fn real, const word *w)
 {
+    uint64_t before = xs_mem_before();
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
 
     if (r == XS_API_OK)
-        xs_mem_owner_gone((const void *)(uintptr_t)w[0]);
+        xs_mem_owner_gone((const void *)(uintptr_t)w[0], before);
     return r;
 }
 
@@ -301,41 +304,44 @@ SHAPE shape_PRIMARY(mem_fn real, const word *w)
     return r;
 }
 
-__attribute__((unused)) static void primary_ended(int dev)
+__attribute__((unused)) static void primary_ended(int dev, uint64_t before)
 {
     if (dev >= 0 && dev < DEVICES)
-        xs_mem_owner_gone(atomic_load_explicit(&g_primary[dev], memory_order_relaxed));
+        xs_mem_owner_gone(atomic_load_explicit(&g_primary[dev], memory_order_relaxed), before);
 }
 
 SHAPE shape_PRIMARY_END(mem_fn real, const word *w)
 {
+    uint64_t before = xs_mem_before();
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
 
     if (r == XS_API_OK)
-        primary_ended((int)w[0]);
+        primary_ended((int)w[0], before);
     return r;
 }
 
 /* Only the last release ends it. */
 SHAPE shape_PRIMARY_RELEASE(mem_fn real, const word *w)
 {
+    uint64_t before = xs_mem_before();
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
     unsigned flags;
     int active = 1;
 
     if (r == XS_API_OK && g_get_state &&
         g_get_state(w[0], (word)(uintptr_t)&flags, (word)(uintptr_t)&active, 0, 0, 0) == XS_API_OK && !active)
-        primary_ended((int)w[0]);
+        primary_ended((int)w[0], before);
     return r;
 }
 
 SHAPE shape_DEVICE_RESET(mem_fn real, const word *w)
 {
     int device = device_now();
+    uint64_t before = xs_mem_before();
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
 
     if (r == XS_API_OK && device >= 0)
-        xs_mem_owner_gone((const void *)(uintptr_t)(device + 1));
+        xs_mem_owner_gone((const void *)(uintptr_t)(device + 1), before);
     return r;
 }
 

@@ -16,6 +16,15 @@ CUcontext fake_current(void)
     return t_depth ? t_stack[t_depth - 1] : NULL;
 }
 
+/* For tests. */
+__attribute__((visibility("default"))) void (*fake_cuda_on_free)(void);
+
+void fake_freed(void)
+{
+    if (fake_cuda_on_free)
+        fake_cuda_on_free();
+}
+
 API cuInit(unsigned flags)
 {
     (void)flags;
@@ -99,6 +108,7 @@ API cuCtxDestroy_v2(CUcontext c)
     pthread_mutex_unlock(&fake_lock);
     if (t_depth && fake_current() == c)
         t_depth--;
+    fake_freed();
     return 0;
 }
 

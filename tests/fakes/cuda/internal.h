@@ -50,6 +50,8 @@ bool fake_time_turn_locked(void);
 /* The context's channel group comes and goes; the latter waits for nothing. */
 void fake_group_new(struct CUctx_st *c);
 void fake_group_ends(struct CUctx_st *c);
+/* A handle or a context has been freed, and the call has not returned. */
+void fake_freed(void);
 
 /* channel.c, under the lock. Before each call that a context has one lock for; before each command: room in the stream. */
 void fake_context_enter_locked(struct CUctx_st *c);

@@ -85,17 +85,26 @@ API cuMipmappedArrayDestroy(void *a)
     return 0;
 }
 
+/* For tests: what the next handle is. */
+__attribute__((visibility("default"))) uint64_t fake_cuda_next_handle;
+
 API cuMemCreate(uint64_t *handle, size_t n, const void *properties, uint64_t flags)
 {
     (void)n;
     (void)properties;
     (void)flags;
+    if (fake_cuda_next_handle) {
+        *handle = fake_cuda_next_handle;
+        fake_cuda_next_handle = 0;
+        return 0;
+    }
     return thing((void **)handle);
 }
 
 /* Handles live for ever here: the memory behind them is nobody's. */
 API cuMemRelease(uint64_t handle)
 {
+    fake_freed();
     return handle ? 0 : 1;
 }
 
