@@ -2,7 +2,7 @@
 /* What is left of what ends, at level 2. ended streams: streams that the program destroys without having waited for them
  * leave nothing behind. ended queue: XQueueDestroy lets go on what stands in the stream, although the scheduler prefers
  * another stream, and does so first after the destruction began. ended context: one that is detached ends with the last
- * of its uses, and not before. */
+ * of its uses, and not before. ended capture: one ends with the stream at which it was begun, and with no other. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -23,6 +23,7 @@
 typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*StreamCreate)(P *, unsigned), (*Sync)(P);
 static int (*GetFunction)(P *, P, const char *), (*Destroy)(P);
+static int (*Begin)(P, int), (*EventCreate)(P *, unsigned), (*Record)(P, P), (*WaitEvent)(P, P, unsigned);
 static int (*CtxCreate)(P *, unsigned, int), (*Attach)(P *, unsigned), (*Detach)(P);
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static P g_ctx, g_work;
@@ -149,6 +150,26 @@ static void context(void *lib)
     TRUE(CudaQueueGet(&after, s) == kXSchedErrorNotFound);
 }
 
+static void capture(void *lib)
+{
+    const _Atomic int32_t *captures = dlsym(RTLD_DEFAULT, "xsched_priv_cuda_captures");
+    P origin, joined, other, event;
+
+    get(lib, &Begin, "cuStreamBeginCapture_v2"), get(lib, &EventCreate, "cuEventCreate");
+    get(lib, &Record, "cuEventRecord"), get(lib, &WaitEvent, "cuStreamWaitEvent");
+    TRUE(captures && atomic_load(captures) == 0);
+    TRUE(StreamCreate(&origin, 1) == 0 && StreamCreate(&joined, 1) == 0 && StreamCreate(&other, 1) == 0);
+    TRUE(EventCreate(&event, 2) == 0);
+    TRUE(Begin(origin, 2) == 0);
+    TRUE(Begin(origin, 2) != 0); /* is already */
+    TRUE(atomic_load(captures) == 1);
+    TRUE(Record(event, origin) == 0 && WaitEvent(joined, event, 0) == 0);
+    TRUE(Destroy(joined) == 0 && Destroy(other) == 0);
+    TRUE(atomic_load(captures) == 1);
+    TRUE(Destroy(origin) == 0);
+    TRUE(atomic_load(captures) == 0);
+}
+
 int main(int argc, char **argv)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
@@ -169,6 +190,8 @@ int main(int argc, char **argv)
         streams();
     else if (strcmp(argv[1], "context") == 0)
         context(lib);
+    else if (strcmp(argv[1], "capture") == 0)
+        capture(lib);
     else
         queue(low);
     printf("done\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions written by hand: entry points, the lives of streams and contexts, captures. */
 #include "shim/stream/call.h"
+#include "shim/stream/captures.h"
 #include "shim/stream/prototypes.h"
 
 /* ---- entry points ---- */
@@ -53,16 +54,24 @@ CUresult xs_hand_cuGreenCtxStreamCreate(const struct xs_api_runtime *rt, CUstrea
 }
 
 /* Does not wait for the stream's work, so neither do we: its queue opens and is forgotten. */
+#define DESTROY_STREAM(symbol)                                                                    \
+    do {                                                                                          \
+        bool captured = capture_stream_ends(hStream);                                             \
+        CUresult r;                                                                               \
+        xsched_priv_cuda_stream_ends(hStream);                                                    \
+        r = XS_REAL(symbol)(hStream);                                                             \
+        capture_stream_ended(hStream, captured, r == XS_CU_SUCCESS);                              \
+        return r;                                                                                 \
+    } while (0)
+
 CUresult xs_hand_cuStreamDestroy(const struct xs_api_runtime *rt, CUstream hStream)
 {
-    xsched_priv_cuda_stream_ends(hStream);
-    return XS_REAL(cuStreamDestroy)(hStream);
+    DESTROY_STREAM(cuStreamDestroy);
 }
 
 CUresult xs_hand_cuStreamDestroy_v2(const struct xs_api_runtime *rt, CUstream hStream)
 {
-    xsched_priv_cuda_stream_ends(hStream);
-    return XS_REAL(cuStreamDestroy_v2)(hStream);
+    DESTROY_STREAM(cuStreamDestroy_v2);
 }
 
 /* ---- contexts ---- */
@@ -157,18 +166,12 @@ CUresult xs_hand_cuDevicePrimaryCtxRelease_v2(const struct xs_api_runtime *rt, C
 
 /* ---- captures ---- */
 
-static void capture_count(int delta)
-{
-    atomic_fetch_add_explicit(&xsched_priv_cuda_captures, delta, memory_order_relaxed);
-}
-
 #define BEGIN_CAPTURE(symbol, args)                                                               \
     do {                                                                                          \
-        CUresult r;                                                                               \
-        capture_count(1); /* before: other threads may already put work into the stream */        \
-        r = XS_REAL(symbol) args;                                                                 \
+        bool noted = capture_begins(hStream);                                                     \
+        CUresult r = XS_REAL(symbol) args;                                                        \
         if (r != XS_CU_SUCCESS)                                                                   \
-            capture_count(-1);                                                                    \
+            capture_refused(hStream, noted);                                                      \
         return r;                                                                                 \
     } while (0)
 
@@ -216,7 +219,7 @@ CUresult xs_hand_cuStreamBeginCaptureToGraph_ptsz(const struct xs_api_runtime *r
         bool was = xsched_priv_cuda_capturing(stream);                                            \
         CUresult r = XS_REAL(symbol) args;                                                        \
         if (was && !xsched_priv_cuda_capturing(stream))                                           \
-            capture_count(-1);                                                                    \
+            capture_ended(stream);                                                                \
         return r;                                                                                 \
     } while (0)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions written by hand: entry points, the lives of streams and devices, captures. */
 #include "shim/stream/call.h"
+#include "shim/stream/captures.h"
 #include "shim/stream/prototypes.h"
 
 /* ---- start ---- */
@@ -95,10 +96,15 @@ hipError_t xs_hand_hipExecutionCtxStreamCreate(const struct xs_api_runtime *rt, 
 /* Whether the runtime waits for the stream's work or not: its queue opens and is forgotten first. */
 hipError_t xs_hand_hipStreamDestroy(const struct xs_api_runtime *rt, hipStream_t stream)
 {
+    bool captured = capture_stream_ends(stream);
+    hipError_t r;
+
     rt = xs_api_runtime_with(rt, stream);
     xsched_priv_hip_stream_ends(stream);
     xs_api_stream_ends(stream);
-    return XS_REAL(hipStreamDestroy)(stream);
+    r = XS_REAL(hipStreamDestroy)(stream);
+    capture_stream_ended(stream, captured, r == XS_HIP_SUCCESS);
+    return r;
 }
 
 /* ---- devices ---- */
@@ -164,18 +170,12 @@ hipError_t xs_hand_hipMemcpyWithStream(const struct xs_api_runtime *rt, void *ds
 
 /* ---- captures ---- */
 
-static void capture_count(int delta)
-{
-    atomic_fetch_add_explicit(&xsched_priv_hip_captures, delta, memory_order_relaxed);
-}
-
 #define BEGIN_CAPTURE(symbol, args)                                                               \
     do {                                                                                          \
-        hipError_t r;                                                                             \
-        capture_count(1); /* before: other threads may already put work into the stream */        \
-        r = XS_REAL(symbol) args;                                                                 \
+        bool noted = capture_begins(stream);                                                      \
+        hipError_t r = XS_REAL(symbol) args;                                                      \
         if (r != XS_HIP_SUCCESS)                                                                  \
-            capture_count(-1);                                                                    \
+            capture_refused(stream, noted);                                                       \
         return r;                                                                                 \
     } while (0)
 
@@ -204,7 +204,7 @@ hipError_t xs_hand_hipStreamBeginCaptureToGraph(const struct xs_api_runtime *rt,
         bool was = xsched_priv_hip_capturing(rt->hal, stream);                                    \
         hipError_t r = XS_REAL(symbol) args;                                                      \
         if (was && !xsched_priv_hip_capturing(rt->hal, stream))                                   \
-            capture_count(-1);                                                                    \
+            capture_ended(stream);                                                                \
         return r;                                                                                 \
     } while (0)
 
