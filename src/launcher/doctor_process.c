@@ -213,6 +213,15 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
         xs_doctor_hint(d, "queue 0x%llx is held for a more important one right now", handle);
 }
 
+/* A server that answers no questions (http = OFF) is known by the page that the process has of it. */
+static bool joined_unasked(struct xs_doctor *d, const struct xs_proc *p, const char *socket_path)
+{
+    xs_doctor_hint(d, "the xserver at %s answers no questions (http = OFF?): %s", socket_path,
+                   p->server_page ? "the program has joined one; its queues cannot be listed"
+                                  : "what it knows of the program cannot be seen");
+    return p->server_page;
+}
+
 /* @return whether the server knows the process */
 static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const struct wish *w,
                          const char *socket_path)
@@ -220,7 +229,7 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
     json_t *clients = xs_doctor_ask(socket_path, "/clients"), *all = xs_doctor_ask(socket_path, "/xqueues"),
            *item;
     json_t *queues = json_array();
-    bool joined = false;
+    bool joined = clients == NULL && joined_unasked(d, p, socket_path);
     size_t i;
 
     json_array_foreach(json_object_get(clients, "clients"), i, item)
@@ -240,9 +249,9 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
             check_queue(d, w, item);
         }
     }
-    if (joined)
+    if (joined && clients)
         json_object_set(d->facts, "queues", queues);
-    if (joined && !json_array_size(queues))
+    if (joined && clients && !json_array_size(queues))
         xs_doctor_problem(d, "no_queues", "Nothing is wrong if the program has not used its device yet.",
                           "the program has joined xserver and has made no queue yet");
     json_decref(queues);

@@ -54,14 +54,34 @@ class Hip(unittest.TestCase):
         out, err = p.communicate("", timeout=180)
         self.assertEqual((p.returncode, out), (0, "1 2 3\n"), err)
 
-    def test_scheduled(self):
-        server = subprocess.Popen([os.path.join(BUILD, "bin", "xserver"), "--socket", self.socket, "--port", "0"],
-                                  env=self.env, stderr=subprocess.DEVNULL)
+    def server(self, *options, awaited=("xserver.sock", "http.sock")):
+        command = [os.path.join(BUILD, "bin", "xserver"), "--socket", self.socket, "--port", "0", *options]
+        server = subprocess.Popen(command, env=self.env, stderr=subprocess.DEVNULL)
         self.addCleanup(lambda: (server.kill(), server.wait()))
         end = time.monotonic() + 60
-        while not (os.path.exists(self.socket) and os.path.exists(os.path.join(self.top, "http.sock"))):
+        while not all(os.path.exists(os.path.join(self.top, name)) for name in awaited):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
+
+    @staticmethod
+    def maps(p, name):
+        with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
+            return name in f.read()
+
+    def test_scheduled_by_a_server_that_answers_nothing(self):
+        self.server("--http=OFF", awaited=("xserver.sock",))
+        p = self.program(XSCHED, "run", "--socket", self.socket, "--priority", "7", "--")
+        end = time.monotonic() + 60
+        while not self.maps(p, "/memfd:xsched-server"):  # it joins beside its first command
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        found, causes = self.doctor(p)
+        self.assertEqual(causes, set())
+        self.assertTrue(any("answers no questions" in h and "has joined" in h for h in found["hints"]), found["hints"])
+        self.ends(p)
+
+    def test_scheduled(self):
+        self.server()
         p = self.program(XSCHED, "run", "--socket", self.socket, "--priority", "7", "--")
         found, causes = self.doctor(p)
         self.assertEqual(causes, set())
