@@ -257,6 +257,7 @@ static void ask(struct seq_slot *s)
 {
     CUcontext context = NULL, other = NULL;
     int number = 0, active = 0;
+    unsigned long long id = 0;
     unsigned flags = 0;
 
     switch (seq_chance(9)) {
@@ -269,6 +270,7 @@ static void ask(struct seq_slot *s)
     case 2:
         CALL(cuStreamGetCtx, (CUstream, CUcontext *), s->stream, &context);
         CALL(cuCtxGetCurrent, (CUcontext *), &other);
+        CALL(cuCtxGetId, (CUcontext, unsigned long long *), other, &id);
         number = context == other;
         break;
     case 3:

@@ -72,6 +72,16 @@ void xs_cuda_context_put(struct xs_cuda_context *c)
     xs_lock_release(&g_lock);
 }
 
+static bool is_live(struct xs_cuda_context *c)
+{
+    bool live;
+
+    xs_lock_acquire(&g_lock);
+    live = c->live;
+    xs_lock_release(&g_lock);
+    return live;
+}
+
 static XDevice identity(const struct xs_cuda_api *api, CUdevice dev)
 {
     int domain = 0, bus = 0, device = 0;
@@ -82,17 +92,67 @@ static XDevice identity(const struct xs_cuda_api *api, CUdevice dev)
     return (XDevice)kDeviceTypeGPU << 32 | xs_pci_number((uint32_t)domain, (uint32_t)bus, (uint32_t)device, 0);
 }
 
-static bool is_primary(const struct xs_cuda_api *api, CUdevice dev, CUcontext ctx)
+/* 0: the driver does not say (before CUDA 12). */
+static uint64_t id_of(const struct xs_cuda_api *api, CUcontext ctx)
+{
+    unsigned long long id = 0;
+
+    return api->cuCtxGetId && api->cuCtxGetId(ctx, &id) == XS_CU_SUCCESS ? id : 0;
+}
+
+/* 1 active, 0 not, -1 the driver does not say. Asked again if need be: who misses an end uses what has gone. */
+static int primary_state(const struct xs_cuda_api *api, CUdevice dev)
+{
+    unsigned flags = 0;
+    int active = 0;
+
+    for (int tries = 0; api && api->cuDevicePrimaryCtxGetState && tries < 2; tries++)
+        if (api->cuDevicePrimaryCtxGetState(dev, &flags, &active) == XS_CU_SUCCESS)
+            return active != 0;
+    return -1;
+}
+
+XS_EXPORT bool xsched_priv_cuda_primary_active(CUdevice dev)
+{
+    return primary_state(xsched_priv_cuda_api(NULL), dev) == 1;
+}
+
+/* The device's primary context; NULL: none is active. To ask is to hold it for a moment, so that another thread's last
+ * reference may end it only with ours. */
+static CUcontext look_at_primary(const struct xs_cuda_api *api, CUdevice dev, uint64_t *ret_id)
 {
     CUresult (*release)(CUdevice) =
         api->cuDevicePrimaryCtxRelease_v2 ? api->cuDevicePrimaryCtxRelease_v2 : api->cuDevicePrimaryCtxRelease;
+    struct xs_cuda_context *c;
     CUcontext primary = NULL;
 
-    if (!xsched_priv_cuda_primary_active(dev) || !api->cuDevicePrimaryCtxRetain || !release ||
+    if (primary_state(api, dev) != 1 || !api->cuDevicePrimaryCtxRetain || !release ||
         api->cuDevicePrimaryCtxRetain(&primary, dev) != XS_CU_SUCCESS)
-        return false;
+        return NULL;
+    *ret_id = id_of(api, primary);
+    c = xsched_priv_cuda_context_quiet(primary);
     release(dev);
-    return primary == ctx;
+    if (c && is_live(c) && primary_state(api, dev) == 0)
+        xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(primary), true);
+    xsched_priv_cuda_context_go_on(c);
+    return primary;
+}
+
+/* @return false also where that cannot be told */
+static bool made_anew(const struct xs_cuda_api *api, const struct xs_cuda_context *c, CUdevice dev)
+{
+    uint64_t id = 0;
+    CUcontext now = look_at_primary(api, dev, &id);
+
+    return now && (now != c->ctx || (id && c->id && id != c->id));
+}
+
+XS_EXPORT void xsched_priv_cuda_primary_released(struct xs_cuda_context *c, CUdevice dev)
+{
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
+
+    if (c && (primary_state(api, dev) != 1 || made_anew(api, c, dev)) && is_live(c))
+        xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(c->ctx), true);
 }
 
 /* A driver that does not know the question is tried. */
@@ -111,6 +171,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     struct xs_cuda_context *c, *other;
     struct xs_cuda_entered e;
     CUdevice dev = 0;
+    uint64_t id = 0, any;
     bool primary, ok, has;
     XDevice device;
 
@@ -118,7 +179,8 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     if (c || !xs_cuda_enter(ctx, &e))
         return c;
     ok = api->cuCtxGetDevice(&dev) == XS_CU_SUCCESS;
-    primary = ok && is_primary(api, dev, ctx);
+    primary = ok && look_at_primary(api, dev, &any) == ctx;
+    id = id_of(api, ctx);
     xs_cuda_leave(&e);
     if (!ok)
         return NULL;
@@ -135,6 +197,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
         c->users--;
     } else {
         c->ctx = ctx;
+        c->id = id;
         c->dev = dev;
         c->device = device;
         c->primary = primary;
@@ -143,16 +206,6 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     }
     xs_lock_release(&g_lock);
     return other ? other : c;
-}
-
-static bool is_live(struct xs_cuda_context *c)
-{
-    bool live;
-
-    xs_lock_acquire(&g_lock);
-    live = c->live;
-    xs_lock_release(&g_lock);
-    return live;
 }
 
 /* What is registered stays so until the context ends, come what may: cuMemHostUnregister waits for all work of the context
@@ -245,16 +298,6 @@ XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool des
         xs_pages_drop(&c->pages, NULL, NULL);
     }
     xs_cuda_context_put(c);
-}
-
-XS_EXPORT bool xsched_priv_cuda_primary_active(CUdevice dev)
-{
-    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
-    unsigned flags = 0;
-    int active = 0;
-
-    return api && api->cuDevicePrimaryCtxGetState &&
-           api->cuDevicePrimaryCtxGetState(dev, &flags, &active) == XS_CU_SUCCESS && active;
 }
 
 XS_EXPORT CUcontext xsched_priv_cuda_primary(CUdevice dev)

@@ -24,6 +24,7 @@ struct xs_cuda_api {
 /** One context in which there is a hardware queue. Storage is kept and used again. */
 struct xs_cuda_context {
     CUcontext ctx;
+    uint64_t id;                  /* of this use of that handle; 0: not known */
     CUdevice dev;
     XDevice device;
     bool primary;
@@ -82,6 +83,9 @@ CUcontext xsched_priv_cuda_primary(CUdevice dev);
  *  @param destroyed  false: the driver refused; its streams get queues again when they are used */
 void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool destroyed);
 bool xsched_priv_cuda_primary_active(CUdevice dev);
+/** A reference to the primary context of a device was given back, and c, quiet since before, was that: it is gone if
+ *  this was the last one, also where another thread has made it anew by now. NULL: nothing happens. */
+void xsched_priv_cuda_primary_released(struct xs_cuda_context *c, CUdevice dev);
 /** Around a call that may or may not be the end of it: nothing in it is asked for until xsched_priv_cuda_context_go_on.
  *  @return for that; NULL: it has no queue */
 struct xs_cuda_context *xsched_priv_cuda_context_quiet(CUcontext ctx);

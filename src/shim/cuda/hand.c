@@ -144,12 +144,11 @@ CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUd
 /* Only afterwards it is known whether this was the last reference. */
 #define RELEASE(symbol)                                                                           \
     do {                                                                                          \
-        CUcontext ctx = xsched_priv_cuda_primary(dev);                                            \
-        struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(ctx);                          \
+        struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(xsched_priv_cuda_primary(dev)); \
         xs_loaded_forget();                                                                       \
         CUresult r = XS_REAL(symbol)(dev);                                                        \
-        if (r == XS_CU_SUCCESS && c && !xsched_priv_cuda_primary_active(dev))                     \
-            xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(ctx), true);             \
+        if (r == XS_CU_SUCCESS)                                                                   \
+            xsched_priv_cuda_primary_released(c, dev);                                            \
         xsched_priv_cuda_context_go_on(c);                                                        \
         return r;                                                                                 \
     } while (0)

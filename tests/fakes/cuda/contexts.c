@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, devices, contexts. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -67,9 +68,11 @@ API cuDeviceGetAttribute(int *v, int attribute, CUdevice d)
 
 static CUcontext new_context(int dev)
 {
+    static unsigned long long contexts; /* under fake_lock */
     struct CUctx_st *c = calloc(1, sizeof(*c));
 
     c->dev = dev;
+    c->id = ++contexts;
     fake_group_new(c);
     fake_stream_new(c, 0, 0)->legacy = true;
     c->next = fake_contexts;
@@ -187,6 +190,30 @@ API cuCtxSynchronize(void)
     return fake_context_synchronize();
 }
 
+static void (*_Atomic g_on_retain)(void), (*_Atomic g_on_release)(void);
+
+static void call(void (*fn)(void))
+{
+    if (fn)
+        fn();
+}
+
+/* Call each, NULL: nothing, in a thread whose primary context is retained or released, before it is told so. */
+void fake_cuda_on_primary(void (*retain)(void), void (*release)(void)) __attribute__((visibility("default")));
+void fake_cuda_on_primary(void (*retain)(void), void (*release)(void))
+{
+    atomic_store(&g_on_retain, retain);
+    atomic_store(&g_on_release, release);
+}
+
+API cuCtxGetId(CUcontext c, unsigned long long *ret)
+{
+    if (!c && !(c = fake_current()))
+        return INVALID_CONTEXT;
+    *ret = c->id;
+    return 0;
+}
+
 API cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
 {
     pthread_mutex_lock(&fake_lock);
@@ -197,6 +224,7 @@ API cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
     g_primary_refs[d]++;
     *ret = g_primary[d];
     pthread_mutex_unlock(&fake_lock);
+    call(atomic_load(&g_on_retain));
     return 0;
 }
 
@@ -208,6 +236,7 @@ API cuDevicePrimaryCtxRelease_v2(CUdevice d)
         g_primary[d] = NULL;
     }
     pthread_mutex_unlock(&fake_lock);
+    call(atomic_load(&g_on_release));
     return 0;
 }
 

@@ -49,6 +49,7 @@ struct CUctx_st {
     int dev;
     bool primary;
     int attached;                 /* uses beside the first: cuCtxAttach */
+    unsigned long long id;        /* no two have the same */
     struct CUstream_st *streams;  /* the legacy one first */
     int slot;                     /* its channel group in the world; -1: none */
     uint32_t group;               /* for the kernel driver; 0: none */
