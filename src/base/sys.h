@@ -9,6 +9,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define XS_SYS_SEEN 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define XS_SYS_SEEN 1
+#endif
+
 static inline int xs_sys_open(const char *path, int flags, unsigned mode)
 {
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
@@ -26,7 +35,11 @@ static inline long xs_sys_read(int fd, void *bytes, size_t size)
 
 static inline int xs_sys_close(int fd)
 {
+#ifdef XS_SYS_SEEN /* by a sanitizer that follows descriptors from where they are made to where they are closed */
+    return close(fd);
+#else
     return (int)syscall(SYS_close, fd);
+#endif
 }
 
 #endif

@@ -86,8 +86,9 @@ void xs_queue_lend_on(struct xs_queue *q, int32_t priority)
 {
     for (int i = 0; i < CHAIN; i++) {
         struct xs_queue *to = atomic_load(&q->waits_for);
+        uint64_t id = atomic_load(&q->waits_for_id); /* 0: one that was gone, or is being written */
 
-        if (!to || atomic_load(&q->waits_for_id) != xsched_priv_queue_id(to) ||
+        if (!to || !id || id != xsched_priv_queue_id(to) ||
             !lend(to, atomic_load(&q->waits_for_number), priority))
             return;
         q = to;

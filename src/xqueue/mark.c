@@ -348,8 +348,13 @@ bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
 
 void xsched_priv_queue_ends(struct xs_queue *q)
 {
-    if (q->device_marks && atomic_load(&q->gates.behind) > atomic_load(&q->device_issued) && !xs_gates_passed(q))
-        xs_queue_mark_device(q, 0, 0);
+    if (!q->device_marks || atomic_load(&q->gates.behind) <= atomic_load(&q->device_issued) || xs_gates_passed(q))
+        return;
+    xs_lock_acquire(&q->state->lock); /* the mark may find no room behind a closed gate */
+    if (q->room)
+        xs_gates_let_locked(q);
+    xs_lock_release(&q->state->lock);
+    xs_queue_mark_device(q, 0, 0);
 }
 
 _Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q)

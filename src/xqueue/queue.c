@@ -110,22 +110,47 @@ bool xs_queue_unused(struct xs_queue *q)
     return atomic_load(&q->cc->entered) == returned && atomic_load(&q->refs) == 0 && atomic_load(&q->cc->inherit) == 0;
 }
 
-/* XQueues that were on it let go of it, unless a call is using it, or a call or mark of one of them. Under the lock. */
-static bool hwq_let_go(struct xs_state *st, struct xs_hwq *h)
+static bool queues_unused(const struct xs_hwq *h)
 {
-    if (h->refs)
-        return false;
-    XS_LIST_FOR(q, &st->free_queues, struct xs_queue, link) {
-        if (atomic_load(&q->hwq) != h)
-            continue;
-        /* seq_cst pairs with a submit that found the queue before: counts itself, then reads hwq */
-        atomic_store(&q->hwq, NULL);
-        if (!xs_queue_unused(q)) {
-            atomic_store(&q->hwq, h);
+    for (struct xs_queue *q = h->queues; q; q = q->hwq_next)
+        if (!xs_queue_unused(q))
             return false;
+    return true;
+}
+
+static void point_queues(const struct xs_hwq *h, struct xs_hwq *to)
+{
+    for (struct xs_queue *q = h->queues; q; q = q->hwq_next)
+        atomic_store(&q->hwq, to);
+}
+
+/* XQueues that were on it let go of it, unless a call is using it, or a call or mark of one of them. Under the lock. */
+static bool hwq_let_go(struct xs_hwq *h)
+{
+    if (h->refs || !queues_unused(h)) /* who holds one of them never sees NULL */
+        return false;
+    /* seq_cst pairs with a submit that found the queue before: counts itself, then reads hwq */
+    point_queues(h, NULL);
+    if (queues_unused(h))
+        return true;
+    point_queues(h, h);
+    return false;
+}
+
+/* From here on the queue is on this one. Under the lock. */
+static void hwq_takes(struct xs_hwq *h, struct xs_queue *q)
+{
+    struct xs_hwq *old = atomic_load(&q->hwq);
+
+    for (struct xs_queue **at = old ? &old->queues : NULL; at && *at; at = &(*at)->hwq_next) {
+        if (*at == q) {
+            *at = q->hwq_next;
+            break;
         }
     }
-    return true;
+    q->hwq_next = h->queues;
+    h->queues = q;
+    atomic_store(&q->hwq, h);
 }
 
 /* Frees forgotten hardware queues that nobody can be using (queues out of the tables get no new references). */
@@ -136,7 +161,7 @@ static void hwq_reap(struct xs_state *st)
     xs_list_init(&dead);
     xs_lock_acquire(&st->lock);
     XS_LIST_FOR_SAFE(h, &st->gone_hwqs, struct xs_hwq, link) {
-        if (hwq_let_go(st, h)) {
+        if (hwq_let_go(h)) {
             xs_list_remove(&h->link);
             xs_list_add(&dead, &h->link);
         }
@@ -408,7 +433,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
         goto out;
     }
     queue_reset(q);
-    atomic_store(&q->hwq, h);
+    hwq_takes(h, q);
     q->device_marks = h->ops->device_marks;
     q->marks_from_outside = h->ops->marks_from_outside;
     q->room = h->ops->gate && h->ops->room ? h->ops->room(h->hw) : NULL;

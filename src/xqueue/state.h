@@ -23,6 +23,7 @@ struct xs_hwq {
     uint64_t native_key;
     XDevice device;
     struct xs_queue *queue;       /* under state.lock; NULL: none */
+    struct xs_queue *queues;      /* under state.lock; it and those before it whose storage was not used again */
     uint32_t refs;                /* under state.lock; API calls that are using it */
     bool gone;                    /* under state.lock; out of the maps, in gone_hwqs */
     struct xs_list link;          /* in gone_hwqs */
@@ -99,6 +100,7 @@ struct xs_queue {
     _Atomic int64_t threshold, batch;       /* explicit bound; threshold 0: by estimated time */
     _Atomic int32_t priority;               /* copy of wish.hints.priority */
     _Atomic(struct xs_hwq *) hwq;           /* NULL only where both are destroyed; written under state.lock */
+    struct xs_queue *hwq_next;              /* in hwq's list; under state.lock */
     XQueueHandle handle;
     uint32_t cell;
     bool device_marks;                      /* of hwq: cc->marked is to be looked at, nobody calls */

@@ -500,17 +500,14 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
 uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
 {
     struct xs_queue *q = t->queue;
-    bool reported = false;        /* somebody will say that this command is complete */
     uint64_t old, number;
 
     if (XS_UNLIKELY(!q))
         return 0;
     if (XS_UNLIKELY(t->inside))
         xsched_priv_inside_end();
-    if (XS_UNLIKELY(t->mark) && ok && (self_marked || !q->device_marks)) {
-        reported = true;
-        atomic_fetch_add(&q->refs, 1); /* the mark's, before the queue looks unused */
-    }
+    if (XS_UNLIKELY(t->mark || !ok)) /* what follows the count is with this queue, and a mark that is reported */
+        atomic_fetch_add(&q->refs, 1);
     /* release: the vendor call lies before the count; pairs with acquire loads of returned */
     old = atomic_fetch_add(&q->cc->returned, 1);
     if (XS_UNLIKELY(!ok)) {
@@ -528,14 +525,16 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
         }
         if (atomic_compare_exchange_strong(&q->cc->completed, &expect, old + 1))
             xs_queue_progress(q);
+        xs_queue_unref(q);
         return 0;
     }
     if (XS_LIKELY(!t->mark))
         return 0;
     /* Completion of this command proves all that returned before its call began; and itself, if
      * nobody else came back in between. */
-    if (!reported) {
+    if (q->device_marks && !self_marked) {
         xs_queue_mark_device(q, t->key, t->est_ns);
+        xs_queue_unref(q);
         return 0;
     }
     number = !self_marked || old == t->returned_before ? old + 1 : t->returned_before;
@@ -589,6 +588,11 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 
     if (XS_UNLIKELY(unwaited != 0) && all_complete)
         atomic_store_explicit(&q->unwaited, unwaited - 1, memory_order_relaxed);
+    if (all_complete) { /* before this wait is over: then the queue may be another one */
+        if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
+            xs_late_wait_ended(q);
+        xs_queue_complete(q, began, false);
+    }
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);
 
@@ -599,10 +603,5 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
             inherit_at_least(q, seen);
         if (XS_UNLIKELY(seen > atomic_load_explicit(&q->priority, memory_order_relaxed)))
             xs_queue_ring(q);     /* it ran for the waiter's sake */
-    }
-    if (all_complete) {
-        if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
-            xs_late_wait_ended(q);
-        xs_queue_complete(q, began, false);
     }
 }

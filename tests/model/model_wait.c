@@ -62,6 +62,10 @@ void xs_queue_look_slow(struct xs_queue *q, bool late)
 {
     (void)q, (void)late;
 }
+void xs_queue_unref(struct xs_queue *q)
+{
+    atomic_fetch_sub(&q->refs, 1);
+}
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
 {
     (void)q, (void)number;

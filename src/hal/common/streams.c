@@ -116,10 +116,12 @@ static struct xs_stream *find_living(struct xs_streams *s, uint64_t native)
 
 void xs_stream_ends(struct xs_streams *s, uint64_t native)
 {
-    struct xs_queue *q = xsched_priv_queue_find(s->platform, native);
+    struct xs_queue *q = xsched_priv_queue_pin(s->platform, native);
 
-    if (q)
+    if (q) {
         xsched_priv_queue_ends(q);
+        xsched_priv_queue_let_go(q);
+    }
     xs_stream_forget(s, native);
 }
 

@@ -72,7 +72,7 @@ bool xs_event_find(const void *event, struct xs_event_mark *ret)
     m.queue = atomic_load(&s->queue);
     id = atomic_load(&s->queue_id);
     m.number = atomic_load(&s->number);
-    if (atomic_load(&s->seq) != seq || !m.queue || xsched_priv_queue_id(m.queue) != id)
+    if (atomic_load(&s->seq) != seq || !m.queue || !id || xsched_priv_queue_id(m.queue) != id)
         return false;
     *ret = m;
     return true;

@@ -99,9 +99,14 @@ uint64_t fake_rm_slice(uint32_t client, uint32_t group)
 
 bool fake_rm_channel_on(uint32_t client, uint32_t channel)
 {
-    struct object *o = fake_rm_find(&g, client, channel);
+    struct object *o;
+    bool on;
 
-    return o && o->on;
+    pthread_mutex_lock(&g.lock);
+    o = fake_rm_find(&g, client, channel);
+    on = o && o->on;
+    pthread_mutex_unlock(&g.lock);
+    return on;
 }
 
 unsigned fake_rm_objects(void)
