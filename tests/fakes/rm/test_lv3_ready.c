@@ -355,8 +355,7 @@ static void no_bound_where_denied(void **state)
     fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_PERMISSIONS, 1, 1); /* the second: the background's */
     step(c, 1, &c->qb, true);
     step(c, 1, &c->qa, true);
-    assert_true(xs_lv3_denied(g_lv3, c->b.lv3));
-    assert_int_equal(BOUND(b), c->s.options.lv3_inflight_us);
+    assert_true(xs_lv3_denied(g_lv3, c->b.lv3)); /* by another thread: before the bound was given, or after */
     step(c, 1, &c->qa, true);
     assert_int_equal(BOUND(b), 0);
     c->b.process->inflight_us = c->s.options.lv3_inflight_us;
