@@ -90,7 +90,7 @@ long bench_option(int argc, char **argv, const char *name, long def)
 
 static char g_dir[64], g_socket[96];
 
-pid_t bench_server_start(const char *xserver_path)
+pid_t bench_server_start(const char *xserver_path, const char *more)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     pid_t pid;
@@ -107,7 +107,7 @@ pid_t bench_server_start(const char *xserver_path)
         snprintf(option, sizeof(option), "--socket=%s", g_socket);
         if (getenv("BENCH_XSERVER"))      /* not where it was built */
             xserver_path = getenv("BENCH_XSERVER");
-        execl(xserver_path, "xserver", option, "--http=OFF", "--log-level=WARN", (char *)NULL);
+        execl(xserver_path, "xserver", option, "--http=OFF", "--log-level=WARN", more, (char *)NULL);
         _exit(127);
     }
     memcpy(a.sun_path, g_socket, strlen(g_socket));

@@ -29,9 +29,9 @@ void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2), no
 /** The number after `--name`, or def. */
 long bench_option(int argc, char **argv, const char *name, long def);
 
-/** Starts a private xserver in a folder of its own, sets XSCHED_SOCKET, waits until it listens.
+/** Starts a private xserver in a folder of its own, with one more option or NULL, sets XSCHED_SOCKET, waits until it listens.
  *  @return its pid */
-pid_t bench_server_start(const char *xserver_path);
+pid_t bench_server_start(const char *xserver_path, const char *more);
 void bench_server_stop(pid_t pid);
 /** CPU time of a process so far, in ns. */
 uint64_t bench_cpu_ns(pid_t pid);

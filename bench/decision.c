@@ -7,6 +7,7 @@
  *            low side was let go)
  *   asleep   it says that the server sleeps (a request every 20 ms); beside it the same sleep and
  *            wake-up between two processes with nothing but a futex
+ *   expected the same, with --ahead: a server that is awake when it expects a request (--ahead-cpus=1)
  *
  * --clients N: that many more processes with an idle queue; --queues N: one more process with that
  * many idle queues. The urgent process watches the other one's word with process_vm_readv, whose
@@ -189,8 +190,8 @@ int main(int argc, char **argv)
 {
     long n = bench_option(argc, argv, "samples", 2000), gap_us = bench_option(argc, argv, "gap-us", 20);
     long clients = bench_option(argc, argv, "clients", 0), queues = bench_option(argc, argv, "queues", 0);
-    long sleep_n = bench_option(argc, argv, "sleep-samples", n > 500 ? 500 : n);
-    struct bench_samples awake = {0}, asleep = {0}, plain = {0}, look = {0};
+    long sleep_n = bench_option(argc, argv, "sleep-samples", n > 500 ? 500 : n), ahead = bench_option(argc, argv, "ahead", 0);
+    struct bench_samples awake = {0}, asleep = {0}, expected = {0}, plain = {0}, look = {0};
     struct xs_server_page *page;
     static struct null_stream s;
     char variant[64], name[80];
@@ -199,7 +200,7 @@ int main(int argc, char **argv)
 
     g_shared = mmap(NULL, sizeof(*g_shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     setenv("XSCHED_SCHEDULER", "GLB", 1);
-    server = bench_server_start(XSERVER_PATH);
+    server = bench_server_start(XSERVER_PATH, ahead ? "--ahead-cpus=1" : "--ahead-cpus=0");
     low = start(low_side, 0);
     for (long i = 0; i < clients; i++)
         start(NULL, 1);
@@ -219,7 +220,7 @@ int main(int argc, char **argv)
         bench_add(&look, (double)(xs_now_ns() - t0) / 1e3);
     }
     for (long i = 0; i < n + sleep_n; i++) {
-        bool sleeps = i >= n;
+        bool sleeps = i >= n, expects = sleeps && ahead;
         uint64_t t0;
 
         spin_until(low, word, false, "let go");
@@ -231,7 +232,7 @@ int main(int argc, char **argv)
         t0 = xs_now_ns();
         null_api_launch(&s, 1, 0);     /* ready; it runs until completed below */
         spin_until(low, word, true, "held");
-        bench_add(sleeps ? &asleep : &awake, (double)(xs_now_ns() - t0) / 1e3);
+        bench_add(expects ? &expected : sleeps ? &asleep : &awake, (double)(xs_now_ns() - t0) / 1e3);
         null_complete(&s);
     }
     if (xsched_priv_scheduled_count() != (uint64_t)(n + sleep_n))
@@ -241,6 +242,10 @@ int main(int argc, char **argv)
     bench_figures("decision", name, NULL, "", &awake, "us");
     snprintf(name, sizeof(name), "asleep: %s", variant);
     bench_figures("decision", name, NULL, "", &asleep, "us");
+    if (ahead) {
+        snprintf(name, sizeof(name), "expected: %s", variant);
+        bench_figures("decision", name, NULL, "", &expected, "us");
+    }
     bench_figures("decision", "futex wake-up alone", NULL, "", &plain, "us");
     bench_figures("decision", "reading the word", NULL, "", &look, "us");
     atomic_store(&g_shared->stop, 1);

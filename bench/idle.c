@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 {
     long queues = bench_option(argc, argv, "queues", 100), seconds = bench_option(argc, argv, "seconds", 5);
     struct null_stream *s = calloc((size_t)queues, sizeof(*s));
-    pid_t server = bench_server_start(XSERVER_PATH);
+    pid_t server = bench_server_start(XSERVER_PATH, NULL);
     double pss;
     int threads, fds;
     uint64_t cpu, server_cpu;

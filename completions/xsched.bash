@@ -143,7 +143,7 @@ _xsched_bench()
     COMPREPLY=()
 
     case ${COMP_WORDS[COMP_CWORD - 1]} in
-        --only) _xsched_words "A B C D E F G H I J K M submit instructions idle decision decision-64 decision-10000 python-block start scrape opencl" "$current" ;;
+        --only) _xsched_words "A B C D E F G H I J K M submit instructions idle decision decision-64 decision-expected decision-10000 python-block start scrape opencl" "$current" ;;
         --platforms) _xsched_words "cuda hip opencl fake" "$current" ;;
         --out | --build | --python | --report | --check | --merge) _xsched_files "$current" ;;
         *) _xsched_words "--list --only --variants --platforms --peer --tune --quick --smoke --requests --blocks --fresh --no-fresh

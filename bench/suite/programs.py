@@ -55,6 +55,11 @@ def decision_10000(build, samples=2000):
     return decision(build, samples, "--queues", "9998")
 
 
+def decision_expected(build, samples=1000):
+    """Of the server that expects a program that comes every 20 ms; the other figures are `decision`'s."""
+    return [r for r in decision(build, samples, "--ahead", "1") if r.get("variant", "").startswith("expected")]
+
+
 def opencl(build):
     """An OpenCL program alone, A B A B: plain, then through the shim with xserver attached."""
     program, pairs, kernels = machine.program(build, "bench_opencl"), 11, 3000
@@ -167,6 +172,7 @@ PROGRAMS = {
     "idle": (idle, "an idle process with 100 queues: CPU, memory, threads; wanted 0 ms/s, less than 1024 KiB"),
     "decision": (decision, "a queue gets ready -> another process's queue is held; wanted p99 at most 50 us awake, asleep "
                            "at most a futex wake-up and 20 us"),
+    "decision-expected": (decision_expected, "asleep as above, of a server that expects the request (ahead-cpus)"),
     "decision-64": (decision_64, "the same with 64 clients"),
     "decision-10000": (decision_10000, "the same with 10,000 queues"),
     "python-block": (python_block, "an empty `with xsched.priority()` on the fake CUDA driver; wanted at most 1000 ns"),
@@ -178,6 +184,7 @@ PROGRAMS = {
 # what a workload of programs runs: (name, function of the build and of the samples of a short run)
 OF_WORKLOAD = {
     "decision": (("2", lambda b, short: decision(b, short or 5000)),
+                 ("expected", lambda b, short: decision_expected(b, short or 1000)),
                  ("64", lambda b, short: decision_64(b, short or 2000)),
                  ("10000", lambda b, short: decision_10000(b, short or 2000))),
     "idle": (("100", lambda b, short: idle(b)),),

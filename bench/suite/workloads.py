@@ -75,7 +75,7 @@ def torch_pair(high, low, variants, **more):
 A_TORCH = torch_pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "xsched-2", "mps",
                       "mps-priority"),
-                     extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "marks-each",
+                     extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "asleep-auto", "marks-each",
                             "late-start"),
                      quick=QUICK, requests=800)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
@@ -107,7 +107,7 @@ E_HIGH = Side("high", "load", "gap", rate=1 / 0.0085, arrivals="uniform", work_u
 E_LOW = Side("low", "load", depth=16)
 E_T = tuple({"t_ms": t} for t in (0.1, 1, 5, 20, 50))
 E_CUDA = Plan((E_HIGH, E_LOW), ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-3", "xsched-channels",
-                                "xsched-auto", "mps", "mps-priority"), extra=("gates-150", "gates-each"), quick=QUICK, params=E_T,
+                                "xsched-auto", "mps", "mps-priority"), extra=("gates-150", "gates-each", "asleep-2"), quick=QUICK, params=E_T,
               quick_params=(E_T[1], E_T[3]), requests=300, blocks=3, seconds=1.2)
 E_FAKE = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dataclasses.replace(E_LOW, depth=4)),
               ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-auto"), quick=QUICK, params=E_T[:4],

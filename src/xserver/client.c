@@ -284,6 +284,7 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
     xs_history_add(&s->history, &c->record);
     forget_heat(s, c);
+    xs_ahead_forget(s, c);
     xs_lv3_forget(s, c);
     XS_PROBE2(leave, c->peer.pid, c->session);
     XS_LIST_FOR_SAFE(q, &c->queues, struct xs_queue, in_client) {

@@ -45,6 +45,8 @@ static uint64_t decide(struct xs_server *s, uint64_t since_ns)
     if (xs_sched_contended(s->sched)) /* also when this decision ends it */
         s->contended_ns = s->now_ns;
     next = xs_sched_run(s->sched, s->now_ns);
+    if (xs_sched_contended(s->sched))
+        s->contended_ns = s->now_ns;
     if (s->changed && since_ns)
         xs_latency_count(&s->counts.decision, xs_now_ns() - since_ns);
     s->changed = false;
@@ -239,27 +241,28 @@ static bool competing(struct xs_server *s)
 }
 
 /* While programs compete, and for spin_us after that, looks at the doorbells of those that rang
- * lately; for spin_us after the last change, within the budget of CPU time. Then says that it
- * sleeps, and looks once more.
+ * lately; for spin_us after the last change, within the budget of CPU time, and as long as somebody
+ * is likely to come (ahead.h). Then says that it sleeps, and looks once more.
  * @param next  decide again then at the latest
  * @return the same, as of now; ret_n: ready descriptors found meanwhile */
 static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev, int *ret_n)
 {
-    uint64_t began, spin_ns = s->options.spin_us * XS_NS_PER_US, last;
+    uint64_t began, spin_ns = s->options.spin_us * XS_NS_PER_US, last, ahead_ns = xs_ahead_until(s);
 
     *ret_n = 0;
     if (s->n_hot == 0)
         return next;
     refill_budget(s);
     cool(s);
-    if (!s->spin_budget_ns || !s->n_hot || !competing(s))
+    if (!s->spin_budget_ns || !s->n_hot || (!competing(s) && !ahead_ns))
         return next;
     began = last = s->now_ns;
     s->counts.spins++;
     set_asleep(s, false);
     /* going to sleep for less than it takes to wake up is not worth it */
     for (unsigned round = 1;
-         (s->now_ns - last < spin_ns || next < s->now_ns + spin_ns) && s->now_ns - began < s->spin_budget_ns;
+         (s->now_ns - last < spin_ns || next < s->now_ns + spin_ns || s->now_ns < ahead_ns) &&
+         s->now_ns - began < s->spin_budget_ns;
          round++) {
         bool rang = poll_hot(s);
 
@@ -269,7 +272,8 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
             next = decide(s, s->now_ns);
             if (rang || s->counts.decision.count != decisions)
                 last = s->now_ns;
-            if (!competing(s))
+            ahead_ns = xs_ahead_until(s);
+            if (!competing(s) && !ahead_ns)
                 break;
         }
         if (round % 16 == 0) {
@@ -301,7 +305,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         next = decide(s, 0);
         next = spin(s, next, ev, &n);
         if (n == 0) {
-            uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), s->house_ns);
+            uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), XS_MIN(s->house_ns, xs_ahead_next(s)));
             bool at_once = s->walking || !xs_list_empty(&s->dead) || until <= s->now_ns;
 
             if (!at_once) {

@@ -372,6 +372,8 @@ void xs_queue_forget(struct xs_server *s, struct xs_queue *q)
     xs_client_counts_of_queue(s, q, &c->record);
     xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
     xs_sched_queue_remove(s->sched, q->sched, s->now_ns);
+    if (q->ready)
+        xs_ahead_changed(s, c, false, s->now_ns);
     xs_handles_remove(s, q);
     c->cells[q->cell / 64] &= ~(1ull << q->cell % 64);
     c->record.queues--;

@@ -67,6 +67,8 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     if (run)
         return;
     s->held = true;
+    if (q->client)
+        q->client->held_ns = now_ns;
     xs_sched_queue_status(sq, now_ns, &st);
     if (st.ready)
         xs_latency_count(&s->counts.preemption, xs_now_ns() - s->now_ns + st.inflight_ns);
@@ -75,11 +77,15 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
 static void on_ready(void *ctx, struct xs_sched_queue *sq, bool ready, uint64_t now_ns)
 {
     struct xs_server *s = ctx;
-    const struct xs_queue *q = xs_sched_queue_user(sq);
+    struct xs_queue *q = xs_sched_queue_user(sq);
 
     s->lv3_changed = true;
-    if (q->client)
-        xs_server_note(s, q, ready ? XS_TIMELINE_ready : XS_TIMELINE_idle, 0, now_ns);
+    if (!q->client)
+        return;
+    xs_server_note(s, q, ready ? XS_TIMELINE_ready : XS_TIMELINE_idle, 0, now_ns);
+    if (q->ready != ready)
+        xs_ahead_changed(s, q->client, ready, now_ns);
+    q->ready = ready;
 }
 
 static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
@@ -339,6 +345,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     if (r == 0)
         r = xs_handles_init(s);
     ret_error[0] = 0;
+    xs_ahead_configure(s);
     if (r == 0)
         r = make_scheduler(s, ret_error, error_size);
     if (r < 0) {
@@ -439,6 +446,7 @@ void xs_server_apply_options(struct xs_server *s)
 
     if (xs_operators_set(s->options.operator_group) < 0)
         XS_ERRO("operator-group: there is no group '%.40s'; nobody is in it", s->options.operator_group);
+    xs_ahead_configure(s);
     params_of(&s->options, &params);
     params.switch_ns = switch_ns(&s->options, s->n_lv3 > 0);
     xs_sched_set_params(s->sched, &params);

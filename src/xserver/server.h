@@ -9,6 +9,8 @@
 #include "transport/socket.h"
 #include "wire/page.h"
 #include "wire/wire.h"
+#include "xserver/ahead.h"
+#include "xserver/arrivals.h"
 #include "xserver/deaths.h"
 #include "xserver/expected.h"
 #include "xserver/history.h"
@@ -79,6 +81,8 @@ struct xs_client {
     int death_slot;
     bool hot; /* in the server's hot list; asleep may be 0 */
     uint64_t rang_ns;
+    uint64_t held_ns;             /* a queue of it was last held then */
+    struct xs_arrivals arrivals;
     uint32_t serial, refusals;
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
@@ -90,6 +94,7 @@ struct xs_queue {
     struct xs_list in_client, in_server;
     struct xs_queue *next_of_hash;
     bool is_marker; /* a walk's place in the server's list, no queue */
+    bool ready;     /* as its program's arrivals have it */
     struct xs_client *client;
     struct xs_sched_queue *sched;
     uint64_t handle;
@@ -130,6 +135,7 @@ struct xs_server {
     struct xs_client *hot[XS_HOT_CLIENTS];
     unsigned n_hot;
     bool awake; /* asleep = 0 in the pages of the hot ones */
+    struct xs_ahead ahead;
 
     struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
     uint32_t n_lv3;               /* programs that have */

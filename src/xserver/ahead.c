@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/ahead.h"
+
+#include "xserver/server.h"
+
+#include <sched.h>
+
+void xs_ahead_configure(struct xs_server *s)
+{
+    uint64_t least = s->options.ahead_cpus;
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    s->ahead.on = least && s->options.spin_us &&
+                  (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || /* more than fit into the set */
+                   (uint64_t)CPU_COUNT(&cpus) >= least);
+}
+
+void xs_ahead_forget(struct xs_server *s, const struct xs_client *c)
+{
+    for (unsigned i = 0; i < s->ahead.n; i++)
+        if (s->ahead.windows[i].client == c) {
+            s->ahead.windows[i] = s->ahead.windows[--s->ahead.n];
+            return;
+        }
+}
+
+/* Others were held for it: programs competed since it came, and it was not the one who was held. */
+static bool was_served(const struct xs_server *s, const struct xs_client *c)
+{
+    return s->contended_ns >= c->arrivals.came_ns && c->held_ns < c->arrivals.came_ns;
+}
+
+void xs_ahead_changed(struct xs_server *s, struct xs_client *c, bool ready, uint64_t now_ns)
+{
+    uint64_t from_ns, until_ns;
+
+    if (ready) {
+        if (xs_arrivals_ready(&c->arrivals, now_ns))
+            xs_ahead_forget(s, c);
+        return;
+    }
+    if (!xs_arrivals_idle(&c->arrivals, now_ns) || !s->ahead.on || !was_served(s, c))
+        return;
+    xs_ahead_forget(s, c);
+    if (s->ahead.n == XS_AHEAD ||
+        !xs_arrivals_next(&c->arrivals, s->options.spin_cpu, &from_ns, &until_ns))
+        return;
+    s->ahead.windows[s->ahead.n].client = c;
+    s->ahead.windows[s->ahead.n].from_ns = from_ns;
+    s->ahead.windows[s->ahead.n++].until_ns = until_ns;
+}
+
+uint64_t xs_ahead_next(const struct xs_server *s)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (unsigned i = 0; i < s->ahead.n; i++)
+        if (s->ahead.windows[i].from_ns > s->now_ns)
+            next = XS_MIN(next, s->ahead.windows[i].from_ns);
+    return next;
+}
+
+uint64_t xs_ahead_until(struct xs_server *s)
+{
+    uint64_t until = 0;
+
+    for (unsigned i = 0; i < s->ahead.n;) {
+        if (s->ahead.windows[i].until_ns <= s->now_ns) { /* it did not come */
+            s->ahead.windows[i] = s->ahead.windows[--s->ahead.n];
+            continue;
+        }
+        if (s->ahead.windows[i].from_ns <= s->now_ns) {
+            xs_client_heat(s, s->ahead.windows[i].client);
+            until = XS_MAX(until, s->ahead.windows[i].until_ns);
+        }
+        i++;
+    }
+    return until;
+}

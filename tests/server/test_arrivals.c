@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What arrivals teach, without a clock. */
+#include "xserver/arrivals.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define MS XS_NS_PER_MS
+#define US XS_NS_PER_US
+
+static uint64_t s_now;
+
+/* One request: comes gap_ns after the end of the last one and takes work_ns. */
+static void request(struct xs_arrivals *a, uint64_t gap_ns, uint64_t work_ns)
+{
+    s_now += gap_ns;
+    (void)xs_arrivals_ready(a, s_now);
+    s_now += work_ns;
+    (void)xs_arrivals_idle(a, s_now);
+}
+
+static uint64_t draw(uint64_t *x, uint64_t most)
+{
+    *x = *x * 6364136223846793005ull + 1442695040888963407ull;
+    return (*x >> 33) % most;
+}
+
+static void nothing_is_known_at_first(void **state)
+{
+    struct xs_arrivals a = {0};
+    uint64_t from, until;
+
+    (void)state;
+    s_now = MS;
+    for (int i = 0; i < 8; i++) {
+        request(&a, 10 * MS, MS);
+        assert_false(xs_arrivals_next(&a, 100, &from, &until));
+    }
+    request(&a, 10 * MS, MS);
+    assert_true(xs_arrivals_next(&a, 100, &from, &until));
+}
+
+/* A request each 50 ms, of 2 to 5 ms: from one to the next is better known than the pause. */
+static void periods(void **state)
+{
+    struct xs_arrivals a = {0};
+    uint64_t from, until, x = 1, work = 0;
+
+    (void)state;
+    s_now = MS;
+    for (int i = 0; i < 40; i++) {
+        uint64_t last = work;
+
+        work = 2 * MS + draw(&x, 3 * MS);
+        request(&a, 50 * MS - last, work);
+    }
+    assert_true(xs_arrivals_next(&a, 1, &from, &until));
+    assert_int_equal(s_now - work + 50 * MS - XS_ARRIVALS_EARLY_NS, from);
+    assert_int_equal(s_now - work + 50 * MS + XS_ARRIVALS_EARLY_NS, until);
+}
+
+/* Pauses of 6 to 11 ms after the end of each: looked for 2.5 ms of 9.9 and what comes on top, at both ends. */
+static void gaps(void **state)
+{
+    struct xs_arrivals a = {0};
+    uint64_t from, until, x = 1;
+    int before = 0, after = 0;
+
+    (void)state;
+    s_now = MS;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t gap = 6 * MS + draw(&x, 5 * MS);
+
+        if (i >= 40) {
+            assert_true(xs_arrivals_next(&a, 40, &from, &until));
+            assert_false(xs_arrivals_next(&a, 20, &from, &until));
+            before += s_now + gap < from;
+            after += s_now + gap > until;
+        }
+        request(&a, gap, 1400 * US);
+    }
+    assert_in_range(before + after, 0, 10);
+}
+
+/* Whoever comes at any time cannot be looked for. */
+static void at_random(void **state)
+{
+    struct xs_arrivals a = {0};
+    uint64_t from, until, x = 1;
+    int known = 0;
+
+    (void)state;
+    s_now = MS;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t gap = 1100 * US;
+
+        while (draw(&x, 10))
+            gap += 2 * MS;
+        request(&a, gap, MS);
+        known += xs_arrivals_next(&a, 40, &from, &until);
+    }
+    assert_in_range(known, 0, 20);
+}
+
+/* One that launches more slowly than the device computes has pauses within a request. */
+static void pauses_within(void **state)
+{
+    struct xs_arrivals a = {0};
+    uint64_t from, until;
+
+    (void)state;
+    s_now = MS;
+    for (int i = 0; i < 40; i++) {
+        request(&a, 20 * MS, 100 * US);
+        for (int k = 0; k < 9; k++)
+            request(&a, 900 * US, 100 * US);
+    }
+    assert_true(xs_arrivals_next(&a, 10, &from, &until));
+    assert_int_equal(s_now + 20 * MS - XS_ARRIVALS_EARLY_NS, from);
+}
+
+static void several_queues(void **state)
+{
+    struct xs_arrivals a = {0};
+    uint64_t from, until;
+
+    (void)state;
+    s_now = MS;
+    for (int i = 0; i < 20; i++) {
+        s_now += 10 * MS;
+        assert_true(xs_arrivals_ready(&a, s_now));
+        assert_false(xs_arrivals_ready(&a, s_now));
+        s_now += 5 * MS;
+        assert_false(xs_arrivals_idle(&a, s_now));
+        assert_false(xs_arrivals_next(&a, 100, &from, &until));
+        assert_true(xs_arrivals_idle(&a, s_now));
+        assert_false(xs_arrivals_idle(&a, s_now)); /* one too many is none */
+    }
+    assert_true(xs_arrivals_next(&a, 100, &from, &until));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_known_at_first), cmocka_unit_test(periods), cmocka_unit_test(gaps),
+        cmocka_unit_test(at_random), cmocka_unit_test(pauses_within), cmocka_unit_test(several_queues),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
