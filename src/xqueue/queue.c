@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware queues and XQueues: making, finding, forgetting. */
+/* XQueues: making, finding, forgetting. */
 #include "xqueue/state.h"
 
-#include "base/clock.h"
-#include "base/env.h"
 #include "base/log.h"
 #include "xqueue/config.h"
 
@@ -11,223 +9,12 @@
 
 #include <stdlib.h>
 
-static uint64_t key_of(int platform, uint64_t native)
-{
-    return native ^ (uint64_t)(platform + 1) << 58; /* user-space pointers have at most 57 bits */
-}
-
-/* Two million streams later numbers come again; what has one keeps it. Under the lock. */
-static HwQueueHandle new_handle(struct xs_state *st)
-{
-    HwQueueHandle handle;
-
-    do /* 53 bits, so that every JSON reader keeps them exact */
-        handle = st->handle_prefix << 22 | (atomic_fetch_add(&st->next_handle, 1) & 0x3fffff);
-    while (xs_map_get(&st->handle_to_hwq, handle) || xs_map_get(&st->handle_to_queue, handle));
-    return handle;
-}
-
-/* ---- hardware queues ---- */
-
-static void hwq_reap(struct xs_state *st);
-
-XResult xsched_priv_hwq_create(const struct xs_hal_ops *ops, uint64_t native, void *hw, XDevice device,
-                               HwQueueHandle *ret, bool *ret_created)
-{
-    struct xs_state *st;
-    struct xs_hwq *h;
-    uint64_t key;
-
-    if (!ops || ops->abi != XS_HAL_ABI || !ret)
-        return kXSchedErrorInvalidValue;
-    st = xs_state_get_or_make();
-    if (!st)
-        return kXSchedErrorUnknown;
-    hwq_reap(st);
-    key = key_of(ops->platform, native);
-    xs_lock_acquire(&st->lock);
-    h = xs_map_get(&st->native_to_hwq, key);
-    if (!h) {
-        h = calloc(1, sizeof(*h));
-        if (!h || (h->handle = new_handle(st), h->native_key = key,
-                   xs_map_put(&st->native_to_hwq, key, h) < 0 || xs_map_put(&st->handle_to_hwq, h->handle, h) < 0)) {
-            xs_map_remove(&st->native_to_hwq, key);
-            free(h);
-            xs_lock_release(&st->lock);
-            return kXSchedErrorUnknown;
-        }
-        xs_list_init(&h->link);
-        h->ops = ops;
-        h->hw = hw;
-        h->device = device;
-        if (ret_created)
-            *ret_created = true;
-    } else if (ret_created) {
-        *ret_created = false;
-    }
-    *ret = h->handle;
-    xs_lock_release(&st->lock);
-    return kXSchedSuccess;
-}
-
-HwQueueHandle xsched_priv_hwq_find(int platform, uint64_t native)
-{
-    struct xs_state *st = xs_state_get();
-    HwQueueHandle handle = 0;
-    struct xs_hwq *h;
-
-    if (!st)
-        return 0;
-    xs_lock_acquire(&st->lock);
-    h = xs_map_get(&st->native_to_hwq, key_of(platform, native));
-    if (h)
-        handle = h->handle;
-    xs_lock_release(&st->lock);
-    return handle;
-}
-
-/* A use of a hardware queue outside the lock. */
-struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state)
-{
-    struct xs_state *st = xs_state_get();
-    struct xs_hwq *h;
-
-    if (!st)
-        return NULL;
-    xs_lock_acquire(&st->lock);
-    h = xs_map_get(&st->handle_to_hwq, handle);
-    if (h)
-        h->refs++;
-    xs_lock_release(&st->lock);
-    *ret_state = st;
-    return h;
-}
-
 bool xs_queue_unused(struct xs_queue *q)
 {
     uint64_t returned = atomic_load(&q->cc->returned);
 
     return atomic_load(&q->cc->entered) == returned && atomic_load(&q->refs) == 0 && atomic_load(&q->cc->inherit) == 0;
 }
-
-static bool queues_unused(const struct xs_hwq *h)
-{
-    for (struct xs_queue *q = h->queues; q; q = q->hwq_next)
-        if (!xs_queue_unused(q))
-            return false;
-    return true;
-}
-
-static void point_queues(const struct xs_hwq *h, struct xs_hwq *to)
-{
-    for (struct xs_queue *q = h->queues; q; q = q->hwq_next)
-        atomic_store(&q->hwq, to);
-}
-
-/* XQueues that were on it let go of it, unless a call is using it, or a call or mark of one of them. Under the lock. */
-static bool hwq_let_go(struct xs_hwq *h)
-{
-    if (h->refs || !queues_unused(h)) /* who holds one of them never sees NULL */
-        return false;
-    /* seq_cst pairs with a submit that found the queue before: counts itself, then reads hwq */
-    point_queues(h, NULL);
-    if (queues_unused(h))
-        return true;
-    point_queues(h, h);
-    return false;
-}
-
-/* From here on the queue is on this one. Under the lock. */
-static void hwq_takes(struct xs_hwq *h, struct xs_queue *q)
-{
-    struct xs_hwq *old = atomic_load(&q->hwq);
-
-    for (struct xs_queue **at = old ? &old->queues : NULL; at && *at; at = &(*at)->hwq_next) {
-        if (*at == q) {
-            *at = q->hwq_next;
-            break;
-        }
-    }
-    q->hwq_next = h->queues;
-    h->queues = q;
-    atomic_store(&q->hwq, h);
-}
-
-/* Frees forgotten hardware queues that nobody can be using (queues out of the tables get no new references). */
-static void hwq_reap(struct xs_state *st)
-{
-    struct xs_list dead;
-
-    xs_list_init(&dead);
-    xs_lock_acquire(&st->lock);
-    XS_LIST_FOR_SAFE(h, &st->gone_hwqs, struct xs_hwq, link) {
-        if (hwq_let_go(h)) {
-            xs_list_remove(&h->link);
-            xs_list_add(&dead, &h->link);
-        }
-    }
-    xs_lock_release(&st->lock);
-    XS_LIST_FOR_SAFE(h, &dead, struct xs_hwq, link) {
-        if (h->ops->release)
-            h->ops->release(h->hw);
-        free(h);
-    }
-}
-
-void xs_hwq_done(struct xs_state *st, struct xs_hwq *h)
-{
-    bool reap;
-
-    xs_lock_acquire(&st->lock);
-    reap = --h->refs == 0 && h->gone;
-    xs_lock_release(&st->lock);
-    if (reap)
-        hwq_reap(st);
-}
-
-/* Under the lock; the caller holds a reference. */
-static void hwq_forget_locked(struct xs_state *st, struct xs_hwq *h)
-{
-    xs_map_remove(&st->native_to_hwq, h->native_key);
-    xs_map_remove(&st->handle_to_hwq, h->handle);
-    h->gone = true;
-    xs_list_add(&st->gone_hwqs, &h->link);
-}
-
-XResult HwQueueDestroy(HwQueueHandle hwq)
-{
-    struct xs_state *st;
-    struct xs_hwq *h = xs_hwq_use(hwq, &st);
-    XResult r = kXSchedSuccess;
-
-    if (!h)
-        return kXSchedErrorNotFound;
-    xs_lock_acquire(&st->lock);
-    if (h->gone)
-        r = kXSchedErrorNotFound;
-    else if (h->queue)
-        r = kXSchedErrorNotAllowed;
-    else
-        hwq_forget_locked(st, h);
-    xs_lock_release(&st->lock);
-    xs_hwq_done(st, h);
-    return r;
-}
-
-XResult HwQueueSynchronize(HwQueueHandle hwq)
-{
-    struct xs_state *st;
-    struct xs_hwq *h = xs_hwq_use(hwq, &st);
-    XResult r;
-
-    if (!h)
-        return kXSchedErrorNotFound;
-    r = h->ops->synchronize(h->hw);
-    xs_hwq_done(st, h);
-    return r;
-}
-
-/* ---- XQueues ---- */
 
 struct xs_queue *xs_queue_ref(XQueueHandle handle, struct xs_state **ret_state)
 {
@@ -433,14 +220,14 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
         goto out;
     }
     queue_reset(q);
-    hwq_takes(h, q);
+    xs_hwq_take(h, q);
     q->device_marks = h->ops->device_marks;
     q->marks_from_outside = h->ops->marks_from_outside;
     q->room = h->ops->gate && h->ops->room ? h->ops->room(h->hw) : NULL;
     q->hwq_device = h->device;
     q->hwq_levels = h->ops->levels;
     q->hwq_platform = (uint32_t)h->ops->platform;
-    q->handle = new_handle(st);
+    q->handle = xs_handle_make(st);
     q->flags = (uint64_t)flags;
     q->level_wanted = level;
     /* before anybody finds it */
@@ -531,8 +318,7 @@ static void open_for_good_locked(struct xs_queue *q)
     gate_detach(q);
 }
 
-/* Takes the queue out of all tables; opens it first, so nobody keeps sleeping. Under the lock. */
-static void queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
+void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
 {
     struct xs_hwq *h = atomic_load(&q->hwq);
 
@@ -567,40 +353,12 @@ XResult XQueueDestroy(XQueueHandle xq)
     XQueueWaitAll(xq);
     xs_lock_acquire(&st->lock);
     if (q->live && q->handle == xq) {
-        queue_unlink_locked(st, q);
+        xs_queue_unlink_locked(st, q);
         mine = true;
     }
     xs_lock_release(&st->lock);
     xs_queue_unref(q);
     return mine ? kXSchedSuccess : kXSchedErrorNotFound;
-}
-
-void xsched_priv_hwq_gone(int platform, uint64_t native)
-{
-    struct xs_state *st = xs_state_get();
-    struct xs_queue *q = NULL;
-    struct xs_hwq *h;
-
-    if (!st)
-        return;
-    xs_lock_acquire(&st->lock);
-    h = xs_map_get(&st->native_to_hwq, key_of(platform, native));
-    if (h) {
-        h->refs++;
-        q = h->queue;
-        if (q) {
-            atomic_fetch_add(&q->refs, 1);
-            queue_unlink_locked(st, q);
-        }
-        hwq_forget_locked(st, h);
-    }
-    xs_lock_release(&st->lock);
-    if (q) {
-        xs_deferred_drop(q);
-        xs_queue_unref(q);
-    }
-    if (h)
-        xs_hwq_done(st, h);
 }
 
 XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq)
@@ -636,7 +394,7 @@ static __attribute__((noinline)) struct xs_queue *queue_find_anew(struct xs_stat
 struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native)
 {
     struct xs_state *st = xs_state_get();
-    uint64_t key = key_of(platform, native);
+    uint64_t key = xs_native_key(platform, native);
     uint32_t epoch;
 
     if (XS_UNLIKELY(!st))

@@ -310,8 +310,10 @@ void xs_queue_unref(struct xs_queue *q);
 void xs_queue_wake(struct xs_queue *q);
 /** The highest level that the platform has, at most wanted. */
 int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted, bool automatic);
-struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state);
-void xs_hwq_done(struct xs_state *st, struct xs_hwq *h);
+/** Nobody is in a submit or a wait with it, and nobody will report a mark. */
+bool xs_queue_unused(struct xs_queue *q);
+/** Takes it out of all tables; opens it first, so nobody keeps sleeping. Under state.lock. */
+void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q);
 /** Hands the queue, whose wish changed, to the control thread. Under state.lock. */
 void xs_queue_wish_publish(struct xs_queue *q);
 /** Threshold and batch size, checked; <= 0 keeps the present value. Under state.lock. */
@@ -321,14 +323,6 @@ void xs_queue_open_cell(struct xs_queue *q, struct xs_server_page *page);
 /** Points every queue's sc at the page in force. Any thread. */
 void xs_queue_repoint_all(struct xs_state *st);
 
-/** Flag of xsched_priv_submit_begin: from the deferred list itself, so it does not wait for it. */
-#define XS_SUBMIT_FROM_LIST 0x10000u
-/** Flag inside submit.c: it may not wait behind a gate in the stream. */
-#define XS_SUBMIT_OUTSIDE   0x20000u
-
-/* queue.c */
-/** Nobody is in a submit or a wait with it, and nobody will report a mark. */
-bool xs_queue_unused(struct xs_queue *q);
 /** A mark behind what was submitted. @return false: none there, also when a submit comes from before the end of it all */
 static inline bool xs_queue_append_mark(struct xs_queue *q, uint64_t number)
 {
@@ -344,7 +338,25 @@ static inline int xs_queue_append_gate(struct xs_queue *q, _Atomic uint64_t *wor
     return XS_LIKELY(h != NULL) ? h->ops->gate(h->hw, word, serial, number) : 0;
 }
 
+/* hwq.c */
+/** What a stream is known by in native_to_hwq and native_to_queue. */
+static inline uint64_t xs_native_key(int platform, uint64_t native)
+{
+    return native ^ (uint64_t)(platform + 1) << 58; /* user-space pointers have at most 57 bits */
+}
+/** A number that no hardware queue and no XQueue has. Under state.lock. */
+HwQueueHandle xs_handle_make(struct xs_state *st);
+/** A use of a hardware queue outside the lock, up to xs_hwq_done. NULL: there is none of this number. */
+struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state);
+void xs_hwq_done(struct xs_state *st, struct xs_hwq *h);
+/** From here on the queue is on this one. Under state.lock. */
+void xs_hwq_take(struct xs_hwq *h, struct xs_queue *q);
+
 /* submit.c / mark.c */
+/** Flag of xsched_priv_submit_begin: from the deferred list itself, so it does not wait for it. */
+#define XS_SUBMIT_FROM_LIST 0x10000u
+/** Flag inside submit.c: it may not wait behind a gate in the stream. */
+#define XS_SUBMIT_OUTSIDE   0x20000u
 /** The scheduler is told to look at this queue. */
 void xs_queue_ring(struct xs_queue *q);
 /** Waits while the queue is held, at most timeout_ns or so. @return whether it may run */

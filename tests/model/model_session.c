@@ -11,6 +11,7 @@
 #include "xqueue/submit.c"
 #include "no_late.h"
 #include "xqueue/queue.c"
+#include "xqueue/hwq.c"
 #include "xqueue/control.c"
 
 #include "model_gates_stubs.h"

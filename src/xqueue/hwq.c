@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hardware queues: making, finding, forgetting. */
+#include "xqueue/state.h"
+
+#include "xsched/xqueue.h"
+
+#include <stdlib.h>
+
+HwQueueHandle xs_handle_make(struct xs_state *st)
+{
+    HwQueueHandle handle;
+
+    /* two million streams later numbers come again; what has one keeps it */
+    do /* 53 bits, so that every JSON reader keeps them exact */
+        handle = st->handle_prefix << 22 | (atomic_fetch_add(&st->next_handle, 1) & 0x3fffff);
+    while (xs_map_get(&st->handle_to_hwq, handle) || xs_map_get(&st->handle_to_queue, handle));
+    return handle;
+}
+
+static bool queues_unused(const struct xs_hwq *h)
+{
+    for (struct xs_queue *q = h->queues; q; q = q->hwq_next)
+        if (!xs_queue_unused(q))
+            return false;
+    return true;
+}
+
+static void point_queues(const struct xs_hwq *h, struct xs_hwq *to)
+{
+    for (struct xs_queue *q = h->queues; q; q = q->hwq_next)
+        atomic_store(&q->hwq, to);
+}
+
+/* XQueues that were on it let go of it, unless a call is using it, or a call or mark of one of them. Under the lock. */
+static bool hwq_let_go(struct xs_hwq *h)
+{
+    if (h->refs || !queues_unused(h)) /* who holds one of them never sees NULL */
+        return false;
+    /* seq_cst pairs with a submit that found the queue before: counts itself, then reads hwq */
+    point_queues(h, NULL);
+    if (queues_unused(h))
+        return true;
+    point_queues(h, h);
+    return false;
+}
+
+/* Frees forgotten hardware queues that nobody can be using (queues out of the tables get no new references). */
+static void hwq_reap(struct xs_state *st)
+{
+    struct xs_list dead;
+
+    xs_list_init(&dead);
+    xs_lock_acquire(&st->lock);
+    XS_LIST_FOR_SAFE(h, &st->gone_hwqs, struct xs_hwq, link) {
+        if (hwq_let_go(h)) {
+            xs_list_remove(&h->link);
+            xs_list_add(&dead, &h->link);
+        }
+    }
+    xs_lock_release(&st->lock);
+    XS_LIST_FOR_SAFE(h, &dead, struct xs_hwq, link) {
+        if (h->ops->release)
+            h->ops->release(h->hw);
+        free(h);
+    }
+}
+
+XResult xsched_priv_hwq_create(const struct xs_hal_ops *ops, uint64_t native, void *hw, XDevice device,
+                               HwQueueHandle *ret, bool *ret_created)
+{
+    struct xs_state *st;
+    struct xs_hwq *h;
+    uint64_t key;
+
+    if (!ops || ops->abi != XS_HAL_ABI || !ret)
+        return kXSchedErrorInvalidValue;
+    st = xs_state_get_or_make();
+    if (!st)
+        return kXSchedErrorUnknown;
+    hwq_reap(st);
+    key = xs_native_key(ops->platform, native);
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->native_to_hwq, key);
+    if (!h) {
+        h = calloc(1, sizeof(*h));
+        if (!h || (h->handle = xs_handle_make(st), h->native_key = key,
+                   xs_map_put(&st->native_to_hwq, key, h) < 0 || xs_map_put(&st->handle_to_hwq, h->handle, h) < 0)) {
+            xs_map_remove(&st->native_to_hwq, key);
+            free(h);
+            xs_lock_release(&st->lock);
+            return kXSchedErrorUnknown;
+        }
+        xs_list_init(&h->link);
+        h->ops = ops;
+        h->hw = hw;
+        h->device = device;
+        if (ret_created)
+            *ret_created = true;
+    } else if (ret_created) {
+        *ret_created = false;
+    }
+    *ret = h->handle;
+    xs_lock_release(&st->lock);
+    return kXSchedSuccess;
+}
+
+HwQueueHandle xsched_priv_hwq_find(int platform, uint64_t native)
+{
+    struct xs_state *st = xs_state_get();
+    HwQueueHandle handle = 0;
+    struct xs_hwq *h;
+
+    if (!st)
+        return 0;
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->native_to_hwq, xs_native_key(platform, native));
+    if (h)
+        handle = h->handle;
+    xs_lock_release(&st->lock);
+    return handle;
+}
+
+struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state)
+{
+    struct xs_state *st = xs_state_get();
+    struct xs_hwq *h;
+
+    if (!st)
+        return NULL;
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->handle_to_hwq, handle);
+    if (h)
+        h->refs++;
+    xs_lock_release(&st->lock);
+    *ret_state = st;
+    return h;
+}
+
+void xs_hwq_done(struct xs_state *st, struct xs_hwq *h)
+{
+    bool reap;
+
+    xs_lock_acquire(&st->lock);
+    reap = --h->refs == 0 && h->gone;
+    xs_lock_release(&st->lock);
+    if (reap)
+        hwq_reap(st);
+}
+
+void xs_hwq_take(struct xs_hwq *h, struct xs_queue *q)
+{
+    struct xs_hwq *old = atomic_load(&q->hwq);
+
+    for (struct xs_queue **at = old ? &old->queues : NULL; at && *at; at = &(*at)->hwq_next) {
+        if (*at == q) {
+            *at = q->hwq_next;
+            break;
+        }
+    }
+    q->hwq_next = h->queues;
+    h->queues = q;
+    atomic_store(&q->hwq, h);
+}
+
+/* Under the lock; the caller holds a reference. */
+static void hwq_forget_locked(struct xs_state *st, struct xs_hwq *h)
+{
+    xs_map_remove(&st->native_to_hwq, h->native_key);
+    xs_map_remove(&st->handle_to_hwq, h->handle);
+    h->gone = true;
+    xs_list_add(&st->gone_hwqs, &h->link);
+}
+
+XResult HwQueueDestroy(HwQueueHandle hwq)
+{
+    struct xs_state *st;
+    struct xs_hwq *h = xs_hwq_use(hwq, &st);
+    XResult r = kXSchedSuccess;
+
+    if (!h)
+        return kXSchedErrorNotFound;
+    xs_lock_acquire(&st->lock);
+    if (h->gone)
+        r = kXSchedErrorNotFound;
+    else if (h->queue)
+        r = kXSchedErrorNotAllowed;
+    else
+        hwq_forget_locked(st, h);
+    xs_lock_release(&st->lock);
+    xs_hwq_done(st, h);
+    return r;
+}
+
+XResult HwQueueSynchronize(HwQueueHandle hwq)
+{
+    struct xs_state *st;
+    struct xs_hwq *h = xs_hwq_use(hwq, &st);
+    XResult r;
+
+    if (!h)
+        return kXSchedErrorNotFound;
+    r = h->ops->synchronize(h->hw);
+    xs_hwq_done(st, h);
+    return r;
+}
+
+void xsched_priv_hwq_gone(int platform, uint64_t native)
+{
+    struct xs_state *st = xs_state_get();
+    struct xs_queue *q = NULL;
+    struct xs_hwq *h;
+
+    if (!st)
+        return;
+    xs_lock_acquire(&st->lock);
+    h = xs_map_get(&st->native_to_hwq, xs_native_key(platform, native));
+    if (h) {
+        h->refs++;
+        q = h->queue;
+        if (q) {
+            atomic_fetch_add(&q->refs, 1);
+            xs_queue_unlink_locked(st, q);
+        }
+        hwq_forget_locked(st, h);
+    }
+    xs_lock_release(&st->lock);
+    if (q) {
+        xs_deferred_drop(q);
+        xs_queue_unref(q);
+    }
+    if (h)
+        xs_hwq_done(st, h);
+}
