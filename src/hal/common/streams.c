@@ -145,7 +145,6 @@ struct xs_stream *xs_stream_new(struct xs_streams *s, uint64_t native, bool crea
     atomic_store(&st->no_marks, false);
     atomic_store(&st->no_gates, false);
     atomic_store(&st->entered, 0);
-    st->queue = NULL;
     atomic_store(&st->mark_queue, NULL);
     st->next = NULL;
     return st;
@@ -251,8 +250,6 @@ struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native)
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at)
 {
     st->mark_at = at;
-    st->queue = q;
-    st->queue_id = xsched_priv_queue_id(q);
     /* release pairs with the acquire load of the mark operation: mark_at is set */
     atomic_store_explicit(&st->mark_queue, q, memory_order_release);
 }

@@ -23,8 +23,6 @@ struct xs_stream {
     _Atomic bool gone;            /* the stream is destroyed or about to be */
     _Atomic bool no_marks;        /* the device writes none: completion is known from events, or from waits only */
     _Atomic bool no_gates;        /* likewise: level 1 */
-    struct xs_queue *queue;       /* as adopted; may be stale, see queue_id */
-    uint64_t queue_id;
     _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
     uint64_t mark_at;             /* where the device writes marks */
     struct xs_stream_group *group;
