@@ -24,6 +24,11 @@ void lane_close(struct lane *l)
     fake_auto(false);
 }
 
+struct xs_queue *queue_of(struct fake_stream *s)
+{
+    return xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+}
+
 struct kernel {
     struct fake_stream *stream;
     uint64_t duration_ns;

@@ -42,6 +42,8 @@ struct lane lane_open(struct fake_device *d);
 struct lane lane_open_flags(struct fake_device *d, int64_t flags);
 /** Destroys XQueue and hardware queue; both must exist. */
 void lane_close(struct lane *l);
+/** The XQueue of a stream, as a shim finds it; NULL: none. */
+struct xs_queue *queue_of(struct fake_stream *s);
 
 /** A callback command that launches a kernel of this duration and tag, and returns `result`. */
 HwCommandHandle command(struct lane *l, uint64_t duration_ns, uint32_t tag, XResult result);

@@ -8,7 +8,7 @@ static void noted_while_a_burst_is_learnt(void **state)
 {
     struct fake_device *d = fake_device_create(FAKE_SHARED);
     struct lane l = lane_open(d);
-    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)l.stream);
+    struct xs_queue *q = queue_of(l.stream);
     uint64_t began;
 
     (void)state;

@@ -177,7 +177,7 @@ static void a_mark_that_only_the_shim_wants(void **state)
     setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
     ok(fake_queue_auto(stream, 0));           /* one that nobody manages */
     unsetenv("XSCHED_AUTO_XQUEUE");
-    q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)stream);
+    q = queue_of(stream);
     for (uint64_t n = 1; n <= 3; n++) {
         struct xs_ticket t;
 
@@ -194,7 +194,7 @@ static void a_mark_that_only_the_shim_wants(void **state)
 
 static uint64_t est_completed_ns(void)
 {
-    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_l.stream);
+    struct xs_queue *q = queue_of(g_l.stream);
     char *marked = (char *)xsched_priv_mark_word(q);
     struct xs_client_cell *cell = (struct xs_client_cell *)(void *)(marked - offsetof(struct xs_client_cell, marked));
 

@@ -292,7 +292,7 @@ static void a_callback_may_call_the_shim(void **state)
 /* A collective that the vendor refuses leaves an earlier one under way. */
 static void a_refused_collective_is_none(void **state)
 {
-    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_l.stream);
+    struct xs_queue *q = queue_of(g_l.stream);
     _Atomic uint64_t *word = &q->cc->collective;
     struct xs_ticket t;
 

@@ -14,15 +14,10 @@ static int setup(void **state)
     return 0;
 }
 
-static struct xs_queue *queue_of(const struct lane *l)
-{
-    return xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)l->stream);
-}
-
 /* What a new queue has to say of itself. */
 static void is_fresh(struct lane *l)
 {
-    struct xs_client_cell *cc = queue_of(l)->cc;
+    struct xs_client_cell *cc = queue_of(l->stream)->cc;
     uint64_t before = xs_now_ns();
     HwCommandHandle c;
 
@@ -51,11 +46,24 @@ static struct lane used_lane(int commands)
     return l;
 }
 
+/* A stream whose XQueue is destroyed. @return the XQueue, as a launch found it before */
+static struct xs_queue *lane_without_queue(struct lane *ret)
+{
+    struct xs_queue *q;
+
+    *ret = used_lane(3);
+    q = queue_of(ret->stream);
+    fake_auto(true);
+    ok(XQueueDestroy(ret->xq));
+    fake_auto(false);
+    return q;
+}
+
 /* One thread waits for a whole context; another destroys one of its streams and makes a new one. */
 static void a_wait_outlives_its_stream(void **state)
 {
     struct lane old = used_lane(1000), fresh;
-    struct xs_queue *q = queue_of(&old);
+    struct xs_queue *q = queue_of(old.stream);
     uint64_t began = xsched_priv_wait_begin(q);
 
     (void)state;
@@ -76,14 +84,14 @@ static void a_wait_that_comes_too_late_is_none(void **state)
     uint64_t id;
 
     (void)state;
-    assert_ptr_equal(q, queue_of(&old));
+    assert_ptr_equal(q, queue_of(old.stream));
     id = xsched_priv_queue_id(q);
     assert_int_not_equal(id, 0);
     fake_api_stream_destroy(old.stream);
     assert_int_equal(xsched_priv_queue_id(q), 0);
     assert_null(xsched_priv_queue_pin(FAKE_PLATFORM, native));
     fresh = lane_open(g_d);
-    assert_ptr_not_equal(queue_of(&fresh), q);
+    assert_ptr_not_equal(queue_of(fresh.stream), q);
     xsched_priv_wait_end(q, xsched_priv_wait_begin(q), true); /* still this one's */
     xsched_priv_queue_let_go(q);
     is_fresh(&fresh);
@@ -94,7 +102,7 @@ static void a_wait_that_comes_too_late_is_none(void **state)
 static void storage_comes_back_empty(void **state)
 {
     struct lane old = used_lane(10), l[64];
-    struct xs_queue *q = queue_of(&old);
+    struct xs_queue *q = queue_of(old.stream);
     int n = 0;
 
     (void)state;
@@ -103,8 +111,8 @@ static void storage_comes_back_empty(void **state)
     WAIT_FOR(atomic_load(&q->refs) == 0);                     /* the control thread has heard of it */
     do
         l[n] = lane_open(g_d);
-    while (queue_of(&l[n++]) != q && n < (int)XS_ARRAY_LEN(l));
-    assert_ptr_equal(queue_of(&l[n - 1]), q);
+    while (queue_of(l[n++].stream) != q && n < (int)XS_ARRAY_LEN(l));
+    assert_ptr_equal(queue_of(l[n - 1].stream), q);
     assert_int_equal(atomic_load(&q->cc->collective), 0);
     is_fresh(&l[n - 1]);
     while (n > 0)
@@ -114,14 +122,11 @@ static void storage_comes_back_empty(void **state)
 /* A launch had found the queue before XQueueDestroy, and comes back after XQueueCreate on the same stream. */
 static void a_submit_outlives_its_queue(void **state)
 {
-    struct lane l = used_lane(3);
-    struct xs_queue *q = queue_of(&l);
+    struct lane l;
+    struct xs_queue *q = lane_without_queue(&l);
     struct xs_ticket t;
 
     (void)state;
-    fake_auto(true);
-    ok(XQueueDestroy(l.xq));
-    fake_auto(false);
     xsched_priv_submit_begin(q, 1, XS_SUBMIT_NO_MARK, &t);
     ok(XQueueCreate(&l.xq, l.hwq, kPreemptLevelBlock, 0));
     assert_int_equal(fake_launch(l.stream, US, 1, NULL), FAKE_OK);
@@ -135,13 +140,10 @@ static void a_submit_outlives_its_hardware_queue(void **state)
 {
     (void)state;
     for (int early = 0; early < 2; early++) {
-        struct lane l = used_lane(3), other;
-        struct xs_queue *q = queue_of(&l);
+        struct lane l, other;
+        struct xs_queue *q = lane_without_queue(&l);
         struct xs_ticket t;
 
-        fake_auto(true);
-        ok(XQueueDestroy(l.xq));
-        fake_auto(false);
         if (early)
             xsched_priv_submit_begin(q, 12345, 0, &t);
         ok(HwQueueDestroy(l.hwq));
@@ -160,14 +162,11 @@ static void a_submit_outlives_its_hardware_queue(void **state)
 /* The second queue of a stream is destroyed too, while somebody is in a call with the first. */
 static void an_older_queue_keeps_the_hardware_queue(void **state)
 {
-    struct lane l = used_lane(3), other;
-    struct xs_queue *q = queue_of(&l);
+    struct lane l, other;
+    struct xs_queue *q = lane_without_queue(&l);
     struct xs_ticket t;
 
     (void)state;
-    fake_auto(true);
-    ok(XQueueDestroy(l.xq));
-    fake_auto(false);
     xsched_priv_submit_begin(q, 12345, 0, &t);
     ok(XQueueCreate(&l.xq, l.hwq, kPreemptLevelBlock, 0));
     lane_close(&l);
@@ -189,7 +188,7 @@ static void suspend_and_wait(void *arg)
 static void a_suspension_that_comes_too_late_is_none(void **state)
 {
     struct lane l = used_lane(3);
-    struct xs_queue *q = queue_of(&l);
+    struct xs_queue *q = queue_of(l.stream);
     struct task t;
 
     (void)state;
@@ -208,9 +207,12 @@ int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, core_teardown)
     const struct CMUnitTest tests[] = {
-        A(a_wait_outlives_its_stream), A(a_wait_that_comes_too_late_is_none), A(storage_comes_back_empty),
+        A(a_wait_outlives_its_stream),
+        A(a_wait_that_comes_too_late_is_none),
+        A(storage_comes_back_empty),
         A(a_submit_outlives_its_queue),
-        A(a_submit_outlives_its_hardware_queue), A(an_older_queue_keeps_the_hardware_queue),
+        A(a_submit_outlives_its_hardware_queue),
+        A(an_older_queue_keeps_the_hardware_queue),
         A(a_suspension_that_comes_too_late_is_none),
     };
 

@@ -115,7 +115,7 @@ static void many_at_once_then_none(void **state)
     fake_auto(false);
     assert_int_equal(XQueueResume(stale, 0), kXSchedErrorNotFound);
     for (int i = 0; i < N; i++)
-        assert_null(xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)l[i].stream));
+        assert_null(queue_of(l[i].stream));
 }
 
 /* More than the pages have room for: an error, and everything else goes on. */
@@ -149,7 +149,7 @@ static void more_than_there_is_room_for(void **state)
 static void stale_pointers(void **state)
 {
     struct lane l = lane_open(g_d);
-    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)l.stream);
+    struct xs_queue *q = queue_of(l.stream);
     struct xs_ticket t;
 
     (void)state;
@@ -193,7 +193,7 @@ static void address_used_again(void **state)
 static void a_handle_is_not_given_twice(void **state)
 {
     struct lane first = lane_open(g_d), later;
-    struct xs_state *st = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)first.stream)->state;
+    struct xs_state *st = queue_of(first.stream)->state;
 
     (void)state;
     atomic_store(&st->next_handle, first.hwq & 0x3fffff); /* as after so many queues */

@@ -396,7 +396,7 @@ static void the_applications_own_suspension_stays(void **state)
 static void fail_open(struct lane *l)
 {
     static struct xs_server_cell open_cell = {.permitted = XS_PERMIT_OPEN};
-    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)l->stream);
+    struct xs_queue *q = queue_of(l->stream);
 
     atomic_store(&q->state->server, NULL);
     atomic_store(&q->sc, &open_cell);
@@ -404,7 +404,7 @@ static void fail_open(struct lane *l)
 
 static void it_holds_again_after_a_lease_ran_out(void **state)
 {
-    struct xs_state *st = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_low.stream)->state;
+    struct xs_state *st = queue_of(g_low.stream)->state;
     struct task low;
 
     (void)state;

@@ -186,7 +186,7 @@ static void each_where_nobody_waits(void **state)
 /* As a call that waits for a whole context: it marks nothing. */
 static void wait_for_all(void *arg)
 {
-    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_high.stream);
+    struct xs_queue *q = queue_of(g_high.stream);
     uint64_t began = xsched_priv_wait_begin(q);
 
     (void)arg;

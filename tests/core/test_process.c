@@ -70,7 +70,7 @@ static int child_checks(void)
     XQueueHandle xq;
     int64_t n = -1;
 
-    if (xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_l.stream))
+    if (queue_of(g_l.stream))
         return 10;
     if (XQueueSuspend(g_l.xq, 0) != kXSchedErrorNotFound || XQueueWaitAll(g_l.xq) != kXSchedErrorNotFound)
         return 11;
@@ -131,7 +131,7 @@ static void fork_in_the_middle_of_everything(void **state)
 
         if (pid == 0) {
             /* the fake device's own lock may be held: only libpreempt is asked */
-            if (xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)g_l.stream))
+            if (queue_of(g_l.stream))
                 _exit(20);
             if (XQueueSuspend(g_l.xq, 0) != kXSchedErrorNotFound)
                 _exit(21);

@@ -197,7 +197,7 @@ static void a_stream_that_goes_away_opens(void **state)
     xsched_priv_hwq_gone(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
     task_join(&t);                                    /* let go, not left behind */
     assert_int_equal(XQueueResume(l.xq, 0), kXSchedErrorNotFound);
-    assert_null(xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s));
+    assert_null(queue_of(s));
     xsched_priv_hwq_gone(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);   /* twice: nothing happens */
     xsched_priv_hwq_gone(FAKE_PLATFORM, 0x1234);
     fake_stream_destroy(s);
