@@ -12,7 +12,7 @@
 /** A timer wakes a sleeping thread late: who wants to be awake at a time begins that much before. */
 #define XS_ARRIVALS_EARLY_NS (300 * XS_NS_PER_US)
 
-/** So many latest times between two events, and what they have in common. */
+/** So many latest times between two events, and what they have in common, but for a few strange ones. */
 struct xs_arrivals_times {
     uint64_t ns[XS_ARRIVALS];
     uint64_t least_ns, most_ns, mean_ns;
