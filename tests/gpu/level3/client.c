@@ -110,7 +110,8 @@ static void show(const char *name, double *v, int n)
     for (int i = 0; i < n; i++)
         printf("%s%.1f", i ? "," : "", v[i]);
     qsort(v, (size_t)n, sizeof(*v), compare);
-    printf("],\"%s_p50\":%.1f,\"%s_p99\":%.1f,\"%s_max\":%.1f,", name, v[n / 2], name, v[(int)(0.99 * n)], name, v[n - 1]);
+    printf("],\"%s_p50\":%.1f,\"%s_p99\":%.1f,\"%s_max\":%.1f,", name, v[n / 2], name, v[(int)(0.99 * n)], name,
+           n ? v[n - 1] : 0);
 }
 
 static volatile sig_atomic_t s_stop;
@@ -153,12 +154,12 @@ static int high(int n, double per_ms)
 {
     uint64_t rounds = (uint64_t)(per_ms * 0.115 * 2) + 1, before = sum(), one;
     double *first = calloc((size_t)n, sizeof(double)), *job = calloc((size_t)n, sizeof(double));
-    int wrong = 0;
+    int wrong = 0, done = 0;
 
     burn(BLOCKS / 2, rounds, 0);
     one = (sum() - before) * 10;
     fprintf(stderr, "ready\n");
-    for (int i = -10; i < n; i++) {
+    for (int i = -10; i < n && !s_stop; i++) {
         double t0, t1 = 0;
 
         before = sum();
@@ -176,12 +177,13 @@ static int high(int n, double per_ms)
         if (i >= 0) {
             first[i] = t1 - t0;
             job[i] = now_us() - t0;
+            done = i + 1;
         }
         wrong += sum() - before != one;
     }
-    printf("{\"side\":\"high\",\"n\":%d,", n);
-    show("start", first, n);
-    show("job", job, n);
+    printf("{\"side\":\"high\",\"n\":%d,", done);
+    show("start", first, done);
+    show("job", job, done);
     printf("\"wrong\":%d}\n", wrong);
     return wrong != 0;
 }
