@@ -176,7 +176,7 @@ def preemption_part(found):
     for folder, results in found:
         ts = results.parameters("cuda", "E")
         rows = []
-        for v in [v for v in results.variants("cuda", "E") if v in TUNED]:
+        for v in [v for v in results.variants("cuda", "E") if v in workloads.E_CUDA.variants]:
             try:
                 cells = [results.quantile_less("cuda", "E", v, "alone", "high", .99, "start_samples", t) for t in ts]
             except Missing:
