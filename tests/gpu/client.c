@@ -211,7 +211,7 @@ static int compare(const void *a, const void *b)
 static int high(int n, double per_ms)
 {
     U rounds = (U)(per_ms * 0.12 * 2) + 1, before, one;
-    double *job = calloc((size_t)n, sizeof(*job));
+    double *job = calloc(n > 0 ? (size_t)n : 1, sizeof(*job)); /* the first is read also where there is none */
     int wrong = 0, done = 0;
 
     zero();

@@ -39,6 +39,7 @@ if AS_USER:                                    # who may not read the folder tha
     CLIENT, SHIM = os.path.join(BUILD, "bin/gpu_client"), os.path.join(BUILD, "lib/xsched/libshimcuda.so")
     os.environ["HOME"] = folder
 failures = []
+started = []                                   # every program; none of them stays
 began = time.monotonic()
 
 
@@ -65,6 +66,32 @@ def wrong(what):
     print("WRONG:", what, flush=True)
 
 
+def start(args, **how):
+    started.append(subprocess.Popen(args, **how))
+    return started[-1]
+
+
+def leave_nobody():
+    """Who would disturb what comes after this."""
+    left = [p for p in started if p.poll() is None]
+    for p in left:
+        if not failures:
+            wrong(f"is left running: {p.args}")
+        p.kill()
+    for p in left:
+        p.wait()
+    for child in Client.children:
+        try:
+            os.kill(child, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def told_to_end(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)          # timeout says it twice
+    raise RuntimeError("was told to end")
+
+
 def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
     if FAKE:
@@ -81,8 +108,8 @@ def server(*options):
     more = os.path.join(BUILD, "runtime")          # what this machine may lack of xserver's libraries
     if os.path.isdir(more):
         env["LD_LIBRARY_PATH"] = more
-    p = subprocess.Popen([*AS_USER, os.path.join(BUILD, "bin/xserver"), "--socket", SOCKET, "--no-http", *options, "HPF"],
-                         stderr=log, stdout=log, env=env)
+    p = start([*AS_USER, os.path.join(BUILD, "bin/xserver"), "--socket", SOCKET, "--no-http", *options, "HPF"],
+              stderr=log, stdout=log, env=env)
     for _ in range(500):
         if os.path.exists(SOCKET):
             return p
@@ -106,6 +133,7 @@ def end(p, how=signal.SIGTERM):
 
 class Client:
     """priority None: without the shim."""
+    children = set()                           # forked ones that live
 
     def __init__(self, priority, *args, level="auto", wait=True, **more):
         env = environment(**more)
@@ -113,8 +141,7 @@ class Client:
             env.update(LD_PRELOAD=SHIM, XSCHED_PRIORITY=str(priority), XSCHED_SOCKET=SOCKET,
                        XSCHED_AUTO_XQUEUE_LEVEL=level)
         self.args = args
-        self.p = subprocess.Popen([*AS_USER, CLIENT, *map(str, args)], env=env, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True)
+        self.p = start([*AS_USER, CLIENT, *map(str, args)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.child = 0
         if wait:
             self.ready()
@@ -123,6 +150,8 @@ class Client:
         for line in self.p.stderr:
             if line.startswith("ready"):
                 self.child = int(line.split()[1])
+                if self.child:
+                    self.children.add(self.child)
                 return self
             sys.stderr.write(line)
         raise RuntimeError(f"client {self.args} ended: {self.p.wait()}")
@@ -226,6 +255,7 @@ def kills():
             if not after or after["wrong"]:
                 wrong(f"run {run}: no new program works while the child lives")
             os.kill(low.child, signal.SIGKILL)
+            Client.children.discard(low.child)
         if what.startswith("low"):
             low = None
         result(what, "", "reaped", round(reaped, 1), "ms", 1, run)
@@ -250,8 +280,8 @@ def kills():
 class Torch:
     def __init__(self, role, priority):
         env = environment(LD_PRELOAD=SHIM, XSCHED_PRIORITY=priority, XSCHED_SOCKET=SOCKET)
-        self.p = subprocess.Popen([sys.executable, os.path.join(HERE, "client.py"), role], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True, env=env)
+        self.p = start([sys.executable, os.path.join(HERE, "client.py"), role], stdin=subprocess.PIPE,
+                       stdout=subprocess.PIPE, text=True, env=env)
 
     def line(self):
         text = self.p.stdout.readline()
@@ -442,11 +472,14 @@ def names():
     end(daemon)
 
 
+signal.signal(signal.SIGTERM, told_to_end)
 try:
     {"trace": trace, "kills": kills, "kills_a": kills_a, "parked": parked, "parked2": parked, "slices": slices, "order": order,
      "user": user, "names": names}[PART]()
 except (RuntimeError, OSError, subprocess.SubprocessError, KeyError, ValueError) as e:
     wrong(f"{type(e).__name__}: {e}")
+finally:
+    leave_nobody()
 result("all", "", "failures", len(failures), "1", failures=failures)
 if os.path.exists(LOG):
     with open(LOG, encoding="utf-8") as f, open(os.path.join(OUT, "xserver.log"), "a", encoding="utf-8") as to:

@@ -153,7 +153,8 @@ static int low(double t_ms, double seconds, double per_ms)
 static int high(int n, double per_ms)
 {
     uint64_t rounds = (uint64_t)(per_ms * 0.115 * 2) + 1, before = sum(), one;
-    double *first = calloc((size_t)n, sizeof(double)), *job = calloc((size_t)n, sizeof(double));
+    size_t room = n > 0 ? (size_t)n : 1; /* the first is read also where there is none */
+    double *first = calloc(room, sizeof(double)), *job = calloc(room, sizeof(double));
     int wrong = 0, done = 0;
 
     burn(BLOCKS / 2, rounds, 0);
