@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../stream/check.h"
+#include "queue.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -98,16 +99,6 @@ static void *keep_busy(void *stream)
     return NULL;
 }
 
-static XQueueHandle queue_of(P stream, int priority)
-{
-    HwQueueHandle hwq;
-    XQueueHandle xq;
-
-    TRUE(CudaQueueGet(&hwq, stream) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess);
-    TRUE(XHintPriority(xq, priority) == kXSchedSuccess);
-    return xq;
-}
-
 static void queue(P low)
 {
     XQueueHandle xq;
@@ -120,8 +111,8 @@ static void queue(P low)
         launch(low, 3, 20 * MS);
         TRUE(Sync(urgent) == 0 && Sync(low) == 0);
     }
-    xq = queue_of(low, 0);
-    queue_of(urgent, 5);
+    xq = queue_with_priority(low, 0);
+    queue_with_priority(urgent, 5);
     usleep(100000);
     TRUE(pthread_create(&t, NULL, keep_busy, urgent) == 0);
     for (int i = 0; i < 5; i++)

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "../stream/check.h"
-#include "xsched/cuda/hal.h"
-#include "xsched/xsched.h"
+#include "queue.h"
 
 typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrent)(P), (*StreamCreate)(P *, unsigned), (*Sync)(P);
@@ -54,16 +53,6 @@ static void *keep_busy(void *stream)
     return NULL;
 }
 
-static XQueueHandle queue_of(P stream, int priority)
-{
-    HwQueueHandle hwq;
-    XQueueHandle xq;
-
-    TRUE(CudaQueueGet(&hwq, stream) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess);
-    TRUE(XHintPriority(xq, priority) == kXSchedSuccess);
-    return xq;
-}
-
 int main(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW), *real = dlopen(getenv("FAKE"), RTLD_NOW);
@@ -83,8 +72,8 @@ int main(void)
         TRUE(launch(low, 1, 0, NULL, 0) == 0 && Sync(low) == 0);
         TRUE(launch(urgent, 2, 2000000, NULL, 0) == 0 && Sync(urgent) == 0);
     }
-    queue_of(low, 0);
-    queue_of(urgent, 5);
+    queue_with_priority(low, 0);
+    queue_with_priority(urgent, 5);
     TRUE(pthread_create(&u, NULL, keep_busy, urgent) == 0);
     usleep(300000);
     TRUE(pthread_create(&t, NULL, fill, low) == 0);

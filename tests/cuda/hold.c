@@ -13,6 +13,7 @@
 
 #include "../stream/check.h"
 #include "hal/cuda/cuda_abi.h"
+#include "queue.h"
 #include "xqueue/priv.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
@@ -98,7 +99,6 @@ int main(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
     P held, free_stream, captured, graph, exec;
-    HwQueueHandle hwq;
     XQueueHandle xq;
     pthread_t t;
     double began;
@@ -115,7 +115,7 @@ int main(void)
     TRUE(StreamCreate(&held, 1) == 0 && StreamCreate(&free_stream, 1) == 0 && StreamCreate(&captured, 1) == 0);
     TRUE(launch(0, held, g_log, 0) == 0);
     TRUE(Sync(held) == 0);
-    TRUE(CudaQueueGet(&hwq, held) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess);
+    xq = queue_of(held);
 
     TRUE(XQueueSuspend(xq, kQueueSuspendFlagNone) == kXSchedSuccess);
     TRUE(pthread_create(&t, NULL, fill, held) == 0);

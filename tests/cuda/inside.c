@@ -13,6 +13,7 @@
 #include "../stream/check.h"
 #include "hal/cuda/cuda_abi.h"
 #include "ptx.h"
+#include "queue.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -166,7 +167,6 @@ int main(void)
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
     P held, other, module;
     pthread_t watcher, t, u;
-    HwQueueHandle hwq;
     XQueueHandle xq;
     uint64_t memory;
     uint32_t all, late;
@@ -189,7 +189,7 @@ int main(void)
     TRUE(StreamCreate(&held, 1) == 0 && StreamCreate(&other, 1) == 0);
     TRUE(pthread_create(&watcher, NULL, watch, NULL) == 0);
     TRUE(launch(held, 0, g_log) == 0 && launch(other, 0, g_other) == 0 && Sync(held) == 0 && Sync(other) == 0);
-    TRUE(CudaQueueGet(&hwq, held) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess);
+    xq = queue_of(held);
     TRUE(XQueueSuspend(xq, kQueueSuspendFlagNone) == kXSchedSuccess); /* from here on it may be held */
     TRUE(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess);
     for (int i = 0; i < 20; i++) /* until its kernel is timed */
