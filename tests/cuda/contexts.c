@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../stream/check.h"
+#include "mappings.h"
 #include "ways/ways.h"
 
 #define WINDOW 200
@@ -29,19 +30,6 @@ __attribute__((visibility("default"))) int posix_memalign(void **ret, size_t ali
     atomic_fetch_add(&g_aligned, 1);
     *ret = memalign(alignment, bytes);
     return *ret ? 0 : ENOMEM;
-}
-
-static int mappings(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[512];
-    int n = 0;
-
-    while (maps && fgets(line, sizeof(line), maps))
-        n += strstr(line, "xsched-") != NULL;
-    if (maps)
-        fclose(maps);
-    return n;
 }
 
 static void work(const struct ways_driver *d, ways_p f, bool destroy)
@@ -111,12 +99,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         come_and_go(&d, f, i);
         if (i == 4)
-            before = mappings();
+            before = mappings_of_ours();
     }
     TRUE(atomic_load(&g_aligned) > 0);
     TRUE(settles(&d, f));
-    printf("mappings of ours after 5 contexts %d, after all %d\n", before, mappings());
-    TRUE(mappings() <= before + 2);
+    printf("mappings of ours after 5 contexts %d, after all %d\n", before, mappings_of_ours());
+    TRUE(mappings_of_ours() <= before + 2);
     TRUE(before > 0);
     printf("done\n");
     fflush(stdout);

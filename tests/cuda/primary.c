@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../stream/check.h"
+#include "mappings.h"
 
 typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*Release)(int), (*SetCurrent)(P);
@@ -17,19 +18,6 @@ static int (*WaitValue)(P, uint64_t, uint32_t, unsigned);
 static void (*OnPrimary)(void (*retain)(void), void (*release)(void));
 static _Thread_local bool t_first;
 static _Atomic int g_there, g_done;
-
-static int aliases(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[512];
-    int n = 0;
-
-    while (maps && fgets(line, sizeof(line), maps))
-        n += strstr(line, "xsched-") != NULL;
-    if (maps)
-        fclose(maps);
-    return n;
-}
 
 static bool active(void)
 {
@@ -133,15 +121,15 @@ int main(void)
     TRUE(Init(0) == 0);
     begin();
     TRUE(Release(0) == 0 && !active());
-    before = aliases();
+    before = mappings_of_ours();
     TRUE(before > 0);
     begin();
-    TRUE(aliases() == before + 1);
+    TRUE(mappings_of_ours() == before + 1);
     together(releases, another_context);
-    TRUE(!active() && aliases() == before);
+    TRUE(!active() && mappings_of_ours() == before);
     begin();
     together(retains, last_release);
-    TRUE(active() && aliases() == before);
+    TRUE(active() && mappings_of_ours() == before);
     TRUE(Release(0) == 0 && !active());
     printf("done\n");
     fflush(stdout);
