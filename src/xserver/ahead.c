@@ -35,6 +35,8 @@ void xs_ahead_changed(struct xs_server *s, struct xs_client *c, bool ready, uint
 {
     uint64_t from_ns, until_ns;
 
+    if (c->dead) /* nobody looks at a page that goes */
+        return;
     if (ready) {
         if (xs_arrivals_ready(&c->arrivals, now_ns))
             xs_ahead_forget(s, c);

@@ -12,6 +12,7 @@ the end of what xserver said to OUT/xserver.log. Exit code 1: something broke th
   slices     two urgent and one background program, one and two, beside an unmanaged one, beside one that makes contexts
   user       all of it as an ordinary user
   names      CUDA_VISIBLE_DEVICES by UUID and by a name that does not exist"""
+import atexit
 import datetime
 import json
 import os
@@ -29,6 +30,7 @@ SHIM = os.path.join(BUILD, "lib/xsched/libshimcuda.so")
 FAKE = os.environ.get("FAKE")                  # a folder with the fake driver: to try this script without a device
 SCALE = float(os.environ.get("SCALE", "1"))    # of what is counted: smaller runs for trying
 folder = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, folder, ignore_errors=True)
 os.chmod(folder, 0o777)
 SOCKET = os.path.join(folder, "xserver.sock")
 LOG = os.path.join(folder, "xserver.log")
