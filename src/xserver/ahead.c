@@ -38,14 +38,11 @@ void xs_ahead_changed(struct xs_server *s, struct xs_client *c, bool ready, uint
     if (c->dead) /* nobody looks at a page that goes */
         return;
     if (ready) {
-        if (xs_arrivals_ready(&c->arrivals, now_ns))
-            xs_ahead_forget(s, c);
+        xs_arrivals_ready(&c->arrivals, now_ns);
+        xs_ahead_forget(s, c);
         return;
     }
-    if (!xs_arrivals_idle(&c->arrivals, now_ns) || !s->ahead.on || !was_served(s, c))
-        return;
-    xs_ahead_forget(s, c);
-    if (s->ahead.n == XS_AHEAD ||
+    if (!xs_arrivals_idle(&c->arrivals, now_ns) || !s->ahead.on || s->ahead.n == XS_AHEAD || !was_served(s, c) ||
         !xs_arrivals_next(&c->arrivals, s->options.spin_cpu, &from_ns, &until_ns))
         return;
     s->ahead.windows[s->ahead.n].client = c;
