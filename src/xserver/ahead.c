@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/ahead.h"
 
+#include "xserver/cpus.h"
 #include "xserver/server.h"
-
-#include <sched.h>
 
 void xs_ahead_configure(struct xs_server *s)
 {
     uint64_t least = s->options.ahead_cpus;
-    cpu_set_t cpus;
 
-    CPU_ZERO(&cpus);
-    s->ahead.on = least && s->options.spin_us &&
-                  (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || /* more than fit into the set */
-                   (uint64_t)CPU_COUNT(&cpus) >= least);
+    s->ahead.on = least && s->options.spin_us && xs_cpus_available("") >= least;
 }
 
 void xs_ahead_forget(struct xs_server *s, const struct xs_client *c)
@@ -42,8 +37,8 @@ void xs_ahead_changed(struct xs_server *s, struct xs_client *c, bool ready, uint
         xs_ahead_forget(s, c);
         return;
     }
-    if (!xs_arrivals_idle(&c->arrivals, now_ns) || !s->ahead.on || s->ahead.n == XS_AHEAD || !was_served(s, c) ||
-        !xs_arrivals_next(&c->arrivals, s->options.spin_cpu, &from_ns, &until_ns))
+    if (!xs_arrivals_idle(&c->arrivals, now_ns) || !s->ahead.on || s->ahead.n == XS_AHEAD ||
+        !was_served(s, c) || !xs_arrivals_next(&c->arrivals, s->options.spin_cpu, &from_ns, &until_ns))
         return;
     s->ahead.windows[s->ahead.n].client = c;
     s->ahead.windows[s->ahead.n].from_ns = from_ns;

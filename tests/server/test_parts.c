@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of xserver without a server. */
+#include "xserver/cpus.h"
 #include "xserver/device_name.h"
 #include "xserver/http_guard.h"
 #include "xserver/options.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -47,6 +49,65 @@ static void cpu_classes(void **state)
     }
     /* more urgent on the CPU is more urgent here: deadline, real time, nice, idle */
     assert_true(1100 > 1099 && 1001 > 20 && -19 > -20);
+}
+
+static void put_file(const char *root, const char *path, const char *text)
+{
+    char whole[512];
+    FILE *f;
+
+    snprintf(whole, sizeof(whole), "%s/%s", root, path);
+    for (char *at = strchr(whole + strlen(root) + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = 0;
+        (void)mkdir(whole, 0700);
+        *at = '/';
+    }
+    f = fopen(whole, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+#define GROUP "sys/fs/cgroup"
+
+/* As few as a control group allows. */
+static void cpus_by_quota(void **state)
+{
+    static const struct {
+        const char *cgroup, *path, *text, *other, *other_text;
+        uint64_t most;
+    } k_rows[] = {
+        {"0::/a/b\n", GROUP "/a/b/cpu.max", "max 100000\n", GROUP "/a/cpu.max", "max 100000\n", UINT64_MAX},
+        {"0::/a/b\n", GROUP "/a/b/cpu.max", "max 100000\n", GROUP "/a/cpu.max", "50000 100000\n", 0},
+        {"0::/a/b\n", GROUP "/a/b/cpu.max", "199999 100000\n", GROUP "/a/cpu.max", "900000 100000\n", 1},
+        {"0::/\n", GROUP "/cpu.max", "100000 100000\n", NULL, NULL, 1},
+        {"0::/../x\n", GROUP "/cpu.max", "100000 100000\n", NULL, NULL, 1},
+        {"4:cpu,cpuacct:/d\n0::/\n", GROUP "/cpu,cpuacct/d/cpu.cfs_quota_us", "100000\n",
+         GROUP "/cpu,cpuacct/d/cpu.cfs_period_us", "100000\n", 1},
+        {"4:cpu,cpuacct:/d\n0::/\n", GROUP "/cpu,cpuacct/d/cpu.cfs_quota_us", "-1\n",
+         GROUP "/cpu,cpuacct/d/cpu.cfs_period_us", "100000\n", UINT64_MAX},
+        {"4:cpuset:/d\n", GROUP "/cpuset/d/cpu.cfs_quota_us", "1\n", NULL, NULL, UINT64_MAX},
+        {"0::/a\n", GROUP "/a/cpu.max", "100000 0\n", NULL, NULL, UINT64_MAX},
+        {"0::/a\n", GROUP "/a/cpu.max", "", NULL, NULL, UINT64_MAX},
+        {"nonsense\n0:\n", GROUP "/cpu.max", "1 100000\n", NULL, NULL, UINT64_MAX},
+        {"", GROUP "/cpu.max", "1 100000\n", NULL, NULL, UINT64_MAX},
+    };
+    uint64_t all = xs_cpus_available("/nowhere");
+
+    (void)state;
+    assert_true(all >= 1);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        char root[] = "/tmp/xsched-cpus-XXXXXX", command[128];
+
+        assert_non_null(mkdtemp(root));
+        put_file(root, "proc/self/cgroup", k_rows[i].cgroup);
+        put_file(root, k_rows[i].path, k_rows[i].text);
+        if (k_rows[i].other)
+            put_file(root, k_rows[i].other, k_rows[i].other_text);
+        assert_int_equal(xs_cpus_available(root), XS_MIN(all, k_rows[i].most));
+        snprintf(command, sizeof(command), "rm -rf '%s'", root);
+        assert_int_equal(system(command), 0);
+    }
 }
 
 #define CONTAINER_ID "3f29a0c1d2e4b5968778695a4b3c2d1e0f112233445566778899aabbccddeeff"
@@ -270,7 +331,7 @@ static void options_are_documented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpu_classes),
+        cmocka_unit_test(cpu_classes), cmocka_unit_test(cpus_by_quota),
         cmocka_unit_test(containers_are_named),
         cmocka_unit_test(devices_are_named),
         cmocka_unit_test(the_timeline_is_bounded),
