@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/cpus.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PATH_BYTES 4400u
@@ -11,18 +12,25 @@
 /* @return how many numbers the file begins with, at most two */
 static int numbers(const char *folder, const char *name, int64_t *a, int64_t *b)
 {
-    char path[PATH_BYTES];
-    int n = 0;
+    char text[PATH_BYTES], *at = text, *end;
+    int64_t *to[] = {a, b};
+    bool any;
     FILE *f;
 
-    if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+    if ((size_t)snprintf(text, sizeof(text), "%s/%s", folder, name) >= sizeof(text))
         return 0;
-    f = fopen(path, "re");
+    f = fopen(text, "re");
     if (!f)
         return 0;
-    n = fscanf(f, "%" SCNd64 " %" SCNd64, a, b);
+    any = fgets(text, sizeof(text), f) != NULL;
     fclose(f);
-    return n;
+    for (int n = 0; n < 2; n++, at = end) {
+        errno = 0;
+        *to[n] = any ? strtoll(at, &end, 10) : 0;
+        if (!any || end == at || errno)
+            return n;
+    }
+    return 2;
 }
 
 static uint64_t quota(const char *folder)
