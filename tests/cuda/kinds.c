@@ -31,7 +31,7 @@ typedef int (*call_fn)(P, P, P, P, P, P, P, P, P, P, P, P);
     } while (0)
 static const char *g_now = "";
 
-enum kind { SUBMIT, COUNT, SYNC, QUERY, WAIT, BLOCK, NAMED, ONCE, UNLOAD, SYNC_CTX, HAND };
+enum kind { SUBMIT, COUNT, SYNC, QUERY, WAIT, BLOCK, NAMED, ONCE, UNLOAD, SYNC_CTX, MADE, HAND };
 
 /* The stream of a call, from its own arguments. */
 #define XS_CONFIG_STREAM(config) (((const struct xs_cu_launch_config *)(config))->stream)
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
         }
     }
     printf("commands that wait: %d, that pass: %d, calls that synchronise: %d, others: %d%s\n", n[SUBMIT], n[COUNT],
-           n[SYNC] + n[QUERY] + n[SYNC_CTX], n[WAIT] + n[BLOCK] + n[NAMED] + n[ONCE] + n[UNLOAD],
+           n[SYNC] + n[QUERY] + n[SYNC_CTX], n[WAIT] + n[BLOCK] + n[NAMED] + n[ONCE] + n[UNLOAD] + n[MADE],
            found ? "; one did not wait" : "");
     TRUE(n[SUBMIT] >= 60 && n[COUNT] >= 30 && n[SYNC] + n[QUERY] >= 8);
     fflush(stdout);

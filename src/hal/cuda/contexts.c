@@ -255,6 +255,7 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx)
 {
     struct xs_cuda_context *c = find_and_use(ctx);
 
+    xs_cuda_context_ends(ctx);
     if (!c)
         return NULL;
     if (!xs_group_take(&xs_cuda_streams, &c->group)) {

@@ -83,7 +83,9 @@ bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e)
     e->mode = XS_CU_CAPTURE_MODE_RELAXED;
     if (g_api.cuThreadExchangeStreamCaptureMode)
         e->exchanged = g_api.cuThreadExchangeStreamCaptureMode(&e->mode) == XS_CU_SUCCESS;
-    if (g_api.cuCtxGetCurrent(&current) == XS_CU_SUCCESS && current == ctx)
+    if (g_api.cuCtxGetCurrent(&current) == XS_CU_SUCCESS && current)
+        xs_cuda_context_seen(current);
+    if (current == ctx)
         return true;
     if (g_api.cuCtxPushCurrent_v2(ctx) == XS_CU_SUCCESS) {
         e->pushed = true;

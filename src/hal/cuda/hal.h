@@ -64,6 +64,15 @@ extern _Atomic int32_t xsched_priv_cuda_captures;
  *  to say. Asks the driver. */
 bool xsched_priv_cuda_capturing(CUstream stream);
 
+/** The only context of the program, if it has one and that was current once; NULL: the driver is to be asked which one is. It
+ *  may be another one that is current, of which nobody knows yet. A hint; owner: only.c. */
+extern _Atomic(CUcontext) xsched_priv_cuda_only;
+/** How often this thread took it for the current one; at each 64th time it asks. Owner: xs_cuda_native. */
+extern _Thread_local uint32_t xsched_priv_cuda_unasked;
+#define XS_CUDA_ASK_EACH 64u
+/** The program got this context from a function that makes one. NULL: nothing happens. */
+void xsched_priv_cuda_context_made(CUcontext ctx);
+
 /** 0: a default stream and no context. @param per_thread  stream 0 is the thread's own */
 uint64_t xsched_priv_cuda_native(CUstream stream, bool per_thread);
 /** The XQueue of a stream; with automatic XQueues one is made at the first command. May be NULL. */
@@ -99,13 +108,25 @@ void xsched_priv_cuda_implicit(struct xs_queue *q, uint64_t native);
 /** This thread is about to wait for whatever the current context holds. Only where xsched_priv_intra. */
 void xsched_priv_cuda_lend_context(void);
 
+/** As xsched_priv_cuda_native, without a call for created streams and for the null stream of a program with one context. */
+static inline uint64_t xs_cuda_native(CUstream stream, bool per_thread)
+{
+    CUcontext only;
+
+    if (XS_LIKELY((uintptr_t)stream > 2))
+        return (uintptr_t)stream;
+    only = atomic_load_explicit(&xsched_priv_cuda_only, memory_order_relaxed); /* a hint */
+    if (XS_LIKELY(only != NULL) && stream != XS_CU_STREAM_PER_THREAD && (stream || !per_thread) &&
+        XS_LIKELY(++xsched_priv_cuda_unasked % XS_CUDA_ASK_EACH != 0))
+        return (uintptr_t)only | 1;
+    return xsched_priv_cuda_native(stream, per_thread);
+}
+
 static inline struct xs_queue *xs_cuda_queue(CUstream stream, bool per_thread)
 {
-    uint64_t native = (uintptr_t)stream;
+    uint64_t native = xs_cuda_native(stream, per_thread);
     struct xs_queue *q;
 
-    if (XS_UNLIKELY(native <= 2))
-        native = xsched_priv_cuda_native(stream, per_thread);
     if (XS_UNLIKELY(!native))
         return NULL;
     q = xsched_priv_queue_find(kPlatformCUDA, native);
@@ -121,6 +142,11 @@ struct xs_cuda_entered {
 /** Makes ctx current and lets the thread make calls that a capture elsewhere would forbid. */
 bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e);
 void xs_cuda_leave(struct xs_cuda_entered *e);
+/* only.c */
+/** The driver says that this one is current. */
+void xs_cuda_context_seen(CUcontext ctx);
+/** It is about to be destroyed. */
+void xs_cuda_context_ends(CUcontext ctx);
 /** For one more stream in it; xs_cuda_context_put when libpreempt lets that go. NULL: no memory, or not a context */
 struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx);
 void xs_cuda_context_put(struct xs_cuda_context *c);

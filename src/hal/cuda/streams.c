@@ -21,19 +21,33 @@ XS_EXPORT bool xsched_priv_cuda_capturing(CUstream stream)
     return api->cuStreamIsCapturing(stream, &status) != XS_CU_SUCCESS || status != XS_CU_CAPTURE_STATUS_NONE;
 }
 
+/* The number of a default stream. */
+static uint64_t native_in(CUcontext ctx, bool of_thread)
+{
+    return of_thread ? xs_native_of_thread(&xs_cuda_streams, ctx, 0) : (uint64_t)(uintptr_t)ctx | 1;
+}
+
+/* Asks the driver. NULL: none */
+static CUcontext current_context(const struct xs_cuda_api *api)
+{
+    CUcontext ctx = NULL;
+
+    if (api->cuCtxGetCurrent(&ctx) != XS_CU_SUCCESS || !ctx)
+        return NULL;
+    xs_cuda_context_seen(ctx);
+    return ctx;
+}
+
 XS_EXPORT uint64_t xsched_priv_cuda_native(CUstream stream, bool per_thread)
 {
     const struct xs_cuda_api *api;
-    CUcontext ctx = NULL;
+    CUcontext ctx;
 
     if ((uintptr_t)stream > 2)
         return (uintptr_t)stream;
     api = xsched_priv_cuda_api(NULL);
-    if (!api || api->cuCtxGetCurrent(&ctx) != XS_CU_SUCCESS || !ctx)
-        return 0;
-    if (stream == XS_CU_STREAM_PER_THREAD || (!stream && per_thread))
-        return xs_native_of_thread(&xs_cuda_streams, ctx, 0);
-    return (uint64_t)(uintptr_t)ctx | 1;
+    ctx = api ? current_context(api) : NULL;
+    return ctx ? native_in(ctx, stream == XS_CU_STREAM_PER_THREAD || (!stream && per_thread)) : 0;
 }
 
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q)
@@ -52,8 +66,10 @@ static CUcontext context_of(const struct xs_cuda_api *api, CUstream stream, uint
 {
     CUcontext ctx = NULL;
 
-    if (native != (uintptr_t)stream)
-        return api->cuCtxGetCurrent(&ctx) == XS_CU_SUCCESS ? ctx : NULL;
+    if (native != (uintptr_t)stream) {
+        ctx = current_context(api); /* the number may be of the one that was the only one: then not this time */
+        return ctx && native_in(ctx, !xs_native_is_null(native)) == native ? ctx : NULL;
+    }
     return api->cuStreamGetCtx && api->cuStreamGetCtx(stream, &ctx) == XS_CU_SUCCESS ? ctx : NULL;
 }
 

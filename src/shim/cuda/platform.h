@@ -51,7 +51,7 @@ static inline struct xs_queue *xs_api_queue(const void *hal, CUstream stream, bo
 static inline uint64_t xs_api_native(const void *hal, CUstream stream, bool per_thread)
 {
     (void)hal;
-    return xsched_priv_cuda_native(stream, per_thread);
+    return xs_cuda_native(stream, per_thread);
 }
 
 static inline void xs_api_each_queue(const void *hal, CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg),
@@ -100,6 +100,20 @@ struct xs_api_runtime;
 CUcontext xs_cuda_current(const struct xs_api_runtime *rt);
 /* Rows of kind ONCE. */
 #define xs_api_mark(rt, row, handle) xs_loaded_mark(handle, row, xs_cuda_current(rt))
+
+/* Rows of kind MADE, after success. */
+static inline void xs_api_made(CUcontext *ret)
+{
+    if (ret)
+        xsched_priv_cuda_context_made(*ret);
+}
+
+#define xs_api_named_cuCtxCreate(ret, ...)              xs_api_made(ret)
+#define xs_api_named_cuCtxCreate_v2(ret, ...)           xs_api_made(ret)
+#define xs_api_named_cuCtxCreate_v3(ret, ...)           xs_api_made(ret)
+#define xs_api_named_cuCtxCreate_v4(ret, ...)           xs_api_made(ret)
+#define xs_api_named_cuCtxFromGreenCtx(ret, ...)        xs_api_made(ret)
+#define xs_api_named_cuDevicePrimaryCtxRetain(ret, ...) xs_api_made(ret)
 
 /* Rows of kinds NAMED and ONCE, after success. */
 #define xs_api_named_cuFuncLoad(...)         ((void)0)

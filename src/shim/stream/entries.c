@@ -103,6 +103,12 @@ XS_SHIM_NOTE;
     r = XS_REAL(symbol) args;                                                                     \
     xs_api_wait_all_close(&w, row, r);
 
+#define BODY_MADE(symbol, streams, args, on, key)                                                 \
+    uint64_t begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;                           \
+    r = QUIET_MADE(symbol, args);                                                                 \
+    if (XS_UNLIKELY(xs_api_tracing))                                                             \
+        xs_trace_call(#symbol, XS_HOW_PASS, 0, r, false, begin_ns);
+
 #define BODY_HAND(symbol, streams, args, on, key)                                                 \
     uint64_t begin_ns = xs_api_tracing ? xs_now_ns() : 0;                                         \
     r = xs_hand_##symbol(rt, XS_UNPACK args);                                                     \
@@ -127,6 +133,7 @@ XS_SHIM_NOTE;
 #define QUIET_NAMED(symbol, args)                                                                 \
     (r = XS_REAL(symbol) args, r == XS_API_OK ? xs_api_named_##symbol args : (void)0, r)
 #define QUIET_ONCE(symbol, args)     QUIET_NAMED(symbol, args)
+#define QUIET_MADE(symbol, args)     QUIET_NAMED(symbol, args)
 #define QUIET_UNLOAD(symbol, args)   XS_REAL(symbol) args
 #define QUIET_QUERY(symbol, args)    XS_REAL(symbol) args
 #define QUIET_SYNC_CTX(symbol, args) XS_REAL(symbol) args
@@ -144,6 +151,7 @@ XS_SHIM_NOTE;
 #define LOOK_ONCE     false
 #define LOOK_UNLOAD   false
 #define LOOK_SYNC_CTX false
+#define LOOK_MADE     false
 #define LOOK_HAND     false
 #define LOOK_HAND0    false
 #define LOOK_OPEN     true

@@ -156,6 +156,7 @@ void xs_api_answers_prepare(void);
 #define XS_HAND_ONCE(symbol, params)
 #define XS_HAND_UNLOAD(symbol, params)
 #define XS_HAND_SYNC_CTX(symbol, params)
+#define XS_HAND_MADE(symbol, params)
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
 #include XS_API_ROWS
 #undef XS_HAND_HAND
@@ -171,6 +172,7 @@ void xs_api_answers_prepare(void);
 #undef XS_HAND_ONCE
 #undef XS_HAND_UNLOAD
 #undef XS_HAND_SYNC_CTX
+#undef XS_HAND_MADE
 
 /** The real function of a row, with its type. `rt` is in scope. */
 #define XS_REAL(symbol) ((__typeof__(&symbol))rt->real[ROW_##symbol])

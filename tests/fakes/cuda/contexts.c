@@ -135,8 +135,16 @@ API cuCtxDetach(CUcontext c)
     return cuCtxDestroy_v2(c);
 }
 
+static _Atomic int g_asked;       /* which context is current */
+
+API fake_cuda_asked(void)
+{
+    return g_asked;
+}
+
 API cuCtxGetCurrent(CUcontext *ret)
 {
+    g_asked++;
     *ret = fake_current();
     return 0;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only context that the program has, where it has one: then whose null stream a command goes to is known without asking
+ * the driver which context is current (docs/decisions/0022). Contexts are noted when a function makes them and whenever the
+ * driver says that one is current; with the second one it is over, for good. One that is made by a function that we do not
+ * see is found when its null stream gets a mark, or when the thread asks again, as it does now and then. */
+#include "hal/cuda/hal.h"
+
+XS_EXPORT _Atomic(CUcontext) xsched_priv_cuda_only;
+XS_EXPORT _Thread_local uint32_t xsched_priv_cuda_unasked;
+
+static struct xs_lock g_lock;     /* of what follows; nothing is called under it */
+static CUcontext g_known;
+static _Atomic bool g_several;    /* also read without the lock; never taken back */
+
+static void note(CUcontext ctx, bool current)
+{
+    xs_lock_acquire(&g_lock);
+    if (g_known && g_known != ctx)
+        atomic_store(&g_several, true);
+    g_known = ctx;
+    if (atomic_load(&g_several))
+        atomic_store(&xsched_priv_cuda_only, NULL);
+    else if (current)
+        atomic_store(&xsched_priv_cuda_only, ctx);
+    xs_lock_release(&g_lock);
+}
+
+XS_EXPORT void xsched_priv_cuda_context_made(CUcontext ctx)
+{
+    if (ctx)
+        note(ctx, false);
+}
+
+void xs_cuda_context_seen(CUcontext ctx)
+{
+    /* relaxed: who does not see yet what another thread noted, notes it again */
+    if (XS_LIKELY(atomic_load_explicit(&xsched_priv_cuda_only, memory_order_relaxed) == ctx) ||
+        XS_LIKELY(atomic_load_explicit(&g_several, memory_order_relaxed)))
+        return;
+    note(ctx, true);
+}
+
+void xs_cuda_context_ends(CUcontext ctx)
+{
+    xs_lock_acquire(&g_lock);
+    if (g_known == ctx) {
+        g_known = NULL;
+        atomic_store(&xsched_priv_cuda_only, NULL);
+    }
+    xs_lock_release(&g_lock);
+}
