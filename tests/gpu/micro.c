@@ -6,7 +6,9 @@
  * micro pairs: under the shim only. The same calls by turns through the shim and past it, in short blocks of one process, since
  * two processes differ by more than what is looked for. Prints for each the ratio, ours to the driver's: the median over
  * pairs of blocks, and between which two it lies in 95 of 100 (pairs drawn anew). */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
