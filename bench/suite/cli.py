@@ -217,6 +217,8 @@ def parse():
     p.add_argument("--fresh", action="store_true", default=None,
                    help="each block starts its processes anew (default: for the models in processes of their own)")
     p.add_argument("--no-fresh", action="store_false", dest="fresh", help="processes stay from block to block")
+    p.add_argument("--free-starts", action="store_true",
+                   help="programs start at random addresses and run on any CPU (default: alike, each side on CPUs of its own)")
     p.add_argument("--seconds", type=float, default=0, metavar="S", help="of a block, for workloads that have no number of requests")
     p.add_argument("--seed", type=int, default=1, help="of the arrivals")
     p.add_argument("--out", metavar="DIR", help="default out/bench")

@@ -13,9 +13,10 @@ class ClientError(Exception):
 
 
 class Client:
-    """One process: a command and an environment."""
+    """One process: a command and an environment.
+    @param prepare  what the child does first; None: nothing"""
 
-    def __init__(self, command, env, log, name):
+    def __init__(self, command, env, log, name, prepare=None):
         self.name = name
         self.log = log
         self.buffer = b""
@@ -25,7 +26,8 @@ class Client:
             f.write(f"-- {name}: {' '.join(command)}\n".encode())
             f.flush()
             try:
-                self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=f)
+                self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=f,
+                                                preexec_fn=prepare)
             except OSError as e:
                 raise ClientError(f"{name} does not start: {e}")
         os.set_blocking(self.process.stdout.fileno(), False)
@@ -116,11 +118,11 @@ class Pool:
         self.clients = {}
         self.failed = {}
 
-    def start(self, key, command, env, name):
+    def start(self, key, command, env, name, prepare=None):
         """Without waiting; see ready()."""
         if key not in self.clients and key not in self.failed:
             try:
-                self.clients[key] = Client(command, env, self.log, name)
+                self.clients[key] = Client(command, env, self.log, name, prepare)
             except ClientError as e:
                 self.failed[key] = str(e)
 

@@ -7,7 +7,7 @@ import random
 import resource
 import time
 
-from . import arrivals, stats, variants
+from . import arrivals, starts, stats, variants
 from .clients import ClientError, Pool, collect
 from .services import ServiceError
 from .watchers import WatchError, Watchers
@@ -44,6 +44,10 @@ class Measurement:
         self.count = -(-asked // self.blocks)
         self.fresh = self.plan.fresh if suite.args.fresh is None else suite.args.fresh
         self.pool = Pool(suite.out, suite.say)
+        self.alike = not suite.args.free_starts
+        self.places = {}
+        if self.alike and platform.name in ("cuda", "hip"):     # elsewhere the CPUs may be the device
+            self.places = starts.places([self.process_of(s) for s in self.plan.sides], os.sched_getaffinity(0))
         self.rates = dict(suite.rates.get((platform.name, workload.letter), {}))
         self.once = {}
         self.skipped = {}
@@ -178,7 +182,10 @@ class Measurement:
                 s = sides[0]
                 env.update(variants.environment(base, s.name if len(sides) == 1 else "", s.priority, s.share, server, mps,
                                                 self.platform.shim, self.plan.one_process))
-                self.pool.start(key, self.command(base, sides), env, f"{self.workload.letter} {base.name} {name}")
+                if self.alike:
+                    env.update(starts.ENVIRONMENT)
+                self.pool.start(key, self.command(base, sides), env, f"{self.workload.letter} {base.name} {name}",
+                                starts.prepare(self.places.get(name)) if self.alike else None)
                 gib += sum(s.gib for s in sides)
             keys.append(key)
         return keys, gib
@@ -327,7 +334,8 @@ class Measurement:
             rows.append(dict(common, side="watchers", metric="scrapes", value=seen.pop("scrapes"), unit="1", n=1, **seen))
         if server:
             rows.append(dict(common, side="server", metric="cpu", value=round(theirs, 2), unit="ms", n=1))
-        rows.append(dict(common, side="machine", metric="seconds", value=round(seconds, 3), unit="s", n=1, load=round(load, 2)))
+        rows.append(dict(common, side="machine", metric="seconds", value=round(seconds, 3), unit="s", n=1, load=round(load, 2),
+                         alike=self.alike, cpus={name: len(cpus) for name, cpus in self.places.items()}))
         self.suite.raw.write(rows, cell)
         return rows
 

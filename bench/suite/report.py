@@ -253,6 +253,18 @@ def disturbance(results):
             "client and sleeps until the answers come. Clients keep their samples in memory and print them afterwards.", ""]
 
 
+def alike(results):
+    """Where programs were started alike (starts.py), and on how many CPUs each."""
+    where = {}
+    for (platform, letter, _, side, metric, _), rows in results.by.items():
+        if (side, metric) == ("machine", "seconds"):
+            where.setdefault(f"{letter} on {platform}", []).extend(rows)
+    where = {name: rows for name, rows in where.items() if all(r.get("alike") for r in rows)}
+    cpus = sorted({f"{min(r['cpus'].values())}" for rows in where.values() for r in rows if r.get("cpus")}, key=int)
+    return [f"In {', '.join(sorted(where))} programs were started alike, at the same addresses and with the same PYTHONHASHSEED"
+            + (f", each process on CPUs of its own ({' or '.join(cpus)})" if cpus else "") + ".", ""] if where else []
+
+
 def starts(results):
     """Where each block began with new processes, and how intervals are made there."""
     there = set()
@@ -302,7 +314,7 @@ def make(folder):
             "all requests (quantiles) or over blocks (throughput); a target is met when its whole interval is within the limit, and "
             "undecided with less than three blocks, or no request beyond the quantile. "
             "Every client checks its own results; \"results equal\" says that they are also those of the standalone program.", ""]
-    out += starts(results) + disturbance(results)
+    out += starts(results) + alike(results) + disturbance(results)
     used = {r["variant"] for r in rows if r.get("variant")}
     out += ["Variants: " + "; ".join(f"{v.name}: {v.text}" for v in variants.ROWS if v.name in used) + ".", ""]
     while out and not out[-1]:

@@ -70,8 +70,12 @@ ROWS = [
     # I
     Variant("alone-group", "both tasks of the top group, without the others and without XSched", sides=("top1", "top2"),
             uses="native"),
+    Variant("alone-group-xsched", "both tasks of the top group, without the others, in the very processes of xsched-auto", "xsched",
+            ("top1", "top2"), "auto", uses="xsched-auto"),
     # M, on two devices
     Variant("alone-second", "the second device's urgent side by itself, without XSched", sides=("high1",), uses="native"),
+    Variant("alone-second-xsched", "the second device's urgent side by itself in the very process of xsched-auto", "xsched",
+            ("high1",), "auto", uses="xsched-auto"),
     Variant("alone-span", "the program on both devices by itself, without XSched", sides=SPAN, uses="native"),
     Variant("native-first", "the pair on the first device, nothing on the second", sides=FIRST, uses="native"),
     Variant("native-second", "the pair on the second device, nothing on the first", sides=SECOND, uses="native"),

@@ -91,7 +91,7 @@ B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-au
 
 # ---- C: fixed priority, twice the same model ----
 C_TORCH = torch_pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
-                     ("alone", "native", "xsched-auto", "xsched-1", "mps", "mps-priority"), extra=("late-start",), requests=700)
+                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps", "mps-priority"), extra=("late-start",), requests=700)
 C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us=1000, kernels=8, priority=10, urgent=True),
               CL_LOW, ("alone", "native", "xsched-auto"))
 
@@ -123,15 +123,16 @@ F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=
                extra=("late-start",), blocks=3, seconds=10, fresh=True)
 # ---- G: BERT-large ----
 G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
-                     ("alone", "alone-hot", "native", "xsched-auto", "xsched-1", "mps-priority"),
+                     ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"),
                      extra=("late-start",), requests=600)
 # ---- H: decoding with CUDA graphs beside training ----
 H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
-                     ("alone", "native", "xsched-auto", "xsched-1", "mps-priority"), requests=400)
+                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"), requests=400)
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
-               ("alone", "alone-group", "native", "xsched-auto", "mps-priority"), extra=("late-start",), requests=500, fresh=True)
+               ("alone", "alone-group", "native", "alone-group-xsched", "xsched-auto", "mps-priority"), extra=("late-start",),
+               requests=500, fresh=True)
 
 # ---- M: two devices: A on each, and a program on both beside an urgent one on the second ----
 def on(device, *sides):
@@ -140,8 +141,9 @@ def on(device, *sides):
 
 PAIRS = ("alone", "alone-second", "native", "xsched-auto", "xsched-first", "xsched-second")
 M_SPAN = tuple(Side(f"both{d}", "torch:resnet50", gib=14, device=d, process="both", apart=True) for d in (0, 1))
-M_TORCH = Plan(on(0, *A_TORCH.sides) + on(1, *A_TORCH.sides) + M_SPAN, (*PAIRS, "alone-span", "native-span", "xsched-span"),
-               extra=("native-first", "native-second"), requests=400, devices=2)
+M_TORCH = Plan(on(0, *A_TORCH.sides) + on(1, *A_TORCH.sides) + M_SPAN,
+               (*PAIRS, "alone-second-xsched", "alone-span", "native-span", "xsched-span"), extra=("native-first", "native-second"),
+               requests=300, blocks=3, devices=2, fresh=True)
 M_LOAD = Plan(on(0, CL_HIGH, CL_LOW) + on(1, CL_HIGH, CL_LOW), PAIRS, extra=("native-first", "native-second"), one_process=True,
               requests=400, devices=2)
 

@@ -112,6 +112,15 @@ def main():
         bench(*(w for w in anew if w != "--fresh"), "--out", os.path.join(out, "kept"), "--platforms", "fake", "--only", "B")
         kept = processes(os.path.join(out, "kept"))
         need(kept["fake", "B", "native", "high", 0] == kept["fake", "B", "native", "high", 1], "without --fresh they stay")
+    # programs are started alike, or as the system does
+    with tempfile.TemporaryDirectory() as out:
+        for free in ((), ("--free-starts",)):
+            where = os.path.join(out, "free" if free else "alike")
+            bench("--smoke", "--only", "B", "--platforms", "fake", "--variants", "native", "--out", where, *free)
+            with open(os.path.join(where, "suite.jsonl"), encoding="utf-8") as f:
+                said = {r["alike"] for r in map(json.loads, f) if r["metric"] == "seconds"}
+            with open(os.path.join(where, "report.md"), encoding="utf-8") as f:
+                need(said == {not free} and ("started alike" in f.read()) == (not free), f"{free}: {said}")
     # another program's results are noticed
     with tempfile.TemporaryDirectory() as out:
         said = bench("--smoke", "--only", "B", "--platforms", "fake", "--variants", "alone,native", "--out", out, "--peer",
