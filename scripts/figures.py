@@ -20,7 +20,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 from suite import raw, report, stats, targets, variants, workloads  # noqa: E402
-from suite.results import Missing, Results  # noqa: E402
+from suite.results import OTHER, Missing, Results  # noqa: E402
 
 MAIN = ("A", "B", "C", "G", "H")           # workloads whose variants are shown
 PLATFORMS = ("cuda", "hip")
@@ -146,8 +146,9 @@ def target_part(found):
 
 
 def ratio(results, platform, letter, variant, base, side):
-    """"" where either was not measured."""
-    return report.cell(lambda: report.with_interval(results.mean_ratio(platform, letter, variant, base, side)))
+    """Of one run; "" where either was not measured."""
+    return report.cell(lambda: report.with_interval(
+        results.mean_ratio(platform, letter, variant, results.base(platform, letter, variant, base), side)))
 
 
 def latency_part(found):
@@ -251,21 +252,29 @@ def cost_part():
     return "\n".join(out).rstrip().replace("](docs/", "](../../docs/")
 
 
-def peer_requests(results, letter):
+def peers(results, letter):
+    """[(variant, what to call it)]: of the newest run, then of the one that has the peers, if that is another."""
     other = report.of_another_run(results, letter, "cuda")
+    first = [(v, text) for v, text in PEERS.items() if v not in other]
+    more = [(v if v in other else v + OTHER, f"{text}, another run") for v, text in PEERS.items() if v in other or v + OTHER in other]
+    return first + (more if any(v in other for v in PEERS) else [])
+
+
+def peer_requests(results, letter):
     metrics = ["samples", *["token_samples"] * (letter == "H")]
     rows = []
-    for v in [v for v in PEERS if v not in other and results.find("cuda", letter, v, "high", "samples")]:
+    for v, text in [x for x in peers(results, letter) if results.find("cuda", letter, x[0], "high", "samples")]:
         q = [results.quantile("cuda", letter, v, "high", x, m) for m in metrics for x in (.5, .99)]
-        low = "" if v == "alone" else ratio(results, "cuda", letter, v, "native", "low")
-        rows.append([PEERS[v], *map(report.with_interval, q), low, str(q[0].n)])
+        low = ratio(results, "cuda", letter, v, "native", "low")
+        rows.append([text, *map(report.with_interval, q), low, str(q[0].n)])
     token = ["a token, P50", "P99"] * (letter == "H")
     return report.table(["", "urgent P50, ms", "P99", *token, "the other side / native", "n"], rows)
 
 
 def peer_rates(results, letter):
-    rows = [[PEERS[v], ratio(results, "cuda", letter, v, "alone", "high"), ratio(results, "cuda", letter, v, "alone-low", "low")]
-            for v in PEERS if v != "alone" and results.find("cuda", letter, v, "high", "throughput")]
+    rows = [[text, ratio(results, "cuda", letter, v, "alone", "high"), ratio(results, "cuda", letter, v, "alone-low", "low")]
+            for v, text in peers(results, letter)
+            if v not in ("alone", "alone" + OTHER) and results.find("cuda", letter, v, "high", "throughput")]
     return report.table(["", "production / alone", "the other side / alone"], rows)
 
 

@@ -3,11 +3,12 @@
 
 A workload that both have is taken from the new folder altogether, since figures compare within one run only. With
 append, what the other folder has stays, and gets the variants that it lacks; their rows say in "added" of when they are, and
-the report says so too."""
+the report says so too. What such a variant is compared with comes along, under a name of its own (alone-other)."""
 import json
 import os
 
 from . import raw
+from .results import BASES, OTHER
 
 
 def what(row):
@@ -51,10 +52,15 @@ def merge(new, into, append=False):
         said.append(f"{w} on {p}: {v} " + ("is added" if append or (p, w, v) not in have else "is replaced"))
     rows = list(kept)
     of_both = {what(r) for r in kept if is_cell(r)}
+    runs = {(*what(r), r.get("commit")) for r in new if is_cell(r) and which(r) in taken}
     for r in new:
         if is_cell(r):
             if which(r) in taken:
                 rows.append(dict(r, added=r["date"]) if append and what(r) in of_both else r)
+            elif append and r.get("variant") in BASES and (*what(r), r.get("commit")) in runs:
+                other = r["variant"] + OTHER
+                if (*what(r), other) not in have:
+                    rows.append(dict(r, variant=other, added=r["date"], cell=r["cell"].replace(f"/{r['variant']}/", f"/{other}/")))
         elif not any(same(r, o) for o in rows):
             rows.append(r)
     return rows, said

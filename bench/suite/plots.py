@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from . import raw, workloads  # noqa: E402
-from .results import Missing, Results, side_order  # noqa: E402
+from .results import OTHER, Missing, Results, side_order  # noqa: E402
 
 COLOURS = {"alone": "#4c9f70", "alone-hot": "#8fc4a5", "native": "#c8553d", "xsched-auto": "#2f5d9b", "xsched-1": "#7fa7d6",
            "xsched-2": "#5b84bb", "xsched-3": "#1d3f70", "xsched-channels": "#0b1f3d", "mps": "#b08900", "mps-priority": "#d9b43a"}
@@ -68,7 +68,7 @@ def timeline(results, folder, platform, letter):
                 and r["metric"] == "timeline"]
         low = [r for r in results.rows if r.get("platform") == platform and r["workload"] == letter and r["variant"] == v
                and r["metric"] == "timeline-ends"]
-        if high and low:
+        if high and low and not v.endswith(OTHER):
             rows.append((v, high, low))
     if not rows or letter in ("E", "M"):       # one pair of sides
         return

@@ -104,8 +104,8 @@ def high_table(results, platform, letter, side):
         level = {r["level"] for r in results.find(platform, letter, v, side, "p50") if "level" in r}
         rows.append([v, "/".join(map(str, sorted(level))), with_interval(q[.5]), with_interval(q[.9]), with_interval(q[.99]),
                      f"{number(min(blocks))} .. {number(max(blocks))}",
-                     cell(lambda: number(results.quantile_ratio(platform, letter, v, alone, side, .5).value)),
-                     cell(lambda: number(results.quantile_ratio(platform, letter, v, alone, side, .99).value)),
+                     *(cell(lambda x=x: number(results.quantile_ratio(platform, letter, v, results.base(platform, letter, v, alone), side,
+                                                                      x).value)) for x in (.5, .99)),
                      str(q[.5].n), same_results(results, platform, letter, side, v)])
     return table([f"{side}", "level", "P50 ms", "P90 ms", "P99 ms", "P99 of the blocks", f"P50 / {alone}", f"P99 / {alone}", "n",
                   "results equal"], rows) if rows else []
@@ -117,8 +117,8 @@ def extra_table(results, platform, letter, side, prefix, title, unit):
         if results.find(platform, letter, v, side, prefix + "samples"):
             rows.append([v] + [with_interval(results.quantile(platform, letter, v, side, q, prefix + "samples"))
                                for q in (.5, .99)]
-                        + [cell(lambda q=q: number(results.quantile_ratio(platform, letter, v, "alone", side, q,
-                                                                           prefix + "samples").value)) for q in (.5, .99)])
+                        + [cell(lambda q=q: number(results.quantile_ratio(platform, letter, v, results.base(platform, letter, v, "alone"), side,
+                                                                           q, prefix + "samples").value)) for q in (.5, .99)])
     return table([title, f"P50 {unit}", f"P99 {unit}", "P50 / alone", "P99 / alone"], rows) if rows else []
 
 
@@ -131,7 +131,8 @@ def throughput_table(results, platform, letter, side, base):
         batch = found[0].get("batch", 1)
         values = [r["value"] * batch for r in found]
         rows.append([v, number(sum(values) / len(values)), f"{number(min(values))} .. {number(max(values))}",
-                     cell(lambda: with_interval(results.mean_ratio(platform, letter, v, base, side))), str(len(values)),
+                     cell(lambda: with_interval(results.mean_ratio(platform, letter, v, results.base(platform, letter, v, base), side))),
+                     str(len(values)),
                      same_results(results, platform, letter, side, v)])
     batches = {r.get("batch", 1) for v in results.variants(platform, letter)
                for r in results.find(platform, letter, v, side, "throughput")}
@@ -204,8 +205,9 @@ def of_another_run(results, letter, platform):
 
 def added(results, w, platform):
     dates = of_another_run(results, w.letter, platform)
-    return [f"Measured in another run than the rest, so that what stands beside others compares across runs: "
-            + ", ".join(f"{v} ({t})" for v, t in sorted(dates.items())) + ".", ""] if dates else []
+    return [f"Measured in another run than the rest, so that figures beside each other compare across runs: "
+            + ", ".join(f"{v} ({t})" for v, t in sorted(dates.items())) + ". Ratios are to what the same run had, and missing where "
+            "that is not here.", ""] if dates else []
 
 
 def workload_part(results, w, platform):

@@ -5,6 +5,8 @@ import collections
 from . import stats
 
 
+BASES = ("alone", "alone-low", "native", "xsched-auto")     # what others are compared with
+OTHER = "-other"                             # such a one of another run, in which variants were measured that were added (merge.py)
 SIDES = ("top", "mid", "high", "low", "both")
 
 
@@ -146,6 +148,17 @@ class Results:
                 and r["metric"] in ("p50", "throughput")}
         known = [v.name for v in variants.ROWS if v.name in have]
         return known + sorted(have - set(known))
+
+    def base(self, platform, letter, variant, base):
+        """What this variant is compared with where base is meant: that of its own run."""
+        def runs(v):
+            return {("added" in r, r.get("commit")) for r in self.rows if r.get("platform") == platform and r["workload"] == letter
+                    and r["variant"] == v and r["metric"] in ("p50", "throughput")}
+        of = runs(variant)
+        for v in (base, base + OTHER):
+            if not of or runs(v) & of:
+                return v
+        raise Missing(f"{base} in the run of {variant}")
 
     def parameters(self, platform, letter):
         return sorted({r["t_ms"] for r in self.rows if r.get("platform") == platform and r["workload"] == letter

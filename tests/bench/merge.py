@@ -74,6 +74,9 @@ def main():
                 report = f.read()
             if more:
                 need(v["A", "alone"][0] == 1.04 and ("A", "mps") in v, "what was there stays")
+                need(v["A", "alone-other"][0] == v["A", "native-other"][0] == 2.04, "what it is compared with comes along")
+                ours = next(l for l in report.splitlines() if l.startswith("| xsched-auto |")).split("|")
+                need(ours[7].strip() == "1", f"against alone of its own run: {ours}")
                 need("another run" in report and f"xsched-auto ({late[:16]})" in report, "the report says so")
             else:
                 need(v["A", "alone"][0] == 2.04 and ("A", "mps") not in v, "the whole workload is the new one")
