@@ -2,6 +2,7 @@
 #include "xserver/ahead.h"
 
 #include "xserver/cpus.h"
+#include "xserver/lv3.h"
 #include "xserver/server.h"
 
 void xs_ahead_configure(struct xs_server *s)
@@ -20,10 +21,16 @@ void xs_ahead_forget(struct xs_server *s, const struct xs_client *c)
         }
 }
 
-/* Others were held for it: programs competed since it came, and it was not the one who was held. */
+void xs_ahead_held(struct xs_server *s, const struct xs_client *c, XDevice device, uint64_t now_ns)
+{
+    if (!xs_lv3_cuts_short(s, c, device))
+        s->ahead.held_ns = now_ns;
+}
+
+/* Another one was since it came, and it was not. */
 static bool was_served(const struct xs_server *s, const struct xs_client *c)
 {
-    return s->contended_ns >= c->arrivals.came_ns && c->held_ns < c->arrivals.came_ns;
+    return s->ahead.held_ns >= c->arrivals.came_ns && c->held_ns < c->arrivals.came_ns;
 }
 
 void xs_ahead_changed(struct xs_server *s, struct xs_client *c, bool ready, uint64_t now_ns)

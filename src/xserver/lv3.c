@@ -464,6 +464,14 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevi
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
 }
 
+bool xs_lv3_cuts_short(const struct xs_server *s, const struct xs_client *c, XDevice device)
+{
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_memory); i++)
+        if (c->lv3_memory[i].device == device)
+            return c->lv3 && c->lv3_memory[i].cut_short && !xs_lv3_denied(s->lv3, c->lv3);
+    return false;
+}
+
 uint64_t xs_lv3_update(struct xs_server *s)
 {
     XDevice devices[64];

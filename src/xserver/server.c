@@ -67,8 +67,10 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     if (run)
         return;
     s->held = true;
-    if (q->client)
+    if (q->client) {
         q->client->held_ns = now_ns;
+        xs_ahead_held(s, q->client, q->device, now_ns);
+    }
     xs_sched_queue_status(sq, now_ns, &st);
     if (st.ready)
         xs_latency_count(&s->counts.preemption, xs_now_ns() - s->now_ns + st.inflight_ns);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What arrivals teach, without a clock. */
+/* What arrivals teach, without a clock, and for whom it is used. */
 #include "xserver/arrivals.h"
+#include "xserver/lv3.h"
+#include "xserver/server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -167,12 +171,61 @@ static void several_queues(void **state)
     assert_true(xs_arrivals_next(&a, 100, &from, &until));
 }
 
+/* Who is looked for after so many visits, during each of which `low` is held on the device. */
+static unsigned expected(struct xs_server *s, const struct xs_client *low, struct xs_client *high, XDevice device)
+{
+    *high = (struct xs_client){0};
+    s->ahead = (struct xs_ahead){.on = true};
+    for (int i = 0; i < 30; i++) {
+        s_now += 10 * MS;
+        xs_ahead_changed(s, high, true, s_now);
+        if (low)
+            xs_ahead_held(s, low, device, s_now);
+        s_now += MS;
+        xs_ahead_changed(s, high, false, s_now);
+    }
+    return s->ahead.n;
+}
+
+static void not_where_slices_are_short(void **state)
+{
+    struct xs_server *s = calloc(1, sizeof(*s));
+    struct xs_client *low = calloc(1, sizeof(*low)), *high = calloc(1, sizeof(*high));
+
+    (void)state;
+    assert_true(s && low && high);
+    s_now = MS;
+    s->options.spin_cpu = 100;
+    s->lv3 = xs_lv3_new();
+    assert_non_null(s->lv3);
+    assert_int_equal(expected(s, NULL, high, 7), 0); /* nobody was held */
+    assert_int_equal(expected(s, low, high, 7), 1);
+    low->lv3 = xs_lv3_join(s->lv3, getpid());
+    low->lv3_memory[1].device = 7;
+    assert_int_equal(expected(s, low, high, 7), 1);
+    low->lv3_memory[1].cut_short = true;
+    assert_int_equal(expected(s, low, high, 7), 0);
+    assert_int_equal(expected(s, low, high, 8), 1); /* there it has none */
+    high->held_ns = 0;
+    for (int i = 0; i < 2; i++) { /* held itself when it came last: not served */
+        xs_ahead_changed(s, high, true, s_now += 10 * MS);
+        xs_ahead_held(s, low, 8, s_now);
+        high->held_ns = i ? s_now : 0;
+        xs_ahead_changed(s, high, false, s_now += MS);
+        assert_int_equal(s->ahead.n, i ? 0 : 1);
+    }
+    xs_lv3_leave(s->lv3, low->lv3, true);
+    xs_lv3_free(s->lv3);
+    free(high), free(low), free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_known_at_first), cmocka_unit_test(periods), cmocka_unit_test(gaps),
         cmocka_unit_test(strange_ones),
         cmocka_unit_test(at_random), cmocka_unit_test(pauses_within), cmocka_unit_test(several_queues),
+        cmocka_unit_test(not_where_slices_are_short),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
