@@ -45,6 +45,7 @@ class Measurement:
         self.fresh = self.plan.fresh if suite.args.fresh is None else suite.args.fresh
         self.pool = Pool(suite.out, suite.say)
         self.alike = not suite.args.free_starts
+        self.addresses = self.alike and starts.same_addresses(starts.prepare(None))
         self.places = {}
         if self.alike and platform.name in ("cuda", "hip"):     # elsewhere the CPUs may be the device
             self.places = starts.places([self.process_of(s) for s in self.plan.sides], os.sched_getaffinity(0))
@@ -335,7 +336,8 @@ class Measurement:
         if server:
             rows.append(dict(common, side="server", metric="cpu", value=round(theirs, 2), unit="ms", n=1))
         rows.append(dict(common, side="machine", metric="seconds", value=round(seconds, 3), unit="s", n=1, load=round(load, 2),
-                         alike=self.alike, cpus={name: len(cpus) for name, cpus in self.places.items()}))
+                         alike=self.alike, addresses=self.addresses,
+                         cpus={name: len(cpus) for name, cpus in self.places.items()}))
         self.suite.raw.write(rows, cell)
         return rows
 

@@ -10,6 +10,9 @@ from .results import Blocks, Missing, Results, side_order
 NAME = "report.md"
 # whose results are the right ones
 STANDALONE = ("native", *(v.name for v in variants.ROWS if v.uses == "native"))
+# of programs that were started alike; the first rows that say so do not say whether the system did it
+ADDRESSES = {True: ", at the same addresses", False: ", but at random addresses, since the system refused others",
+             None: ", and without randomised addresses where the system allows that"}
 
 
 def number(x):
@@ -256,15 +259,20 @@ def disturbance(results):
 
 
 def alike(results):
-    """Where programs were started alike (starts.py), and on how many CPUs each."""
-    where = {}
+    """Where programs were started alike (starts.py), in what, and on how many CPUs each."""
+    where, kinds = {}, {}
     for (platform, letter, _, side, metric, _), rows in results.by.items():
         if (side, metric) == ("machine", "seconds"):
             where.setdefault(f"{letter} on {platform}", []).extend(rows)
-    where = {name: rows for name, rows in where.items() if all(r.get("alike") for r in rows)}
-    cpus = sorted({f"{min(r['cpus'].values())}" for rows in where.values() for r in rows if r.get("cpus")}, key=int)
-    return [f"In {', '.join(sorted(where))} programs were started alike, at the same addresses and with the same PYTHONHASHSEED"
-            + (f", each process on CPUs of its own ({' or '.join(cpus)})" if cpus else "") + ".", ""] if where else []
+    for name, rows in sorted(where.items()):
+        if all(r.get("alike") for r in rows):
+            kept = {r.get("addresses") for r in rows}
+            cpus = sorted({min(r["cpus"].values()) if r.get("cpus") else 0 for r in rows})
+            kinds.setdefault(ADDRESSES[kept.pop() if len(kept) == 1 else None], []).append(
+                name + (f" (each process on {' or '.join(map(str, cpus))} CPUs of its own)" if 0 not in cpus else ""))
+    said = [f"In {', '.join(names)} programs were started alike: with the same PYTHONHASHSEED{text}."
+            for text, names in sorted(kinds.items(), key=lambda k: k[1])]
+    return [" ".join(said), ""] if said else []
 
 
 def starts(results):
