@@ -21,16 +21,49 @@ void xs_ahead_forget(struct xs_server *s, const struct xs_client *c)
         }
 }
 
-void xs_ahead_held(struct xs_server *s, const struct xs_client *c, XDevice device, uint64_t now_ns)
+/* Where queues of that device are counted: its place, else the one where nobody waits for the longest time.
+ * @return XS_AHEAD_DEVICES: there is none */
+static unsigned place_of(const struct xs_ahead *a, XDevice device)
 {
-    if (!xs_lv3_cuts_short(s, c, device))
-        s->ahead.held_ns = now_ns;
+    unsigned oldest = XS_AHEAD_DEVICES;
+
+    for (unsigned i = 0; i < XS_AHEAD_DEVICES; i++) {
+        if (a->waits[i].device == device && (a->waits[i].queues || a->waits[i].ns))
+            return i;
+        if (!a->waits[i].queues && (oldest == XS_AHEAD_DEVICES || a->waits[i].ns < a->waits[oldest].ns))
+            oldest = i;
+    }
+    return oldest;
 }
 
-/* Another one was since it came, and it was not. */
+void xs_ahead_queue(struct xs_server *s, struct xs_queue *q, uint64_t now_ns)
+{
+    bool waits = q->ready && q->closed && !xs_lv3_cuts_short(q->client, q->device);
+    unsigned i;
+
+    if (waits == q->waits)
+        return;
+    i = place_of(&s->ahead, q->device);
+    if (i == XS_AHEAD_DEVICES)
+        return;
+    q->waits = waits;
+    s->ahead.waits[i].device = q->device;
+    s->ahead.waits[i].queues += waits ? 1 : UINT32_MAX;
+    s->ahead.waits[i].ns = now_ns;
+}
+
+/* Others waited on a device of it since it came, and it was not held. */
 static bool was_served(const struct xs_server *s, const struct xs_client *c)
 {
-    return s->ahead.held_ns >= c->arrivals.came_ns && c->held_ns < c->arrivals.came_ns;
+    uint64_t came_ns = c->arrivals.came_ns;
+
+    if (s->contended_ns < came_ns || c->held_ns >= came_ns)
+        return false;
+    for (unsigned i = 0; i < XS_AHEAD_DEVICES; i++)
+        if ((s->ahead.waits[i].queues || s->ahead.waits[i].ns >= came_ns) &&
+            xs_client_has_queue_on(c, s->ahead.waits[i].device))
+            return true;
+    return false;
 }
 
 void xs_ahead_changed(struct xs_server *s, struct xs_client *c, bool ready, uint64_t now_ns)

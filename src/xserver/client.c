@@ -224,6 +224,14 @@ void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, st
     sum->held_ns += atomic_load_explicit(&q->client->page->cells[q->cell].held_ns, memory_order_relaxed);
 }
 
+bool xs_client_has_queue_on(const struct xs_client *c, XDevice device)
+{
+    XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client)
+        if (q->device == device)
+            return true;
+    return false;
+}
+
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret)
 {
     *ret = c->record;

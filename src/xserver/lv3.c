@@ -182,12 +182,23 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
     return level3;
 }
 
+static void set_cut_short(struct xs_server *s, struct xs_client *c, struct xs_lv3_memory *m, bool cut_short)
+{
+    if (m->cut_short == cut_short)
+        return;
+    m->cut_short = cut_short;
+    XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client)
+        if (q->device == m->device)
+            xs_ahead_queue(s, q, s->now_ns);
+}
+
 /* Nothing of it on the device is at level 3 now: what it was given there goes back. @return when to look again */
 static uint64_t let_go(struct xs_server *s, struct xs_client *c, XDevice device, struct xs_lv3_memory *m)
 {
     struct xs_lv3_kfd *k = xs_lv3_kfd_of(c, device);
 
-    m->off = m->cut_short = false;
+    m->off = false;
+    set_cut_short(s, c, m, false);
     m->slice_us = XS_LV3_SLICE_DEFAULT;
     if (c->lv3)
         xs_lv3_want(s->lv3, c->lv3, device, XS_LV3_SLICE_DEFAULT, false);
@@ -274,14 +285,6 @@ static uint64_t mark_recent(struct xs_server *s, struct xs_lv3_seat *seats, cons
 
 /* ---- decisions ---- */
 
-static bool has_queue_on(const struct xs_client *c, XDevice device)
-{
-    XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client)
-        if (q->device == device)
-            return true;
-    return false;
-}
-
 /* Slices can take the place of holding where everybody on the device has them. */
 static bool nobody_is_held(struct xs_server *s, XDevice device, const struct place *places, size_t n)
 {
@@ -293,9 +296,9 @@ static bool nobody_is_held(struct xs_server *s, XDevice device, const struct pla
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
         if (k < n && places[k].client == c) { /* seats stand in the same order */
             k++;
-            if (!c->lv3 || xs_lv3_denied(s->lv3, c->lv3))
+            if (!c->lv3 || xs_lv3_denied(c->lv3))
                 return false;     /* no slices: AMD's driver, or denied */
-        } else if (has_queue_on(c, device)) {
+        } else if (xs_client_has_queue_on(c, device)) {
             return false;
         }
     }
@@ -350,7 +353,7 @@ static void want_groups(struct xs_server *s, struct xs_client *c, const struct x
 {
     m->slice_us = us;
     if (seat->slice != XS_LV3_KEEP)
-        m->cut_short = seat->slice != XS_LV3_LONG && us != XS_LV3_SLICE_DEFAULT;
+        set_cut_short(s, c, m, seat->slice != XS_LV3_LONG && us != XS_LV3_SLICE_DEFAULT);
     c->lv3_seated = true;
     c->lv3_excused = c->lv3_excused && excused;
     xs_lv3_want(s->lv3, c->lv3, m->device, us, off);
@@ -460,15 +463,15 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevi
     for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_memory); i++)
         for (size_t k = 0; k < n; k++)  /* else nobody has groups there any more */
             cut_short = cut_short || (c->lv3_memory[i].cut_short && c->lv3_memory[i].device == devices[k]);
-    cut_short = cut_short && !xs_lv3_denied(s->lv3, c->lv3);
+    cut_short = cut_short && !xs_lv3_denied(c->lv3);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
 }
 
-bool xs_lv3_cuts_short(const struct xs_server *s, const struct xs_client *c, XDevice device)
+bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device)
 {
     for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_memory); i++)
         if (c->lv3_memory[i].device == device)
-            return c->lv3 && c->lv3_memory[i].cut_short && !xs_lv3_denied(s->lv3, c->lv3);
+            return c->lv3 && c->lv3_memory[i].cut_short && !xs_lv3_denied(c->lv3);
     return false;
 }
 

@@ -50,7 +50,7 @@ uint64_t xs_lv3_ran_ns(struct xs_lv3_memory *m, uint64_t now_ns, bool in_flight,
 /** Called after each decision of the scheduler. @return when to call again at the latest */
 uint64_t xs_lv3_update(struct xs_server *s);
 /** Whether the device takes itself off this program soon, whatever its words say: it has short slices there. */
-bool xs_lv3_cuts_short(const struct xs_server *s, const struct xs_client *c, XDevice device);
+bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device);
 void xs_lv3_forget(struct xs_server *s, struct xs_client *c);
 
 #endif

@@ -39,7 +39,7 @@ struct xs_lv3_program {
     struct xs_list groups;
     int32_t pid;
     uint32_t round, n_groups;
-    bool denied;                  /* the driver refused something: level 2 from then on */
+    _Atomic bool denied;          /* the driver refused something: level 2 from then on; read without the lock, too */
 };
 
 /** Everything of it under `lock`. */
@@ -496,14 +496,9 @@ size_t xs_lv3_devices(struct xs_lv3 *l, const struct xs_lv3_program *p, XDevice 
     return n;
 }
 
-bool xs_lv3_denied(struct xs_lv3 *l, const struct xs_lv3_program *p)
+bool xs_lv3_denied(const struct xs_lv3_program *p)
 {
-    bool denied;
-
-    pthread_mutex_lock(&l->lock);
-    denied = p->denied;
-    pthread_mutex_unlock(&l->lock);
-    return denied;
+    return atomic_load_explicit(&p->denied, memory_order_relaxed); /* a fact by itself */
 }
 
 void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us, bool off)

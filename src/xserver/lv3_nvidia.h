@@ -40,7 +40,7 @@ void xs_lv3_groups_end(struct xs_lv3 *l, struct xs_lv3_program *p);
 size_t xs_lv3_devices(struct xs_lv3 *l, const struct xs_lv3_program *p, XDevice *ret, size_t max);
 
 /** Whether the driver refused something of this program. */
-bool xs_lv3_denied(struct xs_lv3 *l, const struct xs_lv3_program *p);
+bool xs_lv3_denied(const struct xs_lv3_program *p);
 
 #define XS_LV3_SLICE_DEFAULT 0ull
 /** What its groups on the device shall have. */

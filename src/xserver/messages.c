@@ -288,7 +288,7 @@ static void hints_of(const struct xs_msg_queue_hints *m, struct xs_hints *h)
     };
 }
 
-static void note_added(struct xs_server *s, const struct xs_queue *q, int32_t priority)
+static void note_added(struct xs_server *s, struct xs_queue *q, int32_t priority)
 {
     struct xs_sched_queue_status st;
 
@@ -297,8 +297,13 @@ static void note_added(struct xs_server *s, const struct xs_queue *q, int32_t pr
     xs_server_note(s, q, XS_TIMELINE_add, priority, s->now_ns);
     if (!st.permitted)
         xs_server_note(s, q, XS_TIMELINE_hold, 0, s->now_ns);
-    if (st.ready)
+    if (st.ready) {
         xs_server_note(s, q, XS_TIMELINE_ready, 0, s->now_ns);
+        xs_ahead_changed(s, q->client, true, s->now_ns);
+    }
+    q->ready = st.ready;
+    q->closed = !st.permitted;
+    xs_ahead_queue(s, q, s->now_ns);
 }
 
 static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_msg_queue_add *m)

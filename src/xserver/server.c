@@ -57,20 +57,21 @@ void xs_server_note(struct xs_server *s, const struct xs_queue *q, enum xs_timel
 static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t now_ns)
 {
     struct xs_server *s = ctx;
-    const struct xs_queue *q = xs_sched_queue_user(sq);
+    struct xs_queue *q = xs_sched_queue_user(sq);
     struct xs_sched_queue_status st;
 
     s->changed = true;
     s->lv3_changed = true;
-    if (q->client) /* else it is just being added */
+    q->closed = !run;
+    if (q->client) { /* else it is just being added */
         xs_server_note(s, q, run ? XS_TIMELINE_permit : XS_TIMELINE_hold, 0, now_ns);
+        xs_ahead_queue(s, q, now_ns);
+    }
     if (run)
         return;
     s->held = true;
-    if (q->client) {
+    if (q->client)
         q->client->held_ns = now_ns;
-        xs_ahead_held(s, q->client, q->device, now_ns);
-    }
     xs_sched_queue_status(sq, now_ns, &st);
     if (st.ready)
         xs_latency_count(&s->counts.preemption, xs_now_ns() - s->now_ns + st.inflight_ns);
@@ -88,6 +89,7 @@ static void on_ready(void *ctx, struct xs_sched_queue *sq, bool ready, uint64_t 
     if (q->ready != ready)
         xs_ahead_changed(s, q->client, ready, now_ns);
     q->ready = ready;
+    xs_ahead_queue(s, q, now_ns);
 }
 
 static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)

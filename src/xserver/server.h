@@ -95,6 +95,8 @@ struct xs_queue {
     struct xs_queue *next_of_hash;
     bool is_marker; /* a walk's place in the server's list, no queue */
     bool ready;     /* as its program's arrivals have it */
+    bool closed;    /* its word is */
+    bool waits;     /* counted in the server's ahead.waits */
     struct xs_client *client;
     struct xs_sched_queue *sched;
     uint64_t handle;
@@ -204,6 +206,7 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
 void xs_client_tell(struct xs_server *s, struct xs_queue *q);
 /** Asks its process for a mark, if it knows how; once, without effort. */
 void xs_client_ask_mark(struct xs_queue *q);
+bool xs_client_has_queue_on(const struct xs_client *c, XDevice device);
 /** What people see of it, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, struct xs_client_record *sum);

@@ -30,6 +30,7 @@ static inline void lv3_scene_add(struct xs_server *s, struct xs_client *client, 
     xs_list_init(&client->queues);
     client->process = xs_sched_process_add(s->sched, &info, client);
     q->client = client;
+    q->device = device;
     q->level = 3;
     q->sched = xs_sched_queue_add(s->sched, client->process, (uint64_t)priority + 1, device, 0, &hints, s->now_ns, q);
     xs_list_add(&client->queues, &q->in_client);

@@ -264,12 +264,17 @@ int raw_receive(struct raw_client *c, union xs_msg *ret, int timeout_ms)
 
 int raw_hello(struct raw_client *c, union xs_msg *m, const int *fds, unsigned n_fds)
 {
+    if (xs_socket_send(c->fd, m, XS_MSG_hello, ++c->serial, fds, n_fds) < 0)
+        return -1;
+    return raw_hello_answer(c);
+}
+
+int raw_hello_answer(struct raw_client *c)
+{
     union xs_msg answer;
     void *map;
     int fd = -1, id;
 
-    if (xs_socket_send(c->fd, m, XS_MSG_hello, ++c->serial, fds, n_fds) < 0)
-        return -1;
     id = receive(c, &answer, PATIENCE_MS, &fd);
     if (id == XS_MSG_refused)
         return (int)answer.refused.reason;

@@ -44,6 +44,8 @@ void raw_connect(struct raw_client *c, const char *socket_path);
 void raw_hello_fill(const struct raw_client *c, union xs_msg *m);
 /** Sends a hello and takes the answer. @return 0, or the reason of the refusal; -1 hung up */
 int raw_hello(struct raw_client *c, union xs_msg *m, const int *fds, unsigned n_fds);
+/** Takes the answer alone. @return as raw_hello */
+int raw_hello_answer(struct raw_client *c);
 /** raw_connect and a good hello; fails the test otherwise. */
 void raw_join(struct raw_client *c, const char *socket_path);
 /** Closes everything, without a word. */

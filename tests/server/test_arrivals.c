@@ -171,18 +171,42 @@ static void several_queues(void **state)
     assert_true(xs_arrivals_next(&a, 100, &from, &until));
 }
 
+static struct xs_queue s_high, s_low; /* one queue each */
+
+/* A queue of the program that is held, or no longer. */
+static void hold(struct xs_server *s, struct xs_queue *q, bool held)
+{
+    q->ready = true;
+    q->closed = held;
+    xs_ahead_queue(s, q, s_now);
+    s->contended_ns = s_now;
+}
+
+static void is_of(struct xs_queue *q, struct xs_client *c, XDevice device)
+{
+    *q = (struct xs_queue){.client = c, .device = device};
+    xs_list_init(&c->queues);
+    xs_list_add(&c->queues, &q->in_client);
+}
+
 /* Who is looked for after so many visits, during each of which `low` is held on the device. */
-static unsigned expected(struct xs_server *s, const struct xs_client *low, struct xs_client *high, XDevice device)
+static unsigned expected(struct xs_server *s, struct xs_client *low, struct xs_client *high, XDevice device)
 {
     *high = (struct xs_client){0};
+    is_of(&s_high, high, device);
+    if (low)
+        is_of(&s_low, low, device);
     s->ahead = (struct xs_ahead){.on = true};
     for (int i = 0; i < 30; i++) {
         s_now += 10 * MS;
         xs_ahead_changed(s, high, true, s_now);
+        s->contended_ns = s_now;
         if (low)
-            xs_ahead_held(s, low, device, s_now);
+            hold(s, &s_low, true);
         s_now += MS;
         xs_ahead_changed(s, high, false, s_now);
+        if (low)
+            hold(s, &s_low, false);
     }
     return s->ahead.n;
 }
@@ -207,9 +231,11 @@ static void not_where_slices_are_short(void **state)
     assert_int_equal(expected(s, low, high, 7), 0);
     assert_int_equal(expected(s, low, high, 8), 1); /* there it has none */
     high->held_ns = 0;
+    is_of(&s_high, high, 8);
+    is_of(&s_low, low, 8);
     for (int i = 0; i < 2; i++) { /* held itself when it came last: not served */
         xs_ahead_changed(s, high, true, s_now += 10 * MS);
-        xs_ahead_held(s, low, 8, s_now);
+        hold(s, &s_low, true);
         high->held_ns = i ? s_now : 0;
         xs_ahead_changed(s, high, false, s_now += MS);
         assert_int_equal(s->ahead.n, i ? 0 : 1);

@@ -355,7 +355,7 @@ static void no_bound_where_denied(void **state)
     fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_PERMISSIONS, 1, 1); /* the second: the background's */
     step(c, 1, &c->qb, true);
     step(c, 1, &c->qa, true);
-    assert_true(xs_lv3_denied(g_lv3, c->b.lv3)); /* by another thread: before the bound was given, or after */
+    assert_true(xs_lv3_denied(c->b.lv3)); /* by another thread: before the bound was given, or after */
     step(c, 1, &c->qa, true);
     assert_int_equal(BOUND(b), 0);
     c->b.process->inflight_us = c->s.options.lv3_inflight_us;
@@ -365,13 +365,47 @@ static void no_bound_where_denied(void **state)
     free_scene(c);
 }
 
+/* Held ones that the device cuts short wait for nobody to be awake; that follows what they have. */
+static void who_waits_for_a_word(void **state)
+{
+    struct scene *c = new_scene();
+
+    (void)state;
+    step(c, 1, &c->qb, true);
+    c->qb.ready = c->qb.closed = true; /* as its server has it */
+    xs_ahead_queue(&c->s, &c->qb, c->s.now_ns);
+    assert_true(c->qb.waits);     /* nobody came yet: its slices are long */
+    step(c, 1, &c->qa, true);
+    assert_false(c->qb.waits);
+    step(c, 2, &c->qa, false);
+    assert_false(c->qb.waits);    /* kept for a while */
+    step(c, 501, NULL, false);
+    assert_true(c->qb.waits);
+    step(c, 1, &c->qa, true);
+    assert_false(c->qb.waits);
+    c->qb.level = 1;
+    step(c, 1, &c->qa, true);
+    assert_true(c->qb.waits);
+    c->qb.level = 3;
+    step(c, 1, &c->qa, true);
+    assert_false(c->qb.waits);
+    step(c, 1, &c->qa, false);
+    step(c, 501, NULL, false);
+    fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_PERMISSIONS, 0, 2); /* of both */
+    step(c, 1, &c->qa, true);
+    assert_true(xs_lv3_denied(c->b.lv3));
+    xs_ahead_queue(&c->s, &c->qb, c->s.now_ns);
+    assert_true(c->qb.waits);
+    free_scene(c);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(slices_instead_of_holding),
         T(channels_follow), T(given_back_below_level_3), T(one_bound_for_all_devices), T(an_operators_bound_holds),
-        T(no_bound_where_denied),
+        T(no_bound_where_denied), T(who_waits_for_a_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
