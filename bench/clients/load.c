@@ -136,7 +136,7 @@ static unsigned requests(struct role *r, uint64_t rounds, bool gap, unsigned *re
         uint64_t begun, started, ended;
 
         due = (gap ? now_ns() : u->start) + (uint64_t)(u->at[i] * 1e3);
-        if (due >= u->end)
+        if (due >= u->end && i)       /* who begins so late has one all the same */
             break;
         while (u->fill_us > 0 && due > now_ns() + (uint64_t)(3e3 * u->fill_us)) {
             request(r, rounds, false);

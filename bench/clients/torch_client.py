@@ -163,7 +163,7 @@ class Role(threading.Thread):
                 if not text:
                     break
                 due = (time.monotonic_ns() if mode == "gap" else start) + int(float(text) * 1e3)
-                if due >= end:
+                if due >= end and done:     # who begins so late has one all the same
                     break
                 while fill_ns and due > time.monotonic_ns() + 3 * fill_ns:
                     self.request(False)

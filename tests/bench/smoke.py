@@ -31,6 +31,17 @@ def need(condition, text):
         sys.exit(f"failed: {text}")
 
 
+def late():
+    """A client that gets its processor when the time to measure is over has one request all the same."""
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "tests/fakes/cuda/driver"))
+    for mode in ("open", "gap"):
+        done = subprocess.run([os.path.join(BUILD, "bench/load_cuda"), "1000", "high"], env=env, stdout=subprocess.PIPE, text=True,
+                              input=f"run high {mode} start=1 end=2 work_us=10 kernels=1 width=100 depth=1 fill_us=0 at=1,1\n",
+                              timeout=60, check=True)
+        said = [json.loads(l) for l in done.stdout.splitlines() if '"role"' in l]
+        need([r["n"] for r in said] == [1] and len(said[0]["requests_us"]) == 1, f"{mode}: {done.stdout}")
+
+
 def processes(out):
     """(platform, workload, variant, side, block) -> which process it was"""
     with open(os.path.join(out, "suite.jsonl"), encoding="utf-8") as f:
@@ -39,6 +50,7 @@ def processes(out):
 
 
 def main():
+    late()
     with tempfile.TemporaryDirectory() as out:
         bench("--only", "Z", expect=2)
         bench("--variants", "nonsense", expect=2)
