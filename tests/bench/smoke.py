@@ -11,6 +11,9 @@ import sys
 import tempfile
 
 ROOT, BUILD = sys.argv[1:3]
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+from suite import clients  # noqa: E402
 
 
 def bench(*args, expect=0, before="", build=BUILD):
@@ -34,12 +37,13 @@ def need(condition, text):
 def late():
     """A client that gets its processor when the time to measure is over has one request all the same."""
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "tests/fakes/cuda/driver"))
-    for mode in ("open", "gap"):
-        done = subprocess.run([os.path.join(BUILD, "bench/load_cuda"), "1000", "high"], env=env, stdout=subprocess.PIPE, text=True,
-                              input=f"run high {mode} start=1 end=2 work_us=10 kernels=1 width=100 depth=1 fill_us=0 at=1,1\n",
-                              timeout=60, check=True)
-        said = [json.loads(l) for l in done.stdout.splitlines() if '"role"' in l]
-        need([r["n"] for r in said] == [1] and len(said[0]["requests_us"]) == 1, f"{mode}: {done.stdout}")
+    with tempfile.NamedTemporaryFile() as log:
+        client = clients.Client([os.path.join(BUILD, "bench/load_cuda"), "1000", "high"], env, log.name, "late")
+        for mode in ("open", "gap"):
+            client.send(f"run high {mode} start=1 end=2 work_us=10 kernels=1 width=100 depth=1 fill_us=0 at=1,1")
+            said = [r for r in clients.collect([client], {client: 2 if mode == "open" else 1}, 60)[client] if "role" in r]
+            need([(r["n"], len(r["requests_us"])) for r in said] == [(1, 1)], f"{mode}: {said}")
+        client.end()
 
 
 def processes(out):

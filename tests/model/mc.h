@@ -161,7 +161,12 @@ int mc_futex_wake(_Atomic uint32_t *word, int count);
             mc_buffer_flush();                                                               \
     } while (0)
 
-/* base/futex.h and base/clock.h, in the model */
+/* base/forks.h, base/futex.h and base/clock.h, in the model */
+#define XS_FORKS_H
+static inline uint32_t xs_forks(void)
+{
+    return 4;
+}
 #define XS_FUTEX_H
 static inline int xs_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
 {

@@ -23,7 +23,7 @@ void fake_channel_room_locked(struct CUstream_st *s)
     bool blocked = false;
 
     fake_context_enter_locked(s->ctx);
-    while (!s->capture && s->entries >= ENTRIES_MOST) {
+    while (!fake_forked && !s->capture && s->entries >= ENTRIES_MOST) {
         if (!blocked)
             __atomic_fetch_add(&g_blocked, 1, __ATOMIC_SEQ_CST);
         blocked = true;

@@ -10,7 +10,7 @@ pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed = PTHREAD_COND_INITIALIZER;
 struct CUctx_st *fake_contexts;
 bool (*fake_paused)(int dev);     /* nothing goes on there at this moment, not even a command that runs; NULL: never */
-bool fake_lost;
+bool fake_lost, fake_forked;
 static uint64_t g_seq;
 static _Thread_local char t_me;
 
@@ -144,6 +144,30 @@ static void *worker(void *dev)
     return NULL;
 }
 
+/* A forked child finds the lock free, and nobody waits. It has no device: what it puts into streams is refused, and
+ * nothing is waited for. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&fake_lock);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&fake_lock);
+}
+
+static void in_child(void)
+{
+    fake_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    fake_lost = fake_forked = true;
+    for (struct CUctx_st *c = fake_contexts; c; c = c->next) {
+        c->holder = NULL;
+        for (struct CUstream_st *s = c->streams; s; s = s->next)
+            s->running = false;
+    }
+    pthread_mutex_unlock(&fake_lock);
+}
+
 void fake_devices_start_locked(void)
 {
     static bool started;
@@ -155,6 +179,8 @@ void fake_devices_start_locked(void)
         pthread_create(&t, NULL, worker, (void *)(i % DEVICES));
         pthread_detach(t);
     }
+    if (!started)
+        pthread_atfork(before_fork, in_parent, in_child);
     started = true;
 }
 
@@ -251,6 +277,6 @@ void fake_drain(struct CUstream_st *s)
 {
     uint64_t upto = g_seq;
 
-    while (s->head && s->head->seq <= upto)
+    while (!fake_forked && s->head && s->head->seq <= upto)
         pthread_cond_wait(&fake_changed, &fake_lock);
 }

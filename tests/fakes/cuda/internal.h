@@ -28,7 +28,8 @@ extern pthread_mutex_t fake_lock;
 extern pthread_cond_t fake_changed;
 extern struct CUctx_st *fake_contexts;
 extern bool (*fake_paused)(int dev); /* writer: whoever plays the kernel driver, before the first command */
-extern bool fake_lost; /* the device is lost */
+extern bool fake_lost;   /* the device is lost */
+extern bool fake_forked; /* this is a child of who had it, and nothing is waited for */
 
 void fake_devices_start_locked(void);
 struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int priority);

@@ -159,7 +159,7 @@ API cuEventSynchronize(CUevent e)
     pthread_mutex_lock(&fake_lock);
     r = captured_event(e);
     record = r ? NULL : e->record;
-    while (record && !record->done)
+    while (!fake_forked && record && !record->done)
         pthread_cond_wait(&fake_changed, &fake_lock);
     r = !r && fake_lost ? ILLEGAL_ADDRESS : r;
     pthread_mutex_unlock(&fake_lock);
