@@ -288,6 +288,7 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     if (s->deaths)
         xs_deaths_remove(s->deaths, c->death_slot);
     xs_client_describe(s, c, &c->record);
+    xs_control_client_goes(s, c);
     c->record.left_s = (int64_t)time(NULL);
     xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
     xs_history_add(&s->history, &c->record);

@@ -163,6 +163,7 @@ static bool walk_step(struct xs_server *s, struct xs_request *r)
         marker->in_server.next = next->next;
         next->next->prev = &marker->in_server;
         next->next = &marker->in_server;
+        marker->order = q->order;
         if (q->is_marker || q->client->dead || !may(r, q->client))
             continue;
         if (r->kind != XS_REQ_CLIENTS && !add_queue(s, r, q)) {
@@ -173,6 +174,29 @@ static bool walk_step(struct xs_server *s, struct xs_request *r)
             xs_client_counts_of_queue(s, q, record);
     }
     return false;
+}
+
+void xs_control_queue_goes(struct xs_server *s, const struct xs_queue *q)
+{
+    for (struct xs_request *r = s->walking; r; r = r->next) {
+        const struct xs_queue *marker = r->walk;
+        struct xs_client_record *record = NULL;
+
+        if (r->kind != XS_REQ_QUEUES && q->order > marker->order)
+            record = xs_request_client(r, q->client->session);
+        if (record)
+            xs_client_counts_of_queue(s, q, record);
+    }
+}
+
+void xs_control_client_goes(struct xs_server *s, const struct xs_client *c)
+{
+    for (struct xs_request *r = s->walking; r; r = r->next) {
+        struct xs_client_record *record = r->kind == XS_REQ_QUEUES ? NULL : xs_request_client(r, c->session);
+
+        if (record)
+            *record = c->record;
+    }
 }
 
 void xs_control_walk(struct xs_server *s)

@@ -360,6 +360,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     c->record.queues_ever++;
     c->user->queues++;
     xs_list_add(&c->queues, &q->in_client);
+    q->order = ++s->queues_ever;
     xs_list_add(&s->queues, &q->in_server);
     xs_handles_add(s, q);
     note_added(s, q, hints.priority);
@@ -375,6 +376,7 @@ void xs_queue_forget(struct xs_server *s, struct xs_queue *q)
 
     XS_PROBE2(queue_remove, q->handle, c->peer.pid);
     xs_client_counts_of_queue(s, q, &c->record);
+    xs_control_queue_goes(s, q);
     xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
     xs_sched_queue_remove(s->sched, q->sched, s->now_ns);
     if (q->ready)

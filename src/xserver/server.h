@@ -97,6 +97,7 @@ struct xs_queue {
     bool ready;     /* as its program's arrivals have it */
     bool closed;    /* its word is */
     bool waits;     /* counted in the server's ahead.waits */
+    uint64_t order; /* in the server's list; a marker has that of the last one before it */
     struct xs_client *client;
     struct xs_sched_queue *sched;
     uint64_t handle;
@@ -149,6 +150,7 @@ struct xs_server {
     struct xs_deaths *deaths; /* NULL: the kernel cannot */
     struct xs_mailbox mailbox;
     struct xs_request *walking; /* snapshots in progress, through next */
+    uint64_t queues_ever;
 
     uint64_t now_ns;        /* of this round */
     uint64_t timer_ns;      /* what the timer is set to; UINT64_MAX: off */
@@ -224,6 +226,10 @@ void xs_queue_forget(struct xs_server *s, struct xs_queue *q);
 void xs_control_handle(struct xs_server *s, struct xs_request *r);
 /** Goes on with snapshots, a bounded step each. */
 void xs_control_walk(struct xs_server *s);
+/** A queue goes, or a program with what it has counted so far: snapshots in progress have its counts all the same, so
+ *  that no counter is smaller than in the one before. */
+void xs_control_queue_goes(struct xs_server *s, const struct xs_queue *q);
+void xs_control_client_goes(struct xs_server *s, const struct xs_client *c);
 void xs_control_cpu_classes(struct xs_server *s);
 
 #endif
