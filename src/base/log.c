@@ -41,8 +41,8 @@ void xs_log_init(void)
     const char *path = xs_env_get(XS_ENV_XLOG_FILE);
     int saved = errno;
 
-    if (name)
-        (void)xs_log_level_parse(name, &level);
+    bool known = !name || xs_log_level_parse(name, &level);
+
     xs_log_set_level(level);
     if (path && path[0]) {
         int fd = xs_sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -55,7 +55,11 @@ void xs_log_init(void)
         }
         if (fd >= 0)
             atomic_store_explicit(&g_fd, fd, memory_order_relaxed);
+        else
+            XS_WARN_ONCE("the log file %s cannot be opened (error %d): log lines go to stderr", path, errno);
     }
+    if (!known)
+        XS_WARN_ONCE("XLOG_LEVEL=%s is not understood (it takes DEBG, INFO, WARN, ERRO or OFF); the default is used", name);
     errno = saved;
 }
 

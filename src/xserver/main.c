@@ -115,6 +115,14 @@ static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
     return 0;
 }
 
+/* What the file says anew and this process does not take. */
+static void name_what_waits(const struct xs_options *now, const struct xs_options *file)
+{
+    for (unsigned i = 0; i < XS_OPT_COUNT; i++)
+        if (!xs_option_rows[i].live && !xs_options_equal(now, file, i))
+            XS_WARN("%s was changed: it takes effect at the next start", xs_option_rows[i].name);
+}
+
 static void reload(struct xs_server *s)
 {
     struct xs_options o;
@@ -133,6 +141,7 @@ static void reload(struct xs_server *s)
         xs_str_copy(s->options.policy, sizeof(s->options.policy), o.policy);
         xs_http_set_token(o.token);
         XS_INFO("configuration read again");
+        name_what_waits(&s->options, &o);
     }
     xs_activation_notify("READY=1");
 }

@@ -73,7 +73,7 @@ static const char *check_text(enum xs_option_id id, const char *value)
 
     /* with a slash: a shared object, loaded when the scheduler takes it */
     if (id == XS_OPT_policy && !strchr(value, '/') && !xs_policy_by_name(value))
-        return "there is no such policy";
+        return "there is no such policy (HPF, HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS or MLFQ)";
     if (id == XS_OPT_log_level && !xs_log_level_parse(value, &level))
         return "it takes DEBG, INFO, WARN, ERRO or OFF";
     return NULL;
@@ -119,24 +119,48 @@ int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value
     return -EINVAL;
 }
 
+static size_t bytes_of(const struct xs_option_row *r)
+{
+    return r->kind == XS_OPTION_NUMBER  ? sizeof(uint64_t)
+           : r->kind == XS_OPTION_ONOFF ? sizeof(bool)
+                                        : XS_OPTION_TEXT_BYTES;
+}
+
 void xs_options_take_live(struct xs_options *o, const struct xs_options *from)
 {
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
         const struct xs_option_row *r = &xs_option_rows[i];
-        size_t bytes = r->kind == XS_OPTION_NUMBER  ? sizeof(uint64_t)
-                       : r->kind == XS_OPTION_ONOFF ? sizeof(bool)
-                                                    : XS_OPTION_TEXT_BYTES;
 
         if (r->live)
-            memcpy(field(o, i), (const char *)from + r->offset, bytes);
+            memcpy(field(o, i), (const char *)from + r->offset, bytes_of(r));
     }
+}
+
+bool xs_options_equal(const struct xs_options *a, const struct xs_options *b, enum xs_option_id id)
+{
+    const struct xs_option_row *r = &xs_option_rows[id];
+    const char *x = (const char *)a + r->offset, *y = (const char *)b + r->offset;
+
+    return r->kind == XS_OPTION_TEXT ? !strcmp(x, y) : !memcmp(x, y, bytes_of(r));
 }
 
 struct reading {
     struct xs_options *options;
+    FILE *file;
     uint64_t seen;
-    char error[160]; /* of the first wrong line; empty: none, or not key = value */
+    int line, error_line;
+    char error[160]; /* of the first wrong key; empty: none */
 };
+
+/* fgets, and counts lines: the reader of files does not tell one_key where it is. */
+static char *next_line(char *ret, int size, void *user)
+{
+    struct reading *rd = user;
+    char *got = fgets(ret, size, rd->file);
+
+    rd->line += got && (strchr(got, '\n') || feof(rd->file));
+    return got;
+}
 
 static int one_key(void *user, const char *section, const char *name, const char *value)
 {
@@ -146,6 +170,7 @@ static int one_key(void *user, const char *section, const char *name, const char
 
     if (rd->error[0])
         return 0; /* only the first is reported */
+    rd->error_line = rd->line;
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
         const struct xs_option_row *r = &xs_option_rows[i];
         struct xs_options scratch;
@@ -172,6 +197,8 @@ static int one_key(void *user, const char *section, const char *name, const char
     }
     if (section_known)
         snprintf(rd->error, sizeof(rd->error), "there is no key '%.40s' in [%.40s]", name, section);
+    else if (!section[0])
+        snprintf(rd->error, sizeof(rd->error), "'%.40s' stands before any [section]", name);
     else
         snprintf(rd->error, sizeof(rd->error), "there is no section [%.40s]", section);
     return 0;
@@ -179,8 +206,8 @@ static int one_key(void *user, const char *section, const char *name, const char
 
 int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error, size_t error_size)
 {
-    struct reading rd = {.options = o};
-    FILE *f = fopen(path, "re");
+    struct reading rd = {.options = o, .file = fopen(path, "re")};
+    FILE *f = rd.file;
     int line;
 
     if (!f) {
@@ -189,16 +216,17 @@ int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error
         snprintf(ret_error, error_size, "%s: %s", path, strerror(errno));
         return r;
     }
-    line = ini_parse_file(f, one_key, &rd);
+    errno = 0;
+    line = ini_parse_stream(next_line, &rd, one_key, &rd);
     if (line == 0 && ferror(f))
         line = -1;
-    fclose(f);
-    if (line == 0)
-        return 0;
     if (line < 0)
-        snprintf(ret_error, error_size, "%s: cannot be read", path);
-    else
-        snprintf(ret_error, error_size, "%s:%d: %s", path, line,
-                 rd.error[0] ? rd.error : "this is no [section], 'key = value' or comment");
+        snprintf(ret_error, error_size, "%s: %s", path, errno ? strerror(errno) : "it cannot be read");
+    fclose(f);
+    if (line <= 0)
+        return line < 0 ? -EINVAL : 0;
+    snprintf(ret_error, error_size, "%s:%d: %s", path, line,
+             rd.error[0] && rd.error_line <= line ? rd.error
+                                                  : "this is no [section], 'key = value' or comment");
     return -EINVAL;
 }

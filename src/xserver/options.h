@@ -50,6 +50,8 @@ int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value
 /** Takes the rows that are marked live from `from`. */
 void xs_options_take_live(struct xs_options *o, const struct xs_options *from);
 
+bool xs_options_equal(const struct xs_options *a, const struct xs_options *b, enum xs_option_id id);
+
 /** Reads a configuration file; what the command line gave stays.
  *  @param ret_error  "PATH:LINE: what is wrong"
  *  @return 0; -ENOENT, -EACCES ... when it cannot be read; -EINVAL when it is wrong (o is then
