@@ -16,7 +16,10 @@ int xcli_try(const char *method, const char *path, const char *body, char *ret_w
     int code = XCLI_OK;
 
     if (xs_ask(&where, method, path, body, &answer, tried, sizeof(tried)) < 0) {
-        snprintf(ret_why, size, "no xserver answers:%s", tried);
+        snprintf(ret_why, size, "no xserver answers:%s%s", tried,
+                 where.socket || where.address || where.port
+                     ? ""
+                     : "\n`xserver` is one; `xsched run` starts it where none answers");
         return XCLI_ABSENT;
     }
     json = json_loadb(answer.body, answer.bytes, 0, NULL);

@@ -98,7 +98,7 @@ int xcli_config(int argc, char **argv)
         {"xqueue", 'x', "HANDLE", 0, "the queue", 0},
         {"level", 'l', "N", 0, "preemption level, 1 to 3", 0},
         {"threshold", 't', "N", 0, "commands in flight at most", 0},
-        {"batch", 'b', "N", 0, "commands launched at a time", 0},
+        {"batch", 'b', "N", 0, "commands between two completion marks", 0},
         {0},
     };
     static const struct argp k_argp = {.options = k_options,
@@ -142,7 +142,7 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
     case 'n':
         p->type = xcli_policy_type(arg);
         if (!p->type)
-            argp_error(state, "there is no policy '%s'", arg);
+            argp_error(state, "there is no policy '%s': " XCLI_POLICIES, arg);
         return 0;
     case ARGP_KEY_END:
         if (p->set && !p->type)

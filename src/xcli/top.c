@@ -66,7 +66,7 @@ static int plain(struct top_facts *f, const struct top_options *o)
             usleep((useconds_t)(o->interval_s * 1e6));
         top_ask(f);
         if (f->state != XCLI_OK) {
-            fprintf(stderr, "xcli: %s\n", f->state == XCLI_ABSENT ? "no xserver answers" : f->why);
+            fprintf(stderr, "xcli: %s\n", f->why);
             return f->state;
         }
         if (o->once && round == 0)

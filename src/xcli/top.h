@@ -37,7 +37,7 @@ struct top_facts {
     json_t *status;          /* answer to /status; NULL: none */
     uint64_t at_ns, before_ns;
     int state; /* of the last question: an exit code */
-    char why[200];
+    char why[2304];
 };
 void top_ask(struct top_facts *f);
 void top_facts_free(struct top_facts *f);

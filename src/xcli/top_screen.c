@@ -71,11 +71,12 @@ static void change(struct screen *s, const char *path, const char *body, const c
 {
     char why[200];
     json_t *answer = NULL;
+    int code = xcli_try("POST", path, body, why, sizeof(why), &answer);
 
-    if (xcli_try("POST", path, body, why, sizeof(why), &answer) == XCLI_OK)
+    if (code == XCLI_OK)
         say(s, "%s", done);
     else
-        say(s, "not done: %s", why);
+        say(s, "not done: %s", code == XCLI_ABSENT ? "no xserver answers" : why); /* the long text has lines */
     json_decref(answer);
     top_ask(s->f);
 }
@@ -131,7 +132,7 @@ static void set_policy(struct screen *s, const char *name)
     char path[64], done[64];
 
     if (!type) {
-        say(s, "there is no policy '%s': HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ", name);
+        say(s, "there is no policy '%s': " XCLI_POLICIES, name);
         return;
     }
     snprintf(path, sizeof(path), "/policy?policy=%d", type);

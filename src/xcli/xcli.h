@@ -8,6 +8,8 @@
 #include <jansson.h>
 
 /** Exit codes. */
+#define XCLI_POLICIES "HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ"
+
 enum { XCLI_OK = 0, XCLI_REFUSED = 1, XCLI_ABSENT = 2, XCLI_USAGE = 64, XCLI_UNWRITTEN = 74 };
 
 struct xcli_options {

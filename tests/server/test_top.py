@@ -189,7 +189,8 @@ class Top(unittest.TestCase):
             self.assertEqual(self.stage.xcli("top", *wrong, check=False).returncode, 64)
         self.stage.environment["XSCHED_SOCKET"] = "/nonexistent/xserver.sock"
         gone = self.stage.xcli("top", "--once", check=False)
-        self.assertEqual((gone.returncode, gone.stderr), (2, "xcli: no xserver answers\n"))
+        self.assertEqual(gone.returncode, 2)
+        self.assertTrue(gone.stderr.startswith("xcli: no xserver answers:\n  /nonexistent/http.sock: "), gone.stderr)
         # a socket that is not xserver's
         import os
         import socket

@@ -119,6 +119,8 @@ static void absent_server_is_2(void **state)
     for (size_t i = 0; i < XS_ARRAY_LEN(k_args); i++) {
         assert_int_equal(xcli("%s", k_args[i]), 2);
         assert_non_null(strstr(g_output, "no xserver answers"));
+        assert_non_null(strstr(g_output, "/nonexistent/http.sock"));
+        assert_non_null(strstr(g_output, "`xsched run` starts it"));
     }
     setenv("XSCHED_SOCKET", g_server.socket, 1);
     assert_int_equal(xcli("-p 1 list"), 2);
