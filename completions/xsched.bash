@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion for xsched and xcli
+# bash completion for the programs of XSched
 
 _xsched_words()
 {
@@ -22,6 +22,11 @@ _xsched_run_options="--priority= --utilization= --deadline= --laxity= --timeslic
 _xsched_trace_options="--output= --summary= --quiet --help --usage"
 _xsched_cdi_options="--output= --device= --kind= --socket-folder= --help --usage"
 _xsched_record_options="--output= --duration= --format= --max-events= --socket= --quiet --help --usage"
+_xserver_options="--ahead-cpus= --config= --foreground --http= --idle-exit= --inflight-alone-us= --inflight-top-us= --inflight-us= --k=
+    --linger-us= --log-file= --log-level= --lv3-busy-after-us= --lv3-busy-us= --lv3-channels= --lv3-hold= --lv3-inflight-us=
+    --lv3-long-us= --lv3-pairs= --lv3-queue-priorities= --lv3-queues= --lv3-short-us= --lv3-slices= --max-clients=
+    --max-clients-per-user= --max-queues-per-client= --max-queues-per-user= --no-http --operator-group= --policy= --port= --socket=
+    --spin-cpu= --spin-us= --stall-ms= --starvation-ms= --switch-us= --timeslice-us= --token= --help --usage --version"
 _xsched_doctor_options="--probe --json --help --usage"
 
 # Completes the value of --option=VALUE; bash hands over "--option" "=" "VALUE".
@@ -137,6 +142,52 @@ _xsched_window()
     _xsched_words "monitor run --display= --socket= --set-policy --idle-exit= --once --quiet --help --usage" "$current"
 }
 
+_xserver()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+
+    if [[ $previous == "=" || $current == "=" ]]; then
+        [[ $current == "=" ]] && current="" || previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    case $previous in
+        --policy) _xsched_words "$_xsched_policies" "$current" ;;
+        --log-level) _xsched_words "DEBG INFO WARN ERRO OFF" "$current" ;;
+        --http | --lv3-slices | --lv3-hold | --lv3-channels | --lv3-queues | --lv3-queue-priorities)
+            _xsched_words "ON OFF" "$current" ;;
+        --config | --socket | --log-file) _xsched_files "$current" ;;
+        *)
+            if [[ $current == -* ]]; then
+                _xsched_words "$_xserver_options" "$current"
+            else
+                _xsched_words "$_xsched_policies" "$current"
+            fi
+            ;;
+    esac
+}
+
+_xsched_sim()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+
+    if [[ $previous == "=" || $current == "=" ]]; then
+        [[ $current == "=" ]] && current="" || previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    case $previous in
+        -p | --policy) _xsched_words "$_xsched_policies" "$current" ;;
+        *)
+            if [[ $current != -* ]]; then
+                _xsched_files "$current"
+            elif [[ ${COMP_WORDS[0]} == *replay ]]; then
+                _xsched_words "--json --policy= --help --usage" "$current"
+            else
+                _xsched_words "--device= --json --native --policy= --param= --queue= --process= --seed= --duration= --help --usage" "$current"
+            fi
+            ;;
+    esac
+}
+
 _xsched_bench()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
@@ -174,3 +225,5 @@ complete -F _xsched_verify_hip xsched-verify-hip
 complete -F _xsched_bench xsched-bench
 complete -F _xsched_window xsched-window
 complete -F _xcli xcli
+complete -F _xserver xserver
+complete -F _xsched_sim xsched-sim xsched-replay

@@ -9,8 +9,8 @@ BUILD = os.environ["XSCHED_BUILD_DIR"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def complete(*words):
-    script = (f"source {ROOT}/completions/xsched.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _{words[0]}; "
+def complete(*words, function=None):
+    script = (f"source {ROOT}/completions/xsched.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _{function or words[0]}; "
               "printf '%s\\n' \"${COMPREPLY[@]}\"")
     done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
@@ -19,7 +19,7 @@ def complete(*words):
 def options_of(command, program="xsched"):
     text = subprocess.run([os.path.join(BUILD, "bin", program), *([command] if command else []), "--help"], capture_output=True, text=True,
                           check=True).stdout
-    return set(re.findall(r"(--[a-z-]+)(?=\[?=|\s|$)", text.split("Mandatory or optional")[0]))
+    return set(re.findall(r"(--[a-z0-9-]+)(?=\[?=|\s|$)", text.split("Mandatory or optional")[0]))
 
 
 class Completion(unittest.TestCase):
@@ -28,7 +28,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("xsched", "t"), {"trace"})
 
     def test_every_option(self):
-        for command in ("run", "trace", "record", "doctor"):
+        for command in ("run", "trace", "record", "doctor", "cdi"):
             self.assertEqual({w.rstrip("=") for w in complete("xsched", command, "--")}, options_of(command), command)
 
     def test_every_option_of_xsched_window(self):
@@ -82,12 +82,23 @@ class Completion(unittest.TestCase):
         self.assertNotIn("--level=", complete("xsched", "run", "--", "ls", "--l"))
         self.assertIn("ls", complete("xsched", "run", "--intra", "l"))
 
+    def test_every_option_of_xserver(self):
+        self.assertEqual({w.rstrip("=") for w in complete("xserver", "--")}, options_of(None, "xserver"))
+        self.assertEqual(complete("xserver", "H"), {"HPF", "HHPF"})
+        self.assertEqual(complete("xserver", "--http", "=", "O"), {"ON", "OFF"})
+
+    def test_every_option_of_the_simulator(self):
+        for program in ("xsched-sim", "xsched-replay"):
+            self.assertEqual({w.rstrip("=") for w in complete(program, "--", function="xsched_sim")}, options_of(None, program), program)
+        self.assertEqual(complete("xsched-sim", "-p", "H", function="xsched_sim"), {"HPF", "HHPF"})
+
     def test_page_names_every_option(self):
         with open(os.path.join(ROOT, "docs", "man", "xsched.1")) as f:
             page = f.read().replace("\\-", "-")
-        for command in ("run", "trace", "record", "doctor"):
+        for command in ("run", "trace", "record", "doctor", "cdi"):
+            section = re.search(rf"^\.SS xsched {command}\n(.*?)^\.S[SH] ", page, re.M | re.S)[1]
             for option in options_of(command) - {"--help", "--usage"}:
-                self.assertIn(option, page)
+                self.assertRegex(section, rf"(?m)^(\.B|\\fB).*{option}\b", command)
 
     def test_page_names_every_cause(self):
         with open(os.path.join(ROOT, "docs", "man", "xsched.1")) as f:
