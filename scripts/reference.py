@@ -133,6 +133,13 @@ def environment_page():
                             f"| {n} | {v.replace('|', ', ')} | {d} | {h} |" for n, v, d, h in rows]) + "\n"
 
 
+def manual_pages():
+    """NAME(SECTION) of each: programs and files first, then the calls."""
+    pages = [f.rsplit(".", 1) for f in os.listdir(os.path.join(ROOT, "docs/man")) if re.search(r"\.[1-8]$", f)]
+    pages += [("xsched-environment", "7")]
+    return [f"{name}({section})" for name, section in sorted(pages, key=lambda p: (p[1] == "3", p[1], p[0]))]
+
+
 def pages():
     made = {f"{name}.md": header_page(name, read(f"include/xsched/{name}.h")) for name in HEADERS}
     made["hal.md"] = hal_page()
@@ -140,7 +147,7 @@ def pages():
     made["environment.md"] = environment_page()
     made["README.md"] = "\n".join(
         ["# Reference\n", NOTE.format("the headers, the package and the tables"),
-         "Programs: the manual pages xsched(1), xcli(1), xserver(8), xsched-window(1), xsched-sim(1), xsched-replay(1).\n"] +
+         f"Manual pages: {', '.join(manual_pages())}.\n"] +
         [f"* [{n[:-3]}]({n})" for n in sorted(made)]) + "\n"
     return {n: re.sub(r"\n{3,}", "\n\n", t).rstrip() + "\n" for n, t in made.items()}
 
