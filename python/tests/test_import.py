@@ -82,8 +82,14 @@ def test_command_line():
     assert run("--help").returncode == 0 and "python -m xsched run" in run("--help").stdout
     assert run().returncode == 64 and run("nonsense").returncode == 64 and run("run").returncode == 64
     assert "xsched (Python)" in run("--version").stdout
+    assert "no command 'nonsense'" in run("nonsense").stderr
     w = run("where")
+    assert w.returncode == 0, w.stderr
     assert os.path.realpath(BUILD) in os.path.realpath(re.search(r"^preempt +(\S+)", w.stdout, re.M).group(1))
+    nowhere = subprocess.run([sys.executable, "-m", "xsched", "where"], capture_output=True, text=True, timeout=60, cwd="/",
+                             env={"PYTHONPATH": PACKAGE, "PATH": "/nonexistent"})
+    if "is not found" in nowhere.stdout:  # else there is an installed one
+        assert nowhere.returncode == 1 and "install XSched" in nowhere.stderr, nowhere.stderr
     p = run("run", "--priority", "7", "--no-server", "-q", "-c",
             "import os, sys; print(os.environ['XSCHED_PRIORITY'], 'libshim' in os.environ['LD_PRELOAD'], sys.argv)", "-x", "1")
     assert p.stdout == "7 True ['-c', '-x', '1']\n", p.stderr

@@ -90,6 +90,7 @@ def show_status() -> int:
 
 def where() -> int:
     from ._library import load, mapped
+    missing: List[XSchedError] = []  # what a program under XSched needs; a platform that was not built is no fault
     print(f"package    {VERSION} {os.path.dirname(os.path.abspath(__file__))}")
     for name in ("preempt", "halcuda", "halhip", "halopencl"):
         try:
@@ -97,13 +98,17 @@ def where() -> int:
             print(f"{name:10} {mapped(f'lib{name}.so')[0]}")
         except XSchedError as error:
             print(f"{name:10} {error.reason}")
+            missing += [error] if name == "preempt" else []
     try:
         print(f"launcher   {tool()}")
     except XSchedError as error:
         print(f"launcher   {error.reason}")
+        missing.append(error)
     shims = mapped("libshim")
     print(f"shims      {', '.join(shims) if shims else 'none is loaded into this process'}")
-    return 0
+    for lack in missing:
+        print(f"xsched: {lack}", file=sys.stderr)
+    return 1 if missing else 0
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -122,6 +127,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         print(f"xsched (Python) {VERSION}")
         return 0
     asked = bool({"-h", "--help"} & set(args[:1]))
+    if args and not asked:
+        print(f"xsched: there is no command {' '.join(args)!r}", file=sys.stderr)
     print(USAGE, file=sys.stdout if asked else sys.stderr)
     return 0 if asked else 64
 
