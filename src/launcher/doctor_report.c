@@ -113,7 +113,10 @@ static void print_flat(const json_t *v)
         json_object_foreach((json_t *)(uintptr_t)v, key, item)
         {
             printf("%s%s ", i++ ? ", " : "", key);
-            print_flat(item);
+            if (!strcmp(key, "handle") && json_is_integer(item)) /* as xcli shows and takes it */
+                printf("0x%llx", (unsigned long long)json_integer_value(item));
+            else
+                print_flat(item);
         }
         break;
     }

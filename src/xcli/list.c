@@ -65,7 +65,9 @@ static const json_t *find(const json_t *list, const char *key, int64_t value)
 static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
 {
     char device[64];
-    double running = (double)xcli_int(q, "running_us"), waiting = (double)xcli_int(q, "waiting_us");
+    double waiting = (double)xcli_int(q, "waiting_us");
+    /* what a lone program has on the device is not watched, and may show in the device time alone */
+    double running = (double)XS_MAX(xcli_int(q, "running_us"), xcli_int(q, "service_us"));
 
     xcli_device_text((uint64_t)xcli_int(q, "device"), device, sizeof(device));
     xs_table_row(t);

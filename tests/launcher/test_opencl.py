@@ -66,6 +66,7 @@ class Doctor(OpenCL):
         self.assertEqual((queue["priority"], queue["platform"]), (7, "OpenCL"))
         self.assertGreater(queue["commands"], 0)
         self.assertEqual(found["joined"]["pid"], p.pid)
+        self.assertIn(f"handle {queue['handle']:#x},", self.run_xsched("doctor", str(p.pid)).stdout)
         kinds = {(l["kind"], l.get("platform")) for l in found["libraries"]}
         self.assertTrue({("shim", "OpenCL"), ("vendor", "OpenCL"), ("xsched", "OpenCL")} <= kinds, kinds)
         p.terminate()

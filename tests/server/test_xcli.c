@@ -173,6 +173,25 @@ static void no_permission_is_told(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* A program that is alone and waits for each command is never seen with work; it has run all the same. */
+static void list_knows_that_a_lone_program_ran(void **state)
+{
+    struct raw_client c;
+
+    (void)state;
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, 1ull << 32 | 0xffffbeef, 0);
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, " RUN      -"));
+    usleep(20000);
+    atomic_store(&c.page->cells[0].est_completed_ns, 10 * XS_NS_PER_MS);
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, " RUN    100"));
+    raw_leave(&c);
+    for (int i = 0; i < 1000 && raw_status(&g_server, "clients"); i++)
+        usleep(5000);
+}
+
 static void list_shows_what_is_in_force(void **state)
 {
     struct raw_client c;
@@ -355,6 +374,7 @@ int main(void)
         cmocka_unit_test(output_that_is_not_written_is_74),
         cmocka_unit_test(no_permission_is_told),
         cmocka_unit_test(list_shows_what_is_in_force),
+        cmocka_unit_test(list_knows_that_a_lone_program_ran),
         cmocka_unit_test(changes_are_in_force),
         cmocka_unit_test(tcp_works_too),
         cmocka_unit_test(top_runs_on_a_small_terminal),
