@@ -73,7 +73,10 @@ soak:
 	@scripts/setup.sh build test
 	@scripts/robust.sh soak
 
+# Some files name the prefix, so that another one than before means to build them anew.
 install: all
+	@grep -q '^CMAKE_INSTALL_PREFIX:[A-Z]*=$(PREFIX)$$' $(BUILD)/CMakeCache.txt || \
+		{ $(CONFIGURE) --preset release -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null && cmake --build $(BUILD); }
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 deb:
