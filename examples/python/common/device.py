@@ -6,6 +6,7 @@ A Work has unit(), one request or one step: it hands its kernels over and waits 
 results so far are what they have to be.
 """
 import os
+import sys
 import time
 
 # of the OpenCL device: kernels in a unit, length of each in ms
@@ -40,10 +41,15 @@ class OpenClDevice:
     def __init__(self):
         os.environ["POCL_MAX_PTHREAD_COUNT"] = "1"
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # all programs share this core: the device
-        import numpy
-        import pyopencl
+        try:
+            import numpy
+            import pyopencl
+            device = pyopencl.get_platforms()[0].get_devices()[:1]
+        except Exception as error:  # ImportError, or pyopencl's own where there is no device
+            sys.exit(f"{type(error).__name__}: {error}\nThis needs PyTorch and a GPU, or pyopencl, numpy and PoCL for this Python "
+                     f"({sys.executable});\non Debian and Ubuntu: apt install python3-pyopencl pocl-opencl-icd, for /usr/bin/python3")
         self.cl, self.numpy = pyopencl, numpy
-        self.context = pyopencl.Context(pyopencl.get_platforms()[0].get_devices()[:1])
+        self.context = pyopencl.Context(device)
         self.program = pyopencl.Program(self.context, self.SOURCE).build()
         self.rounds_per_ms = self._calibrate()
 

@@ -21,10 +21,18 @@ def main():
     queue = xsched.Queue(high)
     stop = threading.Event()
 
+    # A launch that is held waits in its thread. pyopencl keeps the interpreter lock meanwhile, so that the requests' thread
+    # would stand still as well: there a thread of XSched launches the batch work.
+    handed = xsched.Queue(low) if device.name == "opencl" else None
+
     def background():
         while not stop.is_set():
-            for _ in range(8):
-                batch.enqueue()
+            if handed:
+                for command in [handed.submit(batch.enqueue) for _ in range(8)]:
+                    command.wait()
+            else:
+                for _ in range(8):
+                    batch.enqueue()
             batch.finish()
 
     def answer():

@@ -51,6 +51,8 @@ def main():
             if options.demo:
                 start_demo(folder, options.seconds, started)
             spans, names = watch(options.seconds)
+        except xsched.XSchedError as error:
+            sys.exit(str(error))
         finally:
             for p in started:
                 p.terminate()
