@@ -216,7 +216,7 @@ static int write_out(const char *path, const json_t *spec)
         snprintf(temporary, sizeof(temporary), "%s.%d", path, (int)getpid());
         f = fopen(temporary, "wxe");
         if (!f) {
-            xs_say_error("%s: %s", temporary, strerror(errno));
+            xs_say_error("%s: %s", path, strerror(errno));
             return 1;
         }
     }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POLL_FOCUS_MS 200  /* no window manager: the focus is asked for */
@@ -29,8 +30,10 @@ int xs_window_monitor(const struct xs_window_options *o)
     bool policy_set = !o->set_policy;
 
     if (xs_focus_open(o->display, &f) < 0) {
-        fprintf(stderr, "xsched-window: no X server answers at %s; set DISPLAY or --display\n",
-                o->display ? o->display : "DISPLAY");
+        const char *at = o->display ? o->display : getenv("DISPLAY");
+
+        fprintf(stderr, "xsched-window: %s%s; set DISPLAY or --display\n",
+                at && *at ? "no X server answers at " : "no X server is named", at && *at ? at : "");
         return 1;
     }
     report.display = xs_focus_display(f);

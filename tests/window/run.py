@@ -139,7 +139,7 @@ def main(bin_, desktop, pair, shim, fake):
                 bad.append(f"monitor: {lines[:3]}, status {monitor.returncode}")
             no = subprocess.run([os.path.join(bin_, "xsched-window"), "monitor"], env=env, capture_output=True, text=True,
                                 timeout=60)
-            if no.returncode != 1 or "no X server answers" not in no.stderr:
+            if no.returncode != 1 or f"no X server answers at {env['DISPLAY']}; set" not in no.stderr:
                 bad.append(f"without a display: {no.returncode} {no.stderr!r}")
         finally:
             for p in reversed(started):
