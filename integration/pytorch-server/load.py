@@ -12,17 +12,24 @@ def client(port, priority, end, out):
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     while time.monotonic() < end:
         began = time.monotonic()
-        c.request("POST", "/infer", "", {"X-Priority": str(priority)})
+        try:
+            c.request("POST", "/infer", "", {"X-Priority": str(priority)})
+        except ConnectionRefusedError:
+            return
         answer = json.loads(c.getresponse().read())
         out.setdefault(answer["priority"], []).append((time.monotonic() - began) * 1e3)
         time.sleep(0.01 if priority else 0)  # the urgent ones come now and then
 
 
-def main(port, seconds, check=""):
+def main(port="", seconds="5", check=""):
+    if not port.isdigit():
+        return __doc__
     out, end = {}, time.monotonic() + float(seconds)
     threads = [threading.Thread(target=client, args=(int(port), p, end, out)) for p in (0, 0, 0, 20)]
     [t.start() for t in threads]
     [t.join() for t in threads]
+    if not out:
+        return f"no answer from 127.0.0.1:{port}: is server.py running there?"
     c = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
     c.request("GET", "/")
     state = json.loads(c.getresponse().read())["classes"]
