@@ -59,7 +59,8 @@ void xs_log_init(void)
             XS_WARN_ONCE("the log file %s cannot be opened (error %d): log lines go to stderr", path, errno);
     }
     if (!known)
-        XS_WARN_ONCE("XLOG_LEVEL=%s is not understood (it takes DEBG, INFO, WARN, ERRO or OFF); the default is used", name);
+        XS_WARN_ONCE("XLOG_LEVEL=%s is not understood (it takes %s); the default is used", name,
+                     xs_env_rows[XS_ENV_XLOG_LEVEL].values);
     errno = saved;
 }
 

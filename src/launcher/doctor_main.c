@@ -17,8 +17,9 @@ struct arguments {
 
 static const struct argp_option options[] = {
     {"probe", 'P', "SECONDS", OPTION_ARG_OPTIONAL,
-     "try which preemption levels work on the CUDA and HIP devices here, for at most so long (default 60); `xsched run` "
-     "goes by it", 0},
+     "try which preemption levels work on the CUDA and HIP devices here, for at most so long (default 60); "
+     "`xsched run` goes by it",
+     0},
     {"json", 'j', NULL, 0, "one JSON document", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
@@ -88,8 +89,9 @@ int main(int argc, char **argv)
         if (err == -ENOENT || err == -ESRCH)
             xs_say_error("there is no process %d", (int)a.pid);
         else if (err == -EACCES || err == -EPERM)
-            xs_say_error("process %d cannot be read: it belongs to another user, or is protected from this one; run this as "
-                         "that user, or as root", (int)a.pid);
+            xs_say_error("process %d cannot be read: it belongs to another user, or is protected from this one; "
+                         "run this as that user, or as root",
+                         (int)a.pid);
         else
             xs_say_error("%s", strerror(-err));
         xs_doctor_fini(&d);
