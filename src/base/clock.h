@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one clock: CLOCK_MONOTONIC in nanoseconds, the same in every process of the host. */
+/* The one clock: CLOCK_MONOTONIC in nanoseconds, the same in every process of a time namespace. */
 #ifndef XS_CLOCK_H
 #define XS_CLOCK_H
 
@@ -12,5 +12,11 @@ static inline uint64_t xs_now_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
+
+/** How far this process's clock is ahead of the host's, which does not change while it lives: time_namespaces(7). A
+ *  system call or three. @return 0 where there are no such namespaces */
+int64_t xs_clock_offset_ns(void);
+/** The same from the text of /proc/PID/timens_offsets; what cannot be read counts as 0. */
+int64_t xs_clock_offset_of(const char *text);
 
 #endif

@@ -5,6 +5,14 @@
 #include "base/futex.h"
 #include "base/probe.h"
 
+/* In the time of whoever reads it. */
+static void renew_lease(struct xs_sched_process *p, uint64_t now_ns)
+{
+    if (p->server)
+        atomic_store(&p->server->h.lease_until_ns,
+                     xs_sched_outside(p->sched, now_ns) + XS_LEASE_NS + (uint64_t)p->clock_ahead_ns);
+}
+
 static void closed_add(struct xs_sched_process *p, uint64_t now_ns)
 {
     if (p->closed++ > 0)
@@ -12,8 +20,7 @@ static void closed_add(struct xs_sched_process *p, uint64_t now_ns)
     xs_list_add(&p->sched->closed, &p->closed_link);
     /* before the first closed word: a reader that finds that one must not find an old lease;
      * seq_cst as everything that both sides look at */
-    if (p->server)
-        atomic_store(&p->server->h.lease_until_ns, xs_sched_outside(p->sched, now_ns) + XS_LEASE_NS);
+    renew_lease(p, now_ns);
 }
 
 static void closed_remove(struct xs_sched_process *p)
@@ -136,9 +143,7 @@ void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d)
 bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns)
 {
     now_ns = xs_sched_clock(s, now_ns);
-    XS_LIST_FOR(p, &s->closed, struct xs_sched_process, closed_link) {
-        if (p->server)
-            atomic_store(&p->server->h.lease_until_ns, xs_sched_outside(p->sched, now_ns) + XS_LEASE_NS);
-    }
+    XS_LIST_FOR(p, &s->closed, struct xs_sched_process, closed_link)
+        renew_lease(p, now_ns);
     return !xs_list_empty(&s->closed);
 }

@@ -171,6 +171,7 @@ struct xs_sched_process {
     uint64_t id;
     bool intra, held, window, excused;
     enum xs_drain drain;
+    int64_t clock_ahead_ns;
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */
     int32_t utilization, cpu_class;                /* utilization -1: not told */
     struct xs_list queues;

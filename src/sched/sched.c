@@ -151,6 +151,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     p->id = info->id;
     p->intra = info->intra;
     p->drain = info->drain;
+    p->clock_ahead_ns = info->clock_ahead_ns;
     if (info->client && info->server) {
         p->client = info->client;
         p->server = info->server;

@@ -67,6 +67,7 @@ struct xs_sched_process_info {
     enum xs_drain drain;
     struct xs_client_page *client; /* mapped read only by xserver */
     struct xs_server_page *server;
+    int64_t clock_ahead_ns;        /* its clock less the owner's */
 };
 struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct xs_sched_process_info *info,
                                               void *user);

@@ -31,7 +31,9 @@ struct xs_client_header {
     uint32_t version;
     uint32_t queues;                        /* XS_PAGE_QUEUES */
     uint32_t cell_bytes;                    /* sizeof(struct xs_client_cell) */
-    uint32_t reserved0[11];
+    uint32_t reserved0;
+    int64_t clock_offset_ns;                /* xs_clock_offset_ns as it joined; 0 on every page of an older process */
+    uint32_t reserved00[8];
     /* line 1: the control thread. A robust futex: its thread id (in its own PID namespace) with
      * FUTEX_WAITERS (0x80000000) while it lives; the kernel sets FUTEX_OWNER_DIED (0x40000000) as
      * the first step of its death, and wakes xserver only if FUTEX_WAITERS is set (xserver maps
@@ -96,7 +98,7 @@ struct xs_server_header {
     uint64_t session;                       /* number of this session, unique for the server's life */
     uint64_t reserved00[3];
     /* line 1: the scheduler */
-    _Atomic uint64_t lease_until_ns;        /* closed words are void after this (CLOCK_MONOTONIC) */
+    _Atomic uint64_t lease_until_ns;        /* closed words are void after this (CLOCK_MONOTONIC, the process's) */
     _Atomic uint32_t asleep;                /* 1: a ring must also signal the eventfd */
     _Atomic uint32_t collectives;           /* XS_COLLECTIVES_*; anything but KNOWN alone: ring when a collective begins */
     uint32_t reserved1[12];

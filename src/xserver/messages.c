@@ -217,6 +217,7 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
                      : m->flags & XS_HELLO_NO_DRAIN ? XS_DRAIN_OFF : XS_DRAIN_BY_POLICY,
             .client = c->page,
             .server = c->server_page,
+            .clock_ahead_ns = (int64_t)((uint64_t)c->page->h.clock_offset_ns - (uint64_t)s->clock_offset_ns),
         };
         c->process = xs_sched_process_add(s->sched, &info, c);
         if (!c->process)

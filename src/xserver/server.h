@@ -149,6 +149,7 @@ struct xs_server {
 
     struct xs_deaths *deaths; /* NULL: the kernel cannot */
     struct xs_mailbox mailbox;
+    int64_t clock_offset_ns;    /* its own, as xs_clock_offset_ns */
     struct xs_request *walking; /* snapshots in progress, through next */
     uint64_t queues_ever;
 

@@ -51,6 +51,32 @@ static void leases(void **state)
     world_done(s, w, 2);
 }
 
+/* Processes of other time namespaces: each reads its lease by its own clock. */
+static void leases_by_other_clocks(void **state)
+{
+    static const int64_t k_ahead[] = {0, 100000000 * (int64_t)MS, -(int64_t)MS};
+    struct xs_sched *s = world_sched("HPF");
+    struct proc w[XS_ARRAY_LEN(k_ahead) + 1];
+    uint64_t t = 2 * MS;
+
+    (void)state;
+    for (unsigned i = 0; i < XS_ARRAY_LEN(w); i++) {
+        w[i] = world_join_as(s, (struct xs_sched_process_info){.id = i + 1,
+                                                               .clock_ahead_ns = i < XS_ARRAY_LEN(k_ahead) ? k_ahead[i] : 0});
+        (void)world_queue(&w[i], 0, 1, i < XS_ARRAY_LEN(k_ahead) ? 0 : 10, t);
+        world_submit(&w[i], 0, 5, MS);
+    }
+    world_step(s, w, XS_ARRAY_LEN(w), t += MS);
+    for (int again = 0; again < 2; again++) {
+        for (unsigned i = 0; i < XS_ARRAY_LEN(k_ahead); i++) {
+            assert_false(world_open(&w[i], 0));
+            assert_int_equal(atomic_load(&w[i].server->h.lease_until_ns), t + XS_LEASE_NS + (uint64_t)k_ahead[i]);
+        }
+        assert_true(xs_sched_renew_leases(s, t += 100 * MS));
+    }
+    world_done(s, w, XS_ARRAY_LEN(w));
+}
+
 static void *sleeper(void *arg)
 {
     struct proc *p = arg;
@@ -354,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dead_process_takes_its_window_along),
         cmocka_unit_test(leases),
+        cmocka_unit_test(leases_by_other_clocks),
         cmocka_unit_test(a_clock_that_is_put_back),
         cmocka_unit_test(opening_wakes),
         cmocka_unit_test(bad_arguments),
