@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #ifndef AT_SECURE
@@ -27,15 +29,17 @@ const char *xs_env_get(enum xs_env_id id)
     return value && value[0] ? value : NULL;
 }
 
-static void complain(enum xs_env_id id, const char *value)
+/* The row's own words where they are a choice or a range. */
+static void complain(enum xs_env_id id, const char *value, const char *range)
 {
+    const char *values = xs_env_rows[id].values;
     static _Atomic uint64_t said; /* one bit a variable: one line a process and cause */
 
     _Static_assert(XS_ENV_COUNT <= 64, "the bit set is one word");
     if (atomic_fetch_or_explicit(&said, 1ull << id, memory_order_relaxed) & (1ull << id))
         return;
-    XS_WARN("%s=%s is not understood (it takes %s); the default is used", xs_env_rows[id].name,
-            value, xs_env_rows[id].values);
+    XS_WARN("%s=%s is not understood (it takes %s); the default is used", xs_env_rows[id].name, value,
+            range && !strchr(values, '|') && !strchr(values, '.') ? range : values);
 }
 
 int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max)
@@ -46,7 +50,13 @@ int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max)
     if (!value)
         return def;
     if (xs_str_parse_i64(value, &v) < 0 || v < min || v > max) {
-        complain(id, value);
+        char range[64];
+
+        if (max == INT64_MAX)
+            snprintf(range, sizeof(range), "a number of at least %lld", (long long)min);
+        else
+            snprintf(range, sizeof(range), "%lld..%lld", (long long)min, (long long)max);
+        complain(id, value, range);
         return def;
     }
     return v;
@@ -60,7 +70,7 @@ bool xs_env_bool(enum xs_env_id id, bool def)
     if (!value)
         return def;
     if (xs_str_parse_bool(value, &v) < 0) {
-        complain(id, value);
+        complain(id, value, NULL);
         return def;
     }
     return v;
