@@ -6,9 +6,11 @@
 #include "launcher/autostart.h"
 #include "launcher/commands.h"
 #include "launcher/levels.h"
+#include "launcher/program.h"
 #include "launcher/say.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +103,10 @@ static void set_number(struct argp_state *state, const char *option, enum xs_env
 {
     char normal[24];
 
+    if (id == XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE && xs_str_equal_nocase(text, "UNLIMITED")) {
+        set(id, "UNLIMITED");
+        return;
+    }
     snprintf(normal, sizeof(normal), "%lld", (long long)number(state, option, least, most, text));
     set(id, normal);
 }
@@ -213,7 +219,7 @@ int xs_command_run(int argc, char **argv)
                "127 when "
                "it is not found."};
     struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
-    char name[] = "xsched run";
+    char name[] = "xsched run", path[PATH_MAX];
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
@@ -231,6 +237,8 @@ int xs_command_run(int argc, char **argv)
     use_probed_level(&xs_levels_cuda, XS_ENV_XSCHED_CUDA_LEVEL);
     use_probed_level(&xs_levels_hip, XS_ENV_XSCHED_HIP_LEVEL);
     xs_prepare_program(r.program);
+    if (xs_program_find(r.program[0], path, sizeof(path)) == -ENOENT)
+        return xs_exec_program(r.program); /* which says so: nothing needs a server */
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         xs_autostart(!r.no_server, r.idle_s);
     return xs_exec_program(r.program);

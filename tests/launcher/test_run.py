@@ -56,7 +56,8 @@ class Status(Layout):
         done = self.xsched("run", "--no-server", "--", "/no/such/program")
         self.assertEqual(done.returncode, 127)
         self.assertIn("/no/such/program: not found", done.stderr)
-        self.assertEqual(self.xsched("run", "--no-server", "--", "no-such-program-here").returncode, 127)
+        self.assertEqual(self.xsched("run", "--", "no-such-program-here").returncode, 127)
+        self.assertFalse(os.path.exists(self.folder), "a program that is not there needs no server")
 
     def test_interpreter_not_found(self):
         script = os.path.join(self.top, "script")
@@ -101,6 +102,7 @@ class Environment(Layout):
                             "AUTO_XQUEUE_TIMESLICE": "700", "FILTER": "clFinish,@libfoo",
                             "SOCKET": "/x/y.sock"}.items():
             self.assertEqual(env["XSCHED_" + name], value, name)
+        self.assertEqual(self.environment("--no-server", "-s", "unlimited")["XSCHED_AUTO_XQUEUE_TIMESLICE"], "UNLIMITED")
 
     def test_options_win_and_settings_stay(self):
         given = {"XSCHED_PRIORITY": "1", "XSCHED_AUTO_XQUEUE_PRIORITY": "2", "XSCHED_AUTO_XQUEUE": "OFF",
