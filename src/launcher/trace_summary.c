@@ -215,4 +215,8 @@ void xs_trace_sum_print(struct xs_trace_sum *s, FILE *f)
             (unsigned long long)t.queues, (unsigned long long)t.scheduled);
     for (size_t k = 0; k < XS_ARRAY_LEN(s->notes) && s->notes[k]; k++)
         fprintf(f, "%s\n", s->notes[k]);
+    if (!t.calls)
+        fputs("no call was seen: the program used no device, or reached its driver past the shims; `xsched doctor PID` "
+              "tells which, while it runs\n",
+              f);
 }
