@@ -174,6 +174,7 @@ class Demo(OpenCL):
                               env={**self.env, "XSCHED_BUILD_DIR": BUILD, "DEMO_OUT": out, "DEMO_REQUESTS": "6"},
                               capture_output=True, text=True, timeout=200)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn(" 0 % of its native rate", done.stdout)
         with open(os.path.join(out, "third-party.json")) as f:
             self.assertEqual(set(json.load(f)), DEMO_KEYS)
 
