@@ -30,7 +30,6 @@ int inside_stop(void)
 {
     char command[64];
 
-    xs_server_leave(&g_inside);
     xs_server_stop(&g_inside);
     snprintf(command, sizeof(command), "rm -rf %s", g_dir);
     return system(command);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at all queues goes in steps; counters of a program never step back meanwhile. */
+/* Looking at all queues goes in steps, and what is looked at may go meanwhile; counters of a program never step back. */
 #include "inside.h"
 
 #include <setjmp.h>
@@ -118,10 +118,25 @@ static void a_program_leaves(void **state)
     xs_request_free(of_queues);
 }
 
+/* What was begun is answered, and the place where it was in the list of queues is gone before the queues are. */
+static void the_server_ends(void **state)
+{
+    struct xs_request *r = ask(XS_REQ_QUEUES);
+
+    (void)state;
+    xs_control_walk(&g_inside);
+    assert_ptr_equal(g_inside.walking, r);
+    assert_true(r->n_queues > 0 && r->n_queues < QUEUES);
+    xs_server_leave(&g_inside);
+    assert_int_equal(r->status, 503);
+    assert_true(xs_list_empty(&g_inside.queues));
+    xs_request_free(r);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {T(queues_go), T(a_program_leaves)};
+    const struct CMUnitTest tests[] = {T(queues_go), T(a_program_leaves), T(the_server_ends)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
