@@ -197,7 +197,7 @@ _xsched_bench()
         --only) _xsched_words "A B C D E F G H I J K M submit instructions idle decision decision-64 decision-expected decision-10000 python-block start scrape opencl" "$current" ;;
         --platforms) _xsched_words "cuda hip opencl fake" "$current" ;;
         --out | --build | --python | --report | --check | --merge) _xsched_files "$current" ;;
-        *) _xsched_words "--list --only --variants --platforms --peer --tune --quick --smoke --requests --blocks --fresh --no-fresh --free-starts
+        *) _xsched_words "--list --only --variants --platforms --peer --tune --quick --smoke --requests --blocks --fresh --no-fresh --free-starts --clocks
             --seconds --seed --out --save --resume --time-limit --build --python --no-report --report --check --merge --append --shield
             --help" "$current" ;;
     esac

@@ -50,6 +50,7 @@ class Suite:
         self.commit = machine.commit(args.build)
         self.about = {}
         self.told = set()
+        self.no_clocks = False
         self.raw = raw.Raw(self.out, self.tail)
         self.services = services.Services(args.build, self.out)
         self.rates, self.rounds = self.remembered()
@@ -219,6 +220,7 @@ def parse():
     p.add_argument("--no-fresh", action="store_false", dest="fresh", help="processes stay from block to block")
     p.add_argument("--free-starts", action="store_true",
                    help="programs start at random addresses and run on any CPU (default: alike, each side on CPUs of its own)")
+    p.add_argument("--clocks", action="store_true", help="also what nvidia-smi says of clocks, power and temperature meanwhile")
     p.add_argument("--seconds", type=float, default=0, metavar="S", help="of a block, for workloads that have no number of requests")
     p.add_argument("--seed", type=int, default=1, help="of the arrivals")
     p.add_argument("--out", metavar="DIR", help="default out/bench")

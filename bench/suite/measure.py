@@ -9,6 +9,7 @@ import time
 
 from . import arrivals, starts, stats, variants
 from .clients import ClientError, Pool, collect
+from .clocks import ClockError, Clocks
 from .services import ServiceError
 from .watchers import WatchError, Watchers
 
@@ -283,6 +284,18 @@ class Measurement:
             text += " at=" + ",".join(f"{x:.1f}" for x in at)
         return text
 
+    def clocks(self):
+        """Who looks at the device's clocks, if that was asked for and can be done."""
+        if not self.suite.args.clocks:
+            return None
+        try:
+            return Clocks()
+        except ClockError as e:
+            if not self.suite.no_clocks:
+                self.suite.say(f"   --clocks: {e}")
+            self.suite.no_clocks = True
+            return None
+
     def run_cell(self, block, params, variant, cell):
         base = self.base(variant)
         seconds = self.seconds()
@@ -294,23 +307,25 @@ class Measurement:
         client = {s.name: self.pool.get((base.name, self.process_of(s))) for s in sides}
         load = os.getloadavg()[0]
         watchers = Watchers(self.service(base)[0], self.suite.args.build, self.suite.out) if variant.watched else None
-        start = time.monotonic_ns() + 50_000_000
-        urgent_start = start + int(1e9 * LEAD_S) if len(sides) > 1 else start
-        end = urgent_start + int(1e9 * seconds)
-        for s in sides:
-            closed = s.mode == "closed"
-            # requests due before the end are finished, however late
-            client[s.name].send(self.line(s, params, start if closed else urgent_start,
-                                          end + (int(1e9 * TAIL_S) if closed else 1), block, variant.fill and s.urgent))
-        server = self.service(base)[0] if base.kind == "xsched" else None
-        mine, theirs = cpu_ms(), server.cpu_ms() if server else 0
-        per_client = {}
-        for s in sides:
-            per_client[client[s.name]] = per_client.get(client[s.name], 0) + 1
+        clocks = self.clocks()
         try:
+            start = time.monotonic_ns() + 50_000_000
+            urgent_start = start + int(1e9 * LEAD_S) if len(sides) > 1 else start
+            end = urgent_start + int(1e9 * seconds)
+            for s in sides:
+                closed = s.mode == "closed"
+                # requests due before the end are finished, however late
+                client[s.name].send(self.line(s, params, start if closed else urgent_start,
+                                              end + (int(1e9 * TAIL_S) if closed else 1), block, variant.fill and s.urgent))
+            server = self.service(base)[0] if base.kind == "xsched" else None
+            mine, theirs = cpu_ms(), server.cpu_ms() if server else 0
+            per_client = {}
+            for s in sides:
+                per_client[client[s.name]] = per_client.get(client[s.name], 0) + 1
             got = collect(list(per_client), per_client, self.suite.patience(seconds * 4 + 60))
             seen = watchers.stop() if watchers else {}
         finally:
+            of_device = clocks.stop() if clocks else []
             if watchers:
                 watchers.end()
         mine, theirs = cpu_ms() - mine, (server.cpu_ms() if server else 0) - theirs
@@ -331,6 +346,7 @@ class Measurement:
         common = {"workload": self.workload.letter, "platform": self.platform.name, "variant": variant.name, "run": block,
                   "report": False, **params}
         rows.append(dict(common, side="driver", metric="cpu", value=round(mine, 2), unit="ms", n=1))
+        rows += [dict(common, **row) for row in of_device]
         if seen:
             rows.append(dict(common, side="watchers", metric="scrapes", value=seen.pop("scrapes"), unit="1", n=1, **seen))
         if server:

@@ -213,6 +213,23 @@ def added(results, w, platform):
             "that is not here.", ""] if dates else []
 
 
+def clock_table(results, w, platform):
+    """What the device said of itself meanwhile (clocks.py): medians of the blocks."""
+    rows = []
+    for v in results.variants(platform, w.letter):
+        found = {}
+        for r in results.rows:
+            if r["metric"] == "clock" and (r.get("platform"), r["workload"], r["variant"]) == (platform, w.letter, v):
+                found.setdefault(r["side"], []).append(r)
+        for device, of in sorted(found.items()):
+            known = [[r[k] for r in of if r[k] is not None] for k in ("value", "memory_mhz", "power_w", "degrees", "busy")]
+            middle = [number(stats.median(values)) if values else "" for values in known]
+            rows.append([device, v, middle[0], number(min(r["lowest"] for r in of)), *middle[1:],
+                         ", ".join(sorted({x for r in of for x in r["reasons"]})), str(sum(r["n"] for r in of))])
+    return ["The device meanwhile, as nvidia-smi says:", ""] + table(
+        ["device", "variant", "clock MHz", "lowest", "memory MHz", "power W", "degrees C", "busy %", "held down by", "n"], rows) if rows else []
+
+
 def workload_part(results, w, platform):
     out = [f"### {w.letter} on {platform}", "", w.title + "." if platform in ("cuda", "hip") or platform == "host"
            else w.title + f". On {platform} the same shape with kernels of stated lengths.", ""]
@@ -236,6 +253,7 @@ def workload_part(results, w, platform):
             out += d_table(results, platform)
         if w.letter == "M":
             out += m_table(results, platform)
+    out += clock_table(results, w, platform)
     for name in (f"{platform}-{w.letter}-{kind}.png" for kind in ("latency", "timeline", "tradeoff", "preemption", "shares")):
         if name in results.plots:
             out += [f"![{name[:-4]}]({name})", ""]

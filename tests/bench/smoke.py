@@ -16,13 +16,14 @@ sys.path.insert(0, os.path.join(ROOT, "bench"))
 from suite import clients  # noqa: E402
 
 
-def bench(*args, expect=0, before="", build=BUILD):
-    """before: Python that changes the tool first"""
+def bench(*args, expect=0, before="", build=BUILD, path=""):
+    """before: Python that changes the tool first; path: where programs are looked for first"""
     program = [os.path.join(ROOT, "bench/run")]
     if before:
         program = ["-c", f"import sys; sys.path.insert(0, {ROOT + '/bench'!r}); {before}; from suite import cli; sys.exit(cli.main())"]
     done = subprocess.run([sys.executable, *program, "--build", build, *args], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
+                          stderr=subprocess.STDOUT, text=True, timeout=240, check=False,
+                          env=dict(os.environ, PATH=path + os.pathsep + os.environ["PATH"]) if path else None)
     if done.returncode != expect:
         print(done.stdout)
         sys.exit(f"bench/run {' '.join(args)}: status {done.returncode}, not {expect}")
@@ -137,6 +138,23 @@ def main():
                 said = {r["alike"] for r in map(json.loads, f) if r["metric"] == "seconds"}
             with open(os.path.join(where, "report.md"), encoding="utf-8") as f:
                 need(said == {not free} and ("started alike" in f.read()) == (not free), f"{free}: {said}")
+    # the device's clocks, where somebody says them
+    with tempfile.TemporaryDirectory() as out:
+        asked = ("--smoke", "--only", "B", "--platforms", "fake", "--variants", "native", "--clocks", "--out", out)
+        tool = os.path.join(out, "nvidia-smi")
+        with open(tool, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\nwhile :; do echo '0, 1980, 2619, 412.50, 55, 100, 0x4'; sleep 0.05; done\n")
+        os.chmod(tool, 0o755)
+        bench(*asked, path=out)
+        with open(os.path.join(out, "report.md"), encoding="utf-8") as f:
+            need("| device0 | native | 1980 | 1980 | 2619 | 412.5 | 55 | 100 | 0x4 |" in f.read(), "clocks are in the report")
+    with tempfile.TemporaryDirectory() as out:
+        tool = os.path.join(out, "nvidia-smi")
+        with open(tool, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\necho 'No devices were found'; exit 6\n")
+        os.chmod(tool, 0o755)
+        said = bench(*asked[:-1], out, path=out)
+        need(said.count("--clocks: nvidia-smi: No devices were found") == 1 and "skipped" not in said, said)
     # another program's results are noticed
     with tempfile.TemporaryDirectory() as out:
         said = bench("--smoke", "--only", "B", "--platforms", "fake", "--variants", "alone,native", "--out", out, "--peer",
