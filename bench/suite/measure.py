@@ -368,7 +368,8 @@ class Measurement:
             self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: {why}")
             self.suite.raw_skip(self.workload.letter, self.platform.name, why)
             return
-        self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}")
+        shape = "" if self.platform.name in ("cuda", "hip") else " (its shape, with kernels of stated lengths)"
+        self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}{shape}")
         least = 3 if all(s.client == "load" for s in self.plan.sides) else 30
         began, done, took = time.monotonic(), 0, 0
         for _, cells in itertools.groupby(left, lambda c: c[0] if self.fresh else 0):

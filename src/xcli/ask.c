@@ -25,7 +25,9 @@ int xcli_try(const char *method, const char *path, const char *body, char *ret_w
     json = json_loadb(answer.body, answer.bytes, 0, NULL);
     if (answer.status != 200 || !json_is_object(json)) {
         snprintf(ret_why, size, "xserver refused (%ld): %s", answer.status,
-                 json_is_object(json) ? xcli_text(json, "error") : "the answer is not understood");
+                 json_is_object(json)     ? xcli_text(json, "error")
+                 : answer.status == 404 ? "it does not know this question; is it older than this xcli?"
+                                        : "the answer is not understood");
         json_decref(json);
         json = NULL;
         code = XCLI_REFUSED;
