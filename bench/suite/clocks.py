@@ -5,7 +5,8 @@ import os
 import select
 import subprocess
 
-FIELDS = ("index", "clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "utilization.gpu", "clocks_throttle_reasons.active")
+FIELDS = ("index", "clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "utilization.gpu")
+REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active", "pstate")   # the name of today, of older drivers; neither
 PERIOD_MS = 500
 FIRST_S = 20
 
@@ -26,7 +27,7 @@ def parse(text):
     found = {}
     for line in text.splitlines():
         words = [w.strip() for w in line.split(",")]
-        if len(words) == len(FIELDS) and words[0].isdigit() and number(words[1]) is not None:
+        if len(words) == len(FIELDS) + 1 and words[0].isdigit() and number(words[1]) is not None:
             found.setdefault(int(words[0]), []).append((*map(number, words[1:-1]), words[-1]))
     return found
 
@@ -51,9 +52,19 @@ class Clocks:
     """From its making to stop()."""
 
     def __init__(self, program="nvidia-smi"):
+        for reasons in REASONS:
+            why = self.begin(program, (*FIELDS, reasons))
+            if not why:
+                return
+            if "not a valid field" not in why:
+                break
+        raise ClockError(f"{program}: {why}")
+
+    def begin(self, program, fields):
+        """@return "", or why there is nothing"""
         try:
             self.process = subprocess.Popen(
-                [program, "--query-gpu=" + ",".join(FIELDS), "--format=csv,noheader,nounits", f"--loop-ms={PERIOD_MS}"],
+                [program, "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits", f"--loop-ms={PERIOD_MS}"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         except OSError as e:
             raise ClockError(f"{program} does not start: {e}")
@@ -62,13 +73,13 @@ class Clocks:
         if not select.select([self.process.stdout], [], [], FIRST_S)[0] or not parse(self.read()):
             self.process.kill()
             self.process.wait()
-            self.text += self.read()
-            why = self.text.strip().splitlines()
-            raise ClockError(f"{program}: " + (why[0] if why else f"no answer in {FIRST_S} s"))
+            why = self.read().strip().splitlines()
+            return why[0] if why else f"no answer in {FIRST_S} s"
         self.text = ""      # that was before anybody worked
+        return ""
 
     def read(self):
-        """What has come, up to whole lines."""
+        """What has come so far."""
         while True:
             more = self.process.stdout.read()
             if not more:

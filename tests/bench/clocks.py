@@ -47,6 +47,11 @@ def main():
         clocks.FIRST_S = 0.3
         need("no answer" in refused(program(folder, "exec sleep 20\n")), "one that says nothing")
         clocks.FIRST_S = 20
+        old = program(folder, "case $* in *event_reasons*) echo 'Field \"clocks_event_reasons.active\" is not a valid field to query.'; exit 2;; esac\n"
+                      "while :; do echo '0, 1, 2, 3, 4, 5, 0x9'; sleep 0.02; done\n")
+        seen = clocks.Clocks(old)
+        time.sleep(0.1)
+        need(seen.stop()[0]["reasons"] == ["0x9"], "an older driver's name")
         seen = clocks.Clocks(program(folder, "n=1000\nwhile :; do echo \"0, $n, 2619, 400, 50, 90, 0x0\"; n=$((n + 1)); sleep 0.02; done\n"))
         time.sleep(0.3)
         row, = seen.stop()
