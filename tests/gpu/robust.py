@@ -42,6 +42,7 @@ if AS_USER:                                    # who may not read the folder tha
     os.environ["HOME"] = folder
 failures = []
 started = []                                   # every program; none of them stays
+told = {"starting": False, "to_end": False}
 began = time.monotonic()
 
 
@@ -69,8 +70,24 @@ def wrong(what):
 
 
 def start(args, **how):
-    started.append(subprocess.Popen(args, **how))
+    """Who is being started when this is told to end is known all the same."""
+    told["starting"] = True
+    try:
+        started.append(subprocess.Popen(args, **how))
+    finally:
+        told["starting"] = False
+    if told["to_end"]:
+        raise RuntimeError("was told to end")
     return started[-1]
+
+
+def forked_by(p):
+    """Also one that its parent has not told of yet."""
+    try:
+        with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
+            return {int(word) for word in f.read().split()}
+    except OSError:
+        return set()
 
 
 def leave_nobody():
@@ -79,6 +96,7 @@ def leave_nobody():
     for p in left:
         if not failures:
             wrong(f"is left running: {p.args}")
+        Client.children |= forked_by(p)
         p.kill()
     for p in left:
         p.wait()
@@ -91,7 +109,9 @@ def leave_nobody():
 
 def told_to_end(*_):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)          # timeout says it twice
-    raise RuntimeError("was told to end")
+    told["to_end"] = True
+    if not told["starting"]:
+        raise RuntimeError("was told to end")
 
 
 def environment(**more):
