@@ -66,7 +66,7 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     completed = XS_MIN(XS_MAX(completed, marked), entered);
     completed = XS_MAX(completed, q->completed);
     inherit = read_inherit(c, completed);
-    q->waited = atomic_load(&c->waiters) != 0; /* seq_cst: as entered */
+    q->sleepers = atomic_load(&c->waiters);   /* seq_cst: as entered */
     returned = XS_MIN(XS_MAX(returned, completed), entered);
     moved = entered != q->entered || completed != q->completed;
     if (completed != q->completed && q->entity->pe.run)
@@ -120,7 +120,7 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
 static bool is_ready(struct xs_sched_queue *q, uint64_t now_ns)
 {
     /* a thread at a closed gate wants the device, even when it has not entered a command yet */
-    return (q->waited && !q->permitted) || (q->completed < q->entered && !seems_idle(q, now_ns));
+    return (q->sleepers && !q->permitted) || (q->completed < q->entered && !seems_idle(q, now_ns));
 }
 
 bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
@@ -146,7 +146,7 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
         }
     }
     if (q->ready && !q->watched)
-        xs_queue_arm(q, 0);
+        xs_queue_arm(q, xs_entity_end_awaited(q->entity) ? XS_ARMED_IDLE : 0);
     if (!q->ready && q->entity->view->n <= 1)
         xs_queue_arm(q, 0); /* alone: nobody asks */
     return moved || was != q->ready || q->entity->view->dirty;

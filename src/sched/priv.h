@@ -141,7 +141,7 @@ struct xs_sched_queue {
     uint64_t changed_ns;                           /* entered or completed last moved */
     uint64_t inferred_entered;                     /* idle by inference while entered is this */
     bool inferred;
-    bool waited;                                   /* threads sleep at its gate */
+    uint32_t sleepers;                             /* threads that sleep at its gate */
     bool marks;                                    /* the device writes its completions */
     bool covered;                                  /* a mark in flight will tell of its end */
     bool gated;                                    /* level 2: what is in flight may stand behind a closed gate */
@@ -307,6 +307,8 @@ void xs_entity_unwatch(struct xs_entity *e);
 void xs_entity_check(struct xs_entity *e, uint64_t now_ns);
 void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 void xs_view_plan_look(struct xs_view *v, uint64_t now_ns);
+/** A thread of the process is inside a vendor call for it. */
+bool xs_queue_in_call(const struct xs_sched_queue *q);
 /** The process is asked for a mark, once for what it submitted, if no other one will tell of the end. */
 void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
 /** Reads all that the policy lets run. @return true when any of it completed something;
@@ -322,6 +324,8 @@ uint64_t xs_view_timer(const struct xs_view *v);
 void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t now_ns);
 /** It is about to be held. */
 void xs_entity_drain(struct xs_entity *e, uint64_t now_ns);
+/** It is held, and the end of what it has on the device is waited for. */
+bool xs_entity_end_awaited(const struct xs_entity *e);
 /** It is let run. */
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns);
 /** Charges the time since the last call to whose the device was; before the policy is asked. */

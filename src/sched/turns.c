@@ -60,6 +60,11 @@ void xs_entity_drain(struct xs_entity *e, uint64_t now_ns)
         await_end(e, true);
 }
 
+bool xs_entity_end_awaited(const struct xs_entity *e)
+{
+    return !e->applied && e->draining && drains_first(e);
+}
+
 /* @return when to look again; 0: nothing of it is on the device */
 static uint64_t in_flight(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
 {
@@ -84,7 +89,7 @@ bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         uint64_t after;
 
-        if (e->applied || !e->draining || !drains_first(e))
+        if (!xs_entity_end_awaited(e))
             continue;
         after = in_flight(s, e, now_ns);
         e->draining = after != 0;
@@ -158,6 +163,23 @@ static bool has_begun(struct xs_entity *e, uint64_t now_ns)
     return now_ns >= e->begin_until_ns;
 }
 
+/* A program that never tells of an end would be charged for ever. */
+static bool must_be_over(const struct xs_sched_queue *q, uint64_t now_ns)
+{
+    return !q->covered && !xs_queue_in_call(q) && now_ns >= XS_MAX(q->changed_ns, q->added_ns) + q->est_left_ns + XS_INFER_NS;
+}
+
+/* Held, with commands on the device as far as anybody knows. */
+static bool still_computes(const struct xs_entity *e, uint64_t now_ns)
+{
+    if (!xs_entity_end_awaited(e))
+        return false;
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        if (q->completed < q->returned && !waits_at_gates(e, q) && !must_be_over(q, now_ns))
+            return true;
+    return false;
+}
+
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns)
 {
     if (e->draining && drains_first(e)) /* let run again before that was over */
@@ -179,6 +201,6 @@ void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (e->begins)
             v->begin_ns = XS_MIN(now_ns + BEGIN_LOOK_NS, e->begin_until_ns);
         e->owns = xs_entity_is_timed(e) && has_pages(e) &&
-                  (e->applied ? e->pe.ready && !e->begins : e->draining && drains_first(e));
+                  (e->applied ? e->pe.ready && !e->begins : still_computes(e, now_ns));
     }
 }

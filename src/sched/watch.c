@@ -136,9 +136,14 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
     }
 }
 
+bool xs_queue_in_call(const struct xs_sched_queue *q)
+{
+    return q->entered - q->returned > q->sleepers; /* who sleeps at the gate has entered, as a rule */
+}
+
 void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns)
 {
-    if (!q->ready || !q->client || q->covered || q->returned != q->entered || q->asked_entered == q->entered ||
+    if (!q->ready || !q->client || q->covered || xs_queue_in_call(q) || q->asked_entered == q->entered ||
         now_ns < q->changed_ns + XS_QUIET_NS || !s->ops.on_mark_wanted)
         return;
     q->asked_entered = q->entered;
