@@ -66,6 +66,19 @@ static inline struct span span_until_now(const struct xs_queue *q)
     return s;
 }
 
+#define ABOVE_MANY 8u
+
+/* Neither matters where the device had the command already when the last end was noticed, and has another one now: no gap is
+ * in between, and what is too much of one time is too little of the next. What others had of the device is in between now and
+ * then; so it counts when each of several such times is longer than was thought. */
+static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, uint64_t ns, uint64_t est_ns, bool held)
+{
+    if (held || q->had <= atomic_load(&q->cc->completed) || xs_gates_held_since(q))
+        return false;
+    q->above = ns > est_ns + est_ns / 4 ? XS_MIN(q->above + 1, ABOVE_MANY) : 0;
+    return q->above == ABOVE_MANY;
+}
+
 /* @param last    of so many marks that are reached
  * @param est_ns  of what they cover
  * @param held    it stood behind a closed gate for some of the time, or there was nothing for the device */
@@ -74,12 +87,17 @@ static inline __attribute__((always_inline)) void marks_reached(struct xs_queue 
 {
     struct span s = span_until_now(q);
     bool known = xs_estimate_get(last->key) != 0;
+    uint64_t had = q->had;
+
+    q->had = atomic_load_explicit(&q->cc->returned, memory_order_relaxed); /* a count by itself */
 
     /* Found late, the time is too long; counted from one that was found late, too short. */
-    if (known && s.from_late)
-        s.ns = est_ns;
-    else if (known && late)
-        s.ns = XS_MIN(s.ns, est_ns);
+    if (known && (late || s.from_late)) {
+        if (XS_UNLIKELY(had >= last->number) && longer_than_thought(q, s.ns, est_ns, held))
+            s.from_late = false;
+        else
+            s.ns = s.from_late ? est_ns : XS_MIN(s.ns, est_ns);
+    }
     if (held)
         s.ns = XS_MIN(s.ns, est_ns);
     if (q->room)

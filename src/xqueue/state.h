@@ -135,6 +135,8 @@ struct xs_queue {
     struct xs_lock mark_lock;
     _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
     bool last_done_late;                    /* last_done_ns is when it was noticed, not when it was */
+    uint32_t above;                         /* so many ends in a row, found late, say that commands are longer than thought */
+    uint64_t had;                           /* the last command that the device had been given then */
     _Atomic uint32_t marking, mark_again;   /* device marks: somebody puts one into the stream; another is wanted */
     _Atomic uint64_t device_issued;         /* number of the last one put there */
     uint32_t mark_first, mark_count;

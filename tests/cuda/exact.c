@@ -121,6 +121,35 @@ static int low(uint64_t kernel_us, uint64_t until_us)
     return 0;
 }
 
+/* The first kernels were short. Waits for the last one but DEPTH before each, and says how many were in flight at most in the
+ * second half of its time. */
+static int changed(uint64_t kernel_us, uint64_t until_us, uint64_t depth, uint64_t short_us)
+{
+    P events[16];
+    uint64_t n = 0, half_us = (now_us() + until_us) / 2, done = 0, most = 0;
+
+    for (int i = 0; i < 20; i++) {
+        burn(short_us);
+        OK(sync_stream(g_stream));
+    }
+    for (uint64_t i = 0; i < depth; i++)
+        OK(create_event(&events[i], 2));
+    for (; now_us() < until_us; n++) {
+        if (n >= depth)
+            OK(sync_event(events[n % depth]));
+        burn(kernel_us);
+        OK(record(events[n % depth], g_stream));
+        done = n >= depth && done < n + 1 - depth ? n + 1 - depth : done;
+        while (done <= n && query_event(events[done % depth]) == 0)
+            done++;
+        if (now_us() > half_us && n + 1 - done > most)
+            most = n + 1 - done;
+    }
+    OK(sync_stream(g_stream));
+    printf("kernels %" PRIu64 " in_flight %" PRIu64 "\n", n, most);
+    return 0;
+}
+
 static int each(uint64_t kernel_us, uint64_t until_us)
 {
     while (now_us() < until_us) {
@@ -333,7 +362,7 @@ int main(int argc, char **argv)
     GET(free_memory, lib, "cuMemFree_v2");
     GET(waits, fake, "fake_cuda_waits");
     GET(lose, fake, "fake_lose_device");
-    sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "each") == 0 ? 1000 : 3000);
+    sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "each") == 0 || strcmp(argv[1], "changed") == 0 ? 1000 : 3000);
     OK(init(0));
     OK(retain(&ctx, 0));
     OK(set(ctx));
@@ -346,9 +375,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "both") == 0)
         return both(number);
     OK(create(&g_stream, 1));
-    begin(strcmp(argv[1], "bad") == 0 ? 1000 : number[0]);
+    begin(strcmp(argv[1], "bad") == 0 ? 1000 : strcmp(argv[1], "changed") == 0 ? number[3] : number[0]);
     if (strcmp(argv[1], "low") == 0)
         return low(number[0], number[1]);
+    if (strcmp(argv[1], "changed") == 0)
+        return changed(number[0], number[1], number[2] >= 1 && number[2] <= 16 ? number[2] : 1, number[3]);
     if (strcmp(argv[1], "each") == 0)
         return each(number[0], number[1]);
     if (strcmp(argv[1], "bad") == 0)
