@@ -175,6 +175,7 @@ static void queue_reset(struct xs_queue *q)
     xs_lock_acquire(&q->mark_lock); /* no one is in flight: refs was 0 */
     q->mark_first = q->mark_count = 0;
     q->correction_ns = q->last_mark_raw_ns = 0;
+    q->had = q->above = 0;
     xs_lock_release(&q->mark_lock);
     xs_list_init(&q->deferred);
     q->flags = 0;
