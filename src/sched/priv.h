@@ -145,7 +145,7 @@ struct xs_sched_queue {
     bool marks;                                    /* the device writes its completions */
     bool covered;                                  /* a mark in flight will tell of its end */
     bool gated;                                    /* level 2: what is in flight may stand behind a closed gate */
-    uint64_t asked_entered;                        /* a mark was asked for when entered was this */
+    uint64_t asked_returned;                       /* a mark was asked for when returned was this */
     /* what follows from it */
     bool ready;
     bool barred;                                   /* never permitted: hint or operator */

@@ -143,10 +143,10 @@ bool xs_queue_in_call(const struct xs_sched_queue *q)
 
 void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns)
 {
-    if (!q->ready || !q->client || q->covered || xs_queue_in_call(q) || q->asked_entered == q->entered ||
+    if (!q->ready || !q->client || q->covered || xs_queue_in_call(q) || q->asked_returned == q->returned ||
         now_ns < q->changed_ns + XS_QUIET_NS || !s->ops.on_mark_wanted)
         return;
-    q->asked_entered = q->entered;
+    q->asked_returned = q->returned;
     s->ops.on_mark_wanted(s->ctx, q);
 }
 

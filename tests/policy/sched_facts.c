@@ -411,16 +411,26 @@ static void a_mark_on_its_way_is_waited_for(void **state)
         next = xs_sched_run(s, t = XS_MAX(next, t + 1));
     assert_int_equal(g_marks_wanted, 1);            /* once */
     assert_false(world_open(&w[0], 0));
-    atomic_store(&w[1].client->cells[0].marked_to, 3);
+    atomic_fetch_add(&w[1].client->cells[0].entered, 1); /* one is inside a call; a thread at the gate may count twice */
+    atomic_store(&w[1].client->cells[0].waiters, 2);
+    for (start = t; next < start + 20 * MS;)
+        next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+    assert_int_equal(g_marks_wanted, 1);            /* for the same commands */
+    atomic_fetch_add(&w[1].client->cells[0].returned, 1);
+    for (start = t; next < start + 20 * MS;)
+        next = xs_sched_run(s, t = XS_MAX(next, t + 1));
+    assert_int_equal(g_marks_wanted, 2);            /* for one more */
+    atomic_store(&w[1].client->cells[0].waiters, 0);
+    atomic_store(&w[1].client->cells[0].marked_to, 4);
     for (start = t; next < start + 3000 * MS;)
         next = xs_sched_run(s, t = XS_MAX(next, t + 1));
     assert_false(world_open(&w[0], 0));
-    assert_true(world_complete(&w[1], 0, 5, MS));
+    assert_true(world_complete(&w[1], 0, 6, MS));
     next = world_step(s, w, 2, t += 1);
     for (start = t; next < start + MS;)
         next = xs_sched_run(s, t = XS_MAX(next, t + 1));
     assert_true(world_open(&w[0], 0));
-    assert_int_equal(g_marks_wanted, 1);            /* nobody waits for the low side */
+    assert_int_equal(g_marks_wanted, 2);            /* nobody waits for the low side */
     world_done(s, w, 2);
 }
 
