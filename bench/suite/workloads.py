@@ -99,7 +99,7 @@ C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us
 D_LOAD = Plan((Side("high", "load", work_us=2000, depth=4, share=75, urgent=True),
                Side("low", "load", work_us=2000, depth=4, share=25)),
               ("alone", "alone-low", "native", "xsched-auto", "xsched-1"), extra=("xsched-drain",), blocks=3, seconds=10,
-              server=("--policy", "UP"))
+              server=("--policy", "UP"), fresh=True)
 
 # ---- E: how long until the urgent side's first kernel starts ----
 E_HIGH = Side("high", "load", "gap", rate=1 / 0.0085, arrivals="uniform", work_us=230, width=50, kernels=10, priority=10,
