@@ -263,8 +263,7 @@ static bool waits_for_the_held(const struct xs_view *v, uint64_t now_ns)
         if (!e->intra)
             return false;
         XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
-            if (!q->client || q->returned != q->entered ||
-                now_ns < XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns + XS_INFER_NS)
+            if (!q->client || q->returned != q->entered || !xs_queue_is_overdue(q, q->since_ns, now_ns))
                 return false;
             lifted = lifted || q->inherit_priority > q->hints.priority;
         }

@@ -110,7 +110,7 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
     if (!e->view->contended || !e->applied || q->returned != q->entered || q->covered)
         return false;
     /* from when it could run: the time that it was held does not count */
-    if (now_ns < XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns + XS_INFER_NS)
+    if (!xs_queue_is_overdue(q, q->since_ns, now_ns))
         return false;
     q->inferred = true;
     q->inferred_entered = q->entered;

@@ -256,6 +256,12 @@ static inline uint64_t xs_sched_outside(const struct xs_sched *s, uint64_t t_ns)
     return t_ns == UINT64_MAX ? t_ns : t_ns - XS_MIN(t_ns, s->ahead_ns);
 }
 
+/** Quiet for long beyond what it should take, counted from when it last moved or from that time on. */
+static inline bool xs_queue_is_overdue(const struct xs_sched_queue *q, uint64_t from_ns, uint64_t now_ns)
+{
+    return now_ns >= XS_MAX(q->changed_ns, from_ns) + q->est_left_ns + XS_INFER_NS;
+}
+
 /** What counts for its standing: the hint, or what waits for it if that is more. */
 static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
 {

@@ -23,9 +23,10 @@ static bool drains_first(const struct xs_entity *e)
     return g->drain == XS_DRAIN_ON || (g->drain == XS_DRAIN_BY_POLICY && xs_entity_is_timed(e));
 }
 
-static bool waits_at_gates(const struct xs_entity *e, const struct xs_sched_queue *q)
+/* Something of it is there, and not behind a gate at which it may stay. */
+static bool on_device(const struct xs_entity *e, const struct xs_sched_queue *q)
 {
-    return q->gated && e->presence->group->drain != XS_DRAIN_ON;
+    return q->completed < q->returned && (!q->gated || e->presence->group->drain == XS_DRAIN_ON);
 }
 
 /* When its commands in flight should be over, as far as that is known; looked at more often then. */
@@ -72,7 +73,7 @@ static uint64_t in_flight(struct xs_sched *s, struct xs_entity *e, uint64_t now_
 
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
         xs_queue_read(q, now_ns);
-        if (q->completed >= q->returned || waits_at_gates(e, q))
+        if (!on_device(e, q))
             continue;
         xs_queue_ask_for_mark(s, q, now_ns);
         after = look_after(q, now_ns);
@@ -166,7 +167,7 @@ static bool has_begun(struct xs_entity *e, uint64_t now_ns)
 /* A program that never tells of an end would be charged for ever. */
 static bool must_be_over(const struct xs_sched_queue *q, uint64_t now_ns)
 {
-    return !q->covered && !xs_queue_in_call(q) && now_ns >= XS_MAX(q->changed_ns, q->added_ns) + q->est_left_ns + XS_INFER_NS;
+    return !q->covered && !xs_queue_in_call(q) && xs_queue_is_overdue(q, q->added_ns, now_ns);
 }
 
 /* Held, with commands on the device as far as anybody knows. */
@@ -175,7 +176,7 @@ static bool still_computes(const struct xs_entity *e, uint64_t now_ns)
     if (!xs_entity_end_awaited(e))
         return false;
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
-        if (q->completed < q->returned && !waits_at_gates(e, q) && !must_be_over(q, now_ns))
+        if (on_device(e, q) && !must_be_over(q, now_ns))
             return true;
     return false;
 }

@@ -121,26 +121,28 @@ static int low(uint64_t kernel_us, uint64_t until_us)
     return 0;
 }
 
-/* The first kernels were short. Waits for the last one but DEPTH before each, and says how many were in flight at most in the
- * second half of its time. */
-static int changed(uint64_t kernel_us, uint64_t until_us, uint64_t depth, uint64_t short_us)
+/* The first kernels are short. Waits for the last one but DEPTH before each of the others, and says how many of those were in
+ * flight at most in the second half of its time. */
+static int changed(uint64_t short_us, uint64_t until_us, uint64_t kernel_us)
 {
-    P events[16];
+    enum { DEPTH = 8 };
+    P events[DEPTH];
     uint64_t n = 0, half_us = (now_us() + until_us) / 2, done = 0, most = 0;
 
     for (int i = 0; i < 20; i++) {
         burn(short_us);
         OK(sync_stream(g_stream));
     }
-    for (uint64_t i = 0; i < depth; i++)
+    for (int i = 0; i < DEPTH; i++)
         OK(create_event(&events[i], 2));
     for (; now_us() < until_us; n++) {
-        if (n >= depth)
-            OK(sync_event(events[n % depth]));
+        if (n >= DEPTH) {
+            OK(sync_event(events[n % DEPTH]));
+            done = done > n - DEPTH ? done : n - DEPTH + 1;
+        }
         burn(kernel_us);
-        OK(record(events[n % depth], g_stream));
-        done = n >= depth && done < n + 1 - depth ? n + 1 - depth : done;
-        while (done <= n && query_event(events[done % depth]) == 0)
+        OK(record(events[n % DEPTH], g_stream));
+        while (done <= n && query_event(events[done % DEPTH]) == 0)
             done++;
         if (now_us() > half_us && n + 1 - done > most)
             most = n + 1 - done;
@@ -375,11 +377,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "both") == 0)
         return both(number);
     OK(create(&g_stream, 1));
-    begin(strcmp(argv[1], "bad") == 0 ? 1000 : strcmp(argv[1], "changed") == 0 ? number[3] : number[0]);
+    begin(strcmp(argv[1], "bad") == 0 ? 1000 : number[0]);
     if (strcmp(argv[1], "low") == 0)
         return low(number[0], number[1]);
     if (strcmp(argv[1], "changed") == 0)
-        return changed(number[0], number[1], number[2] >= 1 && number[2] <= 16 ? number[2] : 1, number[3]);
+        return changed(number[0], number[1], number[2]);
     if (strcmp(argv[1], "each") == 0)
         return each(number[0], number[1]);
     if (strcmp(argv[1], "bad") == 0)

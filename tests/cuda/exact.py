@@ -12,6 +12,11 @@ import tempfile
 import time
 
 
+def numbers(said):
+    """Names and numbers by turns."""
+    return dict(zip(said[::2], map(int, said[1::2])))
+
+
 class World:
     """A folder, its conductor, and the programs in it."""
 
@@ -73,7 +78,7 @@ class World:
         said = self.conductor.communicate(timeout=200)[0].split()
         self.kill()
         self.folder.cleanup()
-        return dict(zip(said[::2], map(int, said[1::2])))
+        return numbers(said)
 
 
 def pair(build, level, low, high, world=(), xserver=(), how="high", of_low=(), **env):
@@ -86,7 +91,7 @@ def pair(build, level, low, high, world=(), xserver=(), how="high", of_low=(), *
     a = w.program("low", *low, **common, **({"XSCHED_PRIORITY": "0", **dict(of_low)} if level else {}))
     b = w.program(how, *high, **common, **({"XSCHED_PRIORITY": "5", **env} if level else {}))
     a_said, b_said = w.said(a), w.said(b)
-    return dict(zip(a_said[::2], map(int, a_said[1::2])), latency=list(map(int, b_said)), **w.end())
+    return dict(numbers(a_said), latency=list(map(int, b_said)), **w.end())
 
 
 def endings(build, **arguments):
@@ -110,7 +115,7 @@ def alone(build, level, low, xserver=(), **env):
     w = World(build, 2)
     w.xserver(*map(str, xserver))
     said = w.said(w.program("low", *low, XSCHED_AUTO_XQUEUE_LEVEL=str(level), XSCHED_PRIORITY="0", **env))
-    return dict(zip(said[::2], map(int, said[1::2])), **w.end())
+    return dict(numbers(said), **w.end())
 
 
 def turns(build, level, both):
@@ -118,9 +123,9 @@ def turns(build, level, both):
     w = World(build, 3)
     w.xserver(policy="UP")
     programs = [w.program("changed", *both, XSCHED_AUTO_XQUEUE_LEVEL=str(level), XSCHED_PRIORITY="0") for _ in range(2)]
-    said = [w.said(p) for p in programs]
+    said = [numbers(w.said(p)) for p in programs]
     w.end()
-    return {k: [int(s[s.index(k) + 1]) for s in said] for k in said[0][::2]}
+    return {k: [s[k] for s in said] for k in said[0]}
 
 
 def threads(build, low, high, **env):
@@ -129,7 +134,7 @@ def threads(build, low, high, **env):
     w.xserver()
     said = w.said(w.program("both", *high, *low, XSCHED_AUTO_XQUEUE_LEVEL="1", XSCHED_PRIORITY="0", **env))
     n = said.index("kernels")
-    return dict(zip(said[n::2], map(int, said[n + 1::2])), latency=list(map(int, said[:n])), **w.end())
+    return dict(numbers(said[n:]), latency=list(map(int, said[:n])), **w.end())
 
 
 def misfortune(build, how, level, xserver=()):
@@ -247,7 +252,7 @@ CASES = {
     "in_flight_1000": (alone, dict(level=1, low=(100, 24000), XSCHED_INFLIGHT_US="1000"), {"in_flight_us": (900, 1350)}),
     # The first kernels took 50 us, the others take 1000. That is learnt, too, where programs wait for their last command but
     # eight by themselves, so that ends are found late: the bound is what it should be.
-    "changed": (turns, dict(level=1, both=(1000, 400000, 8, 50)), {"in_flight": (1, 4)}),
+    "changed": (turns, dict(level=1, both=(50, 400000, 1000)), {"in_flight": (1, 4)}),
     # Gates at most 3/10 of that apart, and never closer than one kernel.
     "gates": (alone, dict(level=2, low=(100, 18000)), {"between_gates_us": (100, 600), "to_us": (100, 600)}),
     "gates_300": (alone, dict(level=2, low=(100, 18000), XSCHED_GATE_US="300"),

@@ -58,6 +58,46 @@ static void tell(struct program *p, uint64_t now)
     p->told_ns = now;
 }
 
+static void enter(struct program *p)
+{
+    p->entered = true;
+    atomic_fetch_add(&p->w->client->cells[0].entered, 1);
+    if (atomic_load(&p->w->server->cells[0].armed) & XS_ARMED_SUBMIT)
+        xs_page_ring(p->w->client, p->w->server, 0);
+}
+
+static void falls_asleep(struct program *p)
+{
+    atomic_store(&p->w->client->cells[0].waiters, 1);
+    p->awake_ns = 0;
+}
+
+/* Its gate is open; who slept there wakes up first. */
+static bool awake(struct program *p, uint64_t now)
+{
+    struct xs_client_cell *c = &p->w->client->cells[0];
+
+    if (!atomic_load(&c->waiters))
+        return true;
+    if (!p->awake_ns)
+        p->awake_ns = now + WAKE;
+    if (now < p->awake_ns)
+        return false;
+    atomic_store(&c->waiters, 0);
+    return true;
+}
+
+static void launched(struct program *p, uint64_t *order)
+{
+    struct xs_client_cell *c = &p->w->client->cells[0];
+
+    p->left_ns[p->n] = p->length_ns;
+    p->arrived[p->n++] = ++*order;
+    atomic_fetch_add(&c->est_entered_ns, p->length_ns);
+    atomic_fetch_add(&c->returned, 1);
+    p->entered = false;
+}
+
 static void tell_by_marks(struct program *p)
 {
     atomic_store(&p->w->client->cells[0].marked, XS_MIN(p->done, p->marked));
@@ -109,69 +149,40 @@ static void launch_quietly(struct program *p, uint64_t now, uint64_t *order)
                 atomic_store(&c->completed, known);
                 atomic_store(&c->est_completed_ns, known * p->length_ns);
             }
-            p->entered = true;
-            atomic_fetch_add(&c->entered, 1);
-            if (atomic_load(&p->w->server->cells[0].armed) & XS_ARMED_SUBMIT)
-                xs_page_ring(p->w->client, p->w->server, 0);
+            enter(p);
         }
         if (!world_open(p->w, 0)) {
             if (!atomic_load(&c->waiters)) /* it comes there */
                 p->missed += !mark_if_awaited(p);
-            atomic_store(&c->waiters, 1);
-            p->awake_ns = 0;
+            falls_asleep(p);
             return;
         }
-        if (atomic_load(&c->waiters)) {
-            if (!p->awake_ns)
-                p->awake_ns = now + WAKE;
-            if (now < p->awake_ns)
-                return;
-            atomic_store(&c->waiters, 0);
-        }
-        p->left_ns[p->n] = p->length_ns;
-        p->arrived[p->n++] = ++*order;
-        atomic_fetch_add(&c->est_entered_ns, p->length_ns);
-        atomic_fetch_add(&c->returned, 1);
-        p->entered = false;
+        if (!awake(p, now))
+            return;
+        launched(p, order);
     }
 }
 
 static void launch(struct program *p, uint64_t now, uint64_t *order)
 {
-    struct xs_client_cell *c = &p->w->client->cells[0];
-
     for (;;) {
         uint64_t left;
 
-        if (!p->entered) {
-            p->entered = true;
-            atomic_fetch_add(&c->entered, 1);
-            if (atomic_load(&p->w->server->cells[0].armed) & XS_ARMED_SUBMIT)
-                xs_page_ring(p->w->client, p->w->server, 0);
-        }
+        if (!p->entered)
+            enter(p);
         if (!world_open(p->w, 0)) {
-            atomic_store(&c->waiters, 1);
-            p->awake_ns = 0;
+            falls_asleep(p);
             return;
         }
-        if (atomic_load(&c->waiters)) {
-            if (!p->awake_ns)
-                p->awake_ns = now + WAKE;
-            if (now < p->awake_ns)
-                return;
-            atomic_store(&c->waiters, 0);
-        }
+        if (!awake(p, now))
+            return;
         tell(p, now);
         left = p->n ? (p->n - 1) * p->length_ns + p->left_ns[0] : 0;
         if (p->n == FLIGHT || (left > INFLIGHT / 5 + STEP && left + p->length_ns > INFLIGHT))
             return;
         if (p->n == 0)
             p->told_ns = now;
-        p->left_ns[p->n] = p->length_ns;
-        p->arrived[p->n++] = ++*order;
-        atomic_fetch_add(&c->est_entered_ns, p->length_ns);
-        atomic_fetch_add(&c->returned, 1);
-        p->entered = false;
+        launched(p, order);
     }
 }
 
