@@ -19,11 +19,12 @@ def root():
 
 
 def library(name):
-    """libpreempt.so or libhal*.so."""
+    """libpreempt.so, libhal*.so or a shim. The first two have their name without a number only where programs are built."""
     for folder in ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"):
-        path = os.path.join(root(), folder, name)
-        if os.path.exists(path):
-            return path
+        for suffix in ("", ".1"):
+            path = os.path.join(root(), folder, name + suffix)
+            if os.path.exists(path):
+                return path
     raise SystemExit(f"{name} is not below {root()}")
 
 

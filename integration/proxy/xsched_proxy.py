@@ -12,6 +12,7 @@ they come; each connection carries one request.
 import argparse
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ except ImportError:  # in the source tree
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "python"))
     import xsched
 from xsched.__main__ import tool
-from xsched._server import hint_started_by
+from xsched._server import _outside, ask, hint_started_by
 
 HEAD_MAX = 65536
 
@@ -33,6 +34,7 @@ class Priority:
     def __init__(self, pid, idle, quiet):
         self.pid, self.idle, self.quiet = pid, idle, quiet
         self.inflight, self.told, self.changed = [], None, asyncio.Event()
+        self.looked = quiet
 
     def wanted(self):
         return max(self.inflight, default=self.idle)
@@ -63,7 +65,13 @@ class Priority:
                         print(f"xsched_proxy: {error}", file=sys.stderr, flush=True)
 
     def tell(self, value):
-        return bool(hint_started_by(self.pid, 1, priority=value))
+        told = bool(hint_started_by(self.pid, 1, priority=value))
+        if not told and not self.looked:
+            self.looked = True
+            if _outside(ask("GET", "/status")[0]):
+                print("xsched_proxy: xserver is outside of this container and knows its processes by other numbers: their "
+                      "priority stays as it is; run the container in the host's PID namespace", file=sys.stderr, flush=True)
+        return told
 
 
 def parse(head):
@@ -116,9 +124,8 @@ async def serve(options, priority, reader, writer):
     value = options.default if value is None else value
     priority.enter(value)
     try:
-        host, port = options.to.rsplit(":", 1)
         try:
-            back_reader, back_writer = await asyncio.open_connection(host, int(port))
+            back_reader, back_writer = await asyncio.open_connection(*options.to)
         except OSError as error:
             return await refuse(writer, "502 Bad Gateway", f"the server does not answer: {error}")
         back_writer.write(head)
@@ -136,7 +143,7 @@ async def main_loop(options, process):
     teller = asyncio.ensure_future(priority.run())
     server = await asyncio.start_server(lambda r, w: serve(options, priority, r, w), options.address, options.listen,
                                         limit=HEAD_MAX)
-    print(f"xsched_proxy: {options.address}:{server.sockets[0].getsockname()[1]} -> {options.to}", flush=True)
+    print(f"xsched_proxy: {options.address}:{server.sockets[0].getsockname()[1]} -> {':'.join(map(str, options.to))}", flush=True)
     stop = asyncio.Event()
     for signo in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signo, stop.set)
@@ -147,13 +154,30 @@ async def main_loop(options, process):
     server.close()
 
 
+def number(low, high):
+    def read(text):
+        if not re.fullmatch(r"[+-]?\d+", text) or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {low} to {high}")
+        return int(text)
+    return read
+
+
+def place(text):
+    """HOST:PORT, and [HOST]:PORT for an address with colons in it."""
+    parts = re.fullmatch(r"(?:\[([^][]+)\]|([^][:]+)):(\d+)", text)
+    if not parts or not 1 <= int(parts[3]) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return parts[1] or parts[2], int(parts[3])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--listen", type=int, required=True, help="port; 0 takes a free one and says which")
+    parser.add_argument("--listen", type=number(0, 65535), required=True, help="port; 0 takes a free one and says which")
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--to", required=True, help="HOST:PORT of the server")
-    parser.add_argument("--default", type=int, default=0, help="priority of requests that do not say (default 0)")
-    parser.add_argument("--idle", type=int, default=0, help="priority while no request is in flight (default 0)")
+    parser.add_argument("--to", type=place, required=True, help="HOST:PORT of the server")
+    priority = number(xsched.PRIORITY_MIN, xsched.PRIORITY_MAX)
+    parser.add_argument("--default", type=priority, default=0, help="priority of requests that do not say (default 0)")
+    parser.add_argument("--idle", type=priority, default=0, help="priority while no request is in flight (default 0)")
     parser.add_argument("--quiet", action="store_true", help="say nothing about xserver")
     parser.add_argument("command", nargs="+", help="the server")
     options = parser.parse_args()

@@ -42,8 +42,13 @@ class Class:
             command = self.queue.submit(self.model.enqueue)
         command.wait()
 
-    def submit(self):
-        return self.worker.submit(self.infer)
+    def state(self):
+        return {"priority": self.priority, "launches": self.model.launches, "commands": self.queue.commands,
+                "right": self.model.verify() if self.model.launches else None}
+
+    def submit(self, work):
+        """All that touches the model is done by its one thread, so that what is verified is not being computed anew."""
+        return self.worker.submit(work)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -70,12 +75,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         # the most urgent class that the request may use
         mine = max((c for c in self.classes if c.priority <= wanted), key=lambda c: c.priority, default=self.classes[0])
         began = time.monotonic()
-        mine.submit().result()
+        mine.submit(mine.infer).result()
         self.answer(200, priority=mine.priority, ms=round((time.monotonic() - began) * 1e3, 3))
 
     def do_GET(self):
-        self.answer(200, classes=[{"priority": c.priority, "launches": c.model.launches, "commands": c.queue.commands,
-                                   "right": c.model.verify() if c.model.launches else None} for c in self.classes])
+        self.answer(200, classes=[c.submit(c.state).result() for c in self.classes])
 
     def log_message(self, *_):
         pass

@@ -157,10 +157,30 @@ static void group_name(spank_t sp, char *ret, size_t size)
 
     spank_get_item(sp, S_JOB_ID, &job);
     spank_get_item(sp, S_JOB_STEPID, &step);
-    if (step > 0xfffffff0u) /* the batch script, the extern step, an interactive one */
-        snprintf(ret, size, "slurm-%" PRIu32 ".%s", job, step == 0xfffffffbu ? "batch" : "other");
+    /* names that differ: the log has a line for each step, and finds by the name what it used */
+    if (step > SLURM_MAX_NORMAL_STEP_ID)
+        snprintf(ret, size, "slurm-%" PRIu32 ".%s", job,
+                 step == SLURM_BATCH_SCRIPT       ? "batch"
+                 : step == SLURM_EXTERN_CONT      ? "extern"
+                 : step == SLURM_INTERACTIVE_STEP ? "interactive"
+                                                  : "other");
     else
         snprintf(ret, size, "slurm-%" PRIu32 ".%" PRIu32, job, step);
+}
+
+/* A step inside sbatch or salloc has the environment of the task around it: what the plugin gave that one is taken from
+ * a step that asked for none. What is preloaded does nothing without it. */
+static void take_back(spank_t sp)
+{
+    char ours[64], group[VALUE_BYTES] = "";
+    uint32_t job = 0;
+
+    spank_get_item(sp, S_JOB_ID, &job);
+    snprintf(ours, sizeof(ours), "slurm-%" PRIu32 ".", job);
+    if (!get(sp, "XSCHED_GROUP", group) || strncmp(group, ours, strlen(ours)) != 0)
+        return;
+    spank_unsetenv(sp, "XSCHED_PRIORITY");
+    spank_unsetenv(sp, "XSCHED_GROUP");
 }
 
 EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
@@ -171,8 +191,12 @@ EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
     int priority;
 
     (void)ac, (void)av;
-    if (!spank_remote(sp) || !decide(sp, &priority))
+    if (!spank_remote(sp))
         return 0;
+    if (!decide(sp, &priority)) {
+        take_back(sp);
+        return 0;
+    }
     xs_shims_find_in(&shims, g_step.conf.libdir);
     if (!shims.count) {
         slurm_error("xsched: no shims in %s: the task runs unscheduled", g_step.conf.libdir);

@@ -13,6 +13,8 @@ import pytest
 import xsched
 from conftest import BUILD, FAKE, PACKAGE, ROOT
 
+PROXY = os.path.join(ROOT, "integration/proxy/xsched_proxy.py")
+
 # A server with a process of its own for the device, as vLLM has it. GET /wait answers when the file is there.
 BACKEND = r"""
 import ctypes, http.server, os, sys, time
@@ -47,9 +49,9 @@ def proxy(server, tmp_path, monkeypatch):
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     (tmp_path / "backend.py").write_text(BACKEND)
-    p = subprocess.Popen([sys.executable, os.path.join(ROOT, "integration/proxy/xsched_proxy.py"), "--listen", "0", "--to",
-                          f"127.0.0.1:{port}", "--idle", "1", "--default", "2", "--quiet", "--", sys.executable,
-                          str(tmp_path / "backend.py"), str(port)], env=env, stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen([sys.executable, PROXY, "--listen", "0", "--to", f"127.0.0.1:{port}", "--idle", "1",
+                          "--default", "2", "--quiet", "--", sys.executable, str(tmp_path / "backend.py"), str(port)],
+                         env=env, stdout=subprocess.PIPE, text=True)
     listens = int(re.search(r":(\d+) ->", p.stdout.readline()).group(1))
     for _ in range(400):
         with socket.socket() as s:
@@ -97,3 +99,33 @@ def test_priority_follows_the_requests(proxy, tmp_path):
     [t.join(20) for t in threads]
     assert sorted(answers) == sorted((200, f"done {f}") for f in files)
     assert ask(proxy, "x", "urgent") == (400, "X-Priority is no integer\n")
+
+
+@pytest.mark.parametrize("wrong", ["--to=18083", "--to=localhost:http", "--to=::1:18083", "--to=[::1]", "--to=:18083",
+                                   "--to=a:70000", "--default=300", "--idle=-256", "--idle=high", "--listen=-1"])
+def test_wrong_options_are_refused(wrong, tmp_path):
+    p = subprocess.run([sys.executable, PROXY, "--listen=0", "--to=127.0.0.1:1", wrong, "--", "touch", str(tmp_path / "started")],
+                       env=dict(os.environ, PYTHONPATH=PACKAGE), capture_output=True, text=True, timeout=60)
+    assert p.returncode == 2 and f"argument {wrong.split('=')[0]}: " in p.stderr and "Traceback" not in p.stderr, p.stderr
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.fixture
+def module(monkeypatch):
+    monkeypatch.syspath_prepend(os.path.dirname(PROXY))
+    import xsched_proxy
+    return xsched_proxy
+
+
+def test_where_the_server_is(module):
+    assert [module.place(t) for t in ("[::1]:28085", "a.b:80", "127.0.0.1:1")] == [("::1", 28085), ("a.b", 80), ("127.0.0.1", 1)]
+
+
+@pytest.mark.parametrize("outside, quiet", [(True, False), (True, True), (False, False)])
+def test_a_container_is_said_once(module, monkeypatch, capsys, outside, quiet):
+    monkeypatch.setattr(module, "hint_started_by", lambda *_, **__: 0)
+    monkeypatch.setattr(module, "ask", lambda *_: ("there", {}))
+    monkeypatch.setattr(module, "_outside", lambda where: outside and where == "there")
+    priority = module.Priority(1, 0, quiet)
+    assert [priority.tell(n) for n in range(3)] == [False] * 3
+    assert capsys.readouterr().err.count("outside of this container") == (outside and not quiet)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Kubernetes manifests: each field is one that the published API has at that place (core/v1, apps/v1, 1.30)."""
 import os
+import subprocess
+import tempfile
 import unittest
 
 try:
@@ -79,6 +81,42 @@ class Kubernetes(unittest.TestCase):
             for container in spec.get("containers", []) + spec.get("initContainers", []):
                 for mount in container.get("volumeMounts", []):
                     self.assertIn(mount["name"], volumes, where)
+
+    def put_on_the_host(self, folder, xsched):
+        """The init container's script, with its folders below this one and a program for `xsched`."""
+        script = next(c["args"][0] for _, d in documents() if d["kind"] == "DaemonSet"
+                      for c in d["spec"]["template"]["spec"]["initContainers"])
+        self.assertIn(" /usr/lib/*/", script)
+        for old, new in (("/usr/lib/*/", "lib/*/"), ("/host/", "host/"), ("/tmp/", "")):
+            script = script.replace(old, new)
+        with open(os.path.join(folder, "bin", "xsched"), "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\n{xsched}\n")
+        os.chmod(f.name, 0o755)
+        env = dict(os.environ, PATH=os.path.join(folder, "bin") + ":" + os.environ["PATH"])
+        return subprocess.run(["/bin/sh", "-c", script], cwd=folder, env=env, check=False, timeout=20).returncode
+
+    def test_what_is_put_on_the_host(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("bin", "lib/x86_64-linux-gnu/xsched", "host/opt", "host/cdi"):
+                os.makedirs(os.path.join(folder, name))
+            names = ["xsched/libshimcuda.so", "libpreempt.so.1", "libhalcuda.so.1"]
+            for name in names:
+                with open(os.path.join(folder, "lib/x86_64-linux-gnu", name), "w", encoding="utf-8") as f:
+                    f.write("old")
+            says = """printf '{"hostPath": "/usr/lib/x86_64-linux-gnu/libpreempt.so.1"}'"""
+            self.assertEqual(self.put_on_the_host(folder, says), 0)
+            with open(os.path.join(folder, "host/cdi/xsched.json"), encoding="utf-8") as f:
+                self.assertEqual(f.read(), '{"hostPath": "/opt/xsched/lib/libpreempt.so.1"}')
+            mapped = [open(os.path.join(folder, "host/opt/xsched/lib", name), encoding="utf-8") for name in names]
+            for name in names:
+                with open(os.path.join(folder, "lib/x86_64-linux-gnu", name), "w", encoding="utf-8") as f:
+                    f.write("new")
+            # a node's second start: what failed leaves the list of devices alone, and mapped files keep their contents
+            self.assertNotEqual(self.put_on_the_host(folder, "exit 1"), 0)
+            self.assertGreater(os.path.getsize(os.path.join(folder, "host/cdi/xsched.json")), 0)
+            for name, before in zip(names, mapped):
+                with before, open(os.path.join(folder, "host/opt/xsched/lib", name), encoding="utf-8") as after:
+                    self.assertEqual((before.read(), after.read()), ("old", "new"), name)
 
     def test_a_wrong_field_is_seen(self):
         with self.assertRaises(AssertionError):

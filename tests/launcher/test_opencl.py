@@ -210,6 +210,31 @@ class Demo(OpenCL):
         self.assertEqual(done.returncode, 1)
         self.assertIn("did not reach xserver", done.stderr)
 
+    def test_ended(self):
+        """Who ends a demo, or closes its terminal, ends its programs: those of `alone`, then the two of `native`."""
+        pids = os.path.join(self.top, "pids")
+        build = self.copy_of_build(f'#!/bin/sh\n[ "$1" = calibrate ] || echo $$ >>{pids}\nexec {OCLLOAD} "$@"\n')
+        for signo in (signal.SIGTERM, signal.SIGHUP):
+            p = subprocess.Popen([os.path.join(ROOT, "demo", "run")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env={**self.env, "XSCHED_BUILD_DIR": build, "DEMO_OUT": os.path.join(self.top, "out"),
+                                      "DEMO_REQUESTS": "40"})
+            self.addCleanup(lambda p=p: (p.kill(), p.wait()))
+            started, end = [], time.monotonic() + 120
+            while len(started) < 3:
+                self.assertIsNone(p.poll())
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.02)
+                if os.path.exists(pids):
+                    with open(pids) as f:
+                        started = f.read().split()
+            p.send_signal(signo)
+            p.wait(60)
+            left = [pid for pid in started if os.path.exists(f"/proc/{pid}")]
+            for pid in left:
+                os.kill(int(pid), signal.SIGKILL)
+            self.assertEqual((p.returncode, left), (128 + signo, []))
+            os.unlink(pids)
+
     def test_nothing_built(self):
         done = self.demo("/nonexistent")
         self.assertEqual(done.returncode, 1)
