@@ -144,7 +144,15 @@ def table(header, rows):
 
 
 def main_guard(main):
-    """Runs a demo's main; every failure is one clear line and a non-zero status."""
+    """Runs a demo's main; every failure is one clear line and a non-zero status. Who ends it by a signal, or closes its
+    terminal, ends its programs too."""
+    def ended(signo, _):
+        for s in caught:
+            signal.signal(s, signal.SIG_IGN)     # once: what follows ends the programs
+        sys.exit(128 + signo)
+    caught = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) != signal.SIG_IGN]     # nohup
+    for s in caught:
+        signal.signal(s, ended)
     try:
         return main()
     except DemoError as e:

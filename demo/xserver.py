@@ -32,17 +32,24 @@ class XServer:
     def __init__(self, build, options, log, prefix=()):
         self.folder = tempfile.mkdtemp(prefix="xsched-private-")
         self.socket = os.path.join(self.folder, "xserver.sock")
+        self.build, self.prefix, self.log_name = build, prefix, log
         self.log = open(log, "ab")
+        self.process = None
+        try:
+            self.begin(options)
+        except BaseException:     # also when the caller is told to end meanwhile
+            self.stop()
+            raise
+
+    def begin(self, options):
         env = dict(os.environ)
-        libs = os.path.join(build, "server-lib")
+        libs = os.path.join(self.build, "server-lib")
         if os.path.isdir(libs):
             env["LD_LIBRARY_PATH"] = libs + (":" + env["LD_LIBRARY_PATH"] if env.get("LD_LIBRARY_PATH") else "")
-        command = [*prefix, os.path.join(build, "bin", "xserver"), "--socket", self.socket, "--port", "0", *options]
+        command = [*self.prefix, os.path.join(self.build, "bin", "xserver"), "--socket", self.socket, "--port", "0", *options]
         try:
             self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         except OSError as e:
-            self.log.close()
-            os.rmdir(self.folder)
             raise ServerError(f"xserver does not start: {e}")
         deadline = time.monotonic() + 15
         while True:
@@ -51,9 +58,14 @@ class XServer:
                 return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    self.stop()
-                    raise ServerError(f"xserver does not answer; see {log}")
+                    self.end()
+                    raise ServerError(f"xserver does not answer; see {self.log_name}")
                 time.sleep(0.02)
+
+    def again(self, options):
+        """Another one with other options in its place, which programs join by themselves within a second or two."""
+        self.end()
+        self.begin(options)
 
     def ask(self, method, path, body=None):
         c = UnixHTTP(os.path.join(self.folder, "http.sock"))
@@ -78,14 +90,20 @@ class XServer:
         except OSError:
             return 0.0
 
-    def stop(self):
-        if self.process.poll() is None:
+    def ended(self):
+        return self.process is None or self.process.poll() is not None
+
+    def end(self):
+        if self.process and self.process.poll() is None:
             self.process.terminate()
             try:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+
+    def stop(self):
+        self.end()
         self.log.close()
         for name in os.listdir(self.folder):
             os.unlink(os.path.join(self.folder, name))

@@ -148,7 +148,7 @@ def target_part(found):
 def ratio(results, platform, letter, variant, base, side):
     """Of one run; "" where either was not measured."""
     return report.cell(lambda: report.with_interval(
-        results.mean_ratio(platform, letter, variant, results.base(platform, letter, variant, base), side)))
+        results.mean_ratio(platform, letter, variant, base, side)))
 
 
 def latency_part(found):

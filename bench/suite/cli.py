@@ -173,7 +173,7 @@ def run_named_programs(args, names):
         print(f"-- {name}: {programs.PROGRAMS[name][1]} (load {os.getloadavg()[0]:.1f})", flush=True)
         try:
             rows = programs.PROGRAMS[name][0](args.build)
-        except (subprocess.SubprocessError, OSError) as e:
+        except (subprocess.SubprocessError, services.ServiceError, OSError) as e:
             print(f"   failed: {e}")
             failed = True
             continue
@@ -183,7 +183,6 @@ def run_named_programs(args, names):
             print(f"   {row['variant']:28} {row.get('side', ''):8} {row['metric']:18} {row['value']:12.4g} {row['unit']:5} "
                   f"n = {row['n']}")
         if args.save:
-            os.makedirs(args.out, exist_ok=True)
             with open(os.path.join(args.out, f"{name}.jsonl"), "w", encoding="utf-8") as f:
                 f.writelines(json.dumps(row) + "\n" for row in rows)
     return failed
@@ -210,13 +209,13 @@ def parse():
     p.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND PREFIX",
                    help="another scheduler: clients are started behind this prefix, with BENCH_SIDE and BENCH_PRIORITY set")
     p.add_argument("--tune", action="append", default=[], metavar="NAME=OPTIONS",
-                   help="one more variant: the default level, with these options of xserver")
+                   help="one more variant: the processes of xsched-auto, with an xserver that has these options")
     p.add_argument("--quick", action="store_true", help="A, B, E and J with fewer variants and requests")
     p.add_argument("--smoke", action="store_true", help="the same with hardly any requests: only shows that all runs")
     p.add_argument("--requests", type=int, default=0, help="of the urgent side, a variant (default: as the workload says)")
     p.add_argument("--blocks", type=int, default=0, help="alternating blocks (at least 3 for an interval)")
     p.add_argument("--fresh", action="store_true", default=None,
-                   help="each block starts its processes anew (default: for the models in processes of their own)")
+                   help="each block starts its processes anew (default: for the models in processes of their own, and D)")
     p.add_argument("--no-fresh", action="store_false", dest="fresh", help="processes stay from block to block")
     p.add_argument("--free-starts", action="store_true",
                    help="programs start at random addresses and run on any CPU (default: alike, each side on CPUs of its own)")
@@ -250,12 +249,15 @@ def parse():
         if n and n not in platforms.NAMES:
             p.error(f"no platform '{n}' (there are {', '.join(platforms.NAMES)})")
     try:
-        for text in args.peer:
-            variants.peer(text)
-        for text in args.tune:
-            variants.tuned(text)
+        more = [variants.peer(text).name for text in args.peer] + [variants.tuned(text).name for text in args.tune]
     except ValueError as e:
         p.error(str(e))
+    for n in more:
+        if more.count(n) > 1:
+            p.error(f"two variants of the name '{n}'")
+    for option in ("requests", "blocks", "seconds", "time_limit"):
+        if not 0 <= getattr(args, option) < float("inf"):
+            p.error(f"--{option.replace('_', '-')}: a number that is not negative is wanted")
     args.build = os.path.abspath(args.build)
     if args.save and machine.INSTALLED:
         p.error("--save: this is no source tree; --out DIR")
@@ -269,7 +271,21 @@ def parse():
 
 
 def main():
-    args, names = parse()
+    def ended(signo, _):
+        for s in caught:
+            signal.signal(s, signal.SIG_IGN)     # once: what follows ends the programs
+        sys.exit(128 + signo)
+    caught = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) != signal.SIG_IGN]     # nohup
+    for s in caught:
+        signal.signal(s, ended)
+    try:
+        return call(*parse())
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+
+
+def call(args, names):
     if args.list:
         show_list()
         return 0
@@ -284,6 +300,12 @@ def main():
         from . import report
         try:
             return report.main(args.report, args.check)
+        except (ValueError, OSError) as e:
+            say(f"{NAME}: {e}")
+            return 1
+    if args.save:
+        try:
+            os.makedirs(args.out, exist_ok=True)
         except OSError as e:
             say(f"{NAME}: {e}")
             return 1
@@ -297,8 +319,11 @@ def main():
         return 1
     quick = args.quick or args.smoke
     letters = letters or list(workloads.QUICK_LETTERS if quick else (w.letter for w in workloads.WORKLOADS))
-    suite = Suite(args, names)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        suite = Suite(args, names)
+    except OSError as e:
+        say(f"{NAME}: {e}")
+        return 1
     try:
         suite.run(letters)
     except measure.TimeUp:
@@ -309,8 +334,12 @@ def main():
         return 130
     say(f"{time.monotonic() - suite.began:.0f} s; raw results: {suite.raw.path}")
     from . import report
-    if not args.no_report:
-        status = report.main([args.out], []) or status
+    if not args.no_report and os.path.exists(suite.raw.path):
+        try:
+            status = report.main([args.out], []) or status
+        except (ValueError, OSError) as e:
+            say(f"{NAME}: {e}")
+            status = status or 1
     for platform, letter, variant, side in report.differing(args.out):
         say(f"WRONG: {letter} on {platform}, {variant}: the results of {side} are not those of the standalone program")
         status = status or 1

@@ -23,6 +23,10 @@ class TimeUp(Exception):
     """The time limit would be passed; what is measured is kept."""
 
 
+class Refused(Exception):
+    """xserver does not start with these options; the processes have one as before."""
+
+
 def cpu_ms():
     u = resource.getrusage(resource.RUSAGE_SELF)
     return 1e3 * (u.ru_utime + u.ru_stime)
@@ -50,6 +54,7 @@ class Measurement:
         self.places = {}
         if self.alike and platform.name in ("cuda", "hip"):     # elsewhere the CPUs may be the device
             self.places = starts.places([self.process_of(s) for s in self.plan.sides], os.sched_getaffinity(0))
+        self.served = {}             # whose processes have which xserver
         self.rates = dict(suite.rates.get((platform.name, workload.letter), {}))
         self.once = {}
         self.skipped = {}
@@ -136,6 +141,13 @@ class Measurement:
             mps = self.suite.services.mps()
         return server, mps
 
+    def server_of(self, base):
+        """The xserver that the processes of a variant were started with, or None; another one would not be theirs."""
+        server = self.served.get(base.name)
+        if server and server.ended():
+            raise ServiceError("xserver has ended")
+        return server
+
     def command(self, variant, sides):
         p = self.platform
         shown = variant.priorities or (variant.kind == "xsched" and self.plan.one_process)
@@ -177,6 +189,7 @@ class Measurement:
         base = self.base(variant)
         keys, gib = [], 0
         server, mps = self.service(base)
+        server = self.served.setdefault(base.name, server)
         for name, sides in self.groups(variant):
             key = (base.name, name)
             if key not in self.pool.clients and key not in self.pool.failed:
@@ -225,7 +238,7 @@ class Measurement:
             for name, sides in self.groups(variant):
                 c = self.pool.get((base.name, name))
                 if base.kind == "xsched":
-                    server = self.service(base)[0]
+                    server = self.server_of(base)
                     queues = joined(server, c.pid)
                     if not queues:
                         raise ClientError("its queues did not reach xserver (try `xsched doctor PID`)")
@@ -240,6 +253,24 @@ class Measurement:
                         self.learn_rate(s, c)
         except (ClientError, ServiceError, OSError) as e:
             self.skip(variant, str(e))
+
+    def serve(self, variant):
+        """Where some variants are others' processes with other options of xserver, each of them begins with an xserver that was
+        started anew: one that knows the programs from before would have the better start."""
+        base = self.base(variant)
+        if not any(v.server and v.uses == base.name for v in self.variants):
+            return
+        server, options, refused = self.server_of(base), [*self.plan.server, *base.server], None
+        try:
+            self.suite.services.again(server, [*options, *(variant.server if variant.uses else ())])
+        except ServiceError as e:
+            refused = e
+            self.suite.services.again(server, options)
+        self.check(base)
+        if base.name in self.skipped:
+            raise ServiceError(self.skipped[base.name])
+        if refused:
+            raise Refused(str(refused))
 
     def warm(self, side):
         return 0 if side.mode == "closed" else max(1, min(5, int(WARM_S * self.rate(side))))
@@ -304,9 +335,11 @@ class Measurement:
         sides = self.sides_of(variant)
         seconds += max((self.warm(s) / self.rate(s) for s in sides if s.mode != "closed"), default=0)
         self.suite.check_time(seconds + LEAD_S + 1.5)
+        self.serve(variant)
         client = {s.name: self.pool.get((base.name, self.process_of(s))) for s in sides}
+        server = self.server_of(base)
         load = os.getloadavg()[0]
-        watchers = Watchers(self.service(base)[0], self.suite.args.build, self.suite.out) if variant.watched else None
+        watchers = Watchers(server, self.suite.args.build, self.suite.out) if variant.watched else None
         clocks = self.clocks()
         try:
             start = time.monotonic_ns() + 50_000_000
@@ -317,12 +350,13 @@ class Measurement:
                 # requests due before the end are finished, however late
                 client[s.name].send(self.line(s, params, start if closed else urgent_start,
                                               end + (int(1e9 * TAIL_S) if closed else 1), block, variant.fill and s.urgent))
-            server = self.service(base)[0] if base.kind == "xsched" else None
             mine, theirs = cpu_ms(), server.cpu_ms() if server else 0
             per_client = {}
             for s in sides:
                 per_client[client[s.name]] = per_client.get(client[s.name], 0) + 1
             got = collect(list(per_client), per_client, self.suite.patience(seconds * 4 + 60))
+            if base.kind == "xsched":
+                self.server_of(base)     # without it they would run on unscheduled
             seen = watchers.stop() if watchers else {}
         finally:
             of_device = clocks.stop() if clocks else []
@@ -387,6 +421,7 @@ class Measurement:
                         self.suite.progress(done, len(left), cell, rows, spent * (len(left) - done))
             finally:
                 self.pool.drop()
+                self.served.clear()
             took = time.monotonic() - at
 
     def wanted(self, cells):
@@ -403,7 +438,7 @@ class Measurement:
             return None
         try:
             return self.run_cell(block, params, variant, cell)
-        except WatchError as e:     # its processes are those of another variant, and well
+        except (WatchError, Refused) as e:      # its processes are those of another variant, and well
             self.skip(variant, str(e))
         except (ClientError, ServiceError) as e:
             for name, _ in self.groups(variant):   # it may still be at it: nobody uses it again

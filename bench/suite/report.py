@@ -5,7 +5,7 @@ import os
 import sys
 
 from . import raw, stats, targets, variants, workloads
-from .results import Blocks, Missing, Results, side_order
+from .results import OTHER, Missing, Results, own_processes, side_order
 
 NAME = "report.md"
 # whose results are the right ones
@@ -107,8 +107,8 @@ def high_table(results, platform, letter, side):
         level = {r["level"] for r in results.find(platform, letter, v, side, "p50") if "level" in r}
         rows.append([v, "/".join(map(str, sorted(level))), with_interval(q[.5]), with_interval(q[.9]), with_interval(q[.99]),
                      f"{number(min(blocks))} .. {number(max(blocks))}",
-                     *(cell(lambda x=x: number(results.quantile_ratio(platform, letter, v, results.base(platform, letter, v, alone), side,
-                                                                      x).value)) for x in (.5, .99)),
+                     *(cell(lambda x=x: number(results.quantile_ratio(platform, letter, v, alone, side, x).value))
+                       for x in (.5, .99)),
                      str(q[.5].n), same_results(results, platform, letter, side, v)])
     return table([f"{side}", "level", "P50 ms", "P90 ms", "P99 ms", "P99 of the blocks", f"P50 / {alone}", f"P99 / {alone}", "n",
                   "results equal"], rows) if rows else []
@@ -120,8 +120,9 @@ def extra_table(results, platform, letter, side, prefix, title, unit):
         if results.find(platform, letter, v, side, prefix + "samples"):
             rows.append([v] + [with_interval(results.quantile(platform, letter, v, side, q, prefix + "samples"))
                                for q in (.5, .99)]
-                        + [cell(lambda q=q: number(results.quantile_ratio(platform, letter, v, results.base(platform, letter, v, "alone"), side,
-                                                                           q, prefix + "samples").value)) for q in (.5, .99)])
+                        + [cell(lambda q=q: number(results.quantile_ratio(platform, letter, v, "alone", side, q,
+                                                                           prefix + "samples").value))
+                           for q in (.5, .99)])
     return table([title, f"P50 {unit}", f"P99 {unit}", "P50 / alone", "P99 / alone"], rows) if rows else []
 
 
@@ -134,7 +135,7 @@ def throughput_table(results, platform, letter, side, base):
         batch = found[0].get("batch", 1)
         values = [r["value"] * batch for r in found]
         rows.append([v, number(sum(values) / len(values)), f"{number(min(values))} .. {number(max(values))}",
-                     cell(lambda: with_interval(results.mean_ratio(platform, letter, v, results.base(platform, letter, v, base), side))),
+                     cell(lambda: with_interval(results.mean_ratio(platform, letter, v, base, side))),
                      str(len(values)),
                      same_results(results, platform, letter, side, v)])
     batches = {r.get("batch", 1) for v in results.variants(platform, letter)
@@ -146,22 +147,27 @@ def throughput_table(results, platform, letter, side, base):
 def e_table(results, platform):
     """Preemption latency: P99 of the start of the first kernel, less the median of the same alone; and what is left."""
     out = []
-    order = [v for v in results.variants(platform, "E") if v != "alone"]
+    alone = ("alone", "alone" + OTHER)
+    order = [v for v in results.variants(platform, "E") if v not in alone]
     if not cell(lambda: results.samples(platform, "E", "alone", "high", "start_samples")):
         return ["alone was not measured", ""]
-    a50 = results.quantile(platform, "E", "alone", "high", .5, "start_samples")
-    a99 = results.quantile(platform, "E", "alone", "high", .99, "start_samples")
-    out += [f"Alone, the first kernel starts after {with_interval(a50)} us (P50), {with_interval(a99)} us (P99), n = {a50.n}.",
-            "Below, that median is taken off.", ""]
+    for v, when in zip(alone, ("", ", in the run of variants that were added")):
+        if results.find(platform, "E", v, "high", "start_samples"):
+            a50, a99 = (results.quantile(platform, "E", v, "high", q, "start_samples") for q in (.5, .99))
+            out.append(f"Alone{when}, the first kernel starts after {with_interval(a50)} us (P50), "
+                       f"{with_interval(a99)} us (P99), n = {a50.n}.")
+    out += ["Below, that median is taken off.", ""]
     rows = []
     for v in order:
         for t in results.parameters(platform, "E"):
             if not results.find(platform, "E", v, "high", "start_samples", t):
                 continue
-            p50 = results.quantile_less(platform, "E", v, "alone", "high", .5, "start_samples", t)
-            p99 = results.quantile_less(platform, "E", v, "alone", "high", .99, "start_samples", t)
-            rows.append([v, f"{t:g}", with_interval(p50), with_interval(p99), f"{p99.value / (1e3 * t):.3g}",
-                         cell(lambda: with_interval(results.mean_ratio(platform, "E", v, "native", "low", t_ms=t))), str(p99.n),
+            def less(q):
+                return results.quantile_less(platform, "E", v, "alone", "high", q, "start_samples", t)
+            rows.append([v, f"{t:g}", cell(lambda: with_interval(less(.5))), cell(lambda: with_interval(less(.99))),
+                         cell(lambda: f"{less(.99).value / (1e3 * t):.3g}"),
+                         cell(lambda: with_interval(results.mean_ratio(platform, "E", v, "native", "low", t_ms=t))),
+                         str(results.blocks(platform, "E", v, "high", "start_samples", t).n),
                          same_results(results, platform, "E", "high", v)])
     return out + table(["variant", "T ms", "P50 us", "P99 us", "P99 / T", "low / native", "n", "results equal"], rows)
 
@@ -297,7 +303,7 @@ def starts(results):
     """Where each block began with new processes, and how intervals are made there."""
     there = set()
     for (platform, letter, variant, side, metric, t_ms), rows in results.by.items():
-        if metric == "samples" and Blocks(rows).own:
+        if metric in ("samples", "throughput") and own_processes(rows):
             there.add(f"{letter} on {platform}")
     return [f"But in {', '.join(sorted(there))} processes are started anew for each block, since one program differs from start to "
             "start more than from request to request; within a block they are shared as said of the variants. There an interval of "
@@ -319,9 +325,17 @@ def skipped(results):
         if rows else ["Nothing.", ""]
 
 
+def there(folder):
+    """The raw results of a folder, which are not nothing because they are somewhere else."""
+    path = os.path.join(folder, raw.NAME)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no {raw.NAME} in {folder}")
+    return path
+
+
 def make(folder):
     """@return the text of the report"""
-    rows, _ = raw.load(os.path.join(folder, raw.NAME))
+    rows, _ = raw.load(there(folder))
     results = Results(rows)
     results.plots = {n for n in os.listdir(folder) if n.endswith(".png")}
     notes = read_notes(folder)
@@ -364,12 +378,19 @@ def read_notes(folder):
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as f:
-        return json.load(f)
+        try:
+            notes = json.load(f)
+        except ValueError as e:
+            raise ValueError(f"{path}: {e}")
+    if not isinstance(notes, dict):
+        raise ValueError(f"{path}: an object is wanted")
+    return notes
 
 
 def main(write, check):
     status = 0
     for folder in write:
+        there(folder)
         try:
             from . import plots
             plots.draw_all(folder)

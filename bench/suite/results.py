@@ -28,6 +28,15 @@ class Figure:
         self.enough = n >= 3 if q is None else n * (1 - q) >= 0.999 and blocks >= 3
 
 
+def own_processes(rows):
+    """Whether each block ran in processes of its own, so that blocks differ as starts do."""
+    processes = {}
+    for r in rows:
+        processes.setdefault(r["run"], set()).add(r.get("process"))
+    seen = [p for some in processes.values() for p in some]
+    return len(processes) > 1 and None not in seen and len(seen) == len(set(seen))
+
+
 class Blocks:
     """The samples of a variant, block by block."""
 
@@ -42,8 +51,7 @@ class Blocks:
             self.by_run.setdefault(r["run"], []).extend(r["samples"])
             self.processes.setdefault(r["run"], set()).add(r.get("process"))
         seen = [p for some in self.processes.values() for p in some]
-        # whether each block ran in processes of its own, so that blocks differ as starts do
-        self.own = len(self.by_run) > 1 and None not in seen and len(seen) == len(set(seen))
+        self.own = own_processes(rows)
         self.count = 3 if None in seen else len(self.by_run)     # results that do not name processes have enough blocks
 
     def only(self, runs):
@@ -62,9 +70,12 @@ class Results:
     def __init__(self, rows):
         self.rows = rows
         self.by = collections.defaultdict(list)
+        self.runs = collections.defaultdict(set)     # in which runs a variant was measured
         for r in rows:
             if "variant" in r:
                 self.by[r.get("platform"), r["workload"], r["variant"], r.get("side"), r["metric"], r.get("t_ms")].append(r)
+                if r["metric"] in ("p50", "throughput"):
+                    self.runs[r.get("platform"), r["workload"], r["variant"]].add(("added" in r, r.get("commit")))
 
     def find(self, platform, letter, variant, side, metric, t_ms=None):
         return self.by.get((platform, letter, variant, side, metric, t_ms), [])
@@ -97,6 +108,7 @@ class Results:
     def quantile_ratio(self, platform, letter, variant, base, side, q, metric="samples", base_side=None, same=False, own=False):
         """@param same  of blocks in which both ran in the same process only
         @param own   only where the blocks of both have processes of their own"""
+        base = self.base(platform, letter, variant, base)
         a = self.blocks(platform, letter, variant, side, metric)
         b = self.blocks(platform, letter, base, base_side or side, metric)
         if own and not (a.own and b.own):
@@ -109,12 +121,14 @@ class Results:
 
     def quantile_less(self, platform, letter, variant, base, side, q, metric, t_ms=None):
         """A quantile less the median of another variant."""
+        base = self.base(platform, letter, variant, base)
         a = self.blocks(platform, letter, variant, side, metric, t_ms)
         b = self.blocks(platform, letter, base, side, metric)
         draws = [x - y for x, y in zip(a.draws(q, 1), b.draws(0.5, 2))]
         return Figure(a.quantile(q) - b.quantile(0.5), *stats.interval(draws), a.n, q, min(a.count, b.count))
 
     def mean_ratio(self, platform, letter, variant, base, side, metric="throughput", t_ms=None):
+        base = self.base(platform, letter, variant, base)
         a = self.values(platform, letter, variant, side, metric, t_ms)
         b = self.values(platform, letter, base, side, metric, t_ms)
         draws = [x / y for x, y in zip(stats.mean_draws(a, 1), stats.mean_draws(b, 2))]
@@ -123,6 +137,7 @@ class Results:
     def paired_ratio(self, platform, letter, variant, base, side, metric):
         """Block by block against the block beside it, where both ran in the same processes: what differs from block to
         block falls out."""
+        base = self.base(platform, letter, variant, base)
         by = [{r["run"]: r["value"] for r in self.find(platform, letter, v, side, metric)} for v in (variant, base)]
         ratios = [value / by[1][run] for run, value in sorted(by[0].items()) if by[1].get(run)]
         if not ratios:
@@ -135,7 +150,7 @@ class Results:
         low = self.values(platform, letter, variant, "low", "throughput")
         pairs = list(zip(high, low))
         if base:
-            one = self.mean(platform, letter, base, "high").value
+            one = self.mean(platform, letter, self.base(platform, letter, variant, base), "high").value
             v = [(h + l) / one for h, l in pairs]
         else:
             v = [h / (h + l) for h, l in pairs]
@@ -151,12 +166,9 @@ class Results:
 
     def base(self, platform, letter, variant, base):
         """What this variant is compared with where base is meant: that of its own run."""
-        def runs(v):
-            return {("added" in r, r.get("commit")) for r in self.rows if r.get("platform") == platform and r["workload"] == letter
-                    and r["variant"] == v and r["metric"] in ("p50", "throughput")}
-        of = runs(variant)
+        of = self.runs.get((platform, letter, variant))
         for v in (base, base + OTHER):
-            if not of or runs(v) & of:
+            if not of or self.runs.get((platform, letter, v), set()) & of:
                 return v
         raise Missing(f"{base} in the run of {variant}")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemons that variants need: private xservers, one for each set of options, and NVIDIA's MPS daemon."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,8 @@ from . import machine
 
 sys.path.append(os.path.join(machine.ROOT, "demo"))
 from xserver import ServerError as ServiceError, XServer  # noqa: E402
+
+PATIENCE_S = 30
 
 
 class Mps:
@@ -21,19 +24,30 @@ class Mps:
         self.folder = tempfile.mkdtemp(prefix="xsched-mps-")
         self.env = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.folder, "pipe"),
                     "CUDA_MPS_LOG_DIRECTORY": os.path.join(self.folder, "log")}
+        try:
+            self.begin()
+        except BaseException:
+            self.stop()
+            raise
+
+    def begin(self):
         for path in self.env.values():
             os.makedirs(path)
-        done = subprocess.run([self.tool, "-d"], env=dict(os.environ, **self.env), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30, check=False)
+        try:
+            done = subprocess.run([self.tool, "-d"], env=dict(os.environ, **self.env), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False)
+        except (subprocess.TimeoutExpired, OSError) as e:
+            raise ServiceError(f"the MPS daemon does not start: {e}")
         if done.returncode:
             raise ServiceError(f"the MPS daemon does not start: {done.stdout.strip()[:200]}")
 
     def stop(self):
         try:
             subprocess.run([self.tool], input="quit\n", env=dict(os.environ, **self.env), stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, text=True, timeout=30, check=False)
-        except subprocess.TimeoutExpired:
+                           stderr=subprocess.DEVNULL, text=True, timeout=PATIENCE_S, check=False)
+        except (subprocess.TimeoutExpired, OSError):
             pass
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Services:
@@ -48,9 +62,17 @@ class Services:
 
     def server(self, options, prefix=()):
         key = (tuple(options), prefix)
+        if key in self.servers and self.servers[key].ended():
+            self.servers.pop(key).stop()
         if key not in self.servers:
-            self.servers[key] = XServer(self.build, ["--log-level", "WARN", *options], self.log, prefix)
+            self.servers[key] = XServer(self.build, self.quietly(options), self.log, prefix)
         return self.servers[key]
+
+    def quietly(self, options):
+        return ["--log-level", "WARN", *options]
+
+    def again(self, server, options):
+        server.again(self.quietly(options))
 
     def mps(self):
         if self.mps_failed:

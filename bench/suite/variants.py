@@ -103,13 +103,14 @@ def peer(text):
 
 
 def tuned(text):
-    """NAME=OPTION[ OPTION...]: the default level with other options of xserver."""
+    """NAME=OPTION[ OPTION...]: the very processes of xsched-auto, xserver started again with other options."""
     name, found, options = text.partition("=")
     if not found or not name or not options.startswith("--"):
         raise ValueError(f"--tune '{text}': NAME=--OPTION[=VALUE] is wanted")
     if name in BY_NAME:
         raise ValueError(f"--tune '{text}': there is a variant of that name")
-    return Variant(name, f"the default level, xserver with {options}", "xsched", level="auto", server=tuple(shlex.split(options)))
+    return Variant(name, f"the very processes of xsched-auto, xserver with {options}", "xsched", level="auto", uses="xsched-auto",
+                   server=tuple(shlex.split(options)))
 
 
 def environment(variant, side, priority, share, server, mps, shim, one_process):

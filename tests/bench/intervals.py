@@ -84,6 +84,11 @@ def main():
     # two starts are too few
     need(texts(Results([r for r in alike.rows if r["run"] < 2]))[in_process] == "undecided", "two blocks")
     need(report.starts(differ) and not report.starts(made_up(one)), "the report says how intervals are made")
+    # also of sides that are never waited for
+    for process, said in ((each[0], True), (one[0], False), (lambda b: None, False)):
+        closed = Results([{"workload": "D", "platform": "cuda", "variant": "native", "side": "high", "metric": "throughput",
+                           "run": b, "value": 1.0, "process": process(b)} for b in range(3)])
+        need(("D on cuda" in "".join(report.starts(closed))) == said, f"closed loops: {report.starts(closed)}")
 
 
 main()

@@ -55,6 +55,9 @@ class Server:
     def cpu_ms(self):
         return 0
 
+    def ended(self):
+        return False
+
 
 class Services:
     """No daemon is started."""

@@ -6,14 +6,17 @@ Runs it with hardly any requests in two halves (a time limit ends the first), th
 once, that results were compared, that the report is what the raw data give and that a changed one is noticed."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from unittest import mock
 
 ROOT, BUILD = sys.argv[1:3]
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "bench"))
-from suite import clients  # noqa: E402
+from suite import clients, services  # noqa: E402
 
 
 def bench(*args, expect=0, before="", build=BUILD, path=""):
@@ -47,6 +50,93 @@ def late():
         client.end()
 
 
+def ended(args, signo, expect):
+    """Ended by a signal: the status says so, nothing is left running, and what it says is no traceback."""
+    run = subprocess.Popen([sys.executable, os.path.join(ROOT, "bench/run"), "--build", BUILD, *args], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    line = run.stdout.readline()
+    while line and not line.startswith(("-- ", "   clients ready")):
+        line = run.stdout.readline()
+    mine = [p for p in os.listdir("/proc") if p.isdigit() and about(p)[1] == str(run.pid)]
+    run.send_signal(signo)
+    said = line + run.communicate(timeout=60)[0]
+    need(run.returncode == expect and "Traceback" not in said, f"{args}: {run.returncode}, {said}")
+    until = time.monotonic() + 10
+    while any(about(p)[0] != "Z" for p in mine):
+        need(time.monotonic() < until, f"{args}: {mine} are left")
+        time.sleep(0.02)
+
+
+def about(pid):
+    """Its state (Z when it is gone), its parent"""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[:2]
+    except OSError:
+        return "Z", ""
+
+
+def refused(out):
+    """What cannot be done is said in a line."""
+    for args in (("--peer", "a=env", "--peer", "a=nice"), ("--tune", "a=--x", "--tune", "a=--y"),
+                 ("--peer", "a=env", "--tune", "a=--x"), ("--blocks", "-1"), ("--requests", "-1"), ("--seconds", "-1")):
+        bench(*args, expect=2)
+    one = ("--smoke", "--only", "B", "--platforms", "fake", "--variants", "native")
+    report, notes = os.path.join(out, "report.md"), os.path.join(out, "notes.json")
+    with open(notes, "w", encoding="utf-8") as f:
+        f.write('{"head": ')
+    for args in ((*one, "--out", os.path.join(notes, "in-a-file")), ("--only", "idle", "--build", "/nowhere"),
+                 ("--report", out), (*one, "--out", out), ("--report", out)):
+        need("Traceback" not in bench(*args, expect=1), args)
+    need(not os.path.exists(report), "no report with broken notes")
+    os.unlink(notes)
+    ended((*one, "--out", os.path.join(out, "hup"), "--blocks", "100"), signal.SIGHUP, 129)
+    ended((*one, "--out", os.path.join(out, "term"), "--blocks", "100"), signal.SIGTERM, 143)
+    ended(("--only", "submit"), signal.SIGINT, 130)
+
+
+def mps():
+    """An MPS daemon that does not start, in whichever way, is a reason to skip, and leaves nothing behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        tool, temporary = os.path.join(folder, "nvidia-cuda-mps-control"), os.path.join(folder, "tmp")
+        os.mkdir(temporary)
+        for script, works in (("#!/bin/sh\nexec sleep 60", False), ("#!/bin/sh\nexit 1", False), ("#!/nowhere", False),
+                              ("#!/bin/sh\ntest -d $CUDA_MPS_PIPE_DIRECTORY", True)):
+            with open(tool, "w", encoding="utf-8") as f:
+                f.write(script + "\n")
+            os.chmod(tool, 0o755)
+            with mock.patch.object(services, "PATIENCE_S", 0.5), mock.patch.object(tempfile, "tempdir", temporary), \
+                    mock.patch.object(services.machine, "find_tool", lambda _: tool):
+                daemons = services.Services(BUILD, folder)
+                try:
+                    need(daemons.mps() and works, script)
+                except services.ServiceError as e:
+                    need(not works and "does not start" in str(e), f"{script}: {e}")
+                daemons.stop()
+            need(not os.listdir(temporary), f"{script}: {os.listdir(temporary)}")
+
+
+def pieces():
+    """bench/gpu_first takes a piece for done when it is; a python3 of ours ends as it is told."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(os.path.join(folder, "bin"))
+        says, done = os.path.join(folder, "says"), os.path.join(folder, "out/pieces")
+        with open(os.path.join(folder, "bin/python3"), "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\nread -r n <{says}; sed -i 1d {says}; exit $n\n")
+        os.chmod(f.name, 0o755)
+        # of part missing, A and I: what they end with, the seconds there are, what gpu_first ends with, what is done then
+        for statuses, seconds, expect, whole in (("0 1", 2000, 1, "A"), ("2", 2000, 1, "A"), ("124", 100, 75, "A"),
+                                                 ("137", 100, 75, "A"), ("75", 100, 75, "A"), ("75", 2000, 0, "A I")):
+            with open(says, "w", encoding="utf-8") as f:
+                f.write(statuses.replace(" ", "\n") + "\n")
+            status = subprocess.run([os.path.join(ROOT, "bench/gpu_first"), BUILD, os.path.join(folder, "out"),
+                                     str(seconds), "missing"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=60,
+                                    check=False, env=dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}")).returncode
+            with open(done, encoding="utf-8") as f:
+                need((status, f.read().split()) == (expect, [f"missing/{n}" for n in whole.split()]),
+                     f"gpu_first, {statuses}: {status}")
+
+
 def processes(out):
     """(platform, workload, variant, side, block) -> which process it was"""
     with open(os.path.join(out, "suite.jsonl"), encoding="utf-8") as f:
@@ -56,6 +146,10 @@ def processes(out):
 
 def main():
     late()
+    pieces()
+    mps()
+    with tempfile.TemporaryDirectory() as out:
+        refused(out)
     with tempfile.TemporaryDirectory() as out:
         bench("--only", "Z", expect=2)
         bench("--variants", "nonsense", expect=2)
@@ -138,6 +232,28 @@ def main():
                 said = {r["alike"] for r in map(json.loads, f) if r["metric"] == "seconds"}
             with open(os.path.join(where, "report.md"), encoding="utf-8") as f:
                 need(said == {not free} and ("started alike" in f.read()) == (not free), f"{free}: {said}")
+    # other options of xserver in the same processes; options that it refuses spoil nothing
+    with tempfile.TemporaryDirectory() as out:
+        said = bench("--smoke", "--only", "B", "--platforms", "fake", "--variants", "xsched-auto", "--blocks", "2", "--out", out,
+                     "--tune", "bad=--no-such-option", "--tune", "loud=--log-level=INFO")
+        where = processes(out)
+        need({k[2] for k in where} == {"xsched-auto", "loud"} and len(set(where.values())) == 1, f"{where}")
+        need("skipped: B bad on fake: xserver does not answer" in said, said)
+        with open(os.path.join(out, "xserver.log"), encoding="utf-8") as f:
+            need("XSCHED INFO" in f.read(), "the options are in force")
+    # an xserver that dies: nothing is recorded as if it had been there, and the next workload has another one
+    with tempfile.TemporaryDirectory() as out:
+        said = bench("--smoke", "--only", "E,B", "--platforms", "fake", "--variants", "native,xsched-2,xsched-auto",
+                     "--out", out, "--blocks", "2",
+                     before="from suite import measure; M = measure.Measurement; run = M.run_cell; "
+                     "M.run_cell = lambda self, b, p, v, c: ([s.process.kill() for s in self.suite.services.servers.values() "
+                     "if (self.workload.letter, v.name, b) == ('E', 'xsched-2', 1)], run(self, b, p, v, c))[1]")
+        there = {k[1:3] + k[4:] for k in processes(out)}
+        need({k for k in there if k[0] == "E"} == {("E", "native", 0), ("E", "native", 1), ("E", "xsched-2", 0),
+                                                   ("E", "xsched-auto", 0)}, f"{there}")
+        need(("B", "xsched-auto", 1) in there, f"{there}: {said}")
+        for v in ("xsched-2", "xsched-auto"):
+            need(f"skipped: E {v} on fake: xserver has ended" in said, said)
     # the device's clocks, where somebody says them
     with tempfile.TemporaryDirectory() as out:
         asked = ("--smoke", "--only", "B", "--platforms", "fake", "--variants", "native", "--clocks", "--out", out)
