@@ -23,27 +23,27 @@ _xsched_trace_options="--output= --summary= --quiet --help --usage"
 _xsched_cdi_options="--output= --device= --kind= --socket-folder= --help --usage"
 _xsched_record_options="--output= --duration= --format= --max-events= --socket= --quiet --help --usage"
 _xserver_options="--ahead-cpus= --config= --foreground --http= --idle-exit= --inflight-alone-us= --inflight-top-us= --inflight-us= --k=
-    --linger-us= --log-file= --log-level= --lv3-busy-after-us= --lv3-busy-us= --lv3-channels= --lv3-hold= --lv3-inflight-us=
-    --lv3-long-us= --lv3-pairs= --lv3-queue-priorities= --lv3-queues= --lv3-short-us= --lv3-slices= --max-clients=
+    --linger-us= --log-file= --log-level= --lv3-busy-after-us= --lv3-busy-us= --lv3-channels= --lv3-gates= --lv3-hold=
+    --lv3-inflight-us= --lv3-long-us= --lv3-pairs= --lv3-queue-priorities= --lv3-queues= --lv3-short-us= --lv3-slices= --max-clients=
     --max-clients-per-user= --max-queues-per-client= --max-queues-per-user= --no-http --operator-group= --policy= --port= --socket=
     --spin-cpu= --spin-us= --stall-ms= --starvation-ms= --switch-us= --timeslice-us= --token= --help --usage --version"
 _xsched_doctor_options="--probe --json --help --usage"
 
-# Completes the value of --option=VALUE; bash hands over "--option" "=" "VALUE".
+# Completes the value of --option=VALUE, for which bash hands over "--option" "=" "VALUE", or of --option VALUE.
 _xsched_value()
 {
     case $1 in
-        --level) _xsched_words "1 2 3 auto" "$2" ;;
-        --format) _xsched_words "chrome replay" "$2" ;;
+        --level | -l) _xsched_words "1 2 3 auto" "$2" ;;
+        --format | -f) _xsched_words "chrome replay" "$2" ;;
         --local-policy) _xsched_words "$_xsched_policies" "$2" ;;
-        --socket | --output | --summary) _xsched_files "$2" ;;
+        --socket | -S | --output | -o | --summary) _xsched_files "$2" ;;
         *) COMPREPLY=() ;;
     esac
 }
 
 _xsched()
 {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} i
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} options="" i
     COMPREPLY=()
 
     if [[ $COMP_CWORD -eq 1 ]]; then
@@ -66,16 +66,27 @@ _xsched()
         fi
         return
     fi
+    case $command in
+        run) options=$_xsched_run_options ;;
+        trace) options=$_xsched_trace_options ;;
+        record) options=$_xsched_record_options ;;
+        cdi) options=$_xsched_cdi_options ;;
+    esac
     # behind "--" or the first word that is no option, everything is the program's
     for ((i = 2; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
             --) i=$((i + 1)); break ;;
             "=") i=$((i + 1)) ;;
-            -[pudxstblSofm]) i=$((i + 1)) ;;
+            -[pudxstblSofmk]) i=$((i + 1)) ;;
+            --*) [[ $options == *"${COMP_WORDS[i]}="* && ${COMP_WORDS[i + 1]} != "=" ]] && i=$((i + 1)) ;;
             -*) ;;
             *) break ;;
         esac
     done
+    if ((i > COMP_CWORD)); then
+        _xsched_value "$previous" "$current"
+        return
+    fi
     if ((i < COMP_CWORD)) || [[ $current != -* ]]; then
         if declare -F _command_offset >/dev/null; then
             _command_offset "$((i < COMP_CWORD ? i : COMP_CWORD))"
@@ -87,12 +98,7 @@ _xsched()
         fi
         return
     fi
-    case $command in
-        run) _xsched_words "$_xsched_run_options" "$current" ;;
-        trace) _xsched_words "$_xsched_trace_options" "$current" ;;
-        record) _xsched_words "$_xsched_record_options" "$current" ;;
-        cdi) _xsched_words "$_xsched_cdi_options" "$current" ;;
-    esac
+    _xsched_words "$options" "$current"
 }
 
 _xcli()

@@ -21,6 +21,9 @@ enum { XS_NV_GROUP_SLICES = 1u, XS_NV_GROUP_CHANNELS = 2u };
 /* welcome.flags: channels may be switched off, so the process looks at its lease now and then */
 enum { XS_WELCOME_MAY_SWITCH_OFF = 1u };
 
+/* queue_config.gates: whether a queue at level 3 has gates in its stream, as level 2 has; KEEP: as before */
+enum { XS_GATES_KEEP = 0u, XS_GATES_OFF = 1u, XS_GATES_ON = 2u };
+
 /* DRAIN: when the process is held, what was held for it waits for what it has on the device; NO_DRAIN: not even where
  * turns are given */
 enum { XS_HELLO_INTRA = 1u, XS_HELLO_UTILIZATION = 2u, XS_HELLO_DRAIN = 4u, XS_HELLO_NO_DRAIN = 8u };

@@ -209,6 +209,7 @@ static bool apply(struct session *s)
         if (m->queue_config.level) /* for later commands */
             q->wish.level = xs_level_in_force(atomic_load(&q->hwq)->ops, m->queue_config.level, false);
         xs_gates_set_level(q, q->wish.level);
+        xs_gates_tell(q, m->queue_config.gates);
         xs_queue_set_launch_config(q, m->queue_config.threshold, m->queue_config.batch_size);
     } else if (q && m->head.id == XS_MSG_queue_mark) {
         atomic_fetch_add(&q->refs, 1);
@@ -367,6 +368,7 @@ static void session_run(struct session *s, uint32_t changes)
 {
     struct xs_state *st = s->st;
     uint32_t hints_sent = 0;
+    bool stale = atomic_load(&st->gates_told) != 0; /* by the server before */
 
     xs_control_open_cells(st, s->page);
     xs_control_announce_all(st);
@@ -384,6 +386,9 @@ static void session_run(struct session *s, uint32_t changes)
             send_sched_hints(s);
             hints_sent = hints;
         }
+        if (XS_UNLIKELY(stale))
+            stale = !xs_gates_untell(st);
+        soon = soon || stale;
         if (s->pending)
             s->pending = !apply(s);
         soon = !tell_groups(s) || soon;
@@ -393,7 +398,8 @@ static void session_run(struct session *s, uint32_t changes)
             break;
         poll(p, 2, until_ms(soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1, due_ns));
         xs_fd_eventfd_drain(st->kick_fd);
-        handle_messages(s);
+        if (!stale)
+            handle_messages(s);
         /* a thread that waits for a device that was switched off, or for a gate, looks at no lease */
         if (watch && xs_control_lease_over(st, s->page))
             xs_state_fail_open(st, s->page);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/fd.h"
+#include "wire/wire.h"
 
 #include <sys/mman.h>
 
@@ -58,7 +59,7 @@ bool xs_gates_make_words(struct xs_state *st)
 
 void xs_gates_set_level(struct xs_queue *q, int32_t level)
 {
-    bool on = level == kPreemptLevelDeactivate && q->room;
+    bool on = (level == kPreemptLevelDeactivate || (level == kPreemptLevelInterrupt && q->gates.told)) && q->room;
     _Atomic uint64_t *word;
 
     if (on && !atomic_load(&q->gates.on)) {
@@ -72,6 +73,25 @@ void xs_gates_set_level(struct xs_queue *q, int32_t level)
     xs_late_set_level(q, level);
 }
 
+void xs_gates_tell(struct xs_queue *q, uint32_t gates)
+{
+    if (gates == XS_GATES_KEEP || q->gates.told == (gates == XS_GATES_ON))
+        return;
+    q->gates.told = !q->gates.told;
+    atomic_fetch_add(&q->state->gates_told, q->gates.told ? 1 : UINT32_MAX);
+    xs_gates_set_level(q, q->wish.level);
+}
+
+bool xs_gates_untell(struct xs_state *st)
+{
+    if (!xs_lock_try(&st->lock))
+        return false;
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        xs_gates_tell(q, XS_GATES_OFF);
+    xs_lock_release(&st->lock);
+    return true;
+}
+
 void xs_gates_forget(struct xs_queue *q)
 {
     xs_late_open(q);
@@ -83,6 +103,7 @@ void xs_gates_reset(struct xs_queue *q)
 {
     struct xs_gates *g = &q->gates;
 
+    xs_gates_tell(q, XS_GATES_OFF);
     xs_gates_forget(q);
     xs_late_reset(q);
     atomic_store(&g->on, 0);

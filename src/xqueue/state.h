@@ -69,6 +69,7 @@ struct xs_gates {
     uint64_t suspensions;
     uint32_t seen_app_changes;
     bool was_shut;
+    bool told;                              /* under state.lock: xserver wants them at level 3, too */
 };
 
 /* What late starts need of a queue (late.c). Threads that submit or wait write it. */
@@ -202,6 +203,7 @@ struct xs_state {
                                                under lock. NULL: no queue with gates yet */
     _Atomic(struct xs_queue *) late_queue;  /* the one whose burst waits for its late start */
     bool late;                              /* XSCHED_LATE_START; constant */
+    _Atomic uint32_t gates_told;            /* queues with gates.told */
     _Atomic int32_t inside;                 /* threads inside calls on which whole contexts wait (inside.c) */
     _Atomic uint32_t gates_watched;         /* 1: gates may be in flight, and the control thread looks at the lease */
     _Atomic uint32_t epoch;                 /* changes whenever a cached look-up may be stale */
@@ -422,6 +424,10 @@ bool xs_gates_make_words(struct xs_state *st);
 _Atomic uint64_t *xs_gates_app_word(struct xs_queue *q);
 /** The level in force is now `level`. Under state.lock. */
 void xs_gates_set_level(struct xs_queue *q, int32_t level);
+/** What xserver says of gates at level 3 (XS_GATES_*). Under state.lock. */
+void xs_gates_tell(struct xs_queue *q, uint32_t gates);
+/** A session begins, whose server has said nothing yet. Control thread. @return false: the lock is taken, try again */
+bool xs_gates_untell(struct xs_state *st);
 /** The storage is used anew / the queue is out of the tables: what it has in the stream counts no more. */
 void xs_gates_reset(struct xs_queue *q);
 void xs_gates_forget(struct xs_queue *q);

@@ -452,6 +452,21 @@ static uint64_t inflight_us(const struct xs_options *o)
     return own ? o->lv3_inflight_us : 0;
 }
 
+/* What is in flight when a program is held goes by in the pauses of the one for which it is; behind a gate it stays. */
+static void tell_gates(struct xs_server *s, struct xs_client *c, bool want)
+{
+    if (want == c->lv3_gates && (!want || c->record.queues_ever == c->lv3_gates_ever))
+        return;
+    c->lv3_gates = want;
+    c->lv3_gates_ever = c->record.queues_ever;
+    XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client) {
+        q->config.handle = q->handle;
+        q->config.gates = want ? XS_GATES_ON : XS_GATES_OFF;
+        q->send_config = true;
+        xs_client_tell(s, q);
+    }
+}
+
 /* Where the device takes turns by itself, what is in flight need not be short: a process has one bound for all its
  * devices. */
 static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevice *devices, size_t n)
@@ -465,6 +480,7 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevi
             cut_short = cut_short || (c->lv3_memory[i].cut_short && c->lv3_memory[i].device == devices[k]);
     cut_short = cut_short && !xs_lv3_denied(c->lv3);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
+    tell_gates(s, c, s->options.lv3_gates && cut_short && !c->lv3_excused);
 }
 
 bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device)

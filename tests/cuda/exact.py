@@ -183,6 +183,8 @@ LOW, HIGH = (100, 36000), (200, 1, 0, 20030, 5000, 3)
 GAPS = (20, 10, 10, 20030, 8000, 2)
 # Sixty kernels of 200 us, 10 us after one another, beside a thread of the same program.
 THREADS = dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2))
+# Fifteen kernels of 700 us, 20 us after one another, and sixty of 200 us without a pause: what decodes, and what trains.
+TOKENS, STEP = (700, 15, 20, 20030, 30000, 3), (200, 60, 0, 20030, 30000, 3)
 # Kernels of 5 ms.
 LONG = (200, 1, 0, 40030, 7000, 3)
 SWITCH = ("--switch-us", 100)
@@ -231,6 +233,14 @@ CASES = {
     # With longer slices the other program has soon done what it had in flight (1000 us), and there is no more of it.
     "gaps_200": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--lv3-short-us", 200, "--lv3-busy-us", 0)),
                  {"latency": (1600, 2300), "switches": (20, 28)}),
+    # What the other program had in flight when the request came, 1000 us, goes by in its pauses, in slices of 50 or 400 us, with two
+    # changes each. Behind gates there is at most 300 us of it; and it may have more in flight.
+    "tokens": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH), {"latency": (1300, 2300), "gates": 0}),
+    "tokens_gates": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH, xserver=("--lv3-gates=ON",)),
+                     {"latency": (100, 400), "gates": (200, 400), "in_flight_us": (5000, 16300)}),
+    "step": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH), {"latency": (450, 800), "gates": 0}),
+    "step_gates": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, xserver=("--lv3-gates=ON",)),
+                   {"latency": (100, 400), "gates": (200, 400)}),
     # The device goes over to the other program in pauses of the launches. Begun late it does so once or twice; but for the
     # first ones, and for windows in which a longer delay is tried, requests end with their launches; the others have more.
     "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, how="eager"),

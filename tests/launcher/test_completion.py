@@ -77,6 +77,15 @@ class Completion(unittest.TestCase):
     def test_values(self):
         self.assertEqual(complete("xsched", "run", "--level", "=", "a"), {"auto"})
         self.assertEqual(complete("xsched", "run", "--local-policy", "=", "H"), {"HPF", "HHPF"})
+        self.assertEqual(complete("xsched", "run", "--local-policy", "H"), {"HPF", "HHPF"})
+        self.assertEqual(complete("xsched", "run", "-l", "a"), {"auto"})
+        self.assertEqual(complete("xsched", "run", "--priority", ""), set())
+        # behind a value
+        for before in (["--priority", "10"], ["--priority", "=", "10"], ["-p", "10"], ["--intra"], ["--quiet", "--level", "2"]):
+            self.assertEqual(complete("xsched", "run", *before, "--gr"), {"--group="}, before)
+            self.assertIn("ls", complete("xsched", "run", *before, "l"), before)
+            self.assertNotIn("--group=", complete("xsched", "run", *before, "ls", "--gr"), before)
+        self.assertEqual(complete("xsched", "cdi", "-k", "a/b", "--ou"), {"--output="})
 
     def test_the_programs_own_arguments(self):
         self.assertNotIn("--level=", complete("xsched", "run", "--", "ls", "--l"))

@@ -346,6 +346,50 @@ static void an_operators_bound_holds(void **state)
     free_scene(c);
 }
 
+/* What its queues were told of gates since the last look. */
+static uint32_t told_of_gates(struct xs_client *client, struct xs_queue *q)
+{
+    uint32_t gates = q->send_config ? q->config.gates : XS_GATES_KEEP;
+
+    q->send_config = false;
+    q->config.gates = XS_GATES_KEEP;
+    client->waiting_to_send = true; /* so that what it would be sent can be seen */
+    return gates;
+}
+
+/* Who is cut short has gates where that is asked for, for as long as it is; so have queues that it makes meanwhile. */
+static void gates_beside_slices(void **state)
+{
+    struct scene *c = new_scene();
+
+    (void)state;
+    told_of_gates(&c->a, &c->qa);
+    told_of_gates(&c->b, &c->qb);
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_KEEP); /* not asked for */
+    c->s.options.lv3_gates = true;
+    step(c, 1, &c->qa, true);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_ON);
+    assert_int_equal(told_of_gates(&c->a, &c->qa), XS_GATES_KEEP);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_KEEP); /* once */
+    c->b.record.queues_ever++;
+    step(c, 1, &c->qa, true);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_ON);
+    step(c, 1, &c->qa, false);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_KEEP); /* it may come again at once */
+    step(c, 501, &c->qb, true);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_OFF);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_ON);
+    c->s.options.lv3_hold = false; /* nobody is held, so nothing closes them */
+    step(c, 1, &c->qa, true);
+    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_OFF);
+    assert_int_equal(told_of_gates(&c->a, &c->qa), XS_GATES_KEEP);
+    free_scene(c);
+}
+
 /* A program that the driver denies its slices has no bound of theirs, also when no other has groups on the device. */
 static void no_bound_where_denied(void **state)
 {
@@ -405,7 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(slices_instead_of_holding),
         T(channels_follow), T(given_back_below_level_3), T(one_bound_for_all_devices), T(an_operators_bound_holds),
-        T(no_bound_where_denied), T(who_waits_for_a_word),
+        T(gates_beside_slices), T(no_bound_where_denied), T(who_waits_for_a_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
