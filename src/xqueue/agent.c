@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "transport/socket.h"
-#include "wire/wire.h"
+#include "wire/hints.h"
 #include "xqueue/marker.h"
 
 #include <errno.h>
@@ -141,11 +141,11 @@ static uint64_t interrupt_ourselves(struct session *s)
 
 static bool agent_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w)
 {
+    const struct xs_hints *h = &w->dated.hints;
     union xs_msg m = {.queue_add = {
         .handle = q->handle, .device = q->hwq_device, .cell = q->cell, .level = w->level,
-        .priority = w->hints.priority, .utilization = w->hints.utilization,
-        .deadline_us = w->hints.deadline_us, .laxity_us = w->hints.laxity_us,
-        .lax_priority = w->hints.lax_priority, .critical_priority = w->hints.critical_priority,
+        .priority = h->priority, .utilization = h->utilization, .deadline_us = h->deadline_us, .laxity_us = h->laxity_us,
+        .lax_priority = h->lax_priority, .critical_priority = h->critical_priority,
         .threshold = w->threshold, .batch_size = w->batch,
         .levels = q->hwq_levels, .platform = q->hwq_platform}};
 
@@ -163,15 +163,13 @@ static void agent_remove(void *ctx, struct xs_queue *q)
 
 static bool agent_change(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w, bool config_too)
 {
-    union xs_msg m = {.queue_hints = {
-        .handle = q->handle, .priority = w->hints.priority, .utilization = w->hints.utilization,
-        .deadline_us = w->hints.deadline_us, .laxity_us = w->hints.laxity_us,
-        .lax_priority = w->hints.lax_priority, .critical_priority = w->hints.critical_priority}};
+    struct session *s = ctx;
+    union xs_msg m = {.queue_hints = {.handle = q->handle}};
     union xs_msg c = {.queue_config = {
         .handle = q->handle, .level = w->level, .threshold = w->threshold, .batch_size = w->batch}};
 
-    return send_message(ctx, &m, XS_MSG_queue_hints) &&
-           (!config_too || send_message(ctx, &c, XS_MSG_queue_config));
+    xs_hints_pack(&m.queue_hints, &w->dated, s->st->client->h.clock_offset_ns);
+    return send_message(s, &m, XS_MSG_queue_hints) && (!config_too || send_message(s, &c, XS_MSG_queue_config));
 }
 
 static const struct xs_listener k_listener = {agent_add, agent_remove, agent_change};
@@ -200,10 +198,7 @@ static bool apply(struct session *s)
         return false;
     q = xs_map_get(&st->handle_to_queue, m->queue_hints.handle); /* the same place in all of them */
     if (q && m->head.id == XS_MSG_queue_hints) {
-        q->wish.hints = (struct xs_hints){
-            .priority = m->queue_hints.priority, .utilization = m->queue_hints.utilization,
-            .deadline_us = m->queue_hints.deadline_us, .laxity_us = m->queue_hints.laxity_us,
-            .lax_priority = m->queue_hints.lax_priority, .critical_priority = m->queue_hints.critical_priority};
+        xs_hints_merge(&q->wish.dated, &m->queue_hints, s->server_minor, st->client->h.clock_offset_ns, xs_now_ns());
         xs_queue_wish_publish(q);
     } else if (q && m->head.id == XS_MSG_queue_config) {
         if (m->queue_config.level) /* for later commands */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xsched/hint.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "xqueue/state.h"
 
@@ -26,8 +27,9 @@ static struct xs_queue *hint_begin(XQueueHandle xq)
     return q;
 }
 
-static XResult hint_end(struct xs_queue *q)
+static XResult hint_end(struct xs_queue *q, enum xs_hint_part changed)
 {
+    q->wish.dated.changed_ns[changed] = xs_now_ns();
     xs_queue_wish_publish(q);
     xs_lock_release(&q->state->lock);
     xs_queue_unref(q);
@@ -42,8 +44,8 @@ XResult XHintPriority(XQueueHandle xq, Priority prio)
         return kXSchedErrorInvalidValue;
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
-    q->wish.hints.priority = prio;
-    return hint_end(q);
+    q->wish.dated.hints.priority = prio;
+    return hint_end(q, XS_PART_PRIORITY);
 }
 
 XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old)
@@ -55,14 +57,14 @@ XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old)
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
     if (old)
-        *old = q->wish.hints.priority;
-    if (q->wish.hints.priority == prio) { /* scopes are entered often: nothing to tell, nobody to wake */
+        *old = q->wish.dated.hints.priority;
+    if (q->wish.dated.hints.priority == prio) { /* scopes are entered often: nothing to tell, nobody to wake */
         xs_lock_release(&q->state->lock);
         xs_queue_unref(q);
         return kXSchedSuccess;
     }
-    q->wish.hints.priority = prio;
-    return hint_end(q);
+    q->wish.dated.hints.priority = prio;
+    return hint_end(q, XS_PART_PRIORITY);
 }
 
 XResult XHintUtilization(XQueueHandle xq, Utilization util)
@@ -73,8 +75,8 @@ XResult XHintUtilization(XQueueHandle xq, Utilization util)
         return kXSchedErrorInvalidValue;
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
-    q->wish.hints.utilization = util;
-    return hint_end(q);
+    q->wish.dated.hints.utilization = util;
+    return hint_end(q, XS_PART_UTILIZATION);
 }
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio)
@@ -85,10 +87,10 @@ XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority 
         return kXSchedErrorInvalidValue;
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
-    q->wish.hints.laxity_us = lax_us;
-    q->wish.hints.lax_priority = lax_prio;
-    q->wish.hints.critical_priority = crit_prio;
-    return hint_end(q);
+    q->wish.dated.hints.laxity_us = lax_us;
+    q->wish.dated.hints.lax_priority = lax_prio;
+    q->wish.dated.hints.critical_priority = crit_prio;
+    return hint_end(q, XS_PART_LAXITY);
 }
 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us)
@@ -99,8 +101,8 @@ XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us)
         return kXSchedErrorInvalidValue;
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
-    q->wish.hints.deadline_us = ddl_us;
-    return hint_end(q);
+    q->wish.dated.hints.deadline_us = ddl_us;
+    return hint_end(q, XS_PART_DEADLINE);
 }
 
 XResult XHintTimeslice(Timeslice ts_us)

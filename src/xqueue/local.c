@@ -20,7 +20,7 @@ static bool local_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish 
 {
     struct local *l = ctx;
 
-    q->sq = xs_sched_queue_add(l->sched, l->process, q->handle, q->hwq_device, q->cell, &w->hints, xs_now_ns(), q);
+    q->sq = xs_sched_queue_add(l->sched, l->process, q->handle, q->hwq_device, q->cell, &w->dated.hints, xs_now_ns(), q);
     if (q->sq)
         xs_sched_queue_set_gated(q->sq, w->level == 2);
     else
@@ -45,7 +45,7 @@ static bool local_change(void *ctx, struct xs_queue *q, const struct xs_queue_wi
     if (!q->sq)
         return true;
     xs_sched_queue_set_gated(q->sq, w->level == 2);
-    xs_sched_queue_set_hints(l->sched, q->sq, &w->hints);
+    xs_sched_queue_set_hints(l->sched, q->sq, &w->dated.hints);
     return true;
 }
 

@@ -53,7 +53,7 @@ static void wish_write(struct xs_queue *q)
     uint64_t words[XS_WISH_WORDS];
 
     __builtin_memcpy(words, &q->wish, sizeof(words));
-    atomic_store_explicit(&q->priority, q->wish.hints.priority, memory_order_relaxed);
+    atomic_store_explicit(&q->priority, q->wish.dated.hints.priority, memory_order_relaxed);
     atomic_fetch_add(&q->wish_seq, 1);
     for (size_t i = 0; i < XS_WISH_WORDS; i++) /* release pairs with read_wish(): who sees a word sees the odd number */
         atomic_store_explicit(&q->wish_words[i], words[i], memory_order_release);
@@ -247,7 +247,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->live = true;
     h->queue = q;
     q->wish.config_changes++;
-    q->wish.hints = d->hints;
+    q->wish.dated = (struct xs_dated_hints){.hints = d->hints};
     q->wish.level = xs_level_in_force(h->ops, level, d->level_auto);
     xs_gates_set_level(q, q->wish.level);
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "sched/sched.h"
 #include "transport/socket.h"
+#include "wire/hints.h"
 #include "wire/page.h"
 #include "xqueue/late.h"
 #include "xqueue/priv.h"
@@ -45,7 +46,7 @@ struct xs_mark {
 /* What the control thread announces. The queue's own is under state.lock; the control thread,
  * which takes no lock of an application thread, reads the published copy. */
 struct xs_queue_wish {
-    struct xs_hints hints;
+    struct xs_dated_hints dated;
     int32_t level;                /* in force */
     int64_t threshold, batch;
     uint64_t config_changes;      /* counts changes of level, threshold, batch */
@@ -99,7 +100,7 @@ struct xs_queue {
     _Atomic uint32_t bounded;               /* XS_BOUNDED_*: what is in flight is bounded though nobody schedules */
     _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit holds */
     _Atomic int64_t threshold, batch;       /* explicit bound; threshold 0: by estimated time */
-    _Atomic int32_t priority;               /* copy of wish.hints.priority */
+    _Atomic int32_t priority;               /* copy of wish.dated.hints.priority */
     _Atomic(struct xs_hwq *) hwq;           /* NULL only where both are destroyed; written under state.lock */
     struct xs_queue *hwq_next;              /* in hwq's list; under state.lock */
     XQueueHandle handle;

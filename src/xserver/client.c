@@ -155,21 +155,16 @@ static void want_to_write(struct xs_server *s, struct xs_client *c, bool want)
 }
 
 /* @return false when the rest must wait */
-static bool send_pending(struct xs_client *c, struct xs_queue *q)
+static bool send_pending(struct xs_server *s, struct xs_client *c, struct xs_queue *q)
 {
     union xs_msg m;
 
     if (q->send_hints) {
-        const struct xs_hints *h = xs_sched_queue_hints(q->sched);
+        struct xs_dated_hints h = xs_queue_hints(q);
 
         memset(&m, 0, sizeof(m));
         m.queue_hints.handle = q->handle;
-        m.queue_hints.priority = h->priority;
-        m.queue_hints.utilization = h->utilization;
-        m.queue_hints.deadline_us = h->deadline_us;
-        m.queue_hints.laxity_us = h->laxity_us;
-        m.queue_hints.lax_priority = h->lax_priority;
-        m.queue_hints.critical_priority = h->critical_priority;
+        xs_hints_pack(&m.queue_hints, &h, s->clock_offset_ns);
         if (xs_socket_send(c->fd, &m, XS_MSG_queue_hints, ++c->serial, NULL, 0) == -EAGAIN)
             return false;
         q->send_hints = false;
@@ -187,7 +182,7 @@ static bool send_pending(struct xs_client *c, struct xs_queue *q)
 
 void xs_client_tell(struct xs_server *s, struct xs_queue *q)
 {
-    if (q->client->waiting_to_send || !send_pending(q->client, q))
+    if (q->client->waiting_to_send || !send_pending(s, q->client, q))
         want_to_write(s, q->client, true);
 }
 
@@ -204,7 +199,7 @@ void xs_client_ask_mark(struct xs_queue *q)
 void xs_client_writable(struct xs_server *s, struct xs_client *c)
 {
     XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client) {
-        if (!send_pending(c, q))
+        if (!send_pending(s, c, q))
             return;
     }
     want_to_write(s, c, false);

@@ -3,6 +3,7 @@
  * in bounded steps, so that decisions are not late because somebody looks. */
 #include "xserver/server.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "xserver/handles.h"
@@ -301,30 +302,34 @@ static bool each_of_pid(struct xs_server *s, struct xs_request *r,
     return true;
 }
 
-static void change_queue(struct xs_server *s, struct xs_queue *q, const struct xs_request_params *p)
+static void change_queue(struct xs_server *s, struct xs_queue *q, const struct xs_request_params *p, uint64_t now_ns)
 {
-    struct xs_hints h = *xs_sched_queue_hints(q->sched);
+    struct xs_dated_hints dated = xs_queue_hints(q);
+    struct xs_hints *h = &dated.hints;
 
     switch (p->hint) {
     case XS_HINT_PRIORITY:
-        h.priority = (int32_t)p->value;
+        h->priority = (int32_t)p->value;
+        dated.changed_ns[XS_PART_PRIORITY] = now_ns;
         break;
     case XS_HINT_UTILIZATION:
-        h.utilization = (int32_t)p->value;
+        h->utilization = (int32_t)p->value;
+        dated.changed_ns[XS_PART_UTILIZATION] = now_ns;
         break;
     case XS_HINT_DEADLINE:
-        h.deadline_us = p->value;
+        h->deadline_us = p->value;
+        dated.changed_ns[XS_PART_DEADLINE] = now_ns;
         break;
     case XS_HINT_LAXITY:
-        h.laxity_us = p->value;
-        h.lax_priority = p->lax_priority == INT32_MIN ? PRIORITY_DEFAULT : p->lax_priority;
-        h.critical_priority = p->critical_priority == INT32_MIN ? h.priority : p->critical_priority;
+        h->laxity_us = p->value;
+        h->lax_priority = p->lax_priority == INT32_MIN ? PRIORITY_DEFAULT : p->lax_priority;
+        h->critical_priority = p->critical_priority == INT32_MIN ? h->priority : p->critical_priority;
+        dated.changed_ns[XS_PART_LAXITY] = now_ns;
         break;
     default:
         return;
     }
-    xs_sched_queue_set_hints(s->sched, q->sched, &h);
-    xs_server_note(s, q, XS_TIMELINE_hint, h.priority, s->now_ns);
+    xs_queue_set_hints(s, q, &dated);
     q->send_hints = true;
     xs_client_tell(s, q); /* it says them again when it joins anew */
 }
@@ -332,6 +337,7 @@ static void change_queue(struct xs_server *s, struct xs_queue *q, const struct x
 static void change_process(struct xs_server *s, struct xs_client *c, struct xs_request *r)
 {
     const struct xs_request_params *p = &r->params;
+    uint64_t now_ns = xs_now_ns(); /* not the round's: what the program did before it asked came before */
 
     if (p->hint == XS_HINT_UTILIZATION) { /* the process as a whole; its queues keep theirs */
         c->record.utilization = (int32_t)p->value;
@@ -342,9 +348,10 @@ static void change_process(struct xs_server *s, struct xs_client *c, struct xs_r
     if (p->hint == XS_HINT_PRIORITY) {
         c->record.priority_set = true;
         c->record.priority = (int32_t)p->value;
+        c->record.priority_ns = now_ns;
     }
     XS_LIST_FOR(q, &c->queues, struct xs_queue, in_client)
-        change_queue(s, q, p);
+        change_queue(s, q, p, now_ns);
 }
 
 static void hold_process(struct xs_server *s, struct xs_client *c, struct xs_request *r)
@@ -448,7 +455,7 @@ static void hint(struct xs_server *s, struct xs_request *r)
     }
     q = queue_of(s, r);
     if (q) {
-        change_queue(s, q, p);
+        change_queue(s, q, p, xs_now_ns());
         answer(s, r, 200, "success");
     }
 }

@@ -28,6 +28,7 @@ struct xs_client_record {
     bool intra, held, window; /* held: by an operator */
     bool priority_set, utilization_set; /* by an operator, for the process and what it is yet to add */
     int32_t priority;
+    uint64_t priority_ns; /* when it was set, by our clock */
     char group[XS_GROUP_BYTES];
     char cmdline[XS_CMDLINE_BYTES];
     char left_why[32];

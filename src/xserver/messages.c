@@ -2,6 +2,7 @@
 /* What programs say. Every field was checked for range by the decoder; here it is judged. */
 #include "xserver/server.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/probe.h"
@@ -127,6 +128,7 @@ static void keep_wishes(struct xs_server *s, struct xs_client *c)
     c->record.held = last->held;
     c->record.priority_set = last->priority_set;
     c->record.priority = last->priority;
+    c->record.priority_ns = last->priority_ns;
     if (last->held)
         xs_sched_process_set_held(s->sched, c->process, true);
     if (last->utilization_set) {
@@ -277,16 +279,19 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
     return true;
 }
 
-static void hints_of(const struct xs_msg_queue_hints *m, struct xs_hints *h)
+struct xs_dated_hints xs_queue_hints(const struct xs_queue *q)
 {
-    *h = (struct xs_hints){
-        .priority = m->priority,
-        .utilization = m->utilization,
-        .deadline_us = m->deadline_us == 0 ? -1 : m->deadline_us,
-        .laxity_us = m->laxity_us,
-        .lax_priority = m->lax_priority,
-        .critical_priority = m->critical_priority,
-    };
+    struct xs_dated_hints h = {.hints = *xs_sched_queue_hints(q->sched)};
+
+    memcpy(h.changed_ns, q->changed_ns, sizeof(h.changed_ns));
+    return h;
+}
+
+void xs_queue_set_hints(struct xs_server *s, struct xs_queue *q, const struct xs_dated_hints *h)
+{
+    memcpy(q->changed_ns, h->changed_ns, sizeof(q->changed_ns));
+    xs_sched_queue_set_hints(s->sched, q->sched, &h->hints);
+    xs_server_note(s, q, XS_TIMELINE_hint, h->hints.priority, s->now_ns);
 }
 
 static void note_added(struct xs_server *s, struct xs_queue *q, int32_t priority)
@@ -365,6 +370,8 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     xs_list_add(&s->queues, &q->in_server);
     xs_handles_add(s, q);
     note_added(s, q, hints.priority);
+    if (c->record.priority_set)
+        q->changed_ns[XS_PART_PRIORITY] = c->record.priority_ns;
     if (c->record.priority_set && c->record.priority != m->priority) {
         q->send_hints = true;
         xs_client_tell(s, q);
@@ -456,7 +463,7 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
 {
     const char *wrong;
     struct xs_queue *q;
-    struct xs_hints hints;
+    struct xs_dated_hints hints;
 
     if (m->head.id == XS_MSG_hello)
         return hello(s, c, &m->hello, fds, n_fds);
@@ -481,9 +488,9 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
     case XS_MSG_queue_hints:
         q = own_queue(s, c, XS_MSG_queue_hints, m->queue_hints.handle);
         if (q) {
-            hints_of(&m->queue_hints, &hints);
-            xs_sched_queue_set_hints(s->sched, q->sched, &hints);
-            xs_server_note(s, q, XS_TIMELINE_hint, hints.priority, s->now_ns);
+            hints = xs_queue_hints(q);
+            xs_hints_merge(&hints, &m->queue_hints, c->record.protocol_minor, s->clock_offset_ns, xs_now_ns());
+            xs_queue_set_hints(s, q, &hints);
         }
         return true;
     case XS_MSG_queue_config:

@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "sched/sched.h"
 #include "transport/socket.h"
+#include "wire/hints.h"
 #include "wire/page.h"
 #include "wire/wire.h"
 #include "xserver/ahead.h"
@@ -108,6 +109,7 @@ struct xs_queue {
     int32_t level; /* in force, as the program said */
     uint32_t levels, platform;
     int64_t threshold, batch_size;
+    uint64_t changed_ns[XS_PARTS];     /* of its hints, by our clock: see wire/hints.h */
     bool send_hints, send_config;      /* not sent yet: the program did not read */
     struct xs_msg_queue_config config; /* the one to send */
 };
@@ -224,6 +226,8 @@ void xs_client_heat(struct xs_server *s, struct xs_client *c);
 bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *packet, size_t bytes, int *fds,
                        unsigned n_fds);
 void xs_queue_forget(struct xs_server *s, struct xs_queue *q);
+struct xs_dated_hints xs_queue_hints(const struct xs_queue *q);
+void xs_queue_set_hints(struct xs_server *s, struct xs_queue *q, const struct xs_dated_hints *h);
 
 /* control.c: what people ask */
 void xs_control_handle(struct xs_server *s, struct xs_request *r);

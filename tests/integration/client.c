@@ -5,12 +5,14 @@
  *
  * low launches kernels without end, high four of them every 30 ms, until S seconds are over or SIGTERM comes. Processes
  * that name the same FILE share one device. Prints a line "ready", then one "request MS" for each of high's, then
- * "result LAUNCHED COMPLETED SCHEDULED IN-ORDER". A line "tick US COMPLETED" comes every 100 ms, a
+ * "result LAUNCHED COMPLETED SCHEDULED IN-ORDER". With --listen 1 lines "priority QUEUE N" and "deadline QUEUE N" of its
+ * standard input are carried out, and answered with "said N". A line "tick US COMPLETED" comes every 100 ms, a
  * line "released US" when a launch was held for more than 200 ms; US is the monotonic clock. */
 #include "fake_hal.h"
 #include "vtime.h"
 
 #include "base/clock.h"
+#include "xsched/hint.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -53,6 +55,24 @@ static const char *option(int argc, char **argv, const char *name, const char *d
     return def;
 }
 
+static void *listener(void *arg)
+{
+    char line[128];
+
+    (void)arg;
+    while (fgets(line, sizeof(line), stdin)) {
+        char what[16];
+        unsigned long long queue;
+        int value;
+
+        if (sscanf(line, "%15s %llu %d", what, &queue, &value) != 3)
+            continue;
+        if ((strcmp(what, "priority") == 0 ? XHintPriority(queue, value) : XHintDeadline(queue, value)) == kXSchedSuccess)
+            say("said %d\n", value);
+    }
+    return NULL;
+}
+
 static void *ticker(void *arg)
 {
     (void)arg;
@@ -88,7 +108,7 @@ int main(int argc, char **argv)
     struct fake_device *d;
     char *memory;
     uint64_t until, launched = 0;
-    pthread_t t;
+    pthread_t t, hear;
 
     fake_world_reset(true);
     d = fake_device_create(FAKE_EXCLUSIVE);
@@ -102,6 +122,8 @@ int main(int argc, char **argv)
     if (fake_queue_auto(g_stream, priority) != kXSchedSuccess)
         return 3;
     pthread_create(&t, NULL, ticker, NULL);
+    if (atoi(option(argc, argv, "--listen", "0")) && pthread_create(&hear, NULL, listener, NULL) == 0)
+        pthread_detach(hear);
     signal(SIGTERM, ask);
     say("ready\n");
     until = xs_now_ns() + seconds * XS_NS_PER_S;

@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -51,32 +52,33 @@ class World:
             time.sleep(0.01)
         return p
 
-    def client(self, role, seconds, program=None, scheduler="GLB", **options):
-        c = Client(self, role, seconds, program or ARGS.client, scheduler, options)
+    def client(self, role, seconds, program=None, scheduler="GLB", socket=None, **options):
+        c = Client(self, role, seconds, program or ARGS.client, scheduler, socket or self.socket, options)
         self.started.append(c.process)
         return c
 
+    def xcli(self, *arguments):
+        return subprocess.run([ARGS.xcli, "--socket", self.socket, *arguments], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False, timeout=20)
+
     def queues(self):
         """What xserver knows, by xcli."""
-        http = os.path.join(self.folder.name, "http.sock")
-        out = subprocess.run([ARGS.xcli, "-a", f"unix:{http}", "list", "--json"], stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, check=False, timeout=20)
         try:
-            return json.loads(out.stdout)["xqueues"]
+            return json.loads(self.xcli("list", "--json").stdout)["xqueues"]
         except (ValueError, KeyError):
             return None
 
 
 class Client:
-    def __init__(self, world, role, seconds, program, scheduler, options):
+    def __init__(self, world, role, seconds, program, scheduler, socket, options):
         command = [program, "--device", world.device, "--role", role, "--seconds", str(seconds)]
         for name, value in options.items():
             command += ["--" + name.replace("_", "-"), str(value)]
         self.log_path = os.path.join(world.folder.name, f"client-{len(world.started)}.log")
-        env = {**os.environ, "XSCHED_SOCKET": world.socket, "XSCHED_SCHEDULER": scheduler, "XLOG_LEVEL": "INFO",
+        env = {**os.environ, "XSCHED_SOCKET": socket, "XSCHED_SCHEDULER": scheduler, "XLOG_LEVEL": "INFO",
                "XLOG_FILE": self.log_path}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
-        self.lines, self.ticks, self.requests, self.released, self.result = [], [], [], [], None
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.ticks, self.requests, self.released, self.said, self.result = [], [], [], [], None
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
@@ -93,8 +95,16 @@ class Client:
                 self.released.append(int(word[1]))
             elif word[0] == "request":
                 self.requests.append(float(word[1]))
+            elif word[0] == "said":
+                self.said.append(int(word[1]))
             elif word[0] == "result":
                 self.result = [int(w) for w in word[1:]]
+
+    def say(self, what, queue, value):
+        """Has the program change a hint of its own."""
+        self.process.stdin.write(f"{what} {queue} {value}\n")
+        self.process.stdin.flush()
+        self.wait_for(f"said {value}", lambda: self.said[-1:] == [value])
 
     def completed(self):
         return self.ticks[-1][1] if self.ticks else 0
@@ -133,6 +143,107 @@ class Client:
         need(not scheduled or counted == launched, f"{counted} of {launched} commands were scheduled")
         need("ERRO" not in self.log(), self.log())
         return launched
+
+
+class Relay:
+    """Between one program and xserver, holds what one says to the other of a queue's hints, while it is told to."""
+
+    HINTS = 6
+
+    def __init__(self, world):
+        self.path = os.path.join(world.folder.name, "relay.sock")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(self.path)
+        self.listener.listen(1)
+        self.to_server, self.to_program = [], []    # held, or None: let through
+        self.let_through()
+        self.said = 0                               # by the program, of hints
+        threading.Thread(target=self._run, args=(world.socket,), daemon=True).start()
+
+    def _run(self, server):
+        program, _ = self.listener.accept()
+        self.program, self.server = program, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.server.connect(server)
+        threading.Thread(target=self._pass, args=(self.server, program, "to_program"), daemon=True).start()
+        self._pass(program, self.server, "to_server")
+
+    def _pass(self, source, to, way):
+        while True:
+            packet, fds, _, _ = socket.recv_fds(source, 4096, 8)
+            if not packet:
+                to.shutdown(socket.SHUT_RDWR)
+                return
+            held = getattr(self, way)
+            if int.from_bytes(packet[:2], sys.byteorder) == self.HINTS:
+                self.said += way == "to_server"
+                if held is not None:
+                    held.append(packet)
+                    continue
+            socket.send_fds(to, [packet], fds)
+            for fd in fds:
+                os.close(fd)
+
+    def hold(self, way):
+        setattr(self, way, [])
+
+    def let_through(self):
+        for way, to in (("to_program", "program"), ("to_server", "server")):
+            held, _ = getattr(self, way), setattr(self, way, None)
+            for packet in held or ():
+                getattr(self, to).send(packet)
+
+
+def late_hints():
+    """What a program and an operator change last counts, whatever was on its way meanwhile."""
+    with World() as w:
+        w.server()
+        relay = Relay(w)
+        c = w.client("low", 600, socket=relay.path, listen=1, priority=0)
+        c.joined()
+        c.wait_for("the queue", lambda: w.queues())
+        queue = w.queues()[0]["handle"]
+
+        def in_force(priority, deadline):
+            return [(q["priority"], q["deadline"]) for q in w.queues()] == [(priority, deadline)]
+
+        def ask(*arguments):
+            done = w.xcli("hint", "-x", f"{queue:x}", *arguments)
+            need(done.returncode == 0, done.stdout)
+
+        # xserver's word is late: the program changed the same hint after it, and not the other one
+        relay.hold("to_program")
+        ask("-p", "30")
+        ask("-d", "1000")
+        need(in_force(30, 1000), "an operator's word is in force at once")
+        c.say("priority", queue, 40)
+        c.wait_for("40 in force", lambda: w.queues()[0]["priority"] == 40)
+        need(in_force(40, 1000), f"the program knows of no deadline, and changed none: {w.queues()}")
+        c.wait_for("two words are on their way", lambda: len(relay.to_program) == 2)
+        said = relay.said
+        relay.let_through()
+        c.wait_for("an answer", lambda: relay.said > said)
+        c.say("deadline", queue, 900)
+        c.wait_for("900 in force", lambda: w.queues()[0]["deadline"] == 900)
+        need(in_force(40, 900), f"what was late undid what came after it: {w.queues()}")
+
+        # the program's word is late
+        relay.hold("to_server")
+        c.say("priority", queue, 6)
+        c.wait_for("its word is on its way", lambda: relay.to_server)
+        relay.hold("to_program")
+        ask("-p", "50")
+        need(in_force(50, 900), "an operator's word is in force at once")
+        for packet in relay.to_server:
+            relay.server.send(packet)
+        relay.to_server = None
+        c.say("deadline", queue, 800)               # behind it
+        c.wait_for("800 in force", lambda: w.queues()[0]["deadline"] == 800)
+        need(in_force(50, 800), f"the program's late word undid the operator's: {w.queues()}")
+        relay.let_through()
+        c.say("deadline", queue, 700)
+        c.wait_for("700 in force", lambda: w.queues()[0]["deadline"] == 700)
+        need(in_force(50, 700), f"the program did not take the operator's word: {w.queues()}")
+        c.finish()
 
 
 def server_killed():
