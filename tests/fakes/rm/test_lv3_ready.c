@@ -33,6 +33,7 @@ static struct scene *new_scene(void)
     assert_non_null(c);
     lv3_scene_begin(&c->s);
     c->s.options.lv3_busy_us = 0; /* but where it is what is tested */
+    c->s.options.lv3_gates = false;  /* the same */
     c->s.lv3 = g_lv3;
     join(c, &c->a, &c->qa, &c->ca, 10);
     join(c, &c->b, &c->qb, &c->cb, 0);
