@@ -4,7 +4,7 @@
 #ifndef XS_NULL_DEVICE_H
 #define XS_NULL_DEVICE_H
 
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 #include "xsched/xsched.h"
 
 struct null_stream {

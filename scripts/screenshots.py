@@ -10,7 +10,7 @@ import sys
 
 top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 os.environ["XSCHED_BUILD_DIR"] = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(top, "build/gcc"))
-sys.path.insert(0, os.path.join(top, "tests/server"))
+sys.path.insert(0, os.path.join(top, "tests/xserver"))
 
 import browser  # noqa: E402
 from stage import BUILD, Stage, Terminal  # noqa: E402

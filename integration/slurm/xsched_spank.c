@@ -6,7 +6,7 @@
 #include "slurm_conf.h"
 
 #include "base/str.h"
-#include "client/ask.h"
+#include "query/ask_xserver.h"
 #include "launcher/preload.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/str.h"
-#include "client/find.h"
+#include "query/find_xserver.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
 

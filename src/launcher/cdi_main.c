@@ -5,7 +5,7 @@
  * runtime with CDI understands. An executable of its own, as xsched-doctor. */
 #include "base/env.h"
 #include "base/str.h"
-#include "client/find.h"
+#include "query/find_xserver.h"
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -26,18 +26,18 @@
 #define NAME_BYTES   64
 #define SOCKET_PLACE "/run/xsched" /* where programs look for the server by themselves */
 
-struct device {
+struct cdi_device {
     char name[NAME_BYTES];
     int64_t priority;
 };
 
-static const struct device k_default_devices[] = {
+static const struct cdi_device k_default_devices[] = {
     {"urgent", 100}, {"high", 10}, {"normal", 0}, {"low", -10}, {"background", -100},
 };
 
-struct arguments {
+struct cdi_arguments {
     const char *output, *kind, *folder;
-    struct device devices[DEVICES_MAX];
+    struct cdi_device devices[DEVICES_MAX];
     size_t count;
 };
 
@@ -66,10 +66,10 @@ static bool is_name(const char *text, size_t length, const char *between)
     return true;
 }
 
-static void add_device(struct argp_state *state, struct arguments *a, const char *text)
+static void add_device(struct argp_state *state, struct cdi_arguments *a, const char *text)
 {
     const char *equals = strchr(text, '=');
-    struct device *d = &a->devices[a->count];
+    struct cdi_device *d = &a->devices[a->count];
 
     if (!equals || !is_name(text, (size_t)(equals - text), "_-.:"))
         argp_error(state, "--device takes NAME=PRIORITY, a name of letters, digits and _ - . : between them, not \"%s\"",
@@ -87,7 +87,7 @@ static void add_device(struct argp_state *state, struct arguments *a, const char
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct arguments *a = state->input;
+    struct cdi_arguments *a = state->input;
     const char *slash;
 
     switch (key) {
@@ -160,7 +160,7 @@ static int add_folder(json_t *mounts, const char *folder, int (*wanted)(const st
     return added;
 }
 
-static const char *socket_folder(const struct arguments *a, struct xs_places *places)
+static const char *socket_folder(const struct cdi_arguments *a, struct xs_places *places)
 {
     int first;
 
@@ -174,7 +174,7 @@ static const char *socket_folder(const struct arguments *a, struct xs_places *pl
     return places->items[first].path;
 }
 
-static json_t *specification(const struct arguments *a, const struct xs_shims *shims)
+static json_t *specification(const struct cdi_arguments *a, const struct xs_shims *shims)
 {
     json_t *mounts = json_array(), *env = json_array(), *devices = json_array();
     char preload[XS_SHIMS_MAX * 128] = "LD_PRELOAD=", inside[PATH_MAX];
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
                "  podman run --device xsched.dev/queue=high ...\n\n"
                "Write it again after an upgrade. It replaces an LD_PRELOAD that the image sets; the priority is a request "
                "of the container's, which xcli can change."};
-    struct arguments a = {.kind = "xsched.dev/queue"};
+    struct cdi_arguments a = {.kind = "xsched.dev/queue"};
     char name[] = "xsched cdi";
     struct xs_shims shims;
     json_t *spec;

@@ -4,7 +4,7 @@
 #define XS_LAUNCHER_DOCTOR_H
 
 #include "base/xs_base.h"
-#include "client/find.h"
+#include "query/find_xserver.h"
 
 #include <jansson.h>
 #include <sys/types.h>

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct arguments {
+struct doctor_arguments {
     pid_t pid; /* 0: the system */
     bool json;
     unsigned probe_s; /* 0: no probe */
@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct arguments *a = state->input;
+    struct doctor_arguments *a = state->input;
     int64_t pid;
 
     switch (key) {
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
             "Exit status: 0 when nothing is wrong, 1 when problems were found, 2 when it could not look, 64 "
             "for "
             "wrong arguments."};
-    struct arguments a = {0};
+    struct doctor_arguments a = {0};
     struct xs_doctor d;
     char name[] = "xsched doctor";
     int err, status;

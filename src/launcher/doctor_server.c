@@ -2,7 +2,7 @@
 /* Asking the servers that answer. */
 #include "launcher/doctor.h"
 
-#include "client/http.h"
+#include "query/http_client.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/str.h"
-#include "client/ask.h"
+#include "query/ask_xserver.h"
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -38,7 +38,7 @@ static const struct argp_option k_options[] = {
     {0},
 };
 
-struct arguments {
+struct record_arguments {
     const char *output;
     char **program;
     bool replay;
@@ -56,7 +56,7 @@ static void on_signal(int signo)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct arguments *a = state->input;
+    struct record_arguments *a = state->input;
     char *end;
 
     switch (key) {
@@ -95,7 +95,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* @return NULL with the reason in why */
-static json_t *ask(const struct arguments *a, const char *path, char *why, size_t size)
+static json_t *ask(const struct record_arguments *a, const char *path, char *why, size_t size)
 {
     struct xs_http_answer answer;
     json_t *o;
@@ -149,8 +149,8 @@ static pid_t start(char **program)
     return pid;
 }
 
-struct session {
-    struct arguments a;
+struct recording {
+    struct record_arguments a;
     struct record r;
     uint64_t next; /* event to ask for */
     unsigned looks;
@@ -163,7 +163,7 @@ static uint64_t number_of(const json_t *o, const char *name)
     return (uint64_t)json_integer_value(json_object_get(o, name));
 }
 
-static bool snapshot(struct session *s, bool states)
+static bool snapshot(struct recording *s, bool states)
 {
     json_t *o = ask(&s->a, "/xqueues", s->why, sizeof(s->why));
 
@@ -174,7 +174,7 @@ static bool snapshot(struct session *s, bool states)
 }
 
 /* The server's clock is this host's. Events come first, then the state that they led to. */
-static bool begin(struct session *s)
+static bool begin(struct recording *s)
 {
     json_t *o = ask(&s->a, "/timeline?since=now", s->why, sizeof(s->why));
 
@@ -191,7 +191,7 @@ static bool begin(struct session *s)
 }
 
 /* @return false when the server does not answer any more */
-static bool look(struct session *s)
+static bool look(struct recording *s)
 {
     for (bool more = true; more;) {
         char path[64];
@@ -214,7 +214,7 @@ static bool look(struct session *s)
 }
 
 /* @return exit status, the program's where there is one */
-static int run(struct session *s)
+static int run(struct recording *s)
 {
     uint64_t began = xs_now_ns(), start_until = began + START_NS, at = began;
     pid_t pid = s->a.program ? start(s->a.program) : 0;
@@ -279,7 +279,7 @@ int main(int argc, char **argv)
                "Exit status: the program's; 1 when the file cannot be written, 2 when no xserver answers, 64 "
                "for "
                "wrong arguments."};
-    static struct session s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
+    static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
     struct sigaction action = {.sa_handler = on_signal};
     char name[] = "xsched record";
     json_t *names;

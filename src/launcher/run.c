@@ -20,7 +20,7 @@ enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_
 
 static const struct argp_option options[] = {
 #define O(name, key, arg, variable, least, most, help) {name, key, arg, 0, help, 1},
-#include "launcher/options.def"
+#include "launcher/run_options.def"
 #undef O
     {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
     {"group", KEY_GROUP, "NAME", 0, "programs of one group are suspended and resumed together", 2},
@@ -122,7 +122,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case k:                                                                                                  \
         set_number(state, name, XS_ENV_##variable, least, most, arg);                                        \
         break;
-#include "launcher/options.def"
+#include "launcher/run_options.def"
 #undef O
     case 'l':
         set_choice(state, "level", XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, arg);

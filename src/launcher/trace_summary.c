@@ -15,20 +15,20 @@ struct function {
     UT_hash_handle hh;
 };
 
-struct process {
+struct traced_process {
     uint64_t pid, scheduled;
     UT_hash_handle hh;
 };
 
-struct queue {
+struct traced_queue {
     uint64_t key[2]; /* pid, handle */
     UT_hash_handle hh;
 };
 
 struct xs_trace_sum {
     struct function *functions;
-    struct process *processes;
-    struct queue *queues;
+    struct traced_process *processes;
+    struct traced_queue *queues;
     uint64_t unreadable;
     char *notes[16]; /* each once, without the mark; NULL behind the last */
 };
@@ -43,8 +43,8 @@ struct xs_trace_sum *xs_trace_sum_new(void)
 void xs_trace_sum_free(struct xs_trace_sum *s)
 {
     struct function *f, *next_f;
-    struct process *p, *next_p;
-    struct queue *q, *next_q;
+    struct traced_process *p, *next_p;
+    struct traced_queue *q, *next_q;
 
     /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the head that HASH_DEL moves on is lost on the analyzer */
     HASH_ITER(hh, s->functions, f, next_f)
@@ -93,9 +93,9 @@ static struct function *get_function(struct xs_trace_sum *s, const char *name)
     return f;
 }
 
-static struct process *get_process(struct xs_trace_sum *s, uint64_t pid)
+static struct traced_process *get_process(struct xs_trace_sum *s, uint64_t pid)
 {
-    struct process *p;
+    struct traced_process *p;
 
     HASH_FIND(hh, s->processes, &pid, sizeof(pid), p);
     if (!p && (p = calloc(1, sizeof(*p)))) {
@@ -107,7 +107,7 @@ static struct process *get_process(struct xs_trace_sum *s, uint64_t pid)
 
 static int note_queue(struct xs_trace_sum *s, uint64_t pid, const char *text)
 {
-    struct queue *q;
+    struct traced_queue *q;
     uint64_t key[2] = {pid, 0};
 
     if (xs_str_parse_u64(text, 16, &key[1]) < 0)
@@ -127,7 +127,7 @@ int xs_trace_sum_add(struct xs_trace_sum *s, const char *line)
 {
     char time[32], who[48], name[96], how[16], queue[32], result[32], took[32], scheduled[32] = "";
     struct function *f;
-    struct process *p;
+    struct traced_process *p;
     uint64_t pid, count;
     unsigned h = 0;
     int fields;
@@ -161,7 +161,7 @@ int xs_trace_sum_add(struct xs_trace_sum *s, const char *line)
 void xs_trace_sum_totals(const struct xs_trace_sum *s, struct xs_trace_totals *ret)
 {
     struct function *f;
-    struct process *p;
+    struct traced_process *p;
 
     memset(ret, 0, sizeof(*ret));
     for (f = s->functions; f; f = f->hh.next) {

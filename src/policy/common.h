@@ -3,7 +3,7 @@
 #ifndef XS_POLICY_COMMON_H
 #define XS_POLICY_COMMON_H
 
-#include "policy/policy.h"
+#include "policy/policies.h"
 
 #define XS_PRIO_NO_EXECUTE (-256)
 

@@ -54,7 +54,7 @@ FUNCTIONS(X)
 
 #define SPIN_NS (300 * XS_NS_PER_MS)
 
-struct device {
+struct cuda_device {
     CUdevice id;
     uint32_t address;
     CUstream gated, other;
@@ -63,7 +63,7 @@ struct device {
     CUdeviceptr at;
 };
 
-static bool launch_add(struct device *d, CUstream s, unsigned word)
+static bool launch_add(struct cuda_device *d, CUstream s, unsigned word)
 {
     CUdeviceptr at = d->at + word * 8;
     void *params[] = {&at};
@@ -71,7 +71,7 @@ static bool launch_add(struct device *d, CUstream s, unsigned word)
     return cuLaunchKernel(d->add, 1, 1, 1, 1, 1, 1, 0, s, params, NULL) == XS_CU_SUCCESS;
 }
 
-static const char *prepare(struct device *d)
+static const char *prepare(struct cuda_device *d)
 {
     int domain = 0, bus = 0, slot = 0;
     CUcontext ctx;
@@ -102,7 +102,7 @@ static const char *prepare(struct device *d)
 }
 
 /* Level 2. @return why not, or NULL */
-static const char *gates(struct device *d)
+static const char *gates(struct cuda_device *d)
 {
     if (!d->word)
         return "the device cannot see memory of the host";
@@ -120,7 +120,7 @@ static const char *gates(struct device *d)
 }
 
 /* Level 3. @return why not, or NULL */
-static const char *channels(struct device *d)
+static const char *channels(struct cuda_device *d)
 {
     uint64_t ns = SPIN_NS, before, after, end;
     CUdeviceptr at = d->at + 24;
@@ -169,7 +169,7 @@ static void uuid_text(CUdevice id, int ordinal, char *ret, size_t size)
 
 static void probe(int ordinal)
 {
-    struct device d = {0};
+    struct cuda_device d = {0};
     char uuid[64], name[128] = "";
     const char *no_gates, *no_channels = NULL, *broken;
 

@@ -43,7 +43,7 @@ FUNCTIONS(X)
 #define MOST_FILLS    1000u       /* a queue of the device takes more */
 #define MOST_WORDS    (64u << 20)
 
-struct device {
+struct hip_device {
     int id;
     char bus[32];
     hipStream_t gated, other;
@@ -55,13 +55,13 @@ struct device {
 
 static uint64_t g_dear_us = DEAR_US;
 
-static bool writes(struct device *d, hipStream_t s, unsigned word, uint64_t value)
+static bool writes(struct hip_device *d, hipStream_t s, unsigned word, uint64_t value)
 {
     return hipStreamWriteValue64(s, d->at + 8 * word, value, 0) == XS_HIP_SUCCESS;
 }
 
 /* @return why the device does nothing at all, or NULL */
-static const char *prepare(struct device *d)
+static const char *prepare(struct hip_device *d)
 {
     void *page, *at = NULL;
 
@@ -82,7 +82,7 @@ static const char *prepare(struct device *d)
 }
 
 /* Level 2. @return why not, or NULL */
-static const char *gates(struct device *d)
+static const char *gates(struct hip_device *d)
 {
     d->gate_ns = UINT64_MAX;
     if (!d->at)
@@ -118,7 +118,7 @@ static const char *gates(struct device *d)
 }
 
 /* Fills that last a while, each followed by its number. @return how many; 0: it cannot be had */
-static unsigned put_work(struct device *d, void **ret_memory)
+static unsigned put_work(struct hip_device *d, void **ret_memory)
 {
     size_t words = 1u << 18;
     uint64_t each = 0;
@@ -158,7 +158,7 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
 }
 
 /* Level 3. @return why not, or NULL */
-static const char *queues(struct device *d)
+static const char *queues(struct hip_device *d)
 {
     unsigned n;
     uint64_t before, after, end;
@@ -195,7 +195,7 @@ static const char *queues(struct device *d)
 
 static void probe(int ordinal)
 {
-    struct device d = {.id = ordinal};
+    struct hip_device d = {.id = ordinal};
     const char *broken, *no_gates, *no_queues = NULL;
 
     if (hipDeviceGetPCIBusId(d.bus, sizeof(d.bus) - 1, ordinal))

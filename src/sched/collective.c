@@ -2,7 +2,7 @@
 /* Collectives: kernels that run until others like them run, on other devices, in other queues and processes. Were
  * one of them held while another has begun, that one would occupy its device for as long. Who takes part in which is
  * not known here, so one that is under way anywhere keeps all running that ever took part. */
-#include "sched/priv.h"
+#include "sched/internal.h"
 
 static bool rank(const struct xs_sched_process *p)
 {

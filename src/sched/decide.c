@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One decision of one view: facts, policy, stall, permits, watches. */
-#include "sched/priv.h"
+#include "sched/internal.h"
 
 #include "base/log.h"
-#include "base/probe.h"
+#include "base/static_probe.h"
 
 #define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* a policy that asks for now is asked again then */
 
@@ -164,7 +164,7 @@ static void tell_bound(struct xs_sched *s, struct xs_view *v)
 
 /* It runs for the sake of what waits for it. A device that only writes its completions tells nobody when
  * that is over. */
-static bool lent_to(const struct xs_entity *e)
+static bool inherited_rank(const struct xs_entity *e)
 {
     const struct xs_sched_queue *q = XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link);
 
@@ -224,7 +224,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         contended = contended || (e->nready > 0 && !e->pe.run);
         running = running || (e->nready > 0 && e->pe.run);
         changed = changed || e->decided != e->pe.run;
-        v->lent = v->lent || lent_to(e);
+        v->lent = v->lent || inherited_rank(e);
     }
     v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + TIMER_MIN_NS);
     if (changed || !v->contended || !running || !contended) {
@@ -251,7 +251,7 @@ static bool holds_any(const struct xs_view *v)
 /* Queues of one process that run while others of it are held, more important for what waits for them: were they held
  * or taken for idle, so would be what waits. They may be complete, and nobody tells (a stream that cannot be marked from
  * outside, while the thread that would notice stands at the gate of another one); or they wait for what is held. */
-static bool waits_for_the_held(const struct xs_view *v, uint64_t now_ns)
+static bool waits_for_suspended(const struct xs_view *v, uint64_t now_ns)
 {
     bool lifted = false;
 
@@ -299,7 +299,7 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (now_ns < v->stall_check_ns)
         return;
     xs_view_running_progress(v, now_ns, &end);
-    if (!v->dirty && waits_for_the_held(v, now_ns)) {
+    if (!v->dirty && waits_for_suspended(v, now_ns)) {
         stall(s, v);
         return;
     }

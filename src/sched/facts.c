@@ -2,7 +2,7 @@
 /* From the words of the pages to who is ready. The process writes those words, so each is
  * copied once and judged: numbers only grow, nothing completes that was not entered, and no
  * queue received more device time than time has passed. */
-#include "sched/priv.h"
+#include "sched/internal.h"
 
 #include <string.h>
 
@@ -295,9 +295,9 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
         if (e->nready == 0)
             e->pe.ready = false; /* it did not run dry, so it does not linger */
     }
-    xs_rest_remove(e, q);
+    xs_idle_hints_remove(e, q);
     q->barred = barred;
-    xs_rest_add(e, q);
+    xs_idle_hints_add(e, q);
     if (q->ready && !barred) {
         xs_list_remove(&q->link);
         xs_entity_link_ready(e, q);
@@ -363,7 +363,7 @@ void xs_entity_update_hints(struct xs_entity *e, uint64_t now_ns)
     bool lax = false;
 
     if (e->rest_stale)
-        xs_rest_update(e);
+        xs_idle_hints_update(e);
     h->utilization = e->rest.utilization;
     if (!e->hints_stale && now_ns < e->stale_at_ns)
         return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions become words: permits, leases, bounds in flight. Only changes are stored. */
-#include "sched/priv.h"
+#include "sched/internal.h"
 
 #include "base/futex.h"
-#include "base/probe.h"
+#include "base/static_probe.h"
 
 /* In the time of whoever reads it. */
 static void renew_lease(struct xs_sched_process *p, uint64_t now_ns)
@@ -32,7 +32,7 @@ static void closed_remove(struct xs_sched_process *p)
 #define LET_LOOKS 4
 
 /* What the program let through goes on; it says so at any time, so after the store it is looked at again (seq_cst
- * pairs with src/xqueue/inside.c: stores let_through, then looks at permitted). A page whose number never stands
+ * pairs with src/xqueue/context_blocking.c: stores let_through, then looks at permitted). A page whose number never stands
  * still opens itself, as it may. */
 static void close_word(struct xs_sched_queue *q)
 {

@@ -3,7 +3,7 @@
 #ifndef XS_SCHED_POLICY_LOAD_H
 #define XS_SCHED_POLICY_LOAD_H
 
-#include "policy/policy.h"
+#include "policy/policies.h"
 
 struct xs_policy_module;
 

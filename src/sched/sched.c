@@ -3,7 +3,7 @@
 #include "sched/sched.h"
 
 #include "base/futex.h"
-#include "sched/priv.h"
+#include "sched/internal.h"
 
 #include <string.h>
 
@@ -331,9 +331,9 @@ void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, cons
 
     if (linked) /* its place in the list and the counts follow from the hints */
         xs_entity_unlink_ready(e, q);
-    xs_rest_remove(e, q);
+    xs_idle_hints_remove(e, q);
     q->hints = *hints;
-    xs_rest_add(e, q);
+    xs_idle_hints_add(e, q);
     if (linked)
         xs_entity_link_ready(e, q);
     if (e->nready == 0) /* else what is ready counts, and linking saw to that */

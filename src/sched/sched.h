@@ -9,7 +9,7 @@
 #define XS_SCHED_H
 
 #include "base/pages.h"
-#include "policy/policy.h"
+#include "policy/policies.h"
 #include "wire/page.h"
 
 #include "xsched/types.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is there: groups, devices, entities and the views that policies decide upon. */
-#include "sched/priv.h"
+#include "sched/internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -318,7 +318,7 @@ int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device
     q->permitted = true;
     xs_list_add(e->idle.next, &q->link);
     e->queues++;
-    xs_rest_join(e, q);
+    xs_idle_hints_join(e, q);
     e->hints_stale = e->hints_stale || e->nready == 0;
     e->view->dirty = true;
     pr->queues++;
@@ -338,7 +338,7 @@ void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q)
         xs_list_remove(&q->link);
     xs_list_remove(&q->pending_link);
     e->queues--;
-    xs_rest_remove(e, q);
+    xs_idle_hints_remove(e, q);
     e->hints_stale = e->hints_stale || e->nready == 0;
     e->view->dirty = true;
     pr->queues--;

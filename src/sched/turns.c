@@ -11,7 +11,7 @@
  *
  * Commands behind closed gates in a stream (level 2) stay there until they are let go: they are not waited for.
  * Queues that are entities of their own in a process are charged by what they say (xs_entity_is_timed). */
-#include "sched/priv.h"
+#include "sched/internal.h"
 
 #define BEGIN_NS      (1 * XS_NS_PER_MS)    /* who may run has to wake up first; then the device stands idle for it */
 #define BEGIN_LOOK_NS (25 * XS_NS_PER_US)   /* looked at so often meanwhile */

@@ -2,7 +2,7 @@
 #include "sim/replay.h"
 
 #include "base/str.h"
-#include "sim/keys.h"
+#include "sim/trace_keys.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,18 +11,18 @@
 
 #define STEPS_MAX 2000000u /* timers from one line to the next */
 
-struct process {
+struct replay_process {
     char name[XS_NAME_BYTES];
-    struct process *next;
+    struct replay_process *next;
     struct xs_sched_process *sched;
     uint32_t cells;
     size_t queues;
 };
 
-struct queue {
+struct replay_queue {
     char name[XS_NAME_BYTES];
-    struct queue *next;
-    struct process *process;
+    struct replay_queue *next;
+    struct replay_process *process;
     struct xs_sched_queue *sched;
     bool run, told;                /* as decided; as printed */
 };
@@ -31,8 +31,8 @@ struct xs_replay {
     struct xs_sched *sched;
     xs_replay_fn fn;
     void *ctx;
-    struct process *processes;
-    struct queue *queues, **queues_end;   /* in order of appearance */
+    struct replay_process *processes;
+    struct replay_queue *queues, **queues_end;   /* in order of appearance */
     uint64_t now_ns, next_ns, ids;
     struct xs_sched_config config;
     const struct xs_policy_ops *policy;
@@ -46,7 +46,7 @@ static int fail(char *error, const char *what, const char *word)
 
 static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t now_ns)
 {
-    struct queue *q = xs_sched_queue_user(sq);
+    struct replay_queue *q = xs_sched_queue_user(sq);
 
     (void)ctx;
     (void)now_ns;
@@ -66,7 +66,7 @@ static int start(struct xs_replay *r)
 
 static void tell(struct xs_replay *r)
 {
-    for (struct queue *q = r->queues; q; q = q->next) {
+    for (struct replay_queue *q = r->queues; q; q = q->next) {
         if (q->run == q->told)
             continue;
         q->told = q->run;
@@ -100,18 +100,18 @@ static int advance(struct xs_replay *r, uint64_t to_ns)
     return 0;
 }
 
-static struct process *find_process(struct xs_replay *r, const char *name)
+static struct replay_process *find_process(struct xs_replay *r, const char *name)
 {
-    for (struct process *p = r->processes; p; p = p->next) {
+    for (struct replay_process *p = r->processes; p; p = p->next) {
         if (strcmp(p->name, name) == 0)
             return p;
     }
     return NULL;
 }
 
-static struct queue *find_queue(struct xs_replay *r, const char *name)
+static struct replay_queue *find_queue(struct xs_replay *r, const char *name)
 {
-    for (struct queue *q = r->queues; q; q = q->next) {
+    for (struct replay_queue *q = r->queues; q; q = q->next) {
         if (strcmp(q->name, name) == 0)
             return q;
     }
@@ -181,7 +181,7 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
         XS_KEY(struct process_words, "held", XS_KEY_BOOL, held, 0, 0),
         XS_KEY(struct process_words, "intra", XS_KEY_BOOL, intra, 0, 0),
     };
-    struct process *p = find_process(r, w[0]);
+    struct replay_process *p = find_process(r, w[0]);
     int e = start(r);
 
     if (e < 0)
@@ -242,8 +242,8 @@ static const struct xs_key queue_keys[] = {
 static int do_queue(struct xs_replay *r, char **w, int n, char *error)
 {
     struct queue_words f = { .hints = xs_default_hints };
-    struct process *p;
-    struct queue *q;
+    struct replay_process *p;
+    struct replay_queue *q;
     int e;
 
     if (find_queue(r, w[0]))
@@ -284,7 +284,7 @@ static int do_queue(struct xs_replay *r, char **w, int n, char *error)
 static int do_ready(struct xs_replay *r, char **w, int n, char *error)
 {
     for (int i = 0; i < n; i++) {
-        struct queue *q = find_queue(r, w[i]);
+        struct replay_queue *q = find_queue(r, w[i]);
 
         if (!q)
             return fail(error, "unknown queue", w[i]);
@@ -296,7 +296,7 @@ static int do_ready(struct xs_replay *r, char **w, int n, char *error)
 static int do_idle(struct xs_replay *r, char **w, int n, char *error)
 {
     for (int i = 0; i < n; i++) {
-        struct queue *q = find_queue(r, w[i]);
+        struct replay_queue *q = find_queue(r, w[i]);
 
         if (!q)
             return fail(error, "unknown queue", w[i]);
@@ -307,7 +307,7 @@ static int do_idle(struct xs_replay *r, char **w, int n, char *error)
 
 static int do_service(struct xs_replay *r, char **w, int n, char *error)
 {
-    struct queue *q = find_queue(r, w[0]);
+    struct replay_queue *q = find_queue(r, w[0]);
     uint64_t ns;
 
     if (!q)
@@ -320,7 +320,7 @@ static int do_service(struct xs_replay *r, char **w, int n, char *error)
 
 static int do_hint(struct xs_replay *r, char **w, int n, char *error)
 {
-    struct queue *q = find_queue(r, w[0]);
+    struct replay_queue *q = find_queue(r, w[0]);
     struct queue_words f;
     int e;
 
@@ -335,8 +335,8 @@ static int do_hint(struct xs_replay *r, char **w, int n, char *error)
 
 static int do_remove(struct xs_replay *r, char **w, int n, char *error)
 {
-    for (struct queue **at = &r->queues; *at; at = &(*at)->next) {
-        struct queue *q = *at;
+    for (struct replay_queue **at = &r->queues; *at; at = &(*at)->next) {
+        struct replay_queue *q = *at;
 
         if (strcmp(q->name, w[0]) != 0)
             continue;
@@ -355,14 +355,14 @@ static int do_remove(struct xs_replay *r, char **w, int n, char *error)
 
 static int do_gone(struct xs_replay *r, char **w, int n, char *error)
 {
-    for (struct process **at = &r->processes; *at; at = &(*at)->next) {
-        struct process *p = *at;
+    for (struct replay_process **at = &r->processes; *at; at = &(*at)->next) {
+        struct replay_process *p = *at;
 
         if (strcmp(p->name, w[0]) != 0)
             continue;
         if (n != 1)
             return fail(error, "one process a line, not", w[1]);
-        for (struct queue *q = r->queues, *next; q; q = next) {
+        for (struct replay_queue *q = r->queues, *next; q; q = next) {
             char *words[1] = { q->name };
 
             next = q->next;
@@ -447,13 +447,13 @@ void xs_replay_free(struct xs_replay *r)
         return;
     xs_sched_free(r->sched);
     while (r->queues) {
-        struct queue *q = r->queues;
+        struct replay_queue *q = r->queues;
 
         r->queues = q->next;
         free(q);
     }
     while (r->processes) {
-        struct process *p = r->processes;
+        struct replay_process *p = r->processes;
 
         r->processes = p->next;
         free(p);

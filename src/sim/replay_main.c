@@ -12,7 +12,7 @@
 
 const char *argp_program_version = "xsched-replay " XSCHED_VERSION;
 
-struct options {
+struct replay_options {
     const struct xs_policy_ops *policy;
     const char *file;
     bool json;
@@ -27,7 +27,7 @@ static const struct argp_option rows[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct options *o = state->input;
+    struct replay_options *o = state->input;
     char error[XS_ERROR_BYTES];
 
     switch (key) {
@@ -60,7 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void print(void *ctx, uint64_t time_ns, const char *queue, bool run)
 {
-    const struct options *o = ctx;
+    const struct replay_options *o = ctx;
 
     if (o->json) {
         json_t *j = json_pack("{s:f, s:s, s:b}", "time_us", (double)time_ns / 1e3, "queue", queue,
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         .doc = "Reads a trace of facts (who is ready, when) and prints what a scheduling policy decides."
                "\vA TRACE has one fact a line, a time in microseconds first; see xsched-replay(1).",
     };
-    struct options o = { 0 };
+    struct replay_options o = { 0 };
     char line[1024], error[XS_ERROR_BYTES];
     unsigned long number = 0;
     struct xs_replay *r;

@@ -2,7 +2,7 @@
 #include "sim/scenario.h"
 
 #include "base/str.h"
-#include "sim/keys.h"
+#include "sim/trace_keys.h"
 
 #include <errno.h>
 #include <stdio.h>

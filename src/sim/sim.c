@@ -16,10 +16,10 @@ struct job {
     uint64_t arrived_ns, commands_left;
 };
 
-struct queue {
+struct sim_queue {
     const struct xs_sim_queue *spec;
     struct xs_sched_queue *sched;
-    struct device *device;
+    struct sim_device *device;
     uint64_t rng;
     uint64_t next_arrival_ns;      /* UINT64_MAX: none is due */
     struct job *jobs;              /* ring of those that are not complete */
@@ -37,19 +37,19 @@ struct queue {
     size_t nlatencies, cap_latencies;
 };
 
-struct device {
+struct sim_device {
     int model;
-    struct queue **queues;
+    struct sim_queue **queues;
     size_t n;
-    struct queue *running;         /* exclusive: what is on it; not preempted by the device itself */
+    struct sim_queue *running;         /* exclusive: what is on it; not preempted by the device itself */
     uint64_t order;
 };
 
 struct sim {
     const struct xs_scenario *sc;
     struct xs_sched *sched;
-    struct queue *queues;
-    struct device *devices;
+    struct sim_queue *queues;
+    struct sim_device *devices;
     uint64_t now_ns;
     uint64_t decide_ns;            /* the driver runs then */
     bool failed;
@@ -94,7 +94,7 @@ static void *ring_push(void **ring, size_t *first, size_t *n, size_t *cap, size_
     return (char *)*ring + (*first + (*n)++) % *cap * size;
 }
 
-static struct command *head(const struct queue *q)
+static struct command *head(const struct sim_queue *q)
 {
     return &q->flight[q->flight_first];
 }
@@ -106,7 +106,7 @@ static void wake(struct sim *m, uint64_t at_ns)
     m->decide_ns = XS_MIN(m->decide_ns, at_ns);
 }
 
-static void set_ready(struct sim *m, struct queue *q)
+static void set_ready(struct sim *m, struct sim_queue *q)
 {
     bool ready = q->waiting > 0 || q->flight_n > 0;
 
@@ -120,7 +120,7 @@ static void set_ready(struct sim *m, struct queue *q)
 }
 
 /* Hands commands to the device while the gate is open and the bound allows. */
-static void feed(struct sim *m, struct queue *q)
+static void feed(struct sim *m, struct sim_queue *q)
 {
     while (q->open && q->waiting > 0) {
         uint64_t ns = q->spec->length_ns;
@@ -142,7 +142,7 @@ static void feed(struct sim *m, struct queue *q)
     }
 }
 
-static void arrive(struct sim *m, struct queue *q)
+static void arrive(struct sim *m, struct sim_queue *q)
 {
     const struct xs_sim_queue *spec = q->spec;
     struct job *j = ring_push((void **)&q->jobs, &q->jobs_first, &q->jobs_n, &q->jobs_cap, sizeof(*j));
@@ -165,7 +165,7 @@ static void arrive(struct sim *m, struct queue *q)
     set_ready(m, q);
 }
 
-static void job_done(struct sim *m, struct queue *q, const struct job *j)
+static void job_done(struct sim *m, struct sim_queue *q, const struct job *j)
 {
     if (q->nlatencies == q->cap_latencies) {
         size_t cap = q->cap_latencies ? q->cap_latencies * 2 : 64;
@@ -183,7 +183,7 @@ static void job_done(struct sim *m, struct queue *q, const struct job *j)
         q->next_arrival_ns = m->now_ns + q->spec->period_ns;
 }
 
-static void complete(struct sim *m, struct queue *q)
+static void complete(struct sim *m, struct sim_queue *q)
 {
     struct job *j = &q->jobs[q->jobs_first];
 
@@ -215,7 +215,7 @@ static void complete(struct sim *m, struct queue *q)
 
 /* Whether the device may work on the queue's first command. Level 1 stops nothing that passed
  * the gate; level 2 what has not started; level 3 the running command too, after a while. */
-static bool may_run(const struct sim *m, const struct queue *q)
+static bool may_run(const struct sim *m, const struct sim_queue *q)
 {
     if (q->flight_n == 0)
         return false;
@@ -226,13 +226,13 @@ static bool may_run(const struct sim *m, const struct queue *q)
     return q->started && m->now_ns < q->stops_ns;
 }
 
-static void choose(const struct sim *m, struct device *d)
+static void choose(const struct sim *m, struct sim_device *d)
 {
     if (d->running && may_run(m, d->running))
         return;
     d->running = NULL;
     for (size_t i = 0; i < d->n; i++) {
-        struct queue *q = d->queues[i];
+        struct sim_queue *q = d->queues[i];
 
         if (may_run(m, q) && (!d->running || head(q)->order < head(d->running)->order))
             d->running = q;
@@ -241,7 +241,7 @@ static void choose(const struct sim *m, struct device *d)
         d->running->started = true;
 }
 
-static size_t active(struct sim *m, struct device *d)
+static size_t active(struct sim *m, struct sim_device *d)
 {
     size_t n = 0;
 
@@ -258,18 +258,18 @@ static size_t active(struct sim *m, struct device *d)
     return n;
 }
 
-static bool works_on(const struct sim *m, const struct device *d, const struct queue *q)
+static bool works_on(const struct sim *m, const struct sim_device *d, const struct sim_queue *q)
 {
     return d->model == XS_SIM_EXCLUSIVE ? d->running == q : may_run(m, q);
 }
 
-static uint64_t device_next(struct sim *m, struct device *d)
+static uint64_t device_next(struct sim *m, struct sim_device *d)
 {
     size_t n = active(m, d);
     uint64_t next = UINT64_MAX;
 
     for (size_t i = 0; i < d->n && n > 0; i++) {
-        struct queue *q = d->queues[i];
+        struct sim_queue *q = d->queues[i];
 
         if (!works_on(m, d, q))
             continue;
@@ -280,23 +280,23 @@ static uint64_t device_next(struct sim *m, struct device *d)
     return next;
 }
 
-static void device_advance(struct sim *m, struct device *d, uint64_t to_ns)
+static void device_advance(struct sim *m, struct sim_device *d, uint64_t to_ns)
 {
     uint64_t passed = to_ns - m->now_ns;
     size_t n = active(m, d);
 
     for (size_t i = 0; i < d->n && n > 0; i++) {
-        struct queue *q = d->queues[i];
+        struct sim_queue *q = d->queues[i];
 
         if (works_on(m, d, q))
             head(q)->left_ns -= XS_MIN(head(q)->left_ns, passed / n);
     }
 }
 
-static void device_complete(struct sim *m, struct device *d)
+static void device_complete(struct sim *m, struct sim_device *d)
 {
     for (size_t i = 0; i < d->n; i++) {
-        struct queue *q = d->queues[i];
+        struct sim_queue *q = d->queues[i];
 
         if (q->flight_n > 0 && q->started && head(q)->left_ns == 0)
             complete(m, q);
@@ -308,7 +308,7 @@ static void device_complete(struct sim *m, struct device *d)
 static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t now_ns)
 {
     struct sim *m = ctx;
-    struct queue *q = xs_sched_queue_user(sq);
+    struct sim_queue *q = xs_sched_queue_user(sq);
 
     if (!q) /* it is being added */
         return;
@@ -361,12 +361,12 @@ static int set_up(struct sim *m, bool unscheduled)
     }
     for (size_t i = 0; i < sc->ndevices; i++) {
         m->devices[i].model = sc->devices[i].model;
-        m->devices[i].queues = calloc(sc->nqueues, sizeof(struct queue *));
+        m->devices[i].queues = calloc(sc->nqueues, sizeof(struct sim_queue *));
         if (!m->devices[i].queues)
             goto oom;
     }
     for (size_t i = 0; i < sc->nqueues; i++) {
-        struct queue *q = &m->queues[i];
+        struct sim_queue *q = &m->queues[i];
         uint64_t seed = sc->seed * 1000003 + i;
 
         q->spec = &sc->queues[i];
@@ -441,7 +441,7 @@ static void run(struct sim *m, struct xs_sim_result *ret)
 static void collect(struct sim *m, struct xs_sim_result *ret)
 {
     for (size_t i = 0; i < m->sc->nqueues; i++) {
-        struct queue *q = &m->queues[i];
+        struct sim_queue *q = &m->queues[i];
         struct xs_sim_queue_result *r = &ret->queues[i];
 
         r->jobs = q->nlatencies;

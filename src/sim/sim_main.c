@@ -11,7 +11,7 @@
 
 const char *argp_program_version = "xsched-sim " XSCHED_VERSION;
 
-struct options {
+struct sim_options {
     struct xs_scenario sc;
     bool json, unscheduled;
     struct xs_policy_module *module;   /* the process's end unloads it */
@@ -35,7 +35,7 @@ static const struct argp_option rows[] = {
 
 static void take(struct argp_state *state, const char *word, const char *arg)
 {
-    struct options *o = state->input;
+    struct sim_options *o = state->input;
     char line[1024], error[XS_ERROR_BYTES];
     int r;
 
@@ -50,7 +50,7 @@ static void take(struct argp_state *state, const char *word, const char *arg)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct options *o = state->input;
+    struct sim_options *o = state->input;
     char word[64], error[XS_ERROR_BYTES];
     int r;
 
@@ -105,7 +105,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void print_text(const struct options *o, const struct xs_sim_result *r)
+static void print_text(const struct sim_options *o, const struct xs_sim_result *r)
 {
     const struct xs_scenario *sc = &o->sc;
 
@@ -126,7 +126,7 @@ static void print_text(const struct options *o, const struct xs_sim_result *r)
                (unsigned long long)r->counters.permits, (unsigned long long)r->counters.holds);
 }
 
-static int print_json(const struct options *o, const struct xs_sim_result *r)
+static int print_json(const struct sim_options *o, const struct xs_sim_result *r)
 {
     const struct xs_scenario *sc = &o->sc;
     json_t *queues = json_array(), *root;
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
                "\vA SCENARIO has one statement a line: policy NAME, param KEY=VALUE..., "
                "device NAME ..., process NAME ..., queue NAME ...; see xsched-sim(1).",
     };
-    struct options o = { 0 };
+    struct sim_options o = { 0 };
     struct xs_sim_result r;
     int rc = 0;
 

@@ -3,7 +3,7 @@
 #include "window/window.h"
 
 #include "base/str.h"
-#include "client/find.h"
+#include "query/find_xserver.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #define XS_WINDOW_H
 
 #include "base/xs_base.h"
-#include "client/ask.h"
+#include "query/ask_xserver.h"
 
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xcli/xcli.h"
 
-#include "client/ask.h"
+#include "query/ask_xserver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

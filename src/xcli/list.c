@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xcli list: the queues, or the programs that left. */
-#include "xcli/table.h"
+#include "xcli/text_table.h"
 #include "xcli/xcli.h"
 
 #include "xsched/types.h"

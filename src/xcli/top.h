@@ -4,7 +4,7 @@
 #ifndef XS_XCLI_TOP_H
 #define XS_XCLI_TOP_H
 
-#include "xcli/table.h"
+#include "xcli/text_table.h"
 #include "xcli/xcli.h"
 
 enum top_sort {

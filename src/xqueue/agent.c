@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process's side of a session with xserver. No server, a dead one, or one of another
  * protocol never disturbs the program: it runs unscheduled, says so once, and tries again. */
-#include "xqueue/control.h"
+#include "xqueue/control_thread.h"
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -29,7 +29,7 @@
 #define RETRY_MS    1000
 #define WELCOME_MS  2000
 
-struct session {
+struct agent_session {
     struct xs_state *st;
     int fd;
     uint64_t cookie;              /* of the socket: a program may close and reuse our number */
@@ -53,7 +53,7 @@ static uint64_t cookie_of(int fd)
 }
 
 /* Still our socket? Otherwise it must not be touched, not even closed. */
-static bool fd_is_ours(struct session *s)
+static bool fd_is_ours(struct agent_session *s)
 {
     if (cookie_of(s->fd) == s->cookie)
         return true;
@@ -64,7 +64,7 @@ static bool fd_is_ours(struct session *s)
 
 /* ---- sending ---- */
 
-static bool send_message(struct session *s, union xs_msg *m, enum xs_msg_id id)
+static bool send_message(struct agent_session *s, union xs_msg *m, enum xs_msg_id id)
 {
     int r;
 
@@ -80,7 +80,7 @@ static bool send_message(struct session *s, union xs_msg *m, enum xs_msg_id id)
 }
 
 /* What the server may interrupt us with. @return false: again soon, from the start */
-static bool tell_groups_of(struct session *s, const struct xs_interrupt_ops *ops, uint32_t *told, bool *told_ever)
+static bool tell_groups_of(struct agent_session *s, const struct xs_interrupt_ops *ops, uint32_t *told, bool *told_ever)
 {
     uint32_t generation;
 
@@ -110,7 +110,7 @@ static bool tell_groups_of(struct session *s, const struct xs_interrupt_ops *ops
     return true;
 }
 
-static bool tell_groups(struct session *s)
+static bool tell_groups(struct agent_session *s)
 {
     bool all = true;
 
@@ -123,7 +123,7 @@ static bool tell_groups(struct session *s)
 }
 
 /* What this process must do itself. @return when to look again at the latest */
-static uint64_t interrupt_ourselves(struct session *s)
+static uint64_t interrupt_ourselves(struct agent_session *s)
 {
     uint64_t due = s->groups_ever ? xs_interrupt_due() : UINT64_MAX;
 
@@ -155,7 +155,7 @@ static bool agent_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish 
 static void agent_remove(void *ctx, struct xs_queue *q)
 {
     union xs_msg m = {.queue_remove = {.handle = q->handle}};
-    struct session *s = ctx;
+    struct agent_session *s = ctx;
 
     if (!send_message(s, &m, XS_MSG_queue_remove))
         s->broken = true;         /* a server that does not read: start over */
@@ -163,7 +163,7 @@ static void agent_remove(void *ctx, struct xs_queue *q)
 
 static bool agent_change(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w, bool config_too)
 {
-    struct session *s = ctx;
+    struct agent_session *s = ctx;
     union xs_msg m = {.queue_hints = {.handle = q->handle}};
     union xs_msg c = {.queue_config = {
         .handle = q->handle, .level = w->level, .threshold = w->threshold, .batch_size = w->batch}};
@@ -174,7 +174,7 @@ static bool agent_change(void *ctx, struct xs_queue *q, const struct xs_queue_wi
 
 static const struct xs_listener k_listener = {agent_add, agent_remove, agent_change};
 
-static void send_sched_hints(struct session *s)
+static void send_sched_hints(struct agent_session *s)
 {
     uint64_t us = atomic_load(&s->st->timeslice_us);
     uint32_t k = atomic_load(&s->st->k);
@@ -188,7 +188,7 @@ static void send_sched_hints(struct session *s)
 
 /* What xcli or the scheduler asked for. The lock is only tried: this thread waits for nobody.
  * @return false: try again soon */
-static bool apply(struct session *s)
+static bool apply(struct agent_session *s)
 {
     union xs_msg *m = &s->message;
     struct xs_state *st = s->st;
@@ -222,7 +222,7 @@ _Static_assert(offsetof(struct xs_msg_queue_hints, handle) == offsetof(struct xs
                "apply() reads the handle of any");
 
 /* @return the message's id, 0 when there is none, or -errno */
-static int receive(struct session *s, int *ret_fd)
+static int receive(struct agent_session *s, int *ret_fd)
 {
     unsigned char packet[XS_WIRE_MAX_BYTES];
     int fds[1];
@@ -251,7 +251,7 @@ static int receive(struct session *s, int *ret_fd)
     return s->message.head.id;
 }
 
-static void handle_messages(struct session *s)
+static void handle_messages(struct agent_session *s)
 {
     while (!s->broken && !s->pending && fd_is_ours(s)) {
         int id = receive(s, NULL);
@@ -283,7 +283,7 @@ static int connect_any(struct xs_state *st)
     return -ENOENT;
 }
 
-static bool say_hello(struct session *s)
+static bool say_hello(struct agent_session *s)
 {
     int32_t util = s->st->utilization;
     int fds[2] = {s->st->client_fd, s->st->bell_fd};
@@ -306,7 +306,7 @@ static bool page_ok(const struct xs_server_page *p)
            p->h.cell_bytes == sizeof(struct xs_server_cell);
 }
 
-static bool await_welcome(struct session *s)
+static bool await_welcome(struct agent_session *s)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLIN};
     void *map = NULL;
@@ -336,7 +336,7 @@ static bool await_welcome(struct session *s)
     return true;
 }
 
-static bool join(struct session *s)
+static bool join(struct agent_session *s)
 {
     s->fd = connect_any(s->st);
     if (s->fd < 0)
@@ -359,7 +359,7 @@ static int until_ms(int pause, uint64_t due_ns)
     return pause >= 0 && (uint64_t)pause < left ? pause : (int)XS_MIN(left, 1000ull);
 }
 
-static void session_run(struct session *s, uint32_t changes)
+static void session_run(struct agent_session *s, uint32_t changes)
 {
     struct xs_state *st = s->st;
     uint32_t hints_sent = 0;
@@ -420,7 +420,7 @@ static void nap(struct xs_state *st)
 void xs_agent_run(struct xs_state *st)
 {
     uint32_t changes = atomic_load(&st->mode_changes);
-    static struct session s;      /* owner: the control thread; too large for its stack's taste */
+    static struct agent_session s;      /* owner: the control thread; too large for its stack's taste */
 
     while (atomic_load(&st->mode_changes) == changes) {
         memset(&s, 0, sizeof(s));

@@ -4,7 +4,7 @@
 #include "xqueue/state.h"
 
 #include "base/clock.h"
-#include "base/probe.h"
+#include "base/static_probe.h"
 
 #include "xsched/xqueue.h"
 
@@ -127,9 +127,9 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     }
     if (flags & (kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitIdle)) {
         wait_launching(q);
-        if (q->room) { /* what stands behind gates in the stream, too */
+        if (q->ctx_entries) { /* what stands behind gates in the stream, too */
             xs_lock_acquire(&q->state->lock);
-            xs_gates_let_locked(q);
+            xs_gates_open_locked(q);
             xs_lock_release(&q->state->lock);
         }
         if (flags & kQueueSuspendFlagSyncHwQueue) {

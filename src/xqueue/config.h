@@ -3,7 +3,7 @@
 #ifndef XS_XQUEUE_CONFIG_H
 #define XS_XQUEUE_CONFIG_H
 
-#include "policy/policy.h"
+#include "policy/policies.h"
 
 #define XS_DEFAULT_THRESHOLD 16   /* what queries answer while the bound is by time */
 #define XS_DEFAULT_BATCH     8

@@ -48,7 +48,7 @@ static void *worker(void *arg)
     while (!list_empty(q)) {
         struct xs_command *c;
 
-        if (!xs_queue_gate_wait(q, 100 * XS_NS_PER_MS))
+        if (!xs_queue_permit_wait(q, 100 * XS_NS_PER_MS))
             continue;
         c = pop(q);
         if (c) {

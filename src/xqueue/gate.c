@@ -25,9 +25,9 @@
 /* The driver was seen to block a context at about 1020 entries. Events and what a program waits for
  * itself are not counted, hence half of that; what is held may take less, so that what runs finds
  * room; who has next to nothing there is never too many. */
-#ifndef ROOM /* tests build one without, which must be found */
-#define ROOM       512
-#define ROOM_SHUT  384
+#ifndef ENTRIES_MAX /* tests build one without, which must be found */
+#define ENTRIES_MAX       512
+#define ENTRIES_MAX_SHUT  384
 #endif
 #define OWN_LEAST  32
 #define MARK_EACH  96
@@ -59,7 +59,7 @@ bool xs_gates_make_words(struct xs_state *st)
 
 void xs_gates_set_level(struct xs_queue *q, int32_t level)
 {
-    bool on = (level == kPreemptLevelDeactivate || (level == kPreemptLevelInterrupt && q->gates.told)) && q->room;
+    bool on = (level == kPreemptLevelDeactivate || (level == kPreemptLevelInterrupt && q->gates.told)) && q->ctx_entries;
     _Atomic uint64_t *word;
 
     if (on && !atomic_load(&q->gates.on)) {
@@ -95,7 +95,7 @@ bool xs_gates_untell(struct xs_state *st)
 void xs_gates_forget(struct xs_queue *q)
 {
     xs_late_open(q);
-    if (q->room)
+    if (q->ctx_entries)
         xs_gates_done(q, atomic_load(&q->gates.weight_in));
 }
 
@@ -113,7 +113,7 @@ void xs_gates_reset(struct xs_queue *q)
     atomic_store(&g->behind, 0);
     /* never back to 0: who looks for room may have read weight_in of before, and takes it for done */
     atomic_store(&g->weight_marked, atomic_load(&g->weight_in));
-    q->room = NULL;
+    q->ctx_entries = NULL;
 }
 
 uint64_t xs_gates_bound_ns(uint64_t told_ns, uint64_t est_ns)
@@ -130,7 +130,8 @@ static int64_t own(struct xs_queue *q)
 bool xs_gates_full(struct xs_queue *q, bool shut)
 {
     /* relaxed: a count that is off by as many as there are threads does no harm */
-    return XS_UNLIKELY(atomic_load_explicit(&q->room->out, memory_order_relaxed) >= (shut ? ROOM_SHUT : ROOM)) &&
+    return XS_UNLIKELY(atomic_load_explicit(&q->ctx_entries->out, memory_order_relaxed) >=
+                       (shut ? ENTRIES_MAX_SHUT : ENTRIES_MAX)) &&
            own(q) >= OWN_LEAST;
 }
 
@@ -141,7 +142,7 @@ bool xs_gates_full_still(struct xs_queue *q, bool shut)
     for (struct xs_queue *o = atomic_load(&q->state->pool); o; o = o->pool_next) {
         uint64_t weight;
 
-        if (o->room != q->room)
+        if (o->ctx_entries != q->ctx_entries)
             continue;
         xs_queue_look(o, true);
         weight = atomic_load(&o->gates.weight_in); /* before entered: a command enters, then weighs */
@@ -154,7 +155,7 @@ bool xs_gates_full_still(struct xs_queue *q, bool shut)
 static void weigh(struct xs_queue *q, int64_t entries)
 {
     atomic_fetch_add(&q->gates.weight_in, (uint64_t)entries);
-    atomic_fetch_add(&q->room->out, entries);
+    atomic_fetch_add(&q->ctx_entries->out, entries);
 }
 
 /* seq_cst pairs with xs_gates_watch: takes the note away, then looks at the gates again */
@@ -173,8 +174,8 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
     /* before: whoever asks meanwhile thinks that it is in flight */
     while (n > last && !atomic_compare_exchange_weak(&q->gates.last, &last, n))
         ;
-    /* seq_cst pairs with inside.c: last is stored, then inside is read; there: counts itself, then reads last. So either
-     * the gate is let through, or it is not put there. */
+    /* seq_cst pairs with context_blocking.c: here last is stored, then inside is read; there inside is counted,
+     * then last is read. So either the gate opens at once, or none is put there. */
     if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
         return 0;
     r = xs_queue_append_gate(q, word, serial, n);
@@ -257,13 +258,13 @@ bool xs_gates_mark_due(struct xs_queue *q)
 void xs_gates_done(struct xs_queue *q, uint64_t weight)
 {
     uint64_t seen = atomic_load(&q->gates.weight_done);
-    struct xs_room *room = q->room;
+    struct xs_ctx_entries *ctx_entries = q->ctx_entries;
 
-    if (!room) /* out of use meanwhile: what it had in the stream counts no more */
+    if (!ctx_entries) /* out of use meanwhile: what it had in the stream counts no more */
         return;
     while ((int64_t)(weight - seen) > 0)
         if (atomic_compare_exchange_weak(&q->gates.weight_done, &seen, weight)) {
-            atomic_fetch_sub(&room->out, (int64_t)(weight - seen));
+            atomic_fetch_sub(&ctx_entries->out, (int64_t)(weight - seen));
             break;
         }
 }

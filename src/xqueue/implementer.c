@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code that implements one platform over another. */
 #include "base/lock.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 
 #define IMPLEMENTERS 8u           /* of more, the calls are handled twice */
 

@@ -35,7 +35,7 @@ static _Atomic uint64_t *word_of(struct xs_queue *q)
 void xs_late_set_level(struct xs_queue *q, int32_t level)
 {
     /* where a device goes over from one program to another by slices, from kernel to kernel */
-    bool on = level == kPreemptLevelInterrupt && q->hwq_platform == (uint32_t)kPlatformCUDA && q->room &&
+    bool on = level == kPreemptLevelInterrupt && q->hwq_platform == (uint32_t)kPlatformCUDA && q->ctx_entries &&
               q->state->late && xs_gates_make_words(q->state);
 
     if (on)
@@ -101,7 +101,8 @@ static bool put(struct xs_queue *q, uint64_t now_ns, uint64_t n, uint64_t delay_
     }
     atomic_store_explicit(&q->idled, 1, memory_order_relaxed);
     xs_fd_eventfd_signal(st->kick_fd);
-    /* seq_cst pairs with inside.c, which counts itself and then opens what it finds, and with xs_state_fail_open, which takes
+    /* seq_cst pairs with context_blocking.c, which
+     * counts itself and then opens what it finds, and with xs_state_fail_open, which takes
      * the page away and then opens: from then on nobody is told of submits, and no submit looks at the time */
     if (atomic_load(&st->inside) || !atomic_load(&st->server) || !atomic_load(&q->late.due_ns)) {
         xs_late_open(q);

@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void marks_reached(struct xs_queue 
     }
     if (held)
         s.ns = XS_MIN(s.ns, est_ns);
-    if (q->room)
+    if (q->ctx_entries)
         xs_gates_done(q, last->weight);
     q->last_done_late = late;
     if (!s.from_late && !held && (count == 1 || (!q->device_marks && known)))
@@ -143,11 +143,11 @@ static void account_locked(struct xs_queue *q, bool late)
         q->mark_count--;
         count++;
     }
-    held = (q->room && xs_gates_held_since(q)) || idled;
+    held = (q->ctx_entries && xs_gates_held_since(q)) || idled;
     if (last)
         marks_reached(q, last, count, est_ns, held, late);
     if (completed >= atomic_load(&cc->entered)) {
-        if (q->room) /* a command enters, then weighs */
+        if (q->ctx_entries) /* a command enters, then weighs */
             xs_gates_done(q, weight);
         if (q->mark_count == 0)
             all_reached(q, completed, count != 0);
@@ -240,7 +240,7 @@ static __attribute__((noinline)) void more_complete(struct xs_queue *q, uint64_t
         account(q, late);
     xs_queue_progress(q);
     if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
-        xs_queue_lent_end(q, number);
+        xs_queue_inherit_end(q, number);
     if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {
         struct xs_server_page *page = atomic_load(&q->state->server);
 
@@ -369,8 +369,8 @@ void xsched_priv_queue_ends(struct xs_queue *q)
     if (!q->device_marks || atomic_load(&q->gates.behind) <= atomic_load(&q->device_issued) || xs_gates_passed(q))
         return;
     xs_lock_acquire(&q->state->lock); /* the mark may find no room behind a closed gate */
-    if (q->room)
-        xs_gates_let_locked(q);
+    if (q->ctx_entries)
+        xs_gates_open_locked(q);
     xs_lock_release(&q->state->lock);
     xs_queue_mark_device(q, 0, 0);
 }

@@ -224,7 +224,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     xs_hwq_take(h, q);
     q->device_marks = h->ops->device_marks;
     q->marks_from_outside = h->ops->marks_from_outside;
-    q->room = h->ops->gate && h->ops->room ? h->ops->room(h->hw) : NULL;
+    q->ctx_entries = h->ops->gate && h->ops->ctx_entries ? h->ops->ctx_entries(h->hw) : NULL;
     q->hwq_device = h->device;
     q->hwq_levels = h->ops->levels;
     q->hwq_platform = (uint32_t)h->ops->platform;
@@ -232,9 +232,9 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->flags = (uint64_t)flags;
     q->level_wanted = level;
     /* before anybody finds it */
-    atomic_store(&q->bounded, explicit_queue || d->threshold > 0 ? XS_BOUNDED_APP : XS_BOUNDED_AHEAD);
+    atomic_store(&q->bounded, explicit_queue || d->threshold > 0 ? XS_BOUNDED_APP : XS_BOUNDED_JOINING);
     if (!atomic_load(&st->awaited)) /* seq_cst: see xs_control_decided() */
-        atomic_fetch_and(&q->bounded, ~(uint32_t)XS_BOUNDED_AHEAD);
+        atomic_fetch_and(&q->bounded, ~(uint32_t)XS_BOUNDED_JOINING);
     if (xs_map_put(&st->handle_to_queue, q->handle, q) < 0 ||
         xs_map_put(&st->native_to_queue, h->native_key, q) < 0) {
         xs_map_remove(&st->handle_to_queue, q->handle);
@@ -314,8 +314,8 @@ static void gate_detach(struct xs_queue *q)
  * Under the lock. */
 static void open_for_good_locked(struct xs_queue *q)
 {
-    if (q->room)
-        xs_gates_let_locked(q);
+    if (q->ctx_entries)
+        xs_gates_open_locked(q);
     gate_detach(q);
 }
 
@@ -426,7 +426,7 @@ uint64_t xsched_priv_queue_id(struct xs_queue *q)
     return atomic_load(&q->wanted) ? q->handle : 0;
 }
 
-void xsched_priv_marks_void(const struct xs_room *context)
+void xsched_priv_marks_void(const struct xs_ctx_entries *context)
 {
     struct xs_state *st = xs_state_get();
 
@@ -434,7 +434,7 @@ void xsched_priv_marks_void(const struct xs_room *context)
         return;
     xs_lock_acquire(&st->lock);
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next) {
-        if (q->live || q->room != context)
+        if (q->live || q->ctx_entries != context)
             continue;
         atomic_store(&q->cc->marked, atomic_load(&q->device_issued));
         atomic_store(&q->gates.last, 0);

@@ -15,7 +15,7 @@
 #include "wire/hints.h"
 #include "wire/page.h"
 #include "xqueue/late.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 
 struct xs_hwq {
     HwQueueHandle handle;
@@ -63,7 +63,7 @@ struct xs_gates {
     _Atomic uint64_t behind;                /* when so many are complete, one of them stood behind the last gate; from
                                                other threads as many may have gone before it */
     _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be done, by all queues that had
-                                               this storage; see xs_room */
+                                               this storage; see xs_ctx_entries */
     _Atomic uint64_t weight_marked;         /* weight_in at the last mark */
     _Atomic uint32_t app_changes;           /* suspensions and resumptions by the application */
     /* under mark_lock: what account() saw last */
@@ -87,7 +87,7 @@ struct xs_late {
 /* xs_queue.bounded */
 enum {
     XS_BOUNDED_APP = 1u,          /* the application suspends it itself, or gave a bound */
-    XS_BOUNDED_AHEAD = 2u,        /* a scheduler is on its way: see xs_state.awaited */
+    XS_BOUNDED_JOINING = 2u,        /* a scheduler is on its way: see xs_state.awaited */
 };
 
 /* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. */
@@ -107,7 +107,7 @@ struct xs_queue {
     uint32_t cell;
     bool device_marks;                      /* of hwq: cc->marked is to be looked at, nobody calls */
     bool marks_from_outside;                /* of hwq: a thread of ours may put marks there */
-    struct xs_room *room;                   /* of hwq; NULL: it has no level 2 */
+    struct xs_ctx_entries *ctx_entries;                   /* of hwq; NULL: it has no level 2 */
     struct xs_gates gates;
     struct xs_late late;
 
@@ -129,7 +129,7 @@ struct xs_queue {
     _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */
     _Atomic uint32_t refs;                  /* marks in flight, the dirty list, deferred workers */
 
-    /* what it waits for on the device, as far as known (lend.c); threads of the program */
+    /* what it waits for on the device, as far as known (inherit.c); threads of the program */
     _Atomic(struct xs_queue *) waits_for;
     _Atomic uint64_t waits_for_id, waits_for_number;
 
@@ -205,7 +205,7 @@ struct xs_state {
     _Atomic(struct xs_queue *) late_queue;  /* the one whose burst waits for its late start */
     bool late;                              /* XSCHED_LATE_START; constant */
     _Atomic uint32_t gates_told;            /* queues with gates.told */
-    _Atomic int32_t inside;                 /* threads inside calls on which whole contexts wait (inside.c) */
+    _Atomic int32_t inside;                 /* threads inside calls on which whole contexts wait (context_blocking.c) */
     _Atomic uint32_t gates_watched;         /* 1: gates may be in flight, and the control thread looks at the lease */
     _Atomic uint32_t epoch;                 /* changes whenever a cached look-up may be stale */
     _Atomic uint64_t next_handle, next_command;
@@ -285,7 +285,7 @@ static inline struct xs_state *xs_state_get(void)
 struct xs_state *xs_state_get_or_make(void);
 /** The mode was set: sets awaited, or lets go who is bounded for that. Not in the control thread. */
 void xs_state_await(struct xs_state *st);
-/** collective.c: whoever schedules is told if there will be collectives, as far as that is known yet. */
+/** announce_collectives.c: whoever schedules is told if there will be collectives, as far as that is known yet. */
 void xs_collectives_tell(struct xs_state *st);
 
 extern struct xs_server_cell xs_open_cell;  /* always open, never armed */
@@ -304,7 +304,7 @@ struct xs_tls {
     uint32_t epoch;
     int32_t priority;                       /* of the queue that this thread used last */
     int depth;
-    uint32_t polled_us;                     /* lend.c: when this thread began to ask for nothing but */
+    uint32_t polled_us;                     /* inherit.c: when this thread began to ask for nothing but */
     const struct xs_queue *polled;          /* this queue */
 };
 extern _Thread_local struct xs_tls xs_tls;
@@ -365,7 +365,7 @@ void xs_hwq_take(struct xs_hwq *h, struct xs_queue *q);
 /** The scheduler is told to look at this queue. */
 void xs_queue_ring(struct xs_queue *q);
 /** Waits while the queue is held, at most timeout_ns or so. @return whether it may run */
-bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns);
+bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns);
 /** Whether a submit now would have to sleep. */
 bool xs_queue_would_wait(struct xs_queue *q);
 /** Waits until completed >= number: by a mark where the platform can, else by synchronising. */
@@ -405,19 +405,19 @@ void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns);
 void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns);
 void xs_queue_progress(struct xs_queue *q);
 
-/* lend.c */
+/* inherit.c */
 /** The mode of the state changed, or it was made. */
 void xs_state_update_intra(struct xs_state *st);
 /** So many are complete: what was lent until then ends, and the scheduler is told. */
-void xs_queue_lent_end(struct xs_queue *q, uint64_t number);
+void xs_queue_inherit_end(struct xs_queue *q, uint64_t number);
 /** The queue is worth this much now: so is what it waits for on the device. */
-void xs_queue_lend_on(struct xs_queue *q, int32_t priority);
+void xs_queue_inherit_on(struct xs_queue *q, int32_t priority);
 /* gate.c: level 2 */
 static inline bool xs_queue_gated(struct xs_queue *q)
 {
     /* relaxed: a change of level is for later commands. As at level 1 while nobody is there who could close a gate. */
-    return q->room && atomic_load_explicit(&q->gates.on, memory_order_relaxed) &&
-           !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_AHEAD);
+    return q->ctx_entries && atomic_load_explicit(&q->gates.on, memory_order_relaxed) &&
+           !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_JOINING);
 }
 /** Makes the words that devices see, if there are none yet. Under state.lock. @return whether there are */
 bool xs_gates_make_words(struct xs_state *st);
@@ -451,9 +451,9 @@ bool xs_gates_mark_due(struct xs_queue *q);
 void xs_gates_done(struct xs_queue *q, uint64_t weight);
 /** Whether the queue was held since this was asked last; then times measured tell nothing. Under mark_lock. */
 bool xs_gates_held_since(struct xs_queue *q);
-/* inside.c */
+/* context_blocking.c */
 /** What entered the queue goes on on the device, whoever holds the queue. Under state.lock. */
-void xs_gates_let_locked(struct xs_queue *q);
+void xs_gates_open_locked(struct xs_queue *q);
 
 /** The application's own gate. */
 void xs_queue_app_set(struct xs_queue *q, uint64_t permitted);
@@ -467,7 +467,7 @@ bool xs_gates_watch(struct xs_state *st);
 /** Forgets what XQueueSubmit still holds. @return how many */
 size_t xs_deferred_drop(struct xs_queue *q);
 
-/* control.c */
+/* control_thread.c */
 /** Starts the control thread when the mode needs one, and wakes it. */
 void xs_control_kick(struct xs_state *st);
 /** Whether a scheduler comes is decided: it is in force, or none answers. Any thread; no lock. */

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "base/futex.h"
-#include "base/probe.h"
+#include "base/static_probe.h"
 #include "xqueue/estimate.h"
 
 /* Completions that do not come for this long, or for twice the estimate, mean that the work in
@@ -68,7 +68,7 @@ void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
 }
 
 /* Sleeps at the first closed gate. Returns when it changed or a tick has passed. */
-static void gate_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns)
+static void permit_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
     uint64_t permitted = atomic_load(&q->app_permitted);
@@ -99,7 +99,7 @@ static void gate_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns)
     }
 }
 
-static bool gates_open(struct xs_queue *q, uint64_t n)
+static bool is_permitted(struct xs_queue *q, uint64_t n)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
 
@@ -167,12 +167,12 @@ static uint64_t room_after_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
     return XS_MAX(remaining - XS_MAX(lead_ns, bound_ns > est_ns ? bound_ns - est_ns : 0), SLEEP_MIN_NS);
 }
 
-bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns)
+bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
 {
     uint64_t began_ns = xs_now_ns(), n;
     bool told = false, open;
 
-    while (n = atomic_load(&q->cc->entered) + 1, open = gates_open(q, n), !open) {
+    while (n = atomic_load(&q->cc->entered) + 1, open = is_permitted(q, n), !open) {
         struct xs_server_cell *sc = atomic_load(&q->sc);
 
         /* What waits here has not entered: that somebody waits is what makes the queue ready, and it
@@ -183,9 +183,9 @@ bool xs_queue_gate_wait(struct xs_queue *q, uint64_t timeout_ns)
         }
         if (atomic_load(&sc->armed) & XS_ARMED_SUBMIT)
             xs_queue_ring(q);
-        gate_sleep(q, n, &began_ns);
+        permit_sleep(q, n, &began_ns);
         if (xs_now_ns() - began_ns >= timeout_ns) {
-            open = gates_open(q, n);
+            open = is_permitted(q, n);
             break;
         }
     }
@@ -198,7 +198,7 @@ bool xs_queue_would_wait(struct xs_queue *q)
 {
     uint64_t out;
 
-    if (!gates_open(q, atomic_load(&q->cc->entered) + 1))
+    if (!is_permitted(q, atomic_load(&q->cc->entered) + 1))
         return true;
     return xs_queue_managed(q, atomic_load(&q->sc)) && !atomic_load(&q->passes) &&
            room_after_ns(q, inflight_bound_ns(q) / 4, inflight_bound_ns(q), xs_now_ns(), &out) != 0;
@@ -303,7 +303,7 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
         uint32_t seen = atomic_load(&q->progress);
         bool gather = false;
 
-        if (!gates_open(q, n) && !(gather = q->room && may_gather(q, n, est_ns, managed, flags))) {
+        if (!is_permitted(q, n) && !(gather = q->ctx_entries && may_gather(q, n, est_ns, managed, flags))) {
             uint64_t t0 = xs_now_ns(), t1;
 
             XS_PROBE2(gate_wait, q->handle, n);
@@ -311,8 +311,8 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
                 atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE)
                 xsched_priv_milestone(q); /* who has its turn next waits for the end of what is in flight here */
             atomic_fetch_add(&q->blocked, 1);
-            while (!gates_open(q, n))
-                gate_sleep(q, n, &t0);
+            while (!is_permitted(q, n))
+                permit_sleep(q, n, &t0);
             atomic_fetch_sub(&q->blocked, 1);
             t1 = xs_now_ns();
             held_ns += t1 - XS_MIN(t0, t1);
@@ -380,7 +380,7 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
     struct xs_server_page *page = atomic_load(&q->state->server);
     struct xs_client_header *h = &q->state->client->h;
 
-    if (!gates_open(q, n) && !(flags & XS_SUBMIT_PASS))
+    if (!is_permitted(q, n) && !(flags & XS_SUBMIT_PASS))
         wait_turn(q, n, est_ns, managed, flags | XS_SUBMIT_NO_MARK);
     t->collective = n;
     t->collective_before = atomic_load(&q->cc->collective);
@@ -390,7 +390,7 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
     /* seq_cst pairs with the scheduler: stores collectives, or closes the word, then reads the number. A session that
      * was joined after the first collective does not know of it before the next one rings. */
     atomic_fetch_add(&h->collectives, 1);
-    if (!gates_open(q, n) || (page && atomic_load(&page->h.collectives) != XS_COLLECTIVES_KNOWN))
+    if (!is_permitted(q, n) || (page && atomic_load(&page->h.collectives) != XS_COLLECTIVES_KNOWN))
         xs_queue_ring(q);
 }
 
@@ -428,7 +428,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         wants_to_know(q, n, armed, flags);
     if (!xs_queue_managed(q, sc)) {
         t->est_ns = 0;
-        if (XS_UNLIKELY(!gates_open(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
+        if (XS_UNLIKELY(!is_permitted(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
             wait_turn(q, n, 0, false, flags);
         if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
             collective_begins(q, n, 0, false, flags, t);
@@ -456,7 +456,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
     old_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
     done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
-    if (XS_UNLIKELY(!gates_open(q, n) || atomic_load_explicit(&q->deferred_count, memory_order_relaxed) ||
+    if (XS_UNLIKELY(!is_permitted(q, n) || atomic_load_explicit(&q->deferred_count, memory_order_relaxed) ||
                     (gated && xs_gates_full(q, false)) ||
                     (threshold > 0 ? atomic_load_explicit(&cc->returned, memory_order_relaxed) >=
                                          atomic_load_explicit(&cc->completed, memory_order_relaxed) + (uint64_t)threshold
@@ -562,9 +562,9 @@ static inline uint64_t wait_begin(struct xs_queue *q)
     atomic_fetch_add(&q->cc->inherit, 1);
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for)))
-        xs_queue_lend_on(q, xs_tls.priority);
+        xs_queue_inherit_on(q, xs_tls.priority);
     /* Where single queues are held it may be closed the moment after, by who has not heard of this. */
-    if (!gates_open(q, atomic_load(&q->cc->entered) + 1) ||
+    if (!is_permitted(q, atomic_load(&q->cc->entered) + 1) ||
         XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) &&
                     xs_tls.priority > atomic_load_explicit(&q->priority, memory_order_relaxed)))
         xs_queue_ring(q);

@@ -29,7 +29,7 @@ struct waitv {
  * changes them, then moves `control`, so that a sleeping thread builds its list anew. A word that
  * was removed is never read again once remove() has returned; the kernel may still hold its
  * address for a moment, which is harmless. */
-struct group {
+struct waiter_group {
     struct xs_deaths *deaths;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -44,7 +44,7 @@ struct group {
 
 struct xs_deaths {
     int event_fd;
-    struct group *groups[MAX_GROUPS];
+    struct waiter_group *groups[MAX_GROUPS];
 };
 
 static long waitv(struct waitv *v, unsigned n)
@@ -53,7 +53,7 @@ static long waitv(struct waitv *v, unsigned n)
 }
 
 /* Builds the list; under the lock. @return its length, 0 to end */
-static unsigned collect(struct group *g, struct waitv *v, int *slots)
+static unsigned collect(struct waiter_group *g, struct waitv *v, int *slots)
 {
     unsigned n = 1;
 
@@ -81,7 +81,7 @@ static unsigned collect(struct group *g, struct waitv *v, int *slots)
 
 static void *watch(void *arg)
 {
-    struct group *g = arg;
+    struct waiter_group *g = arg;
     struct waitv v[MAX_WORDS];
     int slots[MAX_WORDS];
 
@@ -119,9 +119,9 @@ static void *watch(void *arg)
     }
 }
 
-static struct group *group_new(struct xs_deaths *d)
+static struct waiter_group *group_new(struct xs_deaths *d)
 {
-    struct group *g = calloc(1, sizeof(*g));
+    struct waiter_group *g = calloc(1, sizeof(*g));
 
     if (!g)
         return NULL;
@@ -134,7 +134,7 @@ static struct group *group_new(struct xs_deaths *d)
     return g;
 }
 
-static void nudge(struct group *g)
+static void nudge(struct waiter_group *g)
 {
     atomic_fetch_add(&g->control, 1);
     xs_futex_wake(&g->control, 1);
@@ -155,7 +155,7 @@ struct xs_deaths *xs_deaths_new(int event_fd)
 void xs_deaths_free(struct xs_deaths *d)
 {
     for (unsigned i = 0; d && i < MAX_GROUPS && d->groups[i]; i++) {
-        struct group *g = d->groups[i];
+        struct waiter_group *g = d->groups[i];
 
         pthread_mutex_lock(&g->lock);
         g->stop = true;
@@ -171,7 +171,7 @@ void xs_deaths_free(struct xs_deaths *d)
 int xs_deaths_add(struct xs_deaths *d, _Atomic uint32_t *word)
 {
     for (unsigned gi = 0; gi < MAX_GROUPS; gi++) {
-        struct group *g = d->groups[gi];
+        struct waiter_group *g = d->groups[gi];
 
         if (!g)
             g = d->groups[gi] = group_new(d);
@@ -198,7 +198,7 @@ int xs_deaths_add(struct xs_deaths *d, _Atomic uint32_t *word)
 
 void xs_deaths_remove(struct xs_deaths *d, int slot)
 {
-    struct group *g;
+    struct waiter_group *g;
 
     if (slot < 0)
         return;

@@ -15,7 +15,7 @@
 
 #define XS_HANDLE_BUCKETS 65536u
 
-static inline struct xs_queue **xs_handle_bucket(struct xs_server *s, uint64_t handle)
+static inline struct xs_server_queue **xs_handle_bucket(struct xs_server *s, uint64_t handle)
 {
     /* programs choose their handles: without the secret one could choose all for one bucket */
     return &s->handles[xs_hash_u64(xs_hash_u64(handle ^ s->handles_secret) + s->handles_secret) % XS_HANDLE_BUCKETS];
@@ -26,13 +26,13 @@ static inline int xs_handles_init(struct xs_server *s)
 {
     if (getrandom(&s->handles_secret, sizeof(s->handles_secret), GRND_NONBLOCK) < 0)
         s->handles_secret = xs_now_ns();
-    s->handles = calloc(XS_HANDLE_BUCKETS, sizeof(struct xs_queue *));
+    s->handles = calloc(XS_HANDLE_BUCKETS, sizeof(struct xs_server_queue *));
     return s->handles ? 0 : -ENOMEM;
 }
 
-static inline struct xs_queue *xs_handles_get(struct xs_server *s, uint64_t handle)
+static inline struct xs_server_queue *xs_handles_get(struct xs_server *s, uint64_t handle)
 {
-    struct xs_queue *q = *xs_handle_bucket(s, handle);
+    struct xs_server_queue *q = *xs_handle_bucket(s, handle);
 
     while (q && q->handle != handle)
         q = q->next_of_hash;
@@ -40,17 +40,17 @@ static inline struct xs_queue *xs_handles_get(struct xs_server *s, uint64_t hand
 }
 
 /** Its handle is set and is not in the table. */
-static inline void xs_handles_add(struct xs_server *s, struct xs_queue *q)
+static inline void xs_handles_add(struct xs_server *s, struct xs_server_queue *q)
 {
-    struct xs_queue **bucket = xs_handle_bucket(s, q->handle);
+    struct xs_server_queue **bucket = xs_handle_bucket(s, q->handle);
 
     q->next_of_hash = *bucket;
     *bucket = q;
 }
 
-static inline void xs_handles_remove(struct xs_server *s, struct xs_queue *q)
+static inline void xs_handles_remove(struct xs_server *s, struct xs_server_queue *q)
 {
-    for (struct xs_queue **at = xs_handle_bucket(s, q->handle); *at; at = &(*at)->next_of_hash) {
+    for (struct xs_server_queue **at = xs_handle_bucket(s, q->handle); *at; at = &(*at)->next_of_hash) {
         if (*at == q) {
             *at = q->next_of_hash;
             return;

@@ -60,7 +60,7 @@ static uint64_t decide(struct xs_server *s, uint64_t since_ns)
 }
 
 /* What changes slowly. Sets the time of the next look. */
-static void house(struct xs_server *s)
+static void housekeeping(struct xs_server *s)
 {
     uint64_t next = UINT64_MAX;
 
@@ -71,14 +71,14 @@ static void house(struct xs_server *s)
             next = XS_MIN(next, c->accepted_ns + UNJOINED_NS);
     }
     if (xs_sched_policy(s->sched)->type == kPolicyCPUHighestPriorityFirst && !xs_list_empty(&s->clients)) {
-        xs_control_cpu_classes(s);
+        xs_requests_cpu_classes(s);
         next = XS_MIN(next, s->now_ns + (s->class_session ? 10 * XS_NS_PER_MS : XS_NS_PER_S));
     }
     if (s->options.idle_exit_s && xs_list_empty(&s->clients)) {
         uint64_t end = s->idle_since_ns + s->options.idle_exit_s * XS_NS_PER_S;
 
         if (s->now_ns >= end && xs_list_empty(&s->unjoined)) {
-            if (xs_expected_any(&s->expected)) {
+            if (xs_announced_any(&s->expected)) {
                 s->idle_since_ns = s->now_ns;
             } else if (xs_server_retire(s)) {
                 XS_INFO("no program for %llu s, ending", (unsigned long long)s->options.idle_exit_s);
@@ -91,7 +91,7 @@ static void house(struct xs_server *s)
         if (end > s->now_ns || s->stop) /* else a connection that says nothing is in the way: see above */
             next = XS_MIN(next, end);
     }
-    s->house_ns = XS_MIN(next, xs_timeline_house(&s->timeline, s->now_ns));
+    s->house_ns = XS_MIN(next, xs_timeline_housekeeping(&s->timeline, s->now_ns));
 }
 
 static void take_signals(struct xs_server *s)
@@ -116,7 +116,7 @@ static void take_requests(struct xs_server *s)
     while ((r = xs_mailbox_take(&s->mailbox)) != NULL) {
         s->counts.requests++;
         s->lv3_changed = true;
-        xs_control_handle(s, r);
+        xs_requests_handle(s, r);
     }
 }
 
@@ -242,12 +242,12 @@ static bool competing(struct xs_server *s)
 
 /* While programs compete, and for spin_us after that, looks at the doorbells of those that rang
  * lately; for spin_us after the last change, within the budget of CPU time, and as long as somebody
- * is likely to come (ahead.h). Then says that it sleeps, and looks once more.
+ * is likely to come (prewake.h). Then says that it sleeps, and looks once more.
  * @param next  decide again then at the latest
  * @return the same, as of now; ret_n: ready descriptors found meanwhile */
 static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev, int *ret_n)
 {
-    uint64_t began, spin_ns = s->options.spin_us * XS_NS_PER_US, last, ahead_ns = xs_ahead_until(s);
+    uint64_t began, spin_ns = s->options.spin_us * XS_NS_PER_US, last, ahead_ns = xs_prewake_until(s);
 
     *ret_n = 0;
     if (s->n_hot == 0)
@@ -272,7 +272,7 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
             next = decide(s, s->now_ns);
             if (rang || s->counts.decision.count != decisions)
                 last = s->now_ns;
-            ahead_ns = xs_ahead_until(s);
+            ahead_ns = xs_prewake_until(s);
             if (!competing(s) && !ahead_ns)
                 break;
         }
@@ -305,7 +305,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         next = decide(s, 0);
         next = spin(s, next, ev, &n);
         if (n == 0) {
-            uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), XS_MIN(s->house_ns, xs_ahead_next(s)));
+            uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), XS_MIN(s->house_ns, xs_prewake_next(s)));
             bool at_once = s->walking || !xs_list_empty(&s->dead) || until <= s->now_ns;
 
             if (!at_once) {
@@ -321,9 +321,9 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
             decide(s, s->now_ns);
         control(s, ev, n);
         if (s->walking)
-            xs_control_walk(s);
+            xs_requests_walk(s);
         if (s->now_ns >= s->house_ns)
-            house(s);
+            housekeeping(s);
         if (s->reload) {
             s->reload = false;
             reload(s);

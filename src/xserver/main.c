@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xserver [POLICY [PORT]]: options, start, end. */
 #include "xserver/activation.h"
-#include "xserver/http.h"
+#include "xserver/http/listeners.h"
 #include "xserver/options.h"
 #include "xserver/server.h"
 
@@ -24,13 +24,13 @@ XS_EXPORT const char *argp_program_version = "xserver (XSched) " XSCHED_VERSION;
 
 enum { KEY_OPTION = 256, KEY_CONFIG = 1000, KEY_NO_HTTP, KEY_FOREGROUND };
 
-struct arguments {
+struct xserver_arguments {
     struct xs_options options;
     const char *config;
 };
 
 /* Owner: main(). Static because a reload on SIGHUP comes back through the loop. */
-static struct arguments g_args;
+static struct xserver_arguments g_args;
 
 static const struct argp_option k_options[] = {
     {"config", KEY_CONFIG, "FILE", 0,

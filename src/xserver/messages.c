@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/probe.h"
+#include "base/static_probe.h"
 #include "base/str.h"
 #include "xserver/handles.h"
 #include "xserver/operators.h"
@@ -279,7 +279,7 @@ static bool hello(struct xs_server *s, struct xs_client *c, const struct xs_msg_
     return true;
 }
 
-struct xs_dated_hints xs_queue_hints(const struct xs_queue *q)
+struct xs_dated_hints xs_server_queue_hints(const struct xs_server_queue *q)
 {
     struct xs_dated_hints h = {.hints = *xs_sched_queue_hints(q->sched)};
 
@@ -287,14 +287,14 @@ struct xs_dated_hints xs_queue_hints(const struct xs_queue *q)
     return h;
 }
 
-void xs_queue_set_hints(struct xs_server *s, struct xs_queue *q, const struct xs_dated_hints *h)
+void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, const struct xs_dated_hints *h)
 {
     memcpy(q->changed_ns, h->changed_ns, sizeof(q->changed_ns));
     xs_sched_queue_set_hints(s->sched, q->sched, &h->hints);
     xs_server_note(s, q, XS_TIMELINE_hint, h->hints.priority, s->now_ns);
 }
 
-static void note_added(struct xs_server *s, struct xs_queue *q, int32_t priority)
+static void note_added(struct xs_server *s, struct xs_server_queue *q, int32_t priority)
 {
     struct xs_sched_queue_status st;
 
@@ -305,11 +305,11 @@ static void note_added(struct xs_server *s, struct xs_queue *q, int32_t priority
         xs_server_note(s, q, XS_TIMELINE_hold, 0, s->now_ns);
     if (st.ready) {
         xs_server_note(s, q, XS_TIMELINE_ready, 0, s->now_ns);
-        xs_ahead_changed(s, q->client, true, s->now_ns);
+        xs_prewake_changed(s, q->client, true, s->now_ns);
     }
     q->ready = st.ready;
     q->closed = !st.permitted;
-    xs_ahead_queue(s, q, s->now_ns);
+    xs_prewake_queue(s, q, s->now_ns);
 }
 
 static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_msg_queue_add *m)
@@ -322,7 +322,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         .lax_priority = m->lax_priority,
         .critical_priority = m->critical_priority,
     };
-    struct xs_queue *q;
+    struct xs_server_queue *q;
 
     if (m->handle > INT64_MAX) {
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_queue_add, m->handle,
@@ -378,17 +378,17 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     }
 }
 
-void xs_queue_forget(struct xs_server *s, struct xs_queue *q)
+void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q)
 {
     struct xs_client *c = q->client;
 
     XS_PROBE2(queue_remove, q->handle, c->peer.pid);
     xs_client_counts_of_queue(s, q, &c->record);
-    xs_control_queue_goes(s, q);
+    xs_requests_queue_goes(s, q);
     xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
     xs_sched_queue_remove(s->sched, q->sched, s->now_ns);
     if (q->ready)
-        xs_ahead_changed(s, c, false, s->now_ns);
+        xs_prewake_changed(s, c, false, s->now_ns);
     xs_handles_remove(s, q);
     c->cells[q->cell / 64] &= ~(1ull << q->cell % 64);
     c->record.queues--;
@@ -428,9 +428,9 @@ static void sched_hints(struct xs_server *s, struct xs_client *c, const struct x
 }
 
 /* A queue of this program, or NULL after a refusal. */
-static struct xs_queue *own_queue(struct xs_server *s, struct xs_client *c, unsigned of, uint64_t handle)
+static struct xs_server_queue *own_queue(struct xs_server *s, struct xs_client *c, unsigned of, uint64_t handle)
 {
-    struct xs_queue *q = xs_handles_get(s, handle);
+    struct xs_server_queue *q = xs_handles_get(s, handle);
 
     if (q && q->client == c)
         return q;
@@ -462,7 +462,7 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
                      unsigned n_fds)
 {
     const char *wrong;
-    struct xs_queue *q;
+    struct xs_server_queue *q;
     struct xs_dated_hints hints;
 
     if (m->head.id == XS_MSG_hello)
@@ -483,14 +483,14 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
     case XS_MSG_queue_remove:
         q = own_queue(s, c, XS_MSG_queue_remove, m->queue_remove.handle);
         if (q)
-            xs_queue_forget(s, q);
+            xs_server_queue_forget(s, q);
         return true;
     case XS_MSG_queue_hints:
         q = own_queue(s, c, XS_MSG_queue_hints, m->queue_hints.handle);
         if (q) {
-            hints = xs_queue_hints(q);
+            hints = xs_server_queue_hints(q);
             xs_hints_merge(&hints, &m->queue_hints, c->record.protocol_minor, s->clock_offset_ns, xs_now_ns());
-            xs_queue_set_hints(s, q, &hints);
+            xs_server_queue_set_hints(s, q, &hints);
         }
         return true;
     case XS_MSG_queue_config:

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "policy/policy.h"
+#include "policy/policies.h"
 #include "wire/page.h"
 
 #include <errno.h>

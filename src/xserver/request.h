@@ -5,10 +5,10 @@
 #ifndef XS_XSERVER_REQUEST_H
 #define XS_XSERVER_REQUEST_H
 
-#include "policy/policy.h"
+#include "policy/policies.h"
 #include "sched/sched.h"
 #include "xserver/history.h"
-#include "xserver/lv3_nvidia.h"
+#include "xserver/level3/lv3_nvidia.h"
 #include "xserver/timeline.h"
 
 #include <pthread.h>

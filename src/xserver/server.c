@@ -38,7 +38,7 @@ int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_sour
     return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-void xs_server_note(struct xs_server *s, const struct xs_queue *q, enum xs_timeline_kind kind, int32_t value,
+void xs_server_note(struct xs_server *s, const struct xs_server_queue *q, enum xs_timeline_kind kind, int32_t value,
                     uint64_t now_ns)
 {
     struct xs_timeline_event e = {.time_ns = now_ns, .kind = kind, .value = value};
@@ -57,7 +57,7 @@ void xs_server_note(struct xs_server *s, const struct xs_queue *q, enum xs_timel
 static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t now_ns)
 {
     struct xs_server *s = ctx;
-    struct xs_queue *q = xs_sched_queue_user(sq);
+    struct xs_server_queue *q = xs_sched_queue_user(sq);
     struct xs_sched_queue_status st;
 
     s->changed = true;
@@ -65,7 +65,7 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     q->closed = !run;
     if (q->client) { /* else it is just being added */
         xs_server_note(s, q, run ? XS_TIMELINE_permit : XS_TIMELINE_hold, 0, now_ns);
-        xs_ahead_queue(s, q, now_ns);
+        xs_prewake_queue(s, q, now_ns);
     }
     if (run)
         return;
@@ -80,16 +80,16 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
 static void on_ready(void *ctx, struct xs_sched_queue *sq, bool ready, uint64_t now_ns)
 {
     struct xs_server *s = ctx;
-    struct xs_queue *q = xs_sched_queue_user(sq);
+    struct xs_server_queue *q = xs_sched_queue_user(sq);
 
     s->lv3_changed = true;
     if (!q->client)
         return;
     xs_server_note(s, q, ready ? XS_TIMELINE_ready : XS_TIMELINE_idle, 0, now_ns);
     if (q->ready != ready)
-        xs_ahead_changed(s, q->client, ready, now_ns);
+        xs_prewake_changed(s, q->client, ready, now_ns);
     q->ready = ready;
-    xs_ahead_queue(s, q, now_ns);
+    xs_prewake_queue(s, q, now_ns);
 }
 
 static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
@@ -350,7 +350,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     if (r == 0)
         r = xs_handles_init(s);
     ret_error[0] = 0;
-    xs_ahead_configure(s);
+    xs_prewake_configure(s);
     if (r == 0)
         r = make_scheduler(s, ret_error, error_size);
     if (r < 0) {
@@ -385,7 +385,7 @@ void xs_server_leave(struct xs_server *s)
         struct xs_request *r = s->walking;
 
         s->walking = r->next;
-        xs_list_remove(&((struct xs_queue *)r->walk)->in_server);
+        xs_list_remove(&((struct xs_server_queue *)r->walk)->in_server);
         free(r->walk);
         r->status = 503;
         xs_mailbox_answer(&s->mailbox, r);
@@ -398,7 +398,7 @@ void xs_server_leave(struct xs_server *s)
 void xs_server_stop(struct xs_server *s)
 {
     xs_server_leave(s);
-    xs_expected_fini(&s->expected);
+    xs_announced_fini(&s->expected);
     xs_lv3_free(s->lv3);
     free(s->timeline.ring);
     xs_deaths_free(s->deaths);
@@ -451,7 +451,7 @@ void xs_server_apply_options(struct xs_server *s)
 
     if (xs_operators_set(s->options.operator_group) < 0)
         XS_ERRO("operator-group: there is no group '%.40s'; nobody is in it", s->options.operator_group);
-    xs_ahead_configure(s);
+    xs_prewake_configure(s);
     params_of(&s->options, &params);
     params.switch_ns = switch_ns(&s->options, s->n_lv3 > 0);
     xs_sched_set_params(s->sched, &params);

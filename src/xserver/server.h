@@ -10,13 +10,13 @@
 #include "wire/hints.h"
 #include "wire/page.h"
 #include "wire/wire.h"
-#include "xserver/ahead.h"
-#include "xserver/arrivals.h"
+#include "xserver/prewake/prewake.h"
+#include "xserver/prewake/arrivals.h"
 #include "xserver/deaths.h"
-#include "xserver/expected.h"
+#include "xserver/announced.h"
 #include "xserver/history.h"
-#include "xserver/lv3.h"
-#include "xserver/lv3_kfd.h"
+#include "xserver/level3/lv3.h"
+#include "xserver/level3/lv3_kfd.h"
 #include "xserver/options.h"
 #include "xserver/request.h"
 #include "xserver/timeline.h"
@@ -71,7 +71,7 @@ struct xs_client {
     struct xs_socket_peer peer;
     struct xs_user *user;
     bool joined, dead, waiting_to_send;
-    bool expected; /* not joined, and its process may: see expected.h */
+    bool expected; /* not joined, and its process may: see announced.h */
     uint64_t accepted_ns, session;
     struct xs_client_page *page;
     struct xs_server_page *server_page;
@@ -93,9 +93,9 @@ struct xs_client {
     uint64_t lv3_gates_ever;      /* ... record.queues_ever then */
 };
 
-struct xs_queue {
+struct xs_server_queue {
     struct xs_list in_client, in_server;
-    struct xs_queue *next_of_hash;
+    struct xs_server_queue *next_of_hash;
     bool is_marker; /* a walk's place in the server's list, no queue */
     bool ready;     /* as its program's arrivals have it */
     bool closed;    /* its word is */
@@ -135,14 +135,14 @@ struct xs_server {
 
     struct xs_list unjoined, clients, dead, queues, windows;
     uint32_t n_unjoined, n_clients;
-    struct xs_expected expected;  /* kept only when the server ends for want of programs */
+    struct xs_announced expected;  /* kept only when the server ends for want of programs */
     struct xs_user *users;
-    struct xs_queue **handles;    /* see handles.h */
+    struct xs_server_queue **handles;    /* see handles.h */
     uint64_t handles_secret;
     struct xs_client *hot[XS_HOT_CLIENTS];
     unsigned n_hot;
     bool awake; /* asleep = 0 in the pages of the hot ones */
-    struct xs_ahead ahead;
+    struct xs_prewake ahead;
 
     struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
     uint32_t n_lv3;               /* programs that have */
@@ -190,7 +190,7 @@ void xs_server_update_switch(struct xs_server *s);
 /** Ends the listening when no program wants to join. @return true when the server may end */
 bool xs_server_retire(struct xs_server *s);
 /** For `xsched record`, while it asks. q: NULL: of the server. */
-void xs_server_note(struct xs_server *s, const struct xs_queue *q, enum xs_timeline_kind kind, int32_t value,
+void xs_server_note(struct xs_server *s, const struct xs_server_queue *q, enum xs_timeline_kind kind, int32_t value,
                     uint64_t now_ns);
 int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source);
 
@@ -198,7 +198,7 @@ int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_sour
 /** Until a signal or idleness ends it; reload is called on SIGHUP. */
 void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s));
 
-/* client.c: sessions */
+/* sessions.c */
 void xs_client_accept(struct xs_server *s);
 /** Receives a bounded number of packets. */
 void xs_client_readable(struct xs_server *s, struct xs_client *c);
@@ -210,13 +210,13 @@ void xs_client_free_dead(struct xs_server *s, unsigned limit);
 void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, unsigned of,
                       uint64_t handle, const char *text);
 /** Sends the queue's hints, its configuration, or both; later when the program does not read. */
-void xs_client_tell(struct xs_server *s, struct xs_queue *q);
+void xs_client_tell(struct xs_server *s, struct xs_server_queue *q);
 /** Asks its process for a mark, if it knows how; once, without effort. */
-void xs_client_ask_mark(struct xs_queue *q);
+void xs_client_ask_mark(struct xs_server_queue *q);
 bool xs_client_has_queue_on(const struct xs_client *c, XDevice device);
 /** What people see of it, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
-void xs_client_counts_of_queue(struct xs_server *s, const struct xs_queue *q, struct xs_client_record *sum);
+void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum);
 /** Drops those whose robust word shows their death. */
 void xs_client_reap(struct xs_server *s);
 void xs_client_heat(struct xs_server *s, struct xs_client *c);
@@ -225,18 +225,18 @@ void xs_client_heat(struct xs_server *s, struct xs_client *c);
 /** @return false when the program was dropped */
 bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *packet, size_t bytes, int *fds,
                        unsigned n_fds);
-void xs_queue_forget(struct xs_server *s, struct xs_queue *q);
-struct xs_dated_hints xs_queue_hints(const struct xs_queue *q);
-void xs_queue_set_hints(struct xs_server *s, struct xs_queue *q, const struct xs_dated_hints *h);
+void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q);
+struct xs_dated_hints xs_server_queue_hints(const struct xs_server_queue *q);
+void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, const struct xs_dated_hints *h);
 
-/* control.c: what people ask */
-void xs_control_handle(struct xs_server *s, struct xs_request *r);
+/* answer_requests.c: what people ask */
+void xs_requests_handle(struct xs_server *s, struct xs_request *r);
 /** Goes on with snapshots, a bounded step each. */
-void xs_control_walk(struct xs_server *s);
+void xs_requests_walk(struct xs_server *s);
 /** A queue goes, or a program with what it has counted so far: snapshots in progress have its counts all the same, so
  *  that no counter is smaller than in the one before. */
-void xs_control_queue_goes(struct xs_server *s, const struct xs_queue *q);
-void xs_control_client_goes(struct xs_server *s, const struct xs_client *c);
-void xs_control_cpu_classes(struct xs_server *s);
+void xs_requests_queue_goes(struct xs_server *s, const struct xs_server_queue *q);
+void xs_requests_client_goes(struct xs_server *s, const struct xs_client *c);
+void xs_requests_cpu_classes(struct xs_server *s);
 
 #endif

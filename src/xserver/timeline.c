@@ -24,7 +24,7 @@ int xs_timeline_want(struct xs_timeline *t, uint64_t now_ns)
     return t->ring ? 0 : -ENOMEM;
 }
 
-uint64_t xs_timeline_house(struct xs_timeline *t, uint64_t now_ns)
+uint64_t xs_timeline_housekeeping(struct xs_timeline *t, uint64_t now_ns)
 {
     if (!t->ring)
         return UINT64_MAX;

@@ -45,7 +45,7 @@ void xs_timeline_add(struct xs_timeline *t, const struct xs_timeline_event *e);
 /** Keeps events from now on. @return 0 or -ENOMEM */
 int xs_timeline_want(struct xs_timeline *t, uint64_t now_ns);
 /** Gives the ring back when nobody asked for a while. @return when to look again; UINT64_MAX: never */
-uint64_t xs_timeline_house(struct xs_timeline *t, uint64_t now_ns);
+uint64_t xs_timeline_housekeeping(struct xs_timeline *t, uint64_t now_ns);
 /** Copies events from number `since` on, those that the filter lets pass.
  *  @param ret_next  the number to go on from
  *  @param ret_lost  how many were overwritten before they were asked for

@@ -25,18 +25,18 @@ ROOMS = {
     "hal": QUEUE + ["nvrm"],
     "shim": QUEUE + ["hal", "nvrm"],
     "xserver": DAEMON + ["nvrm"],
-    "client": DAEMON,
-    "xcli": DAEMON + ["client"],
+    "query": DAEMON,
+    "xcli": DAEMON + ["query"],
     "probe": BASE + ["nvrm", "hal"],
-    "launcher": DAEMON + ["client"],
-    "window": DAEMON + ["client"],
+    "launcher": DAEMON + ["query"],
+    "window": DAEMON + ["query"],
 }
 # Vendor toolkits: in tests, examples and demos as any user would; inside src/ only here.
 VENDOR = re.compile(r"(CL/|cuda|cudnn|nv[a-z]*\.h|hip/|hsa|rocm|roc|ze_api|level_zero/|acl/)")
 VENDOR_ROOMS = {"CL/": ("src/hal/opencl/", "src/shim/opencl/")}
 # C libraries beyond libc: never in what is loaded into other programs.
 LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|curl/|systemd/|X11/|xcb/|argp\.h)")
-LIBRARY_ROOMS = {"sim", "xserver", "client", "xcli", "launcher", "window"}
+LIBRARY_ROOMS = {"sim", "xserver", "query", "xcli", "launcher", "window"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -109,7 +109,7 @@ def self_test():
         "src/sched/h.c": "#include <jansson.h>",
         "src/attic/i.c": "int x;",
         "include/xsched/j.h": '#include "base/list.h"',
-        "src/sched/k.c": '#include "xqueue/priv.h"',
+        "src/sched/k.c": '#include "xqueue/interface.h"',
     }
     with tempfile.TemporaryDirectory() as root:
         for path, line in cases.items():

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../stream/check.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 

@@ -14,7 +14,7 @@
 #include "../stream/check.h"
 #include "hal/cuda/cuda_abi.h"
 #include "queue.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 

@@ -5,7 +5,7 @@
 
 #include "fake_device.h"
 
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 #include "xsched/xsched.h"
 
 #define FAKE_PLATFORM kPlatformVPI

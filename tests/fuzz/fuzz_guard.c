@@ -2,7 +2,7 @@
 /* The kernel's table of connections, a Host header, and what /proc says of a program. */
 #include "fuzz.h"
 
-#include "xserver/http_guard.h"
+#include "xserver/http/http_guard.h"
 #include "xserver/procinfo.h"
 
 _Atomic uint64_t fuzz_steps;

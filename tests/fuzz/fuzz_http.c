@@ -7,8 +7,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "xserver/handles.h"
-#include "xserver/http_guard.h"
-#include "xserver/http_routes.h"
+#include "xserver/http/http_guard.h"
+#include "xserver/http/http_routes.h"
 #include "xserver/server.h"
 
 #include <microhttpd.h>
@@ -67,9 +67,9 @@ int __wrap_xs_mailbox_ask(struct xs_mailbox *m, struct xs_request *r, uint64_t t
     (void)m, (void)timeout_ns;
     fuzz_steps++;
     g_server.now_ns += XS_NS_PER_MS;
-    xs_control_handle(&g_server, r);
+    xs_requests_handle(&g_server, r);
     while (g_server.walking)
-        xs_control_walk(&g_server);
+        xs_requests_walk(&g_server);
     FUZZ_CHECK(r->done);
     return 0;
 }
@@ -86,7 +86,7 @@ static void *page(size_t bytes)
 static void add_program(int32_t pid, uint32_t uid, uint64_t handle)
 {
     struct xs_client *c = calloc(1, sizeof(*c));
-    struct xs_queue *q = calloc(1, sizeof(*q));
+    struct xs_server_queue *q = calloc(1, sizeof(*q));
     struct xs_hints hints = {.utilization = 100, .deadline_us = -1, .laxity_us = -1};
     struct xs_sched_process_info info;
     struct xs_user *user = calloc(1, sizeof(*user));
@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          empty[2] = "/";
     size_t body_bytes;
     struct xs_route_call call = {0};
-    struct xs_queue *other;
+    struct xs_server_queue *other;
     struct xs_route_answer answer;
     int status;
 

@@ -4,7 +4,7 @@
  * is ready something runs, at once or at a time that the policy names. */
 #include "fuzz.h"
 
-#include "policy/policy.h"
+#include "policy/policies.h"
 
 _Atomic uint64_t fuzz_steps;
 const char *const fuzz_steps_name = "decisions";

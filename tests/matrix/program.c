@@ -3,7 +3,7 @@
  * XQueue on a platform made of four functions, with commands that run at once and commands that
  * must wait (so that a worker thread starts). Built once for all glibc (against stub libraries)
  * and once with musl-gcc. */
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 #include "xsched/xsched.h"
 
 #include <stdio.h>

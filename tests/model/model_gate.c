@@ -53,7 +53,7 @@ void xs_queue_tell_marked(struct xs_queue *q)
 }
 
 _Atomic uint32_t xsched_priv_intra;
-void xs_queue_lend_on(struct xs_queue *q, int32_t priority)
+void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
 {
     (void)q, (void)priority;
 }

@@ -19,12 +19,12 @@ bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known,
     GATES_STUB(false)
 }
 void xs_gates_take_back(struct xs_queue *q) { (void)q; mc_check(false, __func__); }
-void xs_gates_let_locked(struct xs_queue *q) { (void)q; mc_check(false, __func__); }
+void xs_gates_open_locked(struct xs_queue *q) { (void)q; mc_check(false, __func__); }
 bool xsched_priv_inside_begin(void) { GATES_STUB(false) }
 void xsched_priv_inside_end(void) { mc_check(false, __func__); }
 bool xs_gates_mark_due(struct xs_queue *q) { (void)q; GATES_STUB(false) }
 
-/* lend.c, which the models leave out, too */
+/* inherit.c, which the models leave out, too */
 uint64_t xsched_priv_milestone(struct xs_queue *q)
 {
     xs_queue_mark_now(q);

@@ -12,7 +12,7 @@
 #include "no_late.h"
 #include "xqueue/queue.c"
 #include "xqueue/hwq.c"
-#include "xqueue/control.c"
+#include "xqueue/control_thread.c"
 
 #include "model_gates_stubs.h"
 

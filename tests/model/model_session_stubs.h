@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What queue.c, hwq.c, control.c and submit.c call and the model of sessions never reaches. */
+/* What queue.c, hwq.c, control_thread.c and submit.c call and the model of sessions never reaches. */
 #ifndef XS_MODEL_SESSION_STUBS_H
 #define XS_MODEL_SESSION_STUBS_H
 
@@ -24,7 +24,7 @@ void xsched_priv_mark_lost(struct xs_queue *q, uint64_t n) { (void)q, (void)n; }
 
 void xs_queue_tell_marked(struct xs_queue *q) { (void)q; }
 _Atomic uint32_t xsched_priv_intra;
-void xs_queue_lend_on(struct xs_queue *q, int32_t priority)
+void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
 {
     (void)q, (void)priority;
 }

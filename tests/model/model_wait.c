@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting, on the real code of the submit path: the worker of deferred commands at a closed gate
- * (xs_queue_gate_wait), and a thread that waits for completions (xs_queue_sleep, xs_queue_progress).
+ * (xs_queue_permit_wait), and a thread that waits for completions (xs_queue_sleep, xs_queue_progress).
  *
  *   - a command that waits at a gate makes its queue known to the scheduler, which opens it in the
  *     end: no time limit has to run out for that;
@@ -54,7 +54,7 @@ void xs_queue_tell_marked(struct xs_queue *q)
 }
 
 _Atomic uint32_t xsched_priv_intra;
-void xs_queue_lend_on(struct xs_queue *q, int32_t priority)
+void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
 {
     (void)q, (void)priority;
 }
@@ -118,7 +118,7 @@ static void init(void)
 /* One deferred command, as the worker launches it. */
 static void worker(void)
 {
-    while (!xs_queue_gate_wait(&g_queue, UINT64_MAX))
+    while (!xs_queue_permit_wait(&g_queue, UINT64_MAX))
         ;
     g_started = true;
 }

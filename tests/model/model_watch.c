@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hal/common/watch.c: the thread that asks for events, and contexts that end. No event is asked for whose context is gone,
+/* hal/common/event_watch.c: the thread that asks for events, and contexts that end. No event is asked for whose context is gone,
  * and each mark is told of once. */
 #include "mc.h"
 
@@ -9,7 +9,7 @@
 #define xs_lock_release(lock) (mc_learn(g_watches, ROWS * sizeof(g_watches[0])), xs_lock_release(lock))
 #define ROWS                  2
 
-#include "hal/common/watch.c"
+#include "hal/common/event_watch.c"
 
 #define QUEUE ((struct xs_queue *)(void *)&g_queue)
 
@@ -82,7 +82,7 @@ static void init_marked(void)
 {
     init();
     g_ghost.alive[0] = true;
-    g_watches[0] = (struct watch){&g_place, &g_ghost.events[0], QUEUE, 1, false};
+    g_watches[0] = (struct watched_event){&g_place, &g_ghost.events[0], QUEUE, 1, false};
     g_used = 1;
     *MC_PLAIN(&g_pending) = 1;
 }
@@ -140,7 +140,7 @@ static void marks(void)
 /* Sees that the mark is there, then whether it may ask. */
 static void early_look(void)
 {
-    struct watch w;
+    struct watched_event w;
     bool same;
 
     xs_lock_acquire(&g_lock);
@@ -158,7 +158,7 @@ static void early_look(void)
 /* Looks whether it may, then says whom it asks. */
 static void silent_look(void)
 {
-    struct watch w = {0};
+    struct watched_event w = {0};
 
     if (!atomic_load(&g_place.held)) {
         atomic_store(&g_asking, &g_place);

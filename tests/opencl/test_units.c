@@ -14,7 +14,7 @@
 
 #include "hal/opencl/hal.h"
 #include "shim/common/filter.h"
-#include "shim/opencl/call.h"
+#include "shim/opencl/opencl_call.h"
 
 bool xs_ocl_tracing;
 

@@ -5,7 +5,7 @@
 #ifndef XS_TEST_TABLE_H
 #define XS_TEST_TABLE_H
 
-#include "policy/policy.h"
+#include "policy/policies.h"
 
 #define TABLE_ENTITIES  8
 #define TABLE_PROCESSES 8

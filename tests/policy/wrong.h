@@ -4,7 +4,7 @@
 #ifndef XS_TEST_WRONG_H
 #define XS_TEST_WRONG_H
 
-#include "policy/policy.h"
+#include "policy/policies.h"
 
 /** The wrong variant of the policy of this XPolicyType. */
 const struct xs_policy_ops *wrong_policy(int type);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernels are taken for collective communication, by names as they are in releases of NCCL and RCCL. */
-#include "shim/stream/collective.h"
+#include "shim/stream/collective_names.h"
 
 #include <stdio.h>
 

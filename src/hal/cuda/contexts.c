@@ -2,7 +2,7 @@
 /* Contexts: their device, the streams in them that have hardware queues, and where their device
  * sees the words of the client page.
  *
- * Each context registers pages of its own (hal/common/pages.h). One registration for all contexts would have to
+ * Each context registers pages of its own (hal/common/device_pages.h). One registration for all contexts would have to
  * outlive the context it was made in, hence keep a primary context alive that the program wants gone. */
 #include "base/lock.h"
 #include "base/log.h"
@@ -39,7 +39,7 @@ static struct xs_cuda_context *storage(void)
     if (c) {
         /* what a thread put there that came too late for the end of it */
         xs_watch_forget(&xs_cuda_watch, &c->watch);
-        xs_pages_drop(&c->pages, NULL, NULL);
+        xs_device_pages_drop(&c->pages, NULL, NULL);
         return c;
     }
     if (posix_memalign((void **)&c, XS_CACHE_LINE, sizeof(*c)) != 0)
@@ -226,7 +226,7 @@ static CUdeviceptr map_page(struct xs_cuda_context *c, uintptr_t page, uint64_t 
         r = api->cuMemHostGetDevicePointer_v2(&at, alias, 0);
         if (r != XS_CU_SUCCESS)
             at = 0;
-        if (!xs_pages_keep(&c->pages, page, serial, alias, at))
+        if (!xs_device_pages_keep(&c->pages, page, serial, alias, at))
             at = 0;               /* others took the last rows meanwhile: the mapping stays too */
     }
     if (r != XS_CU_SUCCESS)
@@ -237,13 +237,13 @@ static CUdeviceptr map_page(struct xs_cuda_context *c, uintptr_t page, uint64_t 
 CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial)
 {
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
-    CUdeviceptr at = xs_pages_find(&c->pages, word, serial);
+    CUdeviceptr at = xs_device_pages_find(&c->pages, word, serial);
     uintptr_t page = xs_page_of(word);
     struct xs_cuda_entered e;
 
     if (at)
         return at;
-    if (!api->cuMemHostRegister_v2 || !api->cuMemHostGetDevicePointer_v2 || xs_pages_full(&c->pages) ||
+    if (!api->cuMemHostRegister_v2 || !api->cuMemHostGetDevicePointer_v2 || xs_device_pages_full(&c->pages) ||
         !xs_cuda_enter(c->ctx, &e))
         return 0;
     at = map_page(c, page, serial);
@@ -295,8 +295,8 @@ XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool des
         xs_watch_forget(&xs_cuda_watch, &c->watch); /* before their queues may be used again */
     xs_watch_go_on(&c->watch);
     if (destroyed) {
-        xsched_priv_marks_void(&c->room);
-        xs_pages_drop(&c->pages, NULL, NULL);
+        xsched_priv_marks_void(&c->ctx_entries);
+        xs_device_pages_drop(&c->pages, NULL, NULL);
     }
     xs_cuda_context_put(c);
 }

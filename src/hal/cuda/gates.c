@@ -15,11 +15,11 @@ void xs_cuda_gates_offer(const struct xs_cuda_api *api, bool writes)
         xsched_priv_cuda_level(1u << kPreemptLevelDeactivate, true);
 }
 
-struct xs_room *xs_cuda_room(void *opaque)
+struct xs_ctx_entries *xs_cuda_ctx_entries(void *opaque)
 {
     struct xs_cuda_hw *hw = opaque;
 
-    return &hw->context->room;
+    return &hw->context->ctx_entries;
 }
 
 static int never(struct xs_cuda_hw *hw, CUresult r)

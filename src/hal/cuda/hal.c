@@ -211,7 +211,7 @@ struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; t
     .release = op_release,
     .device_marks = true,
     .gate = xs_cuda_gate,
-    .room = xs_cuda_room,
+    .ctx_entries = xs_cuda_ctx_entries,
 };
 
 XS_EXPORT void xsched_priv_cuda_level(uint32_t bit, bool works)

@@ -2,17 +2,17 @@
 /* libhalcuda: hardware queues of CUDA. What the shim uses of it is exported as xsched_priv_cuda_*
  * in the node XSCHED_PRIVATE.
  *
- * A stream is known by a number (hal/common/streams.h): created streams by their handle, the legacy default stream of a
+ * A stream is known by a number (hal/common/stream_queues.h): created streams by their handle, the legacy default stream of a
  * context by the context, the default stream of a thread by storage of ours. */
 #ifndef XS_HAL_CUDA_H
 #define XS_HAL_CUDA_H
 
-#include "hal/common/pages.h"
-#include "hal/common/streams.h"
+#include "hal/common/device_pages.h"
+#include "hal/common/stream_queues.h"
 #include "hal/common/vendor.h"
-#include "hal/common/watch.h"
+#include "hal/common/event_watch.h"
 #include "hal/cuda/cuda_abi.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 
 /** The real functions that we call ourselves; NULL where the driver lacks one. */
 struct xs_cuda_api {
@@ -32,10 +32,10 @@ struct xs_cuda_context {
     unsigned users;               /* its streams, and calls that are about to end it; 0 and not live: may be used again */
     struct xs_stream_group group;
     struct xs_cuda_context *next;
-    struct xs_room room;          /* level 2; written by libpreempt */
+    struct xs_ctx_entries ctx_entries;          /* level 2; written by libpreempt */
     struct xs_watch_place watch;  /* events, where the device cannot write */
     bool writes;                  /* as far as it says */
-    struct xs_pages pages;
+    struct xs_device_pages pages;
 };
 
 /** One stream that has a hardware queue. */
@@ -65,7 +65,7 @@ extern _Atomic int32_t xsched_priv_cuda_captures;
 bool xsched_priv_cuda_capturing(CUstream stream);
 
 /** The only context of the program, if it has one and that was current once; NULL: the driver is to be asked which one is. It
- *  may be another one that is current, of which nobody knows yet. A hint; owner: only.c. */
+ *  may be another one that is current, of which nobody knows yet. A hint; owner: single_context.c. */
 extern _Atomic(CUcontext) xsched_priv_cuda_only;
 /** How often this thread took it for the current one; at each 64th time it asks. Owner: xs_cuda_native. */
 extern _Thread_local uint32_t xsched_priv_cuda_unasked;
@@ -142,7 +142,7 @@ struct xs_cuda_entered {
 /** Makes ctx current and lets the thread make calls that a capture elsewhere would forbid. */
 bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e);
 void xs_cuda_leave(struct xs_cuda_entered *e);
-/* only.c */
+/* single_context.c */
 /** The driver says that this one is current. */
 void xs_cuda_context_seen(CUcontext ctx);
 /** It is about to be destroyed. */
@@ -155,14 +155,14 @@ void xs_cuda_context_put(struct xs_cuda_context *c);
 CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial);
 /** Whether something of ours may be put into the stream now, by this thread. */
 bool xs_cuda_may_append(struct xs_cuda_hw *hw);
-/* marks.c: an event takes the place of a mark that the device cannot write. */
+/* event_marks.c: an event takes the place of a mark that the device cannot write. */
 bool xs_cuda_mark_event(struct xs_cuda_hw *hw, struct xs_queue *q, uint64_t number);
 extern const struct xs_watch_ops xs_cuda_watch;
 /* gates.c: level 2 */
 /** @param writes  the device has stream memory operations, as far as it says */
 void xs_cuda_gates_offer(const struct xs_cuda_api *api, bool writes);
 int xs_cuda_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
-struct xs_room *xs_cuda_room(void *hw);
+struct xs_ctx_entries *xs_cuda_ctx_entries(void *hw);
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q);
 extern struct xs_streams xs_cuda_streams;
 extern struct xs_hal_ops xs_cuda_ops;

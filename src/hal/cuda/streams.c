@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware queues of CUDA's streams: what hal/common/streams.h leaves to the platform. */
+/* Hardware queues of CUDA's streams: what hal/common/stream_queues.h leaves to the platform. */
 #include "hal/cuda/hal.h"
 
 struct xs_streams xs_cuda_streams = {.platform = kPlatformCUDA, .bytes = sizeof(struct xs_cuda_hw)};
@@ -172,5 +172,5 @@ XS_EXPORT void xsched_priv_cuda_implicit(struct xs_queue *q, uint64_t native)
 
 XS_EXPORT void xsched_priv_cuda_lend_context(void)
 {
-    xsched_priv_cuda_each_queue(NULL, xs_group_lend, NULL);
+    xsched_priv_cuda_each_queue(NULL, xs_group_inherit, NULL);
 }

@@ -76,17 +76,17 @@ static uint64_t map_page(struct xs_hip_device *d, uintptr_t page, uint64_t seria
     if (d->api->hipHostGetDevicePointer(&at, alias, 0) != XS_HIP_SUCCESS)
         at = NULL;
     /* no room, others took the last rows meanwhile: the mapping stays too */
-    return xs_pages_keep(&d->pages, page, serial, alias, (uintptr_t)at) ? (uintptr_t)at : 0;
+    return xs_device_pages_keep(&d->pages, page, serial, alias, (uintptr_t)at) ? (uintptr_t)at : 0;
 }
 
 uint64_t xs_hip_device_address(struct xs_hip_device *d, const void *word, uint64_t serial)
 {
-    uint64_t at = xs_pages_find(&d->pages, word, serial);
+    uint64_t at = xs_device_pages_find(&d->pages, word, serial);
     uintptr_t page = xs_page_of(word);
     struct xs_hip_entered e;
     void *alias;
 
-    if (at || xs_pages_full(&d->pages) || !xs_hip_enter(d->api, d->dev, &e))
+    if (at || xs_device_pages_full(&d->pages) || !xs_hip_enter(d->api, d->dev, &e))
         return at;
     alias = xs_page_alias(page);
     at = alias ? map_page(d, page, serial, alias) : 0;
@@ -199,10 +199,10 @@ static void pages_end(struct xs_hip_device *d)
     struct xs_hip_entered e;
 
     if (d->api->hipHostUnregister && xs_hip_enter(d->api, d->dev, &e)) {
-        xs_pages_drop(&d->pages, unregister, (void *)(uintptr_t)d->api);
+        xs_device_pages_drop(&d->pages, unregister, (void *)(uintptr_t)d->api);
         xs_hip_leave(&e);
     } else {
-        xs_pages_drop(&d->pages, NULL, NULL);
+        xs_device_pages_drop(&d->pages, NULL, NULL);
     }
 }
 
@@ -215,6 +215,6 @@ XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_device *d, bool destroye
     xs_watch_go_on(&d->watch);
     if (destroyed) {
         pages_end(d);
-        xsched_priv_marks_void(&d->room); /* the device writes there no more */
+        xsched_priv_marks_void(&d->ctx_entries); /* the device writes there no more */
     }
 }

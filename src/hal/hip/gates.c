@@ -17,11 +17,11 @@ void xs_hip_gates_offer(const struct xs_hip_api *api)
         __atomic_fetch_or(&xs_hip_ops_write.levels, 1u << kPreemptLevelDeactivate, __ATOMIC_RELAXED);
 }
 
-struct xs_room *xs_hip_room(void *opaque)
+struct xs_ctx_entries *xs_hip_ctx_entries(void *opaque)
 {
     struct xs_hip_hw *hw = opaque;
 
-    return &hw->device->room;
+    return &hw->device->ctx_entries;
 }
 
 static int never(struct xs_hip_hw *hw, hipError_t r)

@@ -111,7 +111,7 @@ static void op_release(void *opaque)
         .release = op_release,                                                                    \
         .device_marks = writes,                                                                   \
         .gate = xs_hip_gate,                                                                      \
-        .room = xs_hip_room,                                                                      \
+        .ctx_entries = xs_hip_ctx_entries,                                                                      \
     }
 /* Writers of levels: xsched_priv_hip_level, gates.c; the rest is constant. */
 struct xs_hal_ops xs_hip_ops_write = OPS(op_mark_write, true);

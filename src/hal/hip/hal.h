@@ -4,17 +4,17 @@
  *
  * A process may have several copies of the runtime, each with its own streams, events and default
  * streams; whatever names a stream names its runtime (struct xs_hip_api) too. A stream is known by a number
- * (hal/common/streams.h): created streams by their handle, the null stream by runtime and device, the default stream of
+ * (hal/common/stream_queues.h): created streams by their handle, the null stream by runtime and device, the default stream of
  * a thread by storage of ours. */
 #ifndef XS_HAL_HIP_H
 #define XS_HAL_HIP_H
 
-#include "hal/common/pages.h"
-#include "hal/common/streams.h"
+#include "hal/common/device_pages.h"
+#include "hal/common/stream_queues.h"
 #include "hal/common/vendor.h"
-#include "hal/common/watch.h"
+#include "hal/common/event_watch.h"
 #include "hal/hip/hip_abi.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 
 #define XS_HIP_RUNTIMES 8u
 
@@ -35,9 +35,9 @@ struct xs_hip_device {
     XDevice device;
     int marks;                    /* enum xs_hip_marks; any thread's answer is the same */
     struct xs_stream_group group;
-    struct xs_pages pages;
+    struct xs_device_pages pages;
     struct xs_hip_device *next;
-    struct xs_room room;          /* level 2; written by libpreempt */
+    struct xs_ctx_entries ctx_entries;          /* level 2; written by libpreempt */
 };
 
 /** How the completion of commands is learnt. */
@@ -136,7 +136,7 @@ bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number
 /* gates.c: level 2, and what level auto means: as XSCHED_HIP_LEVEL says, and no more than level 1 unless it does. */
 void xs_hip_gates_offer(const struct xs_hip_api *api);
 int xs_hip_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
-struct xs_room *xs_hip_room(void *hw);
+struct xs_ctx_entries *xs_hip_ctx_entries(void *hw);
 extern struct xs_streams xs_hip_streams;
 extern struct xs_hal_ops xs_hip_ops_write, xs_hip_ops_event;
 

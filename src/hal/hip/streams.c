@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware queues of HIP's streams: what hal/common/streams.h leaves to the platform. */
+/* Hardware queues of HIP's streams: what hal/common/stream_queues.h leaves to the platform. */
 #include "hal/hip/hal.h"
 
 struct xs_streams xs_hip_streams = {.platform = kPlatformHIP, .bytes = sizeof(struct xs_hip_hw)};
@@ -165,5 +165,5 @@ XS_EXPORT void xsched_priv_hip_implicit(struct xs_queue *q, uint64_t native)
 
 XS_EXPORT void xsched_priv_hip_lend_device(const struct xs_hip_api *api)
 {
-    xsched_priv_hip_each_queue(api, xs_group_lend, NULL);
+    xsched_priv_hip_each_queue(api, xs_group_inherit, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "hal/common/vendor.h"
 #include "hal/opencl/cl_abi.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 
 /** The real functions that we call ourselves. Never our shim's entries. */
 struct xs_ocl_api {

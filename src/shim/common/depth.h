@@ -6,7 +6,7 @@
 #ifndef XS_SHIM_DEPTH_H
 #define XS_SHIM_DEPTH_H
 
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 
 #define XS_DEPTH_INNER    0xffff    /* calls being handled */
 #define XS_DEPTH_CALLBACK 0x10000   /* one for each vendor callback around us */

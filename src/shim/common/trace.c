@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "xqueue/priv.h"
+#include "xqueue/interface.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* Where nobody stands behind a function, and what follows the first queue. */
 #include "base/env.h"
 #include "hal/cuda/rm/rm.h"
-#include "shim/stream/table.h"
+#include "shim/stream/stream_table.h"
 
 static CUresult no_driver(void)
 {

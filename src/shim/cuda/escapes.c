@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "hal/common/objects.h"
 #include "hal/cuda/rm/rm.h"
-#include "shim/stream/table.h"
+#include "shim/stream/stream_table.h"
 
 #include <stdlib.h>
 

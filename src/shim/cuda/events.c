@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that record events and wait for them, written by hand as in hand.c. */
-#include "shim/stream/events.h"
+#include "shim/stream/stream_events.h"
 #include "shim/stream/prototypes.h"
 
 #define RECORD(symbol, per_thread, args)                                                          \

@@ -12,7 +12,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "hal/common/objects.h"
-#include "shim/stream/table.h"
+#include "shim/stream/stream_table.h"
 
 #include <dlfcn.h>
 #include <string.h>

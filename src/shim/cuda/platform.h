@@ -5,7 +5,7 @@
 
 #include "hal/cuda/hal.h"
 #include "shim/cuda/loaded.h"
-#include "shim/stream/keys.h"
+#include "shim/stream/command_keys.h"
 
 #define XS_API_NAME      "CUDA"
 #define XS_API_ROWS      "shim/cuda/rows.def"
@@ -23,7 +23,7 @@ typedef CUcontext xs_api_context;
 #define XS_API_PER_THREAD      XS_CU_STREAM_PER_THREAD
 #define XS_API_PROC_PER_THREAD XS_CU_PROC_PER_THREAD
 
-/* shim/stream/memory.h */
+/* shim/stream/stream_memory.h */
 #define XS_API_MEMORY          "shim/cuda/memory.def"
 #define XS_API_OUT_OF_MEMORY   XS_CU_OUT_OF_MEMORY
 #define ROW_XS_API_GET_DEVICE  ROW_cuCtxGetDevice

@@ -2,7 +2,7 @@
 /* Where nobody stands behind a function, and what follows the first queue. */
 #include "base/env.h"
 #include "hal/hip/kfd/kfd.h"
-#include "shim/stream/table.h"
+#include "shim/stream/stream_table.h"
 
 static hipError_t no_device(void)
 {

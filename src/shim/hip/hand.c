@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions written by hand: entry points, the lives of streams and devices, captures. */
-#include "shim/stream/call.h"
+#include "shim/stream/stream_call.h"
 #include "shim/stream/captures.h"
 #include "shim/stream/prototypes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches in two steps, and launches on several devices at once. */
-#include "shim/stream/call.h"
+#include "shim/stream/stream_call.h"
 #include "shim/stream/prototypes.h"
 
 static _Thread_local hipStream_t t_configured;

@@ -4,7 +4,7 @@
 #define XS_SHIM_HIP_PLATFORM_H
 
 #include "hal/hip/hal.h"
-#include "shim/stream/keys.h"
+#include "shim/stream/command_keys.h"
 
 #define XS_API_NAME      "HIP"
 #define XS_API_ROWS      "shim/hip/rows.def"
@@ -23,7 +23,7 @@ typedef int xs_api_context;                /* always the current device */
 #define XS_API_PER_THREAD      XS_HIP_STREAM_PER_THREAD
 #define XS_API_PROC_PER_THREAD XS_HIP_PROC_PER_THREAD
 
-/* shim/stream/memory.h */
+/* shim/stream/stream_memory.h */
 #define XS_API_MEMORY         "shim/hip/memory.def"
 #define XS_API_OUT_OF_MEMORY  XS_HIP_OUT_OF_MEMORY
 #define ROW_XS_API_GET_DEVICE ROW_hipGetDevice

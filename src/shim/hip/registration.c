@@ -2,7 +2,7 @@
 /* Compiled objects register their kernels before main, each with the runtime that it was linked to. Nothing
  * is read or kept here: an object may hold thousands. This is also where a second copy of the runtime is
  * noticed, since it comes with the object that needs it. */
-#include "shim/stream/table.h"
+#include "shim/stream/stream_table.h"
 
 XS_EXPORT void **__hipRegisterFatBinary(const void *data);
 

@@ -4,7 +4,7 @@
 #ifndef XS_SHIM_OPENCL_BODY_H
 #define XS_SHIM_OPENCL_BODY_H
 
-#include "shim/opencl/call.h"
+#include "shim/opencl/opencl_call.h"
 
 #define BODY_PASS(T, fn, ret, name, args, key, is_blocking)                                       \
     {                                                                                             \

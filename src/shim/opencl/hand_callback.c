@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the program that the vendor calls, often in a thread of its own on which other
  * work waits: a command that the program enqueues in there is counted and never held back. */
-#include "shim/opencl/call.h"
+#include "shim/opencl/opencl_call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking for functions by name, and command buffers (cl_khr_command_buffer). */
-#include "shim/opencl/call.h"
+#include "shim/opencl/opencl_call.h"
 
 #include <stdlib.h>
 

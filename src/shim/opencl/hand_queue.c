@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command queues: made, shared, given back, waited for. */
 #include "base/log.h"
-#include "shim/opencl/call.h"
+#include "shim/opencl/opencl_call.h"
 
 /* A queue that the vendor has just made. @param priority  above the vendor's default */
 static void queue_made(cl_command_queue queue, int32_t priority)

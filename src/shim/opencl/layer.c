@@ -2,7 +2,7 @@
 /* The same object as a layer of an ICD loader (OPENCL_LAYERS): the loader hands us the table of
  * what is behind us and takes ours in exchange. This sees the programs that a preload misses,
  * because they open the loader and ask its handle for the functions. */
-#include "shim/opencl/table.h"
+#include "shim/opencl/opencl_table.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* cuGetProcAddress: the driver is asked, and where its answer is the function of one of our rows,
  * ours is given. Usually the address tells; else name, version and kind of default stream do. What
  * we do not know passes through. */
-#include "shim/stream/memory.h"
-#include "shim/stream/table.h"
+#include "shim/stream/stream_memory.h"
+#include "shim/stream/stream_table.h"
 
 #include "base/map.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exported functions of all rows that are not plain jumps. */
-#include "shim/stream/call.h"
+#include "shim/stream/stream_call.h"
 #include "shim/stream/prototypes.h"
 
 #include "hal/common/note.h"

@@ -3,7 +3,7 @@
 #ifndef XS_SHIM_STREAM_PROTOTYPES_H
 #define XS_SHIM_STREAM_PROTOTYPES_H
 
-#include "shim/stream/table.h"
+#include "shim/stream/stream_table.h"
 
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_EXPORT xs_api_result symbol params;
 #include XS_API_ROWS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that wait for a whole context. */
-#include "shim/stream/call.h"
+#include "shim/stream/stream_call.h"
 
 static void wait_one(struct xs_queue *q, void *arg)
 {

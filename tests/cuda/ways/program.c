@@ -12,7 +12,7 @@
 #ifdef __GLIBC__ /* others have neither namespaces nor RTLD_DEEPBIND */
 #include <sys/ioctl.h>
 
-#include "nvrm/layout.h"
+#include "nvrm/nvrm_layout.h"
 #else
 #define RTLD_DEEPBIND 0
 #define dlmopen(namespace, file, mode) dlopen(file, mode)

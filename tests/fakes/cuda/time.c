@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "nvrm/layout.h"
+#include "nvrm/nvrm_layout.h"
 
 /* fakes/world, if that is preloaded */
 bool fake_world_virtual(void) __attribute__((weak));

@@ -6,7 +6,7 @@
 #ifndef FAKE_RM_H
 #define FAKE_RM_H
 
-#include "nvrm/control.h"
+#include "nvrm/channel_group.h"
 
 struct fake_rm_call {             /* one control */
     uint32_t command, client, object;

@@ -8,7 +8,7 @@
 #ifndef XS_CUDA_RM_H
 #define XS_CUDA_RM_H
 
-#include "nvrm/control.h"
+#include "nvrm/channel_group.h"
 
 #define XS_RM_OBJECTS        2048u   /* devices, subdevices, groups and channels of one process */
 #define XS_RM_GROUPS         64u     /* of them, groups for compute work */
@@ -76,7 +76,7 @@ int xs_rm_group_address(const struct xs_rm_group *g, uint32_t *ret_address);
  *  @return 0 or -errno: -EAGAIN later; -ESTALE its descriptors are not the driver's any more */
 int xs_rm_group_facts(const struct xs_rm_group *g, uint32_t *ret_address, uint64_t *ret_default_us);
 
-/** Offers the groups to a scheduler outside, through libpreempt (publish.c). Once, any thread. */
+/** Offers the groups to a scheduler outside, through libpreempt (rm_publish.c). Once, any thread. */
 void xs_rm_publish(void);
 
 /** Called after each change of the groups, in the thread that made it, with no lock held. */

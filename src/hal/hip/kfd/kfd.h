@@ -8,7 +8,7 @@
 #ifndef XS_KFD_H
 #define XS_KFD_H
 
-#include "hal/hip/kfd/layout.h"
+#include "hal/hip/kfd/kfd_layout.h"
 
 #define XS_KFD_QUEUES  128u       /* compute queues of one process; with more there is no level 3 */
 #define XS_KFD_DEVICES 16u
@@ -62,7 +62,7 @@ int xs_kfd_device(uint32_t index, struct xs_kfd_device *ret);
 /** Called after each change, in the thread that made it, with no lock held. */
 void xs_kfd_set_listener(void (*changed)(void));
 
-/** Offers the queues to a scheduler outside, through libpreempt (publish.c). Once, any thread. */
+/** Offers the queues to a scheduler outside, through libpreempt (kfd_publish.c). Once, any thread. */
 void xs_kfd_publish(void);
 
 /** For tests: forgets everything. @param topology  in place of the kernel's folder; NULL: that */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The streams of one context or device: what ends with it, and what waits for what there without a word of the
+ * program's: the null stream for the blocking ones, these for the null stream, and calls such as freeing memory and
+ * synchronous copies for everything. */
+#include "hal/common/stream_queues.h"
+
+#include <stdlib.h>
+
+void xs_group_add(struct xs_stream_group *g, struct xs_stream *st)
+{
+    bool ordered = atomic_load(&st->blocking) || xs_native_is_null(xs_stream_native(st));
+
+    xs_lock_acquire(&g->lock);
+    st->next = g->streams;
+    g->streams = st;
+    for (size_t i = 0; ordered && i < XS_GROUP_ORDERED; i++) {
+        if (!atomic_load(&g->ordered[i])) {
+            atomic_store(&g->ordered[i], st);
+            break;
+        }
+    }
+    xs_lock_release(&g->lock);
+}
+
+static void unorder_locked(struct xs_stream_group *g, const struct xs_stream *st)
+{
+    for (size_t i = 0; i < XS_GROUP_ORDERED; i++)
+        if (atomic_load(&g->ordered[i]) == st)
+            atomic_store(&g->ordered[i], NULL);
+}
+
+void xs_group_remove(struct xs_stream_group *g, struct xs_stream *st)
+{
+    struct xs_stream **at;
+
+    xs_lock_acquire(&g->lock);
+    for (at = &g->streams; *at; at = &(*at)->next) {
+        if (*at == st) {
+            *at = st->next;
+            break;
+        }
+    }
+    unorder_locked(g, st);
+    xs_lock_release(&g->lock);
+}
+
+void xs_group_each_queue(struct xs_streams *s, struct xs_stream_group *g, void (*fn)(struct xs_queue *q, void *arg),
+                         void *arg)
+{
+    uint64_t natives[64];
+    size_t n = 0;
+
+    xs_lock_acquire(&g->lock);
+    for (struct xs_stream *st = g->streams; st && n < XS_ARRAY_LEN(natives); st = st->next)
+        natives[n++] = xs_stream_native(st);
+    xs_lock_release(&g->lock);
+    for (size_t i = 0; i < n; i++) {
+        struct xs_queue *q = xsched_priv_queue_pin(s->platform, natives[i]); /* another thread may destroy it */
+
+        if (!q)
+            continue;
+        fn(q, arg);
+        xsched_priv_queue_let_go(q);
+    }
+}
+
+void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q)
+{
+    struct xs_stream *st = xs_stream_find(s, native);
+    bool null = xs_native_is_null(native);
+
+    if (!st || (!null && !atomic_load(&st->blocking)))
+        return;
+    for (size_t i = 0; i < XS_GROUP_ORDERED; i++) {
+        /* one that has gone meanwhile is found nowhere, or is another stream by now and lent to for nothing */
+        struct xs_stream *other = atomic_load(&st->group->ordered[i]);
+        struct xs_queue *p;
+
+        if (!other || other == st || xs_native_is_null(xs_stream_native(other)) == null)
+            continue;
+        p = xsched_priv_queue_find(s->platform, xs_stream_native(other));
+        if (p)
+            xsched_priv_waits_for(q, p, xsched_priv_returned(p));
+    }
+}
+
+void xs_group_inherit(struct xs_queue *q, void *none)
+{
+    (void)none;
+    xsched_priv_lend(q, xsched_priv_returned(q), xsched_priv_thread_priority());
+}
+
+bool xs_group_take(struct xs_streams *s, struct xs_stream_group *g)
+{
+    size_t room = 0, n = 0;
+    uint64_t *natives;
+
+    xs_lock_acquire(&g->lock);
+    for (struct xs_stream *st = g->streams; st; st = st->next)
+        room++;
+    xs_lock_release(&g->lock);
+    natives = malloc((room + 1) * sizeof(*natives));
+    if (!natives)
+        return false;
+    xs_lock_acquire(&g->lock);
+    /* Nobody adds to a context that is being destroyed. From here on the storage may be given back. */
+    for (struct xs_stream *st = g->streams; st && n < room; st = st->next) {
+        atomic_store(&st->gone, true);
+        unorder_locked(g, st);
+        natives[n++] = xs_stream_native(st);
+    }
+    g->streams = NULL;
+    xs_lock_release(&g->lock);
+    while (n > 0)
+        xs_stream_forget(s, natives[--n]);
+    free(natives);
+    return true;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Platforms whose commands go to streams: which streams have a hardware queue, and where they belong.
+ *
+ * A stream is known by a number (`native`): created ones by their handle, the null (legacy) stream of a context or
+ * device by an odd number, the default stream of a thread by storage of ours, with bit 1 set. */
+#ifndef XS_HAL_COMMON_STREAM_QUEUES_H
+#define XS_HAL_COMMON_STREAM_QUEUES_H
+
+#include "base/lock.h"
+#include "base/map.h"
+#include "xqueue/interface.h"
+
+#define XS_GROUP_ORDERED 64u      /* more blocking streams of a context depend unseen */
+
+struct xs_stream_group;
+
+/** One stream that has a hardware queue; first member of what the platform keeps of it. Storage is kept and used
+ *  again, so a late reader finds another stream and never nothing. */
+struct xs_stream {
+    _Atomic uint64_t native;      /* whoever makes it; read by stream_group.c also of storage used again, any answer will do */
+    uint64_t owner;               /* the thread of a per-thread stream, else 0 */
+    _Atomic bool blocking;        /* ordered with the null stream of its group; the null stream itself: no */
+    _Atomic bool gone;            /* the stream is destroyed or about to be */
+    _Atomic bool no_marks;        /* the device writes none: completion is known from events, or from waits only */
+    _Atomic bool no_gates;        /* likewise: level 1 */
+    _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
+    uint64_t mark_at;             /* where the device writes marks */
+    struct xs_stream_group *group;
+    _Atomic uint64_t entered;     /* which hardware queue of the platform this is, counted from 1; 0: none yet */
+    struct xs_stream *next;       /* in the group's list, or free */
+};
+
+/** Streams that belong together: of a context or of a device. Its storage is kept. */
+struct xs_stream_group {
+    struct xs_lock lock;          /* of the list and of writes to `ordered`; nothing is called under it */
+    struct xs_stream *streams;
+    /* The null stream and the blocking ones, in any order, with gaps, for looks without the lock; what does not fit
+     * is a dependency that nobody sees. */
+    _Atomic(struct xs_stream *) ordered[XS_GROUP_ORDERED];
+};
+
+/** All streams of a platform. */
+struct xs_streams {
+    int platform;                 /* XPlatform */
+    size_t bytes;                 /* of the platform's own storage of one */
+    struct xs_map by_native;
+    struct xs_lock lock;          /* changes of by_native, whose own lock is inside, and free_list */
+    struct xs_stream *free_list;
+    _Atomic(void (*)(void)) on_first;
+    _Atomic bool any;
+    _Atomic uint64_t entered;     /* hardware queues ever made */
+    _Atomic uint32_t adopting;    /* threads that make a stream's XQueue at this moment */
+    _Atomic uint32_t adopted;     /* changes whenever one of them is done; futex */
+    _Atomic uint64_t adopt_until_ns; /* nobody waits for them any longer */
+};
+
+/** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
+void xs_streams_on_first(struct xs_streams *s, void (*fn)(void));
+
+static inline bool xs_native_is_null(uint64_t native)
+{
+    return native & 1;
+}
+
+static inline uint64_t xs_stream_native(const struct xs_stream *st)
+{
+    return atomic_load_explicit(&st->native, memory_order_relaxed); /* see there */
+}
+
+/** The number of the calling thread's default stream in a context (or in a runtime and on a device). 0: no memory */
+uint64_t xs_native_of_thread(struct xs_streams *s, const void *context, int device);
+
+/** NULL: it has no hardware queue. */
+struct xs_stream *xs_stream_find(struct xs_streams *s, uint64_t native);
+
+/** Storage for a stream, nothing in it but its number and owner. NULL: no memory.
+ *  @param created  by the program; else a default stream */
+struct xs_stream *xs_stream_new(struct xs_streams *s, uint64_t native, bool created);
+/** Gives a filled one its hardware queue. Its storage is given back on failure. */
+XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_stream_group *g,
+                        const struct xs_hal_ops *ops, XDevice device, HwQueueHandle *ret);
+/** The automatic XQueue of a hardware queue; NULL: none. @param priority  of the vendor's stream: smaller is more urgent */
+struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority);
+/** Around the making of a stream's XQueue, whatever comes of it. @return false: it has a hardware queue, made or being made by
+ *  another thread; xs_stream_adopt_end does not follow */
+bool xs_stream_adopt_begin(struct xs_streams *s, uint64_t native);
+void xs_stream_adopt_end(struct xs_streams *s);
+/** The stream had no XQueue. Another thread may be making it, and what this one submits meanwhile would be seen by nobody:
+ *  waits for that, 0.1 s at most. NULL: it has none, since the program destroyed it or none could be made. */
+struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native);
+/** Marks of this queue are written there from now on. */
+void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at);
+/** libpreempt lets it go: nobody calls an operation on it any more. */
+void xs_stream_release(struct xs_streams *s, struct xs_stream *st);
+/** Takes the stream of this number out of all tables; opens its queue. */
+void xs_stream_forget(struct xs_streams *s, uint64_t native);
+/** The same where it exists yet: this thread is about to destroy it. */
+void xs_stream_ends(struct xs_streams *s, uint64_t native);
+
+uint64_t xs_thread_id(void);
+
+static inline bool xs_stream_of_other_thread(const struct xs_stream *st)
+{
+    return st->owner && st->owner != xs_thread_id();
+}
+
+/** Whether this thread may put something into it, captures aside. */
+static inline bool xs_stream_here(const struct xs_stream *st)
+{
+    return !atomic_load_explicit(&st->gone, memory_order_relaxed) && !xs_stream_of_other_thread(st);
+}
+
+/* ---- stream_group.c ---- */
+
+void xs_group_add(struct xs_stream_group *g, struct xs_stream *st);
+void xs_group_remove(struct xs_stream_group *g, struct xs_stream *st);
+/** Calls fn for each queue of the group. */
+void xs_group_each_queue(struct xs_streams *s, struct xs_stream_group *g, void (*fn)(struct xs_queue *q, void *arg),
+                         void *arg);
+/** Work that is put into the null stream waits for the blocking streams of its group, and the other way round: tells
+ *  the scheduler what this queue waits for. Only where xsched_priv_intra. */
+void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q);
+/** For xs_group_each_queue: this thread is about to wait for it. */
+void xs_group_inherit(struct xs_queue *q, void *none);
+
+/** The context of the group is about to be destroyed: its streams are gone and their queues open. When it is destroyed,
+ *  xsched_priv_marks_void follows. @return false: no memory, nothing is done */
+bool xs_group_take(struct xs_streams *s, struct xs_stream_group *g);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slices and switching off, in the process itself: for a scheduler in it, and as the last resort
+ * when the one outside is gone. */
+#include "hal/cuda/rm/rm_objects.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* One look at a group for a call: what to do is decided under the lock, done without it. */
+static int take(uint32_t index, bool may_wait, struct xs_rm_group *ret, struct xs_rm_tsg *ret_state)
+{
+    struct xs_rm_table *t = &xs_rm_table;
+    int r = -ENOENT;
+
+    if (may_wait)
+        xs_lock_acquire(&t->lock);
+    else if (!xs_lock_try(&t->lock))
+        return -EAGAIN;
+    if (t->groups[index].id) {
+        xs_rm_fill(&t->groups[index], ret);
+        *ret_state = t->groups[index];
+        r = 0;
+    }
+    xs_lock_release(&t->lock);
+    return r;
+}
+
+/* Stores what a call changed, if the group is still the same. */
+static void store(uint32_t id, const bool *off, const uint64_t *slice_us, const uint64_t *default_us,
+                  const uint32_t *address)
+{
+    struct xs_rm_tsg *g;
+
+    xs_lock_acquire(&xs_rm_table.lock);
+    g = xs_rm_tsg_by_id(id);
+    if (g) {
+        g->off = off ? *off : g->off;
+        g->slice_us = slice_us ? *slice_us : g->slice_us;
+        g->default_us = default_us ? *default_us : g->default_us;
+        g->address = address ? *address : g->address;
+        g->address_known = g->address_known || address;
+    }
+    xs_lock_release(&xs_rm_table.lock);
+}
+
+/* The program may have closed it, and the number may be another file's by now: nothing is sent there, nor is that file
+ * given to anybody. Another open file of the driver's under this number refuses the client's handle. */
+static bool fds_ours(const struct xs_rm_group *g)
+{
+    const int fds[] = {g->handles.group_fd, g->handles.subdevice_fd};
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(fds); i++) {
+        if (fds[i] < 0 || (i && fds[i] == fds[0]) || xs_nvrm_is_control_device(fds[i]))
+            continue;
+        xs_rm_closed(fds[i]);
+        return false;
+    }
+    return true;
+}
+
+int xs_rm_group_address(const struct xs_rm_group *g, uint32_t *ret_address)
+{
+    struct xs_rm_tsg *t;
+    bool known = false;
+    int r;
+
+    xs_lock_acquire(&xs_rm_table.lock);
+    t = xs_rm_tsg_by_id(g->id);
+    if (t && t->address_known) {
+        *ret_address = t->address;
+        known = true;
+    }
+    xs_lock_release(&xs_rm_table.lock);
+    if (known)
+        return 0;
+    if (g->handles.subdevice_fd < 0)
+        return -ENOENT;
+    r = xs_nvrm_pci_address(&g->handles, ret_address, NULL);
+    if (r == 0)
+        store(g->id, NULL, NULL, NULL, ret_address);
+    return r;
+}
+
+int xs_rm_group_facts(const struct xs_rm_group *g, uint32_t *ret_address, uint64_t *ret_default_us)
+{
+    struct xs_rm_tsg *t;
+    uint32_t address = 0;
+    uint64_t us = 0;
+    bool known;
+    int r;
+
+    if (!xs_lock_try(&xs_rm_table.lock))
+        return -EAGAIN;
+    t = xs_rm_tsg_by_id(g->id);
+    known = t && t->address_known && t->default_us;
+    if (known) {
+        *ret_address = t->address;
+        *ret_default_us = t->default_us;
+    }
+    xs_lock_release(&xs_rm_table.lock);
+    if (!t || g->handles.subdevice_fd < 0 || !fds_ours(g))
+        return -ESTALE;
+    if (known)
+        return 0;
+    r = xs_nvrm_pci_address(&g->handles, &address, NULL);
+    if (r == 0)
+        r = xs_nvrm_get_slice(&g->handles, &us, NULL);
+    if (r < 0)
+        return r;
+    if (!xs_lock_try(&xs_rm_table.lock))
+        return -EAGAIN;
+    t = xs_rm_tsg_by_id(g->id);
+    if (t) {
+        t->address = address;
+        t->address_known = true;
+        t->default_us = t->default_us ? t->default_us : us;
+    }
+    xs_lock_release(&xs_rm_table.lock);
+    *ret_address = address;
+    *ret_default_us = us;
+    return 0;
+}
+
+static bool on_device(const struct xs_rm_group *g, uint32_t pci_address)
+{
+    uint32_t address;
+
+    return pci_address == UINT32_MAX || (xs_rm_group_address(g, &address) == 0 && address == pci_address);
+}
+
+static int count_result(int r)
+{
+    xs_lock_acquire(&xs_rm_table.lock);
+    xs_rm_table.counts.controls++;
+    xs_rm_table.counts.refused += r == -EPERM;
+    xs_lock_release(&xs_rm_table.lock);
+    if (r == -EPERM)
+        xs_rm_demote("the driver denied a control");
+    return r == -ESTALE ? 0 : r;  /* it went meanwhile */
+}
+
+static int set_slice(const struct xs_rm_group *g, const struct xs_rm_tsg *state, uint64_t us)
+{
+    uint64_t before = state->default_us;
+    int r;
+
+    if (state->slice_us == us)
+        return 0;
+    if (!before) {
+        r = xs_nvrm_get_slice(&g->handles, &before, NULL);
+        if (r < 0)
+            return r;
+    }
+    /* Recorded first: a channel made meanwhile repeats it. */
+    store(g->id, NULL, &us, &before, NULL);
+    return xs_nvrm_set_slice(&g->handles, us ? us : before, NULL);
+}
+
+int xs_rm_set_slices(uint32_t pci_address, uint64_t us)
+{
+    struct xs_rm_group g;
+    struct xs_rm_tsg state;
+    int result = -ENOENT;
+
+    if (xs_rm_level() != 3)
+        return -EPERM;
+    for (uint32_t i = 0; i < XS_RM_GROUPS; i++) {
+        int r = take(i, true, &g, &state);
+
+        if (r == -ENOENT || !fds_ours(&g) || !on_device(&g, pci_address))
+            continue;
+        r = count_result(set_slice(&g, &state, us));
+        result = r < 0 ? r : result == -ENOENT ? 0 : result;
+    }
+    return result;
+}
+
+static int set_off(const struct xs_rm_group *g, const struct xs_rm_tsg *state, bool off)
+{
+    if (state->off == off)
+        return 0;
+    if (g->handles.subdevice_fd < 0)
+        return -EPERM;
+    store(g->id, &off, NULL, NULL, NULL); /* first: a channel made meanwhile is switched off too */
+    return xs_nvrm_disable(&g->handles, g->channels, g->n_channels, off, NULL);
+}
+
+int xs_rm_disable(uint32_t pci_address, bool disable)
+{
+    static const bool on = false;
+    struct xs_rm_group g;
+    struct xs_rm_tsg state;
+    int result = -ENOENT;
+
+    if (xs_rm_level() != 3)
+        return -EPERM;
+    for (uint32_t i = 0; i < XS_RM_GROUPS; i++) {
+        int r = take(i, true, &g, &state);
+
+        if (r == -ENOENT || !fds_ours(&g) || !on_device(&g, pci_address))
+            continue;
+        r = set_off(&g, &state, disable);
+        if (r < 0 && disable)
+            store(g.id, &on, NULL, NULL, NULL);
+        r = count_result(r);
+        result = r < 0 ? r : result == -ENOENT ? 0 : result;
+    }
+    return result;
+}
+
+bool xs_rm_restore(void)
+{
+    static struct xs_rm_group g;  /* owner: busy; too large for a small stack */
+    static struct xs_lock busy;
+    struct xs_rm_tsg state;
+    bool all = true;
+
+    if (atomic_load(&xs_rm_table.pid) != (int)getpid())
+        return true;
+    if (!xs_lock_try(&busy))
+        return false;
+    for (uint32_t i = 0; i < XS_RM_GROUPS; i++) {
+        int r = take(i, false, &g, &state);
+
+        all = all && r != -EAGAIN;
+        if (r < 0 || !fds_ours(&g))
+            continue;
+        /* Whoever was outside may have done it: so both, whatever this side knows. */
+        if (g.handles.subdevice_fd >= 0)
+            xs_nvrm_disable(&g.handles, g.channels, g.n_channels, false, NULL);
+        if (state.default_us)
+            xs_nvrm_set_slice(&g.handles, state.default_us, NULL);
+        if (xs_lock_try(&xs_rm_table.lock)) {
+            struct xs_rm_tsg *t = xs_rm_tsg_by_id(g.id);
+
+            if (t) {
+                t->off = false;
+                t->slice_us = 0;
+            }
+            xs_lock_release(&xs_rm_table.lock);
+        } else {
+            all = false;
+        }
+    }
+    xs_lock_release(&busy);
+    return all;
+}

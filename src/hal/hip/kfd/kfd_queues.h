@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of queues; inside hal/hip/kfd only. */
+#ifndef XS_HAL_HIP_KFD_KFD_QUEUES_H
+#define XS_HAL_HIP_KFD_KFD_QUEUES_H
+
+#include "base/lock.h"
+#include "hal/hip/kfd/kfd.h"
+
+struct xs_kfd_queue {
+    bool live;
+    bool dying;                   /* the program is ending it: no request of ours any more */
+    int fd;
+    uint32_t device;              /* index */
+    struct xs_kfd_update program; /* what the program wants */
+    uint32_t has_percentage, has_priority; /* what was asked for last */
+    /* Counts requests to change it. Whose request is not the last one begun cannot know which of them the driver took
+     * last. Written under the lock; read without. */
+    _Atomic uint32_t asked;
+    _Atomic uint32_t busy;        /* requests of ours under way: the program ends it only when there are none */
+    /* Requests of the program's under way: there are none of ours meanwhile, and only the control thread repeats. Two
+     * who both did would each be the other's reason to, without end. Under lock. */
+    uint32_t changing;
+    _Atomic bool unsure;          /* see asked: to be repeated; set by any thread, cleared by the control thread */
+    uint32_t failures;            /* the control thread's: it could not be brought back */
+};
+
+struct xs_kfd_device_row {
+    _Atomic uint32_t gpu_id;      /* the driver's; 0: free; written under lock */
+    uint32_t queues;
+    bool off;                     /* in force for its queues; with urgency */
+    uint32_t urgency;
+    /* the control thread's own */
+    bool address_known, address_missing;
+    uint32_t address;
+    struct xs_kfd_wish wish;
+    bool report_due;
+    struct xs_kfd_report report;
+};
+
+/** Everything of it under `lock`, except the atomics and the control thread's own. */
+struct xs_kfd_table {
+    struct xs_lock lock;
+    _Atomic int pid;              /* whose table this is; a forked child starts over */
+    _Atomic int level;            /* 0: nothing seen yet; 3, 1, in this order; writer: any thread */
+    _Atomic uint32_t generation;  /* counts what the control thread should look at; writer: any thread */
+    struct xs_kfd_queue queues[XS_KFD_QUEUES];
+    struct xs_kfd_device_row devices[XS_KFD_DEVICES];
+    _Atomic(const char *) why;    /* static text; writer: whoever ends level 3 */
+};
+extern struct xs_kfd_table xs_kfd_table;
+
+int xs_kfd_ioctl(int fd, unsigned long request, void *arg);
+/** What the driver is to be asked for now. Under lock. */
+void xs_kfd_effective_locked(const struct xs_kfd_queue *q, struct xs_kfd_update *ret);
+/** Ends level 3 in this process; one line says why. The next xs_kfd_due puts everything back. Any thread, no lock. */
+void xs_kfd_refuse(const char *why, uint32_t number);
+
+#endif

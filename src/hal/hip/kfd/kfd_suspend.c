@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the scheduler wants, brought about by the control thread: it waits for no lock, and a request of its own takes as
+ * long as the driver needs (it saves the waves of the queue). */
+#include "hal/hip/kfd/kfd_queues.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SOON_NS     (1 * XS_NS_PER_MS)
+#define RETRY_NS    (100 * XS_NS_PER_MS)
+#define FAILURES    1000u         /* of bringing one queue back, before it is left */
+#define NODES       64u
+#define TOPOLOGY    "/sys/class/kfd/kfd/topology/nodes"
+
+static const char *s_topology;    /* NULL: the kernel's; writer: a test, before anything else */
+/* the control thread's */
+static uint64_t s_retry_ns;       /* a queue could not be brought back: not before then */
+static bool s_changed;            /* a wish is another */
+static uint32_t s_seen;           /* generation that bring_all looked at */
+
+/* ---- which device it is ---- */
+
+static bool read_text(const char *folder, unsigned node, const char *name, char *ret, size_t size)
+{
+    char path[160];
+    ssize_t n;
+    int fd;
+
+    if (snprintf(path, sizeof(path), "%s/%u/%s", folder, node, name) >= (int)sizeof(path))
+        return false;
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    n = read(fd, ret, size - 1);
+    close(fd);
+    if (n < 0)
+        return false;
+    ret[n] = 0;
+    return true;
+}
+
+static uint64_t number(const char *text)
+{
+    uint64_t n = 0;
+
+    while (*text == ' ')
+        text++;
+    for (; *text >= '0' && *text <= '9'; text++)
+        n = n * 10 + (uint64_t)(*text - '0');
+    return n;
+}
+
+/* The number behind a name at the start of a line. */
+static uint64_t property(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, name, n) == 0 && line[n] == ' ')
+            return number(line + n);
+    return 0;
+}
+
+/* @return false when the kernel does not know the driver's number for it */
+static bool find_address(uint32_t gpu_id, uint32_t *ret)
+{
+    const char *folder = s_topology ? s_topology : TOPOLOGY;
+    char text[2048];
+
+    for (unsigned node = 0; node < NODES; node++) {
+        uint64_t location, domain;
+
+        if (!read_text(folder, node, "gpu_id", text, sizeof(text)))
+            return false;
+        if (number(text) != gpu_id || !read_text(folder, node, "properties", text, sizeof(text)))
+            continue;
+        location = property(text, "location_id");
+        domain = property(text, "domain");
+        /* bus, device and function; the top bits number the parts of a device that was divided */
+        *ret = (uint32_t)(domain & 0xffff) << 16 | (uint32_t)(location & 0xffff) | (uint32_t)(location >> 28 & 7);
+        return true;
+    }
+    return false;
+}
+
+static bool know(struct xs_kfd_device_row *d)
+{
+    if (!d->address_known && !d->address_missing) {
+        d->address_known = find_address(d->gpu_id, &d->address);
+        d->address_missing = !d->address_known;
+        if (d->address_missing)
+            XS_WARN_ONCE("HIP: the kernel does not tell where device %u is; it is not switched off", d->gpu_id);
+    }
+    return d->address_known;
+}
+
+/* ---- bringing it about ---- */
+
+/* Stores what is wanted where the program's threads see it. @return false: the table is being changed */
+static bool publish_wishes(void)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+    bool works = atomic_load(&t->level) == 3;
+
+    if (!xs_lock_try(&t->lock))
+        return false;
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        t->devices[i].off = works && t->devices[i].wish.off;
+        t->devices[i].urgency = works ? t->devices[i].wish.urgency : 0;
+    }
+    xs_lock_release(&t->lock);
+    return true;
+}
+
+#define LATER 2                   /* the program is changing it */
+
+/* @return 1 done, 0 there was nothing to do, LATER, -EAGAIN: no lock, or -errno of the driver */
+static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+    struct xs_kfd_update now;
+    bool ours;
+    uint32_t asked;
+    int r, fd;
+
+    if (!xs_lock_try(&t->lock))
+        return -EAGAIN;
+    if (!q->live || q->dying) {
+        if (!q->live)
+            atomic_store(&q->unsure, false); /* a request of ours outlasted the queue's end */
+        xs_lock_release(&t->lock);
+        return 0;
+    }
+    xs_kfd_effective_locked(q, &now);
+    *ret_device = q->device;
+    fd = q->fd;
+    if (q->has_percentage == now.percentage && q->has_priority == now.priority && !atomic_load(&q->unsure)) {
+        xs_lock_release(&t->lock);
+        return 0;
+    }
+    if (q->changing) {
+        xs_lock_release(&t->lock);
+        return LATER;
+    }
+    atomic_store(&q->unsure, false);
+    ours = now.percentage != q->program.percentage || now.priority != q->program.priority;
+    q->has_percentage = now.percentage;
+    q->has_priority = now.priority;
+    asked = atomic_fetch_add(&q->asked, 1) + 1;
+    atomic_fetch_add(&q->busy, 1);
+    xs_lock_release(&t->lock);
+    r = xs_kfd_ioctl(fd, XS_KFD_IOC_UPDATE, &now) < 0 ? -errno : 1;
+    if (r < 0 || atomic_load(&q->asked) != asked)
+        atomic_store(&q->unsure, true); /* a request of the program's came in between, or it failed: once more */
+    q->failures = r < 0 ? q->failures + 1 : 0;
+    if (q->failures >= FAILURES) {
+        XS_WARN_ONCE("HIP: the driver does not take a queue back (error %d)", -r);
+        atomic_store(&q->unsure, false);
+        q->failures = 0;
+    }
+    if (r < 0 && ours)
+        xs_kfd_refuse("the driver does not let queues be changed", (uint32_t)-r);
+    atomic_fetch_sub(&q->busy, 1);
+    xs_futex_wake(&q->busy, INT32_MAX);
+    return r;
+}
+
+static void record(struct xs_kfd_device_row *d, int r, uint64_t took_ns)
+{
+    if (!d->report_due)
+        d->report = (struct xs_kfd_report){.address = d->address};
+    d->report_due = true;
+    d->report.off = d->wish.off;
+    d->report.queues += r > 0;
+    d->report.took_ns += took_ns;
+    if (r < 0)
+        d->report.error = r;
+}
+
+/* @return false: again soon */
+static bool bring_all(void)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+    uint32_t seen = atomic_load(&t->generation);
+    bool all, again = false;
+
+    if (!s_changed && seen == s_seen)
+        return true;
+    all = publish_wishes();
+    s_retry_ns = 0;
+    for (uint32_t i = 0; all && i < XS_KFD_QUEUES; i++) {
+        uint64_t began = xs_now_ns();
+        uint32_t device = 0;
+        int r = bring(&t->queues[i], &device);
+
+        if (r == -EAGAIN)
+            all = false;
+        else if (r == LATER)
+            again = true;
+        else if (r)
+            record(&t->devices[device], r, xs_now_ns() - began);
+        if (r != -EAGAIN && atomic_load(&t->queues[i].unsure)) {
+            again = true;
+            s_retry_ns = r < 0 ? xs_now_ns() + RETRY_NS : s_retry_ns;
+        }
+    }
+    s_changed = !all || again;
+    s_seen = seen;
+    return !s_changed;
+}
+
+bool xs_kfd_wish(uint32_t address, const struct xs_kfd_wish *w)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        struct xs_kfd_device_row *d = &t->devices[i];
+
+        if (atomic_load(&d->gpu_id) && know(d) && d->address == address) {
+            s_changed = s_changed || d->wish.off != w->off || d->wish.urgency != w->urgency;
+            d->wish = *w;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t xs_kfd_due(uint64_t now_ns)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+    uint64_t next = UINT64_MAX;
+
+    if (atomic_load(&t->pid) != (int)getpid())
+        return next;
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        struct xs_kfd_wish *w = &t->devices[i].wish;
+
+        if ((w->off || w->urgency) && now_ns >= w->until_ns) {
+            XS_WARN_ONCE("HIP: queues were switched off and the scheduler said no more; they go on");
+            *w = (struct xs_kfd_wish){0};
+            s_changed = true;
+        }
+        if (w->off || w->urgency)
+            next = XS_MIN(next, w->until_ns);
+    }
+    if (now_ns < s_retry_ns)
+        return XS_MIN(next, s_retry_ns);
+    if (!bring_all())
+        next = XS_MIN(next, s_retry_ns ? s_retry_ns : now_ns + SOON_NS);
+    return next;
+}
+
+bool xs_kfd_restore(void)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+
+    if (atomic_load(&t->pid) != (int)getpid())
+        return true;
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        t->devices[i].wish = (struct xs_kfd_wish){0};
+        t->devices[i].report_due = false;
+    }
+    s_changed = true;
+    return bring_all();
+}
+
+bool xs_kfd_report(struct xs_kfd_report *ret)
+{
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        struct xs_kfd_device_row *d = &xs_kfd_table.devices[i];
+
+        if (!d->report_due || !d->address_known)
+            continue;
+        *ret = d->report;
+        ret->address = d->address;
+        d->report_due = false;
+        return true;
+    }
+    return false;
+}
+
+uint32_t xs_kfd_generation(void)
+{
+    return atomic_load(&xs_kfd_table.generation);
+}
+
+int xs_kfd_device(uint32_t index, struct xs_kfd_device *ret)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+    uint32_t queues[XS_KFD_DEVICES];
+
+    if (atomic_load(&t->pid) != (int)getpid())
+        return -ENOENT;
+    if (!xs_lock_try(&t->lock))
+        return -EAGAIN;
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++)
+        queues[i] = t->devices[i].queues;
+    xs_lock_release(&t->lock);
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        if (!atomic_load(&t->devices[i].gpu_id) || !know(&t->devices[i]) || index-- > 0)
+            continue;
+        *ret = (struct xs_kfd_device){t->devices[i].address, atomic_load(&t->level) == 3 ? queues[i] : 0};
+        return 0;
+    }
+    return -ENOENT;
+}
+
+void xs_kfd_reset(const char *topology)
+{
+    uint32_t generation = atomic_load(&xs_kfd_table.generation);
+
+    memset(&xs_kfd_table, 0, sizeof(xs_kfd_table));
+    atomic_store(&xs_kfd_table.generation, generation + 1);
+    s_topology = topology;
+    s_retry_ns = 0;
+    s_changed = false;
+    s_seen = 0;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nvrm/channel_group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_statx
+#if defined(__x86_64__)
+#define SYS_statx 332
+#elif defined(__aarch64__)
+#define SYS_statx 291
+#endif
+#endif
+#ifndef AT_EMPTY_PATH
+#define AT_EMPTY_PATH 0x1000
+#endif
+
+#define CONTROL_MAJOR 195u        /* nv.h: NV_MAJOR_DEVICE_NUMBER; the control device's minor is 255 */
+#define CONTROL_MINOR 255u
+
+static _Atomic(const struct xs_nvrm_fake *) s_fake; /* writer: a test, before anything else */
+
+void xs_nvrm_set_fake(const struct xs_nvrm_fake *fake)
+{
+    atomic_store(&s_fake, fake);
+}
+
+int xs_nvrm_ioctl(int fd, unsigned long request, void *arg)
+{
+    /* relaxed: set once, before any other thread */
+    const struct xs_nvrm_fake *fake = atomic_load_explicit(&s_fake, memory_order_relaxed);
+
+    if (XS_UNLIKELY(fake != NULL))
+        return fake->ioctl(fd, request, arg);
+    return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+/* ---- controls ---- */
+
+static int result_of(uint32_t status)
+{
+    switch (status) {
+    case XS_NVRM_OK:
+        return 0;
+    case XS_NVRM_ERR_PERMISSIONS:
+    case XS_NVRM_ERR_INVALID_ARGUMENT:
+    case XS_NVRM_ERR_NOT_SUPPORTED:
+        return -EPERM;
+    case XS_NVRM_ERR_INVALID_CLIENT:
+    case XS_NVRM_ERR_INVALID_OBJECT:
+    case XS_NVRM_ERR_INVALID_HANDLE:
+    case XS_NVRM_ERR_OBJECT_NOT_FOUND:
+        return -ESTALE;
+    default:
+        return -EIO;
+    }
+}
+
+static int control(int fd, uint32_t client, uint32_t object, uint32_t command, void *params, uint32_t bytes,
+                   uint32_t *ret_status)
+{
+    struct xs_nvrm_control c = {.client = client, .object = object, .command = command,
+                                .params = (uint64_t)(uintptr_t)params, .params_bytes = bytes};
+    int saved = errno, r = 0;
+
+    if (xs_nvrm_ioctl(fd, XS_NVRM_IOC_CONTROL, &c) < 0)
+        r = errno == EACCES ? -EPERM : -errno;
+    errno = saved;
+    if (ret_status)
+        *ret_status = c.status;
+    return r ? r : result_of(c.status);
+}
+
+int xs_nvrm_set_slice(const struct xs_nvrm_group *g, uint64_t us, uint32_t *ret_status)
+{
+    struct xs_nvrm_timeslice p = {.us = us};
+
+    return control(g->group_fd, g->group_client, g->group, XS_NVRM_CMD_SET_TIMESLICE, &p, sizeof(p), ret_status);
+}
+
+int xs_nvrm_get_slice(const struct xs_nvrm_group *g, uint64_t *ret_us, uint32_t *ret_status)
+{
+    struct xs_nvrm_timeslice p = {0};
+    int r = control(g->group_fd, g->group_client, g->group, XS_NVRM_CMD_GET_TIMESLICE, &p, sizeof(p), ret_status);
+
+    if (r == 0)
+        *ret_us = p.us;
+    return r;
+}
+
+static int disable_some(const struct xs_nvrm_group *g, const uint32_t *channels, uint32_t n, bool disable,
+                        uint32_t *ret_status)
+{
+    struct xs_nvrm_disable p;
+
+    memset(&p, 0, sizeof(p));
+    p.disable = disable;
+    p.channels = n;
+    for (uint32_t i = 0; i < n; i++) {
+        p.clients[i] = g->group_client;
+        p.handles[i] = channels[i];
+    }
+    return control(g->subdevice_fd, g->subdevice_client, g->subdevice, XS_NVRM_CMD_DISABLE_CHANNELS, &p, sizeof(p),
+                   ret_status);
+}
+
+int xs_nvrm_disable(const struct xs_nvrm_group *g, const uint32_t *channels, uint32_t n, bool disable,
+                    uint32_t *ret_status)
+{
+    int result = 0;
+
+    for (uint32_t at = 0; at < n; at += XS_NVRM_CHANNELS_A_CALL) {
+        uint32_t some = XS_MIN(n - at, XS_NVRM_CHANNELS_A_CALL);
+        int r = disable_some(g, channels + at, some, disable, ret_status);
+
+        if (r == 0)
+            continue;
+        if (!result || result == -ESTALE)
+            result = r;           /* what may be tried again goes first */
+        if (disable) {
+            for (uint32_t back = 0; back < at; back += XS_NVRM_CHANNELS_A_CALL)
+                disable_some(g, channels + back, XS_MIN(at - back, XS_NVRM_CHANNELS_A_CALL), false, NULL);
+            break;
+        } /* switching on: go on with the others */
+    }
+    return result;
+}
+
+int xs_nvrm_pci_address(const struct xs_nvrm_group *g, uint32_t *ret_address, uint32_t *ret_status)
+{
+    struct xs_nvrm_gpu_id p = {0};
+    int r = control(g->subdevice_fd, g->subdevice_client, g->subdevice, XS_NVRM_CMD_GPU_ID, &p, sizeof(p), ret_status);
+
+    if (r == 0)
+        *ret_address = (p.gpu_id & 0xffffff00u) | (p.gpu_id & 0x1fu) << 3;
+    return r;
+}
+
+/* ---- what is known ---- */
+
+bool xs_nvrm_is_control_device(int fd)
+{
+    const struct xs_nvrm_fake *fake = atomic_load_explicit(&s_fake, memory_order_relaxed);
+    struct statx st;
+    int saved = errno;
+    long r;
+
+    if (fake)
+        return fake->is_control_device(fd);
+    memset(&st, 0, sizeof(st));
+    r = syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &st);
+    errno = saved;
+    return r == 0 && (st.stx_mode & 0170000) == 0020000 && st.stx_rdev_major == CONTROL_MAJOR &&
+           st.stx_rdev_minor == CONTROL_MINOR;
+}
+
+bool xs_nvrm_channel_known(uint32_t object_class)
+{
+    switch (object_class) {
+#define X(number, family) case number:
+        XS_NVRM_CHANNEL_CLASSES(X)
+#undef X
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The headers of these releases were compared: every structure of nvrm_layout.h is the same in them. */
+#define FIRST_MAJOR 535u
+#define LAST_MAJOR  595u
+
+bool xs_nvrm_version_known(const char *version)
+{
+    unsigned major = 0;
+    const char *p = version;
+
+    for (; *p >= '0' && *p <= '9' && major < 10000; p++)
+        major = major * 10 + (unsigned)(*p - '0');
+    return p != version && *p == '.' && major >= FIRST_MAJOR && major <= LAST_MAJOR;
+}
+
+int xs_nvrm_version(char *ret_text, size_t size)
+{
+    const struct xs_nvrm_fake *fake = atomic_load_explicit(&s_fake, memory_order_relaxed);
+    char text[64];
+    size_t n = 0;
+    ssize_t got;
+    int fd, saved = errno;
+
+    if (fake) {
+        got = (ssize_t)XS_MIN(strlen(fake->version), sizeof(text));
+        memcpy(text, fake->version, (size_t)got);
+    } else {
+        fd = open("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
+        got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+        if (fd >= 0)
+            close(fd);
+    }
+    errno = saved;
+    if (got <= 0)
+        return -ENOENT;
+    while (n < (size_t)got && n + 1 < size && (text[n] == '.' || (text[n] >= '0' && text[n] <= '9'))) {
+        ret_text[n] = text[n];
+        n++;
+    }
+    if (size)
+        ret_text[n] = 0;
+    return n ? 0 : -ENOENT;
+}

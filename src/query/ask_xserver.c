@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/ask_xserver.h"
+
+#include "base/env.h"
+#include "query/find_xserver.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Where nobody answered, for the message. */
+struct tried {
+    char *text;
+    size_t used, size;
+};
+
+static void note(struct tried *t, const char *format, ...) XS_PRINTF(2, 3);
+
+static void note(struct tried *t, const char *format, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, format);
+    n = vsnprintf(t->text + t->used, t->size - t->used, format, ap);
+    va_end(ap);
+    if (n > 0)
+        t->used = XS_MIN(t->used + (size_t)n, t->size - 1);
+}
+
+static bool absent(int r)
+{
+    return r == -ECONNREFUSED || r == -EACCES || r == -ENOENT || r == -ETIMEDOUT;
+}
+
+static int ask_unix(const struct xs_ask_where *w, const char *server_socket, const char *method,
+                    const char *path, const char *body, struct tried *tried, struct xs_http_answer *ret)
+{
+    char http[PATH_MAX], error[256];
+    struct xs_http_target target = {.unix_path = http, .token = w->token};
+    int r;
+
+    xs_http_socket(server_socket, http, sizeof(http));
+    r = xs_http_ask(&target, method, path, body, ret, error, sizeof(error));
+    if (r < 0)
+        note(tried, "\n  %s: %s", http, r == -ECONNREFUSED ? "nobody listens" : error);
+    return r;
+}
+
+static int ask_tcp(const struct xs_ask_where *w, const char *method, const char *path, const char *body,
+                   struct tried *tried, struct xs_http_answer *ret)
+{
+    struct xs_http_target target = {
+        .address = w->address ? w->address : "127.0.0.1",
+        .port = w->port ? w->port : XS_ASK_PORT,
+        .token = w->token,
+    };
+    char error[256];
+    int r = xs_http_ask(&target, method, path, body, ret, error, sizeof(error));
+
+    if (r < 0)
+        note(tried, "\n  %s:%u: %s", target.address, target.port,
+             r == -ECONNREFUSED ? "nobody listens" : error);
+    return r;
+}
+
+int xs_ask(const struct xs_ask_where *w, const char *method, const char *path, const char *body,
+           struct xs_http_answer *ret, char *ret_tried, size_t size)
+{
+    struct tried tried = {.text = ret_tried, .size = size};
+    struct xs_places *places;
+    int r = -ENOENT;
+
+    ret_tried[0] = 0;
+    if (w->socket)
+        return ask_unix(w, w->socket, method, path, body, &tried, ret);
+    if (w->address || w->port)
+        return ask_tcp(w, method, path, body, &tried, ret);
+    places = malloc(sizeof(*places));
+    if (!places)
+        return -ENOMEM;
+    xs_places_get(places);
+    for (size_t i = 0; i < places->count; i++) {
+        /* a folder that somebody else made is not believed */
+        if (xs_place_probe(places->items[i].path, NULL, NULL) == -EPERM)
+            continue;
+        r = ask_unix(w, places->items[i].path, method, path, body, &tried, ret);
+        if (!absent(r))
+            break;
+    }
+    free(places);
+    if (xs_env_get(XS_ENV_XSCHED_SOCKET)) /* that one and no other */
+        return r;
+    return absent(r) ? ask_tcp(w, method, path, body, &tried, ret) : r;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where xserver may be, for a user's tools. */
+#ifndef XS_QUERY_FIND_XSERVER_H
+#define XS_QUERY_FIND_XSERVER_H
+
+#include "base/xs_base.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+#define XS_PLACES_MAX 6
+
+struct xs_place {
+    char path[PATH_MAX];
+    bool agents_look; /* programs look here by themselves; else XSCHED_SOCKET must name it */
+};
+
+struct xs_places {
+    size_t count;
+    struct xs_place items[XS_PLACES_MAX];
+};
+
+/** The places in the order in which they are tried: those of xs_socket_path, then
+ *  /tmp/xsched-UID (where there is no runtime folder). */
+void xs_places_get(struct xs_places *ret);
+
+/** Whether a server listens. Folders of others under /tmp are not believed.
+ *  @param ret_pid  the server's process, 0 when unknown; may be NULL
+ *  @param ret_uid  its user; may be NULL
+ *  @return 0, or -errno: -ENOENT no socket, -ECONNREFUSED nobody listens, -EPERM not to be
+ *          believed, or another of connect's */
+int xs_place_probe(const char *path, pid_t *ret_pid, uid_t *ret_uid);
+
+/** The first place that answers. @return its index in places, or -ENOENT */
+int xs_places_first(const struct xs_places *places);
+
+/** Tells the server there that this process becomes a program that may join later. @return 0 or -errno */
+int xs_place_expect(const char *path);
+
+/** This user's own runtime folder for xserver (not created): $XDG_RUNTIME_DIR/xsched,
+ *  /run/user/UID/xsched, or /tmp/xsched-UID. @return whether agents look there by themselves */
+bool xs_runtime_folder(char *ret, size_t size);
+
+#endif

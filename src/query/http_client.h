@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking xserver over HTTP: on its Unix socket or on the loopback. One thread at a time. */
+#ifndef XS_QUERY_HTTP_CLIENT_H
+#define XS_QUERY_HTTP_CLIENT_H
+
+#include "base/xs_base.h"
+
+struct xs_http_target {
+    const char *unix_path; /* the HTTP socket (http.sock beside xserver.sock), or NULL: TCP */
+    const char *address;   /* host for TCP */
+    uint16_t port;
+    const char *token; /* sent as X-XSched-Token; NULL: none */
+    long timeout_ms;   /* of the whole exchange; 0: 5000 */
+};
+
+struct xs_http_answer {
+    long status; /* 200, ... */
+    char *body;  /* ended by a zero byte; the caller frees it */
+    size_t bytes;
+};
+
+/** @param method  "GET" or "POST"
+ *  @param path    with its query, "/xqueues"
+ *  @param body    JSON to send, or NULL
+ *  @param ret_error  on failure what went wrong, for people
+ *  @return 0 (whatever the status says), or -errno: -ECONNREFUSED nobody is there, -EACCES, -ETIMEDOUT,
+ *          -EIO anything else */
+int xs_http_ask(const struct xs_http_target *target, const char *method, const char *path, const char *body,
+                struct xs_http_answer *ret, char *ret_error, size_t error_size);
+
+/** The HTTP socket that belongs to a socket of xserver: http.sock in the same folder. */
+void xs_http_socket(const char *server_socket, char *ret, size_t size);
+
+#endif

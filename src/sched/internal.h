@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decision driver's own structures; inside src/sched only.
+ *
+ *   sched.c   life, settings, status          facts.c   words of the pages -> who is ready
+ *   tables.c  who is there                    doorbells.c who is asked to ring, who is looked at
+ *   decide.c  views, policy, stall            permit.c  permits, leases, bounds in flight
+ *   idle_hints.c    what an entity is worth while nothing of it is ready
+ *   turns.c   handing over a device: draining, the clock of the turns, whose the device was
+ *
+ * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
+ * the policy sees: the entities of a device, or of the host. */
+#ifndef XS_SCHED_INTERNAL_H
+#define XS_SCHED_INTERNAL_H
+
+#include "sched/sched.h"
+
+#include "base/list.h"
+#include "base/map.h"
+
+#define XS_LOOK_MIN_NS      (10 * XS_NS_PER_US)    /* first step after the estimated end */
+#define XS_LOOK_MAX_NS      (1 * XS_NS_PER_MS)     /* largest step; also where the process rings by itself */
+#define XS_HELD_LOOK_NS     (10 * XS_NS_PER_MS)    /* is what is held still ready? */
+#define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
+#define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
+#define XS_QUIET_NS         (200 * XS_NS_PER_US)   /* no submit for this long: its end may be marked from outside */
+#define XS_LENT_LOOK_NS     (5 * XS_NS_PER_MS)     /* is what a queue was lent for complete? */
+#define XS_COLLECTIVE_NS    (250 * XS_NS_PER_US)   /* is the collective over for whose sake nobody is held? */
+#define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* only idle ones are held: for what? */
+#define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
+#define XS_LINGER_GROWTH    4u                     /* longest linger, times what is configured */
+#define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a hold closes */
+#define XS_DRAIN_NS         (100 * XS_NS_PER_MS)   /* the longest wait for what a held one has on the device */
+#define XS_DRAIN_LOOK_NS    (100 * XS_NS_PER_US)   /* looked at so often meanwhile */
+#define XS_BACK_NS          (10 * XS_NS_PER_MS)    /* a time that is older is another clock's */
+#define XS_ROUNDS           8u                     /* decisions of one view in a row */
+
+struct xs_view {
+    struct xs_policy_entity **entities;            /* in order of id */
+    size_t n, cap;
+    uint64_t memo[8];
+    uint64_t next_ns;                              /* the policy's timer, on its clock */
+    uint64_t linger_ns;                            /* earliest end of a linger */
+    uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
+    uint64_t held_look_ns;                         /* next look at held ones */
+    uint64_t stall_check_ns;
+    uint64_t verify_ns;                            /* next look at who runs while only idle ones are held */
+    uint64_t collective_ns;                        /* next look at collectives; UINT64_MAX: nobody runs for one's sake */
+    bool lent;                                     /* an entity runs for the sake of what waits for it */
+    uint64_t progress_ns;                          /* the running side last completed something, or changed */
+    bool progressed;                               /* it did, at a time that the next run tells */
+    struct xs_list pending;                        /* queues whose word does not fit their entity */
+    bool dirty;                                    /* decide at the next run */
+    bool resettle;                                 /* read and arm all queues first */
+    uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
+    uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
+    uint64_t charged_ns;                           /* the owners' service is true up to here */
+    uint64_t begin_ns;                             /* next look whether an owner has begun; UINT64_MAX: none is due */
+    bool recheck;                                  /* on another device a gang of this one was held or let go */
+    bool contended;                                /* something ready is held by the policy */
+    bool stalled;                                  /* the held ones run until the others complete something */
+};
+
+struct xs_device {
+    XDevice device;
+    uint32_t index;
+    size_t groups, queues;
+    struct xs_view view;
+};
+
+/** A gang: one process, or the processes of one name. */
+struct xs_group {
+    struct xs_list link;                           /* named ones: xs_sched.groups */
+    char *name;                                    /* NULL: of one process */
+    struct xs_policy_process pp;
+    bool excused;                                  /* all of its processes are: held by no decision */
+    enum xs_drain drain;                           /* of its processes: ON before OFF before none said */
+    struct xs_list processes;
+    struct xs_list presences;
+};
+
+struct xs_entity;
+
+/** A group on a device. */
+struct xs_presence {
+    struct xs_list link;                           /* xs_group.presences */
+    struct xs_group *group;
+    struct xs_device *device;
+    struct xs_entity *gang;                        /* of queues that are no entities of their own */
+    size_t queues;
+};
+
+struct xs_entity {
+    struct xs_policy_entity pe;
+    struct xs_sched *sched;
+    struct xs_presence *presence;
+    struct xs_view *view;                          /* the one that the present policy decides upon */
+    struct xs_list ready, idle;                    /* queues; idle: most recently used first */
+    size_t queues, nready, nready_top;             /* ready ones; those of the highest priority */
+    size_t ntimed;                                 /* ready ones with a deadline or a laxity */
+    size_t nwatched;
+    uint64_t linger_until_ns;
+    uint64_t linger_ns;                            /* how long it lingers; 0: as configured */
+    uint64_t dried_ns;                             /* when it last ran dry */
+    uint64_t stale_at_ns;                          /* hints change by time then (laxity) */
+    bool top;                                      /* more important than some other here, and none above it */
+    struct xs_hints rest;                          /* hints while nothing is ready */
+    struct xs_idle_hints_counts *rest_counts;            /* idle_hints.c; NULL: few queues */
+    bool intra;
+    bool hints_stale, rest_stale;
+    bool applied;                                  /* may run, as last told to its queues */
+    bool decided;                                  /* the decision before this one */
+    bool turned;                                   /* inside apply: it changes */
+    bool lingered;                                 /* it was given up after its last linger */
+    bool draining;                                 /* held while commands of it were in flight */
+    bool owns;                                     /* it is charged for the time that passes */
+    bool begins;                                   /* let run, and nothing of it has come to the device yet */
+    uint64_t begin_until_ns;                       /* it is charged from then on at the latest */
+    uint64_t drain_until_ns;                       /* waited for at most until then */
+    bool loses;                                    /* ready here, and held by the decision for this device */
+    bool bound;                                    /* held because it loses on another device */
+};
+
+struct xs_sched_queue {
+    struct xs_list link;                           /* entity's ready or idle */
+    struct xs_list process_link;
+    struct xs_list pending_link;                   /* xs_view.pending */
+    struct xs_entity *entity;
+    struct xs_sched_process *process;
+    struct xs_client_cell *client;                 /* NULL: facts come by set_ready */
+    struct xs_server_cell *server;
+    void *user;
+    uint64_t handle;
+    uint32_t cell;
+    struct xs_hints hints;
+    /* what was read last, judged */
+    uint64_t entered, returned, completed;
+    uint64_t told;                                 /* completed as the program knows it, to which est_left_ns belongs */
+    uint64_t est_left_ns;
+    uint64_t service_base_ns, service_ns;
+    int32_t inherit_priority;                      /* PRIORITY_NO_EXECUTE: nobody waits for it */
+    uint64_t changed_ns;                           /* entered or completed last moved */
+    uint64_t inferred_entered;                     /* idle by inference while entered is this */
+    bool inferred;
+    uint32_t sleepers;                             /* threads that sleep at its gate */
+    bool marks;                                    /* the device writes its completions */
+    bool covered;                                  /* a mark in flight will tell of its end */
+    bool gated;                                    /* level 2: what is in flight may stand behind a closed gate */
+    uint64_t asked_returned;                       /* a mark was asked for when returned was this */
+    /* what follows from it */
+    bool ready;
+    bool barred;                                   /* never permitted: hint or operator */
+    bool watched;                                  /* its end is awaited: armed idle, looked at */
+    bool permitted;                                /* as stored */
+    uint32_t armed;                                /* as stored */
+    uint32_t inflight_us;                          /* as stored */
+    uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions, preemptions;
+    uint64_t charged_ns, charged_service_ns;       /* running_ns and waiting_ns are true up to here */
+    uint64_t told_running_ns;                      /* the largest so far */
+};
+
+struct xs_sched_process {
+    struct xs_list link;
+    struct xs_list group_link;
+    struct xs_list closed_link;                    /* xs_sched.closed while closed > 0 */
+    struct xs_list rank_link;                      /* xs_sched.ranks since its first collective */
+    struct xs_sched *sched;
+    struct xs_group *group;
+    struct xs_client_page *client;
+    struct xs_server_page *server;
+    void *user;
+    uint64_t id;
+    bool intra, held, window, excused;
+    enum xs_drain drain;
+    int64_t clock_ahead_ns;
+    uint64_t inflight_us;                          /* bound of its own; 0: as configured */
+    int32_t utilization, cpu_class;                /* utilization -1: not told */
+    struct xs_list queues;
+    struct xs_sched_queue **cells;                 /* by cell index */
+    size_t ncells;
+    size_t closed;                                 /* queues whose word is closed */
+    uint64_t bell_seen;
+};
+
+struct xs_sched {
+    const struct xs_policy_ops *policy;
+    struct xs_sched_config config;
+    struct xs_sched_ops ops;
+    struct xs_pages *pages;                        /* of config */
+    void *ctx;
+    uint64_t now_ns, ahead_ns;                     /* its time; so much more than the owner's */
+    uint64_t next_id;
+    struct xs_list processes, groups, closed, ranks;
+    bool collective;                               /* one is under way */
+    bool ranks_told;                               /* ranks ring when one begins */
+    struct xs_map devices_by_id;
+    struct xs_device **devices;                    /* by index; NULL: free */
+    size_t devices_n, devices_cap, devices_free;
+    struct xs_view host;
+    bool stall_said;
+    bool unbound;                                  /* inside run: gangs are decided upon device by device */
+    size_t contended_views;
+    struct xs_sched_counters c;
+};
+
+static inline struct xs_entity *xs_entity_of(struct xs_policy_entity *pe)
+{
+    return XS_CONTAINER_OF(pe, struct xs_entity, pe);
+}
+
+static inline bool xs_sched_is_host(const struct xs_sched *s)
+{
+    return s->policy->scope == XS_SCOPE_HOST;
+}
+
+static inline uint64_t xs_sched_policy_flags(const struct xs_sched *s)
+{
+    if (s->policy->size < offsetof(struct xs_policy_ops, flags) + sizeof(s->policy->flags))
+        return XS_POLICY_USES_SERVICE; /* of a writer before there were flags */
+    return s->policy->flags;
+}
+
+static inline bool xs_sched_uses_service(const struct xs_sched *s)
+{
+    return xs_sched_policy_flags(s) & XS_POLICY_USES_SERVICE;
+}
+
+/** The policy gives turns: see turns.c. */
+static inline bool xs_sched_turns(const struct xs_sched *s)
+{
+    return xs_sched_policy_flags(s) & XS_POLICY_TURNS && !xs_sched_is_host(s);
+}
+
+/** Charged by time, and waited for when it is held. Queues of one process may wait for each other on the device, so
+ *  where they take turns among themselves, none waits for another's end. */
+static inline bool xs_entity_is_timed(const struct xs_entity *e)
+{
+    return !e->intra && xs_sched_turns(e->sched);
+}
+
+/** Time never goes back, whatever the owner says: a little stands still, more is taken for a clock that was put back
+ *  (a container that was moved), from which it goes on. @return the driver's time */
+static inline uint64_t xs_sched_clock(struct xs_sched *s, uint64_t now_ns)
+{
+    uint64_t t = now_ns + s->ahead_ns;
+
+    if (t + XS_BACK_NS < s->now_ns)
+        s->ahead_ns += s->now_ns - t;
+    else if (t > s->now_ns)
+        s->now_ns = t;
+    return s->now_ns;
+}
+
+/** A time of the driver's as the owner has it; UINT64_MAX stays. */
+static inline uint64_t xs_sched_outside(const struct xs_sched *s, uint64_t t_ns)
+{
+    return t_ns == UINT64_MAX ? t_ns : t_ns - XS_MIN(t_ns, s->ahead_ns);
+}
+
+/** Quiet for long beyond what it should take, counted from when it last moved or from that time on. */
+static inline bool xs_queue_is_overdue(const struct xs_sched_queue *q, uint64_t from_ns, uint64_t now_ns)
+{
+    return now_ns >= XS_MAX(q->changed_ns, from_ns) + q->est_left_ns + XS_INFER_NS;
+}
+
+/** What counts for its standing: the hint, or what waits for it if that is more. */
+static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
+{
+    return q->hints.priority > q->inherit_priority ? q->hints.priority : q->inherit_priority;
+}
+
+/* collective.c: kernels that wait for others like them, in other queues or processes. From the first one that
+ * is under way until none is, nothing that takes part in any is held. */
+/** The process told of its first one, maybe. */
+void xs_collective_met(struct xs_sched_process *p);
+/** Looks whether one is under way; when that changed, what takes part is decided upon again. */
+void xs_collective_look(struct xs_sched *s);
+/** Inside a decision, after the policy: lets run what takes part. */
+void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/** Takes part, or did. */
+bool xs_collective_rank(const struct xs_entity *e);
+
+/* facts.c */
+/** Copies the queue's words, each once. @return true when entered or completed moved */
+bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns);
+/** Reads, then makes the queue ready or idle and arms it as that asks. */
+bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns);
+void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns);
+void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns);
+/** Running and waiting time up to now. */
+void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns);
+/** The same where its state changes now. */
+void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns);
+/** Device time received, as far as its words tell now. */
+uint64_t xs_queue_service_ns(const struct xs_sched_queue *q, uint64_t now_ns);
+/** Time since the last charge in which a permitted queue had work. One that nobody watches may have
+ *  run dry meanwhile: for no longer than the device time that it received, where that is known. */
+uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, uint64_t now_ns);
+void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q);
+void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q);
+/** Its first queue became ready. */
+void xs_entity_wakes(struct xs_entity *e, uint64_t now_ns);
+/** Brings pe.hints up to date. */
+void xs_entity_update_hints(struct xs_entity *e, uint64_t now_ns);
+/** Reads all ready queues: before a timer's decision. */
+void xs_entity_read_service(struct xs_entity *e, uint64_t now_ns);
+
+/* doorbells.c */
+void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed);
+/** Watches for the end of what the entity runs. */
+void xs_entity_watch(struct xs_entity *e, uint64_t now_ns);
+void xs_entity_unwatch(struct xs_entity *e);
+/** Finds out whether an entity that is not watched is still ready. */
+void xs_entity_check(struct xs_entity *e, uint64_t now_ns);
+void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+void xs_view_plan_look(struct xs_view *v, uint64_t now_ns);
+/** A thread of the process is inside a vendor call for it. */
+bool xs_queue_in_call(const struct xs_sched_queue *q);
+/** The process is asked for a mark, once for what it submitted, if no other one will tell of the end. */
+void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
+/** Reads all that the policy lets run. @return true when any of it completed something;
+ *  *ret_end_ns: when the last of it is expected to end */
+bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns);
+
+/* turns.c */
+/** Whether what may run now waits for what is held and still on the device; sets drain_ns. */
+bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/** The policy's time, and its timer in the owner's. */
+uint64_t xs_view_clock(const struct xs_view *v, uint64_t now_ns);
+uint64_t xs_view_timer(const struct xs_view *v);
+void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t now_ns);
+/** It is about to be held. */
+void xs_entity_drain(struct xs_entity *e, uint64_t now_ns);
+/** It is held, and the end of what it has on the device is waited for. */
+bool xs_entity_end_awaited(const struct xs_entity *e);
+/** It is let run. */
+void xs_entity_begins(struct xs_entity *e, uint64_t now_ns);
+/** Charges the time since the last call to whose the device was; before the policy is asked. */
+void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/** Whose it is from now on; after a decision was applied. */
+void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+
+/* idle_hints.c */
+/** A queue of the entity counts, or no more, with the hints and the bar that it has now. */
+void xs_idle_hints_add(struct xs_entity *e, const struct xs_sched_queue *q);
+/** The same for one that was just put into its lists. */
+void xs_idle_hints_join(struct xs_entity *e, const struct xs_sched_queue *q);
+void xs_idle_hints_remove(struct xs_entity *e, const struct xs_sched_queue *q);
+void xs_idle_hints_update(struct xs_entity *e);
+
+/* decide.c */
+/** All devices of the gang, but one, decide again. */
+void xs_group_recheck(struct xs_group *g, const struct xs_view *but);
+void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+
+/* permit.c */
+void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns);
+/** Tells the entity's queues whether they may run, ready ones first. */
+void xs_entity_apply(struct xs_entity *e, uint64_t now_ns);
+/** Closes the most recently used idle queues of a held entity. */
+void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns);
+void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e);
+void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q);
+void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d);
+
+/* tables.c */
+int xs_view_insert(struct xs_view *v, struct xs_entity *e);
+void xs_view_remove(struct xs_view *v, struct xs_entity *e);
+int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device);
+void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q);
+struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name);
+void xs_group_leave(struct xs_sched *s, struct xs_sched_process *p);
+void xs_group_update(struct xs_group *g);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* XSCHED_MEM_LIMIT on OpenCL. */
+#ifndef XS_SHIM_OPENCL_OPENCL_MEMORY_H
+#define XS_SHIM_OPENCL_OPENCL_MEMORY_H
+
+#include "shim/opencl/opencl_table.h"
+
+/** Puts what counts memory into a table of real functions, before that is published; nothing without
+ *  a limit. */
+void xs_ocl_memory_wrap(struct xs_ocl_table *t, bool of_layer);
+
+#endif

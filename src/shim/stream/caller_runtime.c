@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several real libraries in one process (XS_API_MULTI): each caller keeps the one that it depends on,
+ * as without us. Streams, functions and events belong to the copy that made them, so mixing two ends
+ * in errors far from the cause. A caller is known by its return address, which a tail call hides: so a
+ * stream goes to the library that made it, whoever calls, and a caller that depends on none (an interpreter,
+ * compiled code, what called a function that ended in a tail call) gets what its thread used last. */
+#include "shim/stream/stream_table.h"
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/map.h"
+
+#include <stdlib.h>
+
+struct xs_api_runtime xs_api_first;
+_Atomic bool xs_api_many;
+_Atomic(struct xs_api_calling *) xs_api_called_last;
+
+#if XS_API_MULTI
+
+#define RUNTIMES 8u
+#define PAGE_MASK (~(uintptr_t)4095)
+#define FOLLOWS   15u             /* depends on none */
+
+static struct xs_lock g_lock;     /* g_others; nothing is called under it */
+static _Atomic(struct xs_api_runtime *) g_others[RUNTIMES]; /* [0] stays NULL: xs_api_first; never freed */
+
+/* Objects that called, and the index of their library. Rows are added at the front and never change. */
+static _Atomic(struct xs_api_calling *) g_objects; /* any thread, by compare and swap */
+/* Pages of callers, the index in the low bits. Any thread writes any slot; a lost update costs one more look-up. */
+static _Atomic uintptr_t g_seen[256];
+static struct xs_map g_streams;   /* stream -> the library that made it */
+static _Thread_local uint8_t t_last; /* index of the library used last by a caller that depends on one */
+
+static unsigned index_of(void *handle)
+{
+    struct xs_api_runtime *fresh = NULL, *known;
+    unsigned i;
+
+    if (handle == xs_api_first.handle)
+        return 0;
+    for (;;) {
+        xs_lock_acquire(&g_lock);
+        for (i = 1; i < RUNTIMES; i++) {
+            known = atomic_load_explicit(&g_others[i], memory_order_relaxed);
+            if (!known && fresh) /* release pairs with xs_api_runtime_by */
+                atomic_store_explicit(&g_others[i], fresh, memory_order_release);
+            if (!known || known->handle == handle)
+                break;
+        }
+        xs_lock_release(&g_lock);
+        if (i == RUNTIMES || known) { /* too many copies: the first */
+            free(fresh);
+            return i % RUNTIMES;
+        }
+        if (fresh)
+            return i;
+        fresh = calloc(1, sizeof(*fresh));
+        if (!fresh)
+            return 0;
+        xs_api_fill(fresh, handle);
+    }
+}
+
+/* @return -1: not seen before */
+static int known_object(uintptr_t caller)
+{
+    /* acquire pairs with the release in add_object */
+    for (struct xs_api_calling *o = atomic_load_explicit(&g_objects, memory_order_acquire); o; o = o->next) {
+        if (caller >= o->from && caller < o->to) {
+            atomic_store_explicit(&xs_api_called_last, o, memory_order_release);
+            return (int)o->index;
+        }
+    }
+    return -1;
+}
+
+static void add_object(uintptr_t from, uintptr_t to, unsigned index)
+{
+    struct xs_api_calling *o = malloc(sizeof(*o));
+
+    if (!o)
+        return;
+    o->from = from;
+    o->to = to;
+    o->index = index;
+    o->next = atomic_load_explicit(&g_objects, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&g_objects, &o->next, o, memory_order_release, memory_order_relaxed))
+        ;
+}
+
+static unsigned index_by(const void *caller)
+{
+    int known = known_object((uintptr_t)caller);
+    struct xs_vendor_caller of;
+    void *handle;
+    unsigned i = FOLLOWS;
+
+    if (known >= 0)
+        return (unsigned)known;
+    handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
+    if (handle)
+        i = index_of(handle);
+    if (i && i != FOLLOWS && !atomic_load_explicit(&xs_api_many, memory_order_relaxed)) {
+        xs_api_slots_direct(false);
+        /* release pairs with xs_api_runtime_of */
+        if (!atomic_exchange_explicit(&xs_api_many, true, memory_order_acq_rel))
+            XS_INFO(XS_API_NAME ": several copies of the runtime are in use, each by what depends on it; here also %s",
+                    of.path);
+    }
+    if (of.to)
+        add_object(of.from, of.to, i);
+    return i;
+}
+
+const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
+{
+    uintptr_t page = (uintptr_t)caller & PAGE_MASK, known;
+    _Atomic uintptr_t *slot = &g_seen[(page >> 12) % XS_ARRAY_LEN(g_seen)];
+    struct xs_api_runtime *rt;
+    unsigned i;
+
+    known = atomic_load_explicit(slot, memory_order_relaxed);
+    if (XS_LIKELY(page && (known & PAGE_MASK) == page)) {
+        i = (unsigned)(known & ~PAGE_MASK);
+    } else {
+        i = index_by(caller);
+        atomic_store_explicit(slot, page | i, memory_order_relaxed);
+    }
+    if (i == FOLLOWS)
+        i = t_last;
+    else
+        t_last = (uint8_t)i;
+    /* acquire pairs with the release in index_of */
+    rt = i ? atomic_load_explicit(&g_others[i], memory_order_acquire) : NULL;
+    return rt ? rt : &xs_api_first;
+}
+
+void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    xs_lock_acquire(&g_lock);
+    xs_map_remove(&g_streams, (uintptr_t)stream); /* one whose end was not seen */
+    xs_map_put(&g_streams, (uintptr_t)stream, (void *)(uintptr_t)rt);
+    xs_lock_release(&g_lock);
+}
+
+void xs_api_stream_ends(xs_api_stream stream)
+{
+    xs_lock_acquire(&g_lock);
+    xs_map_remove(&g_streams, (uintptr_t)stream);
+    xs_lock_release(&g_lock);
+}
+
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    const struct xs_api_runtime *made = xs_map_get(&g_streams, (uintptr_t)stream);
+
+    return made ? made : rt;
+}
+
+void xs_api_caller_look(const void *caller)
+{
+    index_by(caller);
+}
+
+#else
+
+void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    (void)rt, (void)stream;
+}
+
+void xs_api_stream_ends(xs_api_stream stream)
+{
+    (void)stream;
+}
+
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    (void)stream;
+    return rt;
+}
+
+const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
+{
+    (void)caller;
+    return &xs_api_first;
+}
+
+void xs_api_caller_look(const void *caller)
+{
+    (void)caller;
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/stream/collective_names.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "xqueue/interface.h"
+
+#define SLOTS 4096u               /* a library of collectives has some hundreds of kernels */
+#define GONE  1u                  /* a handle that means something else now */
+
+_Atomic uint32_t xs_collective_functions, xs_collective_graphs;
+/* Handles, open addressing; 0: free. A full table forgets none that it has. Written by compare and exchange. */
+static _Atomic uint64_t g_slots[SLOTS];
+
+/* within the mangled name: NCCL's and RCCL's; on symmetric memory, of NCCL 2.27 and since 2.28; those that RCCL runs
+ * for algorithms from files (MSCCL) */
+static const char *const k_names[] = {"ncclDevKernel", "ncclKernel", "ncclSymDevKernel", "ncclSymkDevKernel", "mscclKernel"};
+
+static bool is_collective(const char *name)
+{
+    for (; *name; name++)
+        for (size_t i = 0; i < XS_ARRAY_LEN(k_names); i++)
+            if (*name == *k_names[i] && strncmp(name, k_names[i], strlen(k_names[i])) == 0)
+                return true;
+    return false;
+}
+
+static _Atomic uint64_t *slot_of(uint64_t handle)
+{
+    uint64_t at = xs_hash_u64(handle);
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        uint64_t seen = atomic_load(&g_slots[(at + i) % SLOTS]);
+
+        if (seen == handle)
+            return &g_slots[(at + i) % SLOTS];
+        if (seen == 0)
+            break;
+    }
+    return NULL;
+}
+
+bool xs_collective_find(const void *function)
+{
+    return slot_of((uint64_t)(uintptr_t)function) != NULL;
+}
+
+static void add(uint64_t handle)
+{
+    uint64_t at = xs_hash_u64(handle);
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        uint64_t seen = 0;
+
+        if (atomic_compare_exchange_strong(&g_slots[(at + i) % SLOTS], &seen, handle) || seen == handle)
+            break;
+    }
+    atomic_fetch_add(&xs_collective_functions, 1);
+}
+
+void xs_collective_named(const void *function, const char *name)
+{
+    uint64_t handle = (uint64_t)(uintptr_t)function;
+    _Atomic uint64_t *slot;
+
+    if (!function || !name)
+        return;
+    if (is_collective(name)) {
+        add(handle);
+        xsched_priv_collectives_ahead();
+        return;
+    }
+    /* the handle of a module that was unloaded may come back as another function's */
+    slot = atomic_load(&xs_collective_functions) ? slot_of(handle) : NULL;
+    if (slot)
+        atomic_store(slot, GONE);
+}
+
+void xs_collective_same(const void *function, const void *known)
+{
+    if (function && atomic_load(&xs_collective_functions) && xs_collective_find(known))
+        add((uint64_t)(uintptr_t)function);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of collective communication (NCCL), known by their names. A name is looked at when the program asks for
+ * the function; a launch only looks up the handle, and nothing at all in a program that has no such function. */
+#ifndef XS_SHIM_STREAM_COLLECTIVE_NAMES_H
+#define XS_SHIM_STREAM_COLLECTIVE_NAMES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/xs_base.h"
+
+/** In a key: the command is a collective. */
+#define XS_KEY_COLLECTIVE (1ull << 63)
+
+/** Functions that are. Writer: xs_collective_named. */
+extern _Atomic uint32_t xs_collective_functions;
+/** A launch of one was captured: any graph may hold it. Writer: any thread that captures one. */
+extern _Atomic uint32_t xs_collective_graphs;
+
+/** The program got this handle by this name. Any thread. */
+void xs_collective_named(const void *function, const char *name);
+/** The program got this handle for that one. */
+void xs_collective_same(const void *function, const void *known);
+bool xs_collective_find(const void *function);
+
+static inline uint64_t xs_collective_key(const void *function)
+{
+    /* relaxed: who launches a function got it before, in an order that the program made */
+    if (XS_LIKELY(atomic_load_explicit(&xs_collective_functions, memory_order_relaxed) == 0))
+        return 0;
+    return xs_collective_find(function) ? XS_KEY_COLLECTIVE : 0;
+}
+
+static inline uint64_t xs_collective_graph_key(void)
+{
+    return XS_UNLIKELY(atomic_load_explicit(&xs_collective_graphs, memory_order_relaxed)) ? XS_KEY_COLLECTIVE : 0;
+}
+
+static inline void xs_collective_captured(uint64_t key)
+{
+    if (XS_UNLIKELY(key & XS_KEY_COLLECTIVE))
+        atomic_store_explicit(&xs_collective_graphs, 1, memory_order_relaxed); /* as above */
+}
+
+#endif

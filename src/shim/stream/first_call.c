@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the shim wakes up: at the first call of the process to the platform. */
+#include "shim/stream/prototypes.h"
+
+#include "base/env.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "hal/common/objects.h"
+#include "shim/common/depth.h"
+#include "shim/common/filter.h"
+#include "shim/stream/stream_memory.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Set while this thread looks for the real library: whatever runs inside must not look again. */
+#define DEPTH_BINDING 0x8000
+
+_Atomic int xs_api_mode;
+bool xs_api_tracing;
+
+static struct xs_lock g_lock;     /* the tables; nothing is called under it but the log */
+static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
+static bool g_disabled;           /* under g_lock */
+static const char *g_filter;      /* constant once bound */
+static bool g_filter_libraries;
+static bool g_filtered[ROW_COUNT];
+
+const struct xs_api_info xs_api_info[ROW_COUNT] = {
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)                   \
+    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, false},
+#define XS_ROW_PASS(symbol, name, version, streams)                                               \
+    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, true},
+#define XS_ROW_OWN(symbol, name, version, streams)                                               \
+    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, false},
+#include XS_API_ROWS
+};
+
+bool xs_api_filtered(enum xs_api_row row, const void *caller)
+{
+    if (XS_LIKELY(!g_filter))
+        return false;
+    return g_filtered[row] || (g_filter_libraries && caller && xs_filter_caller(g_filter, caller));
+}
+
+/* libhal made a hardware queue. */
+static void on_first_queue(void)
+{
+    bool disabled;
+
+    xs_lock_acquire(&g_lock);
+    g_wanted = true;
+    if (atomic_load_explicit(&xs_api_mode, memory_order_relaxed) == XS_API_QUIET && !g_disabled)
+        atomic_store_explicit(&xs_api_mode, XS_API_ACTIVE, memory_order_release);
+    disabled = g_disabled;
+    xs_lock_release(&g_lock);
+    if (!disabled)
+        xs_api_first_queue_made();
+}
+
+/* A runtime that is itself a client of another platform. */
+static void note_implementer(const struct xs_api_runtime *rt)
+{
+#ifdef XS_API_OVER
+    struct xs_object *o = calloc(1, sizeof(*o)); /* paths are long and the caller's stack may be small */
+
+    if (!o)
+        return;
+    xs_object_of(rt->real[ROW_XS_API_FREE], XS_API_OVER, o);
+    if (o->found && o->needed)
+        xsched_priv_implementer_add(o->from, o->to);
+    free(o);
+#else
+    (void)rt;
+#endif
+}
+
+int xs_api_fill(struct xs_api_runtime *rt, void *handle)
+{
+    int lacking = 0;
+
+    for (int row = 0; row < ROW_COUNT; row++) {
+        rt->real[row] = dlsym(handle, xs_api_info[row].symbol);
+        if (!rt->real[row]) {
+            rt->real[row] = xs_api_absent((enum xs_api_row)row, false);
+            lacking++;
+        }
+    }
+    rt->handle = handle;
+    rt->hal = xs_api_hal_bind(handle);
+    note_implementer(rt);
+    xs_api_memory_wrap(rt, handle);
+    return lacking;
+}
+
+void xs_api_slots_direct(bool direct)
+{
+    static void *looking[ROW_COUNT]; /* as linked; under g_lock */
+
+    xs_lock_acquire(&g_lock);
+    for (int row = 0; row < ROW_COUNT; row++) {
+        if (!xs_api_info[row].pass)
+            continue;
+        if (direct && !looking[row])
+            looking[row] = xs_api_slots[row];
+        /* threads that jump through it meanwhile find either */
+        if (direct || looking[row])
+            __atomic_store_n(&xs_api_slots[row], direct ? xs_api_first.real[row] : looking[row], __ATOMIC_RELEASE);
+    }
+    xs_lock_release(&g_lock);
+}
+
+static void publish(const struct xs_api_runtime *rt)
+{
+    bool disabled = xs_env_bool(XS_ENV_XSCHED_DISABLE, false);
+    bool tracing = !disabled && xs_trace_start();
+    bool wanted = !disabled && (tracing || xsched_priv_auto());
+    const char *filter = disabled ? NULL : xs_env_get(XS_ENV_XSCHED_FILTER);
+    bool first = false;
+
+    xs_lock_acquire(&g_lock);
+    if (atomic_load_explicit(&xs_api_mode, memory_order_relaxed) == XS_API_UNBOUND) {
+        first = true;
+        g_disabled = disabled;
+        g_wanted |= wanted;
+        xs_api_tracing = tracing;
+        for (int row = 0; filter && row < ROW_COUNT; row++)
+            g_filtered[row] = xs_filter_function(filter, xs_api_info[row].symbol);
+        g_filter_libraries = filter && xs_filter_has_libraries(filter);
+        g_filter = filter;
+        xs_api_first = *rt;
+        xs_api_answers_prepare();
+        /* release pairs with xs_api_mode_now */
+        atomic_store_explicit(&xs_api_mode, g_wanted && !disabled ? XS_API_ACTIVE : XS_API_QUIET,
+                              memory_order_release);
+    }
+    xs_lock_release(&g_lock);
+    if (first && !tracing)
+        xs_api_slots_direct(true);
+    xs_api_on_first(on_first_queue);
+}
+
+bool xs_api_start(const void *caller)
+{
+    struct xs_vendor_caller of;
+    struct xs_api_runtime rt;
+    char path[512];
+    void *handle;
+    int lacking;
+
+    if (xsched_priv_depth() & DEPTH_BINDING)
+        return false; /* a constructor of the real library calls it by its public name */
+    xsched_priv_depth_add(DEPTH_BINDING);
+    handle = XS_API_MULTI && !xs_env_get(xs_api_vendor.env) ? xs_vendor_of_caller(&xs_api_vendor, caller, &of) : NULL;
+    if (handle) {
+        xs_str_copy(path, sizeof(path), of.path);
+        XS_INFO(XS_API_NAME ": using %s", path);
+    } else if (xs_vendor_open(&xs_api_vendor, caller, &handle, path, sizeof(path)) < 0) {
+        xsched_priv_depth_add(-DEPTH_BINDING);
+        return false;
+    }
+    lacking = xs_api_fill(&rt, handle);
+    publish(&rt);
+    if (xs_api_tracing)
+        xs_trace_note(XS_API_NAME ": calls go to %s, which lacks %d of %d functions", path, lacking, ROW_COUNT);
+    xsched_priv_depth_add(-DEPTH_BINDING);
+    return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory limit on platforms of the room stream. Where one is set, the functions of the platform's
+ * memory.def are put between our entries and the real ones: in the table of real functions, so that
+ * rows of every kind go through them, and so that they are not there when there is no limit.
+ *
+ *   MEM(shape, symbol)   with these first parameters:
+ *
+ *   ALLOC        (out pointer, bytes)             FREE        (pointer)
+ *   PITCH        (out pointer, out pitch, width in bytes, height)
+ *   ARRAY        (out array, descriptor)          ARRAY3D     the same with a depth
+ *   MIPMAP       (out array, descriptor with a depth, levels)
+ *   ARRAY_FREE   (array)
+ *   CREATE       (out handle, bytes, properties)  RELEASE     (handle)
+ *   RETAIN       (out handle, address)
+ *   MAP          (address, bytes, offset, handle) UNMAP       (address, bytes)
+ *   INFO         (out free, out total)            TOTAL       (out bytes, device)
+ *   CONTEXT_END  (context)
+ *   PRIMARY      (out context, device)            PRIMARY_END (device)   PRIMARY_RELEASE (device)
+ *   DEVICE_RESET () */
+#ifndef XS_SHIM_STREAM_STREAM_MEMORY_H
+#define XS_SHIM_STREAM_STREAM_MEMORY_H
+
+#include "shim/stream/stream_table.h"
+
+/** While a library's table is filled; does nothing without a limit. Of several libraries the first
+ *  one is limited. */
+void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle);
+/** @return the row in whose place a limit stands and whose function of the vendor's is `real`; -1: none */
+int xs_api_memory_row(const struct xs_api_runtime *rt, const void *real);
+
+#endif

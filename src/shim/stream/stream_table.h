@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rows of a platform's table become. The room src/shim/stream is compiled once for each
+ * platform whose commands go to streams (CUDA, HIP); XS_SHIM_PLATFORM names the header that says
+ * what differs. */
+#ifndef XS_SHIM_STREAM_STREAM_TABLE_H
+#define XS_SHIM_STREAM_STREAM_TABLE_H
+
+#include "base/xs_base.h"
+#include "shim/common/trace.h"
+
+#include XS_SHIM_PLATFORM
+
+#ifndef XS_API_LENDS              /* nobody on this platform says what waits for what */
+#define XS_API_LENDS 0
+#define XS_API_NOT_READY (-1)
+static inline void xs_api_implicit(const void *hal, struct xs_queue *q, xs_api_stream stream, bool per_thread)
+{
+    (void)hal, (void)q, (void)stream, (void)per_thread;
+}
+static inline void xs_api_lend_context(const void *hal)
+{
+    (void)hal;
+}
+static inline bool xs_api_is_legacy(xs_api_stream stream, bool per_thread)
+{
+    (void)stream, (void)per_thread;
+    return false;
+}
+#endif
+
+enum xs_api_row {
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) ROW_##symbol,
+#define XS_ROW_PASS(symbol, name, version, streams) ROW_##symbol,
+#define XS_ROW_OWN(symbol, name, version, streams) ROW_##symbol,
+#include XS_API_ROWS
+    ROW_COUNT
+};
+
+enum xs_api_streams { XS_STREAMS_ANY, XS_STREAMS_LEGACY, XS_STREAMS_PTDS };
+
+struct xs_api_info {
+    const char *symbol, *name;
+    uint16_t version;
+    uint8_t streams;              /* xs_api_streams */
+    bool pass;
+};
+extern const struct xs_api_info xs_api_info[ROW_COUNT] XS_HIDDEN;
+
+enum xs_api_mode {
+    XS_API_UNBOUND,               /* the real functions are not known yet */
+    XS_API_QUIET,                 /* everything passes through */
+    XS_API_ACTIVE,                /* there are XQueues, or a trace is wanted */
+};
+
+/** One real library behind us. */
+struct xs_api_runtime {
+    void *real[ROW_COUNT];        /* never NULL once bound: what it lacks is xs_api_absent's */
+    void *handle;
+    const void *hal;              /* what xs_api_hal_bind gave for it */
+};
+
+/* One line for each call: what is read on every call stands together. */
+extern _Atomic int xs_api_mode XS_HIDDEN;   /* xs_api_mode; owner: first_call.c; set after the table is complete */
+extern bool xs_api_tracing XS_HIDDEN;       /* XSCHED_TRACE is set; valid once the mode is not UNBOUND */
+extern _Atomic bool xs_api_many XS_HIDDEN;  /* several real libraries are loaded; owner: caller_runtime.c */
+extern struct xs_api_runtime xs_api_first XS_HIDDEN; /* the one that was found first; complete once bound */
+
+/** What the entries of PASS rows jump to (pass.c): the real function, or code that finds it. */
+extern void *xs_api_slots[ROW_COUNT] XS_HIDDEN;
+/** Our entries. */
+extern void *const xs_api_entries[ROW_COUNT] XS_HIDDEN;
+
+static inline int xs_api_mode_now(void)
+{
+    /* acquire pairs with the release in first_call.c: the table was filled before */
+    return atomic_load_explicit(&xs_api_mode, memory_order_acquire);
+}
+
+/** Finds the real library. @return false when there is none: answer "not initialised" */
+bool xs_api_start(const void *caller);
+/** Stands where a real library lacks a function, or where there is none. By the platform. */
+void *xs_api_absent(enum xs_api_row row, bool no_library);
+/** After the first hardware queue was made. By the platform; any thread, once or more. */
+void xs_api_first_queue_made(void);
+/** Whether the user wants this call left alone. */
+bool xs_api_filtered(enum xs_api_row row, const void *caller);
+/** All functions of a library. @return how many it lacks */
+int xs_api_fill(struct xs_api_runtime *rt, void *handle);
+
+/** The slots of PASS rows lead straight to the only real library, or to code that looks. */
+void xs_api_slots_direct(bool direct);
+
+/** The library of this caller, where there are several. */
+const struct xs_api_runtime *xs_api_runtime_by(const void *caller);
+/* An object that called, and the index of its library; never changes. */
+struct xs_api_calling {
+    uintptr_t from, to;
+    unsigned index;
+    struct xs_api_calling *next;
+};
+extern _Atomic(struct xs_api_calling *) xs_api_called_last XS_HIDDEN; /* a hint; NULL: none; owner: caller_runtime.c */
+void xs_api_caller_look(const void *caller);
+
+/** Where programs and libraries begin: finds out which library this caller uses, if it is new here. */
+static inline void xs_api_caller_new(const void *caller)
+{
+    const struct xs_api_calling *o;
+
+    if (!XS_API_MULTI)
+        return;
+    /* acquire pairs with the release in caller_runtime.c */
+    o = atomic_load_explicit(&xs_api_called_last, memory_order_acquire);
+    if (!(XS_LIKELY(o != NULL) && XS_LIKELY((uintptr_t)caller - o->from < o->to - o->from)))
+        xs_api_caller_look(caller);
+}
+
+/** Where a call of this caller goes. */
+static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)
+{
+    /* acquire pairs with the release in caller_runtime.c */
+    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_acquire)))
+        return &xs_api_first;
+    return xs_api_runtime_by(caller);
+}
+
+/** A created stream goes to the library that made it (rt: the caller's). */
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream);
+void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream);
+void xs_api_stream_ends(xs_api_stream stream);
+
+static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_api_runtime *rt, xs_api_stream stream)
+{
+    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_relaxed)) ||
+        (uintptr_t)stream <= 2)
+        return rt;
+    return xs_api_runtime_made(rt, stream);
+}
+
+/** What the program gets instead of the library's answer to cuGetProcAddress. */
+void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real);
+/** The real functions are known: prepares answers. */
+void xs_api_answers_prepare(void);
+
+#define XS_HAND_HAND(symbol, params)                                                              \
+    xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt, XS_UNPACK params);
+#define XS_UNPACK(...) __VA_ARGS__
+#define XS_HAND_OPEN(symbol, params) XS_HAND_HAND(symbol, params)
+#define XS_HAND_HAND0(symbol, params) xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt);
+#define XS_HAND_SUBMIT(symbol, params)
+#define XS_HAND_COUNT(symbol, params)
+#define XS_HAND_SYNC(symbol, params)
+#define XS_HAND_QUERY(symbol, params)
+#define XS_HAND_WAIT(symbol, params)
+#define XS_HAND_BLOCK(symbol, params)
+#define XS_HAND_NAMED(symbol, params)
+#define XS_HAND_ONCE(symbol, params)
+#define XS_HAND_UNLOAD(symbol, params)
+#define XS_HAND_SYNC_CTX(symbol, params)
+#define XS_HAND_MADE(symbol, params)
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
+#include XS_API_ROWS
+#undef XS_HAND_HAND
+#undef XS_HAND_OPEN
+#undef XS_HAND_HAND0
+#undef XS_HAND_SUBMIT
+#undef XS_HAND_COUNT
+#undef XS_HAND_SYNC
+#undef XS_HAND_QUERY
+#undef XS_HAND_WAIT
+#undef XS_HAND_BLOCK
+#undef XS_HAND_NAMED
+#undef XS_HAND_ONCE
+#undef XS_HAND_UNLOAD
+#undef XS_HAND_SYNC_CTX
+#undef XS_HAND_MADE
+
+/** The real function of a row, with its type. `rt` is in scope. */
+#define XS_REAL(symbol) ((__typeof__(&symbol))rt->real[ROW_##symbol])
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys that scenarios and traces have in common. */
+#ifndef XS_SIM_TRACE_KEYS_H
+#define XS_SIM_TRACE_KEYS_H
+
+#include "sched/sched.h"
+#include "sim/words.h"
+
+#define XS_KEY(struct_, text, kind_, field, lo_, hi_) \
+    { .name = text, .kind = kind_, .offset = offsetof(struct_, field), .lo = lo_, .hi = hi_ }
+
+/** Keys of struct xs_hints inside struct_, as field h. */
+#define XS_KEYS_HINTS(struct_, h)                                                        \
+    XS_KEY(struct_, "priority", XS_KEY_I32, h.priority, -256, 255),                      \
+    XS_KEY(struct_, "utilization", XS_KEY_I32, h.utilization, 0, 100),                   \
+    XS_KEY(struct_, "deadline_us", XS_KEY_I64, h.deadline_us, -1, INT64_MAX),            \
+    XS_KEY(struct_, "laxity_us", XS_KEY_I64, h.laxity_us, -1, INT64_MAX),                \
+    XS_KEY(struct_, "lax_priority", XS_KEY_I32, h.lax_priority, -256, 255),              \
+    XS_KEY(struct_, "critical_priority", XS_KEY_I32, h.critical_priority, -256, 255)
+
+/** Keys of struct xs_sched_config inside struct_, as field c; k is read as 64 bits, into k_. */
+#define XS_KEYS_CONFIG(struct_, c, k_)                                                   \
+    XS_KEY(struct_, "timeslice_us", XS_KEY_US, c.params.timeslice_ns, 100, 10000000),    \
+    XS_KEY(struct_, "starvation_ms", XS_KEY_MS, c.params.starvation_ns, 0, 3600000),     \
+    XS_KEY(struct_, "switch_us", XS_KEY_US, c.params.switch_ns, 0, 1000000),             \
+    XS_KEY(struct_, "linger_us", XS_KEY_US, c.linger_ns, 0, 1000000),                    \
+    XS_KEY(struct_, "stall_ms", XS_KEY_MS, c.stall_ns, 0, 3600000),                      \
+    XS_KEY(struct_, "k", XS_KEY_U64, k_, 1, 1000000)
+
+static const struct xs_hints xs_default_hints = { 0, 100, -1, -1, 0, 0 };
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xqueue/control_thread.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "xqueue/thread.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- opening ---- */
+
+static void open_all(struct xs_server_page *page, uint32_t cells)
+{
+    for (uint32_t i = 0; i < cells; i++) {
+        if (atomic_load(&page->cells[i].permitted) == XS_PERMIT_OPEN)
+            continue;
+        atomic_store(&page->cells[i].permitted, XS_PERMIT_OPEN);
+        xs_futex_wake(xs_futex_low(&page->cells[i].permitted), INT32_MAX);
+    }
+}
+
+static uint32_t cells_of(struct xs_state *st)
+{
+    struct xs_queue *q = atomic_load(&st->pool); /* the newest storage has the highest cell */
+
+    return q ? q->cell + 1 : 0;
+}
+
+void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
+{
+    struct xs_server_page *expected = page;
+
+    if (!page)
+        return;
+    /* The page stays mapped while it is opened here: the control thread retires one only after server
+     * changed, and looks at this count then. */
+    atomic_fetch_add(&st->page_users, 1);
+    if (atomic_compare_exchange_strong(&st->server, &expected, NULL)) {
+        xs_queue_repoint_all(st);
+        open_all(page, cells_of(st));
+        xs_late_open_any(st);
+        xs_fd_eventfd_signal(st->kick_fd);
+    }
+    atomic_fetch_sub(&st->page_users, 1);
+}
+
+void xs_control_open_cells(struct xs_state *st, struct xs_server_page *page)
+{
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        xs_queue_open_cell(q, page);
+}
+
+void xs_control_decided(struct xs_state *st)
+{
+    if (!atomic_load(&st->awaited))
+        return;
+    /* seq_cst pairs with queue_create(): the queue is in the pool and has the bit, then awaited is read */
+    atomic_store(&st->awaited, 0);
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        atomic_fetch_and(&q->bounded, ~(uint32_t)XS_BOUNDED_JOINING);
+}
+
+bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
+{
+    struct xs_server_page *expected = NULL;
+    bool mine;
+
+    atomic_fetch_add(&st->page_serial, 1);
+    mine = atomic_compare_exchange_strong(&st->server, &expected, page);
+    if (mine) {
+        /* One made since the cells were opened: whoever made it saw no page yet. Told of by now, it is the scheduler's. */
+        for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+            if (q->announced_in != st->engagement)
+                xs_queue_open_cell(q, page);
+        xs_queue_repoint_all(st);
+    }
+    xs_control_decided(st);
+    return mine;
+}
+
+void xs_control_retire(struct xs_state *st, struct xs_server_page *page)
+{
+    struct xs_retired *r;
+    uint32_t cells;
+
+    xs_state_fail_open(st, page);
+    cells = cells_of(st);
+    r = xs_pages_alloc(&st->tables, sizeof(*r) + (cells + 63) / 64 * sizeof(r->busy[0]));
+    if (!r)
+        return; /* it stays mapped */
+    r->cells = cells;
+    for (uint32_t c = 0; c < r->cells; c++)
+        r->busy[c / 64] |= 1ull << (c % 64);
+    r->page = page;
+    r->next = st->retired;
+    st->retired = r;
+}
+
+/* Nobody is between taking the queue's sc and coming back. */
+static bool quiet(struct xs_queue *q)
+{
+    return xs_queue_unused(q) && xs_gates_passed(q);
+}
+
+bool xs_control_retired_tick(struct xs_state *st)
+{
+    struct xs_retired **at = &st->retired, *r;
+
+    while ((r = *at) != NULL) {
+        bool busy = false;
+
+        open_all(r->page, r->cells);
+        for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+            if (q->cell < r->cells && quiet(q))
+                r->busy[q->cell / 64] &= ~(1ull << (q->cell % 64));
+        for (uint32_t w = 0; w < (r->cells + 63) / 64; w++)
+            busy |= r->busy[w] != 0;
+        if (busy || atomic_load(&st->page_users)) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
+        munmap(r->page, sizeof(*r->page));
+        xs_pages_free(&st->tables, r);
+    }
+    return st->retired != NULL;
+}
+
+/* ---- announcing ---- */
+
+static bool read_wish(struct xs_queue *q, struct xs_queue_wish *ret)
+{
+    uint64_t words[XS_WISH_WORDS];
+
+    for (int tries = 0; tries < 100; tries++) {
+        uint32_t seq = atomic_load(&q->wish_seq);
+
+        for (size_t i = 0; i < XS_WISH_WORDS; i++)
+            words[i] = atomic_load(&q->wish_words[i]);
+        if (!(seq & 1) && atomic_load(&q->wish_seq) == seq) {
+            __builtin_memcpy(ret, words, sizeof(*ret));
+            return true;
+        }
+    }
+    return false;                 /* a writer was interrupted half way: later */
+}
+
+static void push_dirty(struct xs_state *st, struct xs_queue *q)
+{
+    struct xs_queue *head = atomic_load(&st->dirty);
+
+    if (atomic_exchange(&q->dirty, 1))
+        return;
+    atomic_fetch_add(&q->refs, 1);
+    do
+        atomic_store(&q->dirty_next, head);
+    while (!atomic_compare_exchange_weak(&st->dirty, &head, q));
+}
+
+void xs_control_announce_all(struct xs_state *st)
+{
+    st->engagement++;
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        if (atomic_load(&q->wanted))
+            push_dirty(st, q);
+}
+
+static bool announce(struct xs_state *st, struct xs_queue *q, const struct xs_listener *l, void *ctx)
+{
+    bool known = l && q->announced_in == st->engagement;
+    struct xs_queue_wish w;
+
+    if (!l)
+        return true;              /* announce_all() comes with the next engagement */
+    if (!atomic_load(&q->wanted)) {
+        if (known) {
+            l->remove(ctx, q);
+            q->announced_in = 0;
+        }
+        return true;
+    }
+    if (!read_wish(q, &w))
+        return false;
+    if (!known) {
+        if (!l->add(ctx, q, &w))
+            return false;
+        q->announced_in = st->engagement;
+        q->announced_config = w.config_changes;
+        return true;
+    }
+    if (!l->change(ctx, q, &w, w.config_changes != q->announced_config))
+        return false;
+    q->announced_config = w.config_changes;
+    return true;
+}
+
+bool xs_control_announce(struct xs_state *st, const struct xs_listener *listener, void *ctx)
+{
+    struct xs_queue *q = atomic_exchange(&st->dirty, NULL), *next;
+    bool all = true;
+
+    for (; q; q = next) {
+        next = atomic_load(&q->dirty_next);
+        atomic_store(&q->dirty, 0); /* before the wish is read: a later change comes again */
+        if (!announce(st, q, listener, ctx)) {
+            push_dirty(st, q);
+            all = false;
+        }
+        xs_queue_unref(q);
+    }
+    return all;
+}
+
+/* ---- the thread ---- */
+
+#define CONTROL_STACK_BYTES (256u * 1024u) /* touched only as used; a program's static TLS lies on it too */
+
+/* The kernel walks this list when the thread dies, before it tears the process's memory down, and
+ * marks owner_tid: xserver learns of the death of a large process at once. */
+static void register_death_notice(struct xs_state *st)
+{
+    static struct robust_list_head head; /* owner: the control thread of this process */
+    static struct robust_list entry;
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+    head.list.next = &entry;
+    entry.next = &head.list;
+    head.futex_offset = (long)((char *)&st->client->h.owner_tid - (char *)&entry);
+    head.list_op_pending = NULL;
+    atomic_store(&st->client->h.owner_tid, tid | FUTEX_WAITERS);
+    syscall(SYS_set_robust_list, &head, sizeof(head));
+}
+
+static void *control_main(void *arg)
+{
+    struct xs_state *st = arg;
+
+    register_death_notice(st);
+    for (;;) {
+        int mode = atomic_load(&st->mode);
+
+        if (mode == XS_MODE_GLOBAL && st->client_fd >= 0) {
+            xs_agent_run(st);
+        } else if (mode == XS_MODE_LOCAL) {
+            xs_local_run(st);
+        } else {
+            struct pollfd p = {.fd = st->kick_fd, .events = POLLIN};
+
+            if (mode == XS_MODE_GLOBAL)
+                XS_WARN_ONCE("this kernel has no sealed memory files; programs run unscheduled");
+            xs_control_decided(st);
+            xs_control_announce(st, NULL, NULL);
+            poll(&p, 1, xs_control_retired_tick(st) ? 100 : -1);
+            xs_fd_eventfd_drain(st->kick_fd);
+        }
+    }
+    return NULL;
+}
+
+void xs_control_kick(struct xs_state *st)
+{
+    if (atomic_load(&st->control_runs)) {
+        xs_fd_eventfd_signal(st->kick_fd);
+        return;
+    }
+    if (atomic_load(&st->mode) == XS_MODE_APP) {
+        xs_control_announce(st, NULL, NULL); /* nobody to tell: only gives the references back */
+        return;
+    }
+    if (!atomic_load(&st->pool) || atomic_exchange(&st->control_runs, true))
+        return;
+    if (xs_thread_start(control_main, st, CONTROL_STACK_BYTES) < 0) {
+        atomic_store(&st->control_runs, false);
+        xs_control_decided(st);
+        XS_WARN_ONCE("no thread could be started; programs run unscheduled");
+    }
+}

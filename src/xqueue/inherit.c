@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one queue lends to another that it waits for on the device: its importance, until the other one has
+ * completed what it waits for. Kept in one word of the other's cell, so that nobody has to take it back:
+ * the scheduler compares the number with what is complete. Where two wait at once, the more urgent one's
+ * importance lasts until the later end. */
+#include "xqueue/state.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+/* A longer chain of streams that wait for each other is cut: what is behind is a dependency that nobody
+ * sees. */
+#define CHAIN 8
+
+/* As long as a thread asks for nothing else, so often and this long, it waits. */
+#define POLLS_US 2000u
+
+_Atomic uint32_t xsched_priv_intra;
+
+void xs_state_update_intra(struct xs_state *st)
+{
+    int mode = atomic_load(&st->mode);
+
+    atomic_store_explicit(&xsched_priv_intra, mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra),
+                          memory_order_relaxed); /* a hint: what began before is not lent */
+}
+
+static void ring(struct xs_queue *q)
+{
+    struct xs_server_page *page = atomic_load(&q->state->server);
+
+    if (page && xs_page_ring(q->state->client, page, q->cell))
+        xs_fd_eventfd_signal(q->state->bell_fd);
+}
+
+static uint64_t completed(struct xs_queue *q)
+{
+    return XS_MAX(atomic_load(&q->cc->completed), atomic_load(&q->cc->marked));
+}
+
+/* What the queue is worth now, with what others lend it. */
+static int32_t importance(struct xs_queue *q)
+{
+    int32_t p = atomic_load_explicit(&q->priority, memory_order_relaxed);
+    uint64_t lent = atomic_load(&q->cc->lent);
+
+    if (atomic_load(&q->cc->inherit))
+        p = XS_MAX(p, atomic_load(&q->cc->inherit_priority));
+    if (XS_LENT_NUMBER(lent) > completed(q))
+        p = XS_MAX(p, XS_LENT_PRIORITY(lent));
+    return p;
+}
+
+/* @return whether anything changed */
+static bool lend(struct xs_queue *q, uint64_t number, int32_t priority)
+{
+    uint64_t old = atomic_load(&q->cc->lent), new;
+
+    if (number <= completed(q) || priority <= atomic_load_explicit(&q->priority, memory_order_relaxed))
+        return false;
+    do {
+        uint64_t n = number;
+        int32_t p = priority;
+
+        if (XS_LENT_NUMBER(old) > completed(q)) {
+            n = XS_MAX(n, XS_LENT_NUMBER(old));
+            p = XS_MAX(p, XS_LENT_PRIORITY(old));
+        }
+        new = XS_LENT(n, p);
+        if (new == old)
+            return false;
+    } while (!atomic_compare_exchange_weak(&q->cc->lent, &old, new));
+    ring(q);
+    return true;
+}
+
+void xs_queue_inherit_end(struct xs_queue *q, uint64_t number)
+{
+    uint64_t lent = atomic_load(&q->cc->lent);
+
+    if (lent && XS_LENT_NUMBER(lent) <= number && atomic_compare_exchange_strong(&q->cc->lent, &lent, 0))
+        ring(q);
+}
+
+void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
+{
+    for (int i = 0; i < CHAIN; i++) {
+        struct xs_queue *to = atomic_load(&q->waits_for);
+        uint64_t id = atomic_load(&q->waits_for_id); /* 0: one that was gone, or is being written */
+
+        if (!to || !id || id != xsched_priv_queue_id(to) ||
+            !lend(to, atomic_load(&q->waits_for_number), priority))
+            return;
+        q = to;
+    }
+}
+
+void xsched_priv_lend(struct xs_queue *q, uint64_t number, int32_t priority)
+{
+    if (lend(q, number, priority))
+        xs_queue_inherit_on(q, priority);
+}
+
+void xsched_priv_waits_for(struct xs_queue *waiter, struct xs_queue *q, uint64_t number)
+{
+    if (waiter == q || number <= completed(q))
+        return;
+    /* One is kept; of two at once, the earlier one is lent what the waiter is worth now. */
+    atomic_store(&waiter->waits_for_id, 0);
+    atomic_store(&waiter->waits_for_number, number);
+    atomic_store(&waiter->waits_for, q);
+    atomic_store(&waiter->waits_for_id, xsched_priv_queue_id(q));
+    xsched_priv_lend(q, number, importance(waiter));
+}
+
+int32_t xsched_priv_thread_priority(void)
+{
+    return xs_tls.priority;
+}
+
+uint64_t xsched_priv_returned(struct xs_queue *q)
+{
+    return atomic_load(&q->cc->returned);
+}
+
+uint64_t xsched_priv_milestone(struct xs_queue *q)
+{
+    uint64_t number = atomic_load(&q->cc->returned);
+
+    if (number > completed(q) && atomic_load(&q->marked_to) < number)
+        xs_queue_mark_now(q);
+    return number;
+}
+
+void xsched_priv_polled(struct xs_queue *q, uint64_t number)
+{
+    uint32_t now_us = (uint32_t)(xs_now_ns() / XS_NS_PER_US);
+
+    xs_queue_look(q, true);
+    if (xs_tls.polled != q) {
+        xs_tls.polled = q;
+        xs_tls.polled_us = now_us;
+    } else if (now_us - xs_tls.polled_us >= POLLS_US) {
+        xs_tls.polled_us = now_us;
+        xsched_priv_lend(q, number, xs_tls.priority);
+    }
+}

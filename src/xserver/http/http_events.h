@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /events: what the status page shows, sent once a second for as long as somebody looks
+ * (server-sent events). A thread of its own asks the main loop; it sleeps while nobody looks. */
+#ifndef XS_XSERVER_HTTP_HTTP_EVENTS_H
+#define XS_XSERVER_HTTP_HTTP_EVENTS_H
+
+#include "xserver/request.h"
+
+#include <microhttpd.h>
+
+struct xs_events;
+
+/** @return NULL when out of memory or threads */
+struct xs_events *xs_events_new(struct xs_mailbox *mailbox, uint16_t http_port);
+/** Ends all streams, so that the daemons can be stopped; nothing is begun any more. */
+void xs_events_end(struct xs_events *e);
+/** After the daemons were stopped. */
+void xs_events_free(struct xs_events *e);
+
+/** Answers the connection with a stream of what `asker` may see. In a thread of its daemon.
+ *  @return 0, or -EBUSY when too many look; then nothing was answered */
+int xs_events_begin(struct xs_events *e, struct MHD_Connection *connection, const struct xs_asker *asker);
+
+#endif

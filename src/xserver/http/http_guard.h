@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who asks over HTTP, and requests that no tool of ours would make. */
+#ifndef XS_XSERVER_HTTP_HTTP_GUARD_H
+#define XS_XSERVER_HTTP_HTTP_GUARD_H
+
+#include "xserver/options.h"
+#include "xserver/request.h"
+
+#include <microhttpd.h>
+
+/** Requests that come from a web page, or to a name that is not this host's.
+ *  @param port  ours on TCP; 0: the request came over the Unix socket
+ *  @return NULL, or what is wrong */
+const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, const char *method);
+/** Who is at the other end: the peer's credentials on a Unix socket; on TCP the user who owns the
+ *  peer socket, as the kernel's table of connections says; or the token. */
+void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret);
+void xs_guard_set_token(const char *token);
+
+/** The owner of the established connection from peer:port to 127.0.0.1:own_port, out of the text
+ *  of /proc/net/tcp or tcp6. @return true when it is there */
+bool xs_guard_find_owner(const char *table, uint32_t peer_ip, uint16_t peer_port, uint16_t own_port,
+                         uint32_t *ret_uid);
+/** A Host header that may name us. */
+bool xs_guard_host_ok(const char *host, uint16_t port);
+
+#endif

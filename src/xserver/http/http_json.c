@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/http/http_json.h"
+
+#include "wire/wire.h"
+#include "xsched/types.h"
+
+#include <stdlib.h>
+
+#define EVENT_PROGRAMS 256u /* what a page can show */
+
+json_t *xs_json_error(const char *text)
+{
+    return json_pack("{s:s}", "error", text);
+}
+
+json_t *xs_json_info(const char *text)
+{
+    return json_pack("{s:s}", "info", text);
+}
+
+static void set_int(json_t *o, const char *name, uint64_t value)
+{
+    json_object_set_new_nocheck(o, name, json_integer((json_int_t)XS_MIN(value, (uint64_t)INT64_MAX)));
+}
+
+static void set_signed(json_t *o, const char *name, int64_t value)
+{
+    json_object_set_new_nocheck(o, name, json_integer((json_int_t)value));
+}
+
+static void set_bool(json_t *o, const char *name, bool value)
+{
+    json_object_set_new_nocheck(o, name, json_boolean(value));
+}
+
+static void set_text(json_t *o, const char *name, const char *value)
+{
+    json_t *text = json_string(value);
+
+    json_object_set_new_nocheck(o, name, text ? text : json_string("?"));
+}
+
+static const char *platform_name(uint32_t platform)
+{
+    static const char *const k_names[] = {"unknown", "VPI",    "CUDA",   "CUDLA",
+                                          "HIP",     "Ascend", "OpenCL", "LevelZero"};
+
+    return platform < XS_ARRAY_LEN(k_names) ? k_names[platform] : "unknown";
+}
+
+static json_t *queue(const struct xs_queue_record *q)
+{
+    const struct xs_sched_queue_status *st = &q->status;
+    json_t *o = json_object();
+
+    set_int(o, "handle", st->handle);
+    set_int(o, "device", st->device);
+    set_signed(o, "level", q->level);
+    set_signed(o, "pid", q->pid);
+    set_signed(o, "threshold", q->threshold);
+    set_signed(o, "batch_size", q->batch_size);
+    set_bool(o, "ready", st->ready);
+    set_bool(o, "suspended", !st->permitted);
+    set_signed(o, "priority", q->hints.priority);
+    set_signed(o, "utilization", q->hints.utilization);
+    set_signed(o, "deadline", q->hints.deadline_us);
+    set_signed(o, "laxity", q->hints.laxity_us);
+    set_signed(o, "lax_priority", q->hints.lax_priority);
+    set_signed(o, "critical_priority", q->hints.critical_priority);
+    set_text(o, "platform", platform_name(q->platform));
+    set_int(o, "levels", q->levels);
+    set_int(o, "commands", st->entered);
+    set_int(o, "completed", st->completed);
+    set_int(o, "running_us", st->running_ns / XS_NS_PER_US);
+    set_int(o, "waiting_us", st->waiting_ns / XS_NS_PER_US);
+    set_int(o, "service_us", st->service_ns / XS_NS_PER_US);
+    set_int(o, "held_us", q->held_ns / XS_NS_PER_US);
+    set_int(o, "suspensions", st->suspensions);
+    set_int(o, "preemptions", st->preemptions);
+    set_int(o, "inflight_us", q->inflight_us);
+    set_int(o, "waiters", q->waiters);
+    return o;
+}
+
+static json_t *client(const struct xs_client_record *c)
+{
+    json_t *o = json_object();
+
+    set_signed(o, "pid", c->pid);
+    set_text(o, "cmdline", c->cmdline);
+    set_int(o, "uid", c->uid);
+    set_int(o, "queues", c->queues);
+    set_signed(o, "utilization", c->utilization);
+    set_bool(o, "held", c->held);
+    set_text(o, "group", c->group);
+    set_int(o, "session", c->session);
+    return o;
+}
+
+static json_t *client_with_counts(const struct xs_client_record *c)
+{
+    json_t *o = client(c);
+
+    set_signed(o, "pid_in_namespace", c->pid_in_namespace);
+    set_int(o, "protocol_minor", c->protocol_minor);
+    set_int(o, "queues_ever", c->queues_ever);
+    set_int(o, "commands", c->entered);
+    set_int(o, "held_us", c->held_ns / XS_NS_PER_US);
+    set_int(o, "running_us", c->running_ns / XS_NS_PER_US);
+    set_int(o, "waiting_us", c->waiting_ns / XS_NS_PER_US);
+    set_int(o, "service_us", c->service_ns / XS_NS_PER_US);
+    set_int(o, "suspensions", c->suspensions);
+    set_int(o, "preemptions", c->preemptions);
+    set_text(o, "container", c->container.id);
+    set_text(o, "pod", c->container.pod);
+    set_bool(o, "intra", c->intra);
+    set_bool(o, "window", c->window);
+    set_signed(o, "joined", c->joined_s);
+    if (c->left_s) {
+        set_signed(o, "left", c->left_s);
+        set_text(o, "why", c->left_why);
+    }
+    return o;
+}
+
+json_t *xs_json_queues(const struct xs_request *r)
+{
+    json_t *queues = json_array(), *processes = json_array();
+
+    for (size_t i = 0; i < r->n_queues; i++)
+        json_array_append_new(queues, queue(&r->queues[i]));
+    for (size_t i = 0; i < r->n_clients; i++)
+        json_array_append_new(processes, client(&r->clients[i]));
+    return json_pack("{s:o, s:o}", "xqueues", queues, "processes", processes);
+}
+
+json_t *xs_json_queue(const struct xs_request *r)
+{
+    return json_pack("{s:o, s:o}", "xqueue", queue(&r->queues[0]), "process",
+                     client_with_counts(&r->clients[0]));
+}
+
+json_t *xs_json_clients(const struct xs_request *r)
+{
+    json_t *joined = json_array(), *ended = json_array();
+
+    for (size_t i = 0; i < r->n_clients; i++)
+        json_array_append_new(joined, client_with_counts(&r->clients[i]));
+    for (size_t i = 0; i < r->n_ended; i++)
+        json_array_append_new(ended, client_with_counts(&r->ended[i]));
+    return json_pack("{s:o, s:o}", "clients", joined, "ended", ended);
+}
+
+json_t *xs_json_policy(const struct xs_request *r)
+{
+    return json_pack("{s:i, s:s}", "policy", (int)r->state.policy, "name", r->state.policy_name);
+}
+
+static json_t *level3(const struct xs_lv3_counts *c)
+{
+    json_t *o = json_object();
+
+    set_int(o, "groups", c->groups);
+    set_int(o, "slices", c->slices);
+    set_int(o, "offs", c->offs);
+    set_int(o, "ons", c->ons);
+    set_int(o, "denied", c->denied);
+    set_int(o, "failed", c->failed);
+    set_int(o, "slice_ns", c->slice_ns);
+    set_int(o, "off_ns", c->off_ns);
+    set_int(o, "on_ns", c->on_ns);
+    return o;
+}
+
+static json_t *latency(const struct xs_latency *l)
+{
+    json_t *o = json_object(), *buckets = json_array();
+
+    set_int(o, "count", l->count);
+    set_int(o, "mean_ns", l->count ? l->sum_ns / l->count : 0);
+    set_int(o, "max_ns", l->max_ns);
+    for (unsigned i = 0; i < XS_LATENCY_BUCKETS; i++) {
+        json_t *b = json_object();
+
+        /* the last bucket has no upper bound: null */
+        json_object_set_new(b, "below_ns",
+                            i + 1 < XS_LATENCY_BUCKETS ? json_integer((json_int_t)1 << (i + 10))
+                                                       : json_null());
+        set_int(b, "count", l->buckets[i]);
+        json_array_append_new(buckets, b);
+    }
+    json_object_set_new(o, "buckets", buckets);
+    return o;
+}
+
+json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
+{
+    const struct xs_status_record *st = &r->state;
+    json_t *o = json_object();
+
+    set_text(o, "version", XSCHED_VERSION);
+    json_object_set_new(o, "protocol", json_sprintf("%u.%u", XS_WIRE_MAJOR, XS_WIRE_MINOR));
+    set_int(o, "uptime_us", st->uptime_ns / XS_NS_PER_US);
+    set_signed(o, "policy", st->policy);
+    set_text(o, "policy_name", st->policy_name);
+    if (st->params.timeslice_ns == UINT64_MAX)
+        set_text(o, "timeslice_us", "UNLIMITED");
+    else
+        set_int(o, "timeslice_us", st->params.timeslice_ns / XS_NS_PER_US);
+    set_int(o, "k", st->params.k);
+    set_int(o, "http_port", http_port);
+    set_int(o, "clients", st->sched.processes);
+    set_int(o, "queues", st->sched.queues);
+    set_int(o, "entities", st->sched.entities);
+    set_int(o, "devices", st->sched.devices);
+    set_int(o, "decisions", st->sched.decisions);
+    set_int(o, "permits", st->sched.permits);
+    set_int(o, "holds", st->sched.holds);
+    set_int(o, "bells", st->sched.bells);
+    set_int(o, "rescans", st->sched.rescans);
+    set_int(o, "stalls", st->sched.stalls);
+    set_int(o, "joined", st->joined_ever);
+    set_int(o, "refused", st->refused);
+    set_int(o, "malformed", st->malformed);
+    set_int(o, "requests", st->requests);
+    set_int(o, "spins", st->spins);
+    set_int(o, "spin_us", st->spin_ns / XS_NS_PER_US);
+    set_int(o, "sleeps", st->sleeps);
+    set_bool(o, "early_death", st->early_death);
+    json_object_set_new(o, "decision_latency", latency(&st->decision));
+    json_object_set_new(o, "preemption_latency", latency(&st->preemption));
+    json_object_set_new(o, "level3", level3(&st->lv3));
+    return o;
+}
+
+/* A program as the status page shows it: of its queues the highest priority and level. */
+static json_t *program(const struct xs_request *r, const struct xs_client_record *c)
+{
+    json_t *o = client_with_counts(c);
+    int32_t priority = PRIORITY_NO_EXECUTE, level = 0;
+    bool running = false, waiting = false;
+
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct xs_queue_record *q = &r->queues[i];
+
+        if (q->session != c->session)
+            continue;
+        priority = XS_MAX(priority, q->hints.priority);
+        level = XS_MAX(level, q->level);
+        running |= q->status.ready && q->status.permitted;
+        waiting |= q->status.ready && !q->status.permitted;
+    }
+    set_signed(o, "priority", priority);
+    set_signed(o, "level", level);
+    set_text(o, "state", c->held ? "held" : running ? "run" : waiting ? "wait" : "idle");
+    return o;
+}
+
+json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
+{
+    json_t *programs = json_array(), *queues = json_object();
+    uint64_t idle = 0, running = 0, waiting = 0;
+
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct xs_sched_queue_status *st = &r->queues[i].status;
+
+        idle += !st->ready;
+        running += st->ready && st->permitted;
+        waiting += st->ready && !st->permitted;
+    }
+    set_int(queues, "idle", idle);
+    set_int(queues, "running", running);
+    set_int(queues, "waiting", waiting);
+    for (size_t i = 0; i < r->n_clients && i < EVENT_PROGRAMS; i++)
+        json_array_append_new(programs, program(r, &r->clients[i]));
+    return json_pack("{s:o, s:o, s:o}", "status", xs_json_status(r, http_port), "queues", queues, "programs",
+                     programs);
+}
+
+void xs_json_timeline(const struct xs_request *r, struct xs_text *ret)
+{
+    static const char *const k_kinds[] = {
+#define X(name) [XS_TIMELINE_##name] = #name,
+        XS_TIMELINE_KINDS(X)
+#undef X
+    };
+
+    json_t *name = json_string(r->state.policy_name); /* a loaded policy's is anything */
+    char *policy = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+
+    json_decref(name);
+    xs_text_add(ret, "{\"policy\":%s,\"now_ns\":%llu,\"next\":%llu,\"end\":%llu,\"lost\":%llu,\"events\":[",
+                policy ? policy : "\"?\"", (unsigned long long)r->events_now_ns, (unsigned long long)r->events_next,
+                (unsigned long long)r->events_end, (unsigned long long)r->events_lost);
+    free(policy);
+    for (size_t i = 0; i < r->n_events; i++) {
+        const struct xs_timeline_event *e = &r->events[i];
+
+        xs_text_add(ret, "%s[%llu,\"%s\",%llu,%d,%d,", i ? "," : "", (unsigned long long)e->time_ns, k_kinds[e->kind],
+                    (unsigned long long)e->handle, (int)e->pid, (int)e->value);
+        if (e->kind == XS_TIMELINE_policy)
+            xs_text_add(ret, "\"%s\"]", xs_policy_by_type(e->value) ? xs_policy_by_type(e->value)->name : "custom");
+        else
+            xs_text_add(ret, "%llu]", (unsigned long long)e->device);
+    }
+    xs_text_add(ret, "]}");
+}

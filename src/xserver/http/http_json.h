@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers as JSON. Names shared with older tools: handle, device, level, pid, threshold,
+ * batch_size, ready, suspended; pid, cmdline; policy; info, error. */
+#ifndef XS_XSERVER_HTTP_HTTP_JSON_H
+#define XS_XSERVER_HTTP_HTTP_JSON_H
+
+#include "xserver/request.h"
+#include "xserver/http/text.h"
+
+#include <jansson.h>
+
+json_t *xs_json_error(const char *text);
+json_t *xs_json_info(const char *text);
+/** {"xqueues": [...], "processes": [...]} */
+json_t *xs_json_queues(const struct xs_request *r);
+/** {"xqueue": {...}, "process": {...}} */
+json_t *xs_json_queue(const struct xs_request *r);
+/** {"clients": [...], "ended": [...]} */
+json_t *xs_json_clients(const struct xs_request *r);
+json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
+/** {"status": {...}, "queues": {"idle": N, "running": N, "waiting": N}, "programs": [...]}, of an answered
+ *  XS_REQ_METRICS */
+json_t *xs_json_event(const struct xs_request *r, uint16_t http_port);
+/** {"policy": NAME, "now_ns": N, "next": N, "end": N, "lost": N, "events": [[TIME_NS, KIND, HANDLE, PID, VALUE, DEVICE
+ *  or policy's name], ...]}; as text, since there may be thousands ten times a second */
+void xs_json_timeline(const struct xs_request *r, struct xs_text *ret);
+/** {"policy": INT, "name": "HPF"} */
+json_t *xs_json_policy(const struct xs_request *r);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths, and what they ask. */
+#ifndef XS_XSERVER_HTTP_HTTP_ROUTES_H
+#define XS_XSERVER_HTTP_HTTP_ROUTES_H
+
+#include "xserver/http/http_events.h"
+#include "xserver/request.h"
+#include "xserver/http/text.h"
+
+#include <jansson.h>
+#include <microhttpd.h>
+
+/** One HTTP request, complete. */
+struct xs_route_call {
+    struct MHD_Connection *connection;
+    const char *url, *method;
+    const char *body; /* ended by a zero */
+    size_t body_bytes;
+    uint16_t port;      /* that it came to; 0: the Unix socket */
+    uint16_t http_port; /* the server's TCP port; 0: none */
+    struct xs_mailbox *mailbox;
+    struct xs_events *events;
+};
+
+/** What is to be sent. Cleared by the caller before. */
+struct xs_route_answer {
+    json_t *json;            /* the caller's; or NULL, and */
+    struct xs_text text;     /* ... its data the caller's, */
+    const char *type;        /* ... of this type */
+    const char *allow;       /* on status 405 the methods that this path takes */
+    const char *policy;      /* Content-Security-Policy; NULL: none */
+};
+
+/** Answers it. @return HTTP status; 0: a stream was begun, there is nothing to send */
+int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret);
+
+#endif

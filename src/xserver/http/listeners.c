@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two listeners of libmicrohttpd, one thread each; requests are put together here. */
+#include "xserver/http/listeners.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "transport/socket.h"
+#include "xserver/http/http_guard.h"
+#include "xserver/http/http_json.h"
+#include "xserver/http/http_routes.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MAX_BODY_BYTES  65536u
+#define MAX_CONNECTIONS 256u
+#define TIMEOUT_S       15u
+
+struct xs_http {
+    struct xs_mailbox *mailbox;
+    struct MHD_Daemon *tcp, *unix_;
+    struct xs_events *events; /* NULL: there are none */
+    uint16_t port; /* of tcp; 0: none */
+    char unix_path[XS_SOCKET_PATH_BYTES];
+};
+
+/* A request while it comes in. */
+struct exchange {
+    char *body;
+    size_t bytes;
+    bool too_long;
+};
+
+/* Sends the answer and frees it. */
+static enum MHD_Result reply(struct MHD_Connection *connection, int status, struct xs_route_answer *a)
+{
+    char *text = a->json ? json_dumps(a->json, JSON_COMPACT) : a->text.failed ? NULL : a->text.data;
+    size_t bytes = a->json ? (text ? strlen(text) : 0) : a->text.bytes;
+    const char *type = a->json ? "application/json" : a->type;
+    struct MHD_Response *response;
+    enum MHD_Result r;
+
+    if (text != a->text.data)
+        free(a->text.data);
+    json_decref(a->json);
+    if (!text) {
+        text = strdup("{\"error\":\"out of memory\"}");
+        bytes = text ? strlen(text) : 0;
+        type = "application/json";
+        status = 503;
+    }
+    if (!text)
+        return MHD_NO;
+    response = MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
+    if (!response) {
+        free(text);
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (a->policy)
+        MHD_add_response_header(response, "Content-Security-Policy", a->policy);
+    if (a->allow)
+        MHD_add_response_header(response, "Allow", a->allow);
+    r = MHD_queue_response(connection, (unsigned)status, response);
+    MHD_destroy_response(response);
+    return r;
+}
+
+static void take_body(struct exchange *x, const char *data, size_t bytes)
+{
+    char *more;
+
+    if (x->too_long || x->bytes + bytes > MAX_BODY_BYTES) {
+        x->too_long = true; /* the rest is read and forgotten */
+        return;
+    }
+    more = realloc(x->body, x->bytes + bytes + 1);
+    if (!more) {
+        x->too_long = true;
+        return;
+    }
+    x->body = more;
+    memcpy(x->body + x->bytes, data, bytes);
+    x->bytes += bytes;
+    x->body[x->bytes] = 0;
+}
+
+static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Connection *connection,
+                              const char *url, const char *method, const char *data, size_t *data_bytes,
+                              void **state)
+{
+    struct exchange *x = *state;
+    struct xs_route_call call;
+    struct xs_route_answer answer = {0};
+    int status;
+
+    if (!x) { /* the first call is before the body; an answer now would end the connection */
+        x = calloc(1, sizeof(*x));
+        *state = x;
+        return x ? MHD_YES : MHD_NO;
+    }
+    if (*data_bytes) {
+        take_body(x, data, *data_bytes);
+        *data_bytes = 0;
+        return MHD_YES;
+    }
+    if (x->too_long) {
+        answer.json = xs_json_error("the body is too long");
+        return reply(connection, 413, &answer);
+    }
+    call = (struct xs_route_call){
+        .connection = connection,
+        .url = url,
+        .method = method,
+        .body = x->body ? x->body : "",
+        .body_bytes = x->bytes,
+        .port = port,
+        .http_port = h->port,
+        .mailbox = h->mailbox,
+        .events = h->events,
+    };
+    status = xs_route(&call, &answer);
+    return status == 0 ? MHD_YES : reply(connection, status, &answer);
+}
+
+static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_bytes, void **state)
+{
+    struct xs_http *h = cls;
+
+    (void)version;
+    return handle(h, h->port, connection, url, method, data, data_bytes, state);
+}
+
+static enum MHD_Result handle_unix(void *cls, struct MHD_Connection *connection, const char *url,
+                                   const char *method, const char *version, const char *data,
+                                   size_t *data_bytes, void **state)
+{
+    (void)version;
+    return handle(cls, 0, connection, url, method, data, data_bytes, state);
+}
+
+static void completed(void *cls, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode why)
+{
+    struct exchange *x = *state;
+
+    (void)cls;
+    (void)connection;
+    (void)why;
+    if (x) {
+        free(x->body);
+        free(x);
+    }
+    *state = NULL;
+}
+
+static void log_line(void *cls, const char *format, va_list ap)
+{
+    char text[256];
+
+    (void)cls;
+    vsnprintf(text, sizeof(text), format, ap);
+    text[strcspn(text, "\n")] = 0;
+    XS_DEBG("HTTP: %s", text);
+}
+
+static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCallback handler)
+{
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, NULL},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, h,
+        MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+}
+
+static int listen_tcp(uint16_t port, uint16_t *ret_port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    socklen_t size = sizeof(at);
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+        bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 64) < 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &size) < 0) {
+        int r = -errno;
+
+        close(fd);
+        return r;
+    }
+    *ret_port = ntohs(at.sin_port);
+    return fd;
+}
+
+/* Whoever has the lock of the other socket may replace this one's file. */
+static int listen_unix(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct stat st;
+    int fd;
+
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+        unlink(path);
+    xs_str_copy(at.sun_path, sizeof(at.sun_path), path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || chmod(path, 0666) < 0 || listen(fd, 64) < 0) {
+        int r = -errno;
+
+        close(fd);
+        return r;
+    }
+    return fd;
+}
+
+static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_error, size_t error_size)
+{
+    int fd = listen_tcp((uint16_t)o->port, &h->port);
+
+    h->events = xs_events_new(h->mailbox, fd >= 0 ? h->port : 0);
+    if (fd == -EADDRINUSE && !(o->given & 1ull << XS_OPT_port)) {
+        XS_WARN("port %u is taken: HTTP is answered on %s only", (unsigned)o->port, h->unix_path);
+        return 0;
+    }
+    if (fd >= 0) {
+        h->tcp = start(h, fd, handle_tcp);
+        if (h->tcp)
+            return 0;
+        close(fd);
+        fd = -EIO;
+    }
+    snprintf(ret_error, error_size, "cannot answer HTTP on 127.0.0.1:%u: %s", (unsigned)o->port,
+             strerror(-fd));
+    return fd;
+}
+
+static int start_unix(struct xs_http *h, char *ret_error, size_t error_size)
+{
+    int fd = listen_unix(h->unix_path);
+
+    if (fd >= 0) {
+        h->unix_ = start(h, fd, handle_unix);
+        if (h->unix_)
+            return 0;
+        close(fd);
+        fd = -EIO;
+    }
+    snprintf(ret_error, error_size, "cannot answer HTTP on %s: %s", h->unix_path, strerror(-fd));
+    return fd;
+}
+
+int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const char *unix_path,
+                  struct xs_http **ret, char *ret_error, size_t error_size)
+{
+    struct xs_http *h = calloc(1, sizeof(*h));
+    int r = 0;
+
+    if (!h) {
+        snprintf(ret_error, error_size, "out of memory");
+        return -ENOMEM;
+    }
+    h->mailbox = mailbox;
+    xs_str_copy(h->unix_path, sizeof(h->unix_path), unix_path);
+    xs_guard_set_token(o->token);
+    r = start_tcp(h, o, ret_error, error_size);
+    if (r == 0 && h->unix_path[0])
+        r = start_unix(h, ret_error, error_size);
+    if (r < 0) {
+        xs_http_stop(h);
+        return r;
+    }
+    if (h->tcp)
+        XS_INFO("HTTP on 127.0.0.1:%u and %s", h->port, h->unix_path);
+    *ret = h;
+    return 0;
+}
+
+void xs_http_stop(struct xs_http *h)
+{
+    if (!h)
+        return;
+    xs_events_end(h->events);
+    if (h->unix_) {
+        unlink(h->unix_path);
+        MHD_stop_daemon(h->unix_);
+    }
+    if (h->tcp)
+        MHD_stop_daemon(h->tcp);
+    xs_events_free(h->events);
+    free(h);
+}
+
+void xs_http_set_token(const char *token)
+{
+    xs_guard_set_token(token);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP for people and tools, on 127.0.0.1 and on a Unix socket, in threads of its own. */
+#ifndef XS_XSERVER_HTTP_LISTENERS_H
+#define XS_XSERVER_HTTP_LISTENERS_H
+
+#include "xserver/options.h"
+#include "xserver/request.h"
+
+struct xs_http;
+
+/** @param unix_path  "" for none
+ *  @return 0 or -errno; ret_error says why. A default port that is taken is only warned of. */
+int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const char *unix_path,
+                  struct xs_http **ret, char *ret_error, size_t error_size);
+void xs_http_stop(struct xs_http *h);
+/** Any thread. */
+void xs_http_set_token(const char *token);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/http/metrics.h"
+
+#include "wire/wire.h"
+#include "xserver/device_name.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The labels of one queue or program, as they stand between the braces. */
+struct labels {
+    size_t at, bytes; /* in one text that all share */
+};
+
+struct page {
+    const struct xs_request *r;
+    struct xs_text *out;
+    struct xs_text labels;
+    struct labels *queues, *processes;
+};
+
+/* A label's value: backslash, quote and line end are escaped. */
+static void add_escaped(struct xs_text *t, const char *value)
+{
+    for (; *value; value++) {
+        if (*value == '\\' || *value == '"')
+            xs_text_add_bytes(t, "\\", 1);
+        if (*value == '\n')
+            xs_text_add_bytes(t, "\\n", 2);
+        else
+            xs_text_add_bytes(t, value, 1);
+    }
+}
+
+static void label(struct xs_text *t, size_t from, const char *name, const char *value)
+{
+    if (!value[0]) /* an empty one is the same as none */
+        return;
+    xs_text_add(t, "%s%s=\"", t->bytes > from ? "," : "", name);
+    add_escaped(t, value);
+    xs_text_add_bytes(t, "\"", 1);
+}
+
+static void number_label(struct xs_text *t, size_t from, const char *name, int64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, value);
+    label(t, from, name, text);
+}
+
+static void where_labels(struct xs_text *t, size_t from, const struct xs_client_record *c)
+{
+    if (!c)
+        return;
+    label(t, from, "container", c->container.id);
+    label(t, from, "pod", c->container.pod);
+}
+
+/* One look at the driver a device, not one a queue. */
+static const struct xs_device_name *name_of(XDevice device)
+{
+    static _Thread_local struct {
+        XDevice device;
+        struct xs_device_name name;
+    } last[8];
+    static _Thread_local unsigned next;
+
+    for (unsigned i = 0; i < XS_ARRAY_LEN(last); i++)
+        if (last[i].name.gpu[0] && last[i].device == device)
+            return &last[i].name;
+    next = (next + 1) % XS_ARRAY_LEN(last);
+    last[next].device = device;
+    xs_device_name_get(device, &last[next].name);
+    return &last[next].name;
+}
+
+static void make_labels(struct page *p)
+{
+    const struct xs_request *r = p->r;
+    struct xs_text *t = &p->labels;
+    char handle[24];
+
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct xs_queue_record *q = &r->queues[i];
+        const struct xs_device_name *name = name_of(q->status.device);
+        size_t from = t->bytes;
+
+        snprintf(handle, sizeof(handle), "0x%" PRIx64, q->status.handle);
+        label(t, from, "gpu", name->gpu);
+        label(t, from, "UUID", name->uuid);
+        label(t, from, "pci_bus_id", name->pci);
+        number_label(t, from, "pid", q->pid);
+        label(t, from, "queue", handle);
+        where_labels(t, from, xs_request_client(r, q->session));
+        p->queues[i] = (struct labels){from, t->bytes - from};
+    }
+    for (size_t i = 0; i < r->n_clients; i++) {
+        const struct xs_client_record *c = &r->clients[i];
+        size_t from = t->bytes;
+
+        number_label(t, from, "pid", c->pid);
+        number_label(t, from, "session", (int64_t)c->session);
+        where_labels(t, from, c);
+        p->processes[i] = (struct labels){from, t->bytes - from};
+    }
+}
+
+static void head(struct xs_text *t, const char *name, const char *type, const char *help)
+{
+    xs_text_add(t, "# HELP xsched_%s %s\n# TYPE xsched_%s %s\n", name, help, name, type);
+}
+
+#define ONE 0
+#define NS  1
+
+static void value(struct xs_text *t, int unit, int64_t v)
+{
+    if (unit == NS)
+        xs_text_add(t, " %" PRIu64 ".%09" PRIu64 "\n", (uint64_t)(v / 1000000000),
+                    (uint64_t)(v % 1000000000));
+    else
+        xs_text_add(t, " %" PRId64 "\n", v);
+}
+
+static void line(struct page *p, const char *name, const struct labels *l, int unit, int64_t v)
+{
+    struct xs_text *t = p->out;
+
+    xs_text_add_bytes(t, "xsched_", 7);
+    xs_text_add_bytes(t, name, strlen(name));
+    xs_text_add_bytes(t, "{", 1);
+    xs_text_add_bytes(t, p->labels.data + l->at, l->bytes);
+    xs_text_add_bytes(t, "}", 1);
+    value(t, unit, v);
+}
+
+/* ---- the rows written by hand ---- */
+
+static void histogram(struct xs_text *t, const char *name, const struct xs_latency *l)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i + 1 < XS_LATENCY_BUCKETS; i++) {
+        uint64_t bound = 1ull << (i + 10);
+
+        sum += l->buckets[i];
+        xs_text_add(t, "xsched_%s_bucket{le=\"%" PRIu64 ".%09" PRIu64 "\"} %" PRIu64 "\n", name,
+                    bound / 1000000000, bound % 1000000000, sum);
+    }
+    xs_text_add(t, "xsched_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, l->count);
+    xs_text_add(t, "xsched_%s_sum", name);
+    value(t, NS, (int64_t)l->sum_ns);
+    xs_text_add(t, "xsched_%s_count %" PRIu64 "\n", name, l->count);
+}
+
+static void hand_build_info(struct page *p)
+{
+    xs_text_add(p->out, "xsched_build_info{version=\"%s\",protocol=\"%u.%u\"} 1\n", XSCHED_VERSION,
+                XS_WIRE_MAJOR, XS_WIRE_MINOR);
+}
+
+static void hand_policy_info(struct page *p)
+{
+    xs_text_add(p->out, "xsched_policy_info{policy=\"");
+    add_escaped(p->out, p->r->state.policy_name);
+    xs_text_add(p->out, "\"} 1\n");
+}
+
+static void hand_queues(struct page *p)
+{
+    static const char *const k_names[] = {"idle", "running", "waiting"};
+    size_t counts[XS_ARRAY_LEN(k_names)] = {0};
+
+    for (size_t i = 0; i < p->r->n_queues; i++) {
+        const struct xs_sched_queue_status *st = &p->r->queues[i].status;
+
+        counts[!st->ready ? 0 : st->permitted ? 1 : 2]++;
+    }
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_names); i++)
+        xs_text_add(p->out, "xsched_queues{state=\"%s\"} %zu\n", k_names[i], counts[i]);
+}
+
+static void hand_errors_total(struct page *p)
+{
+    const struct xs_status_record *st = &p->r->state;
+    const struct {
+        const char *kind;
+        uint64_t count;
+    } rows[] = {
+        {"refused", st->refused},
+        {"malformed", st->malformed},
+        {"level3_denied", st->lv3.denied},
+        {"level3_failed", st->lv3.failed},
+    };
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(rows); i++)
+        xs_text_add(p->out, "xsched_errors_total{kind=\"%s\"} %" PRIu64 "\n", rows[i].kind, rows[i].count);
+}
+
+static void hand_decision_latency_seconds(struct page *p)
+{
+    histogram(p->out, "decision_latency_seconds", &p->r->state.decision);
+}
+
+static void hand_preemption_latency_seconds(struct page *p)
+{
+    histogram(p->out, "preemption_latency_seconds", &p->r->state.preemption);
+}
+
+static void hand_process_info(struct page *p)
+{
+    for (size_t i = 0; i < p->r->n_clients; i++) {
+        const struct xs_client_record *c = &p->r->clients[i];
+
+        xs_text_add(p->out, "xsched_process_info{");
+        xs_text_add_bytes(p->out, p->labels.data + p->processes[i].at, p->processes[i].bytes);
+        xs_text_add(p->out, ",uid=\"%u\"", c->uid);
+        label(p->out, 0, "group", c->group);
+        label(p->out, 0, "command", c->cmdline);
+        xs_text_add(p->out, "} 1\n");
+    }
+}
+
+void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
+{
+    const struct xs_status_record *st = &r->state;
+    struct page page = {.r = r, .out = ret}, *p = &page;
+
+    page.queues = calloc(r->n_queues + 1, sizeof(*page.queues));
+    page.processes = calloc(r->n_clients + 1, sizeof(*page.processes));
+    if (!page.queues || !page.processes)
+        ret->failed = true;
+    else
+        make_labels(p);
+    ret->failed = ret->failed || page.labels.failed;
+    if (!ret->failed) {
+#define M_STATE(name, type, unit, v, help)                                                                   \
+    head(ret, #name, #type, help);                                                                           \
+    xs_text_add(ret, "xsched_" #name);                                                                       \
+    value(ret, unit, (int64_t)(v));
+#define M_HAND(name, type, help)                                                                             \
+    head(ret, #name, #type, help);                                                                           \
+    hand_##name(p);
+#define M_PROCESS(name, type, unit, v, help)                                                                 \
+    head(ret, #name, #type, help);                                                                           \
+    for (size_t i = 0; i < r->n_clients; i++) {                                                              \
+        const struct xs_client_record *c = &r->clients[i];                                                   \
+                                                                                                             \
+        line(p, #name, &page.processes[i], unit, (int64_t)(v));                                              \
+    }
+#define M_QUEUE(name, type, unit, v, help)                                                                   \
+    head(ret, #name, #type, help);                                                                           \
+    for (size_t i = 0; i < r->n_queues; i++) {                                                               \
+        const struct xs_queue_record *q = &r->queues[i];                                                     \
+                                                                                                             \
+        line(p, #name, &page.queues[i], unit, (int64_t)(v));                                                 \
+    }
+#include "xserver/http/metrics.def"
+    }
+    free(page.queues);
+    free(page.processes);
+    free(page.labels.data);
+}

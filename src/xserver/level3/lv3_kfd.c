@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/level3/lv3_kfd.h"
+
+#include "base/log.h"
+#include "transport/socket.h"
+#include "xserver/server.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct xs_lv3_kfd *find(struct xs_client *c, XDevice device)
+{
+    for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
+        if (c->kfd[i].device == device)
+            return &c->kfd[i];
+    return NULL;
+}
+
+const char *xs_lv3_kfd_device(struct xs_server *s, struct xs_client *c, const struct xs_msg_kfd_device *m)
+{
+    struct xs_lv3_kfd *k;
+
+    if (!s->options.lv3_queues && !s->options.lv3_queue_priorities)
+        return NULL;
+    if (!m->device)
+        return "a device has a number";
+    k = find(c, m->device);
+    if (!k)
+        k = find(c, 0);
+    if (!k)
+        return "too many devices";
+    if (!k->device) {
+        *k = (struct xs_lv3_kfd){.device = m->device};
+        s->n_kfd++;
+    }
+    k->queues = m->queues;
+    return NULL;
+}
+
+void xs_lv3_kfd_held(struct xs_server *s, struct xs_client *c, const struct xs_msg_kfd_held *m)
+{
+    struct xs_lv3_kfd *k = m->device ? find(c, m->device) : NULL;
+
+    if (!k)
+        return;
+    if (m->error && !k->denied) {
+        k->denied = true;
+        s->kfd_counts.denied++;
+        XS_WARN("pid %d: the driver does not let it hold its queues (%s); they are left alone", (int)c->peer.pid,
+                strerror((int)m->error));
+    }
+    if (!m->queues)
+        return;
+    if (m->off) {
+        s->kfd_counts.offs++;
+        s->kfd_counts.off_ns = m->took_us * XS_NS_PER_US;
+    } else {
+        s->kfd_counts.ons++;
+        s->kfd_counts.on_ns = m->took_us * XS_NS_PER_US;
+    }
+}
+
+struct xs_lv3_kfd *xs_lv3_kfd_of(struct xs_client *c, XDevice device)
+{
+    struct xs_lv3_kfd *k = device ? find(c, device) : NULL;
+
+    return k && k->queues && !k->denied ? k : NULL;
+}
+
+uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off, uint32_t urgency)
+{
+    union xs_msg m = {.kfd_hold = {.device = k->device, .off = off, .urgency = urgency, .lease_ms = XS_LV3_KFD_LEASE_MS}};
+    bool changed = off != k->off || urgency != k->urgency, held = off || urgency;
+
+    if (c->dead || c->record.protocol_minor < 4)
+        return UINT64_MAX;
+    if (changed || (held && s->now_ns >= k->said_ns + XS_LEASE_TICK_NS)) {
+        k->said_ns = s->now_ns;
+        /* a program that reads nothing is stopped: it is told again at the next tick, and ends what it was told by
+         * itself when it goes on */
+        if (xs_socket_send(c->fd, &m, XS_MSG_kfd_hold, ++c->serial, NULL, 0) == 0) {
+            k->off = off;
+            k->urgency = urgency;
+        }
+    }
+    return held || off != k->off || urgency != k->urgency ? k->said_ns + XS_LEASE_TICK_NS : UINT64_MAX;
+}
+
+void xs_lv3_kfd_forget(struct xs_server *s, struct xs_client *c)
+{
+    for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
+        s->n_kfd -= c->kfd[i].device != 0;
+    memset(c->kfd, 0, sizeof(c->kfd));
+    s->lv3_changed = true;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: connections come, are heard, told, and go. */
+#include "xserver/server.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "base/static_probe.h"
+#include "base/str.h"
+#include "xserver/handles.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ACCEPTS_A_ROUND 64
+#define PACKETS_A_ROUND 32 /* of one program; others are served in between */
+#define MAX_UNJOINED    256u
+#define MAX_UNJOINED_OF_USER 64u
+
+static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
+{
+    struct xs_client *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->fd = fd;
+    c->bell = -1;
+    c->death_slot = -1;
+    c->peer = *peer;
+    c->accepted_ns = s->now_ns;
+    c->socket_source = (struct xs_source){XS_SRC_SOCKET, c};
+    c->bell_source = (struct xs_source){XS_SRC_BELL, c};
+    c->pidfd_source = (struct xs_source){XS_SRC_PIDFD, c};
+    xs_list_init(&c->queues);
+    xs_list_init(&c->link);
+    c->record.pid = peer->pid;
+    c->record.uid = peer->uid;
+    c->record.utilization = UTILIZATION_DEFAULT;
+    return c;
+}
+
+/* Connections that say nothing are few, and one user's do not push out another's before those are
+ * heard. */
+static void make_room(struct xs_server *s, uint32_t uid)
+{
+    struct xs_client *oldest = NULL;
+    unsigned count = 0;
+
+    XS_LIST_FOR(c, &s->unjoined, struct xs_client, link) {
+        if (c->peer.uid != uid)
+            continue;
+        if (count++ == 0)
+            oldest = c;
+    }
+    if (count >= MAX_UNJOINED_OF_USER)
+        xs_client_drop(s, oldest, "too many connections");
+    else if (s->n_unjoined >= MAX_UNJOINED)
+        xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link), "too many connections");
+}
+
+void xs_client_accept(struct xs_server *s)
+{
+    for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
+        struct xs_socket_peer peer;
+        struct xs_client *c;
+        int fd = xs_socket_accept(s->listener, &peer);
+
+        if (fd < 0) {
+            if (fd == -EMFILE || fd == -ENFILE) {
+                /* the listener stays readable: give back the oldest connection that said nothing */
+                XS_WARN_ONCE("no descriptors left for more programs");
+                if (!xs_list_empty(&s->unjoined))
+                    xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link),
+                                   "no descriptors");
+                usleep(1000);
+            }
+            return;
+        }
+        make_room(s, peer.uid);
+        c = client_new(s, fd, &peer);
+        if (!c || xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
+            free(c);
+            close(fd);
+            xs_fd_close(&peer.pidfd);
+            continue;
+        }
+        if (peer.pidfd >= 0)
+            (void)xs_server_watch(s, peer.pidfd, EPOLLIN, &c->pidfd_source);
+        xs_list_add(&s->unjoined, &c->link);
+        s->n_unjoined++;
+        s->house_ns = s->now_ns;
+    }
+}
+
+void xs_client_readable(struct xs_server *s, struct xs_client *c)
+{
+    for (int i = 0; i < PACKETS_A_ROUND && !c->dead; i++) {
+        unsigned char packet[XS_WIRE_MAX_BYTES];
+        int fds[XS_WIRE_MAX_FDS];
+        unsigned n_fds = 0;
+        ssize_t n = xs_socket_receive(c->fd, packet, fds, XS_WIRE_MAX_FDS, &n_fds);
+
+        if (n == -EAGAIN)
+            return;
+        if (n == -EMSGSIZE) {
+            s->counts.malformed++;
+            xs_client_refuse(s, c, XS_REFUSED_MALFORMED, 0, 0, "a packet is longer than any message");
+            xs_client_drop(s, c, "malformed message");
+            return;
+        }
+        if (n <= 0) {
+            xs_client_drop(s, c, "left");
+            return;
+        }
+        if (!xs_message_handle(s, c, packet, (size_t)n, fds, n_fds))
+            return;
+    }
+}
+
+void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, unsigned of,
+                      uint64_t handle, const char *text)
+{
+    union xs_msg m;
+
+    memset(&m, 0, sizeof(m));
+    m.refused.reason = reason;
+    m.refused.of = of;
+    m.refused.handle = handle;
+    xs_str_copy(m.refused.text, sizeof(m.refused.text), text);
+    s->counts.refused++;
+    if (c->refusals++ == 0)
+        XS_WARN("pid %d (uid %u): %s refused: %s", (int)c->peer.pid, c->peer.uid,
+                of ? xs_wire_name(of) : "packet", text);
+    /* a program that does not read its refusals loses them */
+    (void)xs_socket_send(c->fd, &m, XS_MSG_refused, ++c->serial, NULL, 0);
+}
+
+static void want_to_write(struct xs_server *s, struct xs_client *c, bool want)
+{
+    struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP | (want ? EPOLLOUT : 0u),
+                             .data.ptr = &c->socket_source};
+
+    if (c->waiting_to_send == want)
+        return;
+    c->waiting_to_send = want;
+    epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->fd, &ev);
+}
+
+/* @return false when the rest must wait */
+static bool send_pending(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q)
+{
+    union xs_msg m;
+
+    if (q->send_hints) {
+        struct xs_dated_hints h = xs_server_queue_hints(q);
+
+        memset(&m, 0, sizeof(m));
+        m.queue_hints.handle = q->handle;
+        xs_hints_pack(&m.queue_hints, &h, s->clock_offset_ns);
+        if (xs_socket_send(c->fd, &m, XS_MSG_queue_hints, ++c->serial, NULL, 0) == -EAGAIN)
+            return false;
+        q->send_hints = false;
+    }
+    if (q->send_config) {
+        memset(&m, 0, sizeof(m));
+        m.queue_config = q->config;
+        if (xs_socket_send(c->fd, &m, XS_MSG_queue_config, ++c->serial, NULL, 0) == -EAGAIN)
+            return false;
+        q->send_config = false;
+        memset(&q->config, 0, sizeof(q->config));
+    }
+    return true;
+}
+
+void xs_client_tell(struct xs_server *s, struct xs_server_queue *q)
+{
+    if (q->client->waiting_to_send || !send_pending(s, q->client, q))
+        want_to_write(s, q->client, true);
+}
+
+void xs_client_ask_mark(struct xs_server_queue *q)
+{
+    union xs_msg m = {.queue_mark = {.handle = q->handle}};
+    struct xs_client *c = q->client;
+
+    if (c->record.protocol_minor < 3 || c->dead || c->waiting_to_send)
+        return; /* then its end is noticed later */
+    (void)xs_socket_send(c->fd, &m, XS_MSG_queue_mark, ++c->serial, NULL, 0);
+}
+
+void xs_client_writable(struct xs_server *s, struct xs_client *c)
+{
+    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
+        if (!send_pending(s, c, q))
+            return;
+    }
+    want_to_write(s, c, false);
+}
+
+void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum)
+{
+    struct xs_sched_queue_status st;
+
+    xs_sched_queue_status(q->sched, s->now_ns, &st);
+    sum->entered += st.entered;
+    sum->running_ns += st.running_ns;
+    sum->waiting_ns += st.waiting_ns;
+    sum->service_ns += st.service_ns;
+    sum->suspensions += st.suspensions;
+    sum->preemptions += st.preemptions;
+    sum->held_ns += atomic_load_explicit(&q->client->page->cells[q->cell].held_ns, memory_order_relaxed);
+}
+
+bool xs_client_has_queue_on(const struct xs_client *c, XDevice device)
+{
+    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client)
+        if (q->device == device)
+            return true;
+    return false;
+}
+
+void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret)
+{
+    *ret = c->record;
+    XS_LIST_FOR(q, &((struct xs_client *)(uintptr_t)c)->queues, struct xs_server_queue, in_client)
+        xs_client_counts_of_queue(s, q, ret);
+}
+
+void xs_client_heat(struct xs_server *s, struct xs_client *c)
+{
+    c->rang_ns = s->now_ns;
+    if (c->hot || s->n_hot == XS_HOT_CLIENTS)
+        return;
+    c->hot = true;
+    s->hot[s->n_hot++] = c;
+}
+
+static void forget_heat(struct xs_server *s, struct xs_client *c)
+{
+    for (unsigned i = 0; c->hot && i < s->n_hot; i++)
+        if (s->hot[i] == c) {
+            s->hot[i] = s->hot[--s->n_hot];
+            c->hot = false;
+        }
+}
+
+/* A program that lives on without us must not stay closed until it looks. */
+static void open_words(struct xs_client *c)
+{
+    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
+        struct xs_server_cell *cell = &c->server_page->cells[q->cell];
+
+        if (atomic_load_explicit(&cell->permitted, memory_order_relaxed) == XS_PERMIT_OPEN)
+            continue;
+        atomic_store_explicit(&cell->permitted, XS_PERMIT_OPEN, memory_order_seq_cst);
+        xs_futex_wake(xs_futex_low(&cell->permitted), INT_MAX);
+    }
+}
+
+static void forget_windows(struct xs_server *s, int32_t pid)
+{
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
+        if (c->peer.pid == pid)
+            return; /* another session of the same process */
+    XS_LIST_FOR_SAFE(w, &s->windows, struct xs_window, link) {
+        if (w->pid == pid) {
+            xs_list_remove(&w->link);
+            free(w);
+        }
+    }
+}
+
+static void leave(struct xs_server *s, struct xs_client *c, const char *why)
+{
+    if (s->deaths)
+        xs_deaths_remove(s->deaths, c->death_slot);
+    xs_client_describe(s, c, &c->record);
+    xs_requests_client_goes(s, c);
+    c->record.left_s = (int64_t)time(NULL);
+    xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
+    xs_history_add(&s->history, &c->record);
+    forget_heat(s, c);
+    xs_prewake_forget(s, c);
+    xs_lv3_forget(s, c);
+    XS_PROBE2(leave, c->peer.pid, c->session);
+    XS_LIST_FOR_SAFE(q, &c->queues, struct xs_server_queue, in_client) {
+        xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
+        xs_handles_remove(s, q);
+    }
+    c->user->queues -= c->record.queues;
+    c->user->clients--;
+    s->n_clients--;
+    xs_sched_process_remove(s->sched, c->process, s->now_ns);
+    c->process = NULL;
+    open_words(c);
+    XS_INFO("pid %d left (%s): %llu commands on %llu queues, held %.3f s (%s)", (int)c->peer.pid, why,
+            (unsigned long long)c->record.entered, (unsigned long long)c->record.queues_ever,
+            (double)c->record.held_ns / (double)XS_NS_PER_S, c->record.cmdline);
+    if (s->n_clients == 0)
+        s->idle_since_ns = s->now_ns;
+    s->house_ns = s->now_ns;
+}
+
+void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
+{
+    if (c->dead)
+        return;
+    c->dead = true;
+    xs_list_remove(&c->link);
+    if (c->joined)
+        leave(s, c, why);
+    else
+        s->n_unjoined--;
+    if (c->joined)
+        forget_windows(s, c->peer.pid);
+    /* The program has the eventfd too: closing our descriptor would not take it out of the set. */
+    if (c->bell >= 0)
+        epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->bell, NULL);
+    if (c->peer.pidfd >= 0)
+        epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->peer.pidfd, NULL);
+    if (c->expected && !c->joined && s->options.idle_exit_s && c->peer.pidfd >= 0 &&
+        c->peer.uid == s->own_uid) {
+        xs_announced_add(&s->expected, c->peer.pidfd);
+        c->peer.pidfd = -1;
+    }
+    epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+    xs_fd_close(&c->fd); /* the program sees this at once */
+    xs_fd_close(&c->bell);
+    xs_fd_close(&c->peer.pidfd);
+    xs_list_add(&s->dead, &c->link);
+}
+
+void xs_client_free_dead(struct xs_server *s, unsigned limit)
+{
+    XS_LIST_FOR_SAFE(c, &s->dead, struct xs_client, link) {
+        XS_LIST_FOR_SAFE(q, &c->queues, struct xs_server_queue, in_client) {
+            if (limit-- == 0)
+                return;
+            xs_list_remove(&q->in_client);
+            xs_list_remove(&q->in_server);
+            free(q);
+        }
+        if (c->page)
+            munmap(c->page, sizeof(*c->page));
+        if (c->server_page)
+            munmap(c->server_page, sizeof(*c->server_page));
+        xs_list_remove(&c->link);
+        free(c);
+    }
+}
+
+void xs_client_reap(struct xs_server *s)
+{
+    XS_LIST_FOR_SAFE(c, &s->clients, struct xs_client, link) {
+        if (c->death_slot >= 0 &&
+            atomic_load_explicit(&c->page->h.owner_tid, memory_order_relaxed) & XS_OWNER_DIED)
+            xs_client_drop(s, c, "ended");
+    }
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gates at level 3 are where xserver says so, and for as long as it is that xserver (gate.c by itself). */
+#include "wire/wire.h"
+#include "xqueue/state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct scene {
+    struct xs_state st;
+    struct xs_client_cell cells[2];
+    struct xs_ctx_entries ctx_entries;
+    struct xs_queue a, b;
+};
+
+/* ---- what gate.c asks of others, which is not what is tested ---- */
+
+void xs_late_open(struct xs_queue *q) { (void)q; }
+void xs_queue_look_slow(struct xs_queue *q, bool late) { (void)q, (void)late; }
+void xs_late_reset(struct xs_queue *q) { (void)q; }
+void xs_late_set_level(struct xs_queue *q, int32_t level) { (void)q, (void)level; }
+struct xs_server_cell xs_open_cell;
+
+static void make(struct scene *s, struct xs_queue *q, uint32_t cell)
+{
+    q->state = &s->st;
+    q->cell = cell;
+    q->cc = &s->cells[cell];
+    q->ctx_entries = &s->ctx_entries;
+    q->wish.level = kPreemptLevelInterrupt;
+    q->pool_next = atomic_load(&s->st.pool);
+    atomic_store(&s->st.pool, q);
+}
+
+static int setup(void **state)
+{
+    struct scene *s = aligned_alloc(XS_CACHE_LINE, (sizeof(*s) + XS_CACHE_LINE - 1) / XS_CACHE_LINE * XS_CACHE_LINE);
+
+    assert_non_null(s);
+    memset(s, 0, sizeof(*s));
+    make(s, &s->a, 0);
+    make(s, &s->b, 1);
+    *state = s;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static void tell(struct xs_queue *q, uint32_t gates)
+{
+    xs_lock_acquire(&q->state->lock);
+    xs_gates_tell(q, gates);
+    xs_lock_release(&q->state->lock);
+}
+
+static void set_level(struct xs_queue *q, int32_t level)
+{
+    xs_lock_acquire(&q->state->lock);
+    q->wish.level = level;
+    xs_gates_set_level(q, level);
+    xs_lock_release(&q->state->lock);
+}
+
+static void as_told(void **state)
+{
+    struct scene *s = *state;
+
+    set_level(&s->a, kPreemptLevelInterrupt);
+    assert_false(xs_queue_gated(&s->a));
+    tell(&s->a, XS_GATES_KEEP);
+    assert_false(xs_queue_gated(&s->a));
+    tell(&s->a, XS_GATES_ON);
+    assert_true(xs_queue_gated(&s->a));
+    assert_false(xs_queue_gated(&s->b));
+    tell(&s->a, XS_GATES_KEEP);
+    assert_true(xs_queue_gated(&s->a));
+    set_level(&s->a, kPreemptLevelBlock);
+    assert_false(xs_queue_gated(&s->a));
+    set_level(&s->a, kPreemptLevelInterrupt);
+    assert_true(xs_queue_gated(&s->a)); /* it was not taken back */
+    tell(&s->a, XS_GATES_OFF);
+    assert_false(xs_queue_gated(&s->a));
+    set_level(&s->a, kPreemptLevelDeactivate);
+    assert_true(xs_queue_gated(&s->a)); /* level 2 needs no telling */
+    tell(&s->a, XS_GATES_ON);
+    tell(&s->a, XS_GATES_OFF);
+    assert_true(xs_queue_gated(&s->a));
+    s->b.ctx_entries = NULL;             /* a platform that cannot */
+    tell(&s->b, XS_GATES_ON);
+    assert_false(xs_queue_gated(&s->b));
+}
+
+static void by_this_xserver(void **state)
+{
+    struct scene *s = *state;
+
+    tell(&s->a, XS_GATES_ON);
+    tell(&s->b, XS_GATES_ON);
+    tell(&s->b, XS_GATES_ON);
+    assert_int_equal(atomic_load(&s->st.gates_told), 2);
+    xs_lock_acquire(&s->st.lock);
+    assert_false(xs_gates_untell(&s->st)); /* who asks waits for nobody */
+    xs_lock_release(&s->st.lock);
+    assert_true(xs_queue_gated(&s->a));
+    assert_true(xs_gates_untell(&s->st));
+    assert_false(xs_queue_gated(&s->a));
+    assert_false(xs_queue_gated(&s->b));
+    assert_int_equal(atomic_load(&s->st.gates_told), 0);
+    assert_true(xs_gates_untell(&s->st));
+}
+
+/* Storage that another stream gets knows nothing of what was told of the one before. */
+static void not_of_another_stream(void **state)
+{
+    struct scene *s = *state;
+
+    tell(&s->a, XS_GATES_ON);
+    xs_lock_acquire(&s->st.lock);
+    xs_gates_reset(&s->a);
+    xs_lock_release(&s->st.lock);
+    assert_int_equal(atomic_load(&s->st.gates_told), 0);
+    s->a.ctx_entries = &s->ctx_entries;
+    set_level(&s->a, kPreemptLevelInterrupt);
+    assert_false(xs_queue_gated(&s->a));
+}
+
+int main(void)
+{
+#define G(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {G(as_told), G(by_this_xserver), G(not_of_another_stream)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xqueue_test.h"
+
+struct lane lane_open_flags(struct fake_device *d, int64_t flags)
+{
+    struct lane l;
+
+    assert_int_equal(fake_stream_create(d, &l.stream), FAKE_OK);
+    ok(fake_queue_create(&l.hwq, l.stream));
+    ok(XQueueCreate(&l.xq, l.hwq, kPreemptLevelBlock, flags));
+    return l;
+}
+
+struct lane lane_open(struct fake_device *d)
+{
+    return lane_open_flags(d, kQueueCreateFlagNone);
+}
+
+void lane_close(struct lane *l)
+{
+    fake_auto(true);
+    ok(XQueueDestroy(l->xq));
+    ok(HwQueueDestroy(l->hwq));
+    fake_auto(false);
+}
+
+struct xs_queue *queue_of(struct fake_stream *s)
+{
+    return xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+}
+
+struct kernel {
+    struct fake_stream *stream;
+    uint64_t duration_ns;
+    uint32_t tag;
+    XResult result;
+};
+
+/* A dropped command's is never called back, so nobody would free it: a ring. */
+static struct kernel g_kernels[1u << 14];
+static _Atomic uint32_t g_next_kernel;
+
+static XResult launch_kernel(HwQueueHandle hwq, void *data)
+{
+    struct kernel *k = data;
+    XResult result = k->result;
+
+    (void)hwq;
+    if (k->duration_ns && fake_launch(k->stream, k->duration_ns, k->tag, NULL) != FAKE_OK && result == kXSchedSuccess)
+        result = kXSchedErrorHardware;
+    return result;
+}
+
+HwCommandHandle command(struct lane *l, uint64_t duration_ns, uint32_t tag, XResult result)
+{
+    struct kernel *k = &g_kernels[atomic_fetch_add(&g_next_kernel, 1) & 0x3fff];
+    HwCommandHandle c = 0;
+
+    *k = (struct kernel){l->stream, duration_ns, tag, result};
+    ok(HwCommandCreateCallback(&c, launch_kernel, k));
+    assert_int_not_equal(c, 0);
+    return c;
+}
+
+uint64_t most_in_flight(size_t from_record)
+{
+    uint64_t now = 0, most = 0;
+
+    for (size_t i = 0; i < fake_trace_count(); i++) {
+        enum fake_what w = fake_trace_get(i).what;
+
+        now += w == FAKE_T_LAUNCH;
+        now -= w == FAKE_T_END;
+        if (i >= from_record)
+            most = XS_MAX(most, now);
+    }
+    return most;
+}
+
+int core_setup(void **state)
+{
+    (void)state;
+    fake_world_reset(false);
+    fake_hal_counts_reset();
+    fake_hal_set_levels(2);
+    fake_hal_set_self_marked(false);
+    fake_hal_set_device(0);
+    return 0;
+}
+
+int core_teardown(void **state)
+{
+    (void)state;
+    fake_auto(false);             /* still on after a failure */
+    fake_drain();
+    fake_world_reset(false);
+    return 0;
+}
+
+static void *task_main(void *arg)
+{
+    struct task *t = arg;
+
+    t->fn(t->arg);
+    atomic_store(&t->done, true);
+    return NULL;
+}
+
+void task_start(struct task *t, void (*fn)(void *arg), void *arg)
+{
+    t->fn = fn;
+    t->arg = arg;
+    atomic_store(&t->done, false);
+    assert_int_equal(pthread_create(&t->thread, NULL, task_main, t), 0);
+}
+
+void task_join(struct task *t)
+{
+    pthread_join(t->thread, NULL);
+}

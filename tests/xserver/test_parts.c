@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of xserver without a server. */
+#include "xserver/prewake/cpus.h"
+#include "xserver/device_name.h"
+#include "xserver/http/http_guard.h"
+#include "xserver/options.h"
+#include "xserver/procinfo.h"
+#include "xserver/timeline.h"
+
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static void cpu_classes(void **state)
+{
+#define STAT(nice, rt, policy)                                                                               \
+    "12 (a ) b(c) S 1 12 12 0 -1 4194304 1 0 0 0 0 0 0 0 20 " nice " 1 0 100 1000 10 18446744073709551615 "  \
+    "1 1 0 0 0 0 0 0 0 0 0 0 17 0 " rt " " policy " 0 0 0\n"
+    static const struct {
+        const char *stat;
+        int r;
+        int32_t class;
+    } k_rows[] = {
+        {STAT("0", "0", "0"), 0, 0},
+        {STAT("19", "0", "0"), 0, -19},
+        {STAT("-20", "0", "0"), 0, 20},
+        {STAT("0", "50", "1"), 0, 1050},
+        {STAT("0", "99", "2"), 0, 1099},
+        {STAT("0", "0", "6"), 0, 1100},
+        {STAT("0", "0", "5"), 0, -20},
+        {STAT("5", "0", "3"), 0, -5},
+        {"", -22, 0},
+        {"12 (a) S 1 2", -22, 0},
+        {"12 (a)", -22, 0},
+    };
+    int32_t class;
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        assert_int_equal(xs_proc_cpu_class_parse(k_rows[i].stat, &class), k_rows[i].r);
+        if (k_rows[i].r == 0)
+            assert_int_equal(class, k_rows[i].class);
+    }
+    /* more urgent on the CPU is more urgent here: deadline, real time, nice, idle */
+    assert_true(1100 > 1099 && 1001 > 20 && -19 > -20);
+}
+
+static void put_file(const char *root, const char *path, const char *text)
+{
+    char whole[512];
+    FILE *f;
+
+    snprintf(whole, sizeof(whole), "%s/%s", root, path);
+    for (char *at = strchr(whole + strlen(root) + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = 0;
+        (void)mkdir(whole, 0700);
+        *at = '/';
+    }
+    f = fopen(whole, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+#define GROUP "sys/fs/cgroup"
+
+/* As few as a control group allows. */
+static void cpus_by_quota(void **state)
+{
+    static const struct {
+        const char *cgroup, *path, *text, *other, *other_text;
+        uint64_t most;
+    } k_rows[] = {
+        {"0::/a/b\n", GROUP "/a/b/cpu.max", "max 100000\n", GROUP "/a/cpu.max", "max 100000\n", UINT64_MAX},
+        {"0::/a/b\n", GROUP "/a/b/cpu.max", "max 100000\n", GROUP "/a/cpu.max", "50000 100000\n", 0},
+        {"0::/a/b\n", GROUP "/a/b/cpu.max", "199999 100000\n", GROUP "/a/cpu.max", "900000 100000\n", 1},
+        {"0::/\n", GROUP "/cpu.max", "100000 100000\n", NULL, NULL, 1},
+        {"0::/../x\n", GROUP "/cpu.max", "100000 100000\n", NULL, NULL, 1},
+        {"4:cpu,cpuacct:/d\n0::/\n", GROUP "/cpu,cpuacct/d/cpu.cfs_quota_us", "100000\n",
+         GROUP "/cpu,cpuacct/d/cpu.cfs_period_us", "100000\n", 1},
+        {"4:cpu,cpuacct:/d\n0::/\n", GROUP "/cpu,cpuacct/d/cpu.cfs_quota_us", "-1\n",
+         GROUP "/cpu,cpuacct/d/cpu.cfs_period_us", "100000\n", UINT64_MAX},
+        {"4:cpuset:/d\n", GROUP "/cpuset/d/cpu.cfs_quota_us", "1\n", NULL, NULL, UINT64_MAX},
+        {"0::/a\n", GROUP "/a/cpu.max", "100000 0\n", NULL, NULL, UINT64_MAX},
+        {"0::/a\n", GROUP "/a/cpu.max", "", NULL, NULL, UINT64_MAX},
+        {"nonsense\n0:\n", GROUP "/cpu.max", "1 100000\n", NULL, NULL, UINT64_MAX},
+        {"", GROUP "/cpu.max", "1 100000\n", NULL, NULL, UINT64_MAX},
+    };
+    uint64_t all = xs_cpus_available("/nowhere");
+
+    (void)state;
+    assert_true(all >= 1);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        char root[] = "/tmp/xsched-cpus-XXXXXX", command[128];
+
+        assert_non_null(mkdtemp(root));
+        put_file(root, "proc/self/cgroup", k_rows[i].cgroup);
+        put_file(root, k_rows[i].path, k_rows[i].text);
+        if (k_rows[i].other)
+            put_file(root, k_rows[i].other, k_rows[i].other_text);
+        assert_int_equal(xs_cpus_available(root), XS_MIN(all, k_rows[i].most));
+        snprintf(command, sizeof(command), "rm -rf '%s'", root);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+#define CONTAINER_ID "3f29a0c1d2e4b5968778695a4b3c2d1e0f112233445566778899aabbccddeeff"
+
+static void containers_are_named(void **state)
+{
+    static const struct {
+        const char *text, *id, *pod;
+    } k_rows[] = {
+        {"0::/user.slice/session-2.scope\n", "", ""},
+        {"", "", ""},
+        {"0::/system.slice/docker-" CONTAINER_ID ".scope\n", "3f29a0c1d2e4", ""},
+        {"0::/machine.slice/libpod-" CONTAINER_ID ".scope/container\n", "3f29a0c1d2e4", ""},
+        {"12:cpu:/docker/" CONTAINER_ID "\n0::/\n", "3f29a0c1d2e4", ""},
+        {"0::/kubepods.slice/kubepods-burstable.slice/"
+         "kubepods-burstable-pod0f4a1c22_9d3b_4c1e_8a77_1234567890ab.slice/cri-containerd-" CONTAINER_ID
+         ".scope\n",
+         "3f29a0c1d2e4", "0f4a1c22-9d3b-4c1e-8a77-1234567890ab"},
+        {"0::/kubepods/besteffort/pod0f4a1c22-9d3b-4c1e-8a77-1234567890ab/" CONTAINER_ID "\n", "3f29a0c1d2e4",
+         "0f4a1c22-9d3b-4c1e-8a77-1234567890ab"},
+        {"0::/podman/poder" CONTAINER_ID "a\n", "", ""}, /* 65 digits are no identifier */
+        {"0::/pod0f4a", "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        struct xs_container c;
+
+        xs_proc_container_parse(k_rows[i].text, &c);
+        assert_string_equal(c.id, k_rows[i].id);
+        assert_string_equal(c.pod, k_rows[i].pod);
+    }
+}
+
+static void devices_are_named(void **state)
+{
+    struct xs_device_name n;
+
+    (void)state;
+    xs_device_name_get(2ull << 32 | 0x00013bfa, &n);
+    assert_string_equal(n.pci, "0001:3b:1f.2");
+    assert_string_equal(n.gpu, n.pci);
+    assert_string_equal(n.uuid, "");
+    xs_device_name_parse(
+        "Model: \t\t NVIDIA H200\nIRQ:   \t\t 210\nGPU UUID: \t GPU-5f1e\nDevice Minor: \t 3\n", &n);
+    assert_string_equal(n.uuid, "GPU-5f1e");
+    assert_string_equal(n.gpu, "3");
+    xs_device_name_parse("GPU UUID: a\"b\n", &n); /* would end the label */
+    assert_string_equal(n.uuid, "GPU-5f1e");
+    xs_device_name_get(1ull << 32 | 0xffff1234, &n);
+    assert_string_equal(n.gpu, "1234");
+    assert_string_equal(n.pci, "");
+}
+
+static bool own_only(void *ctx, uint32_t uid)
+{
+    return uid == *(const uint32_t *)ctx;
+}
+
+static void the_timeline_is_bounded(void **state)
+{
+    static struct xs_timeline_event out[XS_TIMELINE_ANSWER];
+    struct xs_timeline t = {0};
+    struct xs_timeline_event e = {.handle = 1, .kind = XS_TIMELINE_ready};
+    uint32_t user = 7;
+    uint64_t next, lost, first, seen = 0;
+
+    (void)state;
+    xs_timeline_add(&t, &e); /* nobody asked: nothing is kept */
+    assert_int_equal(t.count, 0);
+    assert_int_equal(xs_timeline_want(&t, 0), 0);
+    first = t.count;
+    for (uint64_t i = 0; i < XS_TIMELINE_LENGTH + 1000; i++) {
+        e.time_ns = i;
+        e.uid = i % 2 ? user : 8;
+        xs_timeline_add(&t, &e);
+    }
+    next = first;
+    do {
+        size_t n = xs_timeline_copy(&t, next, own_only, &user, out, &next, &lost);
+
+        assert_int_equal(lost, seen ? 0 : 1000);
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(out[i].uid, user);
+            assert_int_equal(out[i].time_ns, 1001 + 2 * seen++);
+        }
+    } while (next < t.count);
+    assert_int_equal(seen, XS_TIMELINE_LENGTH / 2);
+    /* given back when nobody asks; a number of the old ring is not taken for one of the new */
+    assert_true(xs_timeline_housekeeping(&t, XS_NS_PER_S) > XS_NS_PER_S);
+    assert_non_null(t.ring);
+    assert_true(xs_timeline_housekeeping(&t, 60 * XS_NS_PER_S) == UINT64_MAX);
+    assert_null(t.ring);
+    assert_int_equal(xs_timeline_want(&t, 61 * XS_NS_PER_S), 0);
+    xs_timeline_add(&t, &e);
+    assert_int_equal(xs_timeline_copy(&t, next, own_only, &user, out, &next, &lost), 1);
+    assert_true(lost > 0);
+    free(t.ring);
+}
+
+static void text_is_cleaned(void **state)
+{
+    static const struct {
+        const char *in, *out;
+    } k_rows[] = {
+        {"plain", "plain"},
+        {"a\tb\nc\x1b[1m", "a?b?c?[1m"},
+        {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"\xff\xfe", "??"},
+        {"\xc3", "?"},
+        {"\xe2\x82", "??"},
+        {"\xc0\x80", "??"},
+        {"\xed\xa0\x80", "???"},
+        {"\xf4\x90\x80\x80", "????"},
+        {"\xc2\x85", "??"},
+        {"\x7f", "?"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "%s", k_rows[i].in);
+        xs_text_clean(text);
+        assert_string_equal(text, k_rows[i].out);
+    }
+}
+
+/* One row of the kernel's table, with the addresses in the kernel's byte order. */
+static void owners_are_found(void **state)
+{
+    char table[2048], ip[16];
+    uint32_t uid = 4711, loopback = htonl(INADDR_LOOPBACK);
+
+    (void)state;
+    snprintf(ip, sizeof(ip), "%08X", loopback);
+    snprintf(
+        table, sizeof(table),
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   0: %s:C350 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 10 1 0 100 0 0 "
+        "10 0\n"
+        "   1: %s:C350 %s:8888 01 00000000:00000000 00:00000000 00000000     7        0 11 1 0 20 4 30 10 "
+        "-1\n"
+        "   2: %s:8888 %s:C350 01 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 20 4 30 10 "
+        "-1\n"
+        "   3: %s:9999 %s:C350 05 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n"
+        "   4: %s:AAAA %s:C350 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 "
+        "-1\n",
+        ip, ip, ip, ip, ip, ip, ip, ip, ip);
+    assert_true(xs_guard_find_owner(table, loopback, 0x8888, 0xC350, &uid));
+    assert_int_equal(uid, 1000); /* the peer's end of it, not ours */
+    assert_false(xs_guard_find_owner(table, loopback, 0x9999, 0xC350, &uid)); /* closed already: shows root */
+    assert_false(xs_guard_find_owner(table, loopback, 0xAAAA, 0xC350, &uid)); /* no socket behind it */
+    assert_false(xs_guard_find_owner(table, loopback, 0x8888, 0xC351, &uid));
+    assert_false(xs_guard_find_owner(table, loopback, 0x1234, 0xC350, &uid));
+    assert_false(xs_guard_find_owner("", loopback, 0x8888, 0xC350, &uid));
+    assert_false(xs_guard_find_owner("title\n", loopback, 0x8888, 0xC350, &uid));
+
+    /* a mapped address on a version 6 socket */
+    snprintf(table, sizeof(table),
+             "title\n"
+             "   0: 0000000000000000FFFF0000%s:8888 0000000000000000FFFF0000%s:C350 01 00000000:00000000 "
+             "00:00000000 00000000  1001        0 13 1 0 20 4 30 10 -1\n",
+             ip, ip);
+    assert_true(xs_guard_find_owner(table, loopback, 0x8888, 0xC350, &uid));
+    assert_int_equal(uid, 1001);
+}
+
+static void hosts(void **state)
+{
+    (void)state;
+    assert_true(xs_guard_host_ok("127.0.0.1:50000", 50000));
+    assert_true(xs_guard_host_ok("LocalHost:50000", 50000));
+    assert_true(xs_guard_host_ok("[::1]:50000", 50000));
+    assert_true(xs_guard_host_ok("localhost", 50000));
+    assert_false(xs_guard_host_ok("localhost:50001", 50000));
+    assert_false(xs_guard_host_ok("localhost:", 50000));
+    assert_false(xs_guard_host_ok("localhost:50000x", 50000));
+    assert_false(xs_guard_host_ok("localhostx", 50000));
+    assert_false(xs_guard_host_ok("127.0.0.1.example.org", 50000));
+    assert_false(xs_guard_host_ok("", 50000));
+    assert_false(xs_guard_host_ok("example.org", 50000));
+}
+
+static char *page(const char *name)
+{
+    char path[512], *text = calloc(1, 1 << 16);
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", XS_MAN_FOLDER, name);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, (1 << 16) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+/* Every option is in both man pages; those that a reload takes over are marked in the second. */
+static void options_are_documented(void **state)
+{
+    char *command = page("xserver.8"), *file = page("xserver.conf.5");
+
+    (void)state;
+    for (size_t i = 0; i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+        char escaped[128] = "\\-\\-", key[128], section[64];
+
+        for (const char *at = r->name; *at; at++)
+            strcat(escaped, *at == '-' ? "\\-" : (char[]){*at, 0});
+        strcat(escaped, "=");
+        snprintf(key, sizeof(key), "\n.B %s%s\n", r->name, r->live ? " *" : "");
+        snprintf(section, sizeof(section), "\n.SS [%s]\n", r->section);
+        if (!strstr(command, escaped) || !strstr(file, key) || !strstr(file, section))
+            fail_msg("%s is not in both pages", r->name);
+        assert_true(strstr(file, section) < strstr(file, key));
+    }
+    free(command);
+    free(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cpu_classes), cmocka_unit_test(cpus_by_quota),
+        cmocka_unit_test(containers_are_named),
+        cmocka_unit_test(devices_are_named),
+        cmocka_unit_test(the_timeline_is_bounded),
+        cmocka_unit_test(text_is_cleaned),
+        cmocka_unit_test(owners_are_found),
+        cmocka_unit_test(hosts),
+        cmocka_unit_test(options_are_documented),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

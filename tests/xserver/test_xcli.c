@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xcli as a user runs it. */
+#include "raw.h"
+
+#include "query/http_client.h"
+#include "xcli/text_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct raw_server g_server;
+static char g_output[1 << 16];
+
+static int start(void **state)
+{
+    (void)state;
+    raw_server_start(&g_server, NULL);
+    setenv("XSCHED_SOCKET", g_server.socket, 1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return raw_server_stop(&g_server);
+}
+
+/* @return exit status; both outputs are in g_output */
+static int xcli(const char *format, ...) XS_PRINTF(1, 2);
+
+static int xcli(const char *format, ...)
+{
+    char args[512], command[1024];
+    va_list ap;
+    size_t n;
+    FILE *f;
+    int status;
+
+    va_start(ap, format);
+    vsnprintf(args, sizeof(args), format, ap);
+    va_end(ap);
+    snprintf(command, sizeof(command), "%s %s 2>&1 </dev/null", XCLI_PATH, args);
+    f = popen(command, "r");
+    assert_non_null(f);
+    n = fread(g_output, 1, sizeof(g_output) - 1, f);
+    g_output[n] = 0;
+    status = pclose(f);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void wrong_use_is_64(void **state)
+{
+    static const char *const k_args[] = {
+        "",
+        "frobnicate",
+        "--bogus list",
+        "-p 0 list",
+        "-p 65536 list",
+        "list --bogus",
+        "list surplus",
+        "config",
+        "config -x 1",
+        "config -x nonsense -l 1",
+        "config -x 1 -l 4",
+        "config -x 1 -t 0",
+        "policy -s",
+        "policy -n HPF",
+        "policy -s -n NONE",
+        "hint",
+        "hint -p 1",
+        "hint -x 1",
+        "hint -x 1 -p 256",
+        "hint -x 1 -p -257",
+        "hint -x 1 --pid 1 -p 1",
+        "hint -x 1 -u 101",
+        "hint -t 99",
+        "hint -x 1 -t 500",
+        "hint -x 1 -p 1 -u 1",
+        "hint -x 1 -p 1 --lax-priority 3",
+        "suspend",
+        "suspend --pid 0",
+        "top -f 0",
+        "top -f abc",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_args); i++) {
+        int status = xcli("%s", k_args[i]);
+
+        if (status != 64)
+            fail_msg("xcli %s: %d, %s", k_args[i], status, g_output);
+        assert_true(strlen(g_output) > 0);
+    }
+    assert_int_equal(xcli("--help"), 0);
+    assert_int_equal(xcli("list --help"), 0);
+    assert_int_equal(xcli("--version"), 0);
+}
+
+static void absent_server_is_2(void **state)
+{
+    static const char *const k_args[] = {"list",        "--json list", "top -n 1",         "policy -q",
+                                         "hint -t 500", "status",      "config -x 1 -l 1", "suspend --pid 1"};
+
+    (void)state;
+    setenv("XSCHED_SOCKET", "/nonexistent/xserver.sock", 1);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_args); i++) {
+        assert_int_equal(xcli("%s", k_args[i]), 2);
+        assert_non_null(strstr(g_output, "no xserver answers"));
+        assert_non_null(strstr(g_output, "/nonexistent/http.sock"));
+        assert_non_null(strstr(g_output, "`xsched run` starts it"));
+    }
+    setenv("XSCHED_SOCKET", g_server.socket, 1);
+    assert_int_equal(xcli("-p 1 list"), 2);
+    assert_int_equal(xcli("--socket /nonexistent/s list"), 2);
+}
+
+static void refusal_is_1(void **state)
+{
+    (void)state;
+    assert_int_equal(xcli("hint -x 0x1234 -p 1"), 1);
+    assert_non_null(strstr(g_output, "XQueue not found"));
+    assert_int_equal(xcli("hint --pid 1 -p 1"), 1);
+    assert_int_equal(xcli("config -x 1234 -l 1"), 1);
+    assert_int_equal(xcli("suspend --pid 1"), 1);
+}
+
+static void output_that_is_not_written_is_74(void **state)
+{
+    (void)state;
+    assert_int_equal(xcli("status >/dev/null"), 0);
+    assert_int_equal(xcli("status >/dev/full"), 74);
+    assert_int_equal(xcli("--socket /nonexistent/s list >/dev/full"), 2);
+}
+
+/* A server that is there and not for this user is no absent one. */
+static void no_permission_is_told(void **state)
+{
+    struct xs_http_target target;
+    char dir[64] = "/tmp/xcli-test-XXXXXX", path[96], error[256] = "";
+    struct xs_http_answer answer;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/http.sock", dir);
+    target = (struct xs_http_target){.unix_path = path};
+    assert_int_equal(xs_http_ask(&target, "GET", "/", NULL, &answer, error, sizeof(error)), -ECONNREFUSED);
+    assert_int_equal(chmod(dir, 0), 0);
+    pid = fork();
+    if (pid == 0) {
+        if (geteuid() == 0 && setuid(65534) < 0) /* to root nothing is closed */
+            _exit(2);
+        if (xs_http_ask(&target, "GET", "/", NULL, &answer, error, sizeof(error)) != -EACCES)
+            _exit(3);
+        _exit(!strcmp(error, "Permission denied") ? 0 : 4);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* A program that is alone and waits for each command is never seen with work; it has run all the same. */
+static void list_knows_that_a_lone_program_ran(void **state)
+{
+    struct raw_client c;
+
+    (void)state;
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, 1ull << 32 | 0xffffbeef, 0);
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, " RUN      -"));
+    usleep(20000);
+    atomic_store(&c.page->cells[0].est_completed_ns, 10 * XS_NS_PER_MS);
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, " RUN    100"));
+    raw_leave(&c);
+    for (int i = 0; i < 1000 && raw_status(&g_server, "clients"); i++)
+        usleep(5000);
+}
+
+static void list_shows_what_is_in_force(void **state)
+{
+    struct raw_client c;
+    char handle[32], pid[32];
+    json_t *json;
+
+    (void)state;
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, "XQUEUE"));
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, 1ull << 32 | 0xffffbeef, 17);
+    raw_submit(&c, 0);
+    snprintf(handle, sizeof(handle), "0x%" PRIx64, raw_handle(&c, 0));
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, handle));
+    assert_non_null(strstr(g_output, pid));
+    assert_non_null(strstr(g_output, "CPU:beef"));
+    assert_non_null(strstr(g_output, " 17 "));
+    assert_non_null(strstr(g_output, "RDY"));
+    assert_non_null(strstr(g_output, "test_xcli"));
+    assert_int_equal(xcli("list --json"), 0);
+    json = json_loads(g_output, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(json, "xqueues")), 1);
+    json_decref(json);
+    assert_int_equal(xcli("top -n 2 -f 50"), 0);
+    assert_non_null(strstr(g_output, "1 programs, 1 queues: 1 running, 0 waiting"));
+    raw_leave(&c);
+    for (int i = 0; i < 1000 && raw_status(&g_server, "clients"); i++)
+        usleep(5000);
+    assert_int_equal(xcli("list --ended"), 0);
+    assert_non_null(strstr(g_output, pid));
+}
+
+static void changes_are_in_force(void **state)
+{
+    struct raw_client c;
+    union xs_msg m;
+
+    (void)state;
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, 1, 0);
+    assert_int_equal(xcli("hint -x %" PRIx64 " -p 33", raw_handle(&c, 0)), 0);
+    assert_non_null(strstr(g_output, "33"));
+    assert_int_equal(raw_receive(&c, &m, 5000), XS_MSG_queue_hints);
+    assert_int_equal(m.queue_hints.priority, 33);
+    assert_int_equal(xcli("hint --pid %d -p -5", (int)getpid()), 0);
+    assert_int_equal(raw_receive(&c, &m, 5000), XS_MSG_queue_hints);
+    assert_int_equal(m.queue_hints.priority, -5);
+    assert_int_equal(xcli("hint -x 0x%" PRIx64 " -d 1234", raw_handle(&c, 0)), 0);
+    assert_int_equal(raw_receive(&c, &m, 5000), XS_MSG_queue_hints);
+    assert_int_equal(m.queue_hints.deadline_us, 1234);
+    assert_int_equal(xcli("hint -x 0x%" PRIx64 " -l 77 --lax-priority 1 --critical-priority 2",
+                          raw_handle(&c, 0)),
+                     0);
+    assert_int_equal(raw_receive(&c, &m, 5000), XS_MSG_queue_hints);
+    assert_int_equal(m.queue_hints.laxity_us, 77);
+    assert_int_equal(m.queue_hints.critical_priority, 2);
+    assert_int_equal(xcli("hint -x 0x%" PRIx64 " -u 40", raw_handle(&c, 0)), 0);
+    assert_int_equal(raw_receive(&c, &m, 5000), XS_MSG_queue_hints);
+    assert_int_equal(m.queue_hints.utilization, 40);
+    assert_int_equal(xcli("config -x 0x%" PRIx64 " -l 2 -t 32 -b 4", raw_handle(&c, 0)), 0);
+    assert_int_equal(raw_receive(&c, &m, 5000), XS_MSG_queue_config);
+    assert_int_equal(m.queue_config.level, 2);
+    assert_int_equal(m.queue_config.threshold, 32);
+    assert_int_equal(m.queue_config.batch_size, 4);
+    assert_int_equal(xcli("hint -t 700"), 0);
+    assert_int_equal(raw_status(&g_server, "timeslice_us"), 700);
+    assert_int_equal(xcli("hint -t unlimited"), 0);
+    assert_int_equal(xcli("hint -k 3"), 0);
+    assert_int_equal(raw_status(&g_server, "k"), 3);
+    assert_int_equal(xcli("policy -s -n hpf"), 0);
+    assert_int_equal(xcli("policy -q"), 0);
+    assert_non_null(strstr(g_output, "Current policy:\n  HPF\n"));
+    assert_int_equal(xcli("status"), 0);
+    assert_non_null(strstr(g_output, "policy_name      HPF"));
+
+    /* words in the page */
+    raw_submit(&c, 0);
+    assert_true(raw_permitted(&c, 0));
+    assert_int_equal(xcli("suspend --pid %d", (int)getpid()), 0);
+    assert_true(raw_wait_permitted(&c, 0, false, 5000));
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, "SUS"));
+    assert_non_null(strstr(g_output, "[held]"));
+    assert_int_equal(xcli("resume --pid %d", (int)getpid()), 0);
+    assert_true(raw_wait_permitted(&c, 0, true, 5000));
+    assert_int_equal(xcli("hint -x 0x%" PRIx64 " -p -256", raw_handle(&c, 0)), 0);
+    assert_true(raw_wait_permitted(&c, 0, false, 5000)); /* never runs */
+    assert_int_equal(xcli("hint -x 0x%" PRIx64 " -p 0", raw_handle(&c, 0)), 0);
+    assert_true(raw_wait_permitted(&c, 0, true, 5000));
+    raw_leave(&c);
+}
+
+static void tcp_works_too(void **state)
+{
+    (void)state;
+    assert_int_equal(xcli("-p %d policy -q", (int)raw_status(&g_server, "http_port")), 0);
+    assert_int_equal(xcli("-a localhost -p %d hint -t 900", (int)raw_status(&g_server, "http_port")), 0);
+    assert_int_equal(raw_status(&g_server, "timeslice_us"), 900);
+}
+
+/* On a terminal of 20 columns, until q. */
+static void top_runs_on_a_small_terminal(void **state)
+{
+    struct winsize size = {.ws_row = 6, .ws_col = 20};
+    struct raw_client c;
+    size_t used = 0;
+    int master, status;
+    bool quit = false;
+    pid_t pid;
+
+    (void)state;
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, 1, 0);
+    pid = forkpty(&master, NULL, NULL, &size);
+    if (pid == 0) {
+        setenv("TERM", "xterm", 1);
+        execl(XCLI_PATH, "xcli", "top", "-f", "20", (char *)NULL);
+        _exit(127);
+    }
+    for (;;) {
+        struct pollfd p = {.fd = master, .events = POLLIN};
+        ssize_t n;
+
+        assert_int_equal(poll(&p, 1, 10000), 1);
+        n = read(master, g_output + used, sizeof(g_output) - 1 - used);
+        if (n <= 0)
+            break; /* it ended */
+        used += (size_t)n;
+        g_output[used] = 0;
+        if (!quit && strstr(g_output, "PID") && strstr(g_output, " idle")) {
+            assert_int_equal(write(master, "q", 1), 1);
+            quit = true;
+        }
+        assert_true(used < sizeof(g_output) / 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(quit);
+    close(master);
+    raw_leave(&c);
+}
+
+static void tables_fit(void **state)
+{
+    static const struct xs_column k_columns[] = {{"NAME", false, 1}, {"N", true, 3}, {"LONG", false, 2}};
+    struct xs_table t;
+
+    (void)state;
+    xs_table_init(&t, k_columns, 3);
+    xs_table_row(&t);
+    xs_table_set(&t, 0, "%s", "b\xc3\xa4r");
+    xs_table_set(&t, 1, "%d", 1234567);
+    xs_table_set(&t, 2, "%s", "something that is long");
+    for (size_t width = 1; width < 60; width++) {
+        for (size_t r = 0; r < 2; r++) {
+            char *line = xs_table_line(&t, r, width);
+            size_t characters = 0;
+
+            for (const char *at = line; *at; at++)
+                characters += ((unsigned char)*at & 0xc0) != 0x80;
+            assert_true(characters <= width);
+            if (r == 1 && width >= 4)
+                assert_memory_equal(line, "b\xc3\xa4r", 4);
+            if (r == 1 && width >= 35)
+                assert_string_equal(line, "b\xc3\xa4r  1234567 something that is long");
+            free(line);
+        }
+    }
+    xs_table_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_use_is_64),
+        cmocka_unit_test(absent_server_is_2),
+        cmocka_unit_test(refusal_is_1),
+        cmocka_unit_test(output_that_is_not_written_is_74),
+        cmocka_unit_test(no_permission_is_told),
+        cmocka_unit_test(list_shows_what_is_in_force),
+        cmocka_unit_test(list_knows_that_a_lone_program_ran),
+        cmocka_unit_test(changes_are_in_force),
+        cmocka_unit_test(tcp_works_too),
+        cmocka_unit_test(top_runs_on_a_small_terminal),
+        cmocka_unit_test(tables_fit),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
