@@ -9,7 +9,6 @@ suite.jsonl that has them; and SHORT below, from the other files. In docs/path-c
 """
 import collections
 import glob
-import json
 import os
 import re
 import sys
@@ -198,11 +197,9 @@ def load():
         if os.path.basename(path) == raw.NAME:
             continue
         with open(path, encoding="utf-8") as f:
-            for line in f:
-                if line.strip():
-                    row = json.loads(line)
-                    if row.get("report", True):
-                        rows[row["workload"]].append(row)
+            for row in raw.expand(line for line in f if line.strip()):
+                if row.get("report", True):
+                    rows[row["workload"]].append(row)
         for workload, found in rows.items():
             if workload in newest and newest[workload][0] == folder:
                 newest[workload][1].extend(found)

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """table.py FILE...: medians, P90 and P99 of the urgent side and the rate of the other one, from raw rows of bench/run."""
 import collections
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench"))
+from suite.raw import expand  # noqa: E402
 from suite.stats import quantile  # noqa: E402
 
 
 for path in sys.argv[1:]:
     samples, rates = collections.defaultdict(list), collections.defaultdict(list)
     with open(path, encoding="utf-8") as f:
-        for r in map(json.loads, f):
+        for r in expand(f):
             if r["metric"] in ("samples", "token_samples"):
                 samples[r["workload"], r["metric"], r["variant"]] += r["samples"]
             elif r["metric"] == "throughput":
