@@ -3,7 +3,7 @@
 """What being scheduled costs a program that runs alone: ResNet-18 batch 1 in a closed loop, in short turns with and without
 an XQueue on its stream, in one process. Two starts of one program, and two moments of one host, differ by more than what is
 looked for; two turns that follow each other do not. Without a queue a launch still passes the shim (some 44 instructions).
-toggled.py BUILD [PAIRS [REQUESTS]]    JSON lines on stdout: each pair, then the median ratio and its interval
+toggled.py BUILD [PAIRS [REQUESTS]]    JSON lines on stdout: all pairs, then the median ratio and its interval
 TOGGLED=launches: 60 empty launches and a wait instead of the model, where there is no PyTorch."""
 import ctypes
 import json
@@ -102,15 +102,16 @@ def main():
 
     for _ in range(20):        # kernels are timed, the allocator is warm
         turn(True), turn(False)
-    ratios, without = [], []
+    ratios, with_queue, without = [], [], []
     for i in range(PAIRS):
         ms = {}
         for queue in (True, False) if i % 2 else (False, True):
             ms[queue] = turn(queue)
-        print(json.dumps({"workload": "toggled", "metric": "pair", "run": i, "queue_ms": round(ms[True], 4),
-                          "no_queue_ms": round(ms[False], 4)}), flush=True)
         ratios.append(ms[True] / ms[False])
+        with_queue.append(ms[True])
         without.append(ms[False])
+    print(json.dumps({"workload": "toggled", "metric": "pairs", "n": PAIRS, "queue_ms": [round(x, 4) for x in with_queue],
+                      "no_queue_ms": [round(x, 4) for x in without]}))
     low, high = stats.interval(stats.quantile_draws(ratios, .5))
     print(json.dumps({"workload": "toggled", "metric": "ratio", "value": round(statistics.median(ratios), 4), "n": PAIRS,
                       "low": round(low, 4), "high": round(high, 4),

@@ -7,7 +7,7 @@ and submit all the time; short programs under each shim that come and go; and so
 second (in long runs less often) the memory (without files: what a library takes depends on who else has it mapped),
 descriptors, threads and mappings of xserver and of the two programs are read. After a third of the time what a process
 needs is there: from then on none of these may grow. --selftest: a process that leaks must be found. --out FILE: the
-counters go there as JSON lines, at most a hundred a process, and the totals. A long run says each minute where it is;
+counters go there as JSON lines, one for each counter of a process with at most a hundred samples, and the totals. A long run says each minute where it is;
 SIGINT ends it early, and what was seen until then is judged.
 """
 import argparse
@@ -130,9 +130,9 @@ def write_rows(path, samples, totals, said, about):
             f.write(json.dumps(dict({"workload": "soak", "variant": "xsched"}, **of, report=False, **about)) + "\n")
 
         for name, of in samples.items():
-            for sample in of[::len(of) // 100 + 1]:
-                for metric in LIMITS:
-                    row(side=name, metric=metric, value=sample[metric], second=sample["second"])
+            of = of[::len(of) // 100 + 1]
+            for metric in LIMITS:
+                row(side=name, metric=metric, seconds=[s["second"] for s in of], samples=[s[metric] for s in of])
         for name, line in said.items():
             row(side=name, metric="said", value=line)
         for metric, value in totals.items():
