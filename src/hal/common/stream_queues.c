@@ -199,7 +199,7 @@ XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_st
     return kXSchedSuccess;
 }
 
-struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority)
+struct xs_queue *xs_stream_make_queue(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority)
 {
     /* streams made without a priority have 0 */
     if (xsched_priv_auto_queue(handle, -priority) != kXSchedSuccess)
@@ -211,7 +211,8 @@ struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uin
  * gives it a larger table of descriptors. A forked child may have inherited one that never ends. */
 #define ADOPT_WAIT_NS (100 * XS_NS_PER_MS)
 
-bool xs_stream_adopt_begin(struct xs_streams *s, uint64_t native)
+/* @return false: it has a hardware queue, made or being made by another thread; adopt_end does not follow */
+static bool adopt_begin(struct xs_streams *s, uint64_t native)
 {
     if (find_living(s, native))
         return false;
@@ -220,14 +221,15 @@ bool xs_stream_adopt_begin(struct xs_streams *s, uint64_t native)
     return true;
 }
 
-void xs_stream_adopt_end(struct xs_streams *s)
+static void adopt_end(struct xs_streams *s)
 {
     atomic_fetch_sub(&s->adopting, 1);
     atomic_fetch_add(&s->adopted, 1);
     xs_futex_wake(&s->adopted, INT32_MAX);
 }
 
-struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native)
+/* Another thread may be making it: waits for that. */
+static struct xs_queue *await_adopted(struct xs_streams *s, uint64_t native)
 {
     if (!xs_stream_find(s, native))
         return NULL;
@@ -245,6 +247,31 @@ struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native)
             return NULL;
         xs_futex_wait(&s->adopted, seen, until_ns - now_ns);
     }
+}
+
+struct xs_queue *xs_stream_adopt(struct xs_streams *s, uint64_t native,
+                                 struct xs_queue *(*make)(const void *api, void *stream, uint64_t native), const void *api,
+                                 void *stream)
+{
+    struct xs_queue *q = NULL;
+
+    if (!xsched_priv_auto() || !api)
+        return NULL;
+    if (adopt_begin(s, native)) {
+        q = make(api, stream, native);
+        adopt_end(s);
+    }
+    return q ? q : await_adopted(s, native);
+}
+
+bool xs_stream_marks_at(struct xs_stream *st, struct xs_queue *q, uint64_t at)
+{
+    if (!at) { /* not to be tried at each command */
+        atomic_store_explicit(&st->no_marks, true, memory_order_relaxed);
+        return false;
+    }
+    xs_stream_marks_to(st, q, at);
+    return true;
 }
 
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at)

@@ -80,15 +80,19 @@ struct xs_stream *xs_stream_new(struct xs_streams *s, uint64_t native, bool crea
 XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_stream_group *g,
                         const struct xs_hal_ops *ops, XDevice device, HwQueueHandle *ret);
 /** The automatic XQueue of a hardware queue; NULL: none. @param priority  of the vendor's stream: smaller is more urgent */
-struct xs_queue *xs_stream_adopt(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority);
-/** Around the making of a stream's XQueue, whatever comes of it. @return false: it has a hardware queue, made or being made by
- *  another thread; xs_stream_adopt_end does not follow */
-bool xs_stream_adopt_begin(struct xs_streams *s, uint64_t native);
-void xs_stream_adopt_end(struct xs_streams *s);
-/** The stream had no XQueue. Another thread may be making it, and what this one submits meanwhile would be seen by nobody:
- *  waits for that, 0.1 s at most. NULL: it has none, since the program destroyed it or none could be made. */
-struct xs_queue *xs_stream_await(struct xs_streams *s, uint64_t native);
-/** Marks of this queue are written there from now on. */
+struct xs_queue *xs_stream_make_queue(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority);
+/** The XQueue of a stream that had none, where streams get one by themselves.
+ *  @param make  makes the hardware queue and the XQueue, in this thread; NULL: it could not
+ *  Where another thread is making it, this one waits for that, 0.1 s at most: nothing would see what it submits meanwhile.
+ *  @return NULL: it has none, since the program destroyed it or none could be made */
+struct xs_queue *xs_stream_adopt(struct xs_streams *s, uint64_t native,
+                                 struct xs_queue *(*make)(const void *api, void *stream, uint64_t native), const void *api,
+                                 void *stream);
+/** Marks of this queue are written there from now on.
+ *  @param at  0: the page cannot be registered, so that the device writes none, and none is tried again
+ *  @return whether the device writes them */
+bool xs_stream_marks_at(struct xs_stream *st, struct xs_queue *q, uint64_t at);
+/** Marks of this queue are in force; the device writes them at `at`, or 0 where events take their place. */
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at);
 /** libpreempt lets it go: nobody calls an operation on it any more. */
 void xs_stream_release(struct xs_streams *s, struct xs_stream *st);
@@ -96,6 +100,11 @@ void xs_stream_release(struct xs_streams *s, struct xs_stream *st);
 void xs_stream_forget(struct xs_streams *s, uint64_t native);
 /** The same where it exists yet: this thread is about to destroy it. */
 void xs_stream_ends(struct xs_streams *s, uint64_t native);
+/** Whether the vendor's handle names a stream that a program created; 0 to 2 name default streams. */
+static inline bool xs_stream_is_created(const void *stream)
+{
+    return (uintptr_t)stream > 2;
+}
 
 uint64_t xs_thread_id(void);
 

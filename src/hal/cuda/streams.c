@@ -43,7 +43,7 @@ XS_EXPORT uint64_t xsched_priv_cuda_native(CUstream stream, bool per_thread)
     const struct xs_cuda_api *api;
     CUcontext ctx;
 
-    if ((uintptr_t)stream > 2)
+    if (xs_stream_is_created(stream))
         return (uintptr_t)stream;
     api = xsched_priv_cuda_api(NULL);
     ctx = api ? current_context(api) : NULL;
@@ -52,14 +52,7 @@ XS_EXPORT uint64_t xsched_priv_cuda_native(CUstream stream, bool per_thread)
 
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q)
 {
-    CUdeviceptr at = xs_cuda_device_address(hw->context, xsched_priv_mark_word(q), 0);
-
-    if (!at) { /* the page cannot be registered: not to be tried at each command */
-        atomic_store_explicit(&hw->st.no_marks, true, memory_order_relaxed);
-        return false;
-    }
-    xs_stream_marks_to(&hw->st, q, at);
-    return true;
+    return xs_stream_marks_at(&hw->st, q, xs_cuda_device_address(hw->context, xsched_priv_mark_word(q), 0));
 }
 
 static CUcontext context_of(const struct xs_cuda_api *api, CUstream stream, uint64_t native)
@@ -77,7 +70,7 @@ static bool is_blocking(const struct xs_cuda_api *api, CUstream stream)
 {
     unsigned flags = 0;
 
-    return (uintptr_t)stream > 2 && api->cuStreamGetFlags && api->cuStreamGetFlags(stream, &flags) == XS_CU_SUCCESS &&
+    return xs_stream_is_created(stream) && api->cuStreamGetFlags && api->cuStreamGetFlags(stream, &flags) == XS_CU_SUCCESS &&
            !(flags & XS_CU_STREAM_NON_BLOCKING);
 }
 
@@ -121,8 +114,9 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
     return r;
 }
 
-static struct xs_queue *adopt(const struct xs_cuda_api *api, CUstream stream, uint64_t native)
+static struct xs_queue *make_queue(const void *opaque, void *stream, uint64_t native)
 {
+    const struct xs_cuda_api *api = opaque;
     struct xs_cuda_hw *hw;
     HwQueueHandle handle;
     struct xs_queue *q;
@@ -132,7 +126,7 @@ static struct xs_queue *adopt(const struct xs_cuda_api *api, CUstream stream, ui
         return NULL;
     if (native == (uintptr_t)stream && api->cuStreamGetPriority)
         api->cuStreamGetPriority(stream, &priority);
-    q = xs_stream_adopt(&xs_cuda_streams, handle, native, priority);
+    q = xs_stream_make_queue(&xs_cuda_streams, handle, native, priority);
     hw = (struct xs_cuda_hw *)xs_stream_find(&xs_cuda_streams, native);
     if (q && hw && !atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed))
         xs_cuda_marks_to(hw, q);
@@ -141,27 +135,18 @@ static struct xs_queue *adopt(const struct xs_cuda_api *api, CUstream stream, ui
 
 XS_EXPORT struct xs_queue *xsched_priv_cuda_adopt(CUstream stream, uint64_t native)
 {
-    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
-    struct xs_queue *q = NULL;
-
-    if (!xsched_priv_auto() || !api)
-        return NULL;
-    if (xs_stream_adopt_begin(&xs_cuda_streams, native)) {
-        q = adopt(api, stream, native);
-        xs_stream_adopt_end(&xs_cuda_streams);
-    }
-    return q ? q : xs_stream_await(&xs_cuda_streams, native);
+    return xs_stream_adopt(&xs_cuda_streams, native, make_queue, xsched_priv_cuda_api(NULL), stream);
 }
 
 XS_EXPORT void xsched_priv_cuda_stream_gone(CUstream stream)
 {
-    if ((uintptr_t)stream > 2)
+    if (xs_stream_is_created(stream))
         xs_stream_forget(&xs_cuda_streams, (uintptr_t)stream);
 }
 
 XS_EXPORT void xsched_priv_cuda_stream_ends(CUstream stream)
 {
-    if ((uintptr_t)stream > 2)
+    if (xs_stream_is_created(stream))
         xs_stream_ends(&xs_cuda_streams, (uintptr_t)stream);
 }
 

@@ -30,7 +30,7 @@ XS_EXPORT uint64_t xsched_priv_hip_native(const struct xs_hip_api *api, hipStrea
 {
     int dev = -1;
 
-    if ((uintptr_t)stream > 2)
+    if (xs_stream_is_created(stream))
         return (uintptr_t)stream;
     if (!api || !api->hipGetDevice || api->hipGetDevice(&dev) != XS_HIP_SUCCESS || dev < 0)
         return 0;
@@ -41,14 +41,7 @@ XS_EXPORT uint64_t xsched_priv_hip_native(const struct xs_hip_api *api, hipStrea
 
 bool xs_hip_marks_to(struct xs_hip_hw *hw, struct xs_queue *q)
 {
-    uint64_t at = xs_hip_device_address(hw->device, xsched_priv_mark_word(q), 0);
-
-    if (!at) { /* the page cannot be registered: not to be tried at each command */
-        atomic_store_explicit(&hw->st.no_marks, true, memory_order_relaxed);
-        return false;
-    }
-    xs_stream_marks_to(&hw->st, q, at);
-    return true;
+    return xs_stream_marks_at(&hw->st, q, xs_hip_device_address(hw->device, xsched_priv_mark_word(q), 0));
 }
 
 /* -1: the runtime does not know the stream, or there is no device. */
@@ -111,8 +104,9 @@ XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t
                            marks == XS_HIP_MARKS_WRITE ? &xs_hip_ops_write : &xs_hip_ops_event, d->device, ret);
 }
 
-static struct xs_queue *adopt(const struct xs_hip_api *api, hipStream_t stream, uint64_t native)
+static struct xs_queue *make_queue(const void *opaque, void *stream, uint64_t native)
 {
+    const struct xs_hip_api *api = opaque;
     struct xs_hip_hw *hw;
     struct xs_hip_entered e;
     HwQueueHandle handle;
@@ -126,7 +120,7 @@ static struct xs_queue *adopt(const struct xs_hip_api *api, hipStream_t stream, 
             priority = 0;
         xs_hip_leave(&e);
     }
-    q = xs_stream_adopt(&xs_hip_streams, handle, native, priority);
+    q = xs_stream_make_queue(&xs_hip_streams, handle, native, priority);
     hw = (struct xs_hip_hw *)xs_stream_find(&xs_hip_streams, native);
     if (q && hw && xs_hip_device_marks(hw->device) == XS_HIP_MARKS_WRITE)
         xs_hip_marks_to(hw, q);
@@ -135,26 +129,18 @@ static struct xs_queue *adopt(const struct xs_hip_api *api, hipStream_t stream, 
 
 XS_EXPORT struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, hipStream_t stream, uint64_t native)
 {
-    struct xs_queue *q = NULL;
-
-    if (!xsched_priv_auto() || !api)
-        return NULL;
-    if (xs_stream_adopt_begin(&xs_hip_streams, native)) {
-        q = adopt(api, stream, native);
-        xs_stream_adopt_end(&xs_hip_streams);
-    }
-    return q ? q : xs_stream_await(&xs_hip_streams, native);
+    return xs_stream_adopt(&xs_hip_streams, native, make_queue, api, stream);
 }
 
 XS_EXPORT void xsched_priv_hip_stream_gone(hipStream_t stream)
 {
-    if ((uintptr_t)stream > 2)
+    if (xs_stream_is_created(stream))
         xs_stream_forget(&xs_hip_streams, (uintptr_t)stream);
 }
 
 XS_EXPORT void xsched_priv_hip_stream_ends(hipStream_t stream)
 {
-    if ((uintptr_t)stream > 2)
+    if (xs_stream_is_created(stream))
         xs_stream_ends(&xs_hip_streams, (uintptr_t)stream);
 }
 
