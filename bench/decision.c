@@ -7,7 +7,7 @@
  *            low side was let go)
  *   asleep   it says that the server sleeps (a request every 20 ms); beside it the same sleep and
  *            wake-up between two processes with nothing but a futex
- *   expected the same, with --ahead: a server that is awake when it expects a request (--ahead-cpus=1)
+ *   expected the same, with --ahead: a server that is awake when it expects a request (--tune ahead-cpus=1)
  *
  * --clients N: that many more processes with an idle queue; --queues N: one more process with that
  * many idle queues. The urgent process watches the other one's word with process_vm_readv, whose
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 
     g_shared = mmap(NULL, sizeof(*g_shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     setenv("XSCHED_SCHEDULER", "GLB", 1);
-    server = bench_server_start(XSERVER_PATH, ahead ? "--ahead-cpus=1" : "--ahead-cpus=0");
+    server = bench_server_start(XSERVER_PATH, ahead ? "--tune=ahead-cpus=1" : "--tune=ahead-cpus=0");
     low = start(low_side, 0);
     for (long i = 0; i < clients; i++)
         start(NULL, 1);

@@ -22,11 +22,8 @@ _xsched_run_options="--priority= --utilization= --deadline= --laxity= --timeslic
 _xsched_trace_options="--output= --summary= --quiet --help --usage"
 _xsched_cdi_options="--output= --device= --kind= --socket-folder= --help --usage"
 _xsched_record_options="--output= --duration= --format= --max-events= --socket= --quiet --help --usage"
-_xserver_options="--ahead-cpus= --config= --foreground --http= --idle-exit= --inflight-alone-us= --inflight-top-us= --inflight-us= --k=
-    --linger-us= --log-file= --log-level= --lv3-busy-after-us= --lv3-busy-us= --lv3-channels= --lv3-gates= --lv3-hold=
-    --lv3-inflight-us= --lv3-long-us= --lv3-pairs= --lv3-queue-priorities= --lv3-queues= --lv3-short-us= --lv3-slices= --max-clients=
-    --max-clients-per-user= --max-queues-per-client= --max-queues-per-user= --no-http --operator-group= --policy= --port= --socket=
-    --spin-cpu= --spin-us= --stall-ms= --starvation-ms= --switch-us= --timeslice-us= --token= --help --usage --version"
+_xserver_options="--config= --http= --idle-exit= --log-file= --log-level= --operator-group= --policy= --port=
+    --socket= --starvation-ms= --timeslice-us= --tune= --help --usage --version"
 _xsched_doctor_options="--probe --json --help --usage"
 
 # Completes the value of --option=VALUE, for which bash hands over "--option" "=" "VALUE", or of --option VALUE.
@@ -159,8 +156,7 @@ _xserver()
     case $previous in
         --policy) _xsched_words "$_xsched_policies" "$current" ;;
         --log-level) _xsched_words "DEBG INFO WARN ERRO OFF" "$current" ;;
-        --http | --lv3-slices | --lv3-hold | --lv3-channels | --lv3-queues | --lv3-queue-priorities)
-            _xsched_words "ON OFF" "$current" ;;
+        --http) _xsched_words "ON OFF" "$current" ;;
         --config | --socket | --log-file) _xsched_files "$current" ;;
         *)
             if [[ $current == -* ]]; then

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "base/xs_base.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,4 +75,36 @@ bool xs_env_bool(enum xs_env_id id, bool def)
         return def;
     }
     return v;
+}
+
+static const struct {
+    const char *name, *instead;
+} k_withdrawn[] = {
+#define X(name, instead) {name, instead},
+#include "base/env_withdrawn.def"
+#undef X
+};
+
+bool xs_env_withdrawn(unsigned i, char *ret_name, size_t size, const char **ret_instead)
+{
+    if (i >= XS_ARRAY_LEN(k_withdrawn))
+        return false;
+    snprintf(ret_name, size, "XSCHED_%s", k_withdrawn[i].name);
+    for (char *at = ret_name; *at; at++)
+        if (*at >= 'a' && *at <= 'z')
+            *at = (char)(*at - 'a' + 'A');
+    *ret_instead = k_withdrawn[i].instead;
+    return true;
+}
+
+void xs_env_warn_withdrawn(void)
+{
+    const char *instead;
+    char name[64];
+
+    if (getauxval(AT_SECURE))
+        return;
+    for (unsigned i = 0; xs_env_withdrawn(i, name, sizeof(name), &instead); i++)
+        if (getenv(name))
+            XS_WARN("%s means nothing any more; instead: %s", name, instead);
 }

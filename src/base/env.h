@@ -31,4 +31,12 @@ const char *xs_env_get(enum xs_env_id id);
 int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max);
 bool xs_env_bool(enum xs_env_id id, bool def);
 
+/** The i-th variable that older versions read and this one does not (env_withdrawn.def).
+ *  @param ret_name     its name, XSCHED_...
+ *  @param ret_instead  what replaces it, for people
+ *  @return false: there are not so many */
+bool xs_env_withdrawn(unsigned i, char *ret_name, size_t size, const char **ret_instead);
+/** Logs a line at WARN for each such variable that is set. */
+void xs_env_warn_withdrawn(void);
+
 #endif

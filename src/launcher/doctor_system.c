@@ -154,6 +154,20 @@ static bool known_variable(const char *name, size_t length)
     return false;
 }
 
+static void unknown_variable(struct xs_doctor *d, const char *name)
+{
+    const char *instead;
+    char withdrawn[64];
+
+    for (unsigned i = 0; xs_env_withdrawn(i, withdrawn, sizeof(withdrawn), &instead); i++)
+        if (strcmp(withdrawn, name) == 0) {
+            xs_doctor_problem(d, "withdrawn_variable", "Unset it.", "%s means nothing any more; instead: %s", name, instead);
+            return;
+        }
+    xs_doctor_problem(d, "unknown_variable", "`xsched run --help-env` lists all that there are.",
+                      "%s is set and means nothing", name);
+}
+
 static void environment(struct xs_doctor *d)
 {
     json_t *o = json_object();
@@ -169,8 +183,7 @@ static void environment(struct xs_doctor *d)
         xs_str_copy(name, (size_t)(equals - *e) + 1, *e);
         json_object_set_new(o, name, xs_doctor_text(equals + 1));
         if (name[0] == 'X' && !known_variable(name, strlen(name)))
-            xs_doctor_problem(d, "unknown_variable", "`xsched run --help-env` lists all that there are.",
-                              "%s is set and means nothing", name);
+            unknown_variable(d, name);
     }
     if (json_object_size(o))
         json_object_set(d->facts, "environment", o);

@@ -8,8 +8,8 @@
 #include "xqueue/state.h"
 
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/fd.h"
+#include "base/tune.h"
 #include "wire/wire.h"
 
 #include <sys/mman.h>
@@ -197,7 +197,7 @@ static uint64_t spacing_ns(uint64_t told_ns)
     int64_t us = atomic_load_explicit(&from_env, memory_order_relaxed);
 
     if (XS_UNLIKELY(us == -2)) {
-        us = xs_env_i64(XS_ENV_XSCHED_GATE_US, -1, 0, 10000000);
+        us = xs_tune_i64(XS_TUNE_GATE_US, -1);
         atomic_store_explicit(&from_env, us, memory_order_relaxed);
     }
     if (us >= 0)

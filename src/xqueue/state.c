@@ -125,6 +125,7 @@ static void read_environment(struct xs_state *st)
     const struct xs_policy_ops *ops = policy ? xs_policy_by_name(policy) : NULL;
     int mode = XS_MODE_APP;
 
+    xs_env_warn_withdrawn();
     if (policy && !ops)
         XS_WARN("XSCHED_POLICY=%s is not a policy (%s); it is ignored", policy,
                 xs_env_rows[XS_ENV_XSCHED_POLICY].values);

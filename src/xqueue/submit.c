@@ -4,10 +4,10 @@
 #include "xqueue/state.h"
 
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/static_probe.h"
+#include "base/tune.h"
 #include "xqueue/estimate.h"
 
 /* Completions that do not come for this long, or for twice the estimate, mean that the work in
@@ -107,12 +107,12 @@ static bool is_permitted(struct xs_queue *q, uint64_t n)
 }
 
 /* -1: not read yet; any thread, once */
-static _Atomic int64_t g_inflight_us = -1; /* XSCHED_INFLIGHT_US; 0: not given */
-static _Atomic int64_t g_mark_us = -1;     /* XSCHED_MARK_US */
+static _Atomic int64_t g_inflight_us = -1; /* XSCHED_TUNE=inflight-us; 0: not given */
+static _Atomic int64_t g_mark_us = -1;     /* XSCHED_TUNE=mark-us */
 
-static __attribute__((noinline)) int64_t read_env(_Atomic int64_t *kept, enum xs_env_id var, int64_t usual)
+static __attribute__((noinline)) int64_t read_tune(_Atomic int64_t *kept, enum xs_tune_id id, int64_t usual)
 {
-    int64_t us = xs_env_i64(var, usual, 0, 10000000);
+    int64_t us = xs_tune_i64(id, usual);
 
     atomic_store_explicit(kept, us, memory_order_relaxed);
     return us;
@@ -124,7 +124,7 @@ static inline uint64_t inflight_bound_ns(struct xs_queue *q)
     int64_t us = atomic_load_explicit(&g_inflight_us, memory_order_relaxed);
 
     if (XS_UNLIKELY(us != 0)) {
-        us = us < 0 ? read_env(&g_inflight_us, XS_ENV_XSCHED_INFLIGHT_US, 0) : us;
+        us = us < 0 ? read_tune(&g_inflight_us, XS_TUNE_INFLIGHT_US, 0) : us;
         if (us)
             return (uint64_t)us * XS_NS_PER_US;
     }
@@ -250,7 +250,7 @@ uint64_t xs_queue_end_mark_each_ns(void)
 {
     int64_t us = atomic_load_explicit(&g_mark_us, memory_order_relaxed); /* a value by itself */
 
-    return (uint64_t)(us < 0 ? read_env(&g_mark_us, XS_ENV_XSCHED_MARK_US, 100) : us) * XS_NS_PER_US;
+    return (uint64_t)(us < 0 ? read_tune(&g_mark_us, XS_TUNE_MARK_US, 100) : us) * XS_NS_PER_US;
 }
 
 /* Whether this command of a queue whose end is awaited gets a mark. Which command is the last one is known to nobody. Where

@@ -16,6 +16,8 @@ int main(void)
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
         const struct xs_option_row *r = &xs_option_rows[i];
 
+        if (r->tier == XS_TIER_TUNE)
+            continue;
         if (strcmp(section, r->section) != 0)
             printf("\n[%s]\n", section = r->section);
         printf("\n# %s%s\n#%s = ", r->help, r->live ? " *" : "", r->name);

@@ -22,7 +22,7 @@
 
 XS_EXPORT const char *argp_program_version = "xserver (XSched) " XSCHED_VERSION;
 
-enum { KEY_OPTION = 256, KEY_CONFIG = 1000, KEY_NO_HTTP, KEY_FOREGROUND };
+enum { KEY_OPTION = 256, KEY_CONFIG = 1000, KEY_NO_HTTP, KEY_FOREGROUND, KEY_TUNE };
 
 struct xserver_arguments {
     struct xs_options options;
@@ -35,17 +35,21 @@ static struct xserver_arguments g_args;
 static const struct argp_option k_options[] = {
     {"config", KEY_CONFIG, "FILE", 0,
      "configuration file; default, as root: " DEFAULT_CONFIG ", if it exists", 1},
-    {"no-http", KEY_NO_HTTP, NULL, 0, "the same as --http=OFF", 1},
-    {"foreground", KEY_FOREGROUND, NULL, 0, "accepted and ignored: xserver never leaves the foreground", 1},
-#define NUMBER(section, field, name, def, min, max, live, arg, help)                                         \
-    {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
-#define TEXT(section, field, name, def, live, arg, help) {name, KEY_OPTION + XS_OPT_##field, arg, 0, help, 0},
-#define ONOFF(section, field, name, def, live, help)                                                         \
-    {name, KEY_OPTION + XS_OPT_##field, "ON|OFF", 0, help, 0},
+    {"no-http", KEY_NO_HTTP, NULL, OPTION_HIDDEN, "the same as --http=OFF", 1},
+    {"foreground", KEY_FOREGROUND, NULL, OPTION_HIDDEN, "accepted and ignored: xserver never leaves the foreground", 1},
+    {"tune", KEY_TUNE, "KEY=VALUE", 0, "for developers: sets a constant; --tune=help lists them", 1},
+#define FLAGS(tier) ((tier) == XS_TIER_SHOWN ? 0 : OPTION_HIDDEN)
+#define NUMBER(tier, section, field, name, def, min, max, live, arg, help)                                   \
+    {name, KEY_OPTION + XS_OPT_##field, arg, FLAGS(tier), help, 0},
+#define TEXT(tier, section, field, name, def, live, arg, help)                                               \
+    {name, KEY_OPTION + XS_OPT_##field, arg, FLAGS(tier), help, 0},
+#define ONOFF(tier, section, field, name, def, live, help)                                                   \
+    {name, KEY_OPTION + XS_OPT_##field, "ON|OFF", FLAGS(tier), help, 0},
 #include "xserver/options.def"
 #undef NUMBER
 #undef TEXT
 #undef ONOFF
+#undef FLAGS
     {0},
 };
 
@@ -58,15 +62,51 @@ static void set(struct argp_state *state, enum xs_option_id id, const char *valu
     g_args.options.given |= 1ull << id;
 }
 
+static void list_constants(void)
+{
+    for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+
+        if (r->tier != XS_TIER_TUNE)
+            continue;
+        if (r->kind == XS_OPTION_NUMBER)
+            printf("%s=%llu..%llu\n    %s (default %llu)\n", r->name, (unsigned long long)r->min, (unsigned long long)r->max,
+                   r->help, (unsigned long long)r->def);
+        else
+            printf("%s=ON|OFF\n    %s (default %s)\n", r->name, r->help, r->def ? "ON" : "OFF");
+    }
+}
+
+static void tune(struct argp_state *state, const char *text)
+{
+    char error[160];
+    int id;
+
+    if (strcmp(text, "help") == 0) {
+        list_constants();
+        exit(fflush(stdout) ? EX_IOERR : EX_OK);
+    }
+    id = xs_options_tune(&g_args.options, text, error, sizeof(error));
+    if (id < 0)
+        argp_error(state, "%s", error);
+    else
+        g_args.options.given |= 1ull << id;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     if (key >= KEY_OPTION && key < KEY_OPTION + XS_OPT_COUNT) {
         set(state, (enum xs_option_id)(key - KEY_OPTION), arg);
+        if (xs_option_rows[key - KEY_OPTION].tier == XS_TIER_TUNE)
+            g_args.options.old_way |= 1ull << (key - KEY_OPTION);
         return 0;
     }
     switch (key) {
     case KEY_CONFIG:
         g_args.config = arg;
+        return 0;
+    case KEY_TUNE:
+        tune(state, arg);
         return 0;
     case KEY_NO_HTTP:
         set(state, XS_OPT_http, "OFF");
@@ -93,9 +133,8 @@ static const struct argp k_argp = {
     .doc = "Schedules the accelerators of this host between programs that run under XSched.\v"
            "POLICY is HPF (default), HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS or MLFQ; PORT is where "
            "HTTP is "
-           "answered on the loopback, 50000 by default. xserver(8) describes every option and "
-           "xserver.conf(5) the "
-           "file. SIGHUP reads the file again, SIGTERM ends it with every queue open.",
+           "answered on the loopback, 50000 by default. Every key of the configuration file, see xserver.conf(5), is an "
+           "option, too: --KEY=VALUE. SIGHUP reads the file again, SIGTERM ends it with every queue open.",
 };
 
 /* The built-in values, the file, the command line. @return 0 or -errno; ret_error says why */
@@ -113,6 +152,14 @@ static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
         return r;
     *ret = o;
     return 0;
+}
+
+static void name_constants(const struct xs_options *o)
+{
+    for (unsigned i = 0; i < XS_OPT_COUNT; i++)
+        if (o->old_way & 1ull << i)
+            XS_WARN("%s is a constant for developers now, neither an option nor a key: --tune %s=VALUE sets it",
+                    xs_option_rows[i].name, xs_option_rows[i].name);
 }
 
 /* What the file says anew and this process does not take. */
@@ -141,6 +188,7 @@ static void reload(struct xs_server *s)
         xs_str_copy(s->options.policy, sizeof(s->options.policy), o.policy);
         xs_http_set_token(o.token);
         XS_INFO("configuration read again");
+        name_constants(&o);
         name_what_waits(&s->options, &o);
     }
     xs_activation_notify("READY=1");
@@ -176,6 +224,7 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     start_log(&options);
+    name_constants(&options);
     r = xs_server_start(&server, &options, error, sizeof(error));
     if (r == 0 && options.http)
         r = xs_http_start(&server.mailbox, &options, server.http_path, &http, error, sizeof(error));

@@ -12,8 +12,9 @@
 #include <string.h>
 
 const struct xs_option_row xs_option_rows[XS_OPT_COUNT] = {
-#define NUMBER(section_, field, name_, def_, min_, max_, live_, arg_, help_)                                 \
+#define NUMBER(tier_, section_, field, name_, def_, min_, max_, live_, arg_, help_)                                 \
     {XS_OPTION_NUMBER,                                                                                       \
+     tier_,                                                                                                  \
      section_,                                                                                               \
      name_,                                                                                                  \
      arg_,                                                                                                   \
@@ -24,10 +25,11 @@ const struct xs_option_row xs_option_rows[XS_OPT_COUNT] = {
      "",                                                                                                     \
      live_,                                                                                                  \
      offsetof(struct xs_options, field)},
-#define TEXT(section_, field, name_, def_, live_, arg_, help_)                                               \
-    {XS_OPTION_TEXT, section_, name_, arg_, help_, 0, 0, 0, def_, live_, offsetof(struct xs_options, field)},
-#define ONOFF(section_, field, name_, def_, live_, help_)                                                    \
+#define TEXT(tier_, section_, field, name_, def_, live_, arg_, help_)                                               \
+    {XS_OPTION_TEXT, tier_, section_, name_, arg_, help_, 0, 0, 0, def_, live_, offsetof(struct xs_options, field)},
+#define ONOFF(tier_, section_, field, name_, def_, live_, help_)                                                    \
     {XS_OPTION_ONOFF,                                                                                        \
+     tier_,                                                                                                  \
      section_,                                                                                               \
      name_,                                                                                                  \
      "ON|OFF",                                                                                               \
@@ -119,6 +121,22 @@ int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value
     return -EINVAL;
 }
 
+int xs_options_tune(struct xs_options *o, const char *text, char *ret_error, size_t error_size)
+{
+    const char *equals = strchr(text, '=');
+    size_t bytes = equals ? (size_t)(equals - text) : 0;
+
+    for (unsigned i = 0; bytes && i < XS_OPT_COUNT; i++) {
+        const struct xs_option_row *r = &xs_option_rows[i];
+
+        if (r->tier != XS_TIER_TUNE || strlen(r->name) != bytes || strncmp(r->name, text, bytes) != 0)
+            continue;
+        return xs_options_set(o, i, equals + 1, ret_error, error_size) < 0 ? -EINVAL : (int)i;
+    }
+    snprintf(ret_error, error_size, "--tune: '%.40s' is no KEY=VALUE with a key that there is; --tune=help lists them", text);
+    return -EINVAL;
+}
+
 static size_t bytes_of(const struct xs_option_row *r)
 {
     return r->kind == XS_OPTION_NUMBER  ? sizeof(uint64_t)
@@ -191,6 +209,8 @@ static int one_key(void *user, const char *section, const char *name, const char
             snprintf(rd->error, sizeof(rd->error), "%s", error);
             return 0;
         }
+        if (r->tier == XS_TIER_TUNE)
+            scratch.old_way |= 1ull << i;
         if (!(rd->options->given & 1ull << i))
             *rd->options = scratch;
         return 1;

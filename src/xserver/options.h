@@ -8,9 +8,9 @@
 #define XS_OPTION_TEXT_BYTES 256
 
 enum xs_option_id {
-#define NUMBER(section, field, ...) XS_OPT_##field,
-#define TEXT(section, field, ...)   XS_OPT_##field,
-#define ONOFF(section, field, ...)  XS_OPT_##field,
+#define NUMBER(tier, section, field, ...) XS_OPT_##field,
+#define TEXT(tier, section, field, ...)   XS_OPT_##field,
+#define ONOFF(tier, section, field, ...)  XS_OPT_##field,
 #include "xserver/options.def"
 #undef NUMBER
 #undef TEXT
@@ -19,20 +19,29 @@ enum xs_option_id {
 };
 
 struct xs_options {
-#define NUMBER(section, field, ...) uint64_t field;
-#define TEXT(section, field, ...)   char field[XS_OPTION_TEXT_BYTES];
-#define ONOFF(section, field, ...)  bool field;
+#define NUMBER(tier, section, field, ...) uint64_t field;
+#define TEXT(tier, section, field, ...)   char field[XS_OPTION_TEXT_BYTES];
+#define ONOFF(tier, section, field, ...)  bool field;
 #include "xserver/options.def"
 #undef NUMBER
 #undef TEXT
 #undef ONOFF
     uint64_t given; /* bit i: option i was set on the command line; the file leaves it */
+    uint64_t old_way; /* bit i: a constant (XS_TIER_TUNE) was set as an option or a key, as older versions had it */
+};
+
+/** Where a value may come from, and who is told of it. */
+enum xs_option_tier {
+    XS_TIER_SHOWN, /* an option that --help lists, and a key of the file */
+    XS_TIER_KEY,   /* a key of the file; the command line takes it, too */
+    XS_TIER_TUNE,  /* a constant that tests and benchmarks vary: --tune */
 };
 
 enum xs_option_kind { XS_OPTION_NUMBER, XS_OPTION_TEXT, XS_OPTION_ONOFF };
 
 struct xs_option_row {
     enum xs_option_kind kind;
+    enum xs_option_tier tier;
     const char *section, *name, *arg, *help;
     uint64_t def, min, max;
     const char *text; /* default of a text */
@@ -47,6 +56,10 @@ void xs_options_defaults(struct xs_options *o);
  *  @return 0 or -EINVAL */
 int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value, char *ret_error,
                    size_t error_size);
+/** Sets a constant of the tier XS_TIER_TUNE from "key=value".
+ *  @param ret_error  why not, for people
+ *  @return its id, or -EINVAL */
+int xs_options_tune(struct xs_options *o, const char *text, char *ret_error, size_t error_size);
 /** Takes the rows that are marked live from `from`. */
 void xs_options_take_live(struct xs_options *o, const struct xs_options *from);
 

@@ -40,7 +40,7 @@ class World:
         return p
 
     def xserver(self, *options, policy="HPF"):
-        p = self.start([os.path.join(self.build, "bin/xserver"), "--no-http", "--spin-us", "0", *options, policy],
+        p = self.start([os.path.join(self.build, "bin/xserver"), "--no-http", "--tune=spin-us=0", *options, policy],
                        LD_PRELOAD=self.world)
         while not os.path.exists(self.environ["XSCHED_SOCKET"]):
             assert p.poll() is None
@@ -161,7 +161,7 @@ def switched_off(build, how, whom, goes_on_us=0):
     until = at + goes_on_us
     w = World(build, 4 if whom == "other" else 3)
     level3 = {"XSCHED_AUTO_XQUEUE_LEVEL": "3"}
-    victims = {"xserver": w.xserver("--lv3-channels=ON", "--lv3-slices=OFF", "--lv3-pairs", "1000")}
+    victims = {"xserver": w.xserver("--tune=lv3-channels=ON", "--lv3-slices=OFF", "--tune=lv3-pairs=1000")}
     low = ("each", 5000, until + 50000)
     a = w.program(*low, XSCHED_PRIORITY="0", **level3)
     if whom == "other":
@@ -189,7 +189,7 @@ TOKENS, STEP = (700, 15, 20, 20030, 30000, 3), (200, 60, 0, 20030, 30000, 3)
 LONG = (200, 1, 0, 40030, 7000, 3)
 SWITCH = ("--switch-us", 100)
 # Slices by themselves.
-UNGATED = ("--lv3-gates=OFF",)
+UNGATED = ("--tune=lv3-gates=OFF",)
 # Ten kernels of 120 us, launched at once.
 JOB = (120, 10, 0, 20030, 21000, 4)
 # A framework that launches sixty kernels of 10 us in 2.4 ms, or in 3.2; beside it kernels of 100 us, always some.
@@ -217,7 +217,7 @@ CASES = {
     # At the next gate: at most 300 us.
     "level2": (pair, dict(level=2, low=LOW, high=HIGH), {"latency": (0, 300)}),
     # The rest of a slice of 50 us (10), the change of groups (100).
-    "level3": (pair, dict(level=3, low=LOW, high=HIGH, world=SWITCH, xserver=("--lv3-busy-us", 0)), {"latency": [110, 110, 110], "switches": 8}),
+    "level3": (pair, dict(level=3, low=LOW, high=HIGH, world=SWITCH, xserver=("--tune=lv3-busy-us=0",)), {"latency": [110, 110, 110], "switches": 8}),
     # A job of ten kernels, launched at once: 1200 us, the rest of a slice and the change. Another slice in its middle would
     # cost a slice of 400 and two changes, since the other group is the first one: the second job finds that the first one went
     # on launching, when its kernel had not been timed yet.
@@ -230,18 +230,18 @@ CASES = {
                      {"latency": (0, 1300), "gates": 0, "off_us": 0, "kernels": (205, 215)}),
     # To and fro in each of nine pauses: away (100, of which the pause took 10), a slice (50), back (100); the first 110.
     # What an H200 did with eager inference (docs/results/2026-11-21-h200-suite, A).
-    "gaps_50": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--lv3-short-us", 50, "--lv3-busy-us", 0, *UNGATED)),
+    "gaps_50": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--tune=lv3-short-us=50", "--tune=lv3-busy-us=0", *UNGATED)),
                 {"latency": [110 + 9 * (100 - 10 + 50 + 100)] * 2, "switches": 42, "switching_us": 4200}),
     # With longer slices the other program has soon done what it had in flight (1000 us), and there is no more of it.
-    "gaps_200": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--lv3-short-us", 200, "--lv3-busy-us", 0, *UNGATED)),
+    "gaps_200": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--tune=lv3-short-us=200", "--tune=lv3-busy-us=0", *UNGATED)),
                  {"latency": (1600, 2300), "switches": (20, 28)}),
     # What the other program had in flight when the request came, 1000 us, goes by in its pauses, in slices of 50 or 400 us, with two
     # changes each. Behind gates there is at most 300 us of it; and it may have more in flight.
     "tokens": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH, xserver=UNGATED), {"latency": (1300, 2300), "gates": 0}),
-    "tokens_gates": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH, xserver=("--lv3-gates=ON",)),
+    "tokens_gates": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH, xserver=("--tune=lv3-gates=ON",)),
                      {"latency": (100, 400), "gates": (200, 400), "in_flight_us": (5000, 16300)}),
     "step": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, xserver=UNGATED), {"latency": (450, 800), "gates": 0}),
-    "step_gates": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, xserver=("--lv3-gates=ON",)),
+    "step_gates": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, xserver=("--tune=lv3-gates=ON",)),
                    {"latency": (100, 400), "gates": (200, 400)}),
     # The device goes over to the other program in pauses of the launches. Begun late it does so once or twice; but for the
     # first ones, and for windows in which a longer delay is tried, requests end with their launches; the others have more.
@@ -257,17 +257,16 @@ CASES = {
                                    XSCHED_LATE_START="ON"), {"told": (600, 1000), "looked": (2000, 6400), "others": (2400, 3300)}),
     # Switching off takes 300 us, the change 100; a slice of 2048 us may end before.
     "channels": (pair, dict(level=3, low=(5000, 60000), high=LONG, world=(*SWITCH, "--control-us", 300),
-                            xserver=("--lv3-channels=ON", "--lv3-slices=OFF", "--lv3-inflight-us", 10000, "--lv3-pairs",
-                                     1000)), {"latency": [400, 344, 288]}),
+                            xserver=("--tune=lv3-channels=ON", "--lv3-slices=OFF", "--tune=lv3-inflight-us=10000", "--tune=lv3-pairs=1000")), {"latency": [400, 344, 288]}),
     # 2000 us, and at most a quarter and a kernel more: 6 us of each are taken for the way of a mark, which is no way here.
     "in_flight": (alone, dict(level=1, low=(100, 24000)), {"in_flight_us": (2000, 2600), "took_us": (9800, 10300)}),
-    "in_flight_1000": (alone, dict(level=1, low=(100, 24000), XSCHED_INFLIGHT_US="1000"), {"in_flight_us": (900, 1350)}),
+    "in_flight_1000": (alone, dict(level=1, low=(100, 24000), XSCHED_TUNE="inflight-us=1000"), {"in_flight_us": (900, 1350)}),
     # The first kernels took 50 us, the others take 1000. That is learnt, too, where programs wait for their last command but
     # eight by themselves, so that ends are found late: the bound is what it should be.
     "changed": (turns, dict(level=1, both=(50, 400000, 1000)), {"in_flight": (1, 4)}),
     # Gates at most 3/10 of that apart, and never closer than one kernel.
     "gates": (alone, dict(level=2, low=(100, 18000)), {"between_gates_us": (100, 600), "to_us": (100, 600)}),
-    "gates_300": (alone, dict(level=2, low=(100, 18000), XSCHED_GATE_US="300"),
+    "gates_300": (alone, dict(level=2, low=(100, 18000), XSCHED_TUNE="gate-us=300"),
                   {"between_gates_us": (100, 300), "to_us": (100, 300)}),
 }
 # What is held goes on within 100 ms, whatever happens to the other one.

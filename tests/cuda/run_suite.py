@@ -24,8 +24,8 @@ MODES = {"quiet": {}, "disabled": {"XSCHED_DISABLE": "1", "XSCHED_PRIORITY": "1"
          "xserver": {"XSCHED_PRIORITY": "1"},
          # gates as often as can be: one before each command
          "local2": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "XSCHED_AUTO_XQUEUE_LEVEL": "2",
-                    "XSCHED_GATE_US": "0"},
-         "xserver2": {"XSCHED_PRIORITY": "1", "XSCHED_AUTO_XQUEUE_LEVEL": "2", "XSCHED_GATE_US": "0"}}
+                    "XSCHED_TUNE": "gate-us=0"},
+         "xserver2": {"XSCHED_PRIORITY": "1", "XSCHED_AUTO_XQUEUE_LEVEL": "2", "XSCHED_TUNE": "gate-us=0"}}
 
 
 def counts(path):

@@ -430,7 +430,7 @@ class Calls:
 def section_calls(w):
     totals = []
     for level in (1, 2, 3):
-        env = dict(w.env(), **LOCAL, XSCHED_AUTO_XQUEUE_LEVEL=str(level), XSCHED_GATE_US="0")
+        env = dict(w.env(), **LOCAL, XSCHED_AUTO_XQUEUE_LEVEL=str(level), XSCHED_TUNE="gate-us=0")
         plain = dict(clean(), LD_LIBRARY_PATH=w.driver)
         server = None
         if level == 3:            # channel groups, and somebody who steers them

@@ -81,10 +81,10 @@ uint32_t xs_estimate_get(uint64_t key)
     (void)key;
     return 1000;
 }
-int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max)
+int64_t xs_tune_i64(enum xs_tune_id id, int64_t usual)
 {
-    (void)id, (void)min, (void)max;
-    return def;
+    (void)id;
+    return usual;
 }
 void xs_fd_eventfd_signal(int fd)
 {

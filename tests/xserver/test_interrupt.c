@@ -25,7 +25,7 @@
 #define DEVICE 77u
 
 static struct raw_server g_server;
-static const char *const k_args[] = {"--lv3-channels=ON", "--stall-ms", "0", NULL};
+static const char *const k_args[] = {"--tune=lv3-channels=ON", "--stall-ms", "0", NULL};
 
 /* ---- a platform that does nothing ---- */
 

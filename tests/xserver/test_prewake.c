@@ -54,18 +54,18 @@ static void regular_ones_are_expected(void **state)
 {
     (void)state;
     /* this machine may be busy: a window may be slept through */
-    assert_in_range(awake(WITH("--ahead-cpus=1", "--spin-cpu=60"), true, true), (ROUNDS - LEARNS) * 2 / 3, ROUNDS);
+    assert_in_range(awake(WITH("--tune=ahead-cpus=1", "--spin-cpu=60"), true, true), (ROUNDS - LEARNS) * 2 / 3, ROUNDS);
 }
 
 static void others_are_not(void **state)
 {
     (void)state;
     /* by chance: it was awake still, or a window of one that came later than expected is open */
-    assert_in_range(awake(WITH("--ahead-cpus=0", "--spin-cpu=60"), true, true), 0, (ROUNDS - LEARNS) / 6);
-    assert_in_range(awake(WITH("--ahead-cpus=1", "--spin-us=0"), true, true), 0, 0);
-    assert_in_range(awake(WITH("--ahead-cpus=1", "--spin-cpu=1"), true, true), 0, (ROUNDS - LEARNS) / 6);
-    assert_in_range(awake(WITH("--ahead-cpus=1", "--spin-cpu=60"), false, true), 0, 0);
-    assert_in_range(awake(WITH("--ahead-cpus=1", "--spin-cpu=20"), true, false), 0, (ROUNDS - LEARNS) / 4);
+    assert_in_range(awake(WITH("--tune=ahead-cpus=0", "--spin-cpu=60"), true, true), 0, (ROUNDS - LEARNS) / 6);
+    assert_in_range(awake(WITH("--tune=ahead-cpus=1", "--tune=spin-us=0"), true, true), 0, 0);
+    assert_in_range(awake(WITH("--tune=ahead-cpus=1", "--spin-cpu=1"), true, true), 0, (ROUNDS - LEARNS) / 6);
+    assert_in_range(awake(WITH("--tune=ahead-cpus=1", "--spin-cpu=60"), false, true), 0, 0);
+    assert_in_range(awake(WITH("--tune=ahead-cpus=1", "--spin-cpu=20"), true, false), 0, (ROUNDS - LEARNS) / 4);
 }
 
 int main(void)

@@ -79,12 +79,21 @@ static int run(const char *args)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Lines of --help that describe an option. */
+static unsigned options_listed(const char *help)
+{
+    unsigned n = 0;
+
+    for (const char *at = help; (at = strstr(at, "--")); at += 2)
+        n += at >= help + 7 && (strncmp(at - 7, "\n      ", 7) == 0 || strncmp(at - 5, "  -", 3) == 0);
+    return n;
+}
+
 static void wrong_options_are_64(void **state)
 {
     static const char *const k_args[] = {
-        "FOO",          "HPF 65536",        "HPF 1 2",        "--bogus",
-        "--k 0",        "--spin-cpu 101",   "--linger-us -1", "--log-level LOUD",
-        "--http maybe", "--timeslice-us 99"};
+        "FOO", "HPF 65536", "HPF 1 2", "--bogus", "--k 0", "--spin-cpu 101", "--log-level LOUD", "--http maybe",
+        "--timeslice-us 99", "--tune linger-us=-1", "--tune linger=1", "--tune k=2", "--tune linger-us", "--tune ="};
 
     (void)state;
     for (size_t i = 0; i < XS_ARRAY_LEN(k_args); i++)
@@ -92,6 +101,10 @@ static void wrong_options_are_64(void **state)
             fail_msg("%s: %s", k_args[i], g_output);
     assert_int_equal(run("--help"), 0);
     assert_non_null(strstr(g_output, "--idle-exit"));
+    assert_in_range(options_listed(g_output), 10, 15);
+    assert_int_equal(run("--tune=help"), 0);
+    assert_non_null(strstr(g_output, "linger-us=0..1000000"));
+    assert_null(strstr(g_output, "max-clients"));
     assert_int_equal(run("--version"), 0);
     assert_non_null(strstr(g_output, "xserver (XSched)"));
 }
@@ -170,6 +183,8 @@ static void file_command_line_and_reload(void **state)
     assert_int_equal(raw_status(&s, "timeslice_us"), 1200); /* nothing was changed */
     log = raw_server_log(&s);
     assert_non_null(strstr(log, "linger-us was changed: it takes effect at the next start"));
+    assert_non_null(strstr(log, "linger-us is a constant for developers now"));
+    assert_non_null(strstr(log, "--tune linger-us=VALUE"));
     assert_null(strstr(log, "timeslice-us was changed"));
     free(log);
     assert_int_equal(raw_server_stop(&s), 0);

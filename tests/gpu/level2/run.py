@@ -53,7 +53,7 @@ def environment(level=None, policy=None, priority=None, gate_us=None, depth=None
     if priority is not None:
         env.update(XSCHED_PRIORITY=str(priority), XSCHED_SOCKET=SOCKET)
     if gate_us is not None:
-        env["XSCHED_GATE_US"] = str(gate_us)
+        env["XSCHED_TUNE"] = f"gate-us={gate_us}"
     if depth:
         env["DEPTH"] = str(depth)
     return env

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constants that tests and benchmarks vary (tune.def), from the one variable XSCHED_TUNE. */
+#ifndef XS_BASE_TUNE_H
+#define XS_BASE_TUNE_H
+
+#include <stdint.h>
+
+enum xs_tune_id {
+#define X(symbol, key, least, most, help) XS_TUNE_##symbol,
+#include "base/tune.def"
+#undef X
+    XS_TUNE_COUNT
+};
+
+/** The value that XSCHED_TUNE gives to a constant, or `usual` where it gives none. Reads the environment: a caller in the
+ *  launch path keeps the answer. A key that does not exist, or a value out of its range, is logged once at WARN and
+ *  ignored. Any thread. */
+int64_t xs_tune_i64(enum xs_tune_id id, int64_t usual);
+
+#endif
