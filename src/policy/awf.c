@@ -17,7 +17,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_awf = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 9,
+    .type = kPolicyActiveWindowFirst,
     .name = "AWF",
     .title = "active window first",
     .scope = XS_SCOPE_DEVICE,

@@ -129,7 +129,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_cfs = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 10,
+    .type = kPolicyCompletelyFairScheduler,
     .name = "CFS",
     .title = "least virtual runtime first",
     .scope = XS_SCOPE_DEVICE,

@@ -17,7 +17,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_chpf = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 3,
+    .type = kPolicyCPUHighestPriorityFirst,
     .name = "CHPF",
     .title = "highest CPU scheduling priority first",
     .scope = XS_SCOPE_DEVICE,

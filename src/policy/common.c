@@ -27,7 +27,7 @@ bool xs_policy_uncontended(struct xs_policy_view *v)
 
 void xs_policy_highest(struct xs_policy_view *v, xs_policy_priority_fn priority)
 {
-    int32_t top = XS_PRIO_NO_EXECUTE;
+    int32_t top = PRIORITY_NO_EXECUTE;
     bool any = false;
 
     v->next_ns = UINT64_MAX;

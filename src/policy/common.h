@@ -5,15 +5,13 @@
 
 #include "policy/policies.h"
 
-#define XS_PRIO_NO_EXECUTE (-256)
-
 /** Words of an entity's memo that xs_policy_starvation uses; a policy that calls it keeps off. */
 enum { XS_MEMO_HELD_SINCE = 6, XS_MEMO_GRACE_UNTIL = 7 };
 
 /** A queue that its owner barred never runs, whatever the policy. */
 static inline bool xs_policy_barred(const struct xs_policy_entity *e)
 {
-    return e->hints.priority <= XS_PRIO_NO_EXECUTE;
+    return e->hints.priority <= PRIORITY_NO_EXECUTE;
 }
 
 /** a + b, UINT64_MAX on overflow. */

@@ -17,7 +17,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_hhpf = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 2,
+    .type = kPolicyHeterogeneousHighestPriorityFirst,
     .name = "HHPF",
     .title = "highest priority first over all devices",
     .scope = XS_SCOPE_HOST,

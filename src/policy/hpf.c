@@ -16,7 +16,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_hpf = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 1,
+    .type = kPolicyHighestPriorityFirst,
     .name = "HPF",
     .title = "highest priority first",
     .scope = XS_SCOPE_DEVICE,

@@ -70,7 +70,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_kedf = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 7,
+    .type = kPolicyKEarliestDeadlineFirst,
     .name = "KEDF",
     .title = "k earliest deadlines first",
     .scope = XS_SCOPE_DEVICE,

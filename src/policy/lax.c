@@ -37,7 +37,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_lax = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 8,
+    .type = kPolicyLaxity,
     .name = "LAX",
     .title = "lax priority until the laxity has passed",
     .scope = XS_SCOPE_DEVICE,

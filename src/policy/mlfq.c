@@ -111,7 +111,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_mlfq = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 11,
+    .type = kPolicyMultiLevelFeedbackQueue,
     .name = "MLFQ",
     .title = "multi-level feedback queue",
     .scope = XS_SCOPE_DEVICE,

@@ -3,12 +3,26 @@
 
 #include "base/str.h"
 
+#include <stdio.h>
+
 #define XS_POLICY(type, symbol) extern const struct xs_policy_ops xs_policy_##symbol;
 #include "policy/policies.def"
 #undef XS_POLICY
 
+enum {
+    ROW_0,
+#define XS_POLICY(type, symbol) ROW_##symbol,
+#include "policy/policies.def"
+#undef XS_POLICY
+    ROWS_END
+};
+#define XS_POLICY(type, symbol) _Static_assert((int)(type) == (int)ROW_##symbol, "row n of policies.def has number n");
+#include "policy/policies.def"
+#undef XS_POLICY
+_Static_assert((int)ROWS_END == (int)kPolicyMax, "each XPolicyType has a row in policies.def");
+
 const struct xs_policy_ops *const xs_policies[] = {
-#define XS_POLICY(type, symbol) [(type)-1] = &xs_policy_##symbol,
+#define XS_POLICY(type, symbol) &xs_policy_##symbol,
 #include "policy/policies.def"
 #undef XS_POLICY
 };
@@ -28,4 +42,15 @@ const struct xs_policy_ops *xs_policy_by_name(const char *name)
             return xs_policies[i];
     }
     return NULL;
+}
+
+const char *xs_policy_names(char *ret, size_t size, const char *between)
+{
+    size_t at = 0;
+
+    if (size)
+        ret[0] = 0;
+    for (size_t i = 0; i < xs_policies_count && at < size; i++)
+        at += (size_t)snprintf(ret + at, size - at, "%s%s", i ? between : "", xs_policies[i]->name);
+    return ret;
 }

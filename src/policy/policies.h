@@ -6,13 +6,20 @@
 #include "base/xs_base.h"
 
 #include "xsched/policy.h"
+#include "xsched/types.h"
 
 /** The built-in policies, in the order of their XPolicyType. */
 extern const struct xs_policy_ops *const xs_policies[];
 extern const size_t xs_policies_count;
-/** By XPolicyType 1..11, or NULL. */
+/** By XPolicyType, or NULL. */
 const struct xs_policy_ops *xs_policy_by_type(int type);
 /** By name ("HPF", any case), or NULL. */
 const struct xs_policy_ops *xs_policy_by_name(const char *name);
+
+/** Room for all names and what stands between them; tests/policy sees that they fit. */
+#define XS_POLICY_NAMES_BYTES 256
+/** Writes the names of the built-in policies, with `between` between two of them ("HPF, HHPF, ..."); what does not fit
+ *  is cut. @return ret */
+const char *xs_policy_names(char *ret, size_t size, const char *between);
 
 #endif

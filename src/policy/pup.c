@@ -11,7 +11,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_pup = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 5,
+    .type = kPolicyProcessUtilizationPartition,
     .name = "PUP",
     .title = "process utilization partition",
     .scope = XS_SCOPE_DEVICE,

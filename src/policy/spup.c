@@ -10,7 +10,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_spup = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 6,
+    .type = kPolicyStrictProcessUtilizationPartition,
     .name = "SPUP",
     .title = "strict process utilization partition",
     .scope = XS_SCOPE_DEVICE,

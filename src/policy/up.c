@@ -11,7 +11,7 @@ static void decide(struct xs_policy_view *v)
 const struct xs_policy_ops xs_policy_up = {
     .abi = XS_POLICY_ABI,
     .size = sizeof(struct xs_policy_ops),
-    .type = 4,
+    .type = kPolicyUtilizationPartition,
     .name = "UP",
     .title = "utilization partition",
     .scope = XS_SCOPE_DEVICE,

@@ -4,10 +4,13 @@
 #include "table.h"
 #include "wrong.h"
 
+#include "base/str.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -542,12 +545,21 @@ static void test_registry(void **state)
 {
     static const char *const names[] = { "HPF", "HHPF", "CHPF", "UP", "PUP", "SPUP", "KEDF", "LAX", "AWF", "CFS", "MLFQ" };
 
+    static const char *const symbols[] = {
+#define XS_POLICY(type, symbol) #symbol,
+#include "policy/policies.def"
+#undef XS_POLICY
+    };
+    char all[XS_POLICY_NAMES_BYTES], some[8];
+
     (void)state;
     assert_int_equal(xs_policies_count, XS_ARRAY_LEN(names));
+    assert_int_equal(kPolicyMax, XS_ARRAY_LEN(names) + 1);
     for (size_t i = 0; i < XS_ARRAY_LEN(names); i++) {
         const struct xs_policy_ops *ops = xs_policies[i];
 
         assert_string_equal(ops->name, names[i]);
+        assert_true(xs_str_equal_nocase(symbols[i], names[i])); /* by which pages and completions name it */
         assert_int_equal(ops->type, i + 1);
         assert_int_equal(ops->abi, XS_POLICY_ABI);
         assert_int_equal(ops->size, sizeof(*ops));
@@ -555,8 +567,13 @@ static void test_registry(void **state)
         assert_ptr_equal(xs_policy_by_name(names[i]), ops);
     }
     assert_ptr_equal(xs_policy_by_name("mlfq"), xs_policies[10]);
+    assert_true(strlen(xs_policy_names(all, sizeof(all), ", ")) < sizeof(all) - 1);
+    assert_memory_equal(all, "HPF, HHPF, CHPF, UP, ", 21);
+    assert_null(strstr(all, ", , "));
+    assert_string_equal(all + strlen(all) - strlen(names[XS_ARRAY_LEN(names) - 1]), names[XS_ARRAY_LEN(names) - 1]);
+    assert_string_equal(xs_policy_names(some, sizeof(some), "|"), "HPF|HHP");
     assert_null(xs_policy_by_type(0));
-    assert_null(xs_policy_by_type(12));
+    assert_null(xs_policy_by_type(kPolicyMax));
     assert_null(xs_policy_by_type(-1));
     assert_null(xs_policy_by_name("HP"));
     assert_null(xs_policy_by_name(NULL));
@@ -578,7 +595,7 @@ static void test_alone(void **state)
     static const struct table empty = { .name = "empty", .params = PARAMS(5 * MS), STEPS(none) };
 
     (void)state;
-    for (int type = 1; type <= 11; type++) {
+    for (int type = 1; type < kPolicyMax; type++) {
         check(&alone, type);
         check(&empty, type);
     }
