@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/reference/ from what the code itself has: the headers, the Python package, the table of environment variables.
+"""Makes docs/reference/ from what the code itself has: the headers, the Python package, the tables of environment variables
+and of policies; and python/xsched/_policies.py, the policies as the Python package has them.
 
 reference.py [--check]     --check only says whether the files are up to date
 """
@@ -124,13 +125,30 @@ def python_page():
     return "\n".join(out)
 
 
+def policies():
+    """[(name, enumerator)] of the built-in policies."""
+    return [(symbol.upper(), row) for row, symbol in re.findall(r"^XS_POLICY\((\w+), (\w+)\)", read("src/policy/policies.def"),
+                                                                 re.M)]
+
+
+def policies_module():
+    rows = dict(enumerations(read("include/xsched/types.h")))["XPolicyType"]
+    return "\n".join([
+        "# SPDX-License-Identifier: Apache-2.0",
+        '"""The policies. Made by scripts/reference.py from include/xsched/types.h and src/policy/policies.def; change those."""',
+        "from __future__ import annotations\n", "from enum import IntEnum\n\n", "class XPolicyType(IntEnum):",
+        *[f"    {name} = {value}" for name, value, _ in rows], "\n", "POLICIES = {",
+        *[f'    "{name}": XPolicyType.{row},' for name, row in policies()], "}"]) + "\n"
+
+
 def environment_page():
+    kinds = {"policy": ", ".join(name for name, _ in policies())}
     rows = re.findall(r'^X\((\w+), "([^"]*)", "([^"]*)", "([^"]*)"\)', read("src/base/env.def"), re.M)
     out = ["# Environment variables\n", NOTE.format("src/base/env.def"),
            "A set-user-id program ignores them all. `xsched run --help-env` prints them.\n",
            "| name | values | default | meaning |", "|---|---|---|---|"]
     return "\n".join(out + [
-                            f"| {n} | {v.replace('|', ', ')} | {d} | {h} |" for n, v, d, h in rows]) + "\n"
+                            f"| {n} | {kinds.get(v, v).replace('|', ', ')} | {d} | {h} |" for n, v, d, h in rows]) + "\n"
 
 
 def manual_pages():
@@ -149,25 +167,27 @@ def pages():
         ["# Reference\n", NOTE.format("the headers, the package and the tables"),
          f"Manual pages: {', '.join(manual_pages())}.\n"] +
         [f"* [{n[:-3]}]({n})" for n in sorted(made)]) + "\n"
-    return {n: re.sub(r"\n{3,}", "\n\n", t).rstrip() + "\n" for n, t in made.items()}
+    made = {f"docs/reference/{n}": re.sub(r"\n{3,}", "\n\n", t).rstrip() + "\n" for n, t in made.items()}
+    return {**made, "python/xsched/_policies.py": policies_module()}
 
 
 def main():
-    folder, bad = os.path.join(ROOT, "docs/reference"), []
+    folder = os.path.join(ROOT, "docs/reference")
     made = pages()
-    there = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+    there = {f"docs/reference/{n}" for n in os.listdir(folder)} if os.path.isdir(folder) else set()
+    there |= {n for n in made if os.path.exists(os.path.join(ROOT, n))}
     if sys.argv[1:] == ["--check"]:
-        bad = sorted((there ^ set(made)) | {n for n in there & set(made) if read(f"docs/reference/{n}") != made[n]})
+        bad = sorted((there ^ set(made)) | {n for n in there & set(made) if read(n) != made[n]})
         for n in bad:
-            print(f"docs/reference/{n} is not what the code says: run scripts/reference.py")
+            print(f"{n} is not what the code says: run scripts/reference.py")
         return 1 if bad else 0
     os.makedirs(folder, exist_ok=True)
     for n in there - set(made):
-        os.unlink(os.path.join(folder, n))
+        os.unlink(os.path.join(ROOT, n))
     for n, text in made.items():
-        with open(os.path.join(folder, n), "w", encoding="utf-8") as f:
+        with open(os.path.join(ROOT, n), "w", encoding="utf-8") as f:
             f.write(text)
-    print(f"{len(made)} pages in docs/reference")
+    print(f"{len(made)} files made")
     return 0
 
 

@@ -18,14 +18,15 @@ from ._calls import XSched
 from ._errors import (HardwareError, InvalidValueError, LibraryError, NotAllowedError, NotFoundError, NotSupportedError,
                       ServerError, StreamTypeError, XSchedError, XSchedWarning)
 from ._hints import (PROCESS, set_deadline, set_laxity, set_priority, set_scheduler, set_timeslice, set_utilization)
+from ._policies import XPolicyType
 from ._queue import Command, Queue
 from ._scope import priority
 from ._server import ProcessStatus, QueueStatus, Status, status
 from ._types import (NO_DEADLINE, NO_LAXITY, PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE,
                      TIMESLICE_DEFAULT, TIMESLICE_MAX, TIMESLICE_MIN, TIMESLICE_UNLIMITED, UTILIZATION_DEFAULT,
                      UTILIZATION_MAX, UTILIZATION_MIN, Deadline, HwCommandHandle, HwQueueHandle, Laxity, Priority,
-                     Timeslice, Utilization, XDevice, XDeviceId, XDeviceType, XPlatform, XPolicyType, XPreemptLevel,
-                     XQueueCreateFlag, XQueueFeature, XQueueHandle, XQueueResumeFlag, XQueueState, XQueueSuspendFlag,
+                     Timeslice, Utilization, XDevice, XDeviceId, XDeviceType, XPlatform, XPreemptLevel, XQueueCreateFlag,
+                     XQueueFeature, XQueueHandle, XQueueResumeFlag, XQueueState, XQueueSuspendFlag,
                      XResult, XSchedulerType)
 from ._version import VERSION as __version__
 

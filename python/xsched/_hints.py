@@ -6,9 +6,10 @@ from typing import Any, Optional
 
 from ._calls import XSched
 from ._errors import InvalidValueError, NotSupportedError, check
+from ._policies import POLICIES
 from ._queue import Queue, integer, priority_value
 from ._scope import _queue_said
-from ._types import TIMESLICE_MAX, TIMESLICE_MIN, TIMESLICE_UNLIMITED, XPolicyType, XResult, XSchedulerType
+from ._types import TIMESLICE_MAX, TIMESLICE_MIN, TIMESLICE_UNLIMITED, XResult, XSchedulerType
 
 
 class _Process:
@@ -20,8 +21,6 @@ class _Process:
 #: Asks xserver each time, so it needs the global scheduler.
 PROCESS = _Process()
 
-_POLICIES = {"HPF": 1, "HHPF": 2, "CHPF": 3, "UP": 4, "PUP": 5, "SPUP": 6, "KEDF": 7, "LAX": 8, "AWF": 9, "CFS": 10,
-             "MLFQ": 11}
 _SCHEDULERS = {"app": XSchedulerType.kSchedulerAppManaged, "local": XSchedulerType.kSchedulerLocal,
                "global": XSchedulerType.kSchedulerGlobal}
 
@@ -73,12 +72,12 @@ def set_scheduler(scheduler: str, policy: str = "HPF") -> None:
     """Who schedules this process from now on: "app" (its own suspend and resume), "local" (a policy inside the process,
     by name) or "global" (xserver)."""
     kind = _SCHEDULERS.get(scheduler)
-    number = _POLICIES.get(str(policy).upper())
-    if kind is None or number is None:
+    policy_type = POLICIES.get(str(policy).upper())
+    if kind is None or policy_type is None:
         raise InvalidValueError(f"scheduler {scheduler!r} with policy {policy!r}",
-                                f"schedulers are {', '.join(_SCHEDULERS)}; policies {', '.join(_POLICIES)}",
+                                f"schedulers are {', '.join(_SCHEDULERS)}; policies {', '.join(POLICIES)}",
                                 XResult.kXSchedErrorInvalidValue)
-    check(XSched.XHintSetScheduler(kind, XPolicyType(number)), "XHintSetScheduler")
+    check(XSched.XHintSetScheduler(kind, policy_type), "XHintSetScheduler")
 
 
 __all__ = ["PROCESS", "Queue", "set_deadline", "set_laxity", "set_priority", "set_scheduler", "set_timeslice",

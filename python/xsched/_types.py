@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types and values of the C interface, under their C names (xsched/types.h)."""
+"""Types and values of the C interface, under their C names (xsched/types.h); XPolicyType is in _policies.py."""
 from __future__ import annotations
 
 from enum import IntEnum
@@ -113,19 +113,3 @@ class XSchedulerType(IntEnum):
     kSchedulerLocal = 2
     kSchedulerGlobal = 3
     kSchedulerMax = 4
-
-
-class XPolicyType(IntEnum):
-    kPolicyUnknown = 0
-    kPolicyHighestPriorityFirst = 1
-    kPolicyHeterogeneousHighestPriorityFirst = 2
-    kPolicyCPUHighestPriorityFirst = 3
-    kPolicyUtilizationPartition = 4
-    kPolicyProcessUtilizationPartition = 5
-    kPolicyStrictProcessUtilizationPartition = 6
-    kPolicyKEarliestDeadlineFirst = 7
-    kPolicyLaxity = 8
-    kPolicyActiveWindowFirst = 9
-    kPolicyCompletelyFairScheduler = 10
-    kPolicyMultiLevelFeedbackQueue = 11
-    kPolicyMax = 12
