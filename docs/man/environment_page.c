@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes xsched-environment(7) from the table of variables. */
+#include "policy/policies.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +30,9 @@ static void text(const char *s)
 
 int main(void)
 {
+    char policies[XS_POLICY_NAMES_BYTES];
+
+    xs_policy_names(policies, sizeof(policies), "|");
     printf(".\\\" made from src/base/env.def\n.TH XSCHED-ENVIRONMENT 7 \"\" \"xsched %s\" \"XSched\"\n", XSCHED_VERSION);
     fputs(".SH NAME\nxsched-environment \\- variables that XSched reads\n"
           ".SH DESCRIPTION\nThe preloaded libraries read these variables at the first device call of a program, not "
@@ -37,7 +42,7 @@ int main(void)
           stdout);
     for (size_t i = 0; i < sizeof(k_rows) / sizeof(k_rows[0]); i++) {
         printf(".TP\n.BR %s \" (", k_rows[i].name);
-        text(k_rows[i].values);
+        text(strcmp(k_rows[i].values, "policy") ? k_rows[i].values : policies);
         fputs(")\"\n", stdout);
         text(k_rows[i].help);
         fputs(".\n", stdout);

@@ -16,7 +16,7 @@ enum xs_env_id {
 
 struct xs_env_row {
     const char *name;
-    const char *values;   /* what it takes, for people */
+    const char *values;   /* what it takes, for people; "policy": the name of one */
     const char *def;
     const char *help;
 };

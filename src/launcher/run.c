@@ -8,6 +8,7 @@
 #include "launcher/levels.h"
 #include "launcher/program.h"
 #include "launcher/say.h"
+#include "policy/policies.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -83,6 +84,16 @@ static void set_choice(struct argp_state *state, const char *option, enum xs_env
     set(id, name);
 }
 
+static void set_policy(struct argp_state *state, const char *text)
+{
+    const struct xs_policy_ops *policy = xs_policy_by_name(text);
+    char names[XS_POLICY_NAMES_BYTES];
+
+    if (!policy)
+        argp_error(state, "--local-policy takes %s, not \"%s\"", xs_policy_names(names, sizeof(names), "|"), text);
+    set(XS_ENV_XSCHED_POLICY, policy->name);
+}
+
 static int64_t number(struct argp_state *state, const char *option, int64_t least, int64_t most,
                       const char *text)
 {
@@ -144,7 +155,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         set(XS_ENV_XSCHED_FILTER, arg);
         break;
     case KEY_LOCAL:
-        set_choice(state, "local-policy", XS_ENV_XSCHED_POLICY, arg);
+        set_policy(state, arg);
         r->local = true;
         break;
     case KEY_IDLE:
@@ -197,10 +208,14 @@ static void use_probed_level(const struct xs_levels_of *of, enum xs_env_id varia
 
 static void print_env_help(void)
 {
+    char policies[XS_POLICY_NAMES_BYTES];
+
+    xs_policy_names(policies, sizeof(policies), "|");
     for (size_t i = 0; i < XS_ENV_COUNT; i++) {
         const struct xs_env_row *row = &xs_env_rows[i];
+        const char *values = strcmp(row->values, "policy") ? row->values : policies;
 
-        printf("%s=%s\n    %s%s%s%s\n", row->name, row->values, row->help, row->def[0] ? " (default " : "",
+        printf("%s=%s\n    %s%s%s%s\n", row->name, values, row->help, row->def[0] ? " (default " : "",
                row->def, row->def[0] ? ")" : "");
     }
 }

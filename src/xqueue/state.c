@@ -123,12 +123,13 @@ static void read_environment(struct xs_state *st)
     const char *scheduler = xs_env_get(XS_ENV_XSCHED_SCHEDULER);
     const char *group = xs_env_get(XS_ENV_XSCHED_GROUP);
     const struct xs_policy_ops *ops = policy ? xs_policy_by_name(policy) : NULL;
+    char names[XS_POLICY_NAMES_BYTES];
     int mode = XS_MODE_APP;
 
     xs_env_warn_withdrawn();
     if (policy && !ops)
         XS_WARN("XSCHED_POLICY=%s is not a policy (%s); it is ignored", policy,
-                xs_env_rows[XS_ENV_XSCHED_POLICY].values);
+                xs_policy_names(names, sizeof(names), "|"));
     if (!scheduler && xs_env_get(XS_ENV_XSCHED_PRIORITY))
         scheduler = "GLB";
     if (ops) {
