@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "launcher/elf.h"
 #include "launcher/preload.h"
+#include "policy/policies.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +21,16 @@
 static void installed(struct xs_doctor *d)
 {
     char own[PATH_MAX] = "", server[PATH_MAX + 16];
-    json_t *o = json_object();
+    json_t *o = json_object(), *policies = json_array();
 
     xs_own_folder(own, sizeof(own));
     snprintf(server, sizeof(server), "%s/xserver", own);
     json_object_set_new(o, "version", json_string(XSCHED_VERSION));
     json_object_set_new(o, "folder", xs_doctor_text(own));
     json_object_set_new(o, "xserver", access(server, X_OK) == 0 ? xs_doctor_text(server) : json_null());
+    for (size_t i = 0; i < xs_policies_count; i++)
+        json_array_append_new(policies, json_string(xs_policies[i]->name));
+    json_object_set_new(o, "policies", policies);
     json_object_set_new(d->facts, "xsched", o);
     if (access(server, X_OK) != 0)
         xs_doctor_problem(d, "no_xserver", "Install it beside xsched.",

@@ -10,7 +10,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def complete(*words, function=None):
-    script = (f"source {ROOT}/completions/xsched.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _{function or words[0]}; "
+    script = (f"source {BUILD}/completions/xsched.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _{function or words[0]}; "
               "printf '%s\\n' \"${COMPREPLY[@]}\"")
     done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
