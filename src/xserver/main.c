@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "policy/policies.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -126,16 +127,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp k_argp = {
-    .options = k_options,
-    .parser = parse,
-    .args_doc = "[POLICY [PORT]]",
-    .doc = "Schedules the accelerators of this host between programs that run under XSched.\v"
-           "POLICY is HPF (default), HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS or MLFQ; PORT is where "
-           "HTTP is "
-           "answered on the loopback, 50000 by default. Every key of the configuration file, see xserver.conf(5), is an "
-           "option, too: --KEY=VALUE. SIGHUP reads the file again, SIGTERM ends it with every queue open.",
-};
+static char g_doc[512 + XS_POLICY_NAMES_BYTES]; /* written by main() before it is read */
+
+static void write_doc(void)
+{
+    char names[XS_POLICY_NAMES_BYTES];
+
+    snprintf(g_doc, sizeof(g_doc),
+             "Schedules the accelerators of this host between programs that run under XSched.\v"
+             "POLICY is one of %s (default HPF); PORT is where HTTP is answered on the loopback, 50000 by default. "
+             "Every key of the configuration file, see xserver.conf(5), is an option, too: --KEY=VALUE. SIGHUP reads the "
+             "file again, SIGTERM ends it with every queue open.",
+             xs_policy_names(names, sizeof(names), ", "));
+}
+
+static const struct argp k_argp = {.options = k_options, .parser = parse, .args_doc = "[POLICY [PORT]]", .doc = g_doc};
 
 /* The built-in values, the file, the command line. @return 0 or -errno; ret_error says why */
 static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
@@ -215,6 +221,7 @@ int main(int argc, char **argv)
     int r;
 
     argp_err_exit_status = EX_USAGE;
+    write_doc();
     xs_options_defaults(&g_args.options);
     argp_parse(&k_argp, argc, argv, 0, NULL, NULL);
     r = gather(&options, error, sizeof(error));

@@ -68,24 +68,30 @@ void xs_options_defaults(struct xs_options *o)
     }
 }
 
-/* What a text must be beyond its length. */
-static const char *check_text(enum xs_option_id id, const char *value)
+/* What a text must be beyond its length. @return 0 or -EINVAL with the reason */
+static int check_text(enum xs_option_id id, const char *value, char *ret_why, size_t size)
 {
     enum xs_log_level level;
 
     /* with a slash: a shared object, loaded when the scheduler takes it */
-    if (id == XS_OPT_policy && !strchr(value, '/') && !xs_policy_by_name(value))
-        return "there is no such policy (HPF, HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS or MLFQ)";
-    if (id == XS_OPT_log_level && !xs_log_level_parse(value, &level))
-        return "it takes DEBG, INFO, WARN, ERRO or OFF";
-    return NULL;
+    if (id == XS_OPT_policy && !strchr(value, '/') && !xs_policy_by_name(value)) {
+        char names[XS_POLICY_NAMES_BYTES];
+
+        snprintf(ret_why, size, "there is no such policy (%s)", xs_policy_names(names, sizeof(names), ", "));
+        return -EINVAL;
+    }
+    if (id == XS_OPT_log_level && !xs_log_level_parse(value, &level)) {
+        snprintf(ret_why, size, "it takes DEBG, INFO, WARN, ERRO or OFF");
+        return -EINVAL;
+    }
+    return 0;
 }
 
 int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value, char *ret_error,
                    size_t error_size)
 {
     const struct xs_option_row *r = &xs_option_rows[id];
-    const char *wrong;
+    char why[XS_POLICY_NAMES_BYTES + 40] = "it is too long";
     uint64_t number;
     bool on;
 
@@ -110,9 +116,8 @@ int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value
         *(bool *)field(o, id) = on;
         return 0;
     case XS_OPTION_TEXT:
-        wrong = strlen(value) >= XS_OPTION_TEXT_BYTES ? "it is too long" : check_text(id, value);
-        if (wrong) {
-            snprintf(ret_error, error_size, "%s: '%.40s': %s", r->name, value, wrong);
+        if (strlen(value) >= XS_OPTION_TEXT_BYTES || check_text(id, value, why, sizeof(why)) < 0) {
+            snprintf(ret_error, error_size, "%s: '%.40s': %s", r->name, value, why);
             return -EINVAL;
         }
         xs_str_copy(field(o, id), XS_OPTION_TEXT_BYTES, value);

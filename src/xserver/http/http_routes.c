@@ -86,8 +86,8 @@ static int fill_policy(const struct xs_route_call *call, const char *rest, struc
     int64_t number;
 
     (void)rest;
-    if (!text || xs_str_parse_i64(text, &number) < 0 || number <= kPolicyUnknown || number >= kPolicyMax)
-        return wrong(error, size, "policy=NUMBER is needed, 1 to %d", kPolicyMax - 1);
+    if (!text || xs_str_parse_i64(text, &number) < 0 || number < 1 || (uint64_t)number > xs_policies_count)
+        return wrong(error, size, "policy=NUMBER is needed, 1 to %zu", xs_policies_count);
     r->params.policy = (int32_t)number;
     return 0;
 }
