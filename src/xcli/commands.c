@@ -3,30 +3,13 @@
 #include "xcli/xcli.h"
 
 #include "base/str.h"
-#include "xsched/types.h"
+#include "policy/policies.h"
 
 #include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const k_policies[] = {
-    NULL, "HPF", "HHPF", "CHPF", "UP", "PUP", "SPUP", "KEDF", "LAX", "AWF", "CFS", "MLFQ",
-};
-
-static const char *policy_name(int64_t type)
-{
-    return type > 0 && (size_t)type < XS_ARRAY_LEN(k_policies) ? k_policies[type] : "custom";
-}
-
-int xcli_policy_type(const char *name)
-{
-    for (size_t i = 1; i < XS_ARRAY_LEN(k_policies); i++)
-        if (xs_str_equal_nocase(name, k_policies[i]))
-            return (int)i;
-    return 0;
-}
 
 static uint64_t handle_arg(struct argp_state *state, const char *arg)
 {
@@ -125,12 +108,21 @@ int xcli_config(int argc, char **argv)
 
 struct policy {
     bool query, set;
-    int type;
+    const struct xs_policy_ops *to;
 };
+
+/* Of an older server, which tells only a number; a loaded policy's is 0. */
+static const char *name_of_number(int64_t number)
+{
+    const struct xs_policy_ops *policy = number > 0 && number < kPolicyMax ? xs_policy_by_type((int)number) : NULL;
+
+    return policy ? policy->name : "custom";
+}
 
 static error_t parse_policy(int key, char *arg, struct argp_state *state)
 {
     struct policy *p = state->input;
+    char names[XS_POLICY_NAMES_BYTES];
 
     switch (key) {
     case 'q':
@@ -140,14 +132,14 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
         p->set = true;
         return 0;
     case 'n':
-        p->type = xcli_policy_type(arg);
-        if (!p->type)
-            argp_error(state, "there is no policy '%s': " XCLI_POLICIES, arg);
+        p->to = xs_policy_by_name(arg);
+        if (!p->to)
+            argp_error(state, "there is no policy '%s': %s", arg, xs_policy_names(names, sizeof(names), " "));
         return 0;
     case ARGP_KEY_END:
-        if (p->set && !p->type)
+        if (p->set && !p->to)
             argp_error(state, "-s needs -n NAME");
-        if (p->type && !p->set)
+        if (p->to && !p->set)
             argp_error(state, "-n belongs to -s");
         return 0;
     default:
@@ -174,11 +166,11 @@ int xcli_policy(int argc, char **argv)
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &p);
     if (p.set) {
-        snprintf(path, sizeof(path), "/policy?policy=%d", p.type);
+        snprintf(path, sizeof(path), "/policy?policy=%d", p.to->type);
         r = xcli_ask("POST", path, "", &answer);
         if (r)
             return r;
-        snprintf(text, sizeof(text), "Policy set to %s", policy_name(p.type));
+        snprintf(text, sizeof(text), "Policy set to %s", p.to->name);
         done(answer, text);
         return XCLI_OK;
     }
@@ -188,10 +180,10 @@ int xcli_policy(int argc, char **argv)
     if (g_xcli.json) {
         xcli_print_json(answer);
     } else {
-        name = xcli_text(answer, "name"); /* a loaded one's number has no name here; an older server tells none */
-        printf("Current policy:\n  %s\nAvailable policies:\n", name[0] ? name : policy_name(xcli_int(answer, "policy")));
-        for (size_t i = 1; i < XS_ARRAY_LEN(k_policies); i++)
-            printf("  %s\n", k_policies[i]);
+        name = xcli_text(answer, "name");
+        printf("Current policy:\n  %s\nAvailable policies:\n", name[0] ? name : name_of_number(xcli_int(answer, "policy")));
+        for (size_t i = 0; i < xs_policies_count; i++)
+            printf("  %s\n", xs_policies[i]->name);
     }
     json_decref(answer);
     return XCLI_OK;

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "xsched/types.h"
+#include "policy/policies.h"
 
 #include <curses.h>
 #include <inttypes.h>
@@ -128,14 +128,14 @@ static void hold(struct screen *s)
 
 static void set_policy(struct screen *s, const char *name)
 {
-    int type = xcli_policy_type(name);
-    char path[64], done[64];
+    const struct xs_policy_ops *policy = xs_policy_by_name(name);
+    char path[64], done[64], names[XS_POLICY_NAMES_BYTES];
 
-    if (!type) {
-        say(s, "there is no policy '%s': " XCLI_POLICIES, name);
+    if (!policy) {
+        say(s, "there is no policy '%s': %s", name, xs_policy_names(names, sizeof(names), " "));
         return;
     }
-    snprintf(path, sizeof(path), "/policy?policy=%d", type);
+    snprintf(path, sizeof(path), "/policy?policy=%d", policy->type);
     snprintf(done, sizeof(done), "policy %.48s", name);
     change(s, path, "", done);
 }
@@ -254,7 +254,7 @@ static void draw_table(struct screen *s, int y, int height, int width)
 
 static void draw_foot(struct screen *s, int y, int width)
 {
-    char text[400];
+    char text[400], names[XS_POLICY_NAMES_BYTES];
 
     switch (s->mode) {
     case MODE_FILTER:
@@ -264,8 +264,7 @@ static void draw_foot(struct screen *s, int y, int width)
         snprintf(text, sizeof(text), "Priority: %s_", s->line);
         break;
     case MODE_POLICY:
-        snprintf(text, sizeof(text), "Policy: %s_  (HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ)",
-                 s->line);
+        snprintf(text, sizeof(text), "Policy: %s_  (%s)", s->line, xs_policy_names(names, sizeof(names), " "));
         break;
     default:
         if (s->said[0] && xs_now_ns() - s->said_ns < SAID_NS)

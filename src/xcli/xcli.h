@@ -8,8 +8,6 @@
 #include <jansson.h>
 
 /** Exit codes. */
-#define XCLI_POLICIES "HPF HHPF CHPF UP PUP SPUP KEDF LAX AWF CFS MLFQ"
-
 enum { XCLI_OK = 0, XCLI_REFUSED = 1, XCLI_ABSENT = 2, XCLI_USAGE = 64, XCLI_UNWRITTEN = 74 };
 
 struct xcli_options {
@@ -35,10 +33,6 @@ bool xcli_true(const json_t *o, const char *name);
 /* list.c */
 /** "GPU:0000:3b:00.0" */
 void xcli_device_text(uint64_t device, char *ret, size_t size);
-
-/* commands.c */
-/** @return XPolicyType, 0: there is none of that name */
-int xcli_policy_type(const char *name);
 
 /* The commands; argv[0] is the command's name. @return an exit code */
 int xcli_list(int argc, char **argv);
