@@ -19,8 +19,10 @@ struct replay_options {
     struct xs_policy_module *module;   /* the process's end unloads it */
 };
 
+static char g_policy_help[XS_POLICY_NAMES_BYTES + 100];   /* written by main() before it is read */
+
 static const struct argp_option rows[] = {
-    { "policy", 'p', "NAME", 0, "policy until the trace names one (HPF), or the path of a shared object", 0 },
+    { "policy", 'p', "NAME", 0, g_policy_help, 0 },
     { "json", 'j', NULL, 0, "print one JSON object a line", 0 },
     { 0 },
 };
@@ -85,12 +87,15 @@ int main(int argc, char **argv)
                "\vA TRACE has one fact a line, a time in microseconds first; see xsched-replay(1).",
     };
     struct replay_options o = { 0 };
-    char line[1024], error[XS_ERROR_BYTES];
+    char line[1024], error[XS_ERROR_BYTES], names[XS_POLICY_NAMES_BYTES];
     unsigned long number = 0;
     struct xs_replay *r;
     int e = 0;
     FILE *f;
 
+    snprintf(g_policy_help, sizeof(g_policy_help),
+             "policy until the trace names one (%s; HPF), or the path of a shared object",
+             xs_policy_names(names, sizeof(names), ", "));
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     f = strcmp(o.file, "-") == 0 ? stdin : fopen(o.file, "re");
     if (!f) {

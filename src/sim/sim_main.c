@@ -17,9 +17,10 @@ struct sim_options {
     struct xs_policy_module *module;   /* the process's end unloads it */
 };
 
+static char g_policy_help[XS_POLICY_NAMES_BYTES + 80];   /* written by main() before it is read */
+
 static const struct argp_option rows[] = {
-    { "policy", 'p', "NAME", 0, "policy (HPF, HHPF, CHPF, UP, PUP, SPUP, KEDF, LAX, AWF, CFS, MLFQ), "
-      "or the path of a shared object, with a slash", 0 },
+    { "policy", 'p', "NAME", 0, g_policy_help, 0 },
     { "param", 'P', "KEY=VALUE...", 0, "parameters: timeslice_us, k, starvation_ms, switch_us, linger_us, "
       "stall_ms, react_us, duration_ms, seed", 0 },
     { "device", 'd', "NAME [KEY=VALUE...]", 0, "a device: model=exclusive or shared", 0 },
@@ -161,9 +162,12 @@ int main(int argc, char **argv)
                "device NAME ..., process NAME ..., queue NAME ...; see xsched-sim(1).",
     };
     struct sim_options o = { 0 };
+    char names[XS_POLICY_NAMES_BYTES];
     struct xs_sim_result r;
     int rc = 0;
 
+    snprintf(g_policy_help, sizeof(g_policy_help), "policy (%s), or the path of a shared object, with a slash",
+             xs_policy_names(names, sizeof(names), ", "));
     xs_scenario_init(&o.sc);
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     if (xs_sim_run(&o.sc, o.unscheduled, &r) < 0) {
