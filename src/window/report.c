@@ -2,6 +2,7 @@
 #include "window/window.h"
 
 #include "base/str.h"
+#include "xsched/types.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -151,8 +152,12 @@ int xs_report_active(struct xs_report *r, pid_t pid, char *ret_why, size_t size)
 
 int xs_report_set_policy(const struct xs_report *r, char *ret_why, size_t size)
 {
+    char path[32];
     int err = 0;
-    json_t *answer = ask(r, "POST", "/policy?policy=9", NULL, &err, ret_why, size);
+    json_t *answer;
+
+    snprintf(path, sizeof(path), "/policy?policy=%d", kPolicyActiveWindowFirst);
+    answer = ask(r, "POST", path, NULL, &err, ret_why, size);
 
     json_decref(answer);
     return err;
