@@ -40,6 +40,7 @@ static const struct xs_policy_ops fifo = {
     .scope = XS_SCOPE_DEVICE,
     .decide = decide,
     .flags = 0,
+    .flags_known = XS_POLICY_FLAGS_KNOWN,
 };
 
 __attribute__((visibility("default"))) const struct xs_policy_ops *xsched_policy_entry(void);

@@ -86,7 +86,8 @@ struct xs_policy_ops {
     /** Sets `run` of each entity and next_ns. Called on every change of facts of the view and
      *  at next_ns; two calls with the same facts and time give the same decisions. */
     void (*decide)(struct xs_policy_view *view);
-    uint32_t flags;                /* XS_POLICY_*; all, for a writer whose size ends before them */
+    uint32_t flags;                /* XS_POLICY_*; a writer whose size ends before them has XS_POLICY_USES_SERVICE */
+    uint64_t flags_known;          /* XS_POLICY_FLAGS_KNOWN of the writer; the first three, where its size ends before it */
 };
 
 /** ops.flags: it reads service_ns, which is then brought up to date before timers and when
@@ -99,6 +100,11 @@ struct xs_policy_ops {
  *  policy's clock (now_ns, next_ns) stands until then, and service_ns is the time for which the device was an entity's
  *  own. Not for scope XS_SCOPE_HOST. */
 #define XS_POLICY_TURNS 4u
+/** ops.flags: it reads sched_class_priority. Without this flag xserver does not look at the CPU scheduling of programs. */
+#define XS_POLICY_CPU_CLASS 8u
+/** ops.flags_known: the flags of this header. xserver takes a policy that knows fewer flags, or more, than xserver does, and
+ *  logs one line with those that the policy cannot set and those that xserver does not know. */
+#define XS_POLICY_FLAGS_KNOWN (XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK | XS_POLICY_TURNS | XS_POLICY_CPU_CLASS)
 
 /** A shared object with a policy exports a function of this type under the name
  *  XS_POLICY_ENTRY. What it returns stays valid while the object is loaded. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CHPF: as HPF, with the priority that the process has for the CPU: real-time classes first, then
- * by nice. Whoever fills in the facts reads that priority, seldom, and where it can be read. */
+ * by nice. xserver reads that priority, seldom, and where it can be read (XS_POLICY_CPU_CLASS). */
 #include "policy/common.h"
 
 static int32_t priority(const struct xs_policy_entity *e, uint64_t now_ns)
@@ -21,6 +21,6 @@ const struct xs_policy_ops xs_policy_chpf = {
     .name = "CHPF",
     .title = "highest CPU scheduling priority first",
     .scope = XS_SCOPE_DEVICE,
-    .flags = XS_POLICY_BY_RANK,
+    .flags = XS_POLICY_BY_RANK | XS_POLICY_CPU_CLASS,
     .decide = decide,
 };

@@ -16,6 +16,14 @@ const struct xs_policy_ops *xs_policy_by_type(int type);
 /** By name ("HPF", any case), or NULL. */
 const struct xs_policy_ops *xs_policy_by_name(const char *name);
 
+/** Its flags (XS_POLICY_*), also of one whose writer knew none. */
+static inline uint32_t xs_policy_flags(const struct xs_policy_ops *ops)
+{
+    if (ops->size < offsetof(struct xs_policy_ops, flags) + sizeof(ops->flags))
+        return XS_POLICY_USES_SERVICE;
+    return ops->flags;
+}
+
 /** Room for all names and what stands between them; tests/policy sees that they fit. */
 #define XS_POLICY_NAMES_BYTES 256
 /** Writes the names of the built-in policies, with `between` between two of them ("HPF, HHPF, ..."); what does not fit
