@@ -212,11 +212,9 @@ static inline bool xs_sched_is_host(const struct xs_sched *s)
     return s->policy->scope == XS_SCOPE_HOST;
 }
 
-static inline uint64_t xs_sched_policy_flags(const struct xs_sched *s)
+static inline uint32_t xs_sched_policy_flags(const struct xs_sched *s)
 {
-    if (s->policy->size < offsetof(struct xs_policy_ops, flags) + sizeof(s->policy->flags))
-        return XS_POLICY_USES_SERVICE; /* of a writer before there were flags */
-    return s->policy->flags;
+    return xs_policy_flags(s->policy);
 }
 
 static inline bool xs_sched_uses_service(const struct xs_sched *s)

@@ -76,6 +76,44 @@ int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error,
     return 0;
 }
 
+/* The flags that the writer's header had. The first three are older than flags_known. */
+static uint64_t known_flags(const struct xs_policy_ops *ops)
+{
+    if (ops->size < offsetof(struct xs_policy_ops, flags) + sizeof(ops->flags))
+        return XS_POLICY_USES_SERVICE;
+    if (ops->size < offsetof(struct xs_policy_ops, flags_known) + sizeof(ops->flags_known))
+        return XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK | XS_POLICY_TURNS;
+    return ops->flags_known;
+}
+
+bool xs_policy_module_differs(const struct xs_policy_module *m, char *ret_text, size_t size)
+{
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } k_flags[] = {
+#define FLAG(flag) {flag, #flag}
+        FLAG(XS_POLICY_USES_SERVICE), FLAG(XS_POLICY_BY_RANK), FLAG(XS_POLICY_TURNS), FLAG(XS_POLICY_CPU_CLASS),
+#undef FLAG
+    };
+    uint64_t known = known_flags(m->ops);
+    uint32_t unknown = xs_policy_flags(m->ops) & ~XS_POLICY_FLAGS_KNOWN;
+    const char *before = "cannot set ";
+    size_t at = 0;
+
+    if (!(XS_POLICY_FLAGS_KNOWN & ~known) && !unknown)
+        return false;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_flags) && at < size; i++) {
+        if (known & k_flags[i].flag)
+            continue;
+        at += (size_t)snprintf(ret_text + at, size - at, "%s%s", before, k_flags[i].name);
+        before = ", ";
+    }
+    if (unknown && at < size)
+        snprintf(ret_text + at, size - at, "%ssets unknown flags 0x%x", at ? "; " : "", unknown);
+    return true;
+}
+
 const struct xs_policy_ops *xs_policy_module_ops(const struct xs_policy_module *m)
 {
     return m->ops;

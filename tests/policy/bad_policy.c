@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared objects that must be refused: BAD says what is wrong; 0 and SMALL are right. */
+/* Shared objects that must be refused: BAD says what is wrong. Those from SMALL on are right, but of another header. */
 #include <xsched/policy.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -16,7 +16,10 @@ EXPORT const struct xs_policy_ops *another_entry(void);
 #define BUILT_IN  7
 #define TYPED     8
 #define SCOPE     9
-#define SMALL     10
+#define SMALL     10 /* before there were flags */
+#define NO_KNOWN  11 /* before there was flags_known */
+#define FEWER     12 /* of a header without the last flags */
+#define MORE      13 /* of a later header */
 
 static void decide(struct xs_policy_view *v)
 {
@@ -28,12 +31,17 @@ static const struct xs_policy_ops ops = {
     .abi = BAD == OLD_ABI ? 0 : XS_POLICY_ABI,
     .size = BAD == TOO_SMALL ? 16
             : BAD == SMALL   ? offsetof(struct xs_policy_ops, flags)
+            : BAD == NO_KNOWN ? offsetof(struct xs_policy_ops, flags_known)
                              : sizeof(struct xs_policy_ops),
     .type = BAD == TYPED ? 3 : 0,
     .name = BAD == NO_NAME ? "" : BAD == BUILT_IN ? "hpf" : "ALL",
     .title = "everything",
     .scope = BAD == SCOPE ? (enum xs_policy_scope)7 : XS_SCOPE_DEVICE,
     .decide = BAD == NO_DECIDE ? 0 : decide,
+    .flags = BAD == MORE ? 1u << 30 | XS_POLICY_BY_RANK : XS_POLICY_BY_RANK,
+    .flags_known = BAD == FEWER ? XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK
+                   : BAD == MORE ? 1u << 30 | XS_POLICY_FLAGS_KNOWN
+                                 : XS_POLICY_FLAGS_KNOWN,
 };
 
 #if BAD == NO_ENTRY

@@ -89,7 +89,6 @@ static void refused(const char *path, int error_number, const char *word)
 
 static void wrong_objects_are_refused(void **state)
 {
-    struct xs_policy_module *m;
     char text[] = "/tmp/xsched-policy-XXXXXX";
     int fd = mkstemp(text);
 
@@ -110,9 +109,37 @@ static void wrong_objects_are_refused(void **state)
     refused(BAD_DIR "/bad7.so", -EINVAL, "built-in");
     refused(BAD_DIR "/bad8.so", -EINVAL, "type");
     refused(BAD_DIR "/bad9.so", -EINVAL, "scope");
-    load(BAD_DIR "/bad10.so", &m);      /* of before there were flags */
-    xs_policy_unload(m);
     xs_policy_unload(NULL);
+}
+
+/* An object of another header loads with the flags that it has, and what it cannot say is told. */
+static void another_header_is_no_fault(void **state)
+{
+    static const struct {
+        const char *path;
+        uint32_t flags;
+        const char *text; /* NULL: there is nothing to say */
+    } k_rows[] = {
+        {FIFO, 0, NULL},
+        {BAD_DIR "/bad10.so", XS_POLICY_USES_SERVICE,
+         "cannot set XS_POLICY_BY_RANK, XS_POLICY_TURNS, XS_POLICY_CPU_CLASS"},
+        {BAD_DIR "/bad11.so", XS_POLICY_BY_RANK, "cannot set XS_POLICY_CPU_CLASS"},
+        {BAD_DIR "/bad12.so", XS_POLICY_BY_RANK, "cannot set XS_POLICY_TURNS, XS_POLICY_CPU_CLASS"},
+        {BAD_DIR "/bad13.so", 1u << 30 | XS_POLICY_BY_RANK, "sets unknown flags 0x40000000"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        struct xs_policy_module *m;
+        char text[256] = "", cut[8];
+        uint32_t flags = xs_policy_flags(load(k_rows[i].path, &m));
+        bool differs = xs_policy_module_differs(m, text, sizeof(text));
+
+        if (flags != k_rows[i].flags || differs != (k_rows[i].text != NULL) || strcmp(text, k_rows[i].text ? k_rows[i].text : ""))
+            fail_msg("%s: flags 0x%x, '%s'", k_rows[i].path, flags, text);
+        assert_int_equal(xs_policy_module_differs(m, cut, sizeof(cut)), differs);
+        xs_policy_unload(m);
+    }
 }
 
 int main(void)
@@ -121,6 +148,7 @@ int main(void)
         cmocka_unit_test(example_follows_its_rule),
         cmocka_unit_test(driver_takes_it_at_run_time),
         cmocka_unit_test(wrong_objects_are_refused),
+        cmocka_unit_test(another_header_is_no_fault),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
