@@ -70,7 +70,7 @@ static void housekeeping(struct xs_server *s)
         else
             next = XS_MIN(next, c->accepted_ns + UNJOINED_NS);
     }
-    if (xs_sched_policy(s->sched)->type == kPolicyCPUHighestPriorityFirst && !xs_list_empty(&s->clients)) {
+    if (xs_policy_flags(xs_sched_policy(s->sched)) & XS_POLICY_CPU_CLASS && !xs_list_empty(&s->clients)) {
         xs_requests_cpu_classes(s);
         next = XS_MIN(next, s->now_ns + (s->class_session ? 10 * XS_NS_PER_MS : XS_NS_PER_S));
     }

@@ -134,6 +134,15 @@ static const struct xs_policy_ops *find_policy(const char *name, struct xs_polic
     return xs_policy_module_ops(*ret_module);
 }
 
+/* One line about a policy that was built against another xsched/policy.h than this program. */
+static void log_difference(const struct xs_policy_module *module, const char *path)
+{
+    char text[256];
+
+    if (module && xs_policy_module_differs(module, text, sizeof(text)))
+        XS_WARN("%s was built against another xsched/policy.h: it %s", path, text);
+}
+
 static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_size)
 {
     struct xs_sched_config config;
@@ -141,7 +150,7 @@ static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_siz
 
     if (!policy)
         return -EINVAL;
-
+    log_difference(s->module, s->options.policy);
     xs_sched_config_defaults(&config);
     config.linger_ns = s->options.linger_us * XS_NS_PER_US;
     config.stall_ns = s->options.stall_ms * XS_NS_PER_MS;
@@ -461,6 +470,7 @@ void xs_server_apply_options(struct xs_server *s)
         xs_server_set_policy(s, policy);
         xs_policy_unload(s->module);
         s->module = module;
+        log_difference(module, s->options.policy);
     } else {
         xs_policy_unload(module);
     }

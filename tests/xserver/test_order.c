@@ -192,6 +192,58 @@ static void cpu_priority_orders_processes(void **state)
     raw_leave(&own);
 }
 
+/* Whether a nicer program is suspended for this one under the policy of a shared object. */
+static bool nicer_is_suspended(const char *policy, char *ret_log, size_t size)
+{
+    const char *const args[] = {"--policy", policy, "--stall-ms", "0", NULL};
+    struct raw_server server;
+    struct raw_client own;
+    int status;
+    char *log;
+    pid_t pid;
+
+    raw_server_start(&server, args);
+    raw_join(&own, server.socket);
+    raw_add(&own, 0, 1, 0);
+    raw_submit(&own, 0);
+    pid = fork();
+    if (pid == 0) {
+        struct raw_client child;
+
+        if (nice(5) < 0)
+            _exit(2);
+        raw_join(&child, server.socket);
+        raw_add(&child, 0, 1, 0);
+        raw_submit(&child, 0);
+        raw_settle(&child);
+        _exit(raw_wait_permitted(&child, 0, false, 500) ? 1 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    raw_leave(&own);
+    log = raw_server_log(&server);
+    snprintf(ret_log, size, "%s", log);
+    free(log);
+    assert_int_equal(raw_server_stop(&server), 0);
+    return WEXITSTATUS(status) == 1;
+}
+
+/* A policy from a shared object asks for CPU priorities as CHPF does. One that was built against an older header cannot,
+ * which the server says in one line. */
+static void loaded_policies_get_cpu_priorities(void **state)
+{
+    char log[4096], *line;
+
+    (void)state;
+    assert_true(nicer_is_suspended(CPU_POLICY_1, log, sizeof(log)));
+    assert_null(strstr(log, "another xsched/policy.h"));
+    assert_false(nicer_is_suspended(CPU_POLICY_0, log, sizeof(log)));
+    line = strstr(log, CPU_POLICY_0 " was built against another xsched/policy.h: it cannot set XS_POLICY_CPU_CLASS");
+    assert_non_null(line);
+    assert_non_null(line = strchr(line, '\n'));
+    assert_null(strstr(line, "another xsched/policy.h"));
+}
+
 /* Ends the server while something is held: the word is open before the socket closes. */
 static void sigterm_opens_all(void **state)
 {
@@ -264,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_program_on_two_devices_is_held_on_both),
         cmocka_unit_test(hints_act),
         cmocka_unit_test(cpu_priority_orders_processes),
+        cmocka_unit_test(loaded_policies_get_cpu_priorities),
         cmocka_unit_test(sigterm_opens_all),
         cmocka_unit_test(idle_server_sleeps),
     };
