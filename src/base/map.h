@@ -10,13 +10,12 @@
 
 struct xs_map_table;
 
+/** Zero-filled: empty. */
 struct xs_map {
     _Atomic(struct xs_map_table *) table;
     _Atomic uint32_t swaps;       /* counts changes of table; a reader that saw one looks again */
     struct xs_lock lock;
 };
-
-#define XS_MAP_INIT { 0 }
 
 /** NULL when absent. Any thread. */
 void *xs_map_get(struct xs_map *m, uint64_t key);
