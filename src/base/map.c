@@ -26,9 +26,7 @@ static struct xs_map_table *table_new(size_t count, struct xs_map_table *older)
     return t;
 }
 
-/* The slot that holds the key, else the one that may take it (a removed one first). A removed
- * slot that gets another key keeps value NULL until the key is in place, and get() looks at the
- * key again after the value, so that a reader never takes one key's value for another's. */
+/* The slot that holds the key, else the one that may take it (a removed one first). */
 static struct slot *find(struct xs_map_table *t, uint64_t key)
 {
     struct slot *removed = NULL;
@@ -50,7 +48,7 @@ static struct slot *find(struct xs_map_table *t, uint64_t key)
 void *xs_map_get(struct xs_map *m, uint64_t key)
 {
     for (;;) {
-        uint32_t swaps = atomic_load_explicit(&m->swaps, memory_order_acquire);
+        uint32_t generation = atomic_load_explicit(&m->generation, memory_order_acquire);
         struct xs_map_table *t = atomic_load_explicit(&m->table, memory_order_acquire);
         void *value = NULL;
 
@@ -64,24 +62,38 @@ void *xs_map_get(struct xs_map *m, uint64_t key)
                 break;
             if (k == key) {
                 value = atomic_load_explicit(&s->value, memory_order_acquire);
-                if (atomic_load_explicit(&s->key, memory_order_acquire) != key)
-                    value = NULL;
                 break;
             }
         }
-        if (atomic_load_explicit(&m->swaps, memory_order_relaxed) == swaps)
+        /* the acquire of what was read from the slot keeps this behind it */
+        if (atomic_load_explicit(&m->generation, memory_order_relaxed) == generation)
             return value;
     }
 }
 
-static void put_new(struct xs_map_table *t, uint64_t key, void *value)
+/* Release: a reader that sees the new generation sees what was stored before it. A reader that sees what is
+ * stored after it sees the new generation. */
+static void next_generation(struct xs_map *m)
+{
+    uint32_t generation = atomic_load_explicit(&m->generation, memory_order_relaxed);
+
+    atomic_store_explicit(&m->generation, generation + 1, memory_order_release);
+}
+
+/* Where a removed slot gets another key, the key is stored first, then the map's next generation, then the
+ * value. A reader that found the former key and then reads this value sees the next generation, and looks
+ * again. A second look at the key would not be enough: the former key may be back in the slot. */
+static void put_new(struct xs_map *m, struct xs_map_table *t, uint64_t key, void *value)
 {
     struct slot *s = find(t, key);
     uint64_t k = atomic_load_explicit(&s->key, memory_order_relaxed);
 
     if (k != key) {
-        t->used += k == 0;
         atomic_store_explicit(&s->key, key, memory_order_release);
+        if (k == 0)
+            t->used++;
+        else
+            next_generation(m);
     }
     atomic_store_explicit(&s->value, value, memory_order_release);
 }
@@ -98,12 +110,12 @@ static int grow(struct xs_map *m, struct xs_map_table *t)
     if (t && count <= t->mask)
         count = t->mask + 1; /* full of removed keys: same size, cleaned */
     if (t && t->older && t->older->mask + 1 == count) {
-        next = t->older;     /* readers that are still in it see that swaps has moved on */
+        next = t->older;     /* readers that are still in it see that the generation has moved on */
         t->older = next->older;
         next->older = t;
         next->used = 0;
         for (size_t i = 0; i <= next->mask; i++) {
-            /* release: a reader that meets these sees the change of swaps too */
+            /* release: a reader that meets these sees the present generation too */
             atomic_store_explicit(&next->slots[i].value, NULL, memory_order_release);
             atomic_store_explicit(&next->slots[i].key, 0, memory_order_release);
         }
@@ -116,10 +128,10 @@ static int grow(struct xs_map *m, struct xs_map_table *t)
         void *value = atomic_load_explicit(&t->slots[i].value, memory_order_relaxed);
 
         if (value)
-            put_new(next, atomic_load_explicit(&t->slots[i].key, memory_order_relaxed), value);
+            put_new(m, next, atomic_load_explicit(&t->slots[i].key, memory_order_relaxed), value);
     }
     atomic_store_explicit(&m->table, next, memory_order_release);
-    atomic_fetch_add_explicit(&m->swaps, 1, memory_order_acq_rel);
+    next_generation(m);
     return 0;
 }
 
@@ -135,7 +147,7 @@ int xs_map_put(struct xs_map *m, uint64_t key, void *value)
     if (!t || (t->used + 1) * 2 > t->mask + 1)
         r = grow(m, t);
     if (r == 0)
-        put_new(atomic_load_explicit(&m->table, memory_order_relaxed), key, value);
+        put_new(m, atomic_load_explicit(&m->table, memory_order_relaxed), key, value);
     xs_lock_release(&m->lock);
     return r;
 }
