@@ -21,7 +21,7 @@ static size_t class_of(size_t bytes)
 {
     size_t c = 0;
 
-    while (c < XS_PAGES_CLASSES && (size_t)1 << (c + SMALLEST) < bytes + HEAD)
+    while (c < XS_PAGES_CLASSES && ((size_t)1 << (c + SMALLEST)) - HEAD < bytes)
         c++;
     return c;
 }
