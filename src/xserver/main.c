@@ -23,7 +23,7 @@
 
 XS_EXPORT const char *argp_program_version = "xserver (XSched) " XSCHED_VERSION;
 
-enum { KEY_OPTION = 256, KEY_CONFIG = 1000, KEY_NO_HTTP, KEY_FOREGROUND, KEY_TUNE };
+enum { KEY_OPTION = 256, KEY_WITHDRAWN = 512, KEY_CONFIG = 1000, KEY_NO_HTTP, KEY_FOREGROUND, KEY_TUNE };
 
 struct xserver_arguments {
     struct xs_options options;
@@ -51,6 +51,9 @@ static const struct argp_option k_options[] = {
 #undef TEXT
 #undef ONOFF
 #undef FLAGS
+#define WITHDRAWN(field, name, instead) {name, KEY_WITHDRAWN + XS_WITHDRAWN_##field, "VALUE", OPTION_HIDDEN, NULL, 0},
+#include "xserver/withdrawn.def"
+#undef WITHDRAWN
     {0},
 };
 
@@ -87,6 +90,8 @@ static void tune(struct argp_state *state, const char *text)
         list_constants();
         exit(fflush(stdout) ? EX_IOERR : EX_OK);
     }
+    if (xs_options_note_withdrawn(&g_args.options, text))
+        return;
     id = xs_options_tune(&g_args.options, text, error, sizeof(error));
     if (id < 0)
         argp_error(state, "%s", error);
@@ -100,6 +105,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         set(state, (enum xs_option_id)(key - KEY_OPTION), arg);
         if (xs_option_rows[key - KEY_OPTION].tier == XS_TIER_TUNE)
             g_args.options.old_way |= 1ull << (key - KEY_OPTION);
+        return 0;
+    }
+    if (key >= KEY_WITHDRAWN && key < KEY_WITHDRAWN + XS_WITHDRAWN_COUNT) {
+        g_args.options.withdrawn |= 1ull << (key - KEY_WITHDRAWN);
         return 0;
     }
     switch (key) {
@@ -195,6 +204,7 @@ static void reload(struct xs_server *s)
         xs_http_set_token(o.token);
         XS_INFO("configuration read again");
         name_constants(&o);
+        xs_options_warn_withdrawn(o.withdrawn);
         name_what_waits(&s->options, &o);
     }
     xs_activation_notify("READY=1");
@@ -232,6 +242,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     start_log(&options);
     name_constants(&options);
+    xs_options_warn_withdrawn(options.withdrawn);
     r = xs_server_start(&server, &options, error, sizeof(error));
     if (r == 0 && options.http)
         r = xs_http_start(&server.mailbox, &options, server.http_path, &http, error, sizeof(error));

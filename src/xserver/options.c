@@ -46,7 +46,14 @@ const struct xs_option_row xs_option_rows[XS_OPT_COUNT] = {
 #undef ONOFF
 };
 
+const struct xs_withdrawn_row xs_withdrawn_rows[XS_WITHDRAWN_COUNT] = {
+#define WITHDRAWN(field, name, instead) {name, instead},
+#include "xserver/withdrawn.def"
+#undef WITHDRAWN
+};
+
 _Static_assert(XS_OPT_COUNT <= 64, "`given` is one word");
+_Static_assert(XS_WITHDRAWN_COUNT <= 64, "`withdrawn` is one word");
 
 static void *field(struct xs_options *o, enum xs_option_id id)
 {
@@ -167,6 +174,28 @@ bool xs_options_equal(const struct xs_options *a, const struct xs_options *b, en
     return r->kind == XS_OPTION_TEXT ? !strcmp(x, y) : !memcmp(x, y, bytes_of(r));
 }
 
+void xs_options_warn_withdrawn(uint64_t withdrawn)
+{
+    for (unsigned i = 0; i < XS_WITHDRAWN_COUNT; i++)
+        if (withdrawn & 1ull << i)
+            XS_WARN("%s was withdrawn and has no effect: %s", xs_withdrawn_rows[i].name, xs_withdrawn_rows[i].instead);
+}
+
+bool xs_options_note_withdrawn(struct xs_options *o, const char *name)
+{
+    size_t bytes = strcspn(name, "=");
+
+    for (unsigned i = 0; i < XS_WITHDRAWN_COUNT; i++) {
+        const char *row = xs_withdrawn_rows[i].name;
+
+        if (strlen(row) == bytes && !strncmp(row, name, bytes)) {
+            o->withdrawn |= 1ull << i;
+            return true;
+        }
+    }
+    return false;
+}
+
 struct reading {
     struct xs_options *options;
     FILE *file;
@@ -194,6 +223,8 @@ static int one_key(void *user, const char *section, const char *name, const char
     if (rd->error[0])
         return 0; /* only the first is reported */
     rd->error_line = rd->line;
+    if (xs_options_note_withdrawn(rd->options, name))
+        return 1;
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
         const struct xs_option_row *r = &xs_option_rows[i];
         struct xs_options scratch;

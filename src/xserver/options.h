@@ -18,6 +18,13 @@ enum xs_option_id {
     XS_OPT_COUNT
 };
 
+enum xs_withdrawn_id {
+#define WITHDRAWN(field, ...) XS_WITHDRAWN_##field,
+#include "xserver/withdrawn.def"
+#undef WITHDRAWN
+    XS_WITHDRAWN_COUNT
+};
+
 struct xs_options {
 #define NUMBER(tier, section, field, ...) uint64_t field;
 #define TEXT(tier, section, field, ...)   char field[XS_OPTION_TEXT_BYTES];
@@ -28,6 +35,7 @@ struct xs_options {
 #undef ONOFF
     uint64_t given; /* bit i: option i was set on the command line; the file leaves it */
     uint64_t old_way; /* bit i: a constant (XS_TIER_TUNE) was set as an option or a key, as older versions had it */
+    uint64_t withdrawn; /* bit i: the withdrawn option i is in the command line or the file */
 };
 
 /** Where a value may come from, and who is told of it. */
@@ -50,6 +58,12 @@ struct xs_option_row {
 };
 extern const struct xs_option_row xs_option_rows[XS_OPT_COUNT];
 
+/** What is used instead of an option that went, for people. */
+struct xs_withdrawn_row {
+    const char *name, *instead;
+};
+extern const struct xs_withdrawn_row xs_withdrawn_rows[XS_WITHDRAWN_COUNT];
+
 void xs_options_defaults(struct xs_options *o);
 /** Sets one option from text.
  *  @param ret_error  why not, for people
@@ -65,7 +79,13 @@ void xs_options_take_live(struct xs_options *o, const struct xs_options *from);
 
 bool xs_options_equal(const struct xs_options *a, const struct xs_options *b, enum xs_option_id id);
 
-/** Reads a configuration file; what the command line gave stays.
+/** @param name  ends where the text ends, or at '='
+ *  @return whether an option of this name was withdrawn; it is noted then */
+bool xs_options_note_withdrawn(struct xs_options *o, const char *name);
+/** Logs one line for each bit of `withdrawn`: what is used instead. */
+void xs_options_warn_withdrawn(uint64_t withdrawn);
+
+/** Reads a configuration file; what the command line gave stays. A withdrawn key is noted, in whatever section it stands.
  *  @param ret_error  "PATH:LINE: what is wrong"
  *  @return 0; -ENOENT, -EACCES ... when it cannot be read; -EINVAL when it is wrong (o is then
  *          partly changed) */

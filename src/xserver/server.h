@@ -88,7 +88,6 @@ struct xs_client {
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
     struct xs_lv3_memory lv3_memory[XS_LV3_DEVICES];
-    bool lv3_seated, lv3_excused; /* during an update: it has slices somewhere; held nowhere */
     bool lv3_gates;               /* its queues were told to have gates */
     uint64_t lv3_gates_ever;      /* ... record.queues_ever then */
 };

@@ -87,56 +87,19 @@ static void judged_burst(void **state)
     assert_int_equal(s[1].slice, XS_LV3_SHORT);
 }
 
-static void judged_turns_and_shares(void **state)
+static void judged_turns(void **state)
 {
-    struct xs_lv3_rules turns = {.by = XS_LV3_BY_TURNS, .may_switch_off = true, .pair_ns = 1};
-    struct xs_lv3_rules shares = {.by = XS_LV3_BY_SHARE, .round_us = 5000, .least_us = 1000};
-    struct xs_lv3_seat s[3];
+    struct xs_lv3_rules turns = {.by_turns = true, .may_switch_off = true, .pair_ns = 1};
+    struct xs_lv3_seat s[2];
 
     (void)state;
-    /* turns: neither slices nor channels follow priorities */
+    /* neither slices nor channels follow priorities */
     s[0] = seat(1, true, true, false, 0);
     s[1] = seat(0, true, true, true, 50000000);
     xs_lv3_judge(s, 2, &turns);
     assert_int_equal(s[0].slice, XS_LV3_DEFAULT);
     assert_int_equal(s[1].slice, XS_LV3_DEFAULT);
     assert_false(s[1].off);
-    /* shares: in proportion */
-    s[0].percent = 75;
-    s[1].percent = 25;
-    xs_lv3_judge(s, 2, &shares);
-    assert_int_equal(s[0].slice, XS_LV3_SHARE);
-    assert_int_equal(s[0].share_us, 3750);
-    assert_int_equal(s[1].share_us, 1250);
-    /* the shortest is worth its switch */
-    shares.least_us = 10000;
-    xs_lv3_judge(s, 2, &shares);
-    assert_int_equal(s[0].share_us, 30000);
-    assert_int_equal(s[1].share_us, 10000);
-    /* sums of more than 100 are scaled; who has no share gets the short one; who is away keeps what it has */
-    s[0].percent = 100;
-    s[1].percent = 100;
-    s[2] = seat(0, true, true, false, 0);
-    xs_lv3_judge(s, 3, &shares);
-    assert_int_equal(s[0].share_us, s[1].share_us);
-    assert_int_equal(s[2].slice, XS_LV3_SHORT);
-    s[2].recent = false;
-    xs_lv3_judge(s, 3, &shares);
-    assert_int_equal(s[2].slice, XS_LV3_KEEP);
-    /* one that is alone needs none */
-    s[1].recent = false;
-    s[2].percent = 0;
-    xs_lv3_judge(s, 2, &shares);
-    assert_int_equal(s[0].slice, XS_LV3_DEFAULT);
-    /* and nothing overflows */
-    shares = (struct xs_lv3_rules){.by = XS_LV3_BY_SHARE, .round_us = 1000000, .least_us = 20000000};
-    s[0] = seat(1, true, true, false, 0);
-    s[1] = seat(0, true, true, true, 0);
-    s[0].percent = 100;
-    s[1].percent = 1;
-    xs_lv3_judge(s, 2, &shares);
-    assert_int_equal(s[0].share_us, 1000000);
-    assert_int_equal(s[1].share_us, 1000000);
 }
 
 static void judged_off(void **state)
@@ -167,7 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(judged), cmocka_unit_test(judged_off), cmocka_unit_test(judged_burst),
-        cmocka_unit_test(judged_turns_and_shares),
+        cmocka_unit_test(judged_turns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

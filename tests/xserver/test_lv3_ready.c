@@ -65,10 +65,6 @@ static uint64_t step(struct scene *c, uint64_t ms, struct xs_server_queue *q, bo
     xs_sched_run(c->s.sched, c->s.now_ns);
     c->s.lv3_changed = c->s.lv3_changed || q;
     next = xs_lv3_update(&c->s);
-    if (next <= c->s.now_ns) {    /* it changed who may be held */
-        xs_sched_run(c->s.sched, c->s.now_ns);
-        next = xs_lv3_update(&c->s);
-    }
     xs_lv3_settle(g_lv3);
     return next == UINT64_MAX ? next : next - c->s.now_ns;
 }
@@ -109,14 +105,6 @@ static void slices_follow(void **state)
     step(c, 1, &c->qa, true);
     assert_int_equal(SLICE(ca), FAKE_RM_DEFAULT_SLICE_US);
     free_scene(c);
-}
-
-static bool held(struct scene *c, const struct xs_server_queue *q)
-{
-    struct xs_sched_queue_status st;
-
-    xs_sched_queue_status(q->sched, c->s.now_ns, &st);
-    return !st.permitted;
 }
 
 static void longer_beside_a_burst(void **state)
@@ -192,46 +180,6 @@ static void longer_beside_gaps_or_length(void **state)
     assert_int_equal(SLICE(cb), 50);
     step(c, 19, &c->qa, true);
     assert_int_equal(SLICE(cb), 200);
-    free_scene(c);
-}
-
-static void slices_instead_of_holding(void **state)
-{
-    struct scene *c = new_scene();
-    struct xs_hints hints = {.utilization = 75, .deadline_us = -1, .laxity_us = -1};
-
-    (void)state;
-    c->s.options.lv3_hold = false;
-    step(c, 1, &c->qb, true);
-    step(c, 1, &c->qa, true);
-    assert_int_equal(SLICE(ca), 50000);
-    assert_int_equal(SLICE(cb), 50);
-    assert_false(held(c, &c->qb));
-    c->qb.level = 1;              /* somebody on the device has no slices */
-    c->qb.device = DEVICE;
-    step(c, 1, &c->qa, true);
-    assert_true(held(c, &c->qb));
-    c->qb.level = 3;
-    xs_sched_set_policy(c->s.sched, xs_policy_by_name("CFS")); /* slices do not know runtimes */
-    step(c, 1, &c->qa, true);
-    assert_true(held(c, &c->qa) || held(c, &c->qb));
-    xs_sched_set_policy(c->s.sched, xs_policy_by_name("UP"));
-    xs_sched_queue_set_hints(c->s.sched, c->qa.sched, &hints);
-    hints.utilization = 25;
-    xs_sched_queue_set_hints(c->s.sched, c->qb.sched, &hints);
-    step(c, 1, &c->qa, true);
-    step(c, 30, &c->qa, true);
-    assert_int_equal(SLICE(ca), 3750);
-    assert_int_equal(SLICE(cb), 1250);
-    assert_false(held(c, &c->qa));
-    assert_false(held(c, &c->qb));
-    c->s.options.lv3_hold = true; /* turns, and the driver's own slices */
-    xs_sched_process_set_excused(c->s.sched, c->a.process, false);
-    xs_sched_process_set_excused(c->s.sched, c->b.process, false);
-    step(c, 1, &c->qa, true);
-    assert_int_equal(SLICE(ca), FAKE_RM_DEFAULT_SLICE_US);
-    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
-    assert_true(held(c, &c->qa) || held(c, &c->qb));
     free_scene(c);
 }
 
@@ -384,9 +332,6 @@ static void gates_beside_slices(void **state)
     assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_OFF);
     step(c, 1, &c->qa, true);
     assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_ON);
-    c->s.options.lv3_hold = false; /* nobody is held, so nothing closes them */
-    step(c, 1, &c->qa, true);
-    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_OFF);
     assert_int_equal(told_of_gates(&c->a, &c->qa), XS_GATES_KEEP);
     free_scene(c);
 }
@@ -448,8 +393,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(slices_instead_of_holding),
-        T(channels_follow), T(given_back_below_level_3), T(one_bound_for_all_devices), T(an_operators_bound_holds),
+        T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(channels_follow),
+        T(given_back_below_level_3), T(one_bound_for_all_devices), T(an_operators_bound_holds),
         T(gates_beside_slices), T(no_bound_where_denied), T(who_waits_for_a_word),
     };
 

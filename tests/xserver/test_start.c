@@ -190,6 +190,41 @@ static void file_command_line_and_reload(void **state)
     assert_int_equal(raw_server_stop(&s), 0);
 }
 
+/* An option that went says what is there instead, and keeps nothing from starting. */
+static void withdrawn_options_are_named(void **state)
+{
+    static const struct {
+        const char *name, *instead;
+    } k_rows[] = {
+#define WITHDRAWN(field, name, instead) {name, instead},
+#include "xserver/withdrawn.def"
+#undef WITHDRAWN
+    };
+    char args[256], line[512];
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        const char *name = k_rows[i].name;
+
+        snprintf(line, sizeof(line), "%s was withdrawn and has no effect: %s\n", name, k_rows[i].instead);
+        snprintf(args, sizeof(args), "--idle-exit 1 --%s=OFF", name);
+        assert_int_equal(run(args), 0);
+        assert_non_null(strstr(g_output, line));
+        snprintf(args, sizeof(args), "--idle-exit 1 --tune %s=7", name);
+        assert_int_equal(run(args), 0);
+        assert_non_null(strstr(g_output, line));
+        assert_int_equal(run("--help"), 0);
+        assert_null(strstr(g_output, name));
+        snprintf(line, sizeof(line), "[level3]\n%s = anything\n[server]\nidle-exit = 1\n", name);
+        write_file("old.conf", line);
+        snprintf(args, sizeof(args), "--log-file %s --config %s", file("old.log"), file("old.conf"));
+        assert_int_equal(run(args), 0);
+        snprintf(args, sizeof(args), "grep -c '%s was withdrawn' %s | grep -qx 1", name, file("old.log"));
+        assert_int_equal(system(args), 0);
+        assert_int_equal(unlink(file("old.log")), 0);
+    }
+}
+
 static void wrong_words_about_the_log_are_told(void **state)
 {
     (void)state;
@@ -446,6 +481,7 @@ int main(void)
         cmocka_unit_test(wrong_options_are_64),
         cmocka_unit_test(wrong_files_name_the_line),
         cmocka_unit_test(file_command_line_and_reload),
+        cmocka_unit_test(withdrawn_options_are_named),
         cmocka_unit_test(wrong_words_about_the_log_are_told),
         cmocka_unit_test(second_server_is_refused_and_left_socket_replaced),
         cmocka_unit_test(policy_from_a_shared_object),

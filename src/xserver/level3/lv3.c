@@ -14,37 +14,7 @@
 #define BURST_NS       (1 * XS_NS_PER_MS)     /* programs leave gaps between commands */
 #define LAUNCHED_NS    (250 * XS_NS_PER_US)   /* a job of some kernels has been launched by then */
 #define BUSY_EACH_NS   (20 * XS_NS_PER_MS)    /* at most so often for its sake */
-#define XS_US_PER_S    1000000u
 #define PAIR_FIRST_NS  (900 * XS_NS_PER_US)   /* until a pair was measured */
-
-/* What may be set is a second at most. */
-static void judge_shares(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules *rules)
-{
-    uint64_t sum = 0, sharers = 0, shortest = UINT64_MAX, factor = 1;
-
-    for (size_t i = 0; i < n; i++) {
-        sum += seats[i].recent ? seats[i].percent : 0;
-        sharers += seats[i].recent && seats[i].percent;
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct xs_lv3_seat *s = &seats[i];
-
-        s->off = false;
-        s->share_us = 0;
-        s->slice = XS_LV3_DEFAULT;
-        if (sharers < 1 || (sharers == 1 && s->percent))
-            continue;
-        s->slice = !s->recent ? XS_LV3_KEEP : s->percent ? XS_LV3_SHARE : XS_LV3_SHORT;
-        if (s->slice != XS_LV3_SHARE)
-            continue;
-        s->share_us = XS_MAX(rules->round_us * s->percent / XS_MAX(sum, 100), 1);
-        shortest = XS_MIN(shortest, s->share_us);
-    }
-    if (shortest < rules->least_us)
-        factor = (rules->least_us + shortest - 1) / shortest;
-    for (size_t i = 0; i < n; i++)
-        seats[i].share_us = XS_MIN(seats[i].share_us * factor, XS_US_PER_S);
-}
 
 void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules *rules)
 {
@@ -52,10 +22,6 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
     size_t tops = 0, lower = 0;
     bool gaps = false;
 
-    if (rules->by == XS_LV3_BY_SHARE) {
-        judge_shares(seats, n, rules);
-        return;
-    }
     for (size_t i = 0; i < n; i++)
         if (seats[i].recent && seats[i].priority > top)
             top = seats[i].priority;
@@ -69,7 +35,7 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
         bool is_top = s->recent && s->priority == top;
 
         s->off = false;
-        if (rules->by == XS_LV3_BY_TURNS)
+        if (rules->by_turns)
             s->slice = XS_LV3_DEFAULT;
         else if (is_top)
             s->slice = lower && tops == 1 ? XS_LV3_LONG : XS_LV3_DEFAULT;
@@ -78,7 +44,7 @@ void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules
         else
             s->slice = tops ? XS_LV3_KEEP : XS_LV3_DEFAULT;
         /* who gave up its turn is waited for */
-        if (rules->may_switch_off && !is_top && s->held && rules->by != XS_LV3_BY_TURNS)
+        if (rules->may_switch_off && !is_top && s->held && !rules->by_turns)
             s->off = s->off_now || XS_MAX(s->left_ns, s->ran_ns) > 2 * rules->pair_ns;
     }
 }
@@ -114,31 +80,12 @@ static struct xs_lv3_memory *memory_of(struct xs_client *c, XDevice device)
     return free_one;
 }
 
-/* As the scheduler's: queues that kept the default follow those that were given a share. */
-static int32_t fold_percent(int32_t a, int32_t b)
-{
-    return a == UTILIZATION_DEFAULT || b == UTILIZATION_DEFAULT ? XS_MIN(a, b) : XS_MAX(a, b);
-}
-
-static bool by_process(const struct xs_server *s)
-{
-    int type = xs_sched_policy(s->sched)->type;
-
-    return type == kPolicyProcessUtilizationPartition || type == kPolicyStrictProcessUtilizationPartition;
-}
-
-static bool by_share(const struct xs_server *s)
-{
-    return by_process(s) || xs_sched_policy(s->sched)->type == kPolicyUtilizationPartition;
-}
-
 /* @return false when no queue of it on the device is at level 3 */
 static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device, struct xs_lv3_memory *m,
                        struct xs_lv3_seat *ret)
 {
     int32_t any = INT32_MIN, ready = INT32_MIN;
     bool level3 = false, permitted = false;
-    int32_t percent = UTILIZATION_DEFAULT;
     bool timed = xs_lv3_kfd_of(c, device) != NULL, in_flight = false; /* else its words are left to the program */
     uint64_t ended = 0;
 
@@ -156,7 +103,6 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
         ret->entered += atomic_load_explicit(&cell->entered, memory_order_relaxed); /* a count by itself */
         priority = xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
-        percent = fold_percent(percent, xs_sched_queue_hints(q->sched)->utilization);
         if (timed) {
             done = XS_MAX(atomic_load(&cell->completed), atomic_load(&cell->marked));
             ended += done;
@@ -176,9 +122,6 @@ static bool take_facts(struct xs_server *s, struct xs_client *c, XDevice device,
     ret->held = ret->ready && !permitted;
     if (timed)
         ret->ran_ns = xs_lv3_ran_ns(m, s->now_ns, in_flight, ended);
-    if (by_process(s))
-        percent = xs_sched_process_utilization(c->process);
-    ret->percent = (uint32_t)XS_MAX(0, XS_MIN(percent, 100));
     return level3;
 }
 
@@ -202,7 +145,7 @@ static uint64_t let_go(struct xs_server *s, struct xs_client *c, XDevice device,
     m->slice_us = XS_LV3_SLICE_DEFAULT;
     if (c->lv3)
         xs_lv3_want(s->lv3, c->lv3, device, XS_LV3_SLICE_DEFAULT, false);
-    return k ? xs_lv3_kfd_want(s, c, k, false, 0) : UINT64_MAX;
+    return k ? xs_lv3_kfd_want(s, c, k, false) : UINT64_MAX;
 }
 
 static size_t take_seats(struct xs_server *s, XDevice device, struct xs_lv3_seat *seats, struct place *places,
@@ -285,26 +228,6 @@ static uint64_t mark_recent(struct xs_server *s, struct xs_lv3_seat *seats, cons
 
 /* ---- decisions ---- */
 
-/* Slices can take the place of holding where everybody on the device has them. */
-static bool none_suspended(struct xs_server *s, XDevice device, const struct place *places, size_t n)
-{
-    size_t k = 0;
-
-    if (s->options.lv3_hold || !s->options.lv3_slices || n == MAX_SEATS ||
-        !(by_share(s) || xs_sched_policy(s->sched)->type == kPolicyHighestPriorityFirst))
-        return false;
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
-        if (k < n && places[k].client == c) { /* seats stand in the same order */
-            k++;
-            if (!c->lv3 || xs_lv3_denied(c->lv3))
-                return false;     /* no slices: AMD's driver, or denied */
-        } else if (xs_client_has_queue_on(c, device)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static uint64_t slice_of(struct xs_server *s, const struct xs_lv3_seat *seat, struct xs_lv3_memory *m, uint64_t *next)
 {
     if (!s->options.lv3_slices)
@@ -316,8 +239,6 @@ static uint64_t slice_of(struct xs_server *s, const struct xs_lv3_seat *seat, st
         return XS_LV3_SLICE_DEFAULT;
     case XS_LV3_LONG:
         return s->options.lv3_long_us;
-    case XS_LV3_SHARE:
-        return seat->share_us;
     case XS_LV3_SHORT:
         break;
     case XS_LV3_BUSY:
@@ -349,27 +270,12 @@ static bool may_switch(struct xs_server *s, struct xs_lv3_memory *m)
 
 /* NVIDIA's driver: done from here. */
 static void want_groups(struct xs_server *s, struct xs_client *c, const struct xs_lv3_seat *seat, struct xs_lv3_memory *m,
-                        uint64_t us, bool off, bool excused)
+                        uint64_t us, bool off)
 {
     m->slice_us = us;
     if (seat->slice != XS_LV3_KEEP)
         set_cut_short(s, c, m, seat->slice != XS_LV3_LONG && us != XS_LV3_SLICE_DEFAULT);
-    c->lv3_seated = true;
-    c->lv3_excused = c->lv3_excused && excused;
     xs_lv3_want(s->lv3, c->lv3, m->device, us, off);
-}
-
-/* AMD's driver: done by the program. What is a slice there is a queue's priority here. */
-static uint64_t want_queues(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k,
-                            const struct xs_lv3_seat *seat, bool off)
-{
-    uint32_t urgency = k->urgency;
-
-    if (seat->slice == XS_LV3_DEFAULT || !s->options.lv3_queue_priorities)
-        urgency = 0;
-    else if (seat->slice != XS_LV3_KEEP)
-        urgency = seat->slice == XS_LV3_LONG ? 2 : seat->slice == XS_LV3_SHARE ? 0 : 1;
-    return xs_lv3_kfd_want(s, c, k, off, urgency);
 }
 
 /* When a program that is held and has its queues may have to lose them, although nothing else changes. */
@@ -390,16 +296,11 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
     static struct xs_lv3_seat seats[MAX_SEATS]; /* owner: the main loop's thread */
     static struct place places[MAX_SEATS];
     struct xs_lv3_counts counts = s->kfd_counts;
-    struct xs_lv3_rules rules = {.may_switch_off = s->options.lv3_queues};
+    struct xs_lv3_rules rules = {.by_turns = xs_sched_gives_turns(s->sched), .may_switch_off = s->options.lv3_queues};
     uint64_t next = UINT64_MAX;
     size_t n = take_seats(s, device, seats, places, &next);
-    bool excused = none_suspended(s, device, places, n);
 
     next = XS_MIN(next, mark_recent(s, seats, places, n));
-    if (xs_sched_gives_turns(s->sched))
-        rules.by = by_share(s) && excused ? XS_LV3_BY_SHARE : XS_LV3_BY_TURNS;
-    rules.round_us = XS_MIN(xs_sched_params(s->sched)->timeslice_ns, XS_NS_PER_S) / XS_NS_PER_US;
-    rules.least_us = XS_MAX(20 * xs_sched_params(s->sched)->switch_ns / XS_NS_PER_US, 1000);
     if (n && places[0].client->lv3) { /* a device is of one vendor */
         xs_lv3_counts(s->lv3, &counts);
         rules.may_switch_off = s->options.lv3_channels;
@@ -415,10 +316,10 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
             off = false;
         m->off = off;
         if (k) {
-            next = XS_MIN(next, want_queues(s, places[i].client, k, &seats[i], off));
+            next = XS_MIN(next, xs_lv3_kfd_want(s, places[i].client, k, off));
             next = XS_MIN(next, look_again(s, &seats[i], m, &rules));
         } else {
-            want_groups(s, places[i].client, &seats[i], m, slice_of(s, &seats[i], m, &next), off, excused);
+            want_groups(s, places[i].client, &seats[i], m, slice_of(s, &seats[i], m, &next), off);
         }
     }
     return next;
@@ -480,7 +381,7 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevi
             cut_short = cut_short || (c->lv3_memory[i].cut_short && c->lv3_memory[i].device == devices[k]);
     cut_short = cut_short && !xs_lv3_denied(c->lv3);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
-    tell_gates(s, c, s->options.lv3_gates && cut_short && !c->lv3_excused);
+    tell_gates(s, c, s->options.lv3_gates && cut_short);
 }
 
 bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device)
@@ -496,7 +397,6 @@ uint64_t xs_lv3_update(struct xs_server *s)
     XDevice devices[64];
     size_t n = 0;
     uint64_t next = UINT64_MAX;
-    bool again = false;
 
     if ((!s->n_lv3 && !s->n_kfd) || (!s->lv3_changed && s->now_ns < s->lv3_ns))
         return s->lv3_ns;
@@ -505,8 +405,6 @@ uint64_t xs_lv3_update(struct xs_server *s)
         XDevice of_client[XS_LV3_DEVICES];
         size_t m = c->lv3 ? xs_lv3_devices(s->lv3, c->lv3, of_client, XS_LV3_DEVICES) : 0;
 
-        c->lv3_seated = false;
-        c->lv3_excused = true;
         n = add_devices(devices, n, XS_ARRAY_LEN(devices), of_client, m);
         for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
             n = add_devices(devices, n, XS_ARRAY_LEN(devices), &c->kfd[i].device, 1);
@@ -515,11 +413,8 @@ uint64_t xs_lv3_update(struct xs_server *s)
         next = XS_MIN(next, decide_device(s, devices[i]));
     XS_LIST_FOR(c, &s->clients, struct xs_client, link)
         bound_inflight(s, c, devices, n);
-    if (!s->options.lv3_hold)
-        XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* on all its devices or on none */
-            again |= xs_sched_process_set_excused(s->sched, c->process, c->lv3_seated && c->lv3_excused);
     s->lv3_ns = next;
-    return again ? s->now_ns : next;
+    return next;
 }
 
 void xs_lv3_forget(struct xs_server *s, struct xs_client *c)

@@ -18,28 +18,24 @@ struct xs_lv3_seat {
     bool recent;                  /* ready, or was a moment ago */
     bool gaps;                    /* in a burst of commands, in which the device is thought to have gaps */
     uint64_t entered;             /* commands so far */
-    uint32_t percent;             /* its share, where shares are given */
     bool held;                    /* ready, and none of its ready queues may run */
     uint64_t left_ns;             /* estimated device time of what it has in flight */
     uint64_t ran_ns;              /* for so long nothing of it has ended; 0: nothing is in flight, or it is not asked */
     bool off_now;
     /* decision */
-    enum { XS_LV3_KEEP, XS_LV3_DEFAULT, XS_LV3_LONG, XS_LV3_SHORT, XS_LV3_BUSY, XS_LV3_SHARE } slice;
-    uint64_t share_us;            /* SHARE: so long */
+    enum { XS_LV3_KEEP, XS_LV3_DEFAULT, XS_LV3_LONG, XS_LV3_SHORT, XS_LV3_BUSY } slice;
     bool off;
 };
 
 struct xs_lv3_rules {
-    enum { XS_LV3_BY_PRIORITY, XS_LV3_BY_TURNS, XS_LV3_BY_SHARE } by;
-    uint64_t round_us, least_us;  /* BY_SHARE: what 100 percent get of a round; the shortest slice worth its switch */
+    bool by_turns;                /* programs are let run one at a time */
     bool may_switch_off;
     uint64_t pair_ns;             /* measured cost of off and on */
 };
 
 /** Pure. Slices by priority: long for the sole program of the highest priority while something less important is
  *  ready too; for that, busy while the other one is in a burst with gaps, else short; the default otherwise. What is
- *  not ready keeps what it has. By turns, where programs are let run one at a time: the default. By share, where nobody
- *  is held: in proportion, all lengthened alike until the shortest is worth its switch.
+ *  not ready keeps what it has. By turns: the default.
  *  Off, by priority: who is held while something more important is ready, if its work in flight would take
  *  twice what switching costs, or has taken that already: an estimate may be a guess. */
 void xs_lv3_judge(struct xs_lv3_seat *seats, size_t n, const struct xs_lv3_rules *rules);

@@ -20,7 +20,7 @@ const char *xs_lv3_kfd_device(struct xs_server *s, struct xs_client *c, const st
 {
     struct xs_lv3_kfd *k;
 
-    if (!s->options.lv3_queues && !s->options.lv3_queue_priorities)
+    if (!s->options.lv3_queues)
         return NULL;
     if (!m->device)
         return "a device has a number";
@@ -67,23 +67,20 @@ struct xs_lv3_kfd *xs_lv3_kfd_of(struct xs_client *c, XDevice device)
     return k && k->queues && !k->denied ? k : NULL;
 }
 
-uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off, uint32_t urgency)
+uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off)
 {
-    union xs_msg m = {.kfd_hold = {.device = k->device, .off = off, .urgency = urgency, .lease_ms = XS_LV3_KFD_LEASE_MS}};
-    bool changed = off != k->off || urgency != k->urgency, held = off || urgency;
+    union xs_msg m = {.kfd_hold = {.device = k->device, .off = off, .lease_ms = XS_LV3_KFD_LEASE_MS}};
 
     if (c->dead || c->record.protocol_minor < 4)
         return UINT64_MAX;
-    if (changed || (held && s->now_ns >= k->said_ns + XS_LEASE_TICK_NS)) {
+    if (off != k->off || (off && s->now_ns >= k->said_ns + XS_LEASE_TICK_NS)) {
         k->said_ns = s->now_ns;
         /* a program that reads nothing is stopped: it is told again at the next tick, and ends what it was told by
          * itself when it goes on */
-        if (xs_socket_send(c->fd, &m, XS_MSG_kfd_hold, ++c->serial, NULL, 0) == 0) {
+        if (xs_socket_send(c->fd, &m, XS_MSG_kfd_hold, ++c->serial, NULL, 0) == 0)
             k->off = off;
-            k->urgency = urgency;
-        }
     }
-    return held || off != k->off || urgency != k->urgency ? k->said_ns + XS_LEASE_TICK_NS : UINT64_MAX;
+    return off || k->off ? k->said_ns + XS_LEASE_TICK_NS : UINT64_MAX;
 }
 
 void xs_lv3_kfd_forget(struct xs_server *s, struct xs_client *c)

@@ -21,7 +21,6 @@ struct xs_lv3_kfd {
     uint32_t queues;
     bool denied;                  /* its driver refused: left alone from then on */
     bool off;
-    uint32_t urgency;             /* 0 as made, 1 low, 2 high */
     uint64_t said_ns;
 };
 
@@ -31,7 +30,7 @@ void xs_lv3_kfd_held(struct xs_server *s, struct xs_client *c, const struct xs_m
 /** NULL: it has no queues there that it may be told to hold. */
 struct xs_lv3_kfd *xs_lv3_kfd_of(struct xs_client *c, XDevice device);
 /** @return when to say it again */
-uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off, uint32_t urgency);
+uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off);
 /** The session ends, the program may live on: it puts everything back by itself. */
 void xs_lv3_kfd_forget(struct xs_server *s, struct xs_client *c);
 
