@@ -26,7 +26,6 @@ const char *xs_kfd_why(void);
 /** What the scheduler wants for a device. */
 struct xs_kfd_wish {
     bool off;
-    uint32_t urgency;             /* of its queues: 0 as the program made them, 1 low, 2 high */
     uint64_t until_ns;            /* void from then on (CLOCK_MONOTONIC) */
 };
 

@@ -38,8 +38,6 @@ _Static_assert(sizeof(struct xs_kfd_update) == 24, "AMDKFD_IOC_UPDATE_QUEUE");
 #define XS_KFD_TYPE_COMPUTE     0u
 #define XS_KFD_TYPE_COMPUTE_AQL 2u
 #define XS_KFD_PERCENT          0xffu
-#define XS_KFD_PRIORITY_LOW     0u
-#define XS_KFD_PRIORITY_HIGH    15u
 
 /* As in asm-generic/ioctl.h: direction, size, type, number. */
 #define XS_KFD_REQUEST(dir, nr, bytes) ((uint64_t)(dir) << 30 | (uint64_t)(bytes) << 16 | 'K' << 8 | (nr))

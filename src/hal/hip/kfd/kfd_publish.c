@@ -26,7 +26,7 @@ static int packet(uint32_t index, union xs_msg *ret, int *ret_id, int ret_fds[2]
 
 static void told(const union xs_msg *m, uint64_t now_ns)
 {
-    struct xs_kfd_wish w = {m->kfd_hold.off, m->kfd_hold.urgency, now_ns + (uint64_t)m->kfd_hold.lease_ms * 1000000u};
+    struct xs_kfd_wish w = {m->kfd_hold.off, now_ns + (uint64_t)m->kfd_hold.lease_ms * 1000000u};
 
     if (m->head.id == XS_MSG_kfd_hold)
         xs_kfd_wish((uint32_t)m->kfd_hold.device, &w); /* another's: it left meanwhile */

@@ -124,8 +124,6 @@ void xs_kfd_effective_locked(const struct xs_kfd_queue *q, struct xs_kfd_update 
         return;
     if (d->off)
         ret->percentage &= ~XS_KFD_PERCENT;
-    if (d->urgency)
-        ret->priority = d->urgency == 1 ? XS_KFD_PRIORITY_LOW : XS_KFD_PRIORITY_HIGH;
 }
 
 static struct xs_kfd_queue *find_locked(uint32_t id)

@@ -27,8 +27,7 @@ struct xs_kfd_queue {
 struct xs_kfd_device_row {
     _Atomic uint32_t gpu_id;      /* the driver's; 0: free; written under lock */
     uint32_t queues;
-    bool off;                     /* in force for its queues; with urgency */
-    uint32_t urgency;
+    bool off;                     /* in force for its queues */
     /* the control thread's own */
     bool address_known, address_missing;
     uint32_t address;

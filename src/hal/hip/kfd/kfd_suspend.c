@@ -110,10 +110,8 @@ static bool publish_wishes(void)
 
     if (!xs_lock_try(&t->lock))
         return false;
-    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++)
         t->devices[i].off = works && t->devices[i].wish.off;
-        t->devices[i].urgency = works ? t->devices[i].wish.urgency : 0;
-    }
     xs_lock_release(&t->lock);
     return true;
 }
@@ -149,7 +147,7 @@ static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
         return LATER;
     }
     atomic_store(&q->unsure, false);
-    ours = now.percentage != q->program.percentage || now.priority != q->program.priority;
+    ours = now.percentage != q->program.percentage;
     q->has_percentage = now.percentage;
     q->has_priority = now.priority;
     asked = atomic_fetch_add(&q->asked, 1) + 1;
@@ -223,7 +221,7 @@ bool xs_kfd_wish(uint32_t address, const struct xs_kfd_wish *w)
         struct xs_kfd_device_row *d = &t->devices[i];
 
         if (atomic_load(&d->gpu_id) && know(d) && d->address == address) {
-            s_changed = s_changed || d->wish.off != w->off || d->wish.urgency != w->urgency;
+            s_changed = s_changed || d->wish.off != w->off;
             d->wish = *w;
             return true;
         }
@@ -241,12 +239,12 @@ uint64_t xs_kfd_due(uint64_t now_ns)
     for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
         struct xs_kfd_wish *w = &t->devices[i].wish;
 
-        if ((w->off || w->urgency) && now_ns >= w->until_ns) {
+        if (w->off && now_ns >= w->until_ns) {
             XS_WARN_ONCE("HIP: queues were switched off and the scheduler said no more; they go on");
             *w = (struct xs_kfd_wish){0};
             s_changed = true;
         }
-        if (w->off || w->urgency)
+        if (w->off)
             next = XS_MIN(next, w->until_ns);
     }
     if (now_ns < s_retry_ns)
