@@ -242,7 +242,7 @@ static bool holds_any(const struct xs_view *v)
     for (size_t i = 0; i < v->n; i++) {
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (e->nready > 0 && !e->pe.run && !e->presence->group->excused)
+        if (e->nready > 0 && !e->pe.run)
             return true;
     }
     return false;
@@ -321,7 +321,7 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
 static bool may_run(const struct xs_view *v, const struct xs_entity *e)
 {
-    return e->pe.run || v->stalled || e->presence->group->excused;
+    return e->pe.run || v->stalled;
 }
 
 /* Holds first, since they are mere stores; then what may start, which may have to be woken; then

@@ -72,7 +72,6 @@ struct xs_group {
     struct xs_list link;                           /* named ones: xs_sched.groups */
     char *name;                                    /* NULL: of one process */
     struct xs_policy_process pp;
-    bool excused;                                  /* all of its processes are: held by no decision */
     enum xs_drain drain;                           /* of its processes: ON before OFF before none said */
     struct xs_list processes;
     struct xs_list presences;
@@ -169,7 +168,7 @@ struct xs_sched_process {
     struct xs_server_page *server;
     void *user;
     uint64_t id;
-    bool intra, held, window, excused;
+    bool intra, held, window;
     enum xs_drain drain;
     int64_t clock_ahead_ns;
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */

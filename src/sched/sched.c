@@ -197,11 +197,6 @@ void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_proces
     xs_group_update(p->group);
 }
 
-int32_t xs_sched_process_utilization(const struct xs_sched_process *p)
-{
-    return p->group->pp.utilization;
-}
-
 void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority)
 {
     (void)s;
@@ -225,16 +220,6 @@ void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, b
     p->held = held;
     XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
         xs_queue_update_barred(q, s->now_ns);
-}
-
-bool xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused)
-{
-    (void)s;
-    if (p->excused == excused)
-        return false;
-    p->excused = excused;
-    xs_group_update(p->group);
-    return true;
 }
 
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us)

@@ -75,17 +75,11 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
 void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
 void *xs_sched_process_user(const struct xs_sched_process *p);
 void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_process *p, int32_t percent);
-/** ... as the policies see it: of its group. */
-int32_t xs_sched_process_utilization(const struct xs_sched_process *p);
 /** See struct xs_policy_process.sched_class_priority. */
 void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority);
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
 /** Held whatever the policy says (an operator's suspension), or no longer. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
-/** No decision holds it, as far as its whole group is excused (time slices do that instead); an operator does, and what
- *  a decision would hold counts as held for everything else.
- *  @return whether that is a change, and xs_sched_run is to be called */
-bool xs_sched_process_set_excused(struct xs_sched *s, struct xs_sched_process *p, bool excused);
 /** A bound in flight of its own for all its queues, where what it has in flight delays nobody
  *  (level 3); 0: as configured. */
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us);

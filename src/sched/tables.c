@@ -144,14 +144,13 @@ static void device_put(struct xs_sched *s, struct xs_device *d)
 void xs_group_update(struct xs_group *g)
 {
     int32_t utilization = -1, cpu_class = INT32_MIN;
-    bool window = false, excused = true;
+    bool window = false;
     enum xs_drain drain = XS_DRAIN_BY_POLICY;
 
     XS_LIST_FOR(p, &g->processes, struct xs_sched_process, group_link) {
         utilization = XS_MAX(utilization, p->utilization);
         cpu_class = XS_MAX(cpu_class, p->cpu_class);
         window = window || p->window;
-        excused = excused && p->excused;
         drain = XS_MAX(drain, p->drain);
         XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
             q->entity->view->dirty = true;
@@ -160,7 +159,6 @@ void xs_group_update(struct xs_group *g)
     g->pp.sched_class_priority = cpu_class == INT32_MIN ? 0 : cpu_class;
     g->pp.window_active = window;
     g->drain = drain;
-    g->excused = excused;
 }
 
 struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name)

@@ -209,39 +209,6 @@ static void operator_holds_a_process(void **state)
     world_done(s, w, 2);
 }
 
-/* Time slices hold it, not its gate; what is known of the others is the same. */
-static void excused_is_held_by_its_operator_only(void **state)
-{
-    struct proc w[2];
-    struct xs_sched *s = world_pair(w, "HPF", 0, 10);
-    struct xs_sched_counters c;
-    uint64_t t = 2 * MS;
-
-    (void)state;
-    xs_sched_process_set_excused(s, w[0].p, true);
-    world_submit(&w[0], 0, 5, MS);
-    world_submit(&w[1], 0, 5, MS);
-    world_step(s, w, 2, t);
-    assert_true(world_open(&w[0], 0) && world_open(&w[1], 0));
-    assert_true(xs_sched_contended(s));             /* so the end of the urgent one's work is awaited */
-    assert_int_equal(atomic_load(&w[1].server->cells[0].armed) & XS_ARMED_IDLE, XS_ARMED_IDLE);
-    for (uint64_t end = t + 3000 * MS, next; t < end; t = XS_MAX(next, t + 1))
-        next = XS_MIN(world_step(s, w, 2, t), end);
-    xs_sched_counters(s, &c);
-    assert_int_equal(c.stalls, 0);                  /* nobody is held that could go on */
-    xs_sched_process_set_held(s, w[0].p, true);
-    world_step(s, w, 2, t += US);
-    assert_false(world_open(&w[0], 0));
-    xs_sched_process_set_held(s, w[0].p, false);
-    world_step(s, w, 2, t += US);
-    assert_true(world_open(&w[0], 0));
-    world_submit(&w[1], 0, 1, MS);                  /* what it had was taken for idle long since */
-    xs_sched_process_set_excused(s, w[0].p, false);
-    world_step(s, w, 2, t += US);
-    assert_false(world_open(&w[0], 0));
-    world_done(s, w, 2);
-}
-
 static void policy_changes_at_run_time(void **state)
 {
     struct proc w[2];
@@ -658,7 +625,6 @@ int main(void)
         cmocka_unit_test(no_execute_never_runs),
         cmocka_unit_test(unbarred_while_held_opens_later),
         cmocka_unit_test(operator_holds_a_process),
-        cmocka_unit_test(excused_is_held_by_its_operator_only),
         cmocka_unit_test(policy_changes_at_run_time),
         cmocka_unit_test(devices_apart_and_together),
         cmocka_unit_test(a_gang_is_held_on_all_its_devices),
