@@ -46,23 +46,6 @@ struct xs_user {
     uint32_t clients, queues;
 };
 
-/** What level 3 remembers of a program on one device. */
-#define XS_LV3_DEVICES 8u
-struct xs_lv3_memory {
-    XDevice device;               /* 0: free */
-    uint64_t ready_ns;            /* when it was last seen ready; 0: never */
-    uint64_t off_ns;              /* when it was last switched off */
-    uint64_t slice_us;            /* as wanted */
-    uint64_t busy_ns;             /* when it last got the slice beside a burst; 0: never */
-    uint64_t burst_ns;            /* when its burst of commands began; 0: it is in none */
-    uint64_t before, early;       /* its commands so far, then and a moment later */
-    uint64_t completed, flight_ns; /* commands of it that ended; when that was another number, or nothing in flight */
-    bool off, was_ready, in_flight;
-    bool looked;                  /* early is of this burst */
-    bool cut_short;               /* its slices bound what others wait for */
-    bool gaps;                    /* the device had gaps in the last one, or it was long */
-};
-
 /** One connection: first unjoined, then a program's session. */
 struct xs_client {
     struct xs_list link; /* in the server's unjoined, clients or dead */
@@ -87,7 +70,7 @@ struct xs_client {
     uint32_t serial, refusals;
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
-    struct xs_lv3_memory lv3_memory[XS_LV3_DEVICES];
+    struct xs_lv3_on_device lv3_on[XS_LV3_DEVICES];
     bool lv3_gates;               /* its queues were told to have gates */
     uint64_t lv3_gates_ever;      /* ... record.queues_ever then */
 };

@@ -225,9 +225,9 @@ static void not_where_slices_are_short(void **state)
     assert_int_equal(expected(s, NULL, high, 7), 0); /* nobody was held */
     assert_int_equal(expected(s, low, high, 7), 1);
     low->lv3 = xs_lv3_join(s->lv3, getpid());
-    low->lv3_memory[1].device = 7;
+    low->lv3_on[1].device = 7;
     assert_int_equal(expected(s, low, high, 7), 1);
-    low->lv3_memory[1].cut_short = true;
+    low->lv3_on[1].in_force.cut_short = true;
     assert_int_equal(expected(s, low, high, 7), 0);
     assert_int_equal(expected(s, low, high, 8), 1); /* there it has none */
     high->held_ns = 0;

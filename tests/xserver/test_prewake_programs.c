@@ -29,7 +29,7 @@ static void set_short(const struct raw_client *of, uint64_t device, bool cut_sho
             g_inside.n_lv3++;
         }
         assert_non_null(c->lv3);
-        c->lv3_memory[0] = (struct xs_lv3_memory){.device = device, .cut_short = cut_short};
+        c->lv3_on[0] = (struct xs_lv3_on_device){.device = device, .in_force.cut_short = cut_short};
         XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client)
             xs_prewake_queue(&g_inside, q, g_inside.now_ns);
     }

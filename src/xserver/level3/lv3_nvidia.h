@@ -7,6 +7,7 @@
 
 #include "nvrm/channel_group.h"
 #include "wire/wire.h"
+#include "xserver/level3/judge.h"
 
 #include "xsched/types.h"
 
@@ -42,8 +43,7 @@ size_t xs_lv3_devices(struct xs_lv3 *l, const struct xs_lv3_program *p, XDevice 
 /** Whether the driver refused something of this program. */
 bool xs_lv3_denied(const struct xs_lv3_program *p);
 
-#define XS_LV3_SLICE_DEFAULT 0ull
-/** What its groups on the device shall have. */
+/** What its groups on the device shall have: slice_us may be XS_LV3_SLICE_DEFAULT. */
 void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us, bool off);
 
 struct xs_lv3_counts {
