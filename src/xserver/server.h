@@ -203,6 +203,12 @@ void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue
 void xs_client_reap(struct xs_server *s);
 void xs_client_heat(struct xs_server *s, struct xs_client *c);
 
+/* join.c: a program's first message */
+/** Checks it, makes the pages, adds the program to the scheduler and answers.
+ *  @param fds  the client page and an eventfd; those that are kept are set to -1
+ *  @return false when the program was refused and dropped */
+bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds);
+
 /* messages.c: what a program says */
 /** @return false when the program was dropped */
 bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *packet, size_t bytes, int *fds,
