@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that have not joined yet and may: `xsched run` finds a server, tells it so (the message
+/* Keeps the server alive for programs that have not joined yet and may: `xsched run` finds a server, tells it so (the message
  * expect) and becomes the program, which joins at its first device call, perhaps long after. A server that would end for
  * want of programs stays while such a process lives. Main loop only. */
 #ifndef XS_XSERVER_ANNOUNCED_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people ask: looking and changing, in the main loop's thread. Looking at all queues goes
+/* Answers the requests of request.h (status, suspend, set a hint, ...), in the main loop's thread. Looking at all queues goes
  * in bounded steps, so that decisions are not late because somebody looks. */
 #include "xserver/server.h"
 

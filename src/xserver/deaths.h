@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notices the death of a process before the kernel has torn its memory down (which takes 0.1 s
+/* Notices the death of a joined process before the kernel has torn its memory down (which takes 0.1 s
  * and more for a large one, and only then come hang-up and pidfd): its control thread's word in
  * the client page is a robust futex, and threads of ours sleep on these words. A hint only: it
  * can miss a death, then the socket and the pidfd tell. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people call a device. */
+/* The names that people know a device by (its driver's number, UUID, PCI address), from its XDevice. */
 #ifndef XS_XSERVER_DEVICE_NAME_H
 #define XS_XSERVER_DEVICE_NAME_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handle -> queue. The table never grows, so that no single message pays for all queues; its
- * memory is touched as it is used. Main loop's thread only. */
+/* Finds the queue of an XQueue handle: a hash table that all programs' handles share. The table never grows, so that no
+ * single message pays for all queues; its memory is touched as it is used. Main loop's thread only. */
 #ifndef XS_XSERVER_HANDLES_H
 #define XS_XSERVER_HANDLES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last programs that left, for people. */
+/* Remembers the last programs that left: people see them in the status, and a process that joins anew gets back what an
+ * operator set for it. */
 #ifndef XS_XSERVER_HISTORY_H
 #define XS_XSERVER_HISTORY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people ask of the running server (over HTTP), handed from the thread that answers them to
- * the main loop, which alone touches the scheduler. A request that is waited for too long is
- * abandoned: the main loop then only drops it. */
+/* A mailbox between HTTP and the main loop: an HTTP thread puts a request in and waits, the main loop, which alone touches
+ * the scheduler, answers it (answer_requests.c). A request that is waited for too long is abandoned: the main loop then only
+ * drops it. Messages of programs do not come this way (messages.c). */
 #ifndef XS_XSERVER_REQUEST_H
 #define XS_XSERVER_REQUEST_H
 

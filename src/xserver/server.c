@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sets the server up and takes it down; what the scheduler tells the server. */
 #include "xserver/server.h"
 
 #include "base/clock.h"

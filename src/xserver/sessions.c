@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: connections come, are heard, told, and go. */
+/* Connections of programs: accepts them, reads their packets, sends to them, and drops them. join.c and messages.c have what
+ * the packets say. */
 #include "xserver/server.h"
 
 #include "base/clock.h"

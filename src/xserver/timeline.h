@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened to queues, for `xsched record`: kept in a ring while somebody asks for it, and in
- * no other time. Main loop's thread. */
+/* A ring of scheduling events (a queue was added, became ready, was suspended, ...) for `xsched record`. It is filled only
+ * while a client asks for it. Main loop's thread. */
 #ifndef XS_XSERVER_TIMELINE_H
 #define XS_XSERVER_TIMELINE_H
 

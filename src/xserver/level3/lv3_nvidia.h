@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 3 on NVIDIA's driver from outside: the channel groups that programs passed, and a thread
+/* Level 3 on NVIDIA's driver from outside: keeps the channel groups that programs passed, and starts a thread
  * that gives them slices and switches them off and on. The driver may take milliseconds for a
  * call, so the main loop only says what it wants; the last wish counts. Main loop's thread. */
 #ifndef XS_XSERVER_LEVEL3_LV3_NVIDIA_H
