@@ -188,8 +188,8 @@ TOKENS, STEP = (700, 15, 20, 20030, 30000, 3), (200, 60, 0, 20030, 30000, 3)
 # Kernels of 5 ms.
 LONG = (200, 1, 0, 40030, 7000, 3)
 SWITCH = ("--switch-us", 100)
-# Slices by themselves.
-UNGATED = ("--tune=lv3-gates=OFF",)
+# Slices by themselves: the background program's device waits for no value.
+UNGATED = {"FAKE_CUDA": "no_waits"}
 # Ten kernels of 120 us, launched at once.
 JOB = (120, 10, 0, 20030, 21000, 4)
 # A framework that launches sixty kernels of 10 us in 2.4 ms, or in 3.2; beside it kernels of 100 us, always some.
@@ -230,24 +230,24 @@ CASES = {
                      {"latency": (0, 1300), "gates": 0, "off_us": 0, "kernels": (205, 215)}),
     # To and fro in each of nine pauses: away (100, of which the pause took 10), a slice (50), back (100); the first 110.
     # What an H200 did with eager inference (docs/results/2026-11-21-h200-suite, A).
-    "gaps_50": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--tune=lv3-short-us=50", "--tune=lv3-busy-us=0", *UNGATED)),
+    "gaps_50": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--tune=lv3-short-us=50", "--tune=lv3-busy-us=0"), of_low=UNGATED),
                 {"latency": [110 + 9 * (100 - 10 + 50 + 100)] * 2, "switches": 42, "switching_us": 4200}),
     # With longer slices the other program has soon done what it had in flight (1000 us), and there is no more of it.
-    "gaps_200": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--tune=lv3-short-us=200", "--tune=lv3-busy-us=0", *UNGATED)),
+    "gaps_200": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--tune=lv3-short-us=200", "--tune=lv3-busy-us=0"), of_low=UNGATED),
                  {"latency": (1600, 2300), "switches": (20, 28)}),
     # What the other program had in flight when the request came, 1000 us, goes by in its pauses, in slices of 50 or 400 us, with two
     # changes each. Behind gates there is at most 300 us of it; and it may have more in flight.
-    "tokens": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH, xserver=UNGATED), {"latency": (1300, 2300), "gates": 0}),
-    "tokens_gates": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH, xserver=("--tune=lv3-gates=ON",)),
+    "tokens": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH, of_low=UNGATED), {"latency": (1300, 2300), "gates": 0}),
+    "tokens_gates": (pair, dict(level=3, low=(100, 110000), high=TOKENS, world=SWITCH),
                      {"latency": (100, 400), "gates": (200, 400), "in_flight_us": (5000, 16300)}),
-    "step": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, xserver=UNGATED), {"latency": (450, 800), "gates": 0}),
-    "step_gates": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, xserver=("--tune=lv3-gates=ON",)),
+    "step": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, of_low=UNGATED), {"latency": (450, 800), "gates": 0}),
+    "step_gates": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH),
                    {"latency": (100, 400), "gates": (200, 400)}),
     # The device goes over to the other program in pauses of the launches. Begun late it does so once or twice; but for the
     # first ones, and for windows in which a longer delay is tried, requests end with their launches; the others have more.
-    "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, xserver=UNGATED, how="eager"),
+    "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, of_low=UNGATED, how="eager"),
               {"latency": (2400, 3300), "switches": (600, 900), "kernels": (1550, 1750)}),
-    "eager_late": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, xserver=UNGATED, how="eager", XSCHED_LATE_START="ON"),
+    "eager_late": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, of_low=UNGATED, how="eager", XSCHED_LATE_START="ON"),
                    {"latency": (2400, 3300), "switches": (150, 350), "kernels": (1900, 2100)}),
     "eager_late_level1": (pair, dict(level=1, low=(100, 60000), high=EAGER[:5] + (4,), world=SWITCH, how="eager",
                                      XSCHED_LATE_START="ON"), {"gates": 0}),

@@ -33,7 +33,6 @@ static struct scene *new_scene(void)
     assert_non_null(c);
     lv3_scene_begin(&c->s);
     c->s.options.lv3_busy_us = 0; /* but where it is what is tested */
-    c->s.options.lv3_gates = false;  /* the same */
     c->s.lv3 = g_lv3;
     join(c, &c->a, &c->qa, &c->ca, 10);
     join(c, &c->b, &c->qb, &c->cb, 0);
@@ -315,9 +314,6 @@ static void gates_beside_slices(void **state)
     told_of_gates(&c->a, &c->qa);
     told_of_gates(&c->b, &c->qb);
     step(c, 1, &c->qb, true);
-    step(c, 1, &c->qa, true);
-    assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_KEEP); /* not asked for */
-    c->s.options.lv3_gates = true;
     step(c, 1, &c->qa, true);
     assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_ON);
     assert_int_equal(told_of_gates(&c->a, &c->qa), XS_GATES_KEEP);

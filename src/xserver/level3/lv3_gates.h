@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gates beside slices (option lv3-gates): what a program has in flight when it is suspended runs on in the gaps of the
- * urgent program; behind a gate in its stream, as at level 2, it stays. Main loop's thread. */
+/* Gates beside short slices (decision 0024): without them, what a program has in flight when it is suspended runs in the
+ * gaps of the urgent program. Behind a gate in its stream, as at level 2, it stays. Main loop's thread. */
 #ifndef XS_XSERVER_LEVEL3_LV3_GATES_H
 #define XS_XSERVER_LEVEL3_LV3_GATES_H
 

@@ -6,7 +6,7 @@
 #include "internal.h"
 
 /* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself; no_writes: the same,
- * and its attribute says that it has them;
+ * and its attribute says that it has them; no_waits: it writes, and does not wait;
  * FAKE_CUDA=no_register: host memory cannot be registered; FAKE_CUDA=hangs: cuInit does not return. */
 bool fake_without(const char *what)
 {
@@ -111,6 +111,8 @@ static CUresult memory_op(enum fake_op_kind kind, CUstream s, CUdeviceptr p, uin
 {
     bool none = fake_without("no_memory_ops") || fake_without("no_writes");
 
+    if (kind == FAKE_WAIT && width == 8 && fake_without("no_waits"))
+        return XS_CU_NOT_SUPPORTED;
     if (none && v != 0x1122334455667788ull && (kind == FAKE_WRITE || width == 8))
         return XS_CU_NOT_SUPPORTED;
     if (kind == FAKE_WAIT)
