@@ -6,11 +6,15 @@ and of policies; and python/xsched/_policies.py, the policies as the Python pack
 reference.py [--check]     --check only says whether the files are up to date
 """
 import ast
+import glob
 import os
 import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "python/xsched"))
+from _platforms import ALL, PLATFORMS  # noqa: E402
+
 NOTE = "<!-- made by scripts/reference.py from {}; change that -->\n"
 HEADERS = ("types", "xqueue", "hint", "policy")
 
@@ -105,15 +109,16 @@ def python_page():
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             names = {e.value for e in node.value.elts}
     out = ["# Python package xsched\n", NOTE.format("python/xsched"), doc(init), ""]
-    files = ["_scope", "_hints", "_queue", "_server", "_errors", "_calls", "cuda", "hip", "opencl"]
+    hals = [stem for stem in sorted(PLATFORMS) if os.path.exists(os.path.join(ROOT, f"python/xsched/{stem}.py"))]
+    files = ["_scope", "_hints", "_queue", "_server", "_errors", "_calls", *hals]
     for file in files:
         for node in ast.parse(read(f"python/xsched/{file}.py")).body:
-            public = node.name in names or file in ("cuda", "hip", "opencl") if hasattr(node, "name") else False
+            public = node.name in names or file in hals if hasattr(node, "name") else False
             if isinstance(node, ast.FunctionDef) and public:
                 out += [f"## {node.name}\n", f"```python\n{signature(node)}\n```\n", doc(node), ""]
             elif isinstance(node, ast.ClassDef) and public:
                 bases = ", ".join(ast.unparse(b) for b in node.bases)
-                module = f"xsched.{file}." if file in ("cuda", "hip", "opencl") else ""
+                module = f"xsched.{file}." if file in hals else ""
                 out += [f"## class {module}{node.name}{f'({bases})' if bases else ''}\n", doc(node), ""]
                 for item in node.body:
                     if isinstance(item, ast.FunctionDef) and (not item.name.startswith("_") or item.name == "__init__"):
@@ -143,8 +148,12 @@ def policies_module():
 
 def environment_page():
     kinds = {"policy": ", ".join(name for name, _ in policies())}
-    rows = re.findall(r'^X\((\w+), "([^"]*)", "([^"]*)", "([^"]*)"\)', read("src/base/env.def"), re.M)
-    out = ["# Environment variables\n", NOTE.format("src/base/env.def"),
+    rows = []
+    for line in read("src/base/env.def").split("\n"):
+        rows += re.findall(r'^X\((\w+), "([^"]*)", "([^"]*)", "([^"]*)"\)', line)
+        if line == '#include "base/platforms.def"':
+            rows += [(f"XSCHED_{p.prefix}_LIB", "path", "", f"the real {p.library}") for p in ALL]
+    out = ["# Environment variables\n", NOTE.format("src/base/env.def and src/base/platforms.def"),
            "A set-user-id program ignores them all. `xsched run --help-env` prints them.\n",
            "| name | values | default | meaning |", "|---|---|---|---|"]
     return "\n".join(out + [
@@ -153,7 +162,8 @@ def environment_page():
 
 def manual_pages():
     """NAME(SECTION) of each: programs and files first, then the calls."""
-    pages = [f.rsplit(".", 1) for f in os.listdir(os.path.join(ROOT, "docs/man")) if re.search(r"\.[1-8]$", f)]
+    pages = [os.path.basename(f).rsplit(".", 1) for folder in ("docs/man", "src/hal/*")
+             for f in glob.glob(os.path.join(ROOT, folder, "*.[1-8]"))]
     pages += [("xsched-environment", "7")]
     return [f"{name}({section})" for name, section in sorted(pages, key=lambda p: (p[1] == "3", p[1], p[0]))]
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The variables that the tree names are the variables of env.def, the man page has them all, and every public
-function has a page: check_environment.py ROOT MAN_PAGE"""
+"""The variables that the tree names are the variables of env.def (and of platforms.def in it), the man page has them all,
+and every public function has a page: check_environment.py ROOT MAN_PAGE"""
+import glob
 import os
 import re
 import subprocess
@@ -13,8 +14,14 @@ ROW = re.compile(r"^X\((\w+),")
 
 
 def main(root, page):
+    sys.path.insert(0, os.path.join(root, "python/xsched"))
+    from _platforms import ALL
+    table = []
     with open(os.path.join(root, "src/base/env.def"), encoding="utf-8") as f:
-        table = [m.group(1) for m in map(ROW.match, f) if m]
+        for line in f:
+            table += [m.group(1) for m in [ROW.match(line)] if m]
+            if line == '#include "base/platforms.def"\n':
+                table += [f"XSCHED_{p.prefix}_LIB" for p in ALL]
     with open(page, encoding="utf-8") as f:
         text = f.read()
     bad = [f"env.def: {n} twice" for n in table if table.count(n) > 1]
@@ -32,14 +39,13 @@ def main(root, page):
                     m = re.search(r'getenv\(\s*"(XSCHED_\w+|XLOG_\w+)"', line)
                     if m:
                         bad.append(f"{os.path.relpath(path, root)}:{number}: {m.group(1)} is read past xs_env_get")
-    for name in sorted(os.listdir(os.path.join(root, "docs/man"))):
-        if re.search(r"\.[1-8]$", name):
-            with open(os.path.join(root, "docs/man", name), encoding="utf-8") as f:
-                used = set(NAME.findall(f.read()))
-            bad += [f"docs/man/{name}: {n} is no variable of env.def" for n in sorted(used - set(table))
-                    if not n.endswith("_")]
-    pages = [page] + [os.path.join(root, "docs/man", n) for n in sorted(os.listdir(os.path.join(root, "docs/man")))
-                      if re.search(r"\.[1-8]$", n)]
+    pages = sorted(p for folder in ("docs/man", "src/hal/*") for p in glob.glob(os.path.join(root, folder, "*.[1-8]")))
+    for p in pages:
+        with open(p, encoding="utf-8") as f:
+            used = set(NAME.findall(f.read()))
+        bad += [f"{os.path.relpath(p, root)}: {n} is no variable of env.def" for n in sorted(used - set(table))
+                if not n.endswith("_")]
+    pages.insert(0, page)
     named = set()
     for p in pages:
         with open(p, encoding="utf-8") as f:
@@ -49,10 +55,10 @@ def main(root, page):
                                       check=False).stderr
             if warnings:
                 bad.append(warnings)
-    exports = os.path.join(root, "tests/abi/exports")
-    for library in sorted(os.listdir(exports)):
-        with open(os.path.join(exports, library), encoding="ascii") as f:
-            bad += [f"no page in docs/man names {n}" for n in f.read().split() if n not in named]
+    for exports in sorted(glob.glob(os.path.join(root, "tests/abi/exports/*.txt")) +
+                          glob.glob(os.path.join(root, "tests/*/hal_exports.txt"))):
+        with open(exports, encoding="ascii") as f:
+            bad += [f"no page in docs/man or src/hal names {n}" for n in f.read().split() if n not in named]
     print("\n".join(bad))
     print(f"{len(table)} variables")
     return 1 if bad or not table else 0

@@ -6,13 +6,13 @@ python=$1 package=$2 build=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/source"
-cp -r "$package/xsched" "$package/pyproject.toml" "$package/README.md" "$work/source"
+cp -rL "$package/xsched" "$package/pyproject.toml" "$package/README.md" "$work/source"
 find "$work/source" -name __pycache__ -prune -exec rm -rf {} +
 cd "$work"
 "$python" -m pip wheel -q --no-index --no-build-isolation --no-deps -w "$work/wheels" "$work/source"
 wheel=$(ls "$work"/wheels/xsched-*-py3-none-any.whl)
 "$python" -m zipfile -l "$wheel" > list
-for f in xsched/py.typed xsched/cuda.py xsched/_scope.py; do
+for f in xsched/py.typed xsched/platforms.def xsched/cuda.py xsched/_scope.py; do
     grep -q "$f" list || { echo "the wheel lacks $f"; cat list; exit 1; }
 done
 "$python" -m venv "$work/venv"
