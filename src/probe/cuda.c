@@ -4,7 +4,6 @@
  * codes alone. One JSON line a device; whoever starts this ends it when it takes too long, since what it tries may hang.
  *
  * Takes each GPU for about 0.1 s while it runs; stops nobody else's work. */
-#include "base/env.h"
 #include "base/pci.h"
 #include "hal/cuda/cuda_abi.h"
 #include "hal/cuda/rm/rm.h"
@@ -200,12 +199,9 @@ void xs_rm_group_made(void)
 
 int main(void)
 {
-    const char *path = xs_env_get(XS_ENV_XSCHED_CUDA_LIB);
-    void *lib = path && *path ? dlopen(path, RTLD_NOW) : NULL, *p;
+    void *lib = open_vendor(&xs_platforms[XS_PLATFORM_CUDA]), *p;
     int count = 0;
 
-    if (!lib)
-        lib = dlopen("libcuda.so.1", RTLD_NOW);
     if (!lib)
         return 3;
 #define X(name, params)                                            \

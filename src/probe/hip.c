@@ -6,7 +6,6 @@
  *
  * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts everybody's
  * work on it for a moment. Never tried on an AMD GPU. */
-#include "base/env.h"
 #include "base/pci.h"
 #include "hal/hip/hip_abi.h"
 #include "hal/hip/kfd/kfd.h"
@@ -216,13 +215,9 @@ static void probe(int ordinal)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
-    const char *path = xs_env_get(XS_ENV_XSCHED_HIP_LIB);
-    void *lib = path && *path ? dlopen(path, RTLD_NOW) : NULL, *p;
+    void *lib = open_vendor(&xs_platforms[XS_PLATFORM_HIP]), *p;
     int count = 0;
 
-    for (size_t i = 0; !lib && i < XS_ARRAY_LEN(names); i++)
-        lib = dlopen(names[i], RTLD_NOW);
     if (!lib)
         return 3;
 #define X(name, params)                                            \

@@ -4,8 +4,10 @@
 #define XS_PROBE_PROBE_H
 
 #include "base/clock.h"
+#include "base/platforms.h"
 #include "base/xs_base.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 #define ENOUGH_NS (5 * XS_NS_PER_S)   /* for what should take microseconds, on a busy device */
@@ -16,6 +18,18 @@ static inline void sleep_ns(uint64_t ns)
     struct timespec t = {(time_t)(ns / XS_NS_PER_S), (long)(ns % XS_NS_PER_S)};
 
     nanosleep(&t, NULL);
+}
+
+/** The vendor's library: where the user has it, else by its names. @return a handle for dlsym; NULL: there is none */
+static inline void *open_vendor(const struct xs_platform *p)
+{
+    const char *path = xs_env_get(p->lib);
+    void *lib = path ? dlopen(path, RTLD_NOW) : NULL;
+    char name[64];
+
+    for (size_t i = 0; !lib && xs_platform_soname(p, i, name, sizeof(name)); i++)
+        lib = dlopen(name, RTLD_NOW);
+    return lib;
 }
 
 /** Whether a word that the device writes gets that far. */

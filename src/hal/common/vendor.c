@@ -33,6 +33,8 @@ static const char k_default_folders[] =
     "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH ":/lib64:/usr/lib64:/usr/local/lib/" MULTIARCH
     ":/usr/local/lib:/lib:/usr/lib";
 
+#define NAME_MAX_BYTES 64u     /* of a name to search for */
+
 struct search {
     const struct xs_vendor *vendor;
     struct xs_object caller;
@@ -190,10 +192,12 @@ static bool search_name(struct search *s, const char *name, try_fn try, void *ct
 
 static bool search_all(struct search *s, try_fn try, void *ctx)
 {
+    char name[NAME_MAX_BYTES];
+
     if (s->caller.needed && search_name(s, s->caller.needed, try, ctx))
         return true;
-    for (size_t i = 0; s->vendor->names[i]; i++)
-        if (search_name(s, s->vendor->names[i], try, ctx))
+    for (size_t i = 0; xs_platform_soname(s->vendor->platform, i, name, sizeof(name)); i++)
+        if (search_name(s, name, try, ctx))
             return true;
     return false;
 }
@@ -204,7 +208,7 @@ static bool try_open(struct search *s, void *ctx)
 
     *handle = open_file(s->vendor, s->path, 0);
     if (!*handle)
-        XS_INFO("%s: %s cannot be used", s->vendor->what, s->path);
+        XS_INFO("%s: %s cannot be used", s->vendor->platform->name, s->path);
     return *handle != NULL;
 }
 
@@ -234,14 +238,14 @@ static void *find_mapped(struct search *s, char (*paths)[XS_PATH_MAX], char *ret
     struct among a = {paths, 0, 0};
     void *handle;
 
-    a.count = xs_object_find(v->stem, paths, MAPPED_MAX); /* not inside XS_MIN, which would look twice */
+    a.count = xs_object_find(v->platform->vendor, paths, MAPPED_MAX); /* not inside XS_MIN, which would look twice */
     a.count = XS_MIN(a.count, (size_t)MAPPED_MAX);
     if (a.count > 1 && search_all(s, try_among, &a))
-        XS_INFO("%s: %zu copies are loaded; using %s, which the caller depends on", v->what, a.count,
+        XS_INFO("%s: %zu copies are loaded; using %s, which the caller depends on", v->platform->name, a.count,
                 paths[a.chosen]);
     else if (a.count > 1)
         XS_WARN_ONCE("%s: %zu copies are loaded and it is not clear which one the caller means; using %s",
-                     v->what, a.count, paths[0]);
+                     v->platform->name, a.count, paths[0]);
     for (size_t n = 0; n < a.count; n++) {
         size_t i = (a.chosen + n) % a.count;
 
@@ -256,7 +260,7 @@ static void *find_mapped(struct search *s, char (*paths)[XS_PATH_MAX], char *ret
 
 static void *find_named(const struct xs_vendor *v, char *ret_path, size_t path_size)
 {
-    const char *named = xs_env_get(v->env);
+    const char *named = xs_env_get(v->platform->lib);
     char path[XS_PATH_MAX];
     void *handle = NULL;
 
@@ -265,7 +269,8 @@ static void *find_named(const struct xs_vendor *v, char *ret_path, size_t path_s
     if (realpath(named, path) && xs_object_usable_file(path))
         handle = open_file(v, path, 0);
     if (!handle) {
-        XS_WARN_ONCE("%s: %s=%s cannot be used (%s); searching", v->what, xs_env_rows[v->env].name, named,
+        XS_WARN_ONCE("%s: %s=%s cannot be used (%s); searching", v->platform->name,
+                     xs_env_rows[v->platform->lib].name, named,
                      access(named, R_OK) != 0 ? "not readable" : "not such a library, or one of ours");
         return NULL;
     }
@@ -288,7 +293,7 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
     paths = calloc(MAPPED_MAX, XS_PATH_MAX);
     if (s && paths) {
         s->vendor = v;
-        xs_object_of(caller, v->stem, &s->caller);
+        xs_object_of(caller, v->platform->vendor, &s->caller);
         find_origin(s);
         handle = find_mapped(s, paths, ret_path, path_size);
         if (!handle)
@@ -299,12 +304,15 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
     free(paths);
     free(s);
     if (!handle) {
+        char name[NAME_MAX_BYTES] = "";
+
         atomic_store_explicit(&failed_at, objects, memory_order_relaxed);
-        XS_WARN_ONCE("%s: the real library (%s) was not found: install it, or set %s to its path", v->what,
-                     v->names[0], xs_env_rows[v->env].name);
+        xs_platform_soname(v->platform, 0, name, sizeof(name));
+        XS_WARN_ONCE("%s: the real library (%s) was not found: install it, or set %s to its path", v->platform->name,
+                     name, xs_env_rows[v->platform->lib].name);
         return -ENOENT;
     }
-    XS_INFO("%s: using %s", v->what, ret_path);
+    XS_INFO("%s: using %s", v->platform->name, ret_path);
     *ret_handle = handle;
     return 0;
 }
@@ -318,7 +326,7 @@ void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct 
     if (!s)
         return NULL;
     s->vendor = v;
-    xs_object_of(caller, v->stem, &s->caller);
+    xs_object_of(caller, v->platform->vendor, &s->caller);
     ret->from = s->caller.from;
     ret->to = s->caller.to;
     if (s->caller.needed) {
@@ -337,7 +345,7 @@ void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct 
 size_t xs_vendor_mapped(const struct xs_vendor *v, void **ret_handles, size_t max)
 {
     char (*paths)[XS_PATH_MAX] = calloc(MAPPED_MAX, XS_PATH_MAX);
-    size_t count = paths ? xs_object_find(v->stem, paths, MAPPED_MAX) : 0, n = 0;
+    size_t count = paths ? xs_object_find(v->platform->vendor, paths, MAPPED_MAX) : 0, n = 0;
 
     for (size_t i = 0; i < XS_MIN(count, (size_t)MAPPED_MAX) && n < max; i++) {
         void *handle = open_file(v, paths[i], RTLD_NOLOAD);

@@ -8,15 +8,12 @@
 #ifndef XS_HAL_VENDOR_H
 #define XS_HAL_VENDOR_H
 
-#include "base/env.h"
+#include "base/platforms.h"
 #include "base/xs_base.h"
 
 struct xs_vendor {
-    const char *what;             /* for people: "OpenCL" */
-    const char *stem;             /* "libOpenCL": mapped objects STEM.so*, STEM-HASH.so* are candidates */
-    const char *const *names;     /* file names to search for, best first, NULL at the end */
+    const struct xs_platform *platform; /* mapped objects VENDOR.so*, VENDOR-HASH.so* are candidates */
     const char *probe;            /* a function that the real library exports */
-    enum xs_env_id env;           /* the user's path */
 };
 
 /** Opens the real library. Calls dl* functions: no lock of ours may be held. Any thread.

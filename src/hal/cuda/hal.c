@@ -14,14 +14,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static const char *const k_names[] = {"libcuda.so.1", "libcuda.so", NULL};
-
 XS_EXPORT const struct xs_vendor xsched_priv_cuda_vendor = {
-    .what = "CUDA",
-    .stem = "libcuda",
-    .names = k_names,
+    .platform = &xs_platforms[XS_PLATFORM_CUDA],
     .probe = "cuDriverGetVersion",
-    .env = XS_ENV_XSCHED_CUDA_LIB,
 };
 
 static struct xs_cuda_api g_api;  /* written once under g_lock, before g_bound */

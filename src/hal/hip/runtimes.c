@@ -7,15 +7,9 @@
 #include <dlfcn.h>
 #include <string.h>
 
-static const char *const k_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
-                                      NULL};
-
 XS_EXPORT const struct xs_vendor xsched_priv_hip_vendor = {
-    .what = "HIP",
-    .stem = "libamdhip64",
-    .names = k_names,
+    .platform = &xs_platforms[XS_PLATFORM_HIP],
     .probe = "hipGetDeviceCount",
-    .env = XS_ENV_XSCHED_HIP_LIB,
 };
 
 static struct xs_hip_api g_apis[XS_HIP_RUNTIMES]; /* each written once under g_lock, before g_count */

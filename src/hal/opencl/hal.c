@@ -14,14 +14,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static const char *const k_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
-
 XS_EXPORT const struct xs_vendor xsched_priv_ocl_vendor = {
-    .what = "OpenCL",
-    .stem = "libOpenCL",
-    .names = k_names,
+    .platform = &xs_platforms[XS_PLATFORM_OPENCL],
     .probe = "clGetPlatformIDs",
-    .env = XS_ENV_XSCHED_OPENCL_LIB,
 };
 
 static struct xs_ocl_api g_api;   /* written once under g_api_lock, before g_api_bound */

@@ -153,7 +153,9 @@ bool xs_api_start(const void *caller)
     if (xsched_priv_depth() & DEPTH_BINDING)
         return false; /* a constructor of the real library calls it by its public name */
     xsched_priv_depth_add(DEPTH_BINDING);
-    handle = XS_API_MULTI && !xs_env_get(xs_api_vendor.env) ? xs_vendor_of_caller(&xs_api_vendor, caller, &of) : NULL;
+    handle = XS_API_MULTI && !xs_env_get(xs_api_vendor.platform->lib)
+                 ? xs_vendor_of_caller(&xs_api_vendor, caller, &of)
+                 : NULL;
     if (handle) {
         xs_str_copy(path, sizeof(path), of.path);
         XS_INFO(XS_API_NAME ": using %s", path);
