@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/http/http_json.h"
 
+#include "base/platforms.h"
 #include "wire/wire.h"
 #include "xsched/types.h"
 
@@ -40,14 +41,6 @@ static void set_text(json_t *o, const char *name, const char *value)
     json_object_set_new_nocheck(o, name, text ? text : json_string("?"));
 }
 
-static const char *platform_name(uint32_t platform)
-{
-    static const char *const k_names[] = {"unknown", "VPI",    "CUDA",   "CUDLA",
-                                          "HIP",     "Ascend", "OpenCL", "LevelZero"};
-
-    return platform < XS_ARRAY_LEN(k_names) ? k_names[platform] : "unknown";
-}
-
 static json_t *queue(const struct xs_queue_record *q)
 {
     const struct xs_sched_queue_status *st = &q->status;
@@ -67,7 +60,7 @@ static json_t *queue(const struct xs_queue_record *q)
     set_signed(o, "laxity", q->hints.laxity_us);
     set_signed(o, "lax_priority", q->hints.lax_priority);
     set_signed(o, "critical_priority", q->hints.critical_priority);
-    set_text(o, "platform", platform_name(q->platform));
+    set_text(o, "platform", xs_platform_name(q->platform));
     set_int(o, "levels", q->levels);
     set_int(o, "commands", st->entered);
     set_int(o, "completed", st->completed);
