@@ -185,7 +185,7 @@ static void take_back(spank_t sp)
 
 EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
 {
-    const char *paths[XS_SHIMS_MAX], *opencl;
+    const char *paths[XS_SHIMS_MAX];
     struct xs_shims shims;
     char text[64];
     int priority;
@@ -205,9 +205,12 @@ EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
     for (size_t i = 0; i < shims.count; i++)
         paths[i] = shims.paths[i];
     join(sp, "LD_PRELOAD", paths, shims.count, " :");
-    opencl = xs_shims_get(&shims, "opencl");
-    if (opencl)
-        join(sp, "OPENCL_LAYERS", &opencl, 1, ":");
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        const char *shim = xs_shims_layer(&shims, &xs_platforms[i]);
+
+        if (shim)
+            join(sp, xs_platforms[i].layers, &shim, 1, ":");
+    }
     snprintf(text, sizeof(text), "%d", priority);
     set(sp, "XSCHED_PRIORITY", text);
     spank_unsetenv(sp, "XSCHED_AUTO_XQUEUE_PRIORITY"); /* it would win */

@@ -101,8 +101,7 @@ static void become_daemon(const char *folder)
     }
     for (size_t i = 0; i < XS_ENV_COUNT; i++)
         unsetenv(xs_env_rows[i].name);
-    unsetenv("LD_PRELOAD");
-    unsetenv("OPENCL_LAYERS");
+    xs_shims_unset();
     umask(077);
     if (chdir("/") < 0)
         _exit(126);

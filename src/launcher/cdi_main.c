@@ -193,8 +193,13 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
         used += (size_t)snprintf(preload + used, sizeof(preload) - used, "%s%s", i ? ":" : "", inside);
         if (used >= sizeof(preload))
             return NULL;
-        if (strstr(inside, "libshimopencl"))
-            json_array_append_new(env, json_sprintf("OPENCL_LAYERS=%s", inside));
+    }
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        const char *shim = xs_shims_layer(shims, &xs_platforms[i]);
+
+        if (shim)
+            json_array_append_new(env, json_sprintf("%s=" INSIDE "/xsched/%s", xs_platforms[i].layers,
+                                                    strrchr(shim, '/') + 1));
     }
     json_array_append_new(env, json_string(preload));
     /* the folder and not the socket: a socket that is mounted is dead after the server's next start */

@@ -32,7 +32,7 @@ void xs_doctor_print_text(const struct xs_doctor *d);
 
 /** What is installed here. */
 void xs_doctor_system(struct xs_doctor *d);
-/** Tries which preemption levels work on the CUDA devices here, and keeps the answer for `xsched run`.
+/** Tries which preemption levels work on the devices here, and keeps the answer for `xsched run`.
  *  @param seconds  how long that may take */
 void xs_doctor_probe(struct xs_doctor *d, unsigned seconds);
 /** Why the process is or is not scheduled. @return 0, or -errno when it cannot be looked at */

@@ -17,7 +17,7 @@ struct doctor_arguments {
 
 static const struct argp_option options[] = {
     {"probe", 'P', "SECONDS", OPTION_ARG_OPTIONAL,
-     "try which preemption levels work on the CUDA and HIP devices here, for at most so long (default 60); "
+     "try which preemption levels work on the devices here, for at most so long (default 60); "
      "`xsched run` goes by it",
      0},
     {"json", 'j', NULL, 0, "one JSON document", 0},

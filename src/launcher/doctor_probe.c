@@ -24,14 +24,16 @@ static int64_t now_ms(void)
 }
 
 /* @return its exit status; -1: it could not be started, crashed, or was ended since it took too long */
-static int run(const char *program, unsigned seconds, char *text, size_t size)
+static int run(const struct xs_platform *of, const char *program, unsigned seconds, char *text, size_t size)
 {
+    char lv3_impl[64];
     int64_t end = now_ms() + (int64_t)seconds * 1000;
     int channel[2], status = 0;
     size_t used = 0;
     pid_t pid;
 
     text[0] = 0;
+    snprintf(lv3_impl, sizeof(lv3_impl), "XSCHED_%s_LV3_IMPL", of->prefix);
     if (pipe(channel) < 0)
         return -1;
     fflush(NULL);
@@ -41,8 +43,7 @@ static int run(const char *program, unsigned seconds, char *text, size_t size)
         close(channel[0]);
         close(channel[1]);
         unsetenv("LD_PRELOAD"); /* the vendor's library alone */
-        unsetenv("XSCHED_CUDA_LV3_IMPL");
-        unsetenv("XSCHED_HIP_LV3_IMPL");
+        unsetenv(lv3_impl);
         execl(program, program, (char *)NULL);
         _exit(127);
     }
@@ -69,7 +70,7 @@ static int run(const char *program, unsigned seconds, char *text, size_t size)
 }
 
 /* One platform. @return how many devices were found */
-static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_levels_of *of, const char *what, unsigned seconds)
+static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform *of, unsigned seconds)
 {
     static struct xs_level_row rows[XS_LEVELS_MAX];
     char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", text[65536], *line, *rest = text;
@@ -77,12 +78,12 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_levels_of
     int status, err;
 
     xs_own_folder(own, sizeof(own));
-    snprintf(program, sizeof(program), "%s/xsched-probe-%s", own, of->name);
+    snprintf(program, sizeof(program), "%s/xsched-probe-%s", own, of->stem);
     if (access(program, X_OK) != 0) {
-        xs_doctor_hint(d, "%s is not installed: no %s device was probed", program, what);
+        xs_doctor_hint(d, "%s is not installed: no %s device was probed", program, of->name);
         return 0;
     }
-    status = run(program, seconds, text, sizeof(text));
+    status = run(of, program, seconds, text, sizeof(text));
     while ((line = strsep(&rest, "\n"))) {
         json_t *one = json_loads(line, 0, NULL);
         const char *uuid = json_string_value(json_object_get(one, "uuid"));
@@ -102,7 +103,7 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_levels_of
         return 0;                 /* no driver, no runtime, or none that works */
     if (status != 0)
         xs_doctor_problem(d, "probe_failed", "Levels 2 and 3 may hang there; `xsched run --level 1` does without.",
-                          "the probe of the %s devices %s", what,
+                          "the probe of the %s devices %s", of->name,
                           status < 0 ? "crashed or did not come to an end" : "could not be started");
     /* What hung may hang programs: what was found before it is no answer for all. */
     if (status != 0 || !n)
@@ -119,11 +120,19 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_levels_of
 void xs_doctor_probe(struct xs_doctor *d, unsigned seconds)
 {
     json_t *list = json_array();
-    size_t n;
+    char tried[256] = "";
+    size_t n = 0, used = 0;
 
     json_object_set_new(d->facts, "probe", list);
-    n = probe(d, list, &xs_levels_cuda, "CUDA", seconds);
-    n += probe(d, list, &xs_levels_hip, "HIP", seconds);
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        const struct xs_platform *p = &xs_platforms[i];
+
+        if (p->probe == XS_PLATFORM_PROBE_NONE)
+            continue;
+        n += probe(d, list, p, seconds);
+        if (used < sizeof(tried))
+            used += (size_t)snprintf(tried + used, sizeof(tried) - used, "%s%s", used ? ", no " : "", p->library);
+    }
     if (!n)
-        xs_doctor_hint(d, "there is no CUDA driver and no HIP runtime that works here: nothing was probed");
+        xs_doctor_hint(d, "there is no %s that works here: nothing was probed", tried);
 }

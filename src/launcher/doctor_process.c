@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/str.h"
+#include "launcher/preload.h"
 #include "launcher/proc.h"
 #include "launcher/program.h"
 
@@ -68,7 +69,7 @@ static void facts(struct xs_doctor *d, const struct xs_proc *p)
 
         if (equals && (size_t)(equals - p->env[i]) < sizeof(name) &&
             (strncmp(p->env[i], "XSCHED_", 7) == 0 || strncmp(p->env[i], "XLOG_", 5) == 0 ||
-             strncmp(p->env[i], "LD_PRELOAD=", 11) == 0 || strncmp(p->env[i], "OPENCL_LAYERS=", 14) == 0)) {
+             xs_shims_is_variable(p->env[i]))) {
             xs_str_copy(name, (size_t)(equals - p->env[i]) + 1, p->env[i]);
             json_object_set_new(env, name, xs_doctor_text(equals + 1));
         }
@@ -95,7 +96,8 @@ static void check_runtimes(struct xs_doctor *d, const struct xs_proc *p)
                                   "two copies of the %s runtime are mapped: %s and %s", a->platform, a->path,
                                   b->path);
             if (a->kind == XS_LIB_SHIM && b->kind == XS_LIB_SHIM && strcmp(a->platform, b->platform) == 0)
-                xs_doctor_problem(d, "two_shims", "Remove one of them from LD_PRELOAD and OPENCL_LAYERS.",
+                xs_doctor_problem(d, "two_shims",
+                                  "Remove one of them from LD_PRELOAD, or from the variable of the vendor's loader.",
                                   "two copies of the %s shim are mapped: %s and %s", a->platform, a->path,
                                   b->path);
         }

@@ -39,7 +39,7 @@ static void installed(struct xs_doctor *d)
 
 /* How many names of the vendor's library ours lacks. */
 struct compare {
-    const char *shim;
+    const char *shim, *calls;
     size_t missing;
     char first[96];
 };
@@ -48,8 +48,7 @@ static int compare_one(const char *name, void *ctx)
 {
     struct compare *c = ctx;
 
-    if (strncmp(name, "cl", 2) != 0 && strncmp(name, "cu", 2) != 0 && strncmp(name, "hip", 3) != 0 &&
-        strncmp(name, "ze", 2) != 0)
+    if (strncmp(name, c->calls, strlen(c->calls)) != 0)
         return 0;
     if (!xs_elf_has_export(c->shim, name)) {
         if (!c->missing)
@@ -59,20 +58,38 @@ static int compare_one(const char *name, void *ctx)
     return 0;
 }
 
-static const char *vendor_path(const json_t *vendors, const char *platform)
+static const char *vendor_path(const json_t *vendors, const struct xs_platform *platform)
 {
     json_t *v;
     size_t i;
 
     json_array_foreach((json_t *)(uintptr_t)vendors, i, v)
     {
-        if (xs_str_equal_nocase(json_string_value(json_object_get(v, "platform")), platform))
+        if (strcmp(json_string_value(json_object_get(v, "platform")), platform->name) == 0)
             return json_string_value(json_object_get(v, "path"));
     }
     return NULL;
 }
 
-static void describe_library(struct xs_doctor *d, json_t *list, const char *path, const json_t *vendors)
+/* What the vendor's library has and the shim lacks. */
+static void compare(struct xs_doctor *d, json_t *o, const char *shim, const struct xs_platform *platform,
+                    const json_t *vendors)
+{
+    const char *vendor = vendor_path(vendors, platform);
+    struct compare c = {.shim = shim, .calls = platform->calls};
+
+    if (!vendor)
+        return;
+    xs_elf_exports(vendor, compare_one, &c);
+    json_object_set_new(o, "missing", json_integer((json_int_t)c.missing));
+    if (c.missing)
+        xs_doctor_hint(d, "%s exports %zu functions that %s does not have (%s and others): calls to those pass unseen", vendor,
+                       c.missing, strrchr(shim, '/') + 1, c.first);
+}
+
+/* @param platform  whose shim it is; NULL: it is none, or not of a platform that is known */
+static void describe_library(struct xs_doctor *d, json_t *list, const char *path, const struct xs_platform *platform,
+                             const json_t *vendors)
 {
     const char *base = strrchr(path, '/') + 1;
     json_t *o = json_object();
@@ -94,50 +111,47 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
                 xs_doctor_problem(d, "no_alias", "Install it again.", "%s is missing: %s cannot be loaded", beside,
                                   base);
         }
-        if (strncmp(base, "libshim", 7) == 0) {
-            char platform[32];
-            const char *vendor;
-
-            snprintf(platform, sizeof(platform), "%.*s", (int)(strlen(base) - 10), base + 7);
-            vendor = vendor_path(vendors, platform);
-            if (vendor) {
-                struct compare c = {.shim = path};
-
-                xs_elf_exports(vendor, compare_one, &c);
-                json_object_set_new(o, "missing", json_integer((json_int_t)c.missing));
-                if (c.missing)
-                    xs_doctor_hint(
-                        d,
-                        "%s exports %zu functions that %s does not have (%s and others): calls to those "
-                        "pass unseen",
-                        vendor, c.missing, base, c.first);
-            }
-        }
+        if (platform)
+            compare(d, o, path, platform, vendors);
     }
     json_array_append_new(list, o);
 }
 
+/* A library of ours above the folder of the shims. @return whether it is there */
+static bool describe_ours(struct xs_doctor *d, json_t *list, const struct xs_shims *shims, const char *name)
+{
+    char path[PATH_MAX + 64], real[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s/../%s", shims->folder, name);
+    if (access(path, R_OK) != 0)
+        return false;
+    describe_library(d, list, realpath(path, real) ? real : path, NULL, NULL);
+    return true;
+}
+
 static void libraries(struct xs_doctor *d, const json_t *vendors)
 {
-    static const char *const ours[] = {"libpreempt.so.1", "libhalopencl.so.1", "libhalcuda.so.1",
-                                       "libhalhip.so.1"};
     json_t *list = json_array();
     struct xs_shims shims;
-    char path[PATH_MAX + 64];
 
     xs_shims_find(&shims);
-    for (size_t i = 0; i < shims.count; i++)
-        describe_library(d, list, shims.paths[i], vendors);
-    for (size_t i = 0; i < XS_ARRAY_LEN(ours) && shims.count; i++) {
-        snprintf(path, sizeof(path), "%s/../%s", shims.folder, ours[i]);
-        if (access(path, R_OK) == 0) {
-            char real[PATH_MAX];
+    for (size_t i = 0; i < shims.count; i++) {
+        const struct xs_platform *platform = NULL;
 
-            describe_library(d, list, realpath(path, real) ? real : path, vendors);
-        } else if (i == 0) {
-            xs_doctor_problem(d, "no_libpreempt", "Install it again.", "%s is missing: no shim can work",
-                              path);
+        for (size_t k = 0; k < XS_PLATFORM_COUNT && !platform; k++) {
+            if (xs_shims_get(&shims, &xs_platforms[k]) == shims.paths[i])
+                platform = &xs_platforms[k];
         }
+        describe_library(d, list, shims.paths[i], platform, vendors);
+    }
+    if (shims.count && !describe_ours(d, list, &shims, "libpreempt.so.1"))
+        xs_doctor_problem(d, "no_libpreempt", "Install it again.", "%s/../libpreempt.so.1 is missing: no shim can work",
+                          shims.folder);
+    for (size_t i = 0; i < XS_PLATFORM_COUNT && shims.count; i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "libhal%s.so.1", xs_platforms[i].stem);
+        describe_ours(d, list, &shims, name);
     }
     json_object_set_new(d->facts, "libraries", list);
     if (!shims.count)
@@ -182,7 +196,7 @@ static void environment(struct xs_doctor *d)
 
         if (!equals || (size_t)(equals - *e) >= sizeof(name) ||
             (strncmp(*e, "XSCHED_", 7) != 0 && strncmp(*e, "XLOG_", 5) != 0 &&
-             strncmp(*e, "LD_PRELOAD=", 11) != 0 && strncmp(*e, "OPENCL_LAYERS=", 14) != 0))
+             !xs_shims_is_variable(*e)))
             continue;
         xs_str_copy(name, (size_t)(equals - *e) + 1, *e);
         json_object_set_new(o, name, xs_doctor_text(equals + 1));
@@ -257,9 +271,13 @@ void xs_doctor_system(struct xs_doctor *d)
                               "%s crashed or did not come back within 5 s",
                               json_string_value(json_object_get(v, "soname")));
     }
-    if (!found)
-        xs_doctor_hint(d, "no vendor library (OpenCL, CUDA, HIP, Level Zero) is found here: there is nothing "
-                          "to schedule yet");
+    if (!found) {
+        char names[256] = "";
+
+        for (size_t k = 0, used = 0; k < XS_PLATFORM_COUNT && used < sizeof(names); k++)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", xs_platforms[k].name);
+        xs_doctor_hint(d, "no vendor library (%s) is found here: there is nothing to schedule yet", names);
+    }
     json_decref(vendors);
     kernel(d);
     environment(d);

@@ -3,7 +3,10 @@
  * platforms are other people's code, and may crash or hang. */
 #include "launcher/doctor.h"
 
-#include "base/str.h"
+#include "base/env.h"
+#include "base/platforms.h"
+#include "launcher/preload.h"
+#include "xsched/types.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -16,15 +19,6 @@
 #include <unistd.h>
 
 #define VENDOR_TIMEOUT_MS 20000 /* PoCL alone takes seconds on a machine that is very busy */
-
-static const struct {
-    const char *platform, *soname, *variable;
-} libraries[] = {
-    {"OpenCL", "libOpenCL.so.1", "XSCHED_OPENCL_LIB"},
-    {"CUDA", "libcuda.so.1", "XSCHED_CUDA_LIB"},
-    {"HIP", "libamdhip64.so", "XSCHED_HIP_LIB"},
-    {"LevelZero", "libze_loader.so.1", "XSCHED_LEVELZERO_LIB"},
-};
 
 /* The few declarations of OpenCL that are needed, since its headers need not be installed. */
 typedef int (*get_platforms_fn)(unsigned count, void **platforms, unsigned *ret_count);
@@ -53,7 +47,7 @@ static json_t *opencl_platforms(void *lib)
     return list;
 }
 
-static void describe(size_t i, const char *name, json_t *ret)
+static void describe(const struct xs_platform *p, const char *name, json_t *ret)
 {
     void *lib = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     struct link_map *map;
@@ -61,7 +55,7 @@ static void describe(size_t i, const char *name, json_t *ret)
     int (*cuda_version)(int *);
     int version = 0;
 
-    json_object_set_new(ret, "platform", json_string(libraries[i].platform));
+    json_object_set_new(ret, "platform", json_string(p->name));
     json_object_set_new(ret, "soname", xs_doctor_text(name));
     if (!lib) {
         json_object_set_new(ret, "found", json_false());
@@ -73,16 +67,16 @@ static void describe(size_t i, const char *name, json_t *ret)
         if (realpath(map->l_name, real))
             json_object_set_new(ret, "file", xs_doctor_text(strrchr(real, '/') + 1));
     }
-    if (strcmp(libraries[i].platform, "OpenCL") == 0)
+    if (p->number == kPlatformOpenCL)
         json_object_set_new(ret, "platforms", opencl_platforms(lib));
-    if (strcmp(libraries[i].platform, "CUDA") == 0) {
+    if (p->number == kPlatformCUDA) {
         cuda_version = (int (*)(int *))(uintptr_t)dlsym(lib, "cuDriverGetVersion");
         if (cuda_version && cuda_version(&version) == 0)
             json_object_set_new(ret, "version", json_integer(version));
     }
 }
 
-static json_t *in_child(size_t i, const char *name)
+static json_t *in_child(const struct xs_platform *p, const char *name)
 {
     char text[4096];
     size_t used = 0;
@@ -99,7 +93,8 @@ static json_t *in_child(size_t i, const char *name)
         char *dump;
 
         close(channel[0]);
-        describe(i, name, about);
+        xs_shims_unset(); /* the vendor's library alone */
+        describe(p, name, about);
         dump = json_dumps(about, JSON_COMPACT);
         if (!dump || write(channel[1], dump, strlen(dump)) < 0)
             _exit(1);
@@ -107,9 +102,9 @@ static json_t *in_child(size_t i, const char *name)
     }
     close(channel[1]);
     while (pid > 0 && used < sizeof(text) - 1) {
-        struct pollfd p = {.fd = channel[0], .events = POLLIN};
+        struct pollfd answer = {.fd = channel[0], .events = POLLIN};
         ssize_t n =
-            poll(&p, 1, VENDOR_TIMEOUT_MS) > 0 ? read(channel[0], text + used, sizeof(text) - 1 - used) : -1;
+            poll(&answer, 1, VENDOR_TIMEOUT_MS) > 0 ? read(channel[0], text + used, sizeof(text) - 1 - used) : -1;
 
         if (n <= 0)
             break;
@@ -124,7 +119,7 @@ static json_t *in_child(size_t i, const char *name)
     found = json_loads(text, 0, NULL);
     if (!found) {
         found = json_object();
-        json_object_set_new(found, "platform", json_string(libraries[i].platform));
+        json_object_set_new(found, "platform", json_string(p->name));
         json_object_set_new(found, "soname", xs_doctor_text(name));
         json_object_set_new(found, "found", json_true());
         json_object_set_new(found, "broken", json_true());
@@ -132,26 +127,35 @@ static json_t *in_child(size_t i, const char *name)
     return found;
 }
 
+/* By the first name that leads to one, else by the first name. @return NULL: it could not be looked for */
+static json_t *look_for(const struct xs_platform *p)
+{
+    const char *named = xs_env_get(p->lib);
+    json_t *first, *next;
+    char name[64] = "";
+
+    xs_platform_soname(p, 0, name, sizeof(name));
+    first = in_child(p, named ? named : name);
+    if (named || !first || json_is_true(json_object_get(first, "found")))
+        return first;
+    for (size_t i = 1; xs_platform_soname(p, i, name, sizeof(name)); i++) {
+        next = in_child(p, name);
+        if (json_is_true(json_object_get(next, "found"))) {
+            json_decref(first);
+            return next;
+        }
+        json_decref(next);
+    }
+    return first;
+}
+
 json_t *xs_doctor_vendors(void)
 {
     json_t *list = json_array();
 
-    unsetenv("OPENCL_LAYERS"); /* the vendor's library alone */
-    for (size_t i = 0; i < XS_ARRAY_LEN(libraries); i++) {
-        const char *named = getenv(libraries[i].variable);
-        json_t *one = in_child(i, named && *named ? named : libraries[i].soname);
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        json_t *one = look_for(&xs_platforms[i]);
 
-        /* HIP's plain name comes with the development package only */
-        if (one && i == 2 && !(named && *named)) {
-            static const char *const versions[] = {"libamdhip64.so.7", "libamdhip64.so.6",
-                                                   "libamdhip64.so.5"};
-
-            for (size_t k = 0; k < XS_ARRAY_LEN(versions) && json_is_false(json_object_get(one, "found"));
-                 k++) {
-                json_decref(one);
-                one = in_child(i, versions[k]);
-            }
-        }
         if (one)
             json_array_append_new(list, one);
     }

@@ -13,11 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GPUS "/proc/driver/nvidia/gpus"
-
-const struct xs_levels_of xs_levels_cuda = {"cuda", "nvidia", GPUS};
-const struct xs_levels_of xs_levels_hip = {"hip", "amdgpu", "/sys/bus/pci/drivers/amdgpu"};
-
 static bool first_word(const char *path, char *ret, size_t size)
 {
     FILE *f = fopen(path, "re");
@@ -32,7 +27,7 @@ static bool first_word(const char *path, char *ret, size_t size)
 }
 
 /* A driver that is part of the kernel has the kernel's version. */
-static void driver_version(const struct xs_levels_of *of, char *ret, size_t size)
+static void driver_version(const struct xs_platform *of, char *ret, size_t size)
 {
     char path[64];
 
@@ -59,14 +54,14 @@ static int folder(char *ret, size_t size)
     return (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-int xs_levels_path(const struct xs_levels_of *of, char *ret, size_t size)
+int xs_levels_path(const struct xs_platform *of, char *ret, size_t size)
 {
     char dir[PATH_MAX];
     int err = folder(dir, sizeof(dir));
 
     if (err < 0)
         return err;
-    return (size_t)snprintf(ret, size, "%s/%s-levels", dir, of->name) < size ? 0 : -ENAMETOOLONG;
+    return (size_t)snprintf(ret, size, "%s/%s-levels", dir, of->stem) < size ? 0 : -ENAMETOOLONG;
 }
 
 /* The folder and the one above it. */
@@ -80,7 +75,7 @@ static void make_folder(char *dir)
     mkdir(dir, 0700);
 }
 
-int xs_levels_write(const struct xs_levels_of *of, const struct xs_level_row *rows, size_t n)
+int xs_levels_write(const struct xs_platform *of, const struct xs_level_row *rows, size_t n)
 {
     char dir[PATH_MAX], path[PATH_MAX], own[PATH_MAX + 16], driver[64];
     int err = folder(dir, sizeof(dir)), fd;
@@ -111,13 +106,13 @@ int xs_levels_write(const struct xs_levels_of *of, const struct xs_level_row *ro
 }
 
 /* The name by which rows call a device of the driver's folder; false: it is none, or not told. */
-static bool device_name(const struct xs_levels_of *of, const char *entry, char ret[64])
+static bool device_name(const struct xs_platform *of, const char *entry, char ret[64])
 {
     char path[PATH_MAX], line[256];
     bool told = false;
     FILE *f;
 
-    if (of == &xs_levels_hip)     /* 0000:c3:00.0 */
+    if (of->probe == XS_PLATFORM_PROBE_PCI) /* 0000:c3:00.0 */
         return strlen(entry) == 12 && entry[4] == ':' && snprintf(ret, 64, "%s", entry) == 12;
     snprintf(path, sizeof(path), "%s/%s/information", of->devices, entry);
     f = entry[0] == '.' ? NULL : fopen(path, "re");
@@ -129,7 +124,7 @@ static bool device_name(const struct xs_levels_of *of, const char *entry, char r
 }
 
 /* Whether the driver names its devices (a container may see none, or more than it may use) and knows none of these. */
-static bool other_devices(const struct xs_levels_of *of, const struct xs_level_row *rows, size_t n)
+static bool other_devices(const struct xs_platform *of, const struct xs_level_row *rows, size_t n)
 {
     const struct dirent *e;
     bool told = false, one = false;
@@ -149,7 +144,7 @@ static bool other_devices(const struct xs_levels_of *of, const struct xs_level_r
     return told && !one;
 }
 
-int xs_levels_get(const struct xs_levels_of *of)
+int xs_levels_get(const struct xs_platform *of)
 {
     static struct xs_level_row rows[XS_LEVELS_MAX];
     char path[PATH_MAX], line[256], driver[64], under[64];

@@ -87,15 +87,22 @@ void xs_shims_find_in(struct xs_shims *ret, const char *folder)
     look_into(ret, folder);
 }
 
-const char *xs_shims_get(const struct xs_shims *s, const char *platform)
+const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *platform)
 {
+    size_t n = strlen(platform->stem);
+
     for (size_t i = 0; i < s->count; i++) {
         const char *name = strrchr(s->paths[i], '/') + 1 + strlen("libshim");
 
-        if (strncmp(name, platform, strlen(platform)) == 0 && strcmp(name + strlen(platform), ".so") == 0)
+        if (strncmp(name, platform->stem, n) == 0 && strcmp(name + n, ".so") == 0)
             return s->paths[i];
     }
     return NULL;
+}
+
+const char *xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform)
+{
+    return *platform->layers ? xs_shims_get(s, platform) : NULL;
 }
 
 /* Bare names are compared as text, paths as files. */
@@ -183,7 +190,7 @@ static int set_joined(const char *variable, const char *const *ours, size_t coun
 
 int xs_shims_apply(const struct xs_shims *s)
 {
-    const char *paths[XS_SHIMS_MAX], *opencl = xs_shims_get(s, "opencl");
+    const char *paths[XS_SHIMS_MAX];
     int err;
 
     if (!s->count)
@@ -193,7 +200,36 @@ int xs_shims_apply(const struct xs_shims *s)
     for (size_t i = 0; i < s->count; i++)
         paths[i] = s->paths[i];
     err = set_joined("LD_PRELOAD", paths, s->count, " :", ':');
-    if (err == 0 && opencl)
-        err = set_joined("OPENCL_LAYERS", &opencl, 1, ":", ':');
+    for (size_t i = 0; i < XS_PLATFORM_COUNT && err == 0; i++) {
+        const char *shim = xs_shims_layer(s, &xs_platforms[i]);
+
+        if (shim)
+            err = set_joined(xs_platforms[i].layers, &shim, 1, ":", ':');
+    }
     return err;
+}
+
+static bool sets(const char *entry, const char *variable)
+{
+    size_t n = strlen(variable);
+
+    return n && strncmp(entry, variable, n) == 0 && entry[n] == '=';
+}
+
+bool xs_shims_is_variable(const char *entry)
+{
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        if (sets(entry, xs_platforms[i].layers))
+            return true;
+    }
+    return sets(entry, "LD_PRELOAD");
+}
+
+void xs_shims_unset(void)
+{
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        if (*xs_platforms[i].layers)
+            unsetenv(xs_platforms[i].layers);
+    }
+    unsetenv("LD_PRELOAD");
 }

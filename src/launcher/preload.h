@@ -3,6 +3,7 @@
 #ifndef XS_LAUNCHER_PRELOAD_H
 #define XS_LAUNCHER_PRELOAD_H
 
+#include "base/platforms.h"
 #include "base/xs_base.h"
 
 #include <limits.h>
@@ -23,8 +24,11 @@ void xs_shims_find(struct xs_shims *ret);
 /** Looks into one folder only. */
 void xs_shims_find_in(struct xs_shims *ret, const char *folder);
 
-/** The shim of a platform ("opencl"), or NULL. */
-const char *xs_shims_get(const struct xs_shims *s, const char *platform);
+/** The shim of a platform, or NULL. */
+const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *platform);
+
+/** The shim that the platform's own loader takes as a layer, by the variable platform->layers; NULL: none. */
+const char *xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform);
 
 /** A list in the manner of LD_PRELOAD: what was there, then ours (some libraries must come first,
  *  those of sanitizers for example; ours need not); what is the same file appears once.
@@ -35,9 +39,16 @@ const char *xs_shims_get(const struct xs_shims *s, const char *platform);
 char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators,
                    char joint);
 
-/** Sets LD_PRELOAD and OPENCL_LAYERS for the shims. @return 0 or -ENOMEM; -EINVAL when the folder
- *  has a space or colon in its name, which the loader takes for the end of a path */
+/** Sets the variables that load the shims: LD_PRELOAD, and the one of each platform whose loader takes layers
+ *  (OPENCL_LAYERS). @return 0 or -ENOMEM; -EINVAL when the folder has a space or colon in its name, which the loader takes for
+ *  the end of a path */
 int xs_shims_apply(const struct xs_shims *s);
+
+/** Whether an entry of an environment, NAME=VALUE, sets one of those variables. */
+bool xs_shims_is_variable(const char *entry);
+
+/** Removes those variables from the environment of this process. */
+void xs_shims_unset(void);
 
 /** Folder of this executable, without a slash at the end. @return 0 or -errno */
 int xs_own_folder(char *ret, size_t size);

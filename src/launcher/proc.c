@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launcher/proc.h"
 
+#include "base/platforms.h"
 #include "base/str.h"
 
 #include <dirent.h>
@@ -12,27 +13,35 @@
 
 #define DELETED " (deleted)"
 
-/* File names (up to ".so") and what they are. */
-static const struct {
-    const char *prefix;
-    enum xs_proc_kind kind;
-    const char *platform;
-} known[] = {
-    {"libshimopencl", XS_LIB_SHIM, "OpenCL"},
-    {"libshimcuda", XS_LIB_SHIM, "CUDA"},
-    {"libshimhip", XS_LIB_SHIM, "HIP"},
-    {"libshimlevelzero", XS_LIB_SHIM, "LevelZero"},
-    {"libpreempt", XS_LIB_OURS, NULL},
-    {"libhalopencl", XS_LIB_OURS, "OpenCL"},
-    {"libhalcuda", XS_LIB_OURS, "CUDA"},
-    {"libhalhip", XS_LIB_OURS, "HIP"},
-    {"libhallevelzero", XS_LIB_OURS, "LevelZero"},
-    {"libOpenCL", XS_LIB_VENDOR, "OpenCL"},
-    {"libcuda", XS_LIB_VENDOR, "CUDA"},
-    {"libamdhip64", XS_LIB_VENDOR, "HIP"},
-    {"libze_loader", XS_LIB_VENDOR, "LevelZero"},
-    {"libpocl", XS_LIB_VENDOR, "ICD"},
-};
+#define ICD "ICD" /* a vendor's part behind a loader */
+
+/* Whether a file is called BEFORE STEM.so... */
+static bool is_called(const char *file, const char *before, const char *stem)
+{
+    size_t n = strlen(before), m = strlen(stem);
+
+    return strncmp(file, before, n) == 0 && strncmp(file + n, stem, m) == 0 && strncmp(file + n + m, ".so", 3) == 0;
+}
+
+/* What a file of this name is. @return false: none of ours and no vendor's */
+static bool classify(const char *file, enum xs_proc_kind *ret_kind, const char **ret_platform)
+{
+    *ret_platform = xs_proc_vendor_platform(file);
+    *ret_kind = XS_LIB_VENDOR;
+    if (*ret_platform)
+        return true;
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        bool shim = is_called(file, "libshim", xs_platforms[i].stem);
+
+        if (shim || is_called(file, "libhal", xs_platforms[i].stem)) {
+            *ret_kind = shim ? XS_LIB_SHIM : XS_LIB_OURS;
+            *ret_platform = xs_platforms[i].name;
+            return true;
+        }
+    }
+    *ret_kind = XS_LIB_OURS;
+    return is_called(file, "lib", "preempt");
+}
 
 const char *xs_proc_kind_name(enum xs_proc_kind kind)
 {
@@ -45,7 +54,8 @@ static void note_mapping(struct xs_proc *p, char *path)
 {
     struct xs_proc_library *l = &p->libraries[p->library_count];
     size_t length = strlen(path);
-    const char *base;
+    const char *base, *platform;
+    enum xs_proc_kind kind;
     bool deleted = false;
 
     if (strncmp(path, "/memfd:xsched-client", 20) == 0)
@@ -57,24 +67,19 @@ static void note_mapping(struct xs_proc *p, char *path)
         deleted = true;
     }
     base = strrchr(path, '/') + 1;
-    for (size_t i = 0; i < XS_ARRAY_LEN(known); i++) {
-        size_t n = strlen(known[i].prefix);
-
-        if (strncmp(base, known[i].prefix, n) != 0 || strncmp(base + n, ".so", 3) != 0)
-            continue;
-        for (size_t k = 0; k < p->library_count; k++) {
-            if (strcmp(p->libraries[k].path, path) == 0)
-                return;
-        }
-        if (p->library_count == XS_PROC_LIBRARIES_MAX)
-            return;
-        l->kind = known[i].kind;
-        l->platform = known[i].platform;
-        l->deleted = deleted;
-        xs_str_copy(l->path, sizeof(l->path), path);
-        p->library_count++;
+    if (!classify(base, &kind, &platform))
         return;
+    for (size_t k = 0; k < p->library_count; k++) {
+        if (strcmp(p->libraries[k].path, path) == 0)
+            return;
     }
+    if (p->library_count == XS_PROC_LIBRARIES_MAX)
+        return;
+    l->kind = kind;
+    l->platform = platform;
+    l->deleted = deleted;
+    xs_str_copy(l->path, sizeof(l->path), path);
+    p->library_count++;
 }
 
 static int note_object(struct xs_proc *p, const char *line, const char *path)
@@ -264,14 +269,11 @@ const char *xs_proc_env(const struct xs_proc *p, const char *name)
 
 const char *xs_proc_vendor_platform(const char *name)
 {
-    for (size_t i = 0; i < XS_ARRAY_LEN(known); i++) {
-        size_t n = strlen(known[i].prefix);
-
-        if (known[i].kind == XS_LIB_VENDOR && strncmp(name, known[i].prefix, n) == 0 &&
-            strncmp(name + n, ".so", 3) == 0)
-            return known[i].platform;
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        if (xs_platform_is_vendor(&xs_platforms[i], name))
+            return xs_platforms[i].name;
     }
-    return NULL;
+    return is_called(name, "lib", "pocl") ? ICD : NULL;
 }
 
 const struct xs_proc_object *xs_proc_object_at(const struct xs_proc *p, uint64_t address)

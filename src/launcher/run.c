@@ -191,19 +191,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The answer of `xsched doctor --probe`, for those who leave the level to us. */
-static void use_probed_level(const struct xs_levels_of *of, enum xs_env_id variable)
+static void use_probed_level(const struct xs_platform *of)
 {
-    const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL);
-    char text[8];
+    const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL), *value;
+    char variable[64], text[8];
     int probed;
 
-    if ((level && !xs_str_equal_nocase(level, "auto")) || xs_env_get(variable))
+    snprintf(variable, sizeof(variable), "XSCHED_%s_LEVEL", of->prefix);
+    value = getenv(variable);
+    if ((level && !xs_str_equal_nocase(level, "auto")) || (value && *value))
         return;
     probed = xs_levels_get(of);
     if (!probed)
         return;
     snprintf(text, sizeof(text), "%d", probed);
-    set(variable, text);
+    if (setenv(variable, text, 1) < 0)
+        xs_say_error("out of memory");
 }
 
 static void print_env_help(void)
@@ -249,8 +252,10 @@ int xs_command_run(int argc, char **argv)
         set_default(XS_ENV_XSCHED_SCHEDULER, "GLB");
     if (r.priority) /* the short name must not say something else */
         set(XS_ENV_XSCHED_PRIORITY, xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY));
-    use_probed_level(&xs_levels_cuda, XS_ENV_XSCHED_CUDA_LEVEL);
-    use_probed_level(&xs_levels_hip, XS_ENV_XSCHED_HIP_LEVEL);
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        if (xs_platforms[i].probe != XS_PLATFORM_PROBE_NONE)
+            use_probed_level(&xs_platforms[i]);
+    }
     xs_prepare_program(r.program);
     if (xs_program_find(r.program[0], path, sizeof(path)) == -ENOENT)
         return xs_exec_program(r.program); /* which says so: nothing needs a server */
