@@ -11,8 +11,12 @@ import re
 import sys
 import tempfile
 
-# Folders that hold the same things, one for each platform; stream is the shim that CUDA and HIP share.
-PLATFORMS = {"cuda", "hip", "opencl", "levelzero", "vulkan", "null", "stream"}
+# Folders that hold the same things, one for each platform (src/base/platforms.def); stream is the shim that CUDA and HIP
+# share.
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python/xsched"))
+from _platforms import ALL  # noqa: E402
+
+PLATFORMS = {p.stem for p in ALL} | {"stream"}
 EVERYWHERE = {"main.c", "CMakeLists.txt"}
 STRUCT = re.compile(r"^(?:typedef )?(?:struct|union) (\w+) \{", re.M)
 FILES_MOST = 40   # in one folder: more of them want a folder of their own
