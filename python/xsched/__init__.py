@@ -9,8 +9,8 @@
 The program runs under XSched when it is started with `python -m xsched run --priority 0 script.py` (or `xsched run`).
 Importing this package loads no library and opens no device; no framework is imported by it.
 
-class XSched, and XSchedCuda, XSchedHip and XSchedOpenCL in xsched.cuda, xsched.hip and xsched.opencl, are the C calls one
-by one, with results as numbers; everything else raises exceptions.
+class XSched, and the class of a platform in its module, such as XSchedCuda in xsched.cuda, are the C calls one by one, with
+results as numbers; everything else raises exceptions.
 """
 from __future__ import annotations
 

@@ -90,9 +90,10 @@ def show_status() -> int:
 
 def where() -> int:
     from ._library import load, mapped
+    from ._platforms import PLATFORMS
     missing: List[XSchedError] = []  # what a program under XSched needs; a platform that was not built is no fault
     print(f"package    {VERSION} {os.path.dirname(os.path.abspath(__file__))}")
-    for name in ("preempt", "halcuda", "halhip", "halopencl"):
+    for name in ["preempt", *(p.hal for p in PLATFORMS.values())]:
         try:
             load(name)
             print(f"{name:10} {mapped(f'lib{name}.so')[0]}")

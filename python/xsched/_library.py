@@ -13,6 +13,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from ._errors import LibraryError
+from ._platforms import PLATFORMS
 
 _NEEDS = "XHintSwapPriority"  # the newest function that this package calls
 _lock = threading.RLock()
@@ -77,7 +78,7 @@ def _open(name: str) -> ctypes.CDLL:
 
 
 def load(name: str) -> ctypes.CDLL:
-    """preempt, halcuda, halhip, halopencl, ...: loaded once."""
+    """preempt, or the hal of a platform: loaded once."""
     library = _loaded.get(name)
     if library is not None:
         return library
@@ -122,23 +123,21 @@ _ARGUMENTS: Dict[str, List[Any]] = {
     "HwCommandDestroy": [_U64], "XHintPriority": [_U64, _I32], "XHintSwapPriority": [_U64, _I32, ctypes.POINTER(_I32)],
     "XHintUtilization": [_U64, _I32], "XHintTimeslice": [_U64], "XHintLaxity": [_U64, _I64, _I32, _I32],
     "XHintDeadline": [_U64, _I64], "XHintKDeadline": [_SIZE], "XHintSetScheduler": [_I32, _I32],
-    "CudaQueueCreate": [_OUT, ctypes.c_void_p], "CudaQueueGet": [_OUT, ctypes.c_void_p],
-    "HipQueueCreate": [_OUT, ctypes.c_void_p], "HipQueueGet": [_OUT, ctypes.c_void_p],
     "xsched_priv_auto_queue": [_U64, _I32],  # not of the public interface: package and libraries are of one version
-    "OclQueueCreate": [_OUT, ctypes.c_void_p], "ZeQueueCreate": [_OUT, ctypes.c_void_p],
 }
-_HOMES = {"Cuda": "halcuda", "HipQ": "halhip", "OclQ": "halopencl", "ZeQu": "hallevelzero"}
+_HOMES = {call: p.hal for p in PLATFORMS.values() for call in (p.maker, p.getter)}  # all others are libpreempt's
 
 
 class _Functions(Dict[str, Callable[..., int]]):
     def __missing__(self, name: str) -> Callable[..., int]:
-        home = _HOMES.get(name[:4], "preempt")
+        home = _HOMES.get(name, "preempt")
         library = load(home)
         try:
             function = getattr(library, name)
         except AttributeError:
             raise LibraryError(f"lib{home} has no {name}", "install package and libraries of one version") from None
-        function.argtypes, function.restype = _ARGUMENTS[name], _I32
+        function.argtypes = [_OUT, ctypes.c_void_p] if name in _HOMES else _ARGUMENTS[name]
+        function.restype = _I32
         self[name] = function
         call: Callable[..., int] = function
         return call

@@ -13,10 +13,9 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, 
 from ._calls import XSched, as_the_shim_would, queue_of
 from ._errors import InvalidValueError, check
 from ._library import quick
+from ._platforms import PLATFORMS
 from ._streams import Stream, resolve
 from ._types import (PRIORITY_MAX, PRIORITY_NO_EXECUTE, XQueueResumeFlag, XQueueState, XQueueSuspendFlag, XResult)
-
-_MAKERS = {"cuda": "CudaQueueCreate", "hip": "HipQueueCreate", "opencl": "OclQueueCreate"}
 
 
 def integer(value: Any, least: int, most: int, what: str, unit: str = "") -> int:
@@ -172,7 +171,7 @@ class Queue:
     :param stream: a stream of PyTorch, CuPy, Numba, pyopencl, ..., or its handle as an integer
     :param level: 1, 2 or 3; None: the highest that the platform has, or where the program runs under `xsched run`, what
         that was told
-    :param platform: "cuda", "hip" or "opencl", for integers where it is not clear
+    :param platform: its name ("cuda", ...), for integers where it is not clear
     """
 
     def __init__(self, stream: Any, *, level: Optional[int] = None, platform: Optional[str] = None) -> None:
@@ -193,8 +192,9 @@ class Queue:
             integer(level, 1, 3, "the level")
         self.platform = stream.platform
         what = f"{stream.handle:#x}"
-        result, self.hw_handle = queue_of(_MAKERS[stream.platform], stream.handle)
-        check(result, _MAKERS[stream.platform], what)
+        maker = PLATFORMS[stream.platform].maker
+        result, self.hw_handle = queue_of(maker, stream.handle)
+        check(result, maker, what)
         result, self.handle = XSched.XQueueGet(self.hw_handle)
         if result != XResult.kXSchedSuccess:
             self._make(stream, level, what)

@@ -12,8 +12,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from ._errors import StreamTypeError
 from ._library import mapped
-
-PLATFORMS = ("cuda", "hip", "opencl")
+from ._platforms import PLATFORMS
 
 
 class Stream(NamedTuple):
@@ -29,10 +28,9 @@ def platform_of_process() -> str:
     torch = sys.modules.get("torch")
     if torch is not None:
         return "hip" if getattr(getattr(torch, "version", None), "hip", None) else "cuda"
-    for stem, platform in (("libamdhip64.so", "hip"), ("libcuda.so", "cuda"), ("libshimcuda.so", "cuda"),
-                           ("libOpenCL.so", "opencl")):
-        if mapped(stem):
-            return platform
+    for platform in PLATFORMS.values():
+        if mapped(f"{platform.vendor}.so"):
+            return platform.stem
     return "cuda"
 
 
@@ -54,7 +52,7 @@ def resolve(stream: Any, platform: Optional[str] = None) -> Stream:
     """The stream behind an object: of PyTorch, CuPy, Numba, pyopencl, cuda-python, PyCUDA, anything with
     __cuda_stream__, or an integer (then of platform, or of the vendor whose library is loaded)."""
     if platform is not None and platform not in PLATFORMS:
-        raise StreamTypeError(f"platform {platform!r} is not known", f"it is one of {', '.join(PLATFORMS)}")
+        raise StreamTypeError(f"platform {platform!r} is not known", f"it is one of {', '.join(sorted(PLATFORMS))}")
     if isinstance(stream, bool) or stream is None:
         raise StreamTypeError(f"{stream!r} is no stream", "pass a stream object or its handle as an integer")
     if isinstance(stream, (int, ctypes.c_void_p)):
