@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rows of src/base/platforms.def: XS_PLATFORMS has the stems of the platforms that the tree has code for, sorted, and
-# XS_PLATFORM_NAME_<stem> is the name of each.
+# The rows of src/base/platforms.def, of the platforms that the tree has code for:
+#   XS_PLATFORMS               cuda;hip;...     stems, sorted
+#   XS_PLATFORM_WORDS          cuda hip ...     for completions
+#   XS_PLATFORM_NAME_<stem>    CUDA
 function(xs_read_platforms file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(STRINGS ${file} rows REGEX "^XS_PLATFORM\\(")
@@ -18,6 +20,8 @@ function(xs_read_platforms file)
     endif()
   endforeach()
   list(SORT stems)
+  list(JOIN stems " " words)
   set(XS_PLATFORMS ${stems} PARENT_SCOPE)
+  set(XS_PLATFORM_WORDS ${words} PARENT_SCOPE)
 endfunction()
 xs_read_platforms(${CMAKE_CURRENT_LIST_DIR}/../src/base/platforms.def)

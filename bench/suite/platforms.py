@@ -3,13 +3,25 @@
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 
 from . import machine, variants
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-NAMES = ("cuda", "hip", "opencl", "fake")
+
+
+def names():
+    """The platforms that XSched has code for (src/base/platforms.def; beside us where we are installed), and the fake driver."""
+    rows = next(p for p in (os.path.join(HERE, "platforms.def"), os.path.join(HERE, "../src/base/platforms.def"))
+                if os.path.exists(p))
+    with open(rows, encoding="utf-8") as f:
+        found = re.findall(r'^XS_PLATFORM\(\w+, "\w+", "(\w+)", \w+, "\w+",', f.read(), re.M)
+    return (*sorted(found), "fake")
+
+
+NAMES = names()
 
 
 @dataclasses.dataclass
@@ -126,7 +138,7 @@ def detect(build, python, only, rounds, torch_wanted, say):
             else:
                 p.missing["load"] = f"{program} is not built"
         if not row:
-            absent[name] = "; ".join(p.missing.values()) or "no device"
+            absent[name] = "; ".join(p.missing.values()) or "bench/clients has none for it"
             continue
         p.device, p.memory_gib, p.devices = row["device"], row["memory_gib"], row.get("devices", 1)
         p.driver = machine.nvidia_driver() if name == "cuda" and "fake" not in p.device else ""
