@@ -24,31 +24,31 @@
 #ifndef CL_VERSION_3_1
 cl_int clGetKernelSuggestedLocalWorkSize(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
                                          size_t *);
-#define SLOT_3_1(name, slot) 1
+#define SLOT_301(name, slot) 1
 #else
-#define SLOT_3_1 SLOT_IS
+#define SLOT_301 SLOT_IS
 #endif
 #define LATER_SLOTS (sizeof(cl_icd_dispatch) < 150 * sizeof(void *) ? 1 : 0)
 #define SLOT_IS(name, slot) (offsetof(cl_icd_dispatch, name) == (slot) * sizeof(void *))
-#define SLOT_1_0 SLOT_IS
-#define SLOT_1_1 SLOT_IS
-#define SLOT_1_2 SLOT_IS
-#define SLOT_2_0 SLOT_IS
-#define SLOT_2_1 SLOT_IS
-#define SLOT_2_2 SLOT_IS
-#define SLOT_3_0 SLOT_IS
+#define SLOT_100 SLOT_IS
+#define SLOT_101 SLOT_IS
+#define SLOT_102 SLOT_IS
+#define SLOT_200 SLOT_IS
+#define SLOT_201 SLOT_IS
+#define SLOT_202 SLOT_IS
+#define SLOT_300 SLOT_IS
 
 /* Prototype and dispatch slot of each exported function. */
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                       \
     _Static_assert(SAME(__typeof__(&name), ret(*) params), "prototype of " #name);                \
-    _Static_assert(SLOT_##node(name, slot), "slot of " #name);
+    _Static_assert(SLOT_##version(name, slot), "slot of " #name);
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 
 /* Every slot that the header has is a row of ours, except those of Windows. */
 enum {
     ROWS = 0
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) +1
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) +1
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 };
@@ -72,7 +72,7 @@ cl_int clEnqueueAcquireVA_APIMediaSurfacesINTEL(cl_command_queue, cl_uint, const
                                                 const cl_event *, cl_event *);
 cl_int clEnqueueReleaseVA_APIMediaSurfacesINTEL(cl_command_queue, cl_uint, const cl_mem *, cl_uint,
                                                 const cl_event *, cl_event *);
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)                               \
     _Static_assert(SAME(__typeof__(&name), ret(*) params), "prototype of " #name);
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT

@@ -6,8 +6,8 @@
 #include <time.h>
 
 enum row {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) ROW_##name,
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)         ROW_##name,
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) ROW_##name,
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)         ROW_##name,
 #include "shim/opencl/opencl_api.def"
     ROW_CORE_COUNT,
     ROW_BEFORE_EXT = ROW_CORE_COUNT - 1,
@@ -18,8 +18,8 @@ enum row {
 };
 
 const struct seq_row seq_rows[] = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) {#name, #params, #ret},
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)         {#name, #params, #ret},
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) {#name, #params, #ret},
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)         {#name, #params, #ret},
 #include "shim/opencl/opencl_api.def"
 #include "shim/opencl/opencl_ext.def"
 };

@@ -11,15 +11,15 @@ XS_SHIM_NOTE;
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 const char *const xs_ocl_names[ROW_COUNT] = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = #name,
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking) [ROW_##name] = #name,
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) [ROW_##name] = #name,
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) [ROW_##name] = #name,
 #include "shim/opencl/opencl_api.def"
 #include "shim/opencl/opencl_ext.def"
 #undef OCL
 #undef OCL_EXT
 };
 
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
     static ret missing_##name params                                                              \
     {                                                                                             \
         miss                                                                                      \
@@ -28,13 +28,13 @@ const char *const xs_ocl_names[ROW_COUNT] = {
 #undef OCL
 
 const struct xs_ocl_table xs_ocl_missing = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) .name = missing_##name,
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) .name = missing_##name,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 };
 
 /* A call that passes through costs a load, a branch and a jump. */
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
     XS_EXPORT ret name params                                                                     \
     {                                                                                             \
         const struct xs_ocl_table *T = &xs_ocl_preload.real;                                      \
@@ -60,7 +60,7 @@ const struct xs_ocl_table xs_ocl_missing = {
 void *xs_ocl_layer_entry(enum xs_ocl_row row)
 {
     static void *const entries[ROW_CORE_COUNT] = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
     [ROW_##name] = (void *)layer_##name,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
@@ -72,7 +72,7 @@ void *xs_ocl_layer_entry(enum xs_ocl_row row)
 void *xs_ocl_preload_entry(enum xs_ocl_row row)
 {
     static void *const entries[ROW_CORE_COUNT] = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = (void *)name,
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) [ROW_##name] = (void *)name,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
     };

@@ -75,7 +75,7 @@ static void *recall(enum xs_ocl_row row, cl_command_queue queue)
     return first;
 }
 
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)                               \
     static ret missing_##name params                                                              \
     {                                                                                             \
         miss                                                                                      \
@@ -105,7 +105,7 @@ static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue
 #define XS_QUEUE_clCreateCommandQueueWithPropertiesKHR  NULL
 #define XS_QUEUE_clEnqueueSVMFreeARM                    command_queue
 
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)                               \
     static ret entry_##name params                                                                \
     {                                                                                             \
         const void *caller = __builtin_return_address(0);                                         \
@@ -121,7 +121,7 @@ static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue
 #undef OCL_EXT
 
 static void *const k_entries[EXT_COUNT] = {
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)                               \
     [ROW_##name - ROW_CORE_COUNT] = (void *)entry_##name,
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
@@ -141,7 +141,7 @@ static bool is_handled(enum xs_ocl_row row)
 #define KIND_HAND   true
 #define KIND_ASK    true
     static const bool handled[ROW_CORE_COUNT] = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) [ROW_##name] = KIND_##kind,
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) [ROW_##name] = KIND_##kind,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
     };
@@ -155,7 +155,7 @@ static bool has_way(enum xs_ocl_row row, bool of_layer)
     const struct xs_ocl_side *side = of_layer ? &xs_ocl_layer : &xs_ocl_preload;
 
     switch (row) {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
     case ROW_##name:                                                                              \
         return side->real.name != xs_ocl_missing.name;
 #include "shim/opencl/opencl_api.def"

@@ -112,7 +112,7 @@ static void publish(struct xs_ocl_side *side, const struct xs_ocl_table *table)
 static void fill(struct xs_ocl_table *table, void *(*get)(void *ctx, const char *name), void *ctx)
 {
     *table = xs_ocl_missing;
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
     do {                                                                                          \
         void *p = get(ctx, #name);                                                                \
         if (p && p != xs_ocl_preload_entry(ROW_##name)) /* not ourselves, as a dependency */      \

@@ -53,7 +53,7 @@ static const struct {
     cl_uint slot;
     enum xs_ocl_row row;
 } k_rows[] = {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) {#name, slot, ROW_##name},
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) {#name, slot, ROW_##name},
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 };

@@ -11,12 +11,12 @@
 #include "shim/common/trace.h"
 
 enum xs_ocl_row {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) ROW_##name,
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) ROW_##name,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
     ROW_CORE_COUNT,
     ROW_BEFORE_EXT = ROW_CORE_COUNT - 1,
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking) ROW_##name,
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) ROW_##name,
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
     ROW_COUNT
@@ -26,7 +26,7 @@ extern const char *const xs_ocl_names[ROW_COUNT];
 
 /** The functions behind us. */
 struct xs_ocl_table {
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) ret (*name) params;
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) ret (*name) params;
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 };
@@ -69,7 +69,7 @@ bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller);
 
 /* The hand-written ones; T holds the functions behind us. */
 #define XS_UNPACK(...) __VA_ARGS__
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking) XS_HAND_##kind(ret, name, params)
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) XS_HAND_##kind(ret, name, params)
 #define XS_HAND_PASS(ret, name, params)
 #define XS_HAND_PASSV(ret, name, params)
 #define XS_HAND_SUBMIT(ret, name, params)
@@ -89,7 +89,7 @@ bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller);
 /* Those of extensions; `real` is the vendor's function. */
 #define XS_HAND_HAND(ret, name, params)                                                           \
     ret xs_hand_##name(ret(*real) params, const void *caller, XS_UNPACK params);
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking) XS_HAND_##kind(ret, name, params)
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) XS_HAND_##kind(ret, name, params)
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
 #undef XS_HAND_HAND

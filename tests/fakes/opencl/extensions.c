@@ -7,7 +7,7 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking) ret name params;
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) ret name params;
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
 API cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
@@ -17,7 +17,7 @@ static const struct {
     const char *name;
     void *fn;
 } k_rows[] = {
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking) {#name, (void *)name},
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) {#name, (void *)name},
 #include "shim/opencl/opencl_ext.def"
 };
 

@@ -15,13 +15,13 @@
     }
 #define MISS_NONE return;
 
-#define OCL(kind, node, slot, ret, name, params, args, miss, key, blocking)                       \
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                       \
     __attribute__((weak)) API ret name params;                                                    \
     __attribute__((weak)) API ret name params                                                     \
     {                                                                                             \
         miss                                                                                      \
     }
-#define OCL_EXT(kind, ret, name, params, args, miss, key, blocking)                               \
-    OCL(kind, 0, 0, ret, name, params, args, miss, key, blocking)
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)                               \
+    OCL(kind, name, 0, 0, ret, params, args, miss, key, blocking)
 #include "shim/opencl/opencl_api.def"
 #include "shim/opencl/opencl_ext.def"
