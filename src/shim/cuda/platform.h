@@ -86,6 +86,17 @@ static inline const void *xs_api_hal_bind(void *handle)
     return NULL;
 }
 
+/* Rows of kinds STREAM and STREAM_END. */
+static inline void xs_api_queue_gone(CUstream stream)
+{
+    xsched_priv_cuda_stream_gone(stream);
+}
+
+static inline void xs_api_queue_ends(CUstream stream)
+{
+    xsched_priv_cuda_stream_ends(stream);
+}
+
 static inline void xs_api_on_first(void (*fn)(void))
 {
     xsched_priv_cuda_on_first(fn);

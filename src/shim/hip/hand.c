@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions written by hand: entry points, the lives of streams and devices, captures. */
+/* Functions written by hand: entry points, the lives of devices, copies. */
 #include "shim/stream/stream_call.h"
-#include "shim/stream/captures.h"
 #include "shim/stream/prototypes.h"
 
 /* ---- start ---- */
@@ -51,60 +50,6 @@ hipError_t xs_hand_hipGetDriverEntryPoint_spt(const struct xs_api_runtime *rt, c
 {
     return answer(rt, XS_REAL(hipGetDriverEntryPoint_spt)(symbol, funcPtr, flags, status), symbol, funcPtr, 9999,
                   flags ? flags : XS_HIP_PROC_PER_THREAD);
-}
-
-/* ---- streams ---- */
-
-/* A queue that we still know under a new stream's handle is of one whose end we did not see. */
-static hipError_t created(const struct xs_api_runtime *rt, hipError_t r, const hipStream_t *stream)
-{
-    if (r == XS_HIP_SUCCESS && stream) {
-        xsched_priv_hip_stream_gone(*stream);
-        xs_api_stream_made(rt, *stream);
-    }
-    return r;
-}
-
-hipError_t xs_hand_hipStreamCreate(const struct xs_api_runtime *rt, hipStream_t *stream)
-{
-    return created(rt, XS_REAL(hipStreamCreate)(stream), stream);
-}
-
-hipError_t xs_hand_hipStreamCreateWithFlags(const struct xs_api_runtime *rt, hipStream_t *stream, unsigned flags)
-{
-    return created(rt, XS_REAL(hipStreamCreateWithFlags)(stream, flags), stream);
-}
-
-hipError_t xs_hand_hipStreamCreateWithPriority(const struct xs_api_runtime *rt, hipStream_t *stream,
-                                               unsigned flags, int priority)
-{
-    return created(rt, XS_REAL(hipStreamCreateWithPriority)(stream, flags, priority), stream);
-}
-
-hipError_t xs_hand_hipExtStreamCreateWithCUMask(const struct xs_api_runtime *rt, hipStream_t *stream,
-                                                uint32_t cuMaskSize, const void *cuMask)
-{
-    return created(rt, XS_REAL(hipExtStreamCreateWithCUMask)(stream, cuMaskSize, cuMask), stream);
-}
-
-hipError_t xs_hand_hipExecutionCtxStreamCreate(const struct xs_api_runtime *rt, hipStream_t *stream, void *ctx,
-                                               unsigned flags, int priority)
-{
-    return created(rt, XS_REAL(hipExecutionCtxStreamCreate)(stream, ctx, flags, priority), stream);
-}
-
-/* Whether the runtime waits for the stream's work or not: its queue opens and is forgotten first. */
-hipError_t xs_hand_hipStreamDestroy(const struct xs_api_runtime *rt, hipStream_t stream)
-{
-    bool captured = capture_stream_ends(stream);
-    hipError_t r;
-
-    rt = xs_api_runtime_with(rt, stream);
-    xsched_priv_hip_stream_ends(stream);
-    xs_api_stream_ends(stream);
-    r = XS_REAL(hipStreamDestroy)(stream);
-    capture_stream_ended(stream, captured, r == XS_HIP_SUCCESS);
-    return r;
 }
 
 /* ---- devices ---- */
@@ -166,54 +111,4 @@ hipError_t xs_hand_hipMemcpyWithStream(const struct xs_api_runtime *rt, void *ds
                                        size_t sizeBytes, int kind, hipStream_t stream)
 {
     WAITING_COPY(hipMemcpyWithStream, kind, stream, false, (dst, src, sizeBytes, kind, stream));
-}
-
-/* ---- captures ---- */
-
-#define BEGIN_CAPTURE(symbol, args)                                                               \
-    do {                                                                                          \
-        bool noted = capture_begins(stream);                                                      \
-        hipError_t r = XS_REAL(symbol) args;                                                      \
-        if (r != XS_HIP_SUCCESS)                                                                  \
-            capture_refused(stream, noted);                                                       \
-        return r;                                                                                 \
-    } while (0)
-
-hipError_t xs_hand_hipStreamBeginCapture(const struct xs_api_runtime *rt, hipStream_t stream, int mode)
-{
-    BEGIN_CAPTURE(hipStreamBeginCapture, (stream, mode));
-}
-
-hipError_t xs_hand_hipStreamBeginCapture_spt(const struct xs_api_runtime *rt, hipStream_t stream, int mode)
-{
-    BEGIN_CAPTURE(hipStreamBeginCapture_spt, (stream, mode));
-}
-
-hipError_t xs_hand_hipStreamBeginCaptureToGraph(const struct xs_api_runtime *rt, hipStream_t stream,
-                                                hipGraph_t graph, const void *dependencies,
-                                                const void *dependencyData, size_t numDependencies, int mode)
-{
-    BEGIN_CAPTURE(hipStreamBeginCaptureToGraph,
-                  (stream, graph, dependencies, dependencyData, numDependencies, mode));
-}
-
-/* Whether an end really ended a capture is in what the runtime says of the stream, not in the code:
- * some errors end it. */
-#define END_CAPTURE(symbol, stream, args)                                                         \
-    do {                                                                                          \
-        bool was = xsched_priv_hip_capturing(rt->hal, stream);                                    \
-        hipError_t r = XS_REAL(symbol) args;                                                      \
-        if (was && !xsched_priv_hip_capturing(rt->hal, stream))                                   \
-            capture_ended(stream);                                                                \
-        return r;                                                                                 \
-    } while (0)
-
-hipError_t xs_hand_hipStreamEndCapture(const struct xs_api_runtime *rt, hipStream_t stream, hipGraph_t *pGraph)
-{
-    END_CAPTURE(hipStreamEndCapture, stream, (stream, pGraph));
-}
-
-hipError_t xs_hand_hipStreamEndCapture_spt(const struct xs_api_runtime *rt, hipStream_t stream, hipGraph_t *pGraph)
-{
-    END_CAPTURE(hipStreamEndCapture_spt, stream ? stream : XS_HIP_STREAM_PER_THREAD, (stream, pGraph));
 }

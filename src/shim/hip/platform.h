@@ -79,6 +79,17 @@ static inline const void *xs_api_hal_bind(void *handle)
     return xsched_priv_hip_bind(handle);
 }
 
+/* Rows of kinds STREAM and STREAM_END. */
+static inline void xs_api_queue_gone(hipStream_t stream)
+{
+    xsched_priv_hip_stream_gone(stream);
+}
+
+static inline void xs_api_queue_ends(hipStream_t stream)
+{
+    xsched_priv_hip_stream_ends(stream);
+}
+
 static inline void xs_api_on_first(void (*fn)(void))
 {
     xsched_priv_hip_on_first(fn);
@@ -114,6 +125,8 @@ static inline void xs_api_named_hipLibraryGetKernel(void *ret, void *library, co
 struct xs_api_runtime;
 /** The program asks for a kernel's attributes (registration.c). */
 void xs_hip_asked_about(const struct xs_api_runtime *rt, const void *function);
+/** The row of kind HAND0 (hand.c). */
+hipError_t xs_hand_hipDeviceReset(const struct xs_api_runtime *rt);
 
 static inline void xs_api_named_hipGetFuncBySymbol(void *ret, const void *symbol)
 {

@@ -40,19 +40,19 @@ const struct xs_ocl_table xs_ocl_missing = {
         const struct xs_ocl_table *T = &xs_ocl_preload.real;                                      \
         const void *caller = __builtin_return_address(0);                                         \
         int mode = xs_ocl_mode_of(&xs_ocl_preload);                                               \
-        if (XS_LIKELY(XS_QUIET_##kind && mode == XS_OCL_QUIET))                                   \
+        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && mode == XS_OCL_QUIET))                   \
             return T->name args;                                                                  \
         if (mode == XS_OCL_UNBOUND && !xs_ocl_start(caller))                                      \
             return xs_ocl_missing.name args;                                                      \
-        BODY_##kind(T, T->name, ret, name, args, key, blocking)                                   \
+        BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \
     }                                                                                             \
     static ret layer_##name params                                                                \
     {                                                                                             \
         const struct xs_ocl_table *T = &xs_ocl_layer.real;                                        \
         const void *caller = NULL; /* the loader is our caller: nobody can tell whose it is */    \
-        if (XS_LIKELY(XS_QUIET_##kind && xs_ocl_mode_of(&xs_ocl_layer) == XS_OCL_QUIET))          \
+        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && xs_ocl_mode_of(&xs_ocl_layer) == XS_OCL_QUIET)) \
             return T->name args;                                                                  \
-        BODY_##kind(T, T->name, ret, name, args, key, blocking)                                   \
+        BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \
     }
 #include "shim/opencl/opencl_api.def"
 #undef OCL

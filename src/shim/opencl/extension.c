@@ -84,20 +84,14 @@ static void *recall(enum xs_ocl_row row, cl_command_queue queue)
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
 
-/* What the hand-written ones learn while nothing is scheduled is needed later. */
-#define XS_KEEP_OUT_SUBMIT true
-#define XS_KEEP_OUT_ORDER  true
-#define XS_KEEP_OUT_HAND   false
-
 static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue *queues)
 {
     return count && queues ? queues[0] : NULL;
 }
 
 /* The queue by whose platform the vendor's function is chosen. */
-#define XS_QUEUE_OF_SUBMIT(name) command_queue
-#define XS_QUEUE_OF_ORDER(name)  command_queue
-#define XS_QUEUE_OF_HAND(name)   XS_QUEUE_##name
+#define XS_QUEUE_OF_BODY(name) command_queue
+#define XS_QUEUE_OF_HAND(name) XS_QUEUE_##name
 #define XS_QUEUE_clEnqueueCommandBufferKHR              first_queue(num_queues, queues)
 #define XS_QUEUE_clCreateCommandBufferKHR               first_queue(num_queues, queues)
 #define XS_QUEUE_clReleaseCommandBufferKHR              NULL
@@ -110,12 +104,12 @@ static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue
     {                                                                                             \
         const void *caller = __builtin_return_address(0);                                         \
         ret(*fn) params = missing_##name;                                                         \
-        void *real = recall(ROW_##name, XS_QUEUE_OF_##kind(name));                                \
+        void *real = recall(ROW_##name, XS_BY(XS_QUEUE_OF_, code, kind)(name));                   \
         if (XS_LIKELY(real != NULL))                                                              \
             memcpy(&fn, &real, sizeof(fn));                                                       \
-        if (XS_KEEP_OUT_##kind && !xs_ocl_is_active())                                            \
+        if (XS_QUIET(kind) == XS_QUIET_REAL && !xs_ocl_is_active())                               \
             return fn args;                                                                       \
-        BODY_##kind(fn, fn, ret, name, args, key, blocking)                                       \
+        BODY_##kind(kind, fn, fn, ret, name, args, key, blocking)                                 \
     }
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
@@ -130,18 +124,9 @@ static void *const k_entries[EXT_COUNT] = {
 /* Rows of the main table that must not be had past us. */
 static bool is_handled(enum xs_ocl_row row)
 {
-#define KIND_PASS   false
-#define KIND_PASSV  false
-#define KIND_SUBMIT true
-#define KIND_MAP    true
-#define KIND_ORDER  true
-#define KIND_ORDER0 true
-#define KIND_JOIN   true
-#define KIND_JOIN0  true
-#define KIND_HAND   true
-#define KIND_ASK    true
     static const bool handled[ROW_CORE_COUNT] = {
-#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) [ROW_##name] = KIND_##kind,
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
+    [ROW_##name] = XS_CODE(kind) != XS_CODE_PASS,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
     };

@@ -8,6 +8,7 @@
 #include "hal/opencl/cl_abi.h"
 #include "hal/opencl/hal.h"
 #include "shim/common/depth.h"
+#include "shim/common/kinds.h"
 #include "shim/common/trace.h"
 
 enum xs_ocl_row {
@@ -68,31 +69,16 @@ extern bool xs_ocl_tracing;
 bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller);
 
 /* The hand-written ones; T holds the functions behind us. */
-#define XS_UNPACK(...) __VA_ARGS__
-#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) XS_HAND_##kind(ret, name, params)
-#define XS_HAND_PASS(ret, name, params)
-#define XS_HAND_PASSV(ret, name, params)
-#define XS_HAND_SUBMIT(ret, name, params)
-#define XS_HAND_MAP(ret, name, params)
-#define XS_HAND_ORDER(ret, name, params)
-#define XS_HAND_ORDER0(ret, name, params)
-#define XS_HAND_JOIN(ret, name, params)
-#define XS_HAND_JOIN0(ret, name, params)
-#define XS_HAND_HAND(ret, name, params)                                                           \
-    ret xs_hand_##name(const struct xs_ocl_table *T, const void *caller, XS_UNPACK params);
-#define XS_HAND_ASK XS_HAND_HAND
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
+    XS_IF_HAND(kind, ret xs_hand_##name(const struct xs_ocl_table *T, const void *caller, XS_UNPACK params);)
 #include "shim/opencl/opencl_api.def"
-#undef XS_HAND_ASK
-#undef XS_HAND_HAND
 #undef OCL
 
 /* Those of extensions; `real` is the vendor's function. */
-#define XS_HAND_HAND(ret, name, params)                                                           \
-    ret xs_hand_##name(ret(*real) params, const void *caller, XS_UNPACK params);
-#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) XS_HAND_##kind(ret, name, params)
+#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking)                               \
+    XS_IF_HAND(kind, ret xs_hand_##name(ret(*real) params, const void *caller, XS_UNPACK params);)
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
-#undef XS_HAND_HAND
 
 /** The entry that a program should get instead of the vendor's function of this name.
  *  @param platform  whose function it is; NULL: unknown

@@ -28,13 +28,13 @@ static const char *g_filter;      /* constant once bound */
 static bool g_filter_libraries;
 static bool g_filtered[ROW_COUNT];
 
+#define INFO(symbol, name, version, streams, how, pass)                                           \
+    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, how, pass},
 const struct xs_api_info xs_api_info[ROW_COUNT] = {
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)                   \
-    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, false},
-#define XS_ROW_PASS(symbol, name, version, streams)                                               \
-    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, true},
-#define XS_ROW_OWN(symbol, name, version, streams)                                               \
-    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, false},
+    INFO(symbol, name, version, streams, XS_HOW(kind), false)
+#define XS_ROW_PASS(symbol, name, version, streams) INFO(symbol, name, version, streams, XS_HOW_PASS, true)
+#define XS_ROW_OWN(symbol, name, version, streams)  INFO(symbol, name, version, streams, XS_HOW_PASS, false)
 #include XS_API_ROWS
 };
 

@@ -127,7 +127,8 @@ static inline void xs_api_wait_close(struct xs_api_wait *w, enum xs_api_row row,
     if (XS_UNLIKELY(r != XS_API_OK) && xs_api_is_over(r))
         xs_api_over(w->rt);
     if (XS_UNLIKELY(xs_api_tracing))
-        xs_trace_call(xs_api_info[row].symbol, XS_HOW_SYNC, (uint64_t)(uintptr_t)stream, r, false, w->begin_ns);
+        xs_trace_call(xs_api_info[row].symbol, xs_api_info[row].how, (uint64_t)(uintptr_t)stream, r, false,
+                      w->begin_ns);
 }
 
 /** Calls that wait for all of a context; the empty one: the current one. */

@@ -6,6 +6,7 @@
 #define XS_SHIM_STREAM_STREAM_TABLE_H
 
 #include "base/xs_base.h"
+#include "shim/common/kinds.h"
 #include "shim/common/trace.h"
 
 #include XS_SHIM_PLATFORM
@@ -42,6 +43,7 @@ struct xs_api_info {
     const char *symbol, *name;
     uint16_t version;
     uint8_t streams;              /* xs_api_streams */
+    uint8_t how;                  /* xs_how, as kinds.def says */
     bool pass;
 };
 extern const struct xs_api_info xs_api_info[ROW_COUNT] XS_HIDDEN;
@@ -141,38 +143,9 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
 /** The real functions are known: prepares answers. */
 void xs_api_answers_prepare(void);
 
-#define XS_HAND_HAND(symbol, params)                                                              \
-    xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt, XS_UNPACK params);
-#define XS_UNPACK(...) __VA_ARGS__
-#define XS_HAND_OPEN(symbol, params) XS_HAND_HAND(symbol, params)
-#define XS_HAND_HAND0(symbol, params) xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt);
-#define XS_HAND_SUBMIT(symbol, params)
-#define XS_HAND_COUNT(symbol, params)
-#define XS_HAND_SYNC(symbol, params)
-#define XS_HAND_QUERY(symbol, params)
-#define XS_HAND_WAIT(symbol, params)
-#define XS_HAND_BLOCK(symbol, params)
-#define XS_HAND_NAMED(symbol, params)
-#define XS_HAND_ONCE(symbol, params)
-#define XS_HAND_UNLOAD(symbol, params)
-#define XS_HAND_SYNC_CTX(symbol, params)
-#define XS_HAND_MADE(symbol, params)
-#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_HAND_##kind(symbol, params)
+#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)                   \
+    XS_IF_HAND(kind, xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt, XS_UNPACK params);)
 #include XS_API_ROWS
-#undef XS_HAND_HAND
-#undef XS_HAND_OPEN
-#undef XS_HAND_HAND0
-#undef XS_HAND_SUBMIT
-#undef XS_HAND_COUNT
-#undef XS_HAND_SYNC
-#undef XS_HAND_QUERY
-#undef XS_HAND_WAIT
-#undef XS_HAND_BLOCK
-#undef XS_HAND_NAMED
-#undef XS_HAND_ONCE
-#undef XS_HAND_UNLOAD
-#undef XS_HAND_SYNC_CTX
-#undef XS_HAND_MADE
 
 /** The real function of a row, with its type. `rt` is in scope. */
 #define XS_REAL(symbol) ((__typeof__(&symbol))rt->real[ROW_##symbol])

@@ -27,7 +27,7 @@ void xs_api_wait_all_close(struct xs_api_wait_all *w, enum xs_api_row row, xs_ap
     if (r != XS_API_OK && xs_api_is_over(r))
         xs_api_over(w->rt);
     if (xs_api_tracing)
-        xs_trace_call(xs_api_info[row].symbol, XS_HOW_SYNC, 0, r, false, w->begin_ns);
+        xs_trace_call(xs_api_info[row].symbol, xs_api_info[row].how, 0, r, false, w->begin_ns);
 }
 
 static void over(struct xs_queue *q, void *arg)

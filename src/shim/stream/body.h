@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bodies of the entries, by kind of row (shim/common/kinds.def). In their scope are `row`, the library `rt`, and `r`, in
+ * which they leave the result; `on` is the row's stream. */
+#ifndef XS_SHIM_STREAM_BODY_H
+#define XS_SHIM_STREAM_BODY_H
+
+#include "shim/stream/captures.h"
+#include "shim/stream/stream_call.h"
+#include "shim/stream/stream_events.h"
+
+#define PER_THREAD_LEGACY false
+#define PER_THREAD_ANY    false
+#define PER_THREAD_PTDS   true
+
+#define ON(on)            ((xs_api_stream)(on))
+
+/* ---- commands ---- */
+
+/* A copy from or to pageable memory waits for what stands before it. */
+#define MAY_WAIT(symbol) (__builtin_strstr(#symbol, "Memcpy") ? XS_SUBMIT_HOST : 0)
+#define SUBMIT_FLAGS(kind, symbol) (XS_COLUMN(suspended, kind) ? MAY_WAIT(symbol) : XS_SUBMIT_PASS)
+
+#define BODY_SUBMIT(kind, symbol, streams, args, on, key)                                         \
+    struct xs_api_submit s;                                                                       \
+    xs_api_submit_open(&s, rt, row, __builtin_return_address(0), ON(on), PER_THREAD_##streams);   \
+    if (XS_LIKELY(s.queue != NULL)) {                                                             \
+        uint64_t key_ = key;                                                                      \
+        xsched_priv_submit_begin(s.queue, key_, XS_UNLIKELY(key_ & XS_KEY_COLLECTIVE)             \
+                                 ? SUBMIT_FLAGS(kind, symbol) | XS_SUBMIT_COLLECTIVE              \
+                                 : SUBMIT_FLAGS(kind, symbol), &s.ticket);                        \
+    } else {                                                                                      \
+        xs_collective_captured(key);                                                              \
+    }                                                                                             \
+    r = XS_REAL(symbol) args;                                                                     \
+    xs_api_submit_close(&s, r);
+
+#define BODY_COUNT BODY_SUBMIT
+
+/* ---- calls that wait ---- */
+
+/* QUERY only asks: a mark put there now would be the answer. */
+#define BODY_SYNC(kind, symbol, streams, args, on, key)                                           \
+    struct xs_api_wait w;                                                                         \
+    xs_api_wait_open(&w, rt, row, __builtin_return_address(0), ON(on), PER_THREAD_##streams,      \
+                     XS_WAITS(kind) == XS_WAITS_STREAM);                                          \
+    r = XS_REAL(symbol) args;                                                                     \
+    xs_api_wait_close(&w, row, ON(on), r);
+
+/* What returns at once inherits for no time; a thread that asks and asks waits. It is busy, so that a mark changes no
+ * answer: one that was found idle stays idle. */
+#define BODY_QUERY(kind, symbol, streams, args, on, key)                                          \
+    BODY_SYNC(kind, symbol, streams, args, on, key)                                               \
+    if (r == XS_API_NOT_READY && w.queue) {                                                       \
+        if (!xs_api_captured(rt->hal, ON(on), PER_THREAD_##streams))                              \
+            xsched_priv_end_near(w.queue);                                                        \
+        if (XS_UNLIKELY(xs_api_intra()))                                                          \
+            xsched_priv_polled(w.queue, w.began);                                                 \
+    }
+
+#define BODY_SYNC_CTX(kind, symbol, streams, args, on, key)                                       \
+    struct xs_api_wait_all w;                                                                     \
+    xs_api_wait_all_open(&w, rt, XS_CTX_##symbol);                                                \
+    r = XS_REAL(symbol) args;                                                                     \
+    xs_api_wait_all_close(&w, row, r);
+
+/* A call with its line in the trace. */
+#define TRACED(kind, symbol, ...)                                                                 \
+    uint64_t begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;                            \
+    __VA_ARGS__                                                                                   \
+    if (XS_UNLIKELY(xs_api_tracing))                                                              \
+        xs_trace_call(#symbol, XS_HOW(kind), 0, r, false, begin_ns);
+
+#define BODY_WAIT(kind, symbol, streams, args, on, key)                                           \
+    TRACED(kind, symbol,                                                                          \
+        xs_api_begin_late();                                                                      \
+        if (XS_UNLIKELY(xs_api_intra()) && !xs_api_filtered(row, __builtin_return_address(0)))    \
+            xs_api_lend_context(rt->hal);                                                         \
+        r = XS_REAL(symbol) args;)
+
+#define BODY_BLOCK_IF(it_does, kind, symbol, args)                                                \
+    TRACED(kind, symbol,                                                                          \
+        bool inside = false;                                                                      \
+        if ((it_does) && XS_LIKELY(!xs_api_filtered(row, __builtin_return_address(0)))) {         \
+            if (XS_UNLIKELY(xs_api_intra()))                                                      \
+                xs_api_lend_context(rt->hal);                                                     \
+            inside = xsched_priv_inside_begin();                                                  \
+        }                                                                                         \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (inside)                                                                               \
+            xsched_priv_inside_end();)
+
+#define BODY_BLOCK(kind, symbol, streams, args, on, key) BODY_BLOCK_IF(true, kind, symbol, args)
+
+/* What a successful call gave. */
+#define NOTE(symbol, args)                                                                        \
+    if (r == XS_API_OK)                                                                           \
+        xs_api_named_##symbol args;
+
+#define BODY_NAMED(kind, symbol, streams, args, on, key)                                          \
+    BODY_BLOCK_IF(true, kind, symbol, args)                                                       \
+    NOTE(symbol, args)
+
+#define BODY_ONCE(kind, symbol, streams, args, on, key)                                           \
+    uint64_t mark = xs_api_mark(rt, row, key);                                                    \
+    bool known = xs_loaded_known(mark);                                                           \
+    BODY_BLOCK_IF(!known, kind, symbol, args)                                                     \
+    if (r == XS_API_OK) {                                                                         \
+        if (!known)                                                                               \
+            xs_loaded_remember(mark);                                                             \
+        xs_api_named_##symbol args;                                                               \
+    }
+
+#define BODY_UNLOAD(kind, symbol, streams, args, on, key)                                         \
+    xs_loaded_forget();                                                                           \
+    BODY_BLOCK_IF(true, kind, symbol, args)
+
+#define BODY_MADE(kind, symbol, streams, args, on, key)                                           \
+    TRACED(kind, symbol, r = XS_REAL(symbol) args; NOTE(symbol, args))
+
+/* ---- streams, captures, events ---- */
+
+/* A queue that we still know under a new stream's handle is of one whose end we did not see. */
+#define BODY_STREAM(kind, symbol, streams, args, on, key)                                         \
+    TRACED(kind, symbol,                                                                          \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (r == XS_API_OK && (key)) {                                                            \
+            xs_api_queue_gone(*(key));                                                            \
+            if (XS_API_MULTI)                                                                     \
+                xs_api_stream_made(rt, *(key));                                                   \
+        })
+
+/* Whether the library waits for the stream's work or not: its queue opens and is forgotten first. */
+#define BODY_STREAM_END(kind, symbol, streams, args, on, key)                                     \
+    TRACED(kind, symbol,                                                                          \
+        bool captured = xs_api_capture_stream_ends(on);                                           \
+        xs_api_queue_ends(on);                                                                    \
+        if (XS_API_MULTI)                                                                         \
+            xs_api_stream_ends(on);                                                               \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (XS_UNLIKELY(captured))                                                                \
+            xs_api_capture_stream_ended(on, r == XS_API_OK);)
+
+#define BODY_CAPTURE(kind, symbol, streams, args, on, key)                                        \
+    TRACED(kind, symbol,                                                                          \
+        bool noted = xs_api_capture_begins(on);                                                   \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (r != XS_API_OK)                                                                       \
+            xs_api_capture_refused(on, noted);)
+
+/* Whether an end really ended a capture is in what the library says of the stream, not in the code: some errors end it. */
+#define BODY_CAPTURE_END(kind, symbol, streams, args, on, key)                                    \
+    TRACED(kind, symbol,                                                                          \
+        xs_api_stream of = PER_THREAD_##streams && !(on) ? XS_API_PER_THREAD : (on);              \
+        bool was = xs_api_capturing(rt->hal, of);                                                 \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (was && !xs_api_capturing(rt->hal, of))                                                \
+            xs_api_capture_ended(of);)
+
+#define BODY_EVENT_RECORD(kind, symbol, streams, args, on, key)                                   \
+    TRACED(kind, symbol,                                                                          \
+        struct xs_event_mark m = xs_api_event_before(rt, on, PER_THREAD_##streams);               \
+        r = xs_api_event_recorded(XS_REAL(symbol) args, key, m);)
+
+#define BODY_EVENT_END(kind, symbol, streams, args, on, key)                                      \
+    TRACED(kind, symbol,                                                                          \
+        xs_api_event_ends(key);                                                                   \
+        r = XS_REAL(symbol) args;)
+
+#define BODY_EVENT_WAIT(kind, symbol, streams, args, on, key)                                     \
+    TRACED(kind, symbol,                                                                          \
+        xs_api_event_stream_waits(rt, on, PER_THREAD_##streams, key);                             \
+        r = XS_REAL(symbol) args;)
+
+#define BODY_EVENT_SYNC(kind, symbol, streams, args, on, key)                                     \
+    TRACED(kind, symbol,                                                                          \
+        struct xs_event_mark m;                                                                   \
+        bool waits = xs_api_event_wait(key, &m);                                                  \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (waits)                                                                                \
+            xs_api_event_waited(m, r);)
+
+#define BODY_EVENT_QUERY(kind, symbol, streams, args, on, key)                                    \
+    TRACED(kind, symbol,                                                                          \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (r == XS_API_NOT_READY)                                                                \
+            xs_api_event_busy(key);)
+
+/* ---- by hand ---- */
+
+#define BODY_HAND(kind, symbol, streams, args, on, key)                                           \
+    TRACED(kind, symbol, r = xs_hand_##symbol(rt, XS_UNPACK args);)
+
+#define BODY_OPEN BODY_HAND
+
+#define BODY_HAND0(kind, symbol, streams, args, on, key)                                          \
+    TRACED(kind, symbol, r = xs_hand_##symbol(rt);)
+
+/* ---- while nothing is scheduled ---- */
+
+#define QUIET_REAL(kind, symbol, args)                                                            \
+    return XS_REAL(symbol) args;
+
+#define QUIET_NOTED(kind, symbol, args)                                                           \
+    r = XS_REAL(symbol) args;                                                                     \
+    NOTE(symbol, args)                                                                            \
+    return r;
+
+/* Answers of cuGetProcAddress are looked through also then: the functions are kept by the program, and it may make an
+ * XQueue later. What is not by hand goes on to its body. */
+#define QUIET_CODE(kind, symbol, args) XS_IF_HAND(kind, return xs_hand_##symbol(rt, XS_UNPACK args);)
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/stream/stream_events.h"
+
+struct xs_event_mark xs_api_event_before(const struct xs_api_runtime *rt, xs_api_stream stream, bool per_thread)
+{
+    struct xs_event_mark m = {NULL, 0};
+    struct xs_queue *q = xs_api_captured(rt->hal, stream, per_thread) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
+
+    if (q && XS_UNLIKELY(xs_api_intra())) {
+        m.queue = q;
+        m.number = xsched_priv_milestone(q);
+    } else if (q) {
+        xsched_priv_end_near(q);
+    }
+    return m;
+}
+
+void xs_api_event_noted(const void *event, struct xs_event_mark m)
+{
+    if (m.queue)
+        xs_event_recorded(event, m.queue, m.number);
+    else
+        xs_event_forget(event);
+}
+
+void xs_api_event_stream_inherits(const struct xs_api_runtime *rt, xs_api_stream stream, bool per_thread,
+                                  const void *event)
+{
+    struct xs_event_mark m;
+    struct xs_queue *q;
+
+    if (!xs_event_find(event, &m) || xs_api_captured(rt->hal, stream, per_thread))
+        return;
+    q = xs_api_queue(rt->hal, stream, per_thread); /* the wait may be the first that this stream sees */
+    if (q)
+        xsched_priv_waits_for(q, m.queue, m.number);
+}
+
+bool xs_api_event_wait(const void *event, struct xs_event_mark *ret)
+{
+    struct xs_queue *q;
+
+    xs_api_begin_late();
+    if (XS_LIKELY(!xs_api_intra()) || !xs_event_find(event, ret))
+        return false;
+    q = ret->queue;
+    xsched_priv_wait_begin(q);
+    if (xs_event_find(event, ret) && ret->queue == q) /* else it ended before its storage was kept by this wait */
+        return true;
+    xsched_priv_wait_end(q, 0, false);
+    return false;
+}
+
+void xs_api_event_waited(struct xs_event_mark m, xs_api_result r)
+{
+    xsched_priv_wait_end(m.queue, m.number, r == XS_API_OK);
+}
+
+void xs_api_event_busy(const void *event)
+{
+    struct xs_event_mark m;
+
+    xs_api_begin_late();
+    if (XS_UNLIKELY(xs_api_intra()) && xs_event_find(event, &m))
+        xsched_priv_polled(m.queue, m.number);
+}
