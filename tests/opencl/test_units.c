@@ -16,7 +16,7 @@
 #include "shim/common/filter.h"
 #include "shim/opencl/opencl_call.h"
 
-bool xs_ocl_tracing;
+bool xs_shim_tracing;
 
 /* A vendor that knows what the test says. */
 static struct {
@@ -240,14 +240,14 @@ static void classes(void **state)
 
     (void)state;
     for (uint64_t bytes = 0; bytes < 100000; bytes++) {
-        uint64_t c = xs_ocl_size_class(bytes);
+        uint64_t c = xs_size_class(bytes);
 
         assert_true(c >= before && c <= before + 8);
         before = c;
     }
-    assert_true(xs_ocl_size_class(1024) == xs_ocl_size_class(1100));
-    assert_true(xs_ocl_size_class(1024) != xs_ocl_size_class(2048));
-    assert_true(xs_ocl_size_class(UINT64_MAX) < 256);
+    assert_true(xs_size_class(1024) == xs_size_class(1100));
+    assert_true(xs_size_class(1024) != xs_size_class(2048));
+    assert_true(xs_size_class(UINT64_MAX) < 256);
     assert_true(xs_ocl_key(ROW_clEnqueueReadBuffer, 5) != xs_ocl_key(ROW_clEnqueueWriteBuffer, 5));
     assert_true(xs_ocl_key_range(ROW_clEnqueueNDRangeKernel, NULL, 2, (size_t[]){4, 8}) !=
                 xs_ocl_key_range(ROW_clEnqueueNDRangeKernel, NULL, 2, (size_t[]){8, 4}));

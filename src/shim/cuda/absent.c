@@ -14,7 +14,7 @@ static CUresult not_supported(void)
     return XS_CU_NOT_SUPPORTED;
 }
 
-void *xs_api_absent(enum xs_api_row row, bool no_library)
+void *xs_api_absent(enum xs_row row, bool no_library)
 {
     (void)row;
     return no_library ? (void *)no_driver : (void *)not_supported;

@@ -36,7 +36,7 @@ void xs_rm_group_made(void)
     char (*paths)[XS_PATH_MAX];
 
     /* Graphics libraries make channel groups as well: only where the driver of CUDA is mapped. */
-    if (xs_api_mode_now() != XS_API_UNBOUND)
+    if (xs_api_mode_now() != XS_SHIM_UNBOUND)
         return;
     paths = calloc(1, XS_PATH_MAX);
     if (paths && xs_object_find("libcuda", paths, 1) > 0)

@@ -25,7 +25,7 @@ static int minus_one(void)
 }
 
 /* Functions that do not answer with an error code. */
-void *xs_api_absent(enum xs_api_row row, bool no_library)
+void *xs_api_absent(enum xs_row row, bool no_library)
 {
     switch (row) {
     case ROW_hipGetErrorName:

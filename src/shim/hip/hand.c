@@ -84,7 +84,7 @@ hipError_t xs_hand_hipDevicePrimaryCtxReset(const struct xs_api_runtime *rt, int
     do {                                                                                          \
         struct xs_api_wait w;                                                                     \
         hipError_t r;                                                                             \
-        if (kind != XS_HIP_MEMCPY_TO_HOST || xs_api_mode_now() != XS_API_ACTIVE) {                \
+        if (kind != XS_HIP_MEMCPY_TO_HOST || xs_api_mode_now() != XS_SHIM_ACTIVE) {                \
             if (XS_UNLIKELY(xs_api_intra())) /* it waits all the same, if it does */              \
                 xs_api_lend_context(rt->hal);                                                     \
             return XS_REAL(symbol) args;                                                          \

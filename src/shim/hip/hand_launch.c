@@ -26,12 +26,12 @@ struct parts {
     struct xs_api_submit of[PARTS];
 };
 
-static void parts_open(struct parts *p, const struct xs_api_runtime *rt, enum xs_api_row row, hipStream_t stream,
+static void parts_open(struct parts *p, const struct xs_api_runtime *rt, enum xs_row row, hipStream_t stream,
                        const void *function)
 {
     struct xs_api_submit *s = &p->of[p->n];
 
-    if (p->n == PARTS || xs_api_mode_now() != XS_API_ACTIVE)
+    if (p->n == PARTS || xs_api_mode_now() != XS_SHIM_ACTIVE)
         return;
     xs_api_submit_open(s, rt, row, NULL, stream, false);
     if (s->queue)

@@ -25,12 +25,12 @@ XS_EXPORT void **__hipRegisterFatBinary(const void *data)
     const struct xs_api_runtime *rt;
     void **(*real)(const void *data), **modules;
 
-    if (XS_UNLIKELY(xs_api_mode_now() == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0)))
+    if (XS_UNLIKELY(xs_api_mode_now() == XS_SHIM_UNBOUND) && !xs_api_start(__builtin_return_address(0)))
         return nobody(data);
     xs_api_caller_new(__builtin_return_address(0));
     rt = xs_api_runtime_of(__builtin_return_address(0));
     real = (__typeof__(real))rt->real[ROW___hipRegisterFatBinary];
-    if (XS_LIKELY(!xs_api_tracing))
+    if (XS_LIKELY(!xs_shim_tracing))
         return real(data);
     modules = real(data);
     xs_trace_call("__hipRegisterFatBinary", XS_HOW_PASS, 0, (int64_t)(uintptr_t)modules, true, 0);

@@ -10,7 +10,7 @@
     {                                                                                             \
         struct xs_ocl_call c_;                                                                    \
         ret r_;                                                                                   \
-        if (XS_LIKELY(!xs_ocl_tracing))                                                           \
+        if (XS_LIKELY(!xs_shim_tracing))                                                           \
             return fn args;                                                                       \
         xs_ocl_call_begin(&c_, ROW_##name, caller);                                               \
         r_ = fn args;                                                                             \
@@ -38,7 +38,7 @@
 #define BODY_COMMAND(kind, fn, name, args, key, is_blocking, waits, list)                         \
     {                                                                                             \
         struct xs_ocl_submit s_;                                                                  \
-        const enum xs_ocl_row row = ROW_##name;                                                   \
+        const enum xs_row row = ROW_##name;                                                   \
         cl_int err_;                                                                              \
         if (xs_ocl_submit_open(&s_, row, caller, command_queue))                                  \
             xs_ocl_submit_gate(&s_, XS_##key, (is_blocking) != 0,                                 \
@@ -62,7 +62,7 @@
 #define BODY_MAP(kind, T, fn, ret, name, args, key, is_blocking)                                  \
     {                                                                                             \
         struct xs_ocl_submit s_;                                                                  \
-        const enum xs_ocl_row row = ROW_##name;                                                   \
+        const enum xs_row row = ROW_##name;                                                   \
         cl_int own_err_ = CL_SUCCESS;                                                             \
         void *r_;                                                                                 \
         if (xs_ocl_submit_open(&s_, row, caller, command_queue))                                  \
@@ -83,7 +83,7 @@
 #define BODY_HAND_ACTIVE BODY_HAND
 
 #define XS_KEY_ROW                      xs_ocl_key(row, 0)
-#define XS_KEY_SIZE(bytes)              xs_ocl_key(row, xs_ocl_size_class(bytes))
+#define XS_KEY_SIZE(bytes)              xs_ocl_key(row, xs_size_class(bytes))
 #define XS_KEY_REGION(region)           xs_ocl_key_region(row, region)
 #define XS_KEY_RANGE(kernel, dims, n)   xs_ocl_key_range(row, kernel, dims, n)
 

@@ -10,15 +10,6 @@ XS_SHIM_NOTE;
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-const char *const xs_ocl_names[ROW_COUNT] = {
-#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) [ROW_##name] = #name,
-#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) [ROW_##name] = #name,
-#include "shim/opencl/opencl_api.def"
-#include "shim/opencl/opencl_ext.def"
-#undef OCL
-#undef OCL_EXT
-};
-
 #define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
     static ret missing_##name params                                                              \
     {                                                                                             \
@@ -40,9 +31,9 @@ const struct xs_ocl_table xs_ocl_missing = {
         const struct xs_ocl_table *T = &xs_ocl_preload.real;                                      \
         const void *caller = __builtin_return_address(0);                                         \
         int mode = xs_ocl_mode_of(&xs_ocl_preload);                                               \
-        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && mode == XS_OCL_QUIET))                   \
+        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && mode == XS_SHIM_QUIET))                   \
             return T->name args;                                                                  \
-        if (mode == XS_OCL_UNBOUND && !xs_ocl_start(caller))                                      \
+        if (mode == XS_SHIM_UNBOUND && !xs_ocl_start(caller))                                      \
             return xs_ocl_missing.name args;                                                      \
         BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \
     }                                                                                             \
@@ -50,14 +41,14 @@ const struct xs_ocl_table xs_ocl_missing = {
     {                                                                                             \
         const struct xs_ocl_table *T = &xs_ocl_layer.real;                                        \
         const void *caller = NULL; /* the loader is our caller: nobody can tell whose it is */    \
-        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && xs_ocl_mode_of(&xs_ocl_layer) == XS_OCL_QUIET)) \
+        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && xs_ocl_mode_of(&xs_ocl_layer) == XS_SHIM_QUIET)) \
             return T->name args;                                                                  \
         BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \
     }
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 
-void *xs_ocl_layer_entry(enum xs_ocl_row row)
+void *xs_ocl_layer_entry(enum xs_row row)
 {
     static void *const entries[ROW_CORE_COUNT] = {
 #define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
@@ -69,13 +60,8 @@ void *xs_ocl_layer_entry(enum xs_ocl_row row)
     return entries[row];
 }
 
-void *xs_ocl_preload_entry(enum xs_ocl_row row)
-{
-    static void *const entries[ROW_CORE_COUNT] = {
+void *const xs_row_entries[ROW_COUNT] = {
 #define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) [ROW_##name] = (void *)name,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
-    };
-
-    return entries[row];
-}
+};

@@ -21,7 +21,7 @@ struct real {
 static struct real g_real[EXT_COUNT][PLATFORMS_MAX];
 static struct xs_lock g_lock;
 
-static bool remember(enum xs_ocl_row row, void *fn, cl_platform_id platform)
+static bool remember(enum xs_row row, void *fn, cl_platform_id platform)
 {
     struct real *slots = g_real[row - ROW_CORE_COUNT];
     bool kept = false;
@@ -57,7 +57,7 @@ static cl_platform_id platform_of_queue(cl_command_queue queue)
 }
 
 /* Nearly always there is one. */
-static void *recall(enum xs_ocl_row row, cl_command_queue queue)
+static void *recall(enum xs_row row, cl_command_queue queue)
 {
     struct real *slots = g_real[row - ROW_CORE_COUNT];
     void *first = atomic_load_explicit(&slots[0].fn, memory_order_acquire);
@@ -121,33 +121,12 @@ static void *const k_entries[EXT_COUNT] = {
 #undef OCL_EXT
 };
 
-/* Rows of the main table that must not be had past us. */
-static bool is_handled(enum xs_ocl_row row)
-{
-    static const bool handled[ROW_CORE_COUNT] = {
-#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
-    [ROW_##name] = XS_CODE(kind) != XS_CODE_PASS,
-#include "shim/opencl/opencl_api.def"
-#undef OCL
-    };
-
-    return handled[row];
-}
-
 /* Whether our own entry leads anywhere: loaders lack some functions that drivers have. */
-static bool has_way(enum xs_ocl_row row, bool of_layer)
+static bool has_way(enum xs_row row, bool of_layer)
 {
     const struct xs_ocl_side *side = of_layer ? &xs_ocl_layer : &xs_ocl_preload;
 
-    switch (row) {
-#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
-    case ROW_##name:                                                                              \
-        return side->real.name != xs_ocl_missing.name;
-#include "shim/opencl/opencl_api.def"
-#undef OCL
-    default:
-        return false;
-    }
+    return side->real.real[row] != xs_ocl_missing.real[row];
 }
 
 void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of_layer)
@@ -155,18 +134,17 @@ void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of
     if (!real || !name)
         return real;
     for (int row = 0; row < ROW_COUNT; row++) {
-        if (strcmp(xs_ocl_names[row], name) != 0)
+        if (strcmp(xs_row_info[row].symbol, name) != 0)
             continue;
         if (row >= ROW_CORE_COUNT) {
-            if (remember((enum xs_ocl_row)row, real, platform))
+            if (remember((enum xs_row)row, real, platform))
                 return k_entries[row - ROW_CORE_COUNT];
             XS_WARN_ONCE("OpenCL: more than %d drivers implement %s; its commands are not scheduled",
                          PLATFORMS_MAX, name);
             return real;
         }
-        if (is_handled((enum xs_ocl_row)row) && has_way((enum xs_ocl_row)row, of_layer))
-            return of_layer ? xs_ocl_layer_entry((enum xs_ocl_row)row)
-                            : xs_ocl_preload_entry((enum xs_ocl_row)row);
+        if (xs_row_info[row].handled && has_way((enum xs_row)row, of_layer))
+            return of_layer ? xs_ocl_layer_entry((enum xs_row)row) : xs_row_entries[row];
         return real;
     }
     return real;

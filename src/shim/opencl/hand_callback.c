@@ -273,7 +273,7 @@ cl_int xs_hand_clEnqueueNativeKernel(const struct xs_ocl_table *T, const void *c
 typedef void (*svm_free_fn)(cl_command_queue queue, cl_uint num_svm_pointers, void *svm_pointers[],
                             void *user_data);
 
-static cl_int svm_free(enum xs_ocl_row row,
+static cl_int svm_free(enum xs_row row,
                        cl_int (*real)(cl_command_queue, cl_uint, void *[], svm_free_fn, void *, cl_uint,
                                       const cl_event *, cl_event *),
                        const void *caller, cl_command_queue queue, cl_uint count, void *pointers[],

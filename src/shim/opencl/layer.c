@@ -48,12 +48,8 @@ XS_EXPORT cl_int clGetLayerInfo(cl_layer_info name, size_t size, void *value, si
     return CL_SUCCESS;
 }
 
-static const struct {
-    const char *name;
-    cl_uint slot;
-    enum xs_ocl_row row;
-} k_rows[] = {
-#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) {#name, slot, ROW_##name},
+static const uint16_t k_slots[ROW_CORE_COUNT] = {
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) [ROW_##name] = slot,
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 };
@@ -67,9 +63,9 @@ static void *get_slot(void *ctx, const char *name)
 {
     const struct target *t = ctx;
 
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++)
-        if (strcmp(k_rows[i].name, name) == 0)
-            return k_rows[i].slot < t->count ? t->dispatch[k_rows[i].slot] : NULL;
+    for (int row = 0; row < ROW_CORE_COUNT; row++)
+        if (strcmp(xs_row_info[row].symbol, name) == 0)
+            return k_slots[row] < t->count ? t->dispatch[k_slots[row]] : NULL;
     return NULL;
 }
 
@@ -83,9 +79,9 @@ XS_EXPORT cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_co
     xs_ocl_start_layer(get_slot, &t);
     /* What we do not know stays with the one behind us, and what it lacks stays lacking. */
     memcpy(g_dispatch, target, t.count * sizeof(void *));
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++)
-        if (k_rows[i].slot < t.count && target[k_rows[i].slot])
-            g_dispatch[k_rows[i].slot] = xs_ocl_layer_entry(k_rows[i].row);
+    for (int row = 0; row < ROW_CORE_COUNT; row++)
+        if (k_slots[row] < t.count && target[k_slots[row]])
+            g_dispatch[k_slots[row]] = xs_ocl_layer_entry((enum xs_row)row);
     *ret_count = t.count;
     *ret_dispatch = g_dispatch;
     return CL_SUCCESS;

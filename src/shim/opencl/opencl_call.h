@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "shim/common/size_class.h"
 #include "shim/opencl/opencl_table.h"
 
 /** A call that is no command. */
@@ -15,7 +16,7 @@ struct xs_ocl_call {
     bool handled;                 /* outer, and not filtered */
 };
 
-static inline void xs_ocl_call_begin(struct xs_ocl_call *c, enum xs_ocl_row row, const void *caller)
+static inline void xs_ocl_call_begin(struct xs_ocl_call *c, enum xs_row row, const void *caller)
 {
     c->depth = xsched_priv_depth();
     c->outer = !xs_depth_is_inner(c->depth);
@@ -23,23 +24,23 @@ static inline void xs_ocl_call_begin(struct xs_ocl_call *c, enum xs_ocl_row row,
     if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_implementers, memory_order_relaxed)) &&
         xsched_priv_is_implementer(caller))
         c->outer = false;
-    c->handled = c->outer && !xs_ocl_filtered(row, caller);
+    c->handled = c->outer && !xs_row_filtered(row, caller);
     c->begin_ns = 0;
     if (c->outer) {
         xsched_priv_depth_add(1);
-        if (xs_ocl_tracing)
+        if (xs_shim_tracing)
             c->begin_ns = xs_now_ns();
     }
 }
 
-static inline void xs_ocl_call_end(struct xs_ocl_call *c, enum xs_ocl_row row, enum xs_how how,
+static inline void xs_ocl_call_end(struct xs_ocl_call *c, enum xs_row row, enum xs_how how,
                                    const void *queue, int64_t result, bool pointer)
 {
     if (!c->outer)
         return;
     xsched_priv_depth_add(-1);
-    if (XS_UNLIKELY(xs_ocl_tracing))
-        xs_trace_call(xs_ocl_names[row], c->handled ? how : XS_HOW_PASS, (uint64_t)(uintptr_t)queue, result,
+    if (XS_UNLIKELY(xs_shim_tracing))
+        xs_trace_call(xs_row_info[row].symbol, c->handled ? how : XS_HOW_PASS, (uint64_t)(uintptr_t)queue, result,
                       pointer, c->begin_ns);
 }
 
@@ -54,13 +55,13 @@ struct xs_ocl_submit {
     cl_event own;                 /* taken for the mark when the program wants no event */
     bool want_event;
     bool blocking;
-    enum xs_ocl_row row;
+    enum xs_row row;
     uint64_t began;
     struct xs_ticket ticket;
 };
 
 /** @return true when the command is scheduled: the gate comes next */
-bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_ocl_row row, const void *caller,
+bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_row row, const void *caller,
                         cl_command_queue queue);
 /** May sleep. @param flags  XS_SUBMIT_* */
 void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags);
@@ -76,28 +77,17 @@ static inline void xs_ocl_submit_waits(struct xs_ocl_submit *s, cl_uint count, c
 /** After the vendor call. @param event  where it wrote the command's event; NULL: nowhere */
 void xs_ocl_submit_close(struct xs_ocl_submit *s, cl_int err, cl_event *event);
 
-static inline uint64_t xs_ocl_key(enum xs_ocl_row row, uint64_t what)
+static inline uint64_t xs_ocl_key(enum xs_row row, uint64_t what)
 {
     return xs_hash_u64((uint64_t)row + 1 + what * 0x9E3779B97F4A7C15ull) | 1;
 }
 
-/** Four classes to the octave: what differs less takes about the same time. */
-static inline uint64_t xs_ocl_size_class(uint64_t bytes)
+static inline uint64_t xs_ocl_key_region(enum xs_row row, const size_t *region)
 {
-    unsigned top;
-
-    if (bytes < 4)
-        return bytes;
-    top = 63u - (unsigned)__builtin_clzll(bytes);
-    return (uint64_t)top * 4 + (bytes >> (top - 2) & 3);
+    return xs_ocl_key(row, region ? xs_size_class((uint64_t)region[0] * region[1] * region[2]) : 0);
 }
 
-static inline uint64_t xs_ocl_key_region(enum xs_ocl_row row, const size_t *region)
-{
-    return xs_ocl_key(row, region ? xs_ocl_size_class((uint64_t)region[0] * region[1] * region[2]) : 0);
-}
-
-static inline uint64_t xs_ocl_key_range(enum xs_ocl_row row, cl_kernel kernel, cl_uint dimensions,
+static inline uint64_t xs_ocl_key_range(enum xs_row row, cl_kernel kernel, cl_uint dimensions,
                                         const size_t *size)
 {
     uint64_t h = (uint64_t)(uintptr_t)kernel;

@@ -2,7 +2,7 @@
 /* One command on a queue: gate, vendor call, count, mark. */
 #include "shim/opencl/opencl_call.h"
 
-bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_ocl_row row, const void *caller,
+bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_row row, const void *caller,
                         cl_command_queue queue)
 {
     s->queue = NULL;

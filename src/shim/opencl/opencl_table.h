@@ -4,45 +4,36 @@
 #ifndef XS_SHIM_OPENCL_OPENCL_TABLE_H
 #define XS_SHIM_OPENCL_OPENCL_TABLE_H
 
-#include "base/xs_base.h"
 #include "hal/opencl/cl_abi.h"
 #include "hal/opencl/hal.h"
 #include "shim/common/depth.h"
-#include "shim/common/kinds.h"
-#include "shim/common/trace.h"
+#include "shim/common/rows.h"
 
-enum xs_ocl_row {
-#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) ROW_##name,
+/* The rows of opencl_ext.def, whose functions programs ask for by name, come behind these. */
+enum {
+    ROW_CORE_COUNT = 0
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) +1
 #include "shim/opencl/opencl_api.def"
 #undef OCL
-    ROW_CORE_COUNT,
-    ROW_BEFORE_EXT = ROW_CORE_COUNT - 1,
-#define OCL_EXT(kind, name, ret, params, args, miss, key, blocking) ROW_##name,
-#include "shim/opencl/opencl_ext.def"
-#undef OCL_EXT
-    ROW_COUNT
 };
 
-extern const char *const xs_ocl_names[ROW_COUNT];
-
-/** The functions behind us. */
+/** The functions behind us, by row and by name. */
 struct xs_ocl_table {
+    union {
+        void *real[ROW_CORE_COUNT];
+        struct {
 #define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) ret (*name) params;
 #include "shim/opencl/opencl_api.def"
 #undef OCL
+        };
+    };
 };
 
 /** Answers of functions that the installed library lacks. */
 extern const struct xs_ocl_table xs_ocl_missing;
 
-enum xs_ocl_mode {
-    XS_OCL_UNBOUND,               /* the real functions are not known yet */
-    XS_OCL_QUIET,                 /* everything passes through */
-    XS_OCL_ACTIVE,                /* there are XQueues, or a trace is wanted */
-};
-
 struct xs_ocl_side {
-    _Atomic int mode;             /* xs_ocl_mode; owner: first_call.c; set after the table is complete */
+    _Atomic int mode;             /* xs_shim_mode; owner: first_call.c; set after the table is complete */
     struct xs_ocl_table real;
 };
 
@@ -59,14 +50,8 @@ bool xs_ocl_start(const void *caller);
 /** The layer's functions are known. @param get  as for xsched_priv_ocl_bind */
 void xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx);
 
-/** Whether XSCHED_DISABLE is set. Valid once a side is bound. */
-bool xs_ocl_is_disabled(void);
 /** Whether any side is active. */
 bool xs_ocl_is_active(void);
-/** Whether XSCHED_TRACE is set. Valid once a side is active. */
-extern bool xs_ocl_tracing;
-/** Whether the user wants this call left alone. */
-bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller);
 
 /* The hand-written ones; T holds the functions behind us. */
 #define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
@@ -87,8 +72,6 @@ bool xs_ocl_filtered(enum xs_ocl_row row, const void *caller);
 void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of_layer);
 
 /** The layer's entry of a row. */
-void *xs_ocl_layer_entry(enum xs_ocl_row row);
-/** The exported entry of a row. */
-void *xs_ocl_preload_entry(enum xs_ocl_row row);
+void *xs_ocl_layer_entry(enum xs_row row);
 
 #endif

@@ -37,16 +37,16 @@ void xs_api_answers_prepare(void)
 
         while (g_by_address[i])
             i = (i + 1) % BUCKETS;
-        if (xs_api_first.real[row] != xs_api_absent((enum xs_api_row)row, false))
+        if (xs_api_first.real[row] != xs_api_absent((enum xs_row)row, false))
             g_by_address[i] = (uint16_t)(row + 1);
-        i = hash_name(xs_api_info[row].name);
+        i = hash_name(xs_row_info[row].name);
         while (g_by_name[i])
             i = (i + 1) % BUCKETS;
         g_by_name[i] = (uint16_t)(row + 1);
     }
 }
 
-static bool fits(const struct xs_api_info *info, uint64_t flags)
+static bool fits(const struct xs_row_info *info, uint64_t flags)
 {
     if (info->streams == XS_STREAMS_ANY)
         return true;
@@ -58,7 +58,7 @@ static void unknown(const char *name, int version)
 {
     static _Atomic bool begins_captures;
 
-    if (xs_api_tracing)
+    if (xs_shim_tracing)
         xs_trace_note(XS_API_NAME ": %s (%d) is not known here and passes through", name, version);
     /* One that begins captures is not counted; then the driver is asked about each command. */
     if (strncmp(name, XS_API_CAPTURERS, sizeof(XS_API_CAPTURERS) - 1) == 0 && !atomic_exchange(&begins_captures, true))
@@ -71,7 +71,7 @@ static bool same_function(const struct xs_api_runtime *rt, int row, const char *
     if (rt->real[row] != real)
         return false;
     *ret_same = row;
-    return strcmp(xs_api_info[row].name, name) == 0;
+    return strcmp(xs_row_info[row].name, name) == 0;
 }
 
 void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real)
@@ -81,28 +81,28 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
     /* Some addresses have several names: then the one that was asked for. */
     for (uint32_t i = hash_address(real); rt == &xs_api_first && g_by_address[i]; i = (i + 1) % BUCKETS)
         if (same_function(rt, g_by_address[i] - 1, name, real, &same))
-            return xs_api_entries[same];
+            return xs_row_entries[same];
     for (int row = 0; rt != &xs_api_first && row < ROW_COUNT; row++) /* rare: not worth a table */
         if (same_function(rt, row, name, real, &same))
-            return xs_api_entries[same];
+            return xs_row_entries[same];
     if (same < 0)
         same = xs_api_memory_row(rt, real); /* its place in `real` has the limit's function */
     if (same >= 0)
-        return xs_api_entries[same];
+        return xs_row_entries[same];
     for (uint32_t i = hash_name(name); g_by_name[i]; i = (i + 1) % BUCKETS) {
         int row = g_by_name[i] - 1;
-        const struct xs_api_info *info = &xs_api_info[row];
+        const struct xs_row_info *info = &xs_row_info[row];
 
         if (strcmp(info->name, name) == 0 && info->version && info->version <= version && fits(info, flags) &&
-            (best < 0 || info->version > xs_api_info[best].version))
+            (best < 0 || info->version > xs_row_info[best].version))
             best = row;
     }
     /* a PASS row would only lead to another function of this name */
-    if (best < 0 || xs_api_info[best].pass) {
+    if (best < 0 || !xs_row_info[best].handled) {
         unknown(name, version);
         return real;
     }
-    if (rt->real[best] == xs_api_absent((enum xs_api_row)best, false)) /* there, but not among the exported symbols */
+    if (rt->real[best] == xs_api_absent((enum xs_row)best, false)) /* there, but not among the exported symbols */
         __atomic_store_n(&((struct xs_api_runtime *)(uintptr_t)rt)->real[best], real, __ATOMIC_RELEASE);
-    return xs_api_entries[best];
+    return xs_row_entries[best];
 }

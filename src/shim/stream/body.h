@@ -65,22 +65,22 @@
 
 /* A call with its line in the trace. */
 #define TRACED(kind, symbol, ...)                                                                 \
-    uint64_t begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;                            \
+    uint64_t begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;                            \
     __VA_ARGS__                                                                                   \
-    if (XS_UNLIKELY(xs_api_tracing))                                                              \
+    if (XS_UNLIKELY(xs_shim_tracing))                                                              \
         xs_trace_call(#symbol, XS_HOW(kind), 0, r, false, begin_ns);
 
 #define BODY_WAIT(kind, symbol, streams, args, on, key)                                           \
     TRACED(kind, symbol,                                                                          \
         xs_api_begin_late();                                                                      \
-        if (XS_UNLIKELY(xs_api_intra()) && !xs_api_filtered(row, __builtin_return_address(0)))    \
+        if (XS_UNLIKELY(xs_api_intra()) && !xs_row_filtered(row, __builtin_return_address(0)))    \
             xs_api_lend_context(rt->hal);                                                         \
         r = XS_REAL(symbol) args;)
 
 #define BODY_BLOCK_IF(it_does, kind, symbol, args)                                                \
     TRACED(kind, symbol,                                                                          \
         bool inside = false;                                                                      \
-        if ((it_does) && XS_LIKELY(!xs_api_filtered(row, __builtin_return_address(0)))) {         \
+        if ((it_does) && XS_LIKELY(!xs_row_filtered(row, __builtin_return_address(0)))) {         \
             if (XS_UNLIKELY(xs_api_intra()))                                                      \
                 xs_api_lend_context(rt->hal);                                                     \
             inside = xsched_priv_inside_begin();                                                  \

@@ -4,6 +4,7 @@
 #define XS_SHIM_STREAM_COMMAND_KEYS_H
 
 #include "base/map.h"
+#include "shim/common/size_class.h"
 #include "shim/stream/collective_names.h"
 
 static inline uint64_t xs_api_key(unsigned row, uint64_t what, uint64_t size)
@@ -11,21 +12,10 @@ static inline uint64_t xs_api_key(unsigned row, uint64_t what, uint64_t size)
     return (xs_hash_u64(((uint64_t)row + 1) << 48 ^ what ^ size * 0x9E3779B97F4A7C15ull) | 1) & ~XS_KEY_COLLECTIVE;
 }
 
-/** Four classes to the octave: what differs less takes about the same time. */
-static inline uint64_t xs_api_size_class(uint64_t bytes)
-{
-    unsigned top;
-
-    if (bytes < 4)
-        return bytes;
-    top = 63u - (unsigned)__builtin_clzll(bytes);
-    return (uint64_t)top * 4 + (bytes >> (top - 2) & 3);
-}
-
 #define XS_KEY(what, size) xs_api_key((unsigned)row, (uint64_t)(uintptr_t)(what), (size))
 #define XS_KEY_KERNEL(f, size) (XS_KEY(f, size) | xs_collective_key(f))
 #define XS_KEY_GRAPH(g)        (XS_KEY(g, 0) | xs_collective_graph_key())
-#define XS_KEY_BYTES(n)    XS_KEY(0, xs_api_size_class(n))
+#define XS_KEY_BYTES(n)    XS_KEY(0, xs_size_class(n))
 #define XS_KEY_ROW         XS_KEY(0, 0)
 
 #endif

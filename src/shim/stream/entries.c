@@ -12,19 +12,19 @@ XS_SHIM_NOTE;
 #define XS_ROW(kind, symbol, name, version, streams, params, args, on, key)                       \
     XS_EXPORT xs_api_result symbol params                                                         \
     {                                                                                             \
-        const enum xs_api_row row = ROW_##symbol;                                                 \
+        const enum xs_row row = ROW_##symbol;                                                 \
         const struct xs_api_runtime *rt;                                                          \
         int xs_mode_ = xs_api_mode_now();                                                         \
         xs_api_result r;                                                                          \
-        if (XS_UNLIKELY(xs_mode_ == XS_API_UNBOUND) && !xs_api_start(__builtin_return_address(0))) \
+        if (XS_UNLIKELY(xs_mode_ == XS_SHIM_UNBOUND) && !xs_api_start(__builtin_return_address(0))) \
             return XS_API_NOT_INITIALIZED;                                                        \
         if (XS_COLUMN(opens, kind))                                                               \
             xs_api_caller_new(__builtin_return_address(0));                                       \
         rt = xs_api_runtime_with(xs_api_runtime_of(__builtin_return_address(0)), ON(on));         \
-        if (xs_mode_ == XS_API_QUIET) {                                                           \
+        if (xs_mode_ == XS_SHIM_QUIET) {                                                           \
             XS_BY(QUIET_, quiet, kind)(kind, symbol, args)                                        \
         }                                                                                         \
         BODY_##kind(kind, symbol, streams, args, on, key)                                         \
         return r;                                                                                 \
     }
-#include XS_API_ROWS
+#include "shim/common/each_row.def"

@@ -19,31 +19,9 @@
 #define DEPTH_BINDING 0x8000
 
 _Atomic int xs_api_mode;
-bool xs_api_tracing;
 
 static struct xs_lock g_lock;     /* the tables; nothing is called under it but the log */
 static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
-static bool g_disabled;           /* under g_lock */
-static const char *g_filter;      /* constant once bound */
-static bool g_filter_libraries;
-static bool g_filtered[ROW_COUNT];
-
-#define INFO(symbol, name, version, streams, how, pass)                                           \
-    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, how, pass},
-const struct xs_api_info xs_api_info[ROW_COUNT] = {
-#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)                   \
-    INFO(symbol, name, version, streams, XS_HOW(kind), false)
-#define XS_ROW_PASS(symbol, name, version, streams) INFO(symbol, name, version, streams, XS_HOW_PASS, true)
-#define XS_ROW_OWN(symbol, name, version, streams)  INFO(symbol, name, version, streams, XS_HOW_PASS, false)
-#include XS_API_ROWS
-};
-
-bool xs_api_filtered(enum xs_api_row row, const void *caller)
-{
-    if (XS_LIKELY(!g_filter))
-        return false;
-    return g_filtered[row] || (g_filter_libraries && caller && xs_filter_caller(g_filter, caller));
-}
 
 /* libhal made a hardware queue. */
 static void on_first_queue(void)
@@ -52,9 +30,9 @@ static void on_first_queue(void)
 
     xs_lock_acquire(&g_lock);
     g_wanted = true;
-    if (atomic_load_explicit(&xs_api_mode, memory_order_relaxed) == XS_API_QUIET && !g_disabled)
-        atomic_store_explicit(&xs_api_mode, XS_API_ACTIVE, memory_order_release);
-    disabled = g_disabled;
+    if (atomic_load_explicit(&xs_api_mode, memory_order_relaxed) == XS_SHIM_QUIET && !xs_shim_disabled)
+        atomic_store_explicit(&xs_api_mode, XS_SHIM_ACTIVE, memory_order_release);
+    disabled = xs_shim_disabled;
     xs_lock_release(&g_lock);
     if (!disabled)
         xs_api_first_queue_made();
@@ -77,17 +55,15 @@ static void note_implementer(const struct xs_api_runtime *rt)
 #endif
 }
 
+void *xs_row_lacking(enum xs_row row)
+{
+    return xs_api_absent(row, false);
+}
+
 int xs_api_fill(struct xs_api_runtime *rt, void *handle)
 {
-    int lacking = 0;
+    int lacking = xs_rows_fill(rt->real, ROW_COUNT, xs_rows_symbol, handle);
 
-    for (int row = 0; row < ROW_COUNT; row++) {
-        rt->real[row] = dlsym(handle, xs_api_info[row].symbol);
-        if (!rt->real[row]) {
-            rt->real[row] = xs_api_absent((enum xs_api_row)row, false);
-            lacking++;
-        }
-    }
     rt->handle = handle;
     rt->hal = xs_api_hal_bind(handle);
     note_implementer(rt);
@@ -101,7 +77,7 @@ void xs_api_slots_direct(bool direct)
 
     xs_lock_acquire(&g_lock);
     for (int row = 0; row < ROW_COUNT; row++) {
-        if (!xs_api_info[row].pass)
+        if (xs_row_info[row].handled)
             continue;
         if (direct && !looking[row])
             looking[row] = xs_api_slots[row];
@@ -114,30 +90,23 @@ void xs_api_slots_direct(bool direct)
 
 static void publish(const struct xs_api_runtime *rt)
 {
-    bool disabled = xs_env_bool(XS_ENV_XSCHED_DISABLE, false);
-    bool tracing = !disabled && xs_trace_start();
-    bool wanted = !disabled && (tracing || xsched_priv_auto());
-    const char *filter = disabled ? NULL : xs_env_get(XS_ENV_XSCHED_FILTER);
+    struct xs_shim_wishes w;
     bool first = false;
 
+    xs_shim_wishes_read(&w);
     xs_lock_acquire(&g_lock);
-    if (atomic_load_explicit(&xs_api_mode, memory_order_relaxed) == XS_API_UNBOUND) {
+    if (atomic_load_explicit(&xs_api_mode, memory_order_relaxed) == XS_SHIM_UNBOUND) {
         first = true;
-        g_disabled = disabled;
-        g_wanted |= wanted;
-        xs_api_tracing = tracing;
-        for (int row = 0; filter && row < ROW_COUNT; row++)
-            g_filtered[row] = xs_filter_function(filter, xs_api_info[row].symbol);
-        g_filter_libraries = filter && xs_filter_has_libraries(filter);
-        g_filter = filter;
+        g_wanted |= w.wanted;
+        xs_shim_wishes_keep(&w);
         xs_api_first = *rt;
         xs_api_answers_prepare();
         /* release pairs with xs_api_mode_now */
-        atomic_store_explicit(&xs_api_mode, g_wanted && !disabled ? XS_API_ACTIVE : XS_API_QUIET,
+        atomic_store_explicit(&xs_api_mode, g_wanted && !w.disabled ? XS_SHIM_ACTIVE : XS_SHIM_QUIET,
                               memory_order_release);
     }
     xs_lock_release(&g_lock);
-    if (first && !tracing)
+    if (first && !w.tracing)
         xs_api_slots_direct(true);
     xs_api_on_first(on_first_queue);
 }
@@ -165,7 +134,7 @@ bool xs_api_start(const void *caller)
     }
     lacking = xs_api_fill(&rt, handle);
     publish(&rt);
-    if (xs_api_tracing)
+    if (xs_shim_tracing)
         xs_trace_note(XS_API_NAME ": calls go to %s, which lacks %d of %d functions", path, lacking, ROW_COUNT);
     xsched_priv_depth_add(-DEPTH_BINDING);
     return true;

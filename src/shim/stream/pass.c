@@ -12,10 +12,10 @@ void *xs_api_pass_slow(void **slot, const void *caller)
 {
     size_t row = (size_t)(slot - xs_api_slots);
 
-    if (xs_api_mode_now() == XS_API_UNBOUND && !xs_api_start(caller))
-        return xs_api_absent((enum xs_api_row)row, true);
-    if (xs_api_tracing)
-        xs_trace_call(xs_api_info[row].symbol, XS_HOW_PASS, 0, 0, false, 0);
+    if (xs_api_mode_now() == XS_SHIM_UNBOUND && !xs_api_start(caller))
+        return xs_api_absent((enum xs_row)row, true);
+    if (xs_shim_tracing)
+        xs_trace_call(xs_row_info[row].symbol, XS_HOW_PASS, 0, 0, false, 0);
     return xs_api_runtime_of(caller)->real[row];
 }
 
@@ -75,7 +75,7 @@ __asm__(".text\n"
 
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)
 #define XS_ROW_PASS(symbol, name, version, streams) ENTRY(symbol)
-#include XS_API_ROWS
+#include "shim/common/each_row.def"
 
 /* The slots and the entries' addresses, in the order of the rows. */
 __asm__(".section .data.xs_api_slots,\"aw\"\n.p2align 3\n.globl xs_api_slots\n.hidden xs_api_slots\n"
@@ -83,11 +83,11 @@ __asm__(".section .data.xs_api_slots,\"aw\"\n.p2align 3\n.globl xs_api_slots\n.h
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad 0\n");
 #define XS_ROW_PASS(symbol, name, version, streams) __asm__(".Lslot_" #symbol ": .quad .Lfirst_" #symbol "\n");
 #define XS_ROW_OWN(symbol, name, version, streams) __asm__("\t.quad 0\n");
-#include XS_API_ROWS
-__asm__(".section .data.rel.ro.xs_api_entries,\"aw\"\n.p2align 3\n.globl xs_api_entries\n"
-        ".hidden xs_api_entries\nxs_api_entries:\n");
+#include "shim/common/each_row.def"
+__asm__(".section .data.rel.ro.xs_row_entries,\"aw\"\n.p2align 3\n.globl xs_row_entries\n"
+        ".hidden xs_row_entries\nxs_row_entries:\n");
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) __asm__("\t.quad " #symbol "\n");
 #define XS_ROW_PASS(symbol, name, version, streams) __asm__("\t.quad " #symbol "\n");
 #define XS_ROW_OWN(symbol, name, version, streams) __asm__("\t.quad " #symbol "\n");
-#include XS_API_ROWS
+#include "shim/common/each_row.def"
 __asm__(".text\n");

@@ -6,6 +6,6 @@
 #include "shim/stream/stream_table.h"
 
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) XS_EXPORT xs_api_result symbol params;
-#include XS_API_ROWS
+#include "shim/common/each_row.def"
 
 #endif

@@ -49,7 +49,7 @@ struct xs_api_submit {
     struct xs_queue *queue;       /* NULL: not scheduled */
     const struct xs_api_runtime *rt;
     xs_api_stream stream;
-    enum xs_api_row row;
+    enum xs_row row;
     uint64_t begin_ns;            /* while tracing */
     struct xs_ticket ticket;
 };
@@ -64,15 +64,15 @@ static inline bool xs_api_captured(const void *hal, xs_api_stream stream, bool p
     return xs_api_capturing(hal, !stream && per_thread ? XS_API_PER_THREAD : stream);
 }
 
-static inline void xs_api_submit_open(struct xs_api_submit *s, const struct xs_api_runtime *rt, enum xs_api_row row,
+static inline void xs_api_submit_open(struct xs_api_submit *s, const struct xs_api_runtime *rt, enum xs_row row,
                                       const void *caller, xs_api_stream stream, bool per_thread)
 {
     s->queue = NULL;
     s->rt = rt;
     s->stream = stream;
     s->row = row;
-    s->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
-    if (XS_LIKELY(!xs_api_filtered(row, caller)) && !xs_api_captured(rt->hal, stream, per_thread))
+    s->begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;
+    if (XS_LIKELY(!xs_row_filtered(row, caller)) && !xs_api_captured(rt->hal, stream, per_thread))
         s->queue = xs_api_queue(rt->hal, stream, per_thread);
     if (XS_UNLIKELY(xs_api_intra()) && s->queue)
         xs_api_implicit(rt->hal, s->queue, stream, per_thread);
@@ -84,8 +84,8 @@ static inline void xs_api_submit_close(struct xs_api_submit *s, xs_api_result r)
         xsched_priv_submit_end(&s->ticket, r == XS_API_OK, false);
     if (XS_UNLIKELY(r != XS_API_OK) && xs_api_is_over(r))
         xs_api_over(s->rt);
-    if (XS_UNLIKELY(xs_api_tracing))
-        xs_trace_call(xs_api_info[s->row].symbol, s->queue && s->ticket.queue ? XS_HOW_SUBMIT : XS_HOW_PASS,
+    if (XS_UNLIKELY(xs_shim_tracing))
+        xs_trace_call(xs_row_info[s->row].symbol, s->queue && s->ticket.queue ? XS_HOW_SUBMIT : XS_HOW_PASS,
                       (uint64_t)(uintptr_t)s->stream, r, false, s->begin_ns);
 }
 
@@ -104,12 +104,12 @@ struct xs_api_wait {
 };
 
 /** @param waits  false: it only asks whether the stream is idle, and a mark put there before would be the answer */
-static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_runtime *rt, enum xs_api_row row,
+static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_runtime *rt, enum xs_row row,
                                     const void *caller, xs_api_stream stream, bool per_thread, bool waits)
 {
-    w->begin_ns = XS_UNLIKELY(xs_api_tracing) ? xs_now_ns() : 0;
+    w->begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;
     w->rt = rt;
-    w->queue = XS_UNLIKELY(xs_api_filtered(row, caller)) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
+    w->queue = XS_UNLIKELY(xs_row_filtered(row, caller)) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
     if (!w->queue)
         w->began = 0;
     else if (waits && !xs_api_captured(rt->hal, stream, per_thread))
@@ -120,14 +120,14 @@ static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_r
         xs_api_lend_context(rt->hal); /* it waits for other streams */
 }
 
-static inline void xs_api_wait_close(struct xs_api_wait *w, enum xs_api_row row, xs_api_stream stream, xs_api_result r)
+static inline void xs_api_wait_close(struct xs_api_wait *w, enum xs_row row, xs_api_stream stream, xs_api_result r)
 {
     if (w->queue)
         xsched_priv_wait_end(w->queue, w->began, r == XS_API_OK);
     if (XS_UNLIKELY(r != XS_API_OK) && xs_api_is_over(r))
         xs_api_over(w->rt);
-    if (XS_UNLIKELY(xs_api_tracing))
-        xs_trace_call(xs_api_info[row].symbol, xs_api_info[row].how, (uint64_t)(uintptr_t)stream, r, false,
+    if (XS_UNLIKELY(xs_shim_tracing))
+        xs_trace_call(xs_row_info[row].symbol, xs_row_info[row].how, (uint64_t)(uintptr_t)stream, r, false,
                       w->begin_ns);
 }
 
@@ -143,6 +143,6 @@ struct xs_api_wait_all {
     } of[XS_API_WAIT_QUEUES];
 };
 void xs_api_wait_all_open(struct xs_api_wait_all *w, const struct xs_api_runtime *rt, xs_api_context ctx);
-void xs_api_wait_all_close(struct xs_api_wait_all *w, enum xs_api_row row, xs_api_result r);
+void xs_api_wait_all_close(struct xs_api_wait_all *w, enum xs_row row, xs_api_result r);
 
 #endif

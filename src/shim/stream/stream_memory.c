@@ -354,7 +354,7 @@ SHAPE shape_DEVICE_RESET(mem_fn real, const word *w)
 #include XS_API_MEMORY
 #undef MEM
 
-static mem_fn function(const struct xs_api_runtime *rt, enum xs_api_row row)
+static mem_fn function(const struct xs_api_runtime *rt, enum xs_row row)
 {
     mem_fn fn;
 
@@ -363,7 +363,7 @@ static mem_fn function(const struct xs_api_runtime *rt, enum xs_api_row row)
 }
 
 static const struct {
-    enum xs_api_row row;
+    enum xs_row row;
     mem_fn ours;
 } k_rows[MEM_COUNT] = {
 #define MEM(shape, symbol) [MEM_##symbol] = {ROW_##symbol, mem_##symbol},
@@ -408,6 +408,6 @@ void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
         return;
     }
     for (int i = 0; i < MEM_COUNT; i++)
-        if (dlsym(handle, xs_api_info[k_rows[i].row].symbol)) /* what it lacks stays lacking */
+        if (dlsym(handle, xs_row_info[k_rows[i].row].symbol)) /* what it lacks stays lacking */
             memcpy(&rt->real[k_rows[i].row], &k_rows[i].ours, sizeof(k_rows[i].ours));
 }

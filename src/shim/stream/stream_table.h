@@ -5,11 +5,7 @@
 #ifndef XS_SHIM_STREAM_STREAM_TABLE_H
 #define XS_SHIM_STREAM_STREAM_TABLE_H
 
-#include "base/xs_base.h"
-#include "shim/common/kinds.h"
-#include "shim/common/trace.h"
-
-#include XS_SHIM_PLATFORM
+#include "shim/common/rows.h"
 
 #ifndef XS_API_LENDS              /* nobody on this platform says what waits for what */
 #define XS_API_LENDS 0
@@ -29,31 +25,6 @@ static inline bool xs_api_is_legacy(xs_api_stream stream, bool per_thread)
 }
 #endif
 
-enum xs_api_row {
-#define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key) ROW_##symbol,
-#define XS_ROW_PASS(symbol, name, version, streams) ROW_##symbol,
-#define XS_ROW_OWN(symbol, name, version, streams) ROW_##symbol,
-#include XS_API_ROWS
-    ROW_COUNT
-};
-
-enum xs_api_streams { XS_STREAMS_ANY, XS_STREAMS_LEGACY, XS_STREAMS_PTDS };
-
-struct xs_api_info {
-    const char *symbol, *name;
-    uint16_t version;
-    uint8_t streams;              /* xs_api_streams */
-    uint8_t how;                  /* xs_how, as kinds.def says */
-    bool pass;
-};
-extern const struct xs_api_info xs_api_info[ROW_COUNT] XS_HIDDEN;
-
-enum xs_api_mode {
-    XS_API_UNBOUND,               /* the real functions are not known yet */
-    XS_API_QUIET,                 /* everything passes through */
-    XS_API_ACTIVE,                /* there are XQueues, or a trace is wanted */
-};
-
 /** One real library behind us. */
 struct xs_api_runtime {
     void *real[ROW_COUNT];        /* never NULL once bound: what it lacks is xs_api_absent's */
@@ -62,15 +33,12 @@ struct xs_api_runtime {
 };
 
 /* One line for each call: what is read on every call stands together. */
-extern _Atomic int xs_api_mode XS_HIDDEN;   /* xs_api_mode; owner: first_call.c; set after the table is complete */
-extern bool xs_api_tracing XS_HIDDEN;       /* XSCHED_TRACE is set; valid once the mode is not UNBOUND */
+extern _Atomic int xs_api_mode XS_HIDDEN;   /* xs_shim_mode; owner: first_call.c; set after the table is complete */
 extern _Atomic bool xs_api_many XS_HIDDEN;  /* several real libraries are loaded; owner: caller_runtime.c */
 extern struct xs_api_runtime xs_api_first XS_HIDDEN; /* the one that was found first; complete once bound */
 
 /** What the entries of PASS rows jump to (pass.c): the real function, or code that finds it. */
 extern void *xs_api_slots[ROW_COUNT] XS_HIDDEN;
-/** Our entries. */
-extern void *const xs_api_entries[ROW_COUNT] XS_HIDDEN;
 
 static inline int xs_api_mode_now(void)
 {
@@ -81,11 +49,9 @@ static inline int xs_api_mode_now(void)
 /** Finds the real library. @return false when there is none: answer "not initialised" */
 bool xs_api_start(const void *caller);
 /** Stands where a real library lacks a function, or where there is none. By the platform. */
-void *xs_api_absent(enum xs_api_row row, bool no_library);
+void *xs_api_absent(enum xs_row row, bool no_library);
 /** After the first hardware queue was made. By the platform; any thread, once or more. */
 void xs_api_first_queue_made(void);
-/** Whether the user wants this call left alone. */
-bool xs_api_filtered(enum xs_api_row row, const void *caller);
 /** All functions of a library. @return how many it lacks */
 int xs_api_fill(struct xs_api_runtime *rt, void *handle);
 
@@ -145,7 +111,7 @@ void xs_api_answers_prepare(void);
 
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)                   \
     XS_IF_HAND(kind, xs_api_result xs_hand_##symbol(const struct xs_api_runtime *rt, XS_UNPACK params);)
-#include XS_API_ROWS
+#include "shim/common/each_row.def"
 
 /** The real function of a row, with its type. `rt` is in scope. */
 #define XS_REAL(symbol) ((__typeof__(&symbol))rt->real[ROW_##symbol])
