@@ -6,8 +6,9 @@
  * knows nothing of XSched: run.py compares its lines with and without.
  *
  * The functions are those of the platform's table. What the fake library implements is called by hand, with what
- * belongs to it; every other row answers with an error there, which its weak symbol in LIBRARY tells, and is called
- * with arguments made up from its prototype. The last lines count the rows that were called, and name the others. */
+ * belongs to it; every other row answers with an error there or does nothing on its stream, which its weak symbol in
+ * LIBRARY tells, and is called with arguments made up from its prototype. The last lines count the rows that were
+ * called, and name the others. */
 #ifndef XS_TESTS_SEQ_H
 #define XS_TESTS_SEQ_H
 
@@ -45,7 +46,7 @@ bool seq_argument(const char *parameter, uintptr_t *ret, unsigned *ret_slots);
 /* ---- given to the platform ---- */
 extern unsigned long seq_steps;
 extern bool seq_verbose;
-/** Zero, and never written: what is called with it is not supported. */
+/** Zero, and never written: what is called with it does nothing. */
 extern uint64_t seq_scratch[8192];
 
 void seq_note(const void *data, size_t bytes);

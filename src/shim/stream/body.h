@@ -65,9 +65,9 @@
 
 /* A call with its line in the trace. */
 #define TRACED(kind, symbol, ...)                                                                 \
-    uint64_t begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;                            \
+    uint64_t begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;                           \
     __VA_ARGS__                                                                                   \
-    if (XS_UNLIKELY(xs_shim_tracing))                                                              \
+    if (XS_UNLIKELY(xs_shim_tracing))                                                             \
         xs_trace_call(#symbol, XS_HOW(kind), 0, r, false, begin_ns);
 
 #define BODY_WAIT(kind, symbol, streams, args, on, key)                                           \

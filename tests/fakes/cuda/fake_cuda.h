@@ -5,7 +5,8 @@
  * memory), stream memory operations, capture and graphs, entry points. One worker thread a device
  * takes commands in an order that the streams allow, and takes as long as they say: of real time, or in a
  * world (fakes/world) of its clock, on a GPU that several processes share. Every other
- * function of the driver is there and answers CUDA_ERROR_NOT_SUPPORTED.
+ * function of the driver is there by its row in cuda_api.def: those that wait for their turn do nothing on their stream,
+ * the rest answers CUDA_ERROR_NOT_SUPPORTED.
  *
  * Kernels are found by name: "work" (u64 ns, u32 *log, u32 tag) takes ns and appends tag to log,
  * whose first word counts; "nop" does nothing; "burn" (u64 ns, u32 *started, u32 stamp, u64 *sum) stores
