@@ -5,7 +5,7 @@ BUILD  ?= build/release
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all help setup demo demo-third-party test test-fast fuzz sequences faults model soak install deb lint figures clean
+.PHONY: all help setup demo demo-third-party test test-fast fuzz sequences faults model soak trials install deb lint figures clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD)
 
@@ -19,6 +19,7 @@ help:
 	@echo "make faults           every call that can fail fails once; deaths, clock jumps, ten thousand connections"
 	@echo "make model            all interleavings of the shared words' protocols"
 	@echo "make soak             bounded load, and counters that would show a leak (SOAK_SECONDS=60)"
+	@echo "make trials           add a function, a policy and a platform to a copy of the tree, build and test it"
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
 	@echo "make deb              Debian packages, into build/deb"
@@ -72,6 +73,10 @@ model:
 soak:
 	@scripts/setup.sh build test
 	@scripts/robust.sh soak
+
+trials:
+	@scripts/setup.sh build test
+	@scripts/trials.sh
 
 # Some files name the prefix, so that another one than before means to build them anew.
 install: all
