@@ -63,8 +63,6 @@ ROWS = [
     Variant("gates-150", "level 2 with gates at most 0.15 ms of estimated device time apart", "xsched", level="2",
             env=(("low", "XSCHED_TUNE", "gate-us=150"),)),
     Variant("gates-each", "level 2 with a gate before each command", "xsched", level="2", env=(("low", "XSCHED_TUNE", "gate-us=0"),)),
-    Variant("late-start", "the default level; what the urgent side launches after a pause begins as late as its end allows",
-            "xsched", level="auto", env=(("high", "XSCHED_LATE_START", "ON"), ("top", "XSCHED_LATE_START", "ON"))),
     Variant("xsched-drain", "the default level; a turn begins when what the last one had on the device is over", "xsched",
             level="auto", env=(("", "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ", "ON"),)),
     # I

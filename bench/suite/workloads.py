@@ -75,8 +75,7 @@ def torch_pair(high, low, variants, **more):
 A_TORCH = torch_pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "xsched-2", "mps",
                       "mps-priority"),
-                     extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "asleep-auto", "marks-each",
-                            "late-start"),
+                     extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "asleep-auto", "marks-each"),
                      quick=QUICK, requests=800)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
 CL_LOW = Side("low", "load", work_us=1000, depth=64)
@@ -91,7 +90,7 @@ B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-au
 
 # ---- C: fixed priority, twice the same model ----
 C_TORCH = torch_pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
-                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps", "mps-priority"), extra=("late-start",), requests=700)
+                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps", "mps-priority"), requests=700)
 C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us=1000, kernels=8, priority=10, urgent=True),
               CL_LOW, ("alone", "native", "xsched-auto"))
 
@@ -120,18 +119,18 @@ E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dat
 F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=10, urgent=True),
                 Side("low", "torch:train-resnet50", load=0.8, gib=10)),
                ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"),
-               extra=("late-start",), blocks=3, seconds=10, fresh=True)
+               blocks=3, seconds=10, fresh=True)
 # ---- G: BERT-large ----
 G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"),
-                     extra=("late-start",), requests=600)
+                     requests=600)
 # ---- H: decoding with CUDA graphs beside training ----
 H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
                      ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"), requests=400)
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
-               ("alone", "alone-group", "native", "alone-group-xsched", "xsched-auto", "mps-priority"), extra=("late-start",),
+               ("alone", "alone-group", "native", "alone-group-xsched", "xsched-auto", "mps-priority"),
                requests=500, fresh=True)
 
 # ---- M: two devices: A on each, and a program on both beside an urgent one on the second ----

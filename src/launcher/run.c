@@ -223,6 +223,17 @@ static void print_env_help(void)
     }
 }
 
+/* The program says it, too, but only in its log, and only once it uses a device. */
+static void say_withdrawn_variables(void)
+{
+    const char *instead;
+    char name[64];
+
+    for (unsigned i = 0; xs_env_withdrawn(i, name, sizeof(name), &instead); i++)
+        if (getenv(name))
+            xs_say("%s means nothing any more; instead: %s", name, instead);
+}
+
 int xs_command_run(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -247,6 +258,7 @@ int xs_command_run(int argc, char **argv)
         print_env_help();
         return 0;
     }
+    say_withdrawn_variables();
     set_default(XS_ENV_XSCHED_AUTO_XQUEUE, "ON");
     if (!r.local && !xs_env_get(XS_ENV_XSCHED_POLICY))
         set_default(XS_ENV_XSCHED_SCHEDULER, "GLB");

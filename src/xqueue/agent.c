@@ -387,7 +387,7 @@ static void session_run(struct agent_session *s, uint32_t changes)
         if (s->pending)
             s->pending = !apply(s);
         soon = !tell_groups(s) || soon;
-        due_ns = XS_MIN(interrupt_ourselves(s), xs_late_due(st));
+        due_ns = interrupt_ourselves(s);
         watch = xs_gates_watch(st) || (s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF);
         if (s->broken)
             break;

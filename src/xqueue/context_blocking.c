@@ -39,7 +39,6 @@ bool xsched_priv_inside_begin(void)
     if (!st)
         return false;
     atomic_fetch_add(&st->inside, 1);
-    xs_late_open_any(st);
     if (!atomic_load(&st->app_words)) /* no queue with gates yet: later ones find the count */
         return true;
     xs_lock_acquire(&st->lock); /* storage is not used anew meanwhile */

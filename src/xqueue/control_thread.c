@@ -42,7 +42,6 @@ void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
     if (atomic_compare_exchange_strong(&st->server, &expected, NULL)) {
         xs_queue_repoint_all(st);
         open_all(page, cells_of(st));
-        xs_late_open_any(st);
         xs_fd_eventfd_signal(st->kick_fd);
     }
     atomic_fetch_sub(&st->page_users, 1);

@@ -41,20 +41,19 @@ _Atomic uint64_t *xs_gates_app_word(struct xs_queue *q)
     return words ? &words[q->cell] : NULL;
 }
 
-bool xs_gates_make_words(struct xs_state *st)
+static void make_words(struct xs_state *st)
 {
-    size_t bytes = (size_t)2 * XS_PAGE_QUEUES * sizeof(uint64_t);
+    size_t bytes = (size_t)XS_PAGE_QUEUES * sizeof(uint64_t);
     void *map;
 
     if (atomic_load(&st->app_words))
-        return true;
+        return;
     /* shared: devices see it through a second mapping of the same memory */
     map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
-        return false;
+        return;
     madvise(map, bytes, MADV_DONTFORK);
     atomic_store(&st->app_words, map);
-    return true;
 }
 
 void xs_gates_set_level(struct xs_queue *q, int32_t level)
@@ -63,14 +62,13 @@ void xs_gates_set_level(struct xs_queue *q, int32_t level)
     _Atomic uint64_t *word;
 
     if (on && !atomic_load(&q->gates.on)) {
-        xs_gates_make_words(q->state);
+        make_words(q->state);
         word = xs_gates_app_word(q);
         if (word)
             atomic_store(word, XS_MAX(atomic_load(&q->app_permitted), atomic_load(&q->cc->let_through)));
         atomic_store(&q->gates.since_ns, UINT64_MAX / 2); /* what is in flight has none: the next command gets one */
     }
     atomic_store(&q->gates.on, on);
-    xs_late_set_level(q, level);
 }
 
 void xs_gates_tell(struct xs_queue *q, uint32_t gates)
@@ -94,7 +92,6 @@ bool xs_gates_untell(struct xs_state *st)
 
 void xs_gates_forget(struct xs_queue *q)
 {
-    xs_late_open(q);
     if (q->ctx_entries)
         xs_gates_done(q, atomic_load(&q->gates.weight_in));
 }
@@ -105,7 +102,6 @@ void xs_gates_reset(struct xs_queue *q)
 
     xs_gates_tell(q, XS_GATES_OFF);
     xs_gates_forget(q);
-    xs_late_reset(q);
     atomic_store(&g->on, 0);
     atomic_store(&g->shut, 0);
     atomic_store(&g->since_ns, 0);

@@ -106,7 +106,6 @@ struct xs_ticket {
 enum {
     XS_SUBMIT_PASS = 1u,          /* count it, never sleep (inside a capture, a callback of the vendor, a group) */
     XS_SUBMIT_NO_MARK = 2u,       /* nothing may be appended to the stream now */
-    XS_SUBMIT_HOST = 8u,          /* its vendor call may wait for what stands before it in the stream */
     XS_SUBMIT_COLLECTIVE = 4u,    /* a kernel that waits for others like it, in other queues or processes */
 };
 
@@ -163,11 +162,6 @@ void xsched_priv_end_near(struct xs_queue *q);
  *  Any thread; nests.  @return whether to call _end afterwards */
 bool xsched_priv_inside_begin(void);
 void xsched_priv_inside_end(void);
-
-/** Not 0: this process has late starts (late.h). Whoever is about to call what may wait for the device, and is not counted
- *  above, opens what waits first. A hint; owner: late.c. */
-extern _Atomic uint32_t xsched_priv_late;
-void xsched_priv_late_open(void);
 
 /** Whether a scheduler decides about single queues of this process, so that one of them may be held while another
  *  runs; else nothing of what follows is needed. A hint; owner: inherit.c. */

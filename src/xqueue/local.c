@@ -138,7 +138,6 @@ void xs_local_run(struct xs_state *st)
             wake_ns = xs_sched_run(l.sched, now);
             if (xs_sched_renew_leases(l.sched, now) || xs_control_retired_tick(st))
                 wake_ns = XS_MIN(wake_ns, now + XS_LEASE_TICK_NS);
-            wake_ns = XS_MIN(wake_ns, xs_late_due(st));
             if (again)
                 wake_ns = XS_MIN(wake_ns, now + XS_NS_PER_MS);
             local_sleep(st, &l, wake_ns);

@@ -175,7 +175,8 @@ static void account(struct xs_queue *q, bool late)
     } while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock));
 }
 
-void xs_queue_account_rest(struct xs_queue *q)
+/* After mark_lock was held: a completion may have found it taken. */
+static void account_rest(struct xs_queue *q)
 {
     if (atomic_load(&q->account_pending))
         account(q, true);
@@ -223,7 +224,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
         }
         xs_lock_release(&q->mark_lock);
     }
-    xs_queue_account_rest(q);
+    account_rest(q);
 }
 
 /* Of its own, so that a call that finds nothing new costs little. */
@@ -326,7 +327,7 @@ static void forget_mark(struct xs_queue *q, uint64_t number)
         head_update(q);
         xs_lock_release(&q->mark_lock);
     }
-    xs_queue_account_rest(q);
+    account_rest(q);
     xs_queue_progress(q);
 }
 
@@ -435,7 +436,6 @@ XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
 {
     uint64_t seen = 0, since_ns = 0;
 
-    xs_late_open_any(q->state);
     while (xs_queue_look(q, true), atomic_load(&q->cc->completed) < number) {
         uint64_t completed = atomic_load(&q->cc->completed), now_ns = xs_now_ns(), returned;
         struct xs_hwq *h;

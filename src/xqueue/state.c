@@ -155,7 +155,6 @@ static void read_environment(struct xs_state *st)
     if (atomic_load(&st->timeslice_us) || atomic_load(&st->k))
         atomic_store(&st->sched_hints_changes, 1);
     st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
-    st->late = xs_env_bool(XS_ENV_XSCHED_LATE_START, false);
     st->drain = drain_from_env();
     for (unsigned i = 0; st->sockets_count < XS_ARRAY_LEN(st->sockets); i++) {
         int r = xs_socket_path(i, st->sockets[st->sockets_count], sizeof(st->sockets[0]));

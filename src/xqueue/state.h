@@ -14,7 +14,6 @@
 #include "transport/socket.h"
 #include "wire/hints.h"
 #include "wire/page.h"
-#include "xqueue/late.h"
 #include "xqueue/interface.h"
 
 struct xs_hwq {
@@ -73,17 +72,6 @@ struct xs_gates {
     bool told;                              /* under state.lock: xserver wants them at level 3, too */
 };
 
-/* What late starts need of a queue (late.c). Threads that submit or wait write it. */
-struct xs_late {
-    _Atomic uint32_t on;                    /* at this level; under state.lock */
-    _Atomic uint32_t told;                  /* the scheduler knows of this burst */
-    _Atomic uint64_t due_ns;                /* a gate of late.c is closed, to be opened then; 0: none */
-    _Atomic uint64_t delay_ns;              /* for the next burst */
-    _Atomic uint64_t first, first_ns;       /* the first command of this burst; 0: none is noticed */
-    _Atomic uint64_t opened_ns, waits_ns;   /* when it might begin on the device; when its program began to wait, or 0 */
-    struct xs_late_habit habit;             /* under mark_lock */
-};
-
 /* xs_queue.bounded */
 enum {
     XS_BOUNDED_APP = 1u,          /* the application suspends it itself, or gave a bound */
@@ -109,7 +97,6 @@ struct xs_queue {
     bool marks_from_outside;                /* of hwq: a thread of ours may put marks there */
     struct xs_ctx_entries *ctx_entries;                   /* of hwq; NULL: it has no level 2 */
     struct xs_gates gates;
-    struct xs_late late;
 
     /* waiting and progress */
     _Alignas(XS_CACHE_LINE) _Atomic uint32_t progress;  /* changes with each completion; futex */
@@ -200,10 +187,8 @@ struct xs_state {
     struct xs_map native_to_queue;          /* look-ups without the lock */
     struct xs_map native_to_hwq, handle_to_hwq, handle_to_queue, handle_to_command;
     _Atomic uint64_t page_serial;           /* grows before a page comes into force: names a use of its address */
-    _Atomic(_Atomic uint64_t *) app_words;  /* copies of app_permitted that devices see, by cell, then late.c's words;
-                                               under lock. NULL: no queue with gates yet */
-    _Atomic(struct xs_queue *) late_queue;  /* the one whose burst waits for its late start */
-    bool late;                              /* XSCHED_LATE_START; constant */
+    _Atomic(_Atomic uint64_t *) app_words;  /* copies of app_permitted that devices see, by cell; under lock.
+                                               NULL: no queue with gates yet */
     _Atomic uint32_t gates_told;            /* queues with gates.told */
     _Atomic int32_t inside;                 /* threads inside calls on which whole contexts wait (context_blocking.c) */
     _Atomic uint32_t gates_watched;         /* 1: gates may be in flight, and the control thread looks at the lease */
@@ -372,8 +357,6 @@ bool xs_queue_would_wait(struct xs_queue *q);
 XResult xs_queue_finish(struct xs_queue *q, uint64_t number);
 void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref);
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns);
-/** After mark_lock was held: a completion may have found it taken. */
-void xs_queue_account_rest(struct xs_queue *q);
 /** A mark is in the stream: tells the scheduler how far marks reach. */
 void xs_queue_tell_marked(struct xs_queue *q);
 /** Puts a mark into the stream from this thread (never the control thread). */
@@ -419,8 +402,6 @@ static inline bool xs_queue_gated(struct xs_queue *q)
     return q->ctx_entries && atomic_load_explicit(&q->gates.on, memory_order_relaxed) &&
            !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_JOINING);
 }
-/** Makes the words that devices see, if there are none yet. Under state.lock. @return whether there are */
-bool xs_gates_make_words(struct xs_state *st);
 /** The copy of the application's gate that devices see; NULL: there is none. */
 _Atomic uint64_t *xs_gates_app_word(struct xs_queue *q);
 /** The level in force is now `level`. Under state.lock. */

@@ -298,7 +298,6 @@ static void wait_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool mana
     uint64_t seen_completed = 0;
     bool late = false, slept = false;
 
-    xs_late_open(q);              /* what is in flight is waited for */
     for (;;) {
         uint32_t seen = atomic_load(&q->progress);
         bool gather = false;
@@ -394,14 +393,6 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
         xs_queue_ring(q);
 }
 
-static inline void wants_to_know(struct xs_queue *q, uint64_t n, uint32_t armed, uint32_t flags)
-{
-    if (!(armed & XS_ARMED_SUBMIT) && XS_LIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) == 0))
-        return;
-    if (!xs_late_keeps(q, n, armed, flags) && armed & XS_ARMED_SUBMIT)
-        xs_queue_ring(q);
-}
-
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
 {
     struct xs_client_cell *cc = q->cc;
@@ -424,8 +415,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     n = atomic_fetch_add(&cc->entered, 1) + 1;
     sc = atomic_load(&q->sc);
     armed = atomic_load(&sc->armed);
-    if (XS_UNLIKELY(armed))
-        wants_to_know(q, n, armed, flags);
+    if (XS_UNLIKELY(armed & XS_ARMED_SUBMIT))
+        xs_queue_ring(q);
     if (!xs_queue_managed(q, sc)) {
         t->est_ns = 0;
         if (XS_UNLIKELY(!is_permitted(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
@@ -557,8 +548,6 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
 
 static inline uint64_t wait_begin(struct xs_queue *q)
 {
-    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
-        xs_late_wait_begins(q);
     atomic_fetch_add(&q->cc->inherit, 1);
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for)))
@@ -588,11 +577,8 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 
     if (XS_UNLIKELY(unwaited != 0) && all_complete)
         atomic_store_explicit(&q->unwaited, unwaited - 1, memory_order_relaxed);
-    if (all_complete) { /* before this wait is over: then the queue may be another one */
-        if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
-            xs_late_wait_ended(q);
+    if (all_complete)             /* before this wait is over: then the queue may be another one */
         xs_queue_complete(q, began, false);
-    }
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);
 

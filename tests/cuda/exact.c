@@ -13,9 +13,6 @@
  *   exact eager KERNEL_US KERNELS LAUNCH_US FIRST_US EACH_US REQUESTS
  *     a request each EACH_US: so many kernels, a launch each LAUNCH_US and a third more in each second request, one wait at the
  *     end; prints what each took, in us
- *   exact endings KERNEL_US KERNELS LAUNCH_US FIRST_US EACH_US REQUESTS
- *     eager, then for each way to learn that something is done, four more of those and one with a sixth of the kernels that
- *     ends that way; prints what each of these took, in us
  *   exact both KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS LOW_KERNEL_US LOW_UNTIL_US
  *     high, on a stream of priority -1, beside a thread that does what low does on another stream of the same context;
  *     prints what high prints, then what low prints
@@ -47,8 +44,7 @@ typedef void *P;
 static int (*destroy)(P), (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync_stream)(P);
 static int (*function)(P *, P, const char *), (*create_context)(P *, unsigned, int), (*create_urgent)(P *, unsigned, int);
 static int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
-static int (*create_event)(P *, unsigned), (*record)(P, P), (*sync_event)(P), (*query_event)(P), (*query_stream)(P);
-static int (*copy_back)(void *, uint64_t, size_t, P), (*get_memory)(uint64_t *, size_t), (*free_memory)(uint64_t);
+static int (*create_event)(P *, unsigned), (*record)(P, P), (*sync_event)(P), (*query_event)(P);
 static uint64_t (*waits)(void);
 static void (*lose)(void);
 static __thread P g_stream;
@@ -231,75 +227,6 @@ static int eager(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
     return 0;
 }
 
-static P g_event;
-static uint64_t g_memory;
-
-static void by_event(void)
-{
-    OK(record(g_event, g_stream));
-    OK(sync_event(g_event));
-}
-
-static void by_asking_an_event(void)
-{
-    OK(record(g_event, g_stream));
-    while (query_event(g_event))
-        sleep_us(10);
-}
-
-static void by_asking(void)
-{
-    while (query_stream(g_stream))
-        sleep_us(10);
-}
-
-static void by_copy(void)
-{
-    char to[8];
-
-    OK(copy_back(to, g_memory, sizeof(to), g_stream));
-    OK(sync_stream(g_stream));
-}
-
-static void by_giving_memory_back(void)
-{
-    OK(free_memory(g_memory));
-    OK(sync_stream(g_stream));
-}
-
-static void by_looking(void)      /* at memory that the kernels write: no call at all */
-{
-    for (uint64_t seen = g_done_ns + 1; seen != g_done_ns; sleep_us(3000))
-        seen = g_done_ns;
-}
-
-static int endings(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint64_t first_us, uint64_t each_us,
-                   uint64_t requests)
-{
-    void (*const ways[])(void) = {by_event, by_asking_an_event, by_asking, by_copy, by_giving_memory_back, by_looking};
-
-    OK(create_event(&g_event, 2));
-    OK(get_memory(&g_memory, 4096));
-    eager(kernel_us, kernels, launch_us, first_us, each_us, requests);
-    for (size_t w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
-        uint64_t next = now_us() + each_us, begin, sum;
-
-        eager(kernel_us, kernels, launch_us, next, each_us, 4);
-        next += 4 * each_us;
-        sleep_us(next - now_us());
-        begin = now_us();
-        sum = g_done_ns;
-        for (uint64_t k = 0; k < kernels / 6; k++) {
-            burn(kernel_us);
-            sleep_us(launch_us);
-        }
-        ways[w]();
-        printf("%" PRIu64 "\n", now_us() - begin);
-        check(g_done_ns - sum != kernels / 6 * kernel_us * 1000, "what was computed");
-    }
-    return 0;
-}
-
 /* One kernel, then a wait, at whose end the program has joined. */
 static void begin(uint64_t kernel_us)
 {
@@ -358,10 +285,6 @@ int main(int argc, char **argv)
     GET(record, lib, "cuEventRecord");
     GET(sync_event, lib, "cuEventSynchronize");
     GET(query_event, lib, "cuEventQuery");
-    GET(query_stream, lib, "cuStreamQuery");
-    GET(copy_back, lib, "cuMemcpyDtoHAsync_v2");
-    GET(get_memory, lib, "cuMemAlloc_v2");
-    GET(free_memory, lib, "cuMemFree_v2");
     GET(waits, fake, "fake_cuda_waits");
     GET(lose, fake, "fake_lose_device");
     sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "each") == 0 || strcmp(argv[1], "changed") == 0 ? 1000 : 3000);
@@ -386,6 +309,5 @@ int main(int argc, char **argv)
         return each(number[0], number[1]);
     if (strcmp(argv[1], "bad") == 0)
         return bad(argv[2], number[1], number[2], number[3], ctx);
-    return (strcmp(argv[1], "eager") == 0 ? eager : strcmp(argv[1], "endings") == 0 ? endings : high)(
-        number[0], number[1], number[2], number[3], number[4], number[5]);
+    return (strcmp(argv[1], "eager") == 0 ? eager : high)(number[0], number[1], number[2], number[3], number[4], number[5]);
 }

@@ -94,16 +94,6 @@ def pair(build, level, low, high, world=(), xserver=(), how="high", of_low=(), *
     return dict(numbers(a_said), latency=list(map(int, b_said)), **w.end())
 
 
-def endings(build, **arguments):
-    """As pair: five short requests, each with another way to learn of its end, and one without any."""
-    got = pair(build, how="endings", **arguments)
-    latency = got.pop("latency")
-    got["looked"] = latency.pop()
-    got["told"] = latency[44::5]
-    got["others"] = [us for n, us in enumerate(latency) if n < 44 or n % 5 != 4]
-    return got
-
-
 def learnt(build, **arguments):
     """As pair, but for the first two."""
     got = pair(build, **arguments)
@@ -243,18 +233,9 @@ CASES = {
     "step": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH, of_low=UNGATED), {"latency": (450, 800), "gates": 0}),
     "step_gates": (pair, dict(level=3, low=(100, 110000), high=STEP, world=SWITCH),
                    {"latency": (100, 400), "gates": (200, 400)}),
-    # The device goes over to the other program in pauses of the launches. Begun late it does so once or twice; but for the
-    # first ones, and for windows in which a longer delay is tried, requests end with their launches; the others have more.
+    # The device switches to the other program in pauses of the launches.
     "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, of_low=UNGATED, how="eager"),
               {"latency": (2400, 3300), "switches": (600, 900), "kernels": (1550, 1750)}),
-    "eager_late": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, of_low=UNGATED, how="eager", XSCHED_LATE_START="ON"),
-                   {"latency": (2400, 3300), "switches": (150, 350), "kernels": (1900, 2100)}),
-    "eager_late_level1": (pair, dict(level=1, low=(100, 60000), high=EAGER[:5] + (4,), world=SWITCH, how="eager",
-                                     XSCHED_LATE_START="ON"), {"gates": 0}),
-    # Whatever way a program learns that something is done, that begins before: 400 us of launches, 100 of kernels, a slice
-    # of up to 400 and a change. But when it makes no call at all.
-    "late_endings": (endings, dict(level=3, low=(100, 410000), high=EAGER[:4] + (5500, 40), world=SWITCH,
-                                   XSCHED_LATE_START="ON"), {"told": (600, 1000), "looked": (2000, 6400), "others": (2400, 3300)}),
     # Switching off takes 300 us, the change 100; a slice of 2048 us may end before.
     "channels": (pair, dict(level=3, low=(5000, 60000), high=LONG, world=(*SWITCH, "--control-us", 300),
                             xserver=("--tune=lv3-channels=ON", "--lv3-slices=OFF", "--tune=lv3-inflight-us=10000", "--tune=lv3-pairs=1000")), {"latency": [400, 344, 288]}),

@@ -75,6 +75,15 @@ class Installation(Doctor):
         causes = self.causes(self.doctor(env={"XSCHED_PRIORTY": "1"}))
         self.assertEqual(causes, {"no_libpreempt", "bad_library", "unknown_variable"})
 
+    def test_withdrawn_variable(self):
+        """What replaced it is said, in one line each; the value does not matter."""
+        found = self.doctor(env={"XSCHED_LATE_START": "OFF"})
+        line, = [p["text"] for p in found["problems"] if p["cause"] == "withdrawn_variable"]
+        self.assertIn("XSCHED_LATE_START", line)
+        self.assertIn("instead: ", line)
+        said = self.xsched("run", "--no-server", "--", "true", env={"XSCHED_LATE_START": "ON"}).stderr
+        self.assertEqual([("instead: " in l) for l in said.splitlines() if "XSCHED_LATE_START" in l], [True], said)
+
     def test_missing_functions_are_named(self):
         found = self.doctor()
         opencl, = [v for v in found["vendor libraries"] if v["platform"] == "OpenCL"]

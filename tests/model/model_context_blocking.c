@@ -7,7 +7,6 @@
 #include "xqueue/gate.c"
 #include "xqueue/context_blocking.c"
 
-#include "no_late.h"
 #include "sched/permit.c"
 
 static struct xs_state g_state;
@@ -34,14 +33,6 @@ void xs_fd_eventfd_signal(int fd)
 }
 
 /* ---- what this model leaves out ---- */
-void xs_late_reset(struct xs_queue *q)
-{
-    (void)q;
-}
-void xs_late_set_level(struct xs_queue *q, int32_t level)
-{
-    (void)q, (void)level;
-}
 void xs_queue_look_slow(struct xs_queue *q, bool late)
 {
     (void)q, (void)late;

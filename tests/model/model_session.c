@@ -9,7 +9,6 @@
 #include "mc.h"
 
 #include "xqueue/submit.c"
-#include "no_late.h"
 #include "xqueue/queue.c"
 #include "xqueue/hwq.c"
 #include "xqueue/control_thread.c"

@@ -8,7 +8,6 @@
 #include "mc.h"
 
 #include "xqueue/submit.c"
-#include "no_late.h"
 
 #include "model_gates_stubs.h"
 

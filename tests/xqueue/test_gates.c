@@ -19,10 +19,7 @@ struct scene {
 
 /* ---- what gate.c asks of others, which is not what is tested ---- */
 
-void xs_late_open(struct xs_queue *q) { (void)q; }
 void xs_queue_look_slow(struct xs_queue *q, bool late) { (void)q, (void)late; }
-void xs_late_reset(struct xs_queue *q) { (void)q; }
-void xs_late_set_level(struct xs_queue *q, int32_t level) { (void)q, (void)level; }
 struct xs_server_cell xs_open_cell;
 
 static void make(struct scene *s, struct xs_queue *q, uint32_t cell)

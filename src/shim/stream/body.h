@@ -16,9 +16,7 @@
 
 /* ---- commands ---- */
 
-/* A copy from or to pageable memory waits for what stands before it. */
-#define MAY_WAIT(symbol) (__builtin_strstr(#symbol, "Memcpy") ? XS_SUBMIT_HOST : 0)
-#define SUBMIT_FLAGS(kind, symbol) (XS_COLUMN(suspended, kind) ? MAY_WAIT(symbol) : XS_SUBMIT_PASS)
+#define SUBMIT_FLAGS(kind) (XS_COLUMN(suspended, kind) ? 0 : XS_SUBMIT_PASS)
 
 #define BODY_SUBMIT(kind, symbol, streams, args, on, key)                                         \
     struct xs_api_submit s;                                                                       \
@@ -26,8 +24,8 @@
     if (XS_LIKELY(s.queue != NULL)) {                                                             \
         uint64_t key_ = key;                                                                      \
         xsched_priv_submit_begin(s.queue, key_, XS_UNLIKELY(key_ & XS_KEY_COLLECTIVE)             \
-                                 ? SUBMIT_FLAGS(kind, symbol) | XS_SUBMIT_COLLECTIVE              \
-                                 : SUBMIT_FLAGS(kind, symbol), &s.ticket);                        \
+                                 ? SUBMIT_FLAGS(kind) | XS_SUBMIT_COLLECTIVE                      \
+                                 : SUBMIT_FLAGS(kind), &s.ticket);                                \
     } else {                                                                                      \
         xs_collective_captured(key);                                                              \
     }                                                                                             \
@@ -72,7 +70,6 @@
 
 #define BODY_WAIT(kind, symbol, streams, args, on, key)                                           \
     TRACED(kind, symbol,                                                                          \
-        xs_api_begin_late();                                                                      \
         if (XS_UNLIKELY(xs_api_intra()) && !xs_row_filtered(row, __builtin_return_address(0)))    \
             xs_api_lend_context(rt->hal);                                                         \
         r = XS_REAL(symbol) args;)

@@ -34,13 +34,6 @@ static inline bool xs_api_is_over(xs_api_result r)
     }
 }
 
-/** Before a call that may wait for the device. */
-static inline void xs_api_begin_late(void)
-{
-    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_late, memory_order_relaxed) != 0))
-        xsched_priv_late_open();
-}
-
 /** Takes what the current context has in flight for complete, so that nobody waits for it. */
 void xs_api_over(const struct xs_api_runtime *rt);
 

@@ -40,7 +40,6 @@ bool xs_api_event_wait(const void *event, struct xs_event_mark *ret)
 {
     struct xs_queue *q;
 
-    xs_api_begin_late();
     if (XS_LIKELY(!xs_api_intra()) || !xs_event_find(event, ret))
         return false;
     q = ret->queue;
@@ -60,7 +59,6 @@ void xs_api_event_busy(const void *event)
 {
     struct xs_event_mark m;
 
-    xs_api_begin_late();
     if (XS_UNLIKELY(xs_api_intra()) && xs_event_find(event, &m))
         xsched_priv_polled(m.queue, m.number);
 }
