@@ -11,7 +11,7 @@
 #include "xqueue/submit.c"
 #include "xqueue/queue.c"
 #include "xqueue/hwq.c"
-#include "xqueue/control_thread.c"
+#include "xqueue/control/control_thread.c"
 
 #include "model_gates_stubs.h"
 

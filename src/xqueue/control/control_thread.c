@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xqueue/control_thread.h"
+#include "xqueue/control/control_thread.h"
 
 #include "base/fd.h"
 #include "base/log.h"

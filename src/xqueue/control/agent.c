@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process's side of a session with xserver. No server, a dead one, or one of another
  * protocol never disturbs the program: it runs unscheduled, says so once, and tries again. */
-#include "xqueue/control_thread.h"
+#include "xqueue/control/control_thread.h"
 
 #include "base/clock.h"
 #include "base/env.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The local scheduler: the same decision driver as xserver's, on pages of this process. */
-#include "xqueue/control_thread.h"
+#include "xqueue/control/control_thread.h"
 
 #include "base/clock.h"
 #include "base/fd.h"

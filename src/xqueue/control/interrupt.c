@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 3 by a scheduler outside: what it is given, and the way back when it is gone. */
-#include "xqueue/control_thread.h"
+#include "xqueue/control/control_thread.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
