@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that will do collectives is known for it before its first one: else another process's first collective
  * could run and wait for one of this process that is held. */
-#include "xqueue/state.h"
+#include "xqueue/announce_collectives.h"
 
 #include "base/fd.h"
+#include "xqueue/state.h"
 
 static _Atomic bool s_ahead;      /* writer: the shim, once it has seen such a function */
 

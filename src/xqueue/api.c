@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public calls on one XQueue: state, suspension, level, launch configuration. */
-#include "xqueue/config.h"
-#include "xqueue/state.h"
+#include "xqueue/api.h"
 
 #include "base/clock.h"
 #include "base/static_probe.h"
+#include "xqueue/context_blocking.h"
+#include "xqueue/deferred.h"
+#include "xqueue/gate.h"
+#include "xqueue/hwq.h"
+#include "xqueue/mark.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
+#include "xqueue/submit.h"
 
 #include "xsched/xqueue.h"
 

@@ -2,6 +2,12 @@
 #include "xqueue/command.h"
 
 #include "base/log.h"
+#include "xqueue/hwq.h"
+#include "xqueue/interface.h"
+#include "xqueue/mark.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
+#include "xqueue/submit.h"
 
 #include "xsched/xqueue.h"
 

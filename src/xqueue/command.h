@@ -4,7 +4,10 @@
 #define XS_COMMAND_H
 
 #include "base/list.h"
-#include "xqueue/state.h"
+#include "xqueue/interface.h"
+
+struct xs_queue;
+struct xs_state;
 
 enum xs_command_state { XS_COMMAND_NEW, XS_COMMAND_HELD, XS_COMMAND_LAUNCHED, XS_COMMAND_DROPPED };
 
@@ -21,7 +24,9 @@ struct xs_command {
     struct xs_list link;          /* in xs_queue.deferred, under deferred_lock */
 };
 
+/** The command of this handle with one reference more. Any thread; takes state.lock. NULL: there is none. */
 struct xs_command *xs_command_ref(struct xs_state *st, HwCommandHandle handle);
+/** Gives a reference back; the last one frees the command. Any thread; takes state.lock. */
 void xs_command_unref(struct xs_state *st, struct xs_command *c);
 /** Runs the callback in this thread as the queue's next command; may sleep at the gate. */
 void xs_command_launch(struct xs_queue *q, struct xs_command *c, uint32_t submit_flags);

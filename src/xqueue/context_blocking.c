@@ -5,6 +5,10 @@
  *
  * What goes on is named by number, in the client page; neither the scheduler nor the application's own suspension
  * stores a smaller one from then on. Numbers only grow, so nothing has to be taken back. */
+#include "xqueue/context_blocking.h"
+
+#include "xqueue/gate.h"
+#include "xqueue/queue.h"
 #include "xqueue/state.h"
 
 static void open_to(_Atomic uint64_t *word, uint64_t n)

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* XQueueSubmit: at once in the caller's thread when nothing has to wait, else through a list and
  * a worker thread, which starts with the first command that must wait and ends with the last. */
+#include "xqueue/deferred.h"
+
 #include "base/log.h"
 #include "xqueue/command.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
+#include "xqueue/submit.h"
 #include "xqueue/thread.h"
 
 #include "xsched/xqueue.h"

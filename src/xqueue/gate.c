@@ -5,12 +5,17 @@
  * command when the estimated time since the last gate would grow beyond a spacing, when the command
  * was never timed, and when the word is found closed. A submitter whose word is closed goes on and
  * leaves commands behind the gate, as far as there is room. */
-#include "xqueue/state.h"
+#include "xqueue/gate.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/tune.h"
 #include "wire/wire.h"
+#include "xqueue/hwq.h"
+#include "xqueue/interface.h"
+#include "xqueue/mark.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
 
 #include <sys/mman.h>
 

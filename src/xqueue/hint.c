@@ -3,6 +3,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "xqueue/control/control_thread.h"
+#include "xqueue/inherit.h"
+#include "xqueue/queue.h"
 #include "xqueue/state.h"
 
 static bool priority_ok(Priority p)

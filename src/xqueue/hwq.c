@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hardware queues: making, finding, forgetting. */
+#include "xqueue/hwq.h"
+
+#include "xqueue/deferred.h"
+#include "xqueue/interface.h"
+#include "xqueue/queue.h"
 #include "xqueue/state.h"
 
 #include "xsched/xqueue.h"

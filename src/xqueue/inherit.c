@@ -3,10 +3,13 @@
  * completed what it waits for. Kept in one word of the other's cell, so that nobody has to take it back:
  * the scheduler compares the number with what is complete. Where two wait at once, the more urgent one's
  * importance lasts until the later end. */
-#include "xqueue/state.h"
+#include "xqueue/inherit.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "xqueue/mark.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
 
 /* A longer chain of streams that wait for each other is cut: what is behind is a dependency that nobody
  * sees. */

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion: marks in flight, the completed count, and what durations teach. */
-#include "xqueue/state.h"
+#include "xqueue/mark.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "xqueue/context_blocking.h"
 #include "xqueue/estimate.h"
+#include "xqueue/gate.h"
+#include "xqueue/hwq.h"
+#include "xqueue/inherit.h"
 #include "xqueue/marker.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
+#include "xqueue/submit.h"
 
 static void head_update(struct xs_queue *q)
 {

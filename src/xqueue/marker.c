@@ -8,6 +8,10 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "xqueue/mark.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
+#include "xqueue/submit.h"
 #include "xqueue/thread.h"
 
 #include <errno.h>

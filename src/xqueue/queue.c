@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* XQueues: making, finding, forgetting. */
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 #include "base/log.h"
 #include "xqueue/config.h"
+#include "xqueue/context_blocking.h"
+#include "xqueue/control/control_thread.h"
+#include "xqueue/gate.h"
+#include "xqueue/hwq.h"
+#include "xqueue/interface.h"
+#include "xqueue/state.h"
+#include "xqueue/submit.h"
 
 #include "xsched/xqueue.h"
 
@@ -38,7 +45,7 @@ void xs_queue_unref(struct xs_queue *q)
     atomic_fetch_sub(&q->refs, 1); /* storage stays; queue_storage() looks for refs == 0 */
 }
 
-void xs_queue_wake(struct xs_queue *q)
+static void wake(struct xs_queue *q)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
 
@@ -328,7 +335,7 @@ void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
     xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
     open_for_good_locked(q);
     xs_gates_forget(q);
-    xs_queue_wake(q);
+    wake(q);
     atomic_fetch_add(&st->scheduled, atomic_load(&q->cc->entered));
     h->queue = NULL;
     atomic_store(&q->wanted, 0);

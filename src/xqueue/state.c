@@ -6,6 +6,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "xqueue/announce_collectives.h"
+#include "xqueue/control/control_thread.h"
+#include "xqueue/inherit.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way of one command: count it, look at the gates, look at what is in flight, let it go.
  * No lock, no allocation, no system call unless it must wait. */
-#include "xqueue/state.h"
+#include "xqueue/submit.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/static_probe.h"
 #include "base/tune.h"
+#include "xqueue/control/control_thread.h"
 #include "xqueue/estimate.h"
+#include "xqueue/gate.h"
+#include "xqueue/hwq.h"
+#include "xqueue/inherit.h"
+#include "xqueue/interface.h"
+#include "xqueue/mark.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
 
 /* Completions that do not come for this long, or for twice the estimate, mean that the work in
  * flight waits for this very thread (a user event, a polling kernel), or that the device is slow:

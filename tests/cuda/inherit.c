@@ -23,7 +23,7 @@
 #define PLATFORM     kPlatformCUDA
 #define NAME(cu, hip) cu
 #endif
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 typedef void *P;
 static int (*Init)(unsigned), (*Retain)(P *, int), (*SetCurrentOf)(P), (*Sync)(P), (*CtxSync)(void), (*Destroy)(P);

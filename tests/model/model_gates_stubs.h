@@ -3,6 +3,10 @@
 #ifndef XS_MODEL_GATES_STUBS_H
 #define XS_MODEL_GATES_STUBS_H
 
+#include "xqueue/context_blocking.h"
+#include "xqueue/gate.h"
+#include "xqueue/mark.h"
+
 #define GATES_STUB(result) { mc_check(false, __func__); return result; }
 
 bool xs_gates_passed(struct xs_queue *q) { (void)q; return true; }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../stream/check.h"
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 #include "xsched/opencl/hal.h"
 #include "xsched/xsched.h"
 

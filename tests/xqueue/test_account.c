@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A completion that finds the account locked leaves a note. The next thread that locks it, here to forget a mark, looks. */
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 #include "xqueue_test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands of XQueueSubmit: order, waiting, errors, dropping, blocking queues. */
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 #include "xqueue_test.h"
 

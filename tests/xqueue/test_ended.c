@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues and streams that end while another thread is in a call with them: their storage goes to nobody else before that
  * thread has come back. */
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 #include "xqueue_test.h"
 

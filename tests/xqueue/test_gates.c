@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gates at level 3 are where xserver says so, and for as long as it is that xserver (gate.c by itself). */
 #include "wire/wire.h"
-#include "xqueue/state.h"
+#include "xqueue/gate.h"
+#include "xqueue/mark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thousands of queues made and destroyed: memory, descriptors and threads do not grow; what was
  * destroyed stays harmless. */
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 #include "xqueue_test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The local scheduler on the fake device: who starts when, to the nanosecond. */
-#include "xqueue/state.h"
+#include "xqueue/queue.h"
 
 #include "xqueue_test.h"
 

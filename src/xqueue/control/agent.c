@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process's side of a session with xserver. No server, a dead one, or one of another
  * protocol never disturbs the program: it runs unscheduled, says so once, and tries again. */
-#include "xqueue/control/control_thread.h"
+#include "xqueue/control/agent.h"
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -10,7 +10,14 @@
 #include "base/str.h"
 #include "transport/socket.h"
 #include "wire/hints.h"
+#include "xqueue/api.h"
+#include "xqueue/control/control_thread.h"
+#include "xqueue/control/interrupt.h"
+#include "xqueue/gate.h"
+#include "xqueue/hwq.h"
 #include "xqueue/marker.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xqueue/control/control_thread.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "xqueue/control/agent.h"
+#include "xqueue/control/local.h"
+#include "xqueue/gate.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
 #include "xqueue/thread.h"
 
 #include <linux/futex.h>
@@ -10,6 +16,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* A server page of a past session, until no thread can be at one of its words. */
+struct xs_retired {
+    struct xs_retired *next;
+    struct xs_server_page *page;
+    uint32_t cells;                         /* queues that existed when it was retired */
+    uint64_t busy[];                        /* bit: not yet seen quiet since */
+};
 
 /* ---- opening ---- */
 
@@ -127,6 +141,18 @@ bool xs_control_retired_tick(struct xs_state *st)
         xs_pages_free(&st->tables, r);
     }
     return st->retired != NULL;
+}
+
+bool xs_control_lease_over(struct xs_state *st, struct xs_server_page *page)
+{
+    uint32_t cells = cells_of(st);
+
+    if (xs_now_ns() < atomic_load(&page->h.lease_until_ns))
+        return false;
+    for (uint32_t i = 0; i < cells; i++)
+        if (atomic_load(&page->cells[i].permitted) != XS_PERMIT_OPEN)
+            return true;
+    return false;
 }
 
 /* ---- announcing ---- */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 3 by a scheduler outside: what it is given, and the way back when it is gone. */
-#include "xqueue/control/control_thread.h"
+#include "xqueue/control/interrupt.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "xqueue/interface.h"
+#include "xqueue/state.h"
 
 #include <poll.h>
 
@@ -66,17 +68,4 @@ uint64_t xs_interrupt_due(void)
         next = XS_MIN(next, due);
     }
     return next;
-}
-
-bool xs_control_lease_over(struct xs_state *st, struct xs_server_page *page)
-{
-    struct xs_queue *q = atomic_load(&st->pool);
-    uint32_t cells = q ? q->cell + 1 : 0; /* the newest storage has the highest cell */
-
-    if (xs_now_ns() < atomic_load(&page->h.lease_until_ns))
-        return false;
-    for (uint32_t i = 0; i < cells; i++)
-        if (atomic_load(&page->cells[i].permitted) != XS_PERMIT_OPEN)
-            return true;
-    return false;
 }

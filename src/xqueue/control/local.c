@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The local scheduler: the same decision driver as xserver's, on pages of this process. */
-#include "xqueue/control/control_thread.h"
+#include "xqueue/control/local.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "xqueue/control/control_thread.h"
+#include "xqueue/inherit.h"
 #include "xqueue/marker.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
 
 #include <poll.h>
 #include <sys/mman.h>

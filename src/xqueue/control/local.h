@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The scheduler in the process. */
+#ifndef XS_XQUEUE_LOCAL_H
+#define XS_XQUEUE_LOCAL_H
+
+struct xs_state;
+
+/** Schedules the queues of this process by a policy. Thread: the control thread. Returns when the mode changed. */
+void xs_local_run(struct xs_state *st);
+
+#endif
