@@ -76,3 +76,11 @@ int64_t xs_tune_i64(enum xs_tune_id id, int64_t usual)
     }
     return value;
 }
+
+int64_t xs_tune_keep(enum xs_tune_id id, int64_t usual, _Atomic int64_t *ret_kept)
+{
+    int64_t value = xs_tune_i64(id, usual);
+
+    atomic_store_explicit(ret_kept, value, memory_order_relaxed); /* a value by itself */
+    return value;
+}

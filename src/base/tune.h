@@ -16,5 +16,7 @@ enum xs_tune_id {
  *  launch path keeps the answer. A key that does not exist, or a value out of its range, is logged once at WARN and
  *  ignored. Any thread. */
 int64_t xs_tune_i64(enum xs_tune_id id, int64_t usual);
+/** The same; the answer is stored in *ret_kept, too, where callers in the launch path find it. */
+int64_t xs_tune_keep(enum xs_tune_id id, int64_t usual, _Atomic int64_t *ret_kept);
 
 #endif
