@@ -7,7 +7,7 @@
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
-#include "xqueue/submit.h"
+#include "xqueue/submit/progress.h"
 
 #include "xsched/xqueue.h"
 

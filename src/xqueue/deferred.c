@@ -7,7 +7,10 @@
 #include "xqueue/command.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
-#include "xqueue/submit.h"
+#include "xqueue/submit/permission.h"
+#include "xqueue/submit/progress.h"
+#include "xqueue/submit/submit.h"
+#include "xqueue/submit/turn.h"
 #include "xqueue/thread.h"
 
 #include "xsched/xqueue.h"

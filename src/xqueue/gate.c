@@ -197,10 +197,8 @@ static uint64_t spacing_ns(uint64_t told_ns)
     static _Atomic int64_t from_env = -2; /* -1: not given */
     int64_t us = atomic_load_explicit(&from_env, memory_order_relaxed);
 
-    if (XS_UNLIKELY(us == -2)) {
-        us = xs_tune_i64(XS_TUNE_GATE_US, -1);
-        atomic_store_explicit(&from_env, us, memory_order_relaxed);
-    }
+    if (XS_UNLIKELY(us == -2))
+        us = xs_tune_keep(XS_TUNE_GATE_US, -1, &from_env);
     if (us >= 0)
         return (uint64_t)us * XS_NS_PER_US;
     return XS_MIN(XS_MAX(told_ns / 10 * 3, SPACING_LEAST_NS), SPACING_MOST_NS);

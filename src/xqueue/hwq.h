@@ -32,7 +32,8 @@ void xs_hwq_done(struct xs_state *st, struct xs_hwq *h);
 /** From here on the queue is on this one. Under state.lock. */
 void xs_hwq_take(struct xs_hwq *h, struct xs_queue *q);
 
-/** Appends a mark. Calls the vendor, with no lock of ours. @return false: there is none, also when both queues are destroyed */
+/** Appends a mark. Calls the vendor, with no lock of ours.
+ *  @return false: there is none, also when both queues are destroyed */
 static inline bool xs_queue_append_mark(struct xs_queue *q, uint64_t number)
 {
     struct xs_hwq *h = atomic_load(&q->hwq);

@@ -6,10 +6,10 @@
 #include "xqueue/inherit.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
+#include "xqueue/submit/doorbell.h"
 
 /* A longer chain of streams that wait for each other is cut: what is behind is a dependency that nobody
  * sees. */
@@ -26,14 +26,6 @@ void xs_state_update_intra(struct xs_state *st)
 
     atomic_store_explicit(&xsched_priv_intra, mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra),
                           memory_order_relaxed); /* a hint: what began before is not lent */
-}
-
-static void ring(struct xs_queue *q)
-{
-    struct xs_server_page *page = atomic_load(&q->state->server);
-
-    if (page && xs_page_ring(q->state->client, page, q->cell))
-        xs_fd_eventfd_signal(q->state->bell_fd);
 }
 
 static uint64_t completed(struct xs_queue *q)
@@ -73,7 +65,7 @@ static bool lend(struct xs_queue *q, uint64_t number, int32_t priority)
         if (new == old)
             return false;
     } while (!atomic_compare_exchange_weak(&q->cc->lent, &old, new));
-    ring(q);
+    xs_queue_ring(q);
     return true;
 }
 
@@ -82,7 +74,7 @@ void xs_queue_inherit_end(struct xs_queue *q, uint64_t number)
     uint64_t lent = atomic_load(&q->cc->lent);
 
     if (lent && XS_LENT_NUMBER(lent) <= number && atomic_compare_exchange_strong(&q->cc->lent, &lent, 0))
-        ring(q);
+        xs_queue_ring(q);
 }
 
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)

@@ -7,7 +7,8 @@
 
 /** The mode of the state changed, or the state was made. */
 void xs_state_update_intra(struct xs_state *st);
-/** The first `number` commands are complete: what the queue inherited until then ends, and the scheduler is rung. Any thread. */
+/** The first `number` commands are complete: what the queue inherited until then ends, and the scheduler is
+ *  rung. Any thread. */
 void xs_queue_inherit_end(struct xs_queue *q, uint64_t number);
 /** The queue has this priority now: the queues that it waits for on the device inherit it. Any thread. */
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority);

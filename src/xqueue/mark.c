@@ -3,7 +3,6 @@
 #include "xqueue/mark.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "xqueue/context_blocking.h"
 #include "xqueue/estimate.h"
 #include "xqueue/gate.h"
@@ -12,7 +11,9 @@
 #include "xqueue/marker.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
-#include "xqueue/submit.h"
+#include "xqueue/submit/doorbell.h"
+#include "xqueue/submit/end_mark.h"
+#include "xqueue/submit/progress.h"
 
 static void head_update(struct xs_queue *q)
 {
@@ -249,12 +250,8 @@ static __attribute__((noinline)) void more_complete(struct xs_queue *q, uint64_t
     xs_queue_progress(q);
     if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
         xs_queue_inherit_end(q, number);
-    if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered)) {
-        struct xs_server_page *page = atomic_load(&q->state->server);
-
-        if (page && xs_page_ring(q->state->client, page, q->cell))
-            xs_fd_eventfd_signal(q->state->bell_fd);
-    }
+    if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered))
+        xs_queue_ring(q);
 }
 
 static void complete(struct xs_queue *q, uint64_t number, bool late)

@@ -5,17 +5,20 @@
 
 #include "xqueue/queue.h"
 
-/** Waits until completed >= number: by a mark where the platform can, else by synchronising. The caller has a reference.
- *  Calls the vendor. @return the vendor's error, if synchronising had one */
+/** Waits until completed >= number: by a mark where the platform can, else by synchronising. The caller has a
+ *  reference. Calls the vendor.
+ *  @return the vendor's error, if synchronising had one */
 XResult xs_queue_finish(struct xs_queue *q, uint64_t number);
 /** The first `number` returned commands are complete. Any thread, also the vendor's; never sleeps.
  *  @param consume_ref  gives a reference of the queue back */
 void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref);
-/** Records a mark, before it is put into the stream. @param key, key_est_ns  of the command that it stands behind */
+/** Records a mark, before it is put into the stream.
+ *  @param key, key_est_ns  of the command that it stands behind */
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns);
 /** A mark is in the stream: tells the scheduler how far marks reach. Any thread. */
 void xs_queue_tell_marked(struct xs_queue *q);
-/** Puts a mark into the stream. Calls the vendor, so never in the control thread. @return false: none was put */
+/** Puts a mark into the stream. Calls the vendor, so never in the control thread.
+ *  @return false: none was put */
 bool xs_queue_mark_now(struct xs_queue *q);
 /** The same where the device writes the marks, for the command with this key. Thread: the submitting one. */
 bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns);

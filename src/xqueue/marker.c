@@ -11,7 +11,7 @@
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
-#include "xqueue/submit.h"
+#include "xqueue/submit/end_mark.h"
 #include "xqueue/thread.h"
 
 #include <errno.h>

@@ -21,9 +21,9 @@ struct xs_marker {
  *  any thread, also the vendor's: calls no vendor function and waits for nobody. Nothing happens
  *  on platforms whose streams may be marked by the submitting thread alone. */
 void xs_marker_want(struct xs_queue *q);
-/** The scheduler sees this queue idle for a while, and no mark in flight will tell of its end. Where no other thread may mark
- *  it and no thread waits for it in a call, that may be its program's habit: after a few times each command gets a mark
- *  (submit.c). Thread: the control thread. */
+/** The scheduler sees this queue idle for a while, and no mark in flight will tell of its end. Where no other
+ *  thread may mark it and no thread waits for it in a call, that may be its program's habit: after a few
+ *  times each command gets a mark (submit/end_mark.c). Thread: the control thread. */
 void xs_marker_end_missed(struct xs_queue *q);
 
 #endif

@@ -10,7 +10,7 @@
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
 #include "xqueue/state.h"
-#include "xqueue/submit.h"
+#include "xqueue/submit/progress.h"
 
 #include "xsched/xqueue.h"
 

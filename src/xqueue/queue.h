@@ -149,12 +149,15 @@ static inline bool xs_queue_managed(struct xs_queue *q, const struct xs_server_c
     return sc != &xs_open_cell || atomic_load_explicit(&q->bounded, memory_order_relaxed);
 }
 
-/** The queue of this handle with one reference more, which keeps its storage from being used again. Any thread.
- *  @param ret_state  may be NULL  @return NULL: there is none */
+/** The queue of this handle with one reference more, which keeps its storage from being used again. Any
+ *  thread.
+ *  @param ret_state  may be NULL
+ *  @return NULL: there is none */
 struct xs_queue *xs_queue_ref(XQueueHandle handle, struct xs_state **ret_state);
 /** Gives a reference back. Any thread. */
 void xs_queue_unref(struct xs_queue *q);
-/** The highest level that the platform has, at most `wanted`. @param automatic  among those that level auto may mean */
+/** The highest level that the platform has, at most `wanted`.
+ *  @param automatic  among those that level auto may mean */
 int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted, bool automatic);
 /** No thread is in a submit or a wait with it, and no mark of it will be reported. Any thread. */
 bool xs_queue_unused(struct xs_queue *q);
@@ -162,7 +165,8 @@ bool xs_queue_unused(struct xs_queue *q);
 void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q);
 /** Hands the queue, whose wish changed, to the control thread. Under state.lock. */
 void xs_queue_wish_publish(struct xs_queue *q);
-/** Opens the queue's cell of a page, before the scheduler of that page knows the queue. @param page  NULL: nothing to do */
+/** Opens the queue's cell of a page, before the scheduler of that page knows the queue.
+ *  @param page  NULL: nothing to do */
 void xs_queue_open_cell(struct xs_queue *q, struct xs_server_page *page);
 /** Points every queue's sc at the page in force. Any thread. */
 void xs_queue_repoint_all(struct xs_state *st);

@@ -4,7 +4,7 @@
  * was held starts before it is let go, no thread is left behind. */
 #include "mc.h"
 
-#include "xqueue/submit.c"
+#include "submit_path.h"
 
 #include "model_gates_stubs.h"
 
@@ -21,7 +21,7 @@ static bool g_forget_waiters, g_forget_wake;
 struct xs_server_cell xs_open_cell;
 _Thread_local struct xs_tls xs_tls;
 
-/* ---- what submit.c needs and this model leaves out ---- */
+/* ---- what the submit path needs and this model leaves out ---- */
 void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
 {
     (void)st;
@@ -72,11 +72,6 @@ uint32_t xs_estimate_get(uint64_t key)
 {
     (void)key;
     return 1000;
-}
-int64_t xs_tune_i64(enum xs_tune_id id, int64_t usual)
-{
-    (void)id;
-    return usual;
 }
 void xs_fd_eventfd_signal(int fd)
 {

@@ -8,7 +8,7 @@
  *   - in the end the queue looks at the page that is in force. */
 #include "mc.h"
 
-#include "xqueue/submit.c"
+#include "submit_path.h"
 #include "xqueue/queue.c"
 #include "xqueue/hwq.c"
 #include "xqueue/control/control_thread.c"

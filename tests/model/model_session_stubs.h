@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What queue.c, hwq.c, control_thread.c and submit.c call and the model of sessions never reaches. */
+/* What queue.c, hwq.c, control_thread.c and the submit path call and the model of sessions never reaches. */
 #ifndef XS_MODEL_SESSION_STUBS_H
 #define XS_MODEL_SESSION_STUBS_H
 

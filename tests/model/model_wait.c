@@ -7,7 +7,7 @@
  *   - a completion wakes whoever waits for it: nobody sleeps for ever. */
 #include "mc.h"
 
-#include "xqueue/submit.c"
+#include "submit_path.h"
 
 #include "model_gates_stubs.h"
 
@@ -28,7 +28,7 @@ static int g_completions;
 struct xs_server_cell xs_open_cell;
 _Thread_local struct xs_tls xs_tls;
 
-/* ---- what submit.c needs and these models leave out ---- */
+/* ---- what the submit path needs and these models leave out ---- */
 bool xs_queue_mark_now(struct xs_queue *q)
 {
     (void)q;
@@ -79,11 +79,6 @@ uint32_t xs_estimate_get(uint64_t key)
 {
     (void)key;
     return 1000;
-}
-int64_t xs_tune_i64(enum xs_tune_id id, int64_t usual)
-{
-    (void)id;
-    return usual;
 }
 void xs_fd_eventfd_signal(int fd)
 {

@@ -5,7 +5,8 @@
 
 struct xs_state;
 
-/** Joins xserver, and again whenever it is gone. Thread: the control thread. Returns when the mode changed. */
+/** Joins xserver, and again whenever it is gone. Thread: the control thread. Returns when the mode
+ *  changed. */
 void xs_agent_run(struct xs_state *st);
 
 #endif

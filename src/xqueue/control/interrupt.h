@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 3 by a scheduler outside: what platforms offer it, and the way back when it is gone. All in the control thread. */
+/* Level 3 by a scheduler outside: what platforms offer it, and the way back when it is gone. All in the
+ * control thread. */
 #ifndef XS_XQUEUE_INTERRUPT_H
 #define XS_XQUEUE_INTERRUPT_H
 

@@ -5,7 +5,8 @@
 
 struct xs_state;
 
-/** Schedules the queues of this process by a policy. Thread: the control thread. Returns when the mode changed. */
+/** Schedules the queues of this process by a policy. Thread: the control thread. Returns when the mode
+ *  changed. */
 void xs_local_run(struct xs_state *st);
 
 #endif

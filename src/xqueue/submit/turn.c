@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One function for each reason to wait. After each wait all reasons are looked at again. */
+#include "xqueue/submit/turn.h"
+
+#include "base/clock.h"
+#include "base/static_probe.h"
+#include "xqueue/gate.h"
+#include "xqueue/mark.h"
+#include "xqueue/queue.h"
+#include "xqueue/submit/in_flight.h"
+#include "xqueue/submit/permission.h"
+#include "xqueue/submit/progress.h"
+#include "xqueue/submit/submit.h"
+
+/* Completions that do not come for this long, or for twice the estimate, mean that the work in
+ * flight waits for this very thread (a user event, a polling kernel), or that the device is slow:
+ * some commands may pass, twice as many at each further time, until something completes. */
+#define PATIENCE_MIN_NS (20 * XS_NS_PER_MS)
+#define FULL_SLEEP_NS   (200 * XS_NS_PER_US)
+
+/* One submit that waits. */
+struct turn {
+    struct xs_queue *q;
+    uint64_t n, est_ns;
+    uint32_t flags;
+    bool managed;
+    bool late;                    /* what completed meanwhile did so some time ago */
+    bool slept;                   /* the last wait was for what is in flight */
+    uint64_t suspended_ns;        /* time without a permit */
+    uint64_t patience_from_ns;    /* nothing completes since then; 0: not looked at yet */
+    uint64_t seen_completed;
+    uint64_t outstanding_ns;      /* estimated time of what is in flight */
+};
+
+/* Level 2: the command may go although the queue is suspended, and wait behind a gate in the stream. */
+static bool may_gather(const struct turn *t)
+{
+    struct xs_queue *q = t->q;
+    uint64_t out, told_ns = xs_in_flight_bound_ns(q);
+
+    if (!t->managed || !xs_queue_gated(q) || (t->flags & (XS_SUBMIT_NO_MARK | XS_SUBMIT_OUTSIDE)) ||
+        t->n > atomic_load(&q->app_permitted) || atomic_load(&q->state->inside))
+        return false;
+    xs_queue_look(q, false);
+    return xs_in_flight_wait_ns(q, t->est_ns, xs_gates_bound_ns(told_ns, t->est_ns), xs_now_ns(), &out) == 0 &&
+           !xs_gates_full_still(q, true);
+}
+
+/* The application or the scheduler suspends the queue (permission.c says which). */
+static void wait_for_permits(struct turn *t)
+{
+    struct xs_queue *q = t->q;
+    uint64_t t0 = xs_now_ns(), t1;
+
+    XS_PROBE2(gate_wait, q->handle, t->n);
+    if (t->managed && !(t->flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q) &&
+        atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE)
+        xsched_priv_milestone(q); /* the next turn waits for the end of what is in flight here */
+    atomic_fetch_add(&q->blocked, 1);
+    while (!xs_queue_permitted(q, t->n))
+        xs_permission_sleep(q, t->n, &t0);
+    atomic_fetch_sub(&q->blocked, 1);
+    t1 = xs_now_ns();
+    t->suspended_ns += t1 - XS_MIN(t0, t1);
+    XS_PROBE2(gate_pass, q->handle, t->suspended_ns);
+    t->patience_from_ns = 0;
+    t->late = true;
+    t->slept = false;             /* nothing is in flight now for another reason than the bound */
+}
+
+/* Program order: XQueueSubmit was given commands before this one that are not launched yet. @return whether
+ * it slept */
+static bool wait_for_list(const struct turn *t, uint32_t seen)
+{
+    if (!atomic_load(&t->q->deferred_count) || (t->flags & XS_SUBMIT_FROM_LIST))
+        return false;
+    xs_queue_sleep(t->q, seen, 100 * XS_NS_PER_MS);
+    return true;
+}
+
+/* Too much is in flight. @param was_dry  nothing was when the wait before ended  @return 0: there is room,
+ * else for how long */
+static uint64_t in_flight_ns(struct turn *t, uint64_t now, bool gated, bool was_dry)
+{
+    uint64_t told_ns = xs_in_flight_bound_ns(t->q), bound_ns = told_ns, sleep_ns;
+
+    if (gated && !(t->flags & XS_SUBMIT_OUTSIDE))
+        bound_ns = xs_gates_bound_ns(told_ns, t->est_ns);
+    else
+        bound_ns += atomic_load_explicit(&t->q->slack_ns, memory_order_relaxed);
+    sleep_ns = xs_in_flight_wait_ns(t->q, t->est_ns, bound_ns, now, &t->outstanding_ns);
+    if (t->slept && (was_dry || sleep_ns == 0))
+        xs_in_flight_learn(t->q, told_ns, was_dry);
+    return sleep_ns;
+}
+
+/* Too many entries stand in the streams of the context. @return 0: there is room, else for how long */
+static uint64_t context_full_ns(const struct turn *t, bool gated)
+{
+    return gated && xs_gates_full_still(t->q, false) ? FULL_SLEEP_NS : 0;
+}
+
+/* Nothing completed for so long that the work in flight may wait for this thread. @return how long not to say
+ * so yet */
+static uint64_t patience_left_ns(struct turn *t, uint64_t now, uint64_t completed)
+{
+    uint64_t patience_ns = XS_MAX(2 * t->outstanding_ns, PATIENCE_MIN_NS);
+
+    if (t->patience_from_ns == 0 || completed != t->seen_completed) {
+        t->patience_from_ns = now;
+        t->seen_completed = completed;
+    }
+    return patience_ns - XS_MIN(now - t->patience_from_ns, patience_ns);
+}
+
+/* No mark in flight would wake this thread, and none can be put there. */
+static bool is_untold(const struct turn *t, uint64_t completed)
+{
+    return !atomic_load(&t->q->marks_pending) && atomic_load(&t->q->cc->returned) > completed &&
+           ((t->flags & XS_SUBMIT_NO_MARK) || !xs_queue_mark_now(t->q));
+}
+
+/* Room among what is in flight, and in the context. @return whether it slept; else the command may go */
+static bool wait_for_room(struct turn *t, uint32_t seen)
+{
+    struct xs_queue *q = t->q;
+    bool gated = xs_queue_gated(q), was_dry = t->slept && xs_in_flight_ran_dry(q);
+    uint64_t now, sleep_ns, completed, patience_ns;
+
+    xs_queue_look(q, t->late);
+    t->late = false;
+    now = xs_now_ns();
+    sleep_ns = in_flight_ns(t, now, gated, was_dry);
+    if (sleep_ns == 0)
+        sleep_ns = context_full_ns(t, gated);
+    if (sleep_ns == 0 || xs_in_flight_take_pass(q))
+        return false;
+    completed = atomic_load(&q->cc->completed);
+    patience_ns = patience_left_ns(t, now, completed);
+    if (patience_ns == 0) {
+        xs_in_flight_grant_passes(q);
+        return false;
+    }
+    if (is_untold(t, completed))
+        return false;
+    sleep_ns = XS_MIN(sleep_ns, patience_ns);
+    t->slept = q->device_marks;
+    if (t->slept)
+        xs_queue_sleep_look(q, seen, sleep_ns);
+    else
+        xs_queue_sleep(q, seen, sleep_ns);
+    return true;
+}
+
+void xs_turn_wait(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags)
+{
+    struct turn t = {.q = q, .n = n, .est_ns = est_ns, .flags = flags, .managed = managed};
+
+    for (;;) {
+        uint32_t seen = atomic_load(&q->progress);
+        bool permitted = xs_queue_permitted(q, n);
+
+        if (!permitted && !(q->ctx_entries && may_gather(&t))) {
+            wait_for_permits(&t);
+            continue;
+        }
+        if (!wait_for_list(&t, seen) && (!managed || !permitted || !wait_for_room(&t, seen)))
+            break;
+    }
+    if (t.suspended_ns)
+        atomic_fetch_add_explicit(&q->cc->held_ns, t.suspended_ns, memory_order_relaxed);
+}
+
+bool xs_queue_would_wait(struct xs_queue *q)
+{
+    uint64_t bound_ns = xs_in_flight_bound_ns(q), out;
+
+    if (!xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1))
+        return true;
+    return xs_queue_managed(q, atomic_load(&q->sc)) && !atomic_load(&q->passes) &&
+           xs_in_flight_wait_ns(q, bound_ns / 4, bound_ns, xs_now_ns(), &out) != 0;
+}
