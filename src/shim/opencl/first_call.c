@@ -3,14 +3,8 @@
  * a layer. */
 #include "shim/opencl/opencl_table.h"
 
-#include "base/env.h"
 #include "base/lock.h"
-#include "base/log.h"
-#include "shim/common/filter.h"
 #include "shim/opencl/opencl_memory.h"
-
-#include <dlfcn.h>
-#include <string.h>
 
 /* Set while this thread looks for the real library: whatever runs inside must not look again. */
 #define DEPTH_BINDING 0x8000

@@ -8,12 +8,9 @@
 #include "base/str.h"
 #include "hal/common/objects.h"
 #include "shim/common/depth.h"
-#include "shim/common/filter.h"
 #include "shim/stream/stream_memory.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Set while this thread looks for the real library: whatever runs inside must not look again. */
 #define DEPTH_BINDING 0x8000
