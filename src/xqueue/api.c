@@ -18,18 +18,18 @@
 /* Waits for deferred commands handed in so far and for calls that are under way. */
 static void wait_entered(struct xs_queue *q)
 {
-    uint64_t deferred = atomic_load(&q->deferred_submitted), entered;
+    uint64_t deferred = atomic_load(&q->deferred.submitted), entered;
 
     for (;;) {
-        uint32_t seen = atomic_load(&q->progress);
+        uint32_t seen = atomic_load(&q->completion.progress);
 
-        if (atomic_load(&q->deferred_done) >= deferred)
+        if (atomic_load(&q->deferred.done) >= deferred)
             break;
         xs_queue_sleep(q, seen, 100 * XS_NS_PER_MS);
     }
     entered = atomic_load(&q->cc->entered);
     while (atomic_load(&q->cc->returned) < entered)
-        xs_queue_sleep(q, atomic_load(&q->progress), XS_NS_PER_MS);
+        xs_queue_sleep(q, atomic_load(&q->completion.progress), XS_NS_PER_MS);
 }
 
 /* Waits for calls under way that had already passed the gate. */
@@ -40,9 +40,9 @@ static void wait_launching(struct xs_queue *q)
         uint64_t returned = atomic_load(&q->cc->returned);
         uint64_t entered = atomic_load(&q->cc->entered);
 
-        if (entered - returned <= atomic_load(&q->blocked))
+        if (entered - returned <= atomic_load(&q->submit.blocked))
             return;
-        xs_queue_sleep(q, atomic_load(&q->progress), 200 * XS_NS_PER_US);
+        xs_queue_sleep(q, atomic_load(&q->completion.progress), 200 * XS_NS_PER_US);
     }
 }
 
@@ -69,7 +69,8 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState *state)
     if (!q)
         return kXSchedErrorNotFound;
     xs_queue_look(q, true);
-    if (!atomic_load(&q->marks_pending) && atomic_load(&q->cc->completed) < atomic_load(&q->cc->returned))
+    if (!atomic_load(&q->completion.marks_pending) &&
+        atomic_load(&q->cc->completed) < atomic_load(&q->cc->returned))
         xs_queue_mark_now(q); /* so that a later query knows */
     *state = atomic_load(&q->deferred_count) == 0 &&
                      atomic_load(&q->cc->completed) >= atomic_load(&q->cc->entered)

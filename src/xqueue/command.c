@@ -155,7 +155,7 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd)
     if (!c || c->queue_handle != xq)
         goto out;
     for (;;) {
-        uint32_t seen = atomic_load(&q->progress);
+        uint32_t seen = atomic_load(&q->completion.progress);
 
         if (atomic_load(&c->state) != XS_COMMAND_HELD)
             break;

@@ -19,11 +19,11 @@ static bool list_empty(struct xs_queue *q)
 {
     bool empty;
 
-    xs_lock_acquire(&q->deferred_lock);
-    empty = xs_list_empty(&q->deferred);
+    xs_lock_acquire(&q->deferred.lock);
+    empty = xs_list_empty(&q->deferred.list);
     if (empty)
-        q->worker_runs = false;
-    xs_lock_release(&q->deferred_lock);
+        q->deferred.worker_runs = false;
+    xs_lock_release(&q->deferred.lock);
     return empty;
 }
 
@@ -31,18 +31,18 @@ static struct xs_command *pop(struct xs_queue *q)
 {
     struct xs_command *c = NULL;
 
-    xs_lock_acquire(&q->deferred_lock);
-    if (!xs_list_empty(&q->deferred)) {
-        c = XS_CONTAINER_OF(q->deferred.next, struct xs_command, link);
+    xs_lock_acquire(&q->deferred.lock);
+    if (!xs_list_empty(&q->deferred.list)) {
+        c = XS_CONTAINER_OF(q->deferred.list.next, struct xs_command, link);
         xs_list_remove(&c->link);
     }
-    xs_lock_release(&q->deferred_lock);
+    xs_lock_release(&q->deferred.lock);
     return c;
 }
 
 static void settle(struct xs_queue *q, struct xs_command *c)
 {
-    atomic_fetch_add(&q->deferred_done, 1);
+    atomic_fetch_add(&q->deferred.done, 1);
     atomic_fetch_sub(&q->deferred_count, 1);
     xs_queue_progress(q);
     xs_command_unref(q->state, c);
@@ -85,13 +85,13 @@ static void append(struct xs_queue *q, struct xs_command *c)
 {
     bool start;
 
-    xs_lock_acquire(&q->deferred_lock);
+    xs_lock_acquire(&q->deferred.lock);
     atomic_fetch_add(&q->deferred_count, 1);
-    atomic_fetch_add(&q->deferred_submitted, 1);
-    xs_list_add(&q->deferred, &c->link);
-    start = !q->worker_runs;
-    q->worker_runs = true;
-    xs_lock_release(&q->deferred_lock);
+    atomic_fetch_add(&q->deferred.submitted, 1);
+    xs_list_add(&q->deferred.list, &c->link);
+    start = !q->deferred.worker_runs;
+    q->deferred.worker_runs = true;
+    xs_lock_release(&q->deferred.lock);
     if (!start)
         return;
     atomic_fetch_add(&q->refs, 1);

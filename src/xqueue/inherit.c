@@ -80,11 +80,11 @@ void xs_queue_inherit_end(struct xs_queue *q, uint64_t number)
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
 {
     for (int i = 0; i < CHAIN; i++) {
-        struct xs_queue *to = atomic_load(&q->waits_for);
-        uint64_t id = atomic_load(&q->waits_for_id); /* 0: one that was gone, or is being written */
+        struct xs_queue *to = atomic_load(&q->waits_for.queue);
+        uint64_t id = atomic_load(&q->waits_for.id); /* 0: one that was gone, or is being written */
 
         if (!to || !id || id != xsched_priv_queue_id(to) ||
-            !lend(to, atomic_load(&q->waits_for_number), priority))
+            !lend(to, atomic_load(&q->waits_for.number), priority))
             return;
         q = to;
     }
@@ -101,10 +101,10 @@ void xsched_priv_waits_for(struct xs_queue *waiter, struct xs_queue *q, uint64_t
     if (waiter == q || number <= completed(q))
         return;
     /* One is kept; of two at once, the earlier one is lent what the waiter is worth now. */
-    atomic_store(&waiter->waits_for_id, 0);
-    atomic_store(&waiter->waits_for_number, number);
-    atomic_store(&waiter->waits_for, q);
-    atomic_store(&waiter->waits_for_id, xsched_priv_queue_id(q));
+    atomic_store(&waiter->waits_for.id, 0);
+    atomic_store(&waiter->waits_for.number, number);
+    atomic_store(&waiter->waits_for.queue, q);
+    atomic_store(&waiter->waits_for.id, xsched_priv_queue_id(q));
     xsched_priv_lend(q, number, importance(waiter));
 }
 
@@ -122,7 +122,7 @@ uint64_t xsched_priv_milestone(struct xs_queue *q)
 {
     uint64_t number = atomic_load(&q->cc->returned);
 
-    if (number > completed(q) && atomic_load(&q->marked_to) < number)
+    if (number > completed(q) && atomic_load(&q->completion.marked_to) < number)
         xs_queue_mark_now(q);
     return number;
 }

@@ -17,10 +17,13 @@
 
 static void head_update(struct xs_queue *q)
 {
-    atomic_store_explicit(&q->head_est_ns, q->mark_count ? q->marks[q->mark_first].span_est_ns : 0,
+    struct xs_queue_completion *c = &q->completion;
+
+    atomic_store_explicit(&c->head_est_ns, c->mark_count ? c->marks[c->mark_first].span_est_ns : 0,
                           memory_order_relaxed);
-    if (atomic_load_explicit(&q->marks_pending, memory_order_relaxed) != q->mark_count) /* written under mark_lock alone */
-        atomic_store(&q->marks_pending, q->mark_count);
+    /* relaxed: written under mark_lock alone */
+    if (atomic_load_explicit(&c->marks_pending, memory_order_relaxed) != c->mark_count)
+        atomic_store(&c->marks_pending, c->mark_count);
 }
 
 /* One measured stretch of device time: the time from `since` to `now` was spent on what the
@@ -31,7 +34,7 @@ static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
     struct xs_client_cell *cc = q->cc;
     uint64_t error_ns = measured_ns - est_ns; /* modulo 2^64 */
 
-    q->correction_ns += error_ns;
+    q->completion.correction_ns += error_ns;
     if (error_ns)
         atomic_fetch_add_explicit(&cc->est_entered_ns, error_ns, memory_order_relaxed);
     atomic_fetch_add(&cc->est_completed_ns, measured_ns); /* seq_cst: then all_reached looks at entered */
@@ -62,10 +65,10 @@ struct span {
 
 static inline struct span span_until_now(const struct xs_queue *q)
 {
-    uint64_t done_ns = atomic_load_explicit(&q->last_done_ns, memory_order_relaxed);
-    uint64_t busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
+    uint64_t done_ns = atomic_load_explicit(&q->completion.last_done_ns, memory_order_relaxed);
+    uint64_t busy_ns = atomic_load_explicit(&q->submit.busy_since_ns, memory_order_relaxed);
     uint64_t since_ns = XS_MAX(done_ns, busy_ns);
-    struct span s = {.now_ns = xs_now_ns(), .from_late = q->last_done_late && done_ns > busy_ns};
+    struct span s = {.now_ns = xs_now_ns(), .from_late = q->completion.last_done_late && done_ns > busy_ns};
 
     s.ns = s.now_ns > since_ns ? s.now_ns - since_ns : 0;
     /* On an empty queue the first command travels to the device, and back comes its mark. */
@@ -81,10 +84,12 @@ static inline struct span span_until_now(const struct xs_queue *q)
  * then; so it counts when each of several such times is longer than was thought. */
 static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, uint64_t ns, uint64_t est_ns, bool held)
 {
-    if (held || q->had <= atomic_load(&q->cc->completed) || xs_gates_held_since(q))
+    struct xs_queue_completion *c = &q->completion;
+
+    if (held || c->had <= atomic_load(&q->cc->completed) || xs_gates_held_since(q))
         return false;
-    q->above = ns > est_ns + est_ns / 4 ? XS_MIN(q->above + 1, ABOVE_MANY) : 0;
-    return q->above == ABOVE_MANY;
+    c->above = ns > est_ns + est_ns / 4 ? XS_MIN(c->above + 1, ABOVE_MANY) : 0;
+    return c->above == ABOVE_MANY;
 }
 
 /* @param last    of so many marks that are reached
@@ -93,11 +98,12 @@ static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, ui
 static inline __attribute__((always_inline)) void marks_reached(struct xs_queue *q, const struct xs_mark *last,
                                                                  uint32_t count, uint64_t est_ns, bool held, bool late)
 {
+    struct xs_queue_completion *c = &q->completion;
     struct span s = span_until_now(q);
     bool known = xs_estimate_get(last->key) != 0;
-    uint64_t had = q->had;
+    uint64_t had = c->had;
 
-    q->had = atomic_load_explicit(&q->cc->returned, memory_order_relaxed); /* a count by itself */
+    c->had = atomic_load_explicit(&q->cc->returned, memory_order_relaxed); /* a count by itself */
 
     /* Found late, the time is too long; counted from one that was found late, too short. */
     if (known && (late || s.from_late)) {
@@ -110,17 +116,18 @@ static inline __attribute__((always_inline)) void marks_reached(struct xs_queue 
         s.ns = XS_MIN(s.ns, est_ns);
     if (q->ctx_entries)
         xs_gates_done(q, last->weight);
-    q->last_done_late = late;
+    c->last_done_late = late;
     if (!s.from_late && !held && (count == 1 || (!q->device_marks && known)))
         xs_estimate_learn(last->key, own_share(last, est_ns, s.ns));
     charge(q, est_ns, s.ns);
-    atomic_store_explicit(&q->last_done_ns, s.now_ns, memory_order_relaxed);
+    atomic_store_explicit(&c->last_done_ns, s.now_ns, memory_order_relaxed);
 }
 
 /* Everything is done: what no mark covered is done too. */
 static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q, uint64_t completed,
                                                                bool measured)
 {
+    struct xs_queue_completion *c = &q->completion;
     struct xs_client_cell *cc = q->cc;
     uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
     uint64_t charged_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
@@ -128,14 +135,15 @@ static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q
 
     if (rest_ns)
         charge(q, rest_ns, measured || rest_ns <= SHORT_NS ? rest_ns : XS_MIN(span_until_now(q).ns, rest_ns));
-    q->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - q->correction_ns;
+    c->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - c->correction_ns;
     /* Who finds the queue empty says when it begins anew. A command that came meanwhile may have found it at work. */
     if (XS_UNLIKELY(atomic_load(&cc->entered) > completed))
-        atomic_store_explicit(&q->last_done_ns, xs_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&c->last_done_ns, xs_now_ns(), memory_order_relaxed);
 }
 
 static void account_locked(struct xs_queue *q, bool late)
 {
+    struct xs_queue_completion *c = &q->completion;
     struct xs_client_cell *cc = q->cc;
     uint64_t completed = atomic_load(&cc->completed);
     uint64_t est_ns = 0, weight = atomic_load(&q->gates.weight_in);
@@ -143,12 +151,12 @@ static void account_locked(struct xs_queue *q, bool late)
     const struct xs_mark *last = NULL; /* its place is not used again under this lock */
     bool held, idled = false;
 
-    while (q->mark_count && q->marks[q->mark_first].number <= completed) {
-        last = &q->marks[q->mark_first];
+    while (c->mark_count && c->marks[c->mark_first].number <= completed) {
+        last = &c->marks[c->mark_first];
         est_ns += last->span_est_ns;
         idled |= last->idled;
-        q->mark_first = (q->mark_first + 1) % XS_QUEUE_MARKS;
-        q->mark_count--;
+        c->mark_first = (c->mark_first + 1) % XS_QUEUE_MARKS;
+        c->mark_count--;
         count++;
     }
     held = (q->ctx_entries && xs_gates_held_since(q)) || idled;
@@ -157,7 +165,7 @@ static void account_locked(struct xs_queue *q, bool late)
     if (completed >= atomic_load(&cc->entered)) {
         if (q->ctx_entries) /* a command enters, then weighs */
             xs_gates_done(q, weight);
-        if (q->mark_count == 0)
+        if (c->mark_count == 0)
             all_reached(q, completed, count != 0);
     }
     head_update(q);
@@ -166,27 +174,28 @@ static void account_locked(struct xs_queue *q, bool late)
 /* The lock is only ever tried: who does not get it leaves a note, and the holder looks again. */
 static void account(struct xs_queue *q, bool late)
 {
+    struct xs_queue_completion *c = &q->completion;
     uint32_t note = late ? ACCOUNT_LATE : ACCOUNT_NOW;
 
-    if (!xs_lock_try(&q->mark_lock)) {
-        atomic_fetch_or(&q->account_pending, note);
-        if (!xs_lock_try(&q->mark_lock)) /* the holder looked before, or looks yet */
+    if (!xs_lock_try(&c->mark_lock)) {
+        atomic_fetch_or(&c->account_pending, note);
+        if (!xs_lock_try(&c->mark_lock)) /* the holder looked before, or looks yet */
             return;
         note = 0;
     }
     do {
-        if (atomic_load(&q->account_pending))
-            note |= atomic_exchange(&q->account_pending, 0);
+        if (atomic_load(&c->account_pending))
+            note |= atomic_exchange(&c->account_pending, 0);
         account_locked(q, (note & ACCOUNT_LATE) != 0);
-        xs_lock_release(&q->mark_lock);
+        xs_lock_release(&c->mark_lock);
         note = 0;
-    } while (atomic_load(&q->account_pending) && xs_lock_try(&q->mark_lock));
+    } while (atomic_load(&c->account_pending) && xs_lock_try(&c->mark_lock));
 }
 
 /* After mark_lock was held: a completion may have found it taken. */
 static void account_rest(struct xs_queue *q)
 {
-    if (atomic_load(&q->account_pending))
+    if (atomic_load(&q->completion.account_pending))
         account(q, true);
 }
 
@@ -198,39 +207,40 @@ void xs_queue_tell_marked(struct xs_queue *q)
     uint32_t word;
 
     do {
-        to = atomic_load(&q->marked_to);
+        to = atomic_load(&q->completion.marked_to);
         word = (uint32_t)to;
         if (XS_UNLIKELY(!word && to)) /* 0 says that nothing is known; one too few is no harm */
             word = UINT32_MAX;
         atomic_store(&q->cc->marked_to, word);
-    } while (XS_UNLIKELY(atomic_load(&q->marked_to) != to));
+    } while (XS_UNLIKELY(atomic_load(&q->completion.marked_to) != to));
 }
 
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns)
 {
-    uint64_t marked_to = atomic_load(&q->marked_to);
+    struct xs_queue_completion *c = &q->completion;
+    uint64_t marked_to = atomic_load(&c->marked_to);
 
-    while (number > marked_to && !atomic_compare_exchange_weak(&q->marked_to, &marked_to, number))
+    while (number > marked_to && !atomic_compare_exchange_weak(&c->marked_to, &marked_to, number))
         ;
-    if (xs_lock_try(&q->mark_lock)) {
-        if (q->mark_count < XS_QUEUE_MARKS) {
+    if (xs_lock_try(&c->mark_lock)) {
+        if (c->mark_count < XS_QUEUE_MARKS) {
             uint64_t raw_ns = atomic_load_explicit(&q->cc->est_entered_ns, memory_order_relaxed) -
-                              q->correction_ns;
-            struct xs_mark *m = &q->marks[(q->mark_first + q->mark_count) % XS_QUEUE_MARKS];
+                              c->correction_ns;
+            struct xs_mark *m = &c->marks[(c->mark_first + c->mark_count) % XS_QUEUE_MARKS];
 
             m->number = number;
             m->weight = atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed);
             m->key = key;
             m->key_est_ns = key_est_ns;
-            m->idled = atomic_exchange_explicit(&q->idled, 0, memory_order_relaxed) != 0; /* a hint */
-            m->span_est_ns = raw_ns - q->last_mark_raw_ns;
+            m->idled = atomic_exchange_explicit(&q->submit.idled, 0, memory_order_relaxed) != 0; /* a hint */
+            m->span_est_ns = raw_ns - c->last_mark_raw_ns;
             if ((int64_t)m->span_est_ns < 0) /* refused commands were taken back */
                 m->span_est_ns = 0;
-            q->last_mark_raw_ns = raw_ns;
-            q->mark_count++;
+            c->last_mark_raw_ns = raw_ns;
+            c->mark_count++;
             head_update(q);
         }
-        xs_lock_release(&q->mark_lock);
+        xs_lock_release(&c->mark_lock);
     }
     account_rest(q);
 }
@@ -241,11 +251,11 @@ static __attribute__((noinline)) void more_complete(struct xs_queue *q, uint64_t
     struct xs_client_cell *cc = q->cc;
     struct xs_server_cell *sc = atomic_load(&q->sc);
 
-    if (XS_UNLIKELY(atomic_load(&q->passes) || atomic_load(&q->passes_granted))) {
-        atomic_store(&q->passes, 0);
-        atomic_store(&q->passes_granted, 0);
+    if (XS_UNLIKELY(atomic_load(&q->submit.passes) || atomic_load(&q->submit.passes_granted))) {
+        atomic_store(&q->submit.passes, 0);
+        atomic_store(&q->submit.passes_granted, 0);
     }
-    if (xs_queue_managed(q, sc) || atomic_load(&q->marks_pending))
+    if (xs_queue_managed(q, sc) || atomic_load(&q->completion.marks_pending))
         account(q, late);
     xs_queue_progress(q);
     if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
@@ -282,7 +292,7 @@ void xs_queue_look_slow(struct xs_queue *q, bool late)
 /* The next command of a burst, or one soon after, has a mark; if there is none, the scheduler asks. */
 static bool in_a_burst(struct xs_queue *q)
 {
-    uint64_t watched_ns = atomic_load_explicit(&q->watched_ns, memory_order_relaxed); /* a time by itself */
+    uint64_t watched_ns = atomic_load_explicit(&q->submit.watched_ns, memory_order_relaxed); /* a time by itself */
 
     /* 0: no submit has looked at the environment yet, and this thread may not */
     return watched_ns && xs_now_ns() - watched_ns < xs_queue_end_mark_each_ns();
@@ -296,7 +306,8 @@ static void mark_the_rest(struct xs_queue *q)
     uint64_t completed = atomic_load(&q->cc->completed);
 
     if ((atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
-        atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed && !in_a_burst(q))
+        atomic_load(&q->completion.marked_to) <= completed && atomic_load(&q->cc->returned) > completed &&
+        !in_a_burst(q))
         xs_marker_want(q);
 }
 
@@ -309,27 +320,28 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number)
 
 static void forget_mark(struct xs_queue *q, uint64_t number)
 {
+    struct xs_queue_completion *c = &q->completion;
     uint64_t marked_to = number;
 
     /* who needs that far a mark asks for another */
-    if (atomic_compare_exchange_strong(&q->marked_to, &marked_to, atomic_load(&q->cc->completed)))
+    if (atomic_compare_exchange_strong(&c->marked_to, &marked_to, atomic_load(&q->cc->completed)))
         xs_queue_tell_marked(q);
-    if (xs_lock_try(&q->mark_lock)) { /* else the next completion or the end pops it */
-        for (uint32_t i = 0; i < q->mark_count; i++) {
-            struct xs_mark *m = &q->marks[(q->mark_first + i) % XS_QUEUE_MARKS];
+    if (xs_lock_try(&c->mark_lock)) { /* else the next completion or the end pops it */
+        for (uint32_t i = 0; i < c->mark_count; i++) {
+            struct xs_mark *m = &c->marks[(c->mark_first + i) % XS_QUEUE_MARKS];
 
             if (m->number != number)
                 continue;
-            if (i + 1 == q->mark_count) {
-                q->last_mark_raw_ns -= m->span_est_ns; /* the next mark covers its span */
-                q->mark_count--;
+            if (i + 1 == c->mark_count) {
+                c->last_mark_raw_ns -= m->span_est_ns; /* the next mark covers its span */
+                c->mark_count--;
             } else {
                 m->key = 0;
             }
             break;
         }
         head_update(q);
-        xs_lock_release(&q->mark_lock);
+        xs_lock_release(&c->mark_lock);
     }
     account_rest(q);
     xs_queue_progress(q);
@@ -345,33 +357,35 @@ void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
  * second leaves a wish. */
 bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
 {
+    struct xs_queue_completion *c = &q->completion;
     bool ok = true;
 
-    atomic_store(&q->mark_again, 1);
-    while (atomic_load(&q->mark_again) && atomic_exchange(&q->marking, 1) == 0) {
-        uint64_t before = atomic_load(&q->device_issued), number;
+    atomic_store(&c->mark_again, 1);
+    while (atomic_load(&c->mark_again) && atomic_exchange(&c->marking, 1) == 0) {
+        uint64_t before = atomic_load(&c->device_issued), number;
 
-        atomic_store(&q->mark_again, 0);
+        atomic_store(&c->mark_again, 0);
         number = atomic_load(&q->cc->returned);
         if (xs_queue_gated(q))
             xs_gates_mark(q);
         xs_queue_push_mark(q, number, key, key_est_ns);
-        atomic_store(&q->device_issued, number);
+        atomic_store(&c->device_issued, number);
         ok = xs_queue_append_mark(q, number);
         if (XS_LIKELY(ok)) {
             xs_queue_tell_marked(q);
         } else {
-            atomic_store(&q->device_issued, before);
+            atomic_store(&c->device_issued, before);
             forget_mark(q, number);
         }
-        atomic_store(&q->marking, 0);
+        atomic_store(&c->marking, 0);
     }
     return ok;
 }
 
 void xsched_priv_queue_ends(struct xs_queue *q)
 {
-    if (!q->device_marks || atomic_load(&q->gates.behind) <= atomic_load(&q->device_issued) || xs_gates_passed(q))
+    if (!q->device_marks || atomic_load(&q->gates.behind) <= atomic_load(&q->completion.device_issued) ||
+        xs_gates_passed(q))
         return;
     xs_lock_acquire(&q->state->lock); /* the mark may find no room behind a closed gate */
     if (q->ctx_entries)
@@ -417,7 +431,7 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
     uint64_t began_ns = xs_now_ns();
 
     for (;;) {
-        uint32_t seen = atomic_load(&q->progress);
+        uint32_t seen = atomic_load(&q->completion.progress);
         uint64_t spent_ns;
 
         xs_queue_look(q, false);
@@ -450,7 +464,8 @@ XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
             since_ns = now_ns;
         }
         /* a mark in flight that does not reach as far tells nothing about this number */
-        if (now_ns - since_ns < MARK_LOST_NS && (atomic_load(&q->marked_to) >= number || xs_queue_mark_now(q))) {
+        if (now_ns - since_ns < MARK_LOST_NS &&
+            (atomic_load(&q->completion.marked_to) >= number || xs_queue_mark_now(q))) {
             xs_queue_wait_number(q, number, 20 * XS_NS_PER_MS);
             continue;
         }

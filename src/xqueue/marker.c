@@ -24,7 +24,7 @@ static void push(struct xs_state *st, struct xs_queue *q)
     struct xs_queue *head = atomic_load(&st->mark_wishes);
 
     do
-        atomic_store(&q->mark_next, head);
+        atomic_store(&q->marker.next, head);
     while (!atomic_compare_exchange_weak(&st->mark_wishes, &head, q));
 }
 
@@ -35,8 +35,8 @@ static struct xs_queue *take(struct xs_state *st)
 
     if (!q)
         return NULL;
-    for (rest = atomic_load(&q->mark_next); rest; rest = next) {
-        next = atomic_load(&rest->mark_next);
+    for (rest = atomic_load(&q->marker.next); rest; rest = next) {
+        next = atomic_load(&rest->marker.next);
         push(st, rest);
     }
     return q;
@@ -46,9 +46,9 @@ static void serve(struct xs_marker *m, struct xs_queue *q)
 {
     uint64_t completed;
 
-    atomic_store(&q->mark_wished, 0); /* before the look: a later wish comes again */
+    atomic_store(&q->marker.wished, 0); /* before the look: a later wish comes again */
     completed = atomic_load(&q->cc->completed);
-    if (atomic_load(&q->marked_to) <= completed && atomic_load(&q->cc->returned) > completed) {
+    if (atomic_load(&q->completion.marked_to) <= completed && atomic_load(&q->cc->returned) > completed) {
         atomic_store(&m->since_ns, xs_now_ns());
         xs_queue_mark_now(q);
         atomic_store(&m->since_ns, 0);
@@ -106,7 +106,7 @@ void xs_marker_want(struct xs_queue *q)
 {
     if (!q->marks_from_outside)
         return;
-    if (atomic_exchange(&q->mark_wished, 1) == 0) {
+    if (atomic_exchange(&q->marker.wished, 1) == 0) {
         atomic_fetch_add(&q->refs, 1); /* the list's, given back by who serves the wish */
         push(q->state, q);
     }
@@ -115,10 +115,11 @@ void xs_marker_want(struct xs_queue *q)
 
 void xs_marker_end_missed(struct xs_queue *q)
 {
-    uint32_t seen = atomic_load_explicit(&q->unwaited, memory_order_relaxed); /* a habit, and no more */
+    uint32_t seen = atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed); /* a habit, and no more */
 
     if (q->marks_from_outside)
         xs_marker_want(q);
     else if (!atomic_load(&q->cc->inherit))
-        atomic_store_explicit(&q->unwaited, XS_MIN(seen + XS_UNWAITED_EACH, XS_UNWAITED_MOST), memory_order_relaxed);
+        atomic_store_explicit(&q->submit.unwaited, XS_MIN(seen + XS_UNWAITED_EACH, XS_UNWAITED_MOST),
+                              memory_order_relaxed);
 }

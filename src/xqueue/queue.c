@@ -61,10 +61,10 @@ static void wish_write(struct xs_queue *q)
 
     __builtin_memcpy(words, &q->wish, sizeof(words));
     atomic_store_explicit(&q->priority, q->wish.dated.hints.priority, memory_order_relaxed);
-    atomic_fetch_add(&q->wish_seq, 1);
+    atomic_fetch_add(&q->announced.seq, 1);
     for (size_t i = 0; i < XS_WISH_WORDS; i++) /* release pairs with read_wish(): who sees a word sees the odd number */
-        atomic_store_explicit(&q->wish_words[i], words[i], memory_order_release);
-    atomic_fetch_add(&q->wish_seq, 1);
+        atomic_store_explicit(&q->announced.words[i], words[i], memory_order_release);
+    atomic_fetch_add(&q->announced.seq, 1);
 }
 
 void xs_queue_wish_publish(struct xs_queue *q)
@@ -72,12 +72,12 @@ void xs_queue_wish_publish(struct xs_queue *q)
     struct xs_state *st = q->state;
 
     wish_write(q);
-    if (atomic_exchange(&q->dirty, 1) == 0) {
+    if (atomic_exchange(&q->announced.dirty, 1) == 0) {
         struct xs_queue *head = atomic_load(&st->dirty);
 
         atomic_fetch_add(&q->refs, 1); /* the list's, given back by the control thread */
         do
-            atomic_store(&q->dirty_next, head);
+            atomic_store(&q->announced.dirty_next, head);
         while (!atomic_compare_exchange_weak(&st->dirty, &head, q));
     } else if (atomic_load(&st->control_runs)) {
         return; /* woken by whoever put it there, and it reads the wish after it took the queue off the list */
@@ -120,8 +120,9 @@ static struct xs_queue *queue_storage(struct xs_state *st)
 
     XS_LIST_FOR(free_q, &st->free_queues, struct xs_queue, link) {
         if (xs_queue_unused(free_q) &&
-            atomic_load(&free_q->cc->marked) >= atomic_load(&free_q->device_issued) && /* no device writes there */
-            xs_gates_passed(free_q)) {                                                 /* or reads the permit word */
+            /* no device writes the marks or reads the permit */
+            atomic_load(&free_q->cc->marked) >= atomic_load(&free_q->completion.device_issued) &&
+            xs_gates_passed(free_q)) {
             xs_list_remove(&free_q->link);
             return free_q;
         }
@@ -158,33 +159,33 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->lent, 0);
     atomic_store(&cc->collective, 0);
     atomic_store(&cc->let_through, 0);
-    atomic_store(&q->waits_for, NULL);
+    atomic_store(&q->waits_for.queue, NULL);
     atomic_store(&cc->marked, 0);
     atomic_store(&cc->marked_to, 0);
-    atomic_store(&q->device_issued, 0);
-    atomic_store(&q->marking, 0);
-    atomic_store(&q->mark_again, 0);
-    q->last_done_late = false;
+    atomic_store(&q->completion.device_issued, 0);
+    atomic_store(&q->completion.marking, 0);
+    atomic_store(&q->completion.mark_again, 0);
+    q->completion.last_done_late = false;
     xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
-    atomic_store(&q->passes, 0);
-    atomic_store(&q->passes_granted, 0);
-    atomic_store(&q->last_done_ns, 0);
-    atomic_store(&q->busy_since_ns, 0);
-    atomic_store(&q->slack_ns, 0);
-    atomic_store(&q->end_mark_ns, 0);
-    atomic_store(&q->watched_ns, 0);
-    atomic_store(&q->idled, 0);
-    atomic_store(&q->unwaited, 0);
-    atomic_store(&q->head_est_ns, 0);
-    atomic_store(&q->marks_pending, 0);
-    atomic_store(&q->marked_to, 0);
+    atomic_store(&q->submit.passes, 0);
+    atomic_store(&q->submit.passes_granted, 0);
+    atomic_store(&q->completion.last_done_ns, 0);
+    atomic_store(&q->submit.busy_since_ns, 0);
+    atomic_store(&q->submit.slack_ns, 0);
+    atomic_store(&q->submit.end_mark_ns, 0);
+    atomic_store(&q->submit.watched_ns, 0);
+    atomic_store(&q->submit.idled, 0);
+    atomic_store(&q->submit.unwaited, 0);
+    atomic_store(&q->completion.head_est_ns, 0);
+    atomic_store(&q->completion.marks_pending, 0);
+    atomic_store(&q->completion.marked_to, 0);
     atomic_store(&q->deferred_count, 0);
-    xs_lock_acquire(&q->mark_lock); /* no one is in flight: refs was 0 */
-    q->mark_first = q->mark_count = 0;
-    q->correction_ns = q->last_mark_raw_ns = 0;
-    q->had = q->above = 0;
-    xs_lock_release(&q->mark_lock);
-    xs_list_init(&q->deferred);
+    xs_lock_acquire(&q->completion.mark_lock); /* no one is in flight: refs was 0 */
+    q->completion.mark_first = q->completion.mark_count = 0;
+    q->completion.correction_ns = q->completion.last_mark_raw_ns = 0;
+    q->completion.had = q->completion.above = 0;
+    xs_lock_release(&q->completion.mark_lock);
+    xs_list_init(&q->deferred.list);
     q->flags = 0;
 }
 
@@ -237,7 +238,6 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->hwq_platform = (uint32_t)h->ops->platform;
     q->handle = xs_handle_make(st);
     q->flags = (uint64_t)flags;
-    q->level_wanted = level;
     /* before anybody finds it */
     atomic_store(&q->bounded, explicit_queue || d->threshold > 0 ? XS_BOUNDED_APP : XS_BOUNDED_JOINING);
     if (!atomic_load(&st->awaited)) /* seq_cst: see xs_control_decided() */
@@ -260,7 +260,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;
     q->wish.batch = d->batch > 0 ? d->batch : XS_DEFAULT_BATCH;
     wish_write(q);                                   /* first: a session that begins now announces what is wanted */
-    atomic_store(&q->wanted, 1);
+    atomic_store(&q->announced.wanted, 1);
     atomic_fetch_add(&st->page_users, 1);            /* before the look: see xs_state_fail_open */
     xs_queue_open_cell(q, atomic_load(&st->server)); /* a fresh page is all zero: closed */
     atomic_fetch_sub(&st->page_users, 1);
@@ -338,7 +338,7 @@ void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
     wake(q);
     atomic_fetch_add(&st->scheduled, atomic_load(&q->cc->entered));
     h->queue = NULL;
-    atomic_store(&q->wanted, 0);
+    atomic_store(&q->announced.wanted, 0);
     xs_queue_wish_publish(q);
     q->live = false;
     xs_list_add(&st->free_queues, &q->link);
@@ -430,7 +430,7 @@ struct xs_queue *xsched_priv_queue_pin(int platform, uint64_t native)
 uint64_t xsched_priv_queue_id(struct xs_queue *q)
 {
     /* in this order: 0 from before its storage may be used again until the next life has its handle */
-    return atomic_load(&q->wanted) ? q->handle : 0;
+    return atomic_load(&q->announced.wanted) ? q->handle : 0;
 }
 
 void xsched_priv_marks_void(const struct xs_ctx_entries *context)
@@ -443,7 +443,7 @@ void xsched_priv_marks_void(const struct xs_ctx_entries *context)
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next) {
         if (q->live || q->ctx_entries != context)
             continue;
-        atomic_store(&q->cc->marked, atomic_load(&q->device_issued));
+        atomic_store(&q->cc->marked, atomic_load(&q->completion.device_issued));
         atomic_store(&q->gates.last, 0);
         atomic_store(&q->gates.behind, 0);
     }

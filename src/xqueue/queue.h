@@ -10,7 +10,9 @@
 #include "xqueue/interface.h"
 #include "xqueue/state.h"
 
-/* A mark that was put into the stream and has not completed. Under xs_queue.mark_lock. */
+#include <stddef.h>
+
+/* A mark that was put into the stream and has not completed. Under mark_lock. */
 struct xs_mark {
     uint64_t number;
     uint64_t span_est_ns;         /* estimated time of the commands since the mark before */
@@ -51,97 +53,139 @@ struct xs_gates {
     bool told;                              /* under state.lock: xserver wants them at level 3, too */
 };
 
+/* What threads that submit write, on a line of their own. */
+struct xs_queue_submit {
+    _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
+    _Atomic uint64_t slack_ns;              /* what the bound in flight is widened by */
+    _Atomic uint64_t end_mark_ns;           /* when a command was marked because its end is awaited */
+    _Atomic uint64_t watched_ns;            /* the last submit while its end was awaited */
+    _Atomic uint32_t blocked;               /* threads in submit_begin that sleep without a permit */
+    _Atomic uint32_t passes;                /* work in flight does not complete: so many may pass */
+    _Atomic uint32_t passes_granted;        /* at the last time; doubles each time; a completion clears both */
+    _Atomic uint32_t idled;                 /* the span up to the next mark may hold time with nothing in flight */
+    _Atomic uint32_t unwaited;              /* ends that no thread waited for, less those that had one */
+};
+
+/* What the queue waits for on the device, as far as known (inherit.c). Threads of the program. */
+struct xs_queue_waits {
+    _Atomic(struct xs_queue *) queue;
+    _Atomic uint64_t id, number;            /* of that queue; id 0: it is gone, or is being written */
+};
+
+/* What threads that learn of a completion write (mark.c): of the program, of the vendor, or of ours. */
+struct xs_queue_completion {
+    _Atomic uint32_t progress;              /* changes with each completion; futex */
+    _Atomic uint32_t progress_waiters;      /* threads that sleep on it */
+    _Atomic uint64_t last_done_ns;          /* time of the last known completion */
+    _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
+    _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */
+    _Atomic uint64_t device_issued;         /* device marks: number of the last one put into the stream */
+    _Atomic uint32_t marking, mark_again;   /* device marks: a thread puts one there; another is wanted */
+    _Atomic uint32_t marks_pending;         /* mark_count, for all */
+    _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
+
+    struct xs_lock mark_lock;               /* taken by try only; see account() */
+    /* under it */
+    bool last_done_late;                    /* last_done_ns is when it was noticed, not when it was */
+    uint32_t above;                         /* so many ends in a row, found late, say: longer than thought */
+    uint32_t mark_first, mark_count;
+    uint64_t had;                           /* the last command that the device had been given then */
+    uint64_t correction_ns;                 /* sum of what measurements changed in est_entered_ns */
+    uint64_t last_mark_raw_ns;
+    struct xs_mark marks[XS_QUEUE_MARKS];
+};
+
+/* Wishes for a mark from outside (marker.c). Any thread. */
+struct xs_queue_marker {
+    _Atomic(struct xs_queue *) next;        /* in state.mark_wishes */
+    _Atomic uint32_t wished;                /* a mark is wanted */
+};
+
+/* From the calls of the application to the control thread, which takes no lock of theirs. Under state.lock,
+ * where nothing else is said. */
+struct xs_queue_announced {
+    _Atomic(struct xs_queue *) dirty_next;  /* in state.dirty; any thread */
+    _Atomic uint32_t dirty;                 /* in that list; any thread */
+    _Atomic uint32_t wanted;                /* 1: the scheduler should know the queue */
+    _Atomic uint32_t seq;                   /* odd while the copy is being written */
+    _Atomic uint64_t words[XS_WISH_WORDS];  /* the copy of the wish */
+};
+
+/* What the control thread alone reads and writes. */
+struct xs_queue_control {
+    uint32_t announced_in;                  /* number of the engagement it was announced in */
+    uint64_t announced_config;              /* config_changes as announced */
+    struct xs_sched_queue *sq;              /* local scheduler's */
+};
+
+/* Commands that XQueueSubmit has not launched yet (deferred.c). */
+struct xs_queue_deferred {
+    struct xs_lock lock;
+    struct xs_list list;                    /* under it */
+    bool worker_runs;                       /* under it */
+    _Atomic uint64_t submitted, done;       /* threads that append; threads that launch or drop */
+};
+
 /* xs_queue.bounded */
 enum {
     XS_BOUNDED_APP = 1u,          /* the application suspends it itself, or gave a bound */
     XS_BOUNDED_JOINING = 2u,        /* a scheduler is on its way: see xs_state.awaited */
 };
 
-/* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. */
+/* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. Its parts are grouped
+ * by the threads that write them, each group from a cache line of its own on. */
 struct xs_queue {
-    /* read on every submit */
-    struct xs_state *state;
-    struct xs_client_cell *cc;
-    _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server */
-    _Atomic uint64_t app_permitted;         /* the application's own gate (XQueueSuspend) */
-    _Atomic uint32_t bounded;               /* XS_BOUNDED_*: what is in flight is bounded though nobody schedules */
-    _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit holds */
-    _Atomic int64_t threshold, batch;       /* explicit bound; threshold 0: by estimated time */
-    _Atomic int32_t priority;               /* copy of wish.dated.hints.priority */
+    /* line 0: read by each submit, and written rarely, by those named */
+    struct xs_client_cell *cc;              /* constant */
+    _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server; see repoint() */
+    _Atomic uint64_t app_permitted;         /* the application's own permit (XQueueSuspend); under state.lock */
+    _Atomic int64_t threshold;              /* explicit bound; 0: by estimated time; under state.lock */
+    struct xs_ctx_entries *ctx_entries;     /* of hwq; NULL: it has no level 2; constant while live */
+    struct xs_state *state;                 /* constant */
+    _Atomic uint32_t bounded;               /* XS_BOUNDED_*: what is in flight is bounded without a scheduler, too */
+    _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit has not launched; as deferred */
+    _Atomic int32_t priority;               /* copy of wish.dated.hints.priority; under state.lock */
+    bool device_marks;                      /* of hwq: cc->marked is to be looked at; constant while live */
+    bool marks_from_outside;                /* of hwq: a marker may put marks there; constant while live */
+
+    /* line 1: constant while live, where nothing else is said */
+    _Alignas(XS_CACHE_LINE) XQueueHandle handle;
+    uint32_t cell;                          /* constant */
+    uint32_t hwq_levels, hwq_platform;      /* of hwq */
+    XDevice hwq_device;                     /* of hwq */
     _Atomic(struct xs_hwq *) hwq;           /* NULL only where both are destroyed; written under state.lock */
-    struct xs_queue *hwq_next;              /* in hwq's list; under state.lock */
-    XQueueHandle handle;
-    uint32_t cell;
-    bool device_marks;                      /* of hwq: cc->marked is to be looked at, nobody calls */
-    bool marks_from_outside;                /* of hwq: a thread of ours may put marks there */
-    struct xs_ctx_entries *ctx_entries;                   /* of hwq; NULL: it has no level 2 */
-    struct xs_gates gates;
+    uint64_t flags;                         /* XQueueCreateFlag */
+    struct xs_queue *pool_next;             /* append-only list of all storage ever made; constant */
+    _Atomic int64_t batch;                  /* as threshold */
 
-    /* waiting and progress */
-    _Alignas(XS_CACHE_LINE) _Atomic uint32_t progress;  /* changes with each completion; futex */
-    _Atomic uint32_t progress_waiters;
-    _Atomic uint32_t blocked;               /* threads inside submit_begin that sleep at a gate */
-    _Atomic uint32_t passes;                /* work in flight does not complete: so many may pass */
-    _Atomic uint32_t passes_granted;        /* at the last time; doubles each time nothing completes */
-    _Atomic uint64_t last_done_ns;          /* time of the last known completion */
-    _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
-    _Atomic uint64_t slack_ns;              /* what the bound in flight is widened by; submitting threads */
-    _Atomic uint64_t end_mark_ns;           /* when a command was marked because its end is awaited; submitting threads */
-    _Atomic uint64_t watched_ns;            /* the last submit while its end was awaited */
-    _Atomic uint32_t idled;                 /* the span up to the next mark may hold time in which nothing was in flight */
-    _Atomic uint32_t unwaited;              /* ends that nobody waited for, less those that somebody did: see marker.c */
-    _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
-    _Atomic uint32_t marks_pending;
-    _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */
-    _Atomic uint32_t refs;                  /* marks in flight, the dirty list, deferred workers */
-
-    /* what it waits for on the device, as far as known (inherit.c); threads of the program */
-    _Atomic(struct xs_queue *) waits_for;
-    _Atomic uint64_t waits_for_id, waits_for_number;
-
-    /* under mark_lock (taken by try only; see account()) */
-    struct xs_lock mark_lock;
-    _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
-    bool last_done_late;                    /* last_done_ns is when it was noticed, not when it was */
-    uint32_t above;                         /* so many ends in a row, found late, say that commands are longer than thought */
-    uint64_t had;                           /* the last command that the device had been given then */
-    _Atomic uint32_t marking, mark_again;   /* device marks: somebody puts one into the stream; another is wanted */
-    _Atomic uint64_t device_issued;         /* number of the last one put there */
-    uint32_t mark_first, mark_count;
-    uint64_t correction_ns;                 /* sum of what measurements changed in est_entered_ns */
-    uint64_t last_mark_raw_ns;
-    struct xs_mark marks[XS_QUEUE_MARKS];
-
-    _Atomic(struct xs_queue *) mark_next;   /* in state.mark_wishes */
-    _Atomic uint32_t mark_wished;           /* somebody wants a mark from outside */
-
-    /* under state.lock */
+    /* calls of the application and of shims, under state.lock */
+    _Alignas(XS_CACHE_LINE) struct xs_queue *hwq_next; /* in hwq's list */
     struct xs_list link;                    /* free_queues while not live */
     bool live;
-    uint64_t flags;                         /* XQueueCreateFlag */
-    int32_t level_wanted;
+    struct xs_queue_wish wish;
+    struct xs_queue_announced announced;
 
-    /* the control thread's view */
-    _Atomic(struct xs_queue *) dirty_next;
-    _Atomic uint32_t dirty;                 /* in the dirty list */
-    struct xs_queue_wish wish;              /* under state.lock */
-    _Atomic uint32_t wish_seq;              /* odd while the copy is being written */
-    _Atomic uint64_t wish_words[XS_WISH_WORDS];
-    _Atomic uint32_t wanted;                /* 1: should be known to the scheduler */
-    uint32_t announced_in;                  /* control thread: number of the engagement it was announced in */
-    XDevice hwq_device;                     /* of hwq, constant while wanted */
-    uint32_t hwq_levels, hwq_platform;
-    uint64_t announced_config;              /* control thread: config_changes as announced */
-    struct xs_sched_queue *sq;              /* control thread: local scheduler's */
+    /* threads that submit */
+    _Alignas(XS_CACHE_LINE) struct xs_queue_submit submit;
+    _Atomic uint32_t refs;                  /* marks in flight, the dirty list, workers, calls; any thread */
+    struct xs_gates gates;                  /* likewise, on lines of its own */
 
-    /* deferred commands, under deferred_lock */
-    struct xs_lock deferred_lock;
-    struct xs_list deferred;
-    bool worker_runs;
-    _Atomic uint64_t deferred_submitted, deferred_done;
+    /* threads that learn of completions */
+    _Alignas(XS_CACHE_LINE) struct xs_queue_completion completion;
+    struct xs_queue_marker marker;
 
-    struct xs_queue *pool_next;             /* append-only list of all storage ever made */
+    /* threads of the program that wait, and that defer commands */
+    _Alignas(XS_CACHE_LINE) struct xs_queue_waits waits_for;
+    struct xs_queue_deferred deferred;
+
+    /* the control thread */
+    _Alignas(XS_CACHE_LINE) struct xs_queue_control control;
 };
+_Static_assert(offsetof(struct xs_queue, handle) == XS_CACHE_LINE, "what each submit reads is on one line");
+_Static_assert(offsetof(struct xs_queue, refs) % XS_CACHE_LINE + sizeof(uint32_t) <= XS_CACHE_LINE &&
+                   offsetof(struct xs_queue, gates) - offsetof(struct xs_queue, submit) == XS_CACHE_LINE,
+               "what each submit writes is on one line");
+_Static_assert(offsetof(struct xs_queue_completion, mark_lock) <= XS_CACHE_LINE, "what others look at is on one line");
 
 /** Somebody may suspend this queue. Otherwise its commands are counted and nothing else. */
 static inline bool xs_queue_managed(struct xs_queue *q, const struct xs_server_cell *sc)

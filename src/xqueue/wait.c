@@ -22,7 +22,7 @@ static inline uint64_t wait_begin(struct xs_queue *q)
 {
     atomic_fetch_add(&q->cc->inherit, 1);
     inherit_at_least(q, xs_tls.priority);
-    if (XS_UNLIKELY(atomic_load(&q->waits_for)))
+    if (XS_UNLIKELY(atomic_load(&q->waits_for.queue)))
         xs_queue_inherit_on(q, xs_tls.priority);
     /* Where single queues are held it may be closed the moment after, by who has not heard of this. */
     if (!xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1) ||
@@ -45,10 +45,10 @@ uint64_t xsched_priv_wait_begin_own(struct xs_queue *q)
 
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 {
-    uint32_t unwaited = atomic_load_explicit(&q->unwaited, memory_order_relaxed); /* a habit, and no more */
+    uint32_t unwaited = atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed); /* a habit, and no more */
 
     if (XS_UNLIKELY(unwaited != 0) && all_complete)
-        atomic_store_explicit(&q->unwaited, unwaited - 1, memory_order_relaxed);
+        atomic_store_explicit(&q->submit.unwaited, unwaited - 1, memory_order_relaxed);
     if (all_complete)             /* before this wait is over: then the queue may be another one */
         xs_queue_complete(q, began, false);
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {

@@ -180,7 +180,7 @@ static void device(void)
 static void waiter(void)
 {
     for (;;) {
-        uint32_t seen = atomic_load(&g_queue.progress);
+        uint32_t seen = atomic_load(&g_queue.completion.progress);
 
         if (atomic_load(&g_client.cells[0].completed) >= (uint64_t)g_completions)
             return;

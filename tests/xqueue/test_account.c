@@ -16,15 +16,15 @@ static void a_note_is_read_by_the_next_thread(void **state)
     fake_auto(true);
     fake_api_launch(l.stream, 50 * US, 1);
     began = atomic_load(&q->cc->returned);
-    assert_true(xs_lock_try(&q->mark_lock));
+    assert_true(xs_lock_try(&q->completion.mark_lock));
     ok(HwQueueSynchronize(l.hwq));
     atomic_fetch_add(&q->refs, 1);
     xsched_priv_completed(q, began);
-    assert_true(atomic_load(&q->account_pending) != 0);
-    xs_lock_release(&q->mark_lock);
+    assert_true(atomic_load(&q->completion.account_pending) != 0);
+    xs_lock_release(&q->completion.mark_lock);
     atomic_fetch_add(&q->refs, 1);
     xsched_priv_mark_lost(q, began);
-    assert_int_equal(atomic_load(&q->account_pending), 0);
+    assert_int_equal(atomic_load(&q->completion.account_pending), 0);
     fake_auto(false);
     lane_close(&l);
 }

@@ -107,7 +107,7 @@ static void storage_comes_back_empty(void **state)
 
     (void)state;
     atomic_store(&q->cc->collective, 5);
-    q->had = q->above = 7;                                    /* nobody else uses the queue */
+    q->completion.had = q->completion.above = 7;              /* nobody else uses the queue */
     fake_api_stream_destroy(old.stream);
     WAIT_FOR(atomic_load(&q->refs) == 0);                     /* the control thread has heard of it */
     do
@@ -115,7 +115,7 @@ static void storage_comes_back_empty(void **state)
     while (queue_of(l[n++].stream) != q && n < (int)XS_ARRAY_LEN(l));
     assert_ptr_equal(queue_of(l[n - 1].stream), q);
     assert_int_equal(atomic_load(&q->cc->collective), 0);
-    assert_true(q->had == 0 && q->above == 0);
+    assert_true(q->completion.had == 0 && q->completion.above == 0);
     is_fresh(&l[n - 1]);
     while (n > 0)
         lane_close(&l[--n]);

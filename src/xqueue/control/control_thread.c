@@ -87,7 +87,7 @@ bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
     if (mine) {
         /* One made since the cells were opened: whoever made it saw no page yet. Told of by now, it is the scheduler's. */
         for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
-            if (q->announced_in != st->engagement)
+            if (q->control.announced_in != st->engagement)
                 xs_queue_open_cell(q, page);
         xs_queue_repoint_all(st);
     }
@@ -162,11 +162,11 @@ static bool read_wish(struct xs_queue *q, struct xs_queue_wish *ret)
     uint64_t words[XS_WISH_WORDS];
 
     for (int tries = 0; tries < 100; tries++) {
-        uint32_t seq = atomic_load(&q->wish_seq);
+        uint32_t seq = atomic_load(&q->announced.seq);
 
         for (size_t i = 0; i < XS_WISH_WORDS; i++)
-            words[i] = atomic_load(&q->wish_words[i]);
-        if (!(seq & 1) && atomic_load(&q->wish_seq) == seq) {
+            words[i] = atomic_load(&q->announced.words[i]);
+        if (!(seq & 1) && atomic_load(&q->announced.seq) == seq) {
             __builtin_memcpy(ret, words, sizeof(*ret));
             return true;
         }
@@ -178,11 +178,11 @@ static void push_dirty(struct xs_state *st, struct xs_queue *q)
 {
     struct xs_queue *head = atomic_load(&st->dirty);
 
-    if (atomic_exchange(&q->dirty, 1))
+    if (atomic_exchange(&q->announced.dirty, 1))
         return;
     atomic_fetch_add(&q->refs, 1);
     do
-        atomic_store(&q->dirty_next, head);
+        atomic_store(&q->announced.dirty_next, head);
     while (!atomic_compare_exchange_weak(&st->dirty, &head, q));
 }
 
@@ -190,21 +190,21 @@ void xs_control_announce_all(struct xs_state *st)
 {
     st->engagement++;
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
-        if (atomic_load(&q->wanted))
+        if (atomic_load(&q->announced.wanted))
             push_dirty(st, q);
 }
 
 static bool announce(struct xs_state *st, struct xs_queue *q, const struct xs_listener *l, void *ctx)
 {
-    bool known = l && q->announced_in == st->engagement;
+    bool known = l && q->control.announced_in == st->engagement;
     struct xs_queue_wish w;
 
     if (!l)
         return true;              /* announce_all() comes with the next engagement */
-    if (!atomic_load(&q->wanted)) {
+    if (!atomic_load(&q->announced.wanted)) {
         if (known) {
             l->remove(ctx, q);
-            q->announced_in = 0;
+            q->control.announced_in = 0;
         }
         return true;
     }
@@ -213,13 +213,13 @@ static bool announce(struct xs_state *st, struct xs_queue *q, const struct xs_li
     if (!known) {
         if (!l->add(ctx, q, &w))
             return false;
-        q->announced_in = st->engagement;
-        q->announced_config = w.config_changes;
+        q->control.announced_in = st->engagement;
+        q->control.announced_config = w.config_changes;
         return true;
     }
-    if (!l->change(ctx, q, &w, w.config_changes != q->announced_config))
+    if (!l->change(ctx, q, &w, w.config_changes != q->control.announced_config))
         return false;
-    q->announced_config = w.config_changes;
+    q->control.announced_config = w.config_changes;
     return true;
 }
 
@@ -229,8 +229,8 @@ bool xs_control_announce(struct xs_state *st, const struct xs_listener *listener
     bool all = true;
 
     for (; q; q = next) {
-        next = atomic_load(&q->dirty_next);
-        atomic_store(&q->dirty, 0); /* before the wish is read: a later change comes again */
+        next = atomic_load(&q->announced.dirty_next);
+        atomic_store(&q->announced.dirty, 0); /* before the wish is read: a later change comes again */
         if (!announce(st, q, listener, ctx)) {
             push_dirty(st, q);
             all = false;

@@ -24,9 +24,9 @@ static bool local_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish 
 {
     struct local *l = ctx;
 
-    q->sq = xs_sched_queue_add(l->sched, l->process, q->handle, q->hwq_device, q->cell, &w->dated.hints, xs_now_ns(), q);
-    if (q->sq)
-        xs_sched_queue_set_gated(q->sq, w->level == 2);
+    q->control.sq = xs_sched_queue_add(l->sched, l->process, q->handle, q->hwq_device, q->cell, &w->dated.hints, xs_now_ns(), q);
+    if (q->control.sq)
+        xs_sched_queue_set_gated(q->control.sq, w->level == 2);
     else
         XS_WARN_ONCE("out of memory: an XQueue stays unscheduled");
     return true;
@@ -36,9 +36,9 @@ static void local_remove(void *ctx, struct xs_queue *q)
 {
     struct local *l = ctx;
 
-    if (q->sq)
-        xs_sched_queue_remove(l->sched, q->sq, xs_now_ns());
-    q->sq = NULL;
+    if (q->control.sq)
+        xs_sched_queue_remove(l->sched, q->control.sq, xs_now_ns());
+    q->control.sq = NULL;
 }
 
 static bool local_change(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w, bool config_too)
@@ -46,10 +46,10 @@ static bool local_change(void *ctx, struct xs_queue *q, const struct xs_queue_wi
     struct local *l = ctx;
 
     (void)config_too;
-    if (!q->sq)
+    if (!q->control.sq)
         return true;
-    xs_sched_queue_set_gated(q->sq, w->level == 2);
-    xs_sched_queue_set_hints(l->sched, q->sq, &w->dated.hints);
+    xs_sched_queue_set_gated(q->control.sq, w->level == 2);
+    xs_sched_queue_set_hints(l->sched, q->control.sq, &w->dated.hints);
     return true;
 }
 
@@ -149,6 +149,6 @@ void xs_local_run(struct xs_state *st)
     }
     xs_state_fail_open(st, st->local_page);
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
-        q->sq = NULL;
+        q->control.sq = NULL;
     xs_sched_free(l.sched);
 }

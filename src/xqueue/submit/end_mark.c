@@ -24,14 +24,15 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
 
     /* relaxed, all of it: of two threads at once both may mark; a clock that was put back gives a mark, too */
     now_ns = xs_now_ns();
-    quiet_ns = now_ns - atomic_load_explicit(&q->watched_ns, memory_order_relaxed);
-    atomic_store_explicit(&q->watched_ns, now_ns, memory_order_relaxed);
-    if (out_ns && quiet_ns > out_ns + each_ns && atomic_load(&q->marked_to) < atomic_load(&q->cc->returned))
-        atomic_store_explicit(&q->idled, 1, memory_order_relaxed);
-    if (now_ns - atomic_load_explicit(&q->end_mark_ns, memory_order_relaxed) < each_ns &&
-        atomic_load_explicit(&q->unwaited, memory_order_relaxed) < XS_UNWAITED_MANY)
+    quiet_ns = now_ns - atomic_load_explicit(&q->submit.watched_ns, memory_order_relaxed);
+    atomic_store_explicit(&q->submit.watched_ns, now_ns, memory_order_relaxed);
+    if (out_ns && quiet_ns > out_ns + each_ns &&
+        atomic_load(&q->completion.marked_to) < atomic_load(&q->cc->returned))
+        atomic_store_explicit(&q->submit.idled, 1, memory_order_relaxed);
+    if (now_ns - atomic_load_explicit(&q->submit.end_mark_ns, memory_order_relaxed) < each_ns &&
+        atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed) < XS_UNWAITED_MANY)
         return false;
-    atomic_store_explicit(&q->end_mark_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&q->submit.end_mark_ns, now_ns, memory_order_relaxed);
     return true;
 }
 

@@ -32,9 +32,9 @@ uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
     if (out == 0 || out + est_ns <= bound_ns)
         return 0;
     /* What runs now has been running for a while. */
-    since = XS_MAX(atomic_load_explicit(&q->last_done_ns, memory_order_relaxed),
-                   atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed));
-    head = atomic_load_explicit(&q->head_est_ns, memory_order_relaxed);
+    since = XS_MAX(atomic_load_explicit(&q->completion.last_done_ns, memory_order_relaxed),
+                   atomic_load_explicit(&q->submit.busy_since_ns, memory_order_relaxed));
+    head = atomic_load_explicit(&q->completion.head_est_ns, memory_order_relaxed);
     elapsed = now_ns > since ? now_ns - since : 0;
     elapsed = XS_MIN(elapsed, head ? head : out);
     remaining = out - XS_MIN(out, elapsed);
@@ -46,31 +46,32 @@ uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
 
 bool xs_in_flight_ran_dry(struct xs_queue *q)
 {
-    return atomic_load_explicit(&q->cc->marked, memory_order_relaxed) >= atomic_load(&q->device_issued);
+    return atomic_load_explicit(&q->cc->marked, memory_order_relaxed) >=
+           atomic_load(&q->completion.device_issued);
 }
 
 void xs_in_flight_learn(struct xs_queue *q, uint64_t bound_ns, bool dry)
 {
-    uint64_t slack_ns = atomic_load_explicit(&q->slack_ns, memory_order_relaxed); /* a value by itself */
+    uint64_t slack_ns = atomic_load_explicit(&q->submit.slack_ns, memory_order_relaxed); /* a value by itself */
 
     slack_ns = dry ? XS_MIN(slack_ns + bound_ns / 4, bound_ns) : slack_ns - slack_ns / 16;
-    atomic_store_explicit(&q->slack_ns, slack_ns, memory_order_relaxed);
+    atomic_store_explicit(&q->submit.slack_ns, slack_ns, memory_order_relaxed);
 }
 
 bool xs_in_flight_take_pass(struct xs_queue *q)
 {
-    uint32_t left = atomic_load(&q->passes);
+    uint32_t left = atomic_load(&q->submit.passes);
 
-    while (left && !atomic_compare_exchange_weak(&q->passes, &left, left - 1))
+    while (left && !atomic_compare_exchange_weak(&q->submit.passes, &left, left - 1))
         ;
     return left != 0;
 }
 
 void xs_in_flight_grant_passes(struct xs_queue *q)
 {
-    uint32_t n = atomic_load(&q->passes_granted);
+    uint32_t n = atomic_load(&q->submit.passes_granted);
 
     n = n ? XS_MIN(n * 2, PASSES_MAX) : PASSES_MIN;
-    atomic_store(&q->passes_granted, n);
-    atomic_store(&q->passes, n);
+    atomic_store(&q->submit.passes_granted, n);
+    atomic_store(&q->submit.passes, n);
 }

@@ -7,18 +7,18 @@
 
 void xs_queue_progress(struct xs_queue *q)
 {
-    atomic_fetch_add(&q->progress, 1);
+    atomic_fetch_add(&q->completion.progress, 1);
     /* seq_cst pairs with xs_queue_sleep: waiters++, then progress is compared by the kernel */
-    if (atomic_load(&q->progress_waiters))
-        xs_futex_wake(&q->progress, INT32_MAX);
+    if (atomic_load(&q->completion.progress_waiters))
+        xs_futex_wake(&q->completion.progress, INT32_MAX);
 }
 
 void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
 {
-    atomic_fetch_add(&q->progress_waiters, 1);
-    if (atomic_load(&q->progress) == seen)
-        xs_futex_wait(&q->progress, seen, timeout_ns);
-    atomic_fetch_sub(&q->progress_waiters, 1);
+    atomic_fetch_add(&q->completion.progress_waiters, 1);
+    if (atomic_load(&q->completion.progress) == seen)
+        xs_futex_wait(&q->completion.progress, seen, timeout_ns);
+    atomic_fetch_sub(&q->completion.progress_waiters, 1);
 }
 
 #define LOOK_EARLY_NS (80 * XS_NS_PER_US)  /* a sleep ends about this much late */
@@ -36,7 +36,7 @@ void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
     timeout_ns = XS_MIN(timeout_ns, 50 * XS_NS_PER_US);
     began_ns = xs_now_ns();
     /* a clock that was put back ends it, too: the difference is large then */
-    while (atomic_load(&q->progress) == seen &&
+    while (atomic_load(&q->completion.progress) == seen &&
            atomic_load_explicit(&q->cc->marked, memory_order_relaxed) <=
                atomic_load_explicit(&q->cc->completed, memory_order_relaxed) &&
            xs_now_ns() - began_ns < timeout_ns)

@@ -110,7 +110,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     old_ns = atomic_fetch_add_explicit(&cc->est_entered_ns, est_ns, memory_order_relaxed);
     done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
     if (old_ns <= done_ns)        /* it looks empty: what starts now starts now */
-        atomic_store_explicit(&q->busy_since_ns, xs_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&q->submit.busy_since_ns, xs_now_ns(), memory_order_relaxed);
     t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
 
     /* A mark: one never timed; where somebody waits for this queue to end, or asked for its first submit and is

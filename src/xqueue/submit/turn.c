@@ -56,10 +56,10 @@ static void wait_for_permits(struct turn *t)
     if (t->managed && !(t->flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q) &&
         atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE)
         xsched_priv_milestone(q); /* the next turn waits for the end of what is in flight here */
-    atomic_fetch_add(&q->blocked, 1);
+    atomic_fetch_add(&q->submit.blocked, 1);
     while (!xs_queue_permitted(q, t->n))
         xs_permission_sleep(q, t->n, &t0);
-    atomic_fetch_sub(&q->blocked, 1);
+    atomic_fetch_sub(&q->submit.blocked, 1);
     t1 = xs_now_ns();
     t->suspended_ns += t1 - XS_MIN(t0, t1);
     XS_PROBE2(gate_pass, q->handle, t->suspended_ns);
@@ -87,7 +87,7 @@ static uint64_t in_flight_ns(struct turn *t, uint64_t now, bool gated, bool was_
     if (gated && !(t->flags & XS_SUBMIT_OUTSIDE))
         bound_ns = xs_gates_bound_ns(told_ns, t->est_ns);
     else
-        bound_ns += atomic_load_explicit(&t->q->slack_ns, memory_order_relaxed);
+        bound_ns += atomic_load_explicit(&t->q->submit.slack_ns, memory_order_relaxed);
     sleep_ns = xs_in_flight_wait_ns(t->q, t->est_ns, bound_ns, now, &t->outstanding_ns);
     if (t->slept && (was_dry || sleep_ns == 0))
         xs_in_flight_learn(t->q, told_ns, was_dry);
@@ -116,7 +116,7 @@ static uint64_t patience_left_ns(struct turn *t, uint64_t now, uint64_t complete
 /* No mark in flight would wake this thread, and none can be put there. */
 static bool is_untold(const struct turn *t, uint64_t completed)
 {
-    return !atomic_load(&t->q->marks_pending) && atomic_load(&t->q->cc->returned) > completed &&
+    return !atomic_load(&t->q->completion.marks_pending) && atomic_load(&t->q->cc->returned) > completed &&
            ((t->flags & XS_SUBMIT_NO_MARK) || !xs_queue_mark_now(t->q));
 }
 
@@ -157,7 +157,7 @@ void xs_turn_wait(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed,
     struct turn t = {.q = q, .n = n, .est_ns = est_ns, .flags = flags, .managed = managed};
 
     for (;;) {
-        uint32_t seen = atomic_load(&q->progress);
+        uint32_t seen = atomic_load(&q->completion.progress);
         bool permitted = xs_queue_permitted(q, n);
 
         if (!permitted && !(q->ctx_entries && may_gather(&t))) {
@@ -177,6 +177,6 @@ bool xs_queue_would_wait(struct xs_queue *q)
 
     if (!xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1))
         return true;
-    return xs_queue_managed(q, atomic_load(&q->sc)) && !atomic_load(&q->passes) &&
+    return xs_queue_managed(q, atomic_load(&q->sc)) && !atomic_load(&q->submit.passes) &&
            xs_in_flight_wait_ns(q, bound_ns / 4, bound_ns, xs_now_ns(), &out) != 0;
 }
