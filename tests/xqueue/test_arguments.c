@@ -4,23 +4,6 @@
 
 #define NOBODY 0x7fff1234ull
 
-static struct lane g_l;
-static struct fake_device *g_d;
-
-static int setup(void **state)
-{
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    g_l = lane_open(g_d);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lane_close(&g_l);
-    return core_teardown(state);
-}
-
 static XResult nothing(HwQueueHandle hwq, void *data)
 {
     (void)hwq;
@@ -330,11 +313,10 @@ static void levels(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        A(xqueue_create), A(hwqueue_create_gives_the_same_handle), A(commands), A(queries), A(suspend_and_resume),
-        A(configuration), A(hints), A(set_scheduler), A(stale_handles), A(synchronize), A(one_warning_about_the_level),
-        A(levels),
+        L(xqueue_create), L(hwqueue_create_gives_the_same_handle), L(commands), L(queries), L(suspend_and_resume),
+        L(configuration), L(hints), L(set_scheduler), L(stale_handles), L(synchronize), L(one_warning_about_the_level),
+        L(levels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

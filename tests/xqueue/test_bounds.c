@@ -7,23 +7,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-static struct fake_device *g_d;
-static struct lane g_l;
-
-static int setup(void **state)
-{
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    g_l = lane_open(g_d);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lane_close(&g_l);
-    return core_teardown(state);
-}
-
 struct flood {
     struct lane *l;
     uint32_t n;
@@ -245,11 +228,10 @@ static void what_no_mark_covers(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        A(by_threshold), A(by_threshold_and_batch), A(by_estimated_time), A(self_marked),
-        A(a_wider_bound_lets_a_waiting_call_pass), A(suspend_beats_the_bound),
-        A(a_mark_that_only_the_shim_wants), A(what_no_mark_covers),
+        L(by_threshold), L(by_threshold_and_batch), L(by_estimated_time), L(self_marked),
+        L(a_wider_bound_lets_a_waiting_call_pass), L(suspend_beats_the_bound),
+        L(a_mark_that_only_the_shim_wants), L(what_no_mark_covers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,23 +6,6 @@
 
 #include <stdio.h>
 
-static struct fake_device *g_d;
-static struct lane g_l;
-
-static int setup(void **state)
-{
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    g_l = lane_open(g_d);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lane_close(&g_l);
-    return core_teardown(state);
-}
-
 static void submit_then_wait_frees_the_handle(void **state)
 {
     HwCommandHandle c = command(&g_l, 100 * US, 1, kXSchedSuccess);
@@ -370,14 +353,13 @@ static void wait_survives_a_lost_mark(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        A(submit_then_wait_frees_the_handle), A(an_idle_queue_launches_in_the_callers_thread),
-        A(twice_is_not_allowed), A(a_callback_that_fails_is_the_commands_error), A(launch_refused_by_the_vendor),
-        A(suspended_commands_keep_their_order), A(drop), A(drop_lets_a_waiter_go),
-        A(a_direct_call_waits_for_the_list), A(a_blocking_queue_returns_when_launched), A(command_of_another_queue),
-        A(destroy_drains), A(a_callback_may_call_the_shim), A(a_refused_collective_is_none), A(a_callback_may_submit),
-        A(wait_on_a_lost_device_returns), A(wait_survives_a_lost_mark),
+        L(submit_then_wait_frees_the_handle), L(an_idle_queue_launches_in_the_callers_thread),
+        L(twice_is_not_allowed), L(a_callback_that_fails_is_the_commands_error), L(launch_refused_by_the_vendor),
+        L(suspended_commands_keep_their_order), L(drop), L(drop_lets_a_waiter_go),
+        L(a_direct_call_waits_for_the_list), L(a_blocking_queue_returns_when_launched), L(command_of_another_queue),
+        L(destroy_drains), L(a_callback_may_call_the_shim), L(a_refused_collective_is_none), L(a_callback_may_submit),
+        L(wait_on_a_lost_device_returns), L(wait_survives_a_lost_mark),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,15 +5,6 @@
 
 #include "xqueue_test.h"
 
-static struct fake_device *g_d;
-
-static int setup(void **state)
-{
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    return 0;
-}
-
 /* What a new queue has to say of itself. */
 static void is_fresh(struct lane *l)
 {
@@ -207,15 +198,14 @@ static void a_suspension_that_comes_too_late_is_none(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, core_teardown)
     const struct CMUnitTest tests[] = {
-        A(a_wait_outlives_its_stream),
-        A(a_wait_that_comes_too_late_is_none),
-        A(storage_comes_back_empty),
-        A(a_submit_outlives_its_queue),
-        A(a_submit_outlives_its_hardware_queue),
-        A(an_older_queue_keeps_the_hardware_queue),
-        A(a_suspension_that_comes_too_late_is_none),
+        D(a_wait_outlives_its_stream),
+        D(a_wait_that_comes_too_late_is_none),
+        D(storage_comes_back_empty),
+        D(a_submit_outlives_its_queue),
+        D(a_submit_outlives_its_hardware_queue),
+        D(an_older_queue_keeps_the_hardware_queue),
+        D(a_suspension_that_comes_too_late_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

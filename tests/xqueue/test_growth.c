@@ -5,29 +5,8 @@
 
 #include "xqueue_test.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
-
-static struct fake_device *g_d;
-
-static int setup(void **state)
-{
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    return 0;
-}
-
-static int entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    int n = 0;
-
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
 
 static uint64_t rss_bytes(void)
 {
@@ -88,7 +67,7 @@ static void no_growth(void **state)
     fake_auto(false);
     print_message("5000 queues later: %+.1f KiB resident\n", ((double)rss_bytes() - (double)before) / 1024);
     /* the fake's own trace: 4096 records a block of 32 bytes, a few records a round */
-#ifndef CORE_SANITIZED
+#ifndef XQUEUE_SANITIZED
     assert_true(rss_bytes() < before + 2 * 1024 * 1024);
 #endif
     assert_int_equal(entries("/proc/self/fd"), fds);
@@ -206,10 +185,9 @@ static void a_handle_is_not_given_twice(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, core_teardown)
     const struct CMUnitTest tests[] = {
-        A(no_growth), A(many_at_once_then_none), A(stale_pointers), A(address_used_again),
-        A(a_handle_is_not_given_twice), A(more_than_there_is_room_for),
+        D(no_growth), D(many_at_once_then_none), D(stale_pointers), D(address_used_again),
+        D(a_handle_is_not_given_twice), D(more_than_there_is_room_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

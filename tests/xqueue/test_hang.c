@@ -3,14 +3,9 @@
  * very thread that submits goes on. Such a thread passes after at most twice the estimate. */
 #include "xqueue_test.h"
 
-static struct fake_device *g_d;
-static struct lane g_l;
-
 static int setup(void **state)
 {
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    g_l = lane_open(g_d);
+    lane_setup(state);
     /* what 100 us kernels take is known, so that the bound is in force */
     fake_auto(true);
     for (int i = 0; i < 50; i++)
@@ -18,12 +13,6 @@ static int setup(void **state)
     fake_api_synchronize(g_l.stream);
     fake_auto(false);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    lane_close(&g_l);
-    return core_teardown(state);
 }
 
 enum obstacle { USER_EVENT, WAIT_VALUE, HOST_FUNCTION, POLLING_KERNEL };
@@ -168,7 +157,7 @@ static void across_streams(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define A(name) cmocka_unit_test_setup_teardown(name, setup, lane_teardown)
     const struct CMUnitTest tests[] = {
         A(behind_a_user_event), A(behind_a_stream_wait_value), A(behind_a_host_function), A(behind_a_polling_kernel),
         A(the_bound_comes_back), A(behind_a_wait_value_with_a_threshold), A(across_streams),

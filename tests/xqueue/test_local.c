@@ -6,33 +6,12 @@
 
 #include <stdio.h>
 
-#define LOW  1u
-#define HIGH 2u
-
-static struct fake_device *g_d;
-static struct lane g_low, g_high;
 static _Atomic bool g_stop;
 
 static int setup(void **state)
 {
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    ok(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst));
-    g_low = lane_open(g_d);
-    g_high = lane_open(g_d);
-    ok(XHintPriority(g_low.xq, 0));
-    ok(XHintPriority(g_high.xq, 10));
     atomic_store(&g_stop, false);
-    fake_settle();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    ok(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown));
-    lane_close(&g_low);
-    lane_close(&g_high);
-    return core_teardown(state);
+    return pair_setup(state);
 }
 
 static void flood_low(void *arg)
@@ -73,6 +52,16 @@ static void launch_low(void *arg)
     struct lane *l = arg ? arg : &g_low;
 
     fake_api_launch(l->stream, 100 * US, LOW);
+}
+
+/* A kernel of the urgent lane runs, and a launch on the other one waits for its end. */
+static void low_is_suspended(struct task *low, uint64_t high_ns, uint64_t so_far_ns)
+{
+    fake_api_launch(g_high.stream, high_ns, HIGH);
+    fake_settle();
+    task_start(low, launch_low, NULL);
+    fake_advance(so_far_ns);
+    assert_false(low->done);
 }
 
 static void high_goes_first(void **state)
@@ -295,11 +284,7 @@ static void a_change_of_priority_acts_at_once(void **state)
     struct task low;
 
     (void)state;
-    fake_api_launch(g_high.stream, S / 2, HIGH);
-    fake_settle();
-    task_start(&low, launch_low, NULL);
-    fake_advance(MS);
-    assert_false(low.done);
+    low_is_suspended(&low, S / 2, MS);
     ok(XHintPriority(g_low.xq, 20));
     WAIT_FOR(low.done);
     task_join(&low);
@@ -311,10 +296,7 @@ static void a_swapped_priority_acts_at_once(void **state)
     struct task low;
 
     (void)state;
-    fake_api_launch(g_high.stream, S / 2, HIGH);
-    fake_settle();
-    task_start(&low, launch_low, NULL);
-    fake_advance(MS);
+    low_is_suspended(&low, S / 2, MS);
     ok(XHintSwapPriority(g_low.xq, 0, &before)); /* as it was */
     assert_int_equal(before, 0);
     fake_advance(MS);
@@ -345,11 +327,7 @@ static void changing_the_scheduler_resumes(void **state)
     struct task low;
 
     (void)state;
-    fake_api_launch(g_high.stream, S / 2, HIGH);
-    fake_settle();
-    task_start(&low, launch_low, NULL);
-    fake_advance(MS);
-    assert_false(low.done);
+    low_is_suspended(&low, S / 2, MS);
     ok(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown));
     WAIT_FOR(low.done);                                /* without any time passing */
     task_join(&low);
@@ -366,11 +344,7 @@ static void queues_move_to_a_new_scheduler(void **state)
         ok(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst));
         fake_settle();
     }
-    fake_api_launch(g_high.stream, 10 * MS, HIGH);
-    fake_settle();
-    task_start(&low, launch_low, NULL);
-    fake_advance(5 * MS);
-    assert_false(low.done);
+    low_is_suspended(&low, 10 * MS, 5 * MS);
     fake_auto(true);
     task_join(&low);
     fake_auto(false);
@@ -413,11 +387,7 @@ static void it_holds_again_after_a_lease_ran_out(void **state)
     ok(XHintPriority(g_low.xq, 1));                    /* the control thread looks */
     WAIT_FOR(atomic_load(&st->server) != NULL);
     fake_settle();
-    fake_api_launch(g_high.stream, 10 * MS, HIGH);
-    fake_settle();
-    task_start(&low, launch_low, NULL);
-    fake_advance(MS);
-    assert_false(low.done);
+    low_is_suspended(&low, 10 * MS, MS);
     fake_auto(true);
     task_join(&low);
     fake_auto(false);
@@ -499,7 +469,7 @@ static void a_destroyed_queue_lets_others_run(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define A(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
         A(high_goes_first), A(order_of_groups), A(the_low_side_comes_back), A(the_end_of_short_kernels_is_told),
         A(a_long_first_kernel_is_not_overtaken), A(a_burst_without_a_mark_gets_one), A(equal_priorities_run_together),

@@ -5,58 +5,20 @@
  * these. */
 #include "xqueue_test.h"
 
-#include <dirent.h>
 
-#define LOW  1u
-#define HIGH 2u
-
-static struct fake_device *g_d;
-static struct lane g_low, g_high;
-
-static int setup_with(void **state, bool outside)
-{
-    core_setup(state);
-    if (!outside)
-        fake_hal_no_outside();
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    ok(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst));
-    g_low = lane_open(g_d);
-    g_high = lane_open(g_d);
-    ok(XHintPriority(g_low.xq, 0));
-    ok(XHintPriority(g_high.xq, 10));
-    fake_settle();
-    return 0;
-}
-
-static int setup(void **state)
-{
-    return setup_with(state, true);
-}
-
+/* A platform whose streams are marked by the submitting thread alone. */
 static int setup_no_outside(void **state)
 {
-    return setup_with(state, false);
+    world_setup(state);
+    fake_hal_no_outside();
+    pair_open();
+    return 0;
 }
 
 static int teardown(void **state)
 {
     fake_hal_unblock();
-    ok(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown));
-    lane_close(&g_low);
-    if (g_high.stream)
-        lane_close(&g_high);
-    return core_teardown(state);
-}
-
-static int threads(void)
-{
-    DIR *dir = opendir("/proc/self/task");
-    int n = 0;
-
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
+    return pair_teardown(state);
 }
 
 static _Atomic uint64_t g_low_went_ns;
@@ -308,7 +270,7 @@ static void queues_end_under_it(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define A(name) cmocka_unit_test_setup_teardown(name, pair_setup, teardown)
     const struct CMUnitTest tests[] = {
         A(few_in_a_burst),
         A(one_where_the_end_is_waited_for),

@@ -12,13 +12,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static struct fake_device *g_d;
-static struct lane g_l;
-
 static int setup(void **state)
 {
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
+    device_setup(state);
     ok(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst));
     g_l = lane_open(g_d);
     fake_settle();
@@ -28,8 +24,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     ok(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown));
-    lane_close(&g_l);
-    return core_teardown(state);
+    return lane_teardown(state);
 }
 
 /* The parent after whatever happened: everything still works. */
@@ -318,7 +313,7 @@ static void tiny_stacks(void **state)
     pthread_t t;
 
     (void)state;
-#ifdef CORE_SANITIZED
+#ifdef XQUEUE_SANITIZED
     skip();
 #endif
     pthread_attr_init(&attr);
@@ -425,17 +420,6 @@ static void cancelled(void **state)
         _exit(1);                 /* whoever needs what it held would hang */
     }
     parent_is_well();
-}
-
-static int threads(void)
-{
-    DIR *dir = opendir("/proc/self/task");
-    int n = 0;
-
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n - 2;
 }
 
 /* No thread a queue, and the worker of deferred commands goes when they have gone. */

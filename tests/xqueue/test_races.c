@@ -6,31 +6,23 @@
 #include <sched.h>
 
 #define THREADS 4
-#ifdef CORE_SANITIZED
+#ifdef XQUEUE_SANITIZED
 #define ROUNDS 100
 #else
 #define ROUNDS 400
 #endif
 
-static struct fake_device *g_d;
-static struct lane g_l;
 static _Atomic bool g_stop;
 static _Atomic uint64_t g_launched;
 
 static int setup(void **state)
 {
-    core_setup(state);
+    world_setup(state);
     g_d = fake_device_create(FAKE_SHARED);
     g_l = lane_open(g_d);
     atomic_store(&g_stop, false);
     atomic_store(&g_launched, 0);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    lane_close(&g_l);
-    return core_teardown(state);
 }
 
 static void launch_until_stopped(void *arg)
@@ -272,7 +264,7 @@ static void queues_come_and_go(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define A(name) cmocka_unit_test_setup_teardown(name, setup, lane_teardown)
     const struct CMUnitTest tests[] = {
         A(none_is_lost), A(suspended_means_suspended), A(everything_at_once), A(commands_run_exactly_once),
         A(queues_come_and_go),

@@ -2,23 +2,6 @@
 /* Suspension by the application: what may start, what the flags wait for, what never blocks. */
 #include "xqueue_test.h"
 
-static struct fake_device *g_d;
-static struct lane g_l;
-
-static int setup(void **state)
-{
-    core_setup(state);
-    g_d = fake_device_create(FAKE_EXCLUSIVE);
-    g_l = lane_open(g_d);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lane_close(&g_l);
-    return core_teardown(state);
-}
-
 static void launch_one(void *arg)
 {
     fake_api_launch(((struct lane *)arg)->stream, 100 * US, 7);
@@ -215,12 +198,11 @@ static void captures_pass(void **state)
 
 int main(void)
 {
-#define A(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        A(a_direct_call_waits_while_suspended), A(what_runs_goes_on), A(flags_wait_for_what_they_say),
-        A(none_returns_at_once), A(wait_all_lets_the_list_run), A(repeated_suspension_is_one),
-        A(configuration_never_waits_for_a_suspended_queue), A(another_queue_is_not_touched),
-        A(a_stream_that_goes_away_opens), A(captures_pass),
+        L(a_direct_call_waits_while_suspended), L(what_runs_goes_on), L(flags_wait_for_what_they_say),
+        L(none_returns_at_once), L(wait_all_lets_the_list_run), L(repeated_suspension_is_one),
+        L(configuration_never_waits_for_a_suspended_queue), L(another_queue_is_not_touched),
+        L(a_stream_that_goes_away_opens), L(captures_pass),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

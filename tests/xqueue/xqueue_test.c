@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xqueue_test.h"
 
+#include <dirent.h>
+
+struct fake_device *g_d;
+struct lane g_l, g_low, g_high;
+
 struct lane lane_open_flags(struct fake_device *d, int64_t flags)
 {
     struct lane l;
@@ -77,7 +82,7 @@ uint64_t most_in_flight(size_t from_record)
     return most;
 }
 
-int core_setup(void **state)
+int world_setup(void **state)
 {
     (void)state;
     fake_world_reset(false);
@@ -88,13 +93,76 @@ int core_setup(void **state)
     return 0;
 }
 
-int core_teardown(void **state)
+int world_teardown(void **state)
 {
     (void)state;
     fake_auto(false);             /* still on after a failure */
     fake_drain();
     fake_world_reset(false);
     return 0;
+}
+
+int device_setup(void **state)
+{
+    world_setup(state);
+    g_d = fake_device_create(FAKE_EXCLUSIVE);
+    return 0;
+}
+
+int lane_setup(void **state)
+{
+    device_setup(state);
+    g_l = lane_open(g_d);
+    return 0;
+}
+
+int lane_teardown(void **state)
+{
+    lane_close(&g_l);
+    return world_teardown(state);
+}
+
+void pair_open(void)
+{
+    g_d = fake_device_create(FAKE_EXCLUSIVE);
+    ok(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst));
+    g_low = lane_open(g_d);
+    g_high = lane_open(g_d);
+    ok(XHintPriority(g_low.xq, 0));
+    ok(XHintPriority(g_high.xq, 10));
+    fake_settle();
+}
+
+int pair_setup(void **state)
+{
+    world_setup(state);
+    pair_open();
+    return 0;
+}
+
+int pair_teardown(void **state)
+{
+    ok(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown));
+    lane_close(&g_low);
+    if (g_high.stream)
+        lane_close(&g_high);
+    return world_teardown(state);
+}
+
+int entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+int threads(void)
+{
+    return entries("/proc/self/task") - 2;
 }
 
 static void *task_main(void *arg)

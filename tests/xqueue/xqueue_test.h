@@ -20,10 +20,10 @@
 
 /* Under a sanitizer: memory is not what it is without, nor are stacks. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CORE_SANITIZED 1
+#define XQUEUE_SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CORE_SANITIZED 1
+#define XQUEUE_SANITIZED 1
 #endif
 #endif
 
@@ -51,10 +51,33 @@ HwCommandHandle command(struct lane *l, uint64_t duration_ns, uint32_t tag, XRes
 /** The most kernels that the device held at once, from that record of the trace on. */
 uint64_t most_in_flight(size_t from_record);
 
+/** What a test is about: set up by one of the functions below. */
+extern struct fake_device *g_d;
+extern struct lane g_l;
+extern struct lane g_low, g_high;
+#define LOW  1u                   /* tags of their kernels */
+#define HIGH 2u
+
 /** For setup and teardown of each test: a fresh world in virtual time, time standing. */
-int core_setup(void **state);
+int world_setup(void **state);
 /** Ends the world; the test must have closed its lanes. */
-int core_teardown(void **state);
+int world_teardown(void **state);
+/** The same with g_d, a device that runs one kernel at a time. */
+int device_setup(void **state);
+/** The same with g_l, a lane on it. */
+int lane_setup(void **state);
+int lane_teardown(void **state);
+/** Likewise g_low and g_high, of priorities 0 and 10, scheduled by HPF in the process. */
+int pair_setup(void **state);
+/** What follows the fresh world in that. */
+void pair_open(void);
+/** A test may have closed g_high, and set its stream to NULL. */
+int pair_teardown(void **state);
+
+/** How many names a folder has, . and .. among them. */
+int entries(const char *path);
+/** How many threads this process has. */
+int threads(void);
 
 /** Looks (in real time) until the condition holds; fails the test after 20 s. */
 #define WAIT_FOR(condition)                                                     \
@@ -81,6 +104,8 @@ void task_start(struct task *t, void (*fn)(void *arg), void *arg);
 void task_join(struct task *t);
 
 #define ok(call) assert_int_equal((call), kXSchedSuccess)
-#define T(name) cmocka_unit_test_setup_teardown(name, core_setup, core_teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+#define D(name) cmocka_unit_test_setup_teardown(name, device_setup, world_teardown)
+#define L(name) cmocka_unit_test_setup_teardown(name, lane_setup, lane_teardown)
 
 #endif
