@@ -1,78 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline: the real submit path against suspension and resumption, by the application and
  * by a scheduler, both at once. No wake-up is lost, no command that was begun while the queue
- * was held starts before it is let go, no thread is left behind. */
+ * was suspended starts before it is resumed, no thread is left behind. */
 #include "mc.h"
 
-#include "submit_path.h"
-
-#include "model_gates_stubs.h"
-
-static struct xs_state g_state;
-static struct xs_queue g_queue;
-static struct xs_client_page g_client;
-static struct xs_server_page g_server;
-static struct xs_server_cell *g_cell;
+#include "one_queue.h"
 
 /* ghosts: set in the same step as the store that they describe */
 static int g_app_closed, g_sched_closed, g_changes, g_started[MC_THREADS];
 static bool g_forget_waiters, g_forget_wake;
 
-struct xs_server_cell xs_open_cell;
-_Thread_local struct xs_tls xs_tls;
-
-/* ---- what the submit path needs and this model leaves out ---- */
-void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
-{
-    (void)st;
-    (void)page;
-    mc_check(false, "failed open while the lease held");
-}
-bool xs_queue_mark_now(struct xs_queue *q)
-{
-    (void)q;
-    return true;
-}
-void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t est)
-{
-    (void)q, (void)number, (void)key, (void)est;
-}
-void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume)
-{
-    (void)q, (void)number, (void)consume;
-}
-bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t est)
-{
-    (void)q, (void)key, (void)est;
-    return true;
-}
-void xs_queue_tell_marked(struct xs_queue *q)
-{
-    (void)q;
-}
-
-_Atomic uint32_t xsched_priv_intra;
-void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
-{
-    (void)q, (void)priority;
-}
-void xs_queue_look_slow(struct xs_queue *q, bool late)
-{
-    (void)q, (void)late;
-}
-void xs_queue_unref(struct xs_queue *q)
-{
-    atomic_fetch_sub(&q->refs, 1);
-}
-void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
-{
-    (void)q, (void)number;
-}
-uint32_t xs_estimate_get(uint64_t key)
-{
-    (void)key;
-    return 1000;
-}
 void xs_fd_eventfd_signal(int fd)
 {
     (void)fd;
@@ -80,22 +17,7 @@ void xs_fd_eventfd_signal(int fd)
 
 static void init(void)
 {
-    memset(&g_queue, 0, sizeof(g_queue));
-    memset(g_client.cells, 0, sizeof(g_client.cells[0]));
-    memset(&g_client.h, 0, sizeof(g_client.h)); /* a run must not depend on the ones before: the doorbell */
-    memset(&g_server.h, 0, sizeof(g_server.h));
-    g_cell = &g_server.cells[0];
-    memset(g_cell, 0, sizeof(*g_cell));
-    memset(&g_state, 0, sizeof(g_state));
-    *MC_PLAIN(&g_cell->permitted) = XS_PERMIT_OPEN;
-    *MC_PLAIN(&xs_open_cell.permitted) = XS_PERMIT_OPEN;
-    *MC_PLAIN(&g_server.h.lease_until_ns) = UINT64_MAX;
-    *MC_PLAIN(&g_queue.app_permitted) = XS_PERMIT_OPEN;
-    *MC_PLAIN(&g_queue.sc) = g_cell;
-    *MC_PLAIN(&g_state.server) = &g_server;
-    g_state.client = &g_client;
-    g_queue.cc = &g_client.cells[0];
-    g_queue.state = &g_state;
+    one_queue_init();
     g_app_closed = g_sched_closed = g_changes = 0;
     memset(g_started, 0, sizeof(g_started));
 }
@@ -236,15 +158,11 @@ int main(void)
         {careless_wait_and_end, wait_for_ever}, 0, final_inherit, NULL, .expect_violation = true};
     int failed = 0;
 
-    mc_region(&g_queue, sizeof(g_queue));
-    mc_region(g_client.cells, sizeof(g_client.cells[0]));
-    mc_region(&g_server.h, sizeof(g_server.h));
-    mc_region(&g_server.cells[0], sizeof(g_server.cells[0]));
+    one_queue_regions();
     mc_region(&g_changes, sizeof(g_changes));
     mc_region(&g_app_closed, sizeof(g_app_closed));
     mc_region(&g_sched_closed, sizeof(g_sched_closed));
     mc_region(g_started, sizeof(g_started));
-    mc_thread_local(&xs_tls, sizeof(xs_tls));
     failed |= mc_run(&app);
     failed |= mc_run(&sched);
     failed |= mc_run(&sched_two);

@@ -13,7 +13,8 @@
 #include "xqueue/hwq.c"
 #include "xqueue/control/control_thread.c"
 
-#include "model_gates_stubs.h"
+#include "gates_stubs.h"
+#include "mark_stubs.h"
 
 static struct xs_state g_state;
 static struct xs_queue g_queue;
@@ -33,8 +34,7 @@ _Thread_local struct xs_tls xs_tls;
 struct xs_state *xs_state_get(void) { return &g_state; }
 struct xs_state *xs_state_get_or_make(void) { return &g_state; }
 void xs_fd_eventfd_signal(int fd) { (void)fd; }
-uint32_t xs_estimate_get(uint64_t key) { (void)key; return 1000; }
-#include "model_session_stubs.h"
+#include "session_stubs.h"
 
 /* B lives and renews its lease all the time. A's ran out long ago; in the wrong variant somebody renews it who opens
  * nothing. One further ahead than a lease is long is not believed. */

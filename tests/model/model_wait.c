@@ -7,15 +7,8 @@
  *   - a completion wakes whoever waits for it: nobody sleeps for ever. */
 #include "mc.h"
 
-#include "submit_path.h"
+#include "one_queue.h"
 
-#include "model_gates_stubs.h"
-
-static struct xs_state g_state;
-static struct xs_queue g_queue;
-static struct xs_client_page g_client;
-static struct xs_server_page g_server;
-static struct xs_server_cell *g_cell;
 static _Atomic uint32_t g_eventfd;
 
 /* ghosts, and the wrong variants */
@@ -25,61 +18,6 @@ static bool g_armed_late; /* it looks, and asks to be told afterwards */
 static bool g_silent;     /* completions wake nobody */
 static int g_completions;
 
-struct xs_server_cell xs_open_cell;
-_Thread_local struct xs_tls xs_tls;
-
-/* ---- what the submit path needs and these models leave out ---- */
-bool xs_queue_mark_now(struct xs_queue *q)
-{
-    (void)q;
-    return true;
-}
-void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t est)
-{
-    (void)q, (void)number, (void)key, (void)est;
-}
-void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume)
-{
-    (void)q, (void)number, (void)consume;
-}
-bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t est)
-{
-    (void)q, (void)key, (void)est;
-    return true;
-}
-void xs_queue_tell_marked(struct xs_queue *q)
-{
-    (void)q;
-}
-
-_Atomic uint32_t xsched_priv_intra;
-void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
-{
-    (void)q, (void)priority;
-}
-void xs_queue_look_slow(struct xs_queue *q, bool late)
-{
-    (void)q, (void)late;
-}
-void xs_queue_unref(struct xs_queue *q)
-{
-    atomic_fetch_sub(&q->refs, 1);
-}
-void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
-{
-    (void)q, (void)number;
-}
-
-void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
-{
-    (void)st, (void)page;
-    mc_check(false, "failed open while the lease held");
-}
-uint32_t xs_estimate_get(uint64_t key)
-{
-    (void)key;
-    return 1000;
-}
 void xs_fd_eventfd_signal(int fd)
 {
     (void)fd;
@@ -89,23 +27,8 @@ void xs_fd_eventfd_signal(int fd)
 
 static void init(void)
 {
-    memset(&g_queue, 0, sizeof(g_queue));
-    memset(&g_state, 0, sizeof(g_state));
-    memset(g_client.cells, 0, sizeof(g_client.cells[0]));
-    memset(&g_client.h, 0, 3 * XS_CACHE_LINE + 16 * 8);
-    memset(&g_server.h, 0, sizeof(g_server.h));
-    g_cell = &g_server.cells[0];
-    memset(g_cell, 0, sizeof(*g_cell));
+    one_queue_init();
     memset((void *)&g_eventfd, 0, sizeof(g_eventfd));
-    *MC_PLAIN(&g_cell->permitted) = XS_PERMIT_OPEN;
-    *MC_PLAIN(&xs_open_cell.permitted) = XS_PERMIT_OPEN;
-    *MC_PLAIN(&g_server.h.lease_until_ns) = UINT64_MAX;
-    *MC_PLAIN(&g_queue.app_permitted) = XS_PERMIT_OPEN;
-    *MC_PLAIN(&g_queue.sc) = g_cell;
-    *MC_PLAIN(&g_state.server) = &g_server;
-    g_state.client = &g_client;
-    g_queue.cc = &g_client.cells[0];
-    g_queue.state = &g_state;
     g_started = g_seen = false;
 }
 
@@ -203,16 +126,12 @@ int main(void)
 {
     int failed = 0;
 
-    mc_region(&g_queue, sizeof(g_queue));
+    one_queue_regions();
     mc_region(&g_state.server, sizeof(g_state.server));
-    mc_region(g_client.cells, sizeof(g_client.cells[0]));
     mc_region(&g_client.h, 3 * XS_CACHE_LINE + 16 * 8);
-    mc_region(&g_server.h, sizeof(g_server.h));
-    mc_region(g_server.cells, sizeof(g_server.cells[0]));
     mc_region((void *)&g_eventfd, sizeof(g_eventfd));
     mc_region(&g_started, sizeof(g_started));
     mc_region(&g_seen, sizeof(g_seen));
-    mc_thread_local(&xs_tls, sizeof(xs_tls));
     failed |= run("wait: a deferred command at a closed gate", scheduler, worker, NULL, all_started, false);
     g_blind = true;
     failed |= run("wait: ... and the scheduler goes by what has entered", scheduler, worker, NULL,

@@ -5,7 +5,6 @@
 
 #include "xqueue/context_blocking.h"
 #include "xqueue/gate.h"
-#include "xqueue/mark.h"
 
 #define GATES_STUB(result) { mc_check(false, __func__); return result; }
 
@@ -27,12 +26,5 @@ void xs_gates_open_locked(struct xs_queue *q) { (void)q; mc_check(false, __func_
 bool xsched_priv_inside_begin(void) { GATES_STUB(false) }
 void xsched_priv_inside_end(void) { mc_check(false, __func__); }
 bool xs_gates_mark_due(struct xs_queue *q) { (void)q; GATES_STUB(false) }
-
-/* inherit.c, which the models leave out, too */
-uint64_t xsched_priv_milestone(struct xs_queue *q)
-{
-    xs_queue_mark_now(q);
-    return atomic_load(&q->cc->returned);
-}
 
 #endif
