@@ -2,7 +2,6 @@
 #include "xserver/level3/lv3.h"
 
 #include "xserver/level3/lv3_facts.h"
-#include "xserver/level3/lv3_gates.h"
 #include "xserver/server.h"
 
 #define MAX_SEATS 1024u           /* programs of one device */
@@ -66,6 +65,23 @@ static uint64_t inflight_us(const struct xs_options *o)
     return own ? o->lv3_inflight_us : 0;
 }
 
+/* Gates beside short slices (decision 0024): without them, what a program has in flight when it is suspended runs in the
+ * gaps of the urgent program. Behind a gate in its stream, as at level 2, it stays. Tells the program's queues where that
+ * is a change, or where it has made more of them. */
+static void tell_gates(struct xs_server *s, struct xs_client *c, bool cut_short)
+{
+    if (cut_short == c->lv3_gates && (!cut_short || c->record.queues_ever == c->lv3_gates_ever))
+        return;
+    c->lv3_gates = cut_short;
+    c->lv3_gates_ever = c->record.queues_ever;
+    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
+        q->config.handle = q->handle;
+        q->config.gates = cut_short ? XS_GATES_ON : XS_GATES_OFF;
+        q->send_config = true;
+        xs_client_tell(s, q);
+    }
+}
+
 /* Where the device takes turns by itself, what is in flight need not be short: a process has one bound for all its
  * devices. */
 static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevice *devices, size_t n)
@@ -79,7 +95,7 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevi
             cut_short = cut_short || (c->lv3_on[i].in_force.cut_short && c->lv3_on[i].device == devices[k]);
     cut_short = cut_short && !xs_lv3_denied(c->lv3);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
-    xs_lv3_tell_gates(s, c, cut_short);
+    tell_gates(s, c, cut_short);
 }
 
 bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device)
