@@ -112,13 +112,11 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
     xs_sched_counters(s->sched, &r->state.sched);
     if (s->lv3)
         xs_lv3_counts(s->lv3, &r->state.lv3);
-    r->state.lv3.offs += s->kfd_counts.offs;
-    r->state.lv3.ons += s->kfd_counts.ons;
+    r->state.lv3.offs = s->kfd_counts.offs;
+    r->state.lv3.ons = s->kfd_counts.ons;
+    r->state.lv3.off_ns = s->kfd_counts.off_ns;
+    r->state.lv3.on_ns = s->kfd_counts.on_ns;
     r->state.lv3.denied += s->kfd_counts.denied;
-    if (!s->lv3) {
-        r->state.lv3.off_ns = s->kfd_counts.off_ns;
-        r->state.lv3.on_ns = s->kfd_counts.on_ns;
-    }
     r->state.params = *xs_sched_params(s->sched);
     r->state.policy = policy->type;
     xs_str_copy(r->state.policy_name, sizeof(r->state.policy_name), policy->name);

@@ -264,7 +264,6 @@ static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
     m.welcome.protocol_minor = XS_WIRE_MINOR;
     m.welcome.session = c->session;
     m.welcome.policy = xs_sched_policy(s->sched)->type;
-    m.welcome.flags = s->options.lv3_channels ? XS_WELCOME_MAY_SWITCH_OFF : 0;
     return xs_socket_send(c->fd, &m, XS_MSG_welcome, ++c->serial, &page_fd, 1);
 }
 

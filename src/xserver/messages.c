@@ -184,7 +184,7 @@ static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_m
 {
     const char *wrong;
 
-    if (!s->options.lv3_slices && !s->options.lv3_channels)
+    if (!s->options.lv3_slices)
         return;
     if (!s->lv3)
         s->lv3 = xs_lv3_new();

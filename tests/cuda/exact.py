@@ -143,15 +143,15 @@ def misfortune(build, how, level, xserver=()):
             "then": sum(e > at for e in ends), "said": " ".join(b_said)}
 
 
-def switched_off(build, how, whom, goes_on_us=0):
-    """A background program has a kernel of 5 ms on the GPU when the urgent one begins, and its channels are switched off. The
-    urgent one is killed, or kills or stops somebody else: xserver, or another background program whose channels are off,
-    too. Then it goes on for a while and ends. When does the first one go on?"""
+def cut_short(build, how, whom, goes_on_us=0):
+    """A background program has a kernel of 5 ms on the GPU when the urgent one begins, and gets short slices. The urgent one
+    is killed, or kills or stops another program: xserver, or a second background program with short slices. Then it
+    goes on for a while and ends. When does the first one go on?"""
     begins, at = 40030, 70300
     until = at + goes_on_us
     w = World(build, 4 if whom == "other" else 3)
     level3 = {"XSCHED_AUTO_XQUEUE_LEVEL": "3"}
-    victims = {"xserver": w.xserver("--tune=lv3-channels=ON", "--lv3-slices=OFF", "--tune=lv3-pairs=1000")}
+    victims = {"xserver": w.xserver()}
     low = ("each", 5000, until + 50000)
     a = w.program(*low, XSCHED_PRIORITY="0", **level3)
     if whom == "other":
@@ -175,8 +175,6 @@ GAPS = (20, 10, 10, 20030, 8000, 2)
 THREADS = dict(low=(100, 70000), high=(200, 60, 10, 20030, 22000, 2))
 # Fifteen kernels of 700 us, 20 us after one another, and sixty of 200 us without a pause: what decodes, and what trains.
 TOKENS, STEP = (700, 15, 20, 20030, 30000, 3), (200, 60, 0, 20030, 30000, 3)
-# Kernels of 5 ms.
-LONG = (200, 1, 0, 40030, 7000, 3)
 SWITCH = ("--switch-us", 100)
 # Slices by themselves: the background program's device waits for no value.
 UNGATED = {"FAKE_CUDA": "no_waits"}
@@ -236,9 +234,6 @@ CASES = {
     # The device switches to the other program in pauses of the launches.
     "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, of_low=UNGATED, how="eager"),
               {"latency": (2400, 3300), "switches": (600, 900), "kernels": (1550, 1750)}),
-    # Switching off takes 300 us, the change 100; a slice of 2048 us may end before.
-    "channels": (pair, dict(level=3, low=(5000, 60000), high=LONG, world=(*SWITCH, "--control-us", 300),
-                            xserver=("--tune=lv3-channels=ON", "--lv3-slices=OFF", "--tune=lv3-inflight-us=10000", "--tune=lv3-pairs=1000")), {"latency": [400, 344, 288]}),
     # 2000 us, and at most a quarter and a kernel more: 6 us of each are taken for the way of a mark, which is no way here.
     "in_flight": (alone, dict(level=1, low=(100, 24000)), {"in_flight_us": (2000, 2600), "took_us": (9800, 10300)}),
     "in_flight_1000": (alone, dict(level=1, low=(100, 24000), XSCHED_TUNE="inflight-us=1000"), {"in_flight_us": (900, 1350)}),
@@ -255,12 +250,12 @@ for how, said in (("killed", ""), ("exits", ""), ("lost", "code 700"), ("destroy
     for lv in (1, 2, 3):
         CASES[f"{how}{lv}"] = (misfortune, dict(how=how, level=lv),
                                {"before": 0, "after_us": (0, 100000), "then": (10, 20), "said": said})
-# So are channels that are off: by xserver, and by their own process when that is gone, at the latest at the end of a lease.
-for name, arguments, after in (("off_killed", dict(how="killed", whom="urgent"), (0, 20000)),
-                               ("off_other", dict(how="kills", whom="other", goes_on_us=20000), (0, 20000)),
-                               ("off_xserver", dict(how="kills", whom="xserver", goes_on_us=200000), (0, 100000)),
-                               ("off_stopped", dict(how="stops", whom="xserver", goes_on_us=800000), (400000, 700000))):
-    CASES[name] = (switched_off, arguments, {"before": 0, "after_us": after, "then": (5, 200), "off_us": (30000, 700000)})
+# Short slices go back: by xserver, and by their own process when that is gone, at the latest at the end of a lease.
+for name, arguments, after in (("short_killed", dict(how="killed", whom="urgent"), (0, 20000)),
+                               ("short_other", dict(how="kills", whom="other", goes_on_us=20000), (0, 20000)),
+                               ("short_xserver", dict(how="kills", whom="xserver", goes_on_us=200000), (0, 100000)),
+                               ("short_stopped", dict(how="stops", whom="xserver", goes_on_us=800000), (400000, 700000))):
+    CASES[name] = (cut_short, arguments, {"before": 0, "after_us": after, "then": (5, 200)})
 
 
 def fits(got, want):

@@ -63,9 +63,9 @@ unsigned tell(void)
     }
 }
 
-void want(uint64_t us, bool off)
+void want(uint64_t us)
 {
-    xs_lv3_want(g_lv3, g_program, DEVICE, us, off);
+    xs_lv3_want(g_lv3, g_program, DEVICE, us);
     xs_lv3_settle(g_lv3);
 }
 

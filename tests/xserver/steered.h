@@ -20,7 +20,7 @@ void new_context(struct context *c, unsigned channels);
 extern XDevice tell_others_as;
 /** All packets of this process, over the wire, to the server. @return how many */
 unsigned tell(void);
-void want(uint64_t us, bool off);
+void want(uint64_t us);
 int setup(void **state);
 int teardown(void **state);
 

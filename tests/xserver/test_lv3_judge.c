@@ -73,7 +73,7 @@ static const struct example k_examples[] = {
     {"one that is idle is judged by all of its queues", {0, 1}, {SLICES}, .looks = {
         {0, "si", {D, D}, .next_us = NEVER}}},
     {"slices are off", {1, 0}, {.long_us = L, .short_us = S, .busy_us = B}, .looks = {{0, "rs", {D, D}, .next_us = NEVER}}},
-    {"turns: neither slices nor channels follow priorities", {1, 0},
+    {"turns: neither slices nor off follow priorities", {1, 0},
         {SLICES, .by_turns = true, .may_switch_off = true, .pairs_per_s = 50, .pair_ns = 1}, .looks = {
         {0, "rs", {D, D}, .next_us = NEVER, .left_us = 50 * MS}}},
     {"below level 3 everything goes back, and nothing counts", {1, 0}, {OFF}, .looks = {
@@ -123,7 +123,7 @@ static const struct example k_examples[] = {
         {44 * MS, "is", {L, S}, .next_us = 499 * MS},
         {64 * MS, "rs", {L, B}, .next_us = 250}}},
 
-    /* ---- channels off ---- */
+    /* ---- off the device ---- */
     {"what is left of it is worth a pair", {1, 0}, {OFF}, .looks = {
         {0, "rs", {L, S}, ".x", NEVER, .left_us = 5 * MS},
         {1 * MS, "rs", {L, S}, ".x", NEVER, .left_us = 1900}, /* once off, until it is permitted */

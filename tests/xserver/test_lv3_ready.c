@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices and channels that follow who is ready, as the server sees it. */
+/* Slices that follow which program is ready, as the server sees it. */
 #include "steered.h"
 
 #include "lv3_scene.h"
@@ -182,45 +182,18 @@ static void longer_beside_gaps_or_length(void **state)
     free_scene(c);
 }
 
-static void channels_follow(void **state)
-{
-    struct scene *c = new_scene();
-    struct xs_lv3_counts counts;
-
-    (void)state;
-    c->s.options.lv3_channels = true;
-    step(c, 1, &c->qb, true);
-    step(c, 1, &c->qa, true);     /* nothing of the background's is in flight */
-    assert_true(fake_rm_channel_on(c->cb.client, c->cb.channels[0]));
-    step(c, 1, &c->qa, false);
-    atomic_store(&c->b.page->cells[0].est_entered_ns, 50 * XS_NS_PER_MS);
-    for (int i = 0; i < 10; i++) {
-        bool off = i % 2 == 0 && i != 2; /* the cap: 50 a second, so not again 6 ms later */
-
-        step(c, i < 4 ? 3 : 30, &c->qa, i % 2 == 0);
-        assert_int_equal(fake_rm_channel_on(c->cb.client, c->cb.channels[0]), !off);
-        assert_true(fake_rm_channel_on(c->ca.client, c->ca.channels[0]));
-    }
-    xs_lv3_counts(g_lv3, &counts);
-    assert_int_equal(counts.offs, 4);
-    assert_int_equal(counts.ons, 4);
-    free_scene(c);
-}
-
 /* A program that asks for less, or whose last queue goes, keeps nothing of what level 3 gave it. */
 static void given_back_below_level_3(void **state)
 {
     struct scene *c = new_scene();
 
     (void)state;
-    c->s.options.lv3_channels = true;
     step(c, 1, &c->qb, true);
     for (int way = 0; way < 2; way++) {
         atomic_store(&c->b.page->cells[0].est_entered_ns, 50 * XS_NS_PER_MS);
         step(c, 100, &c->qa, true);
         assert_int_equal(SLICE(cb), 50);
         assert_int_equal(BOUND(b), c->s.options.lv3_inflight_us);
-        assert_false(fake_rm_channel_on(c->cb.client, c->cb.channels[0]));
         if (way == 0)
             c->qb.level = 1;
         else
@@ -228,7 +201,6 @@ static void given_back_below_level_3(void **state)
         c->s.lv3_changed = true;
         step(c, 1, NULL, false);
         assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
-        assert_true(fake_rm_channel_on(c->cb.client, c->cb.channels[0]));
         assert_int_equal(BOUND(b), 0);
         step(c, 1, &c->qa, false);
         c->qb.level = 3;
@@ -389,7 +361,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length), T(channels_follow),
+        T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length),
         T(given_back_below_level_3), T(one_bound_for_all_devices), T(an_operators_bound_holds),
         T(gates_beside_slices), T(no_bound_where_denied), T(who_waits_for_a_word),
     };

@@ -11,7 +11,7 @@
 /** What a program shall have on a device. */
 struct xs_lv3_wish {
     uint64_t slice_us;            /* of its channel groups */
-    bool off;                     /* its channels, or its own queues, are off the device */
+    bool off;                     /* it is off the device */
     bool cut_short;               /* its slices are short enough that the device takes itself off it soon */
 };
 
@@ -57,7 +57,7 @@ struct xs_lv3_rules {
     bool by_turns;                /* the policy lets programs run one at a time */
     bool slices;                  /* channel groups get slices; the next four are options of the same name */
     uint64_t long_us, short_us, busy_us, busy_after_us;
-    bool may_switch_off;
+    bool may_switch_off;          /* lv3-queues, where the programs have own queues: no channel group goes off */
     uint64_t pairs_per_s;         /* at most so many pairs of off and on of one program */
     uint64_t pair_ns;             /* measured cost of off and on */
 };

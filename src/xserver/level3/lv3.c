@@ -15,7 +15,7 @@ static uint64_t carry_out(struct xs_server *s, struct xs_client *c, XDevice devi
 
     if (k)                        /* AMD's driver: done by the program */
         return xs_lv3_kfd_want(s, c, k, w->off);
-    xs_lv3_want(s->lv3, c->lv3, device, w->slice_us, w->off);
+    xs_lv3_want(s->lv3, c->lv3, device, w->slice_us);
     return UINT64_MAX;
 }
 

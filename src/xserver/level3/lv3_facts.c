@@ -90,10 +90,8 @@ size_t xs_lv3_take_facts(struct xs_server *s, XDevice device, struct xs_lv3_seat
 struct xs_lv3_rules xs_lv3_take_rules(struct xs_server *s, bool own_queues)
 {
     const struct xs_options *o = &s->options;
-    struct xs_lv3_counts counts = s->kfd_counts;
+    const struct xs_lv3_counts *counts = &s->kfd_counts;
 
-    if (!own_queues && s->lv3)
-        xs_lv3_counts(s->lv3, &counts);
     return (struct xs_lv3_rules){
         .now_ns = s->now_ns,
         .by_turns = xs_sched_gives_turns(s->sched),
@@ -102,8 +100,8 @@ struct xs_lv3_rules xs_lv3_take_rules(struct xs_server *s, bool own_queues)
         .short_us = o->lv3_short_us,
         .busy_us = o->lv3_busy_us,
         .busy_after_us = o->lv3_busy_after_us,
-        .may_switch_off = own_queues ? o->lv3_queues : o->lv3_channels,
+        .may_switch_off = own_queues && o->lv3_queues,
         .pairs_per_s = o->lv3_pairs_per_s,
-        .pair_ns = counts.offs && counts.ons ? counts.off_ns + counts.on_ns : PAIR_FIRST_NS,
+        .pair_ns = counts->offs && counts->ons ? counts->off_ns + counts->on_ns : PAIR_FIRST_NS,
     };
 }

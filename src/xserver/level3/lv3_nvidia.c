@@ -10,16 +10,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* Channels that could not be switched on stop a program for good: so that is tried again, after pauses that grow. */
-#define PAUSE_FIRST_NS (10 * XS_NS_PER_MS)
-#define PAUSE_MOST_NS  XS_NS_PER_S
-#define TRIES_AT_END   6u         /* before what is to be given back is let go as it is: 0.3 s */
 
 struct channel_group {
     struct xs_list in_program;
-    struct xs_list to_do;         /* in xs_lv3.to_do while a wish is open, or in later */
+    struct xs_list to_do;         /* in xs_lv3.to_do while a wish is open */
     struct xs_lv3_program *program; /* NULL: the program is gone */
     uint32_t id, flags, round;
     XDevice device;
@@ -28,10 +22,7 @@ struct channel_group {
     uint32_t n_channels;
     uint32_t channels[XS_LV3_CHANNELS];
     uint64_t want_us, has_us;     /* XS_LV3_SLICE_DEFAULT: as the driver gave it */
-    bool want_off, has_off;
-    uint64_t retry_ns;            /* to be switched on then, once more; 0: did not fail */
-    unsigned tries;               /* that failed since it was last switched on */
-    bool again;                   /* channels came: what it has, they do not have yet */
+    bool again;                   /* other channels: the slice that the group has is set once more */
     bool last;                    /* give back, then close */
 };
 
@@ -49,7 +40,6 @@ struct xs_lv3 {
     pthread_cond_t closing;
     pthread_t thread, closer;
     struct xs_list to_do;
-    struct xs_list later;         /* through to_do: at their retry_ns */
     struct xs_list to_close;      /* through to_do */
     bool is_closing;
     struct channel_group *busy;           /* calls are under way on its descriptors */
@@ -80,7 +70,7 @@ static void *close_all(void *arg)
         if (xs_list_empty(&l->to_close)) {
             l->is_closing = false;
             pthread_cond_broadcast(&l->idle);
-            if (l->stop && xs_list_empty(&l->to_do) && xs_list_empty(&l->later) && !l->busy)
+            if (l->stop && xs_list_empty(&l->to_do) && !l->busy)
                 break;
             pthread_cond_wait(&l->closing, &l->lock);
             continue;
@@ -90,7 +80,6 @@ static void *close_all(void *arg)
         l->is_closing = true;
         pthread_mutex_unlock(&l->lock);
         xs_fd_close(&g->handles.group_fd);
-        xs_fd_close(&g->handles.subdevice_fd);
         free(g);
         pthread_mutex_lock(&l->lock);
     }
@@ -100,7 +89,7 @@ static void *close_all(void *arg)
 
 static bool open_wish(const struct channel_group *g)
 {
-    return g->want_us != g->has_us || g->want_off != g->has_off || (g->again && (g->has_us || g->has_off));
+    return g->want_us != g->has_us || (g->again && g->has_us);
 }
 
 /* Under lock. */
@@ -110,119 +99,37 @@ static void plan(struct xs_lv3 *l, struct channel_group *g)
         return;                   /* looked at again when the call is over; planned already */
     if (!g->last && !open_wish(g))
         return;
-    xs_list_add(g->retry_ns ? &l->later : &l->to_do, &g->to_do);
+    xs_list_add(&l->to_do, &g->to_do);
     pthread_cond_signal(&l->work);
 }
 
-/* Under lock. */
-static void take_due(struct xs_lv3 *l)
-{
-    uint64_t now_ns = xs_now_ns();
-
-    XS_LIST_FOR_SAFE(g, &l->later, struct channel_group, to_do) {
-        if (g->retry_ns > now_ns)
-            continue;
-        g->retry_ns = 0;
-        xs_list_remove(&g->to_do);
-        xs_list_add(&l->to_do, &g->to_do);
-    }
-}
-
-/* Under lock. */
-static void wait_for_work(struct xs_lv3 *l)
-{
-    uint64_t next = UINT64_MAX;
-    struct timespec until;
-
-    XS_LIST_FOR(g, &l->later, struct channel_group, to_do)
-        next = XS_MIN(next, g->retry_ns);
-    if (next == UINT64_MAX) {
-        pthread_cond_wait(&l->work, &l->lock);
-        return;
-    }
-    until = (struct timespec){(time_t)(next / XS_NS_PER_S), (long)(next % XS_NS_PER_S)};
-    (void)pthread_cond_timedwait(&l->work, &l->lock, &until);
-}
-
-static int timed(int r, uint64_t began_ns, uint64_t *ret_ns)
-{
-    *ret_ns = xs_now_ns() - began_ns;
-    return r;
-}
-
-/* Unless the driver did it, they are still off; what it no longer knows is neither. */
-static bool still_off(int r)
-{
-    return r != 0 && r != -ESTALE;
-}
-
-/* Without the lock, on a copy. On first, off last: work is stopped as short as possible. */
+/* Without the lock, on a copy. */
 static int act(struct channel_group *c, struct xs_lv3_counts *counts)
 {
-    bool off = c->want_off, again = c->again;
-    uint64_t us = c->want_us;
-    int r = 0;
+    uint64_t us = c->want_us, began_ns;
+    int r;
 
-    if (c->has_off && !off) {
-        uint64_t began = xs_now_ns();
-
-        r = timed(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL), began, &counts->on_ns);
-        c->has_off = still_off(r);
-        counts->ons++;
-    }
-    if (r == 0 && (us != c->has_us || (again && us))) {
-        uint64_t began = xs_now_ns();
-
-        r = timed(xs_nvrm_set_slice(&c->handles, us ? us : c->default_us, NULL), began, &counts->slice_ns);
-        c->has_us = us;
-        counts->slices++;
-    }
-    if (r == 0 && off && (!c->has_off || again)) {
-        uint64_t began = xs_now_ns();
-
-        r = timed(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, true, NULL), began, &counts->off_ns);
-        /* some may be off, or have been before others came */
-        c->has_off = r == 0 || still_off(xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL));
-        counts->offs++;
-    }
+    if (us == c->has_us && !(c->again && us))
+        return 0;
+    began_ns = xs_now_ns();
+    r = xs_nvrm_set_slice(&c->handles, us ? us : c->default_us, NULL);
+    counts->slice_ns = xs_now_ns() - began_ns;
+    counts->slices++;
+    c->has_us = us;
     return r;
 }
 
-static int give_back(struct channel_group *c)
+static void give_back(struct channel_group *c)
 {
-    int r = c->has_off ? xs_nvrm_disable(&c->handles, c->channels, c->n_channels, false, NULL) : 0;
-
-    c->has_off = still_off(r);
     if (c->has_us)
         (void)xs_nvrm_set_slice(&c->handles, c->default_us, NULL);
     c->has_us = XS_LV3_SLICE_DEFAULT;
-    return r;
-}
-
-/* Under lock. */
-static void try_later(struct xs_lv3 *l, struct channel_group *g)
-{
-    uint64_t pause_ns = PAUSE_FIRST_NS << XS_MIN(g->tries, 20u);
-
-    if (++g->tries >= TRIES_AT_END && (g->last || l->stop)) {
-        XS_WARN("channels stay switched off: the driver does not switch them on");
-        g->has_off = false;
-        return;
-    }
-    g->retry_ns = xs_now_ns() + XS_MIN(pause_ns, PAUSE_MOST_NS);
 }
 
 /* Under lock, after a call. */
 static void record(struct xs_lv3 *l, struct channel_group *g, const struct channel_group *done, int r)
 {
-    bool stuck = done->has_off && (done->last || !done->want_off);
-
     g->has_us = done->has_us;
-    g->has_off = done->has_off;
-    if (stuck)
-        try_later(l, g);
-    else
-        g->tries = 0;
     if (r == 0)
         return;
     if (r == -EPERM) {
@@ -232,7 +139,6 @@ static void record(struct xs_lv3 *l, struct channel_group *g, const struct chann
             XS_WARN("pid %d: the driver denies level 3; it is left alone", (int)g->program->pid);
             XS_LIST_FOR(other, &g->program->groups, struct channel_group, in_program) {
                 other->want_us = XS_LV3_SLICE_DEFAULT;
-                other->want_off = false;
                 plan(l, other);
             }
             return;               /* the busy one is planned by the caller */
@@ -241,11 +147,8 @@ static void record(struct xs_lv3 *l, struct channel_group *g, const struct chann
         l->counts.failed++;
         XS_WARN_ONCE("a control of a channel group failed: %s", strerror(-r));
     }
-    if (stuck)
-        return;                   /* and its slice then */
     /* not tried again for this wish */
     g->has_us = g->want_us;
-    g->want_off = g->want_off && g->has_off;
 }
 
 static void *work(void *arg)
@@ -259,14 +162,13 @@ static void *work(void *arg)
         struct xs_lv3_counts counts;
         int r;
 
-        take_due(l);
         if (xs_list_empty(&l->to_do)) {
             pthread_cond_broadcast(&l->idle);
-            if (l->stop && xs_list_empty(&l->later)) {
+            if (l->stop) {
                 pthread_cond_signal(&l->closing);
                 break;
             }
-            wait_for_work(l);
+            pthread_cond_wait(&l->work, &l->lock);
             continue;
         }
         g = XS_CONTAINER_OF(l->to_do.next, struct channel_group, to_do);
@@ -276,13 +178,13 @@ static void *work(void *arg)
         g->again = false;
         counts = l->counts;
         pthread_mutex_unlock(&l->lock);
-        r = copy.last ? give_back(&copy) : act(&copy, &counts);
+        r = copy.last ? (give_back(&copy), 0) : act(&copy, &counts);
         pthread_mutex_lock(&l->lock);
         counts.groups = l->counts.groups;
         l->counts = counts;
         l->busy = NULL;
         record(l, g, &copy, r);
-        if (copy.last && !g->retry_ns)
+        if (copy.last)
             close_group(l, g);
         else
             plan(l, g);
@@ -294,18 +196,13 @@ static void *work(void *arg)
 struct xs_lv3 *xs_lv3_new(void)
 {
     struct xs_lv3 *l = calloc(1, sizeof(*l));
-    pthread_condattr_t by_our_clock;
 
     if (!l)
         return NULL;
     xs_list_init(&l->to_do);
-    xs_list_init(&l->later);
     xs_list_init(&l->to_close);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_condattr_init(&by_our_clock);
-    pthread_condattr_setclock(&by_our_clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->work, &by_our_clock);
-    pthread_condattr_destroy(&by_our_clock);
+    pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->idle, NULL);
     pthread_cond_init(&l->closing, NULL);
     if (pthread_create(&l->closer, NULL, close_all, l) != 0) {
@@ -371,12 +268,12 @@ static void drop(struct xs_lv3 *l, struct channel_group *g, bool restore)
         g->program->n_groups--;
     g->program = NULL;
     xs_list_remove(&g->in_program);
-    if (g != l->busy && (!restore || (!g->has_off && !g->has_us))) {
+    if (g != l->busy && (!restore || !g->has_us)) {
         close_group(l, g);
         return;
     }
     if (!restore)
-        g->has_off = false, g->has_us = XS_LV3_SLICE_DEFAULT;
+        g->has_us = XS_LV3_SLICE_DEFAULT;
     g->last = true;
     plan(l, g);                   /* a busy one is planned when its call is over */
 }
@@ -421,10 +318,9 @@ static const char *new_group(struct xs_lv3 *l, struct xs_lv3_program *p, const s
     g->id = m->group_id;
     g->device = m->device;
     g->handles = (struct xs_nvrm_group){
-        .group_fd = fds[0], .subdevice_fd = fds[1], .group_client = m->client, .group = m->group,
-        .subdevice_client = m->subdevice_client, .subdevice = m->subdevice,
+        .group_fd = fds[0], .subdevice_fd = -1, .group_client = m->client, .group = m->group,
     };
-    fds[0] = fds[1] = -1;
+    fds[0] = -1;
     xs_list_add(&p->groups, &g->in_program);
     p->n_groups++;
     l->counts.groups++;
@@ -501,14 +397,13 @@ bool xs_lv3_denied(const struct xs_lv3_program *p)
     return atomic_load_explicit(&p->denied, memory_order_relaxed); /* a fact by itself */
 }
 
-void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us, bool off)
+void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us)
 {
     pthread_mutex_lock(&l->lock);
     XS_LIST_FOR(g, &p->groups, struct channel_group, in_program) {
         if (g->device != device || p->denied)
             continue;
         g->want_us = g->flags & XS_NV_GROUP_SLICES ? slice_us : XS_LV3_SLICE_DEFAULT;
-        g->want_off = off && g->flags & XS_NV_GROUP_CHANNELS && g->n_channels > 0;
         plan(l, g);
     }
     pthread_mutex_unlock(&l->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 3 on NVIDIA's driver from outside: keeps the channel groups that programs passed, and starts a thread
- * that gives them slices and switches them off and on. The driver may take milliseconds for a
- * call, so the main loop only says what it wants; the last wish counts. Main loop's thread. */
+ * that gives them slices. The driver may take milliseconds for a call, so the main loop only says
+ * what it wants; the last wish counts. Main loop's thread. */
 #ifndef XS_XSERVER_LEVEL3_LV3_NVIDIA_H
 #define XS_XSERVER_LEVEL3_LV3_NVIDIA_H
 
@@ -44,14 +44,14 @@ size_t xs_lv3_devices(struct xs_lv3 *l, const struct xs_lv3_program *p, XDevice 
 bool xs_lv3_denied(const struct xs_lv3_program *p);
 
 /** What its groups on the device shall have: slice_us may be XS_LV3_SLICE_DEFAULT. */
-void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us, bool off);
+void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us);
 
 struct xs_lv3_counts {
     uint64_t groups, slices, offs, ons, denied, failed;
-    uint64_t slice_ns, off_ns, on_ns; /* the last call of each kind */
+    uint64_t slice_ns, off_ns, on_ns; /* the last call of each kind; off and on: of AMD's queues (lv3_kfd.h) */
 };
 void xs_lv3_counts(struct xs_lv3 *l, struct xs_lv3_counts *ret);
-/** Waits until nothing is left to be done, but what failed and is tried again later; for tests. */
+/** Waits until nothing is left to be done; for tests. */
 void xs_lv3_settle(struct xs_lv3 *l);
 
 #endif
