@@ -76,6 +76,34 @@ static void switched_off_by_variable(void **state)
     assert_int_equal(xs_rm_level(), 2);
 }
 
+/* What once switched channels off means AUTO now, with one line. */
+static void channel_means_auto(void **state)
+{
+    char path[] = "/tmp/xs-log-XXXXXX", text[4096] = "";
+    int saved = dup(STDERR_FILENO), log = mkstemp(path);
+    struct context c;
+
+    (void)state;
+    assert_true(saved >= 0 && log >= 0);
+    dup2(log, STDERR_FILENO);
+    setenv("XSCHED_CUDA_LV3_IMPL", "Channel", 1);
+    for (int i = 0; i < 2; i++) {
+        xs_rm_reset();            /* another life */
+        make_context(&c, CTL, 2);
+    }
+    unsetenv("XSCHED_CUDA_LV3_IMPL");
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    assert_true(pread(log, text, sizeof(text) - 1, 0) > 0);
+    close(log);
+    unlink(path);
+    assert_non_null(strstr(text, "XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO"));
+    assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n')); /* one line */
+    assert_int_equal(xs_rm_level(), 3);
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
+    assert_int_equal(fake_rm_slice(c.client, c.group), 100);
+}
+
 static void beside_mps(void **state)
 {
     char folder[] = "/tmp/xs-mps-XXXXXX", path[64];
@@ -258,7 +286,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(unknown_channel_class), T(unknown_class_of_copies), T(channel_outside_groups), T(versions),
-        T(switched_off_by_variable), T(beside_mps), T(denied_call), T(denied_half_way),
+        T(switched_off_by_variable), T(channel_means_auto), T(beside_mps), T(denied_call), T(denied_half_way),
         T(stale_is_not_denied), T(slices), T(more_than_64_channels), T(too_many_channels),
         T(channel_in_disabled_group), T(restores), T(passed_descriptors),
     };

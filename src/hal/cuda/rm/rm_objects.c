@@ -100,6 +100,8 @@ static const char *look_around(char *text, size_t size)
 
     if (wanted && xs_str_equal_nocase(wanted, "OFF"))
         return "XSCHED_CUDA_LV3_IMPL=OFF";
+    if (wanted && xs_str_equal_nocase(wanted, "CHANNEL"))
+        XS_WARN_ONCE("XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO: level 3 uses time slices and switches no channel off");
     if (xs_nvrm_version(version, sizeof(version)) < 0)
         return "the driver's version cannot be read";
     if (!xs_nvrm_version_known(version)) {

@@ -2,24 +2,11 @@
 /* What xserver is told of the groups: one message for each 64 channels, an end, and descriptors. */
 #include "hal/cuda/rm/rm.h"
 
-#include "base/env.h"
-#include "base/str.h"
 #include "wire/wire.h"
 #include "xqueue/interface.h"
 
 #include <errno.h>
 #include <string.h>
-
-static uint32_t allowed(void)
-{
-    const char *wanted = xs_env_get(XS_ENV_XSCHED_CUDA_LV3_IMPL);
-
-    if (wanted && xs_str_equal_nocase(wanted, "TSG"))
-        return XS_NV_GROUP_SLICES;
-    if (wanted && xs_str_equal_nocase(wanted, "CHANNEL"))
-        return XS_NV_GROUP_CHANNELS;
-    return XS_NV_GROUP_SLICES | XS_NV_GROUP_CHANNELS;
-}
 
 static int group_packet(const struct xs_rm_group *g, uint32_t part, union xs_msg *ret, int *ret_id, int ret_fds[2])
 {
@@ -32,7 +19,7 @@ static int group_packet(const struct xs_rm_group *g, uint32_t part, union xs_msg
         return r;
     memset(ret, 0, sizeof(*ret));
     m->group_id = g->id;
-    m->flags = allowed();
+    m->flags = XS_NV_GROUP_SLICES; /* an older xserver that may switch channels off leaves these on */
     m->device = (uint64_t)kDeviceTypeGPU << 32 | address;
     m->default_slice_us = default_us;
     m->client = g->handles.group_client;
