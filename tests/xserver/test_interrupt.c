@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 3 between libpreempt and a real xserver: what is told and when, and that the process gives
- * itself back what was taken when the server dies, or is stopped while the process is held. */
+ * itself back what was taken when the server dies, or is stopped while the process is suspended. */
 #include "raw.h"
 
 #include "base/clock.h"
@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,7 +26,7 @@
 #define DEVICE 77u
 
 static struct raw_server g_server;
-static const char *const k_args[] = {"--tune=lv3-channels=ON", "--stall-ms", "0", NULL};
+static const char *const k_args[] = {"--stall-ms", "0", NULL};
 
 /* ---- a platform that does nothing ---- */
 
@@ -166,9 +167,20 @@ static void is_held_for(struct raw_client *high)
     assert_true(raw_status(&g_server, "holds") > holds);
 }
 
-/* A stopped server: nobody of us waits at a gate, still the lease is looked at. */
+static void *submit_one(void *arg)
+{
+    struct xs_ticket t;
+
+    (void)arg;
+    xsched_priv_submit_begin(xsched_priv_queue_find(kPlatformCUDA, 1), 1, XS_SUBMIT_NO_MARK, &t);
+    xsched_priv_submit_end(&t, true, false);
+    return NULL;
+}
+
+/* A stopped server: a thread that waits for its permit sees the end of the lease, and slices go back, too. */
 static void server_stopped(void **state)
 {
+    pthread_t waits;
     struct raw_client high;
     bool renewed = false;
     uint32_t restores = 0;
@@ -186,8 +198,10 @@ static void server_stopped(void **state)
     assert_true(renewed);
     kill(g_server.pid, SIGSTOP);
     began = xs_now_ns();
+    assert_int_equal(pthread_create(&waits, NULL, submit_one, NULL), 0);
     assert_true(becomes(&g_restores, restores + 1));
     assert_true(xs_now_ns() - began < 5 * XS_NS_PER_S);
+    assert_int_equal(pthread_join(waits, NULL), 0);
     kill(g_server.pid, SIGCONT);
     raw_leave(&high);
 }

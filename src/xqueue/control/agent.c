@@ -42,7 +42,7 @@ struct agent_session {
     uint64_t cookie;              /* of the socket: a program may close and reuse our number */
     uint32_t serial;
     struct xs_server_page *page;
-    uint32_t server_minor, server_flags;
+    uint32_t server_minor;
     uint32_t groups_told[XS_INTERRUPTS]; /* generation of xs_interrupt_ops that the server was told, */
     bool told_ever[XS_INTERRUPTS];       /* if it was */
     bool groups_ever;
@@ -339,7 +339,6 @@ static bool await_welcome(struct agent_session *s)
     }
     s->page = map;
     s->server_minor = s->message.welcome.protocol_minor;
-    s->server_flags = s->message.welcome.flags;
     return true;
 }
 
@@ -395,14 +394,14 @@ static void session_run(struct agent_session *s, uint32_t changes)
             s->pending = !apply(s);
         soon = !tell_groups(s) || soon;
         due_ns = interrupt_ourselves(s);
-        watch = xs_gates_watch(st) || (s->groups_ever && s->server_flags & XS_WELCOME_MAY_SWITCH_OFF);
+        watch = xs_gates_watch(st);
         if (s->broken)
             break;
         poll(p, 2, until_ms(soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1, due_ns));
         xs_fd_eventfd_drain(st->kick_fd);
         if (!stale)
             handle_messages(s);
-        /* a thread that waits for a device that was switched off, or for a gate, looks at no lease */
+        /* a thread that waits for a gate looks at no lease */
         if (watch && xs_control_lease_over(st, s->page))
             xs_state_fail_open(st, s->page);
         if (atomic_load(&st->server) != s->page)
