@@ -245,7 +245,7 @@ def kills():
     for run in range(max(6, int(20 * SCALE))):
         what = ("xserver", "low", "high", "low stopped", "low with a child", "xserver, low stopped")[run % 6]
         if daemon is None:
-            daemon = server(*(["--tune=lv3-channels=ON"] if run % 2 else []))
+            daemon = server()
         if low is None:
             low = Client(0, "low", 5 if run % 2 else 20, 120, per_ms, *(["fork"] if "child" in what else []))
         elif "child" in what:
@@ -316,7 +316,7 @@ class Torch:
 
 def kills_a():
     before = xids()
-    daemon = server("--tune=lv3-channels=ON",)
+    daemon = server()
     high = Torch("high", 10)
     lows = [Torch("low", 0) for _ in range(3)]
     high_sum = high.line()["checksum"]
@@ -350,7 +350,7 @@ def kills_a():
                 result(what, "high", "request_max", max(row["ms"]), "ms", row["n"], run)
             result(what, "", "reaped", round(reaped, 1), "ms", 1, run)
             if what == "xserver":
-                daemon = server("--tune=lv3-channels=ON",)
+                daemon = server()
                 time.sleep(0.5)
     for p in [high] + lows:
         p.p.stdin.close()

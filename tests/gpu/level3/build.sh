@@ -13,7 +13,7 @@ mkdir -p "$out"
 (echo '/* made from kernels.cu */'; echo 'static const unsigned char k_cubin[] __attribute__((aligned(64))) = {'
  od -An -v -tx1 "$out/kernels.cubin" | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; echo '};') >"$out/kernels.inc"
 ${CC:-gcc} -std=gnu17 -O2 -g -Wall -Wextra -D_GNU_SOURCE -I"$root/src" -I"$root/include" -I"$cuda/include" -I"$out" \
-    -I"$here" -rdynamic -o "$out/level3" "$here/gpu.c" "$here/share.c" "$here/stop.c" \
+    -I"$here" -rdynamic -o "$out/level3" "$here/gpu.c" "$here/share.c" "$here/kill.c" \
     "$root"/src/hal/cuda/rm/rm_objects.c "$root"/src/hal/cuda/rm/rm_control.c "$root"/src/nvrm/channel_group.c \
     "$root"/src/shim/cuda/ioctl_entry.c "$root"/src/base/env.c "$root"/src/base/log.c "$root"/src/base/str.c \
     "$root"/src/base/fd.c "$root"/src/base/futex.c -L"$cuda/lib64/stubs" -lcuda -lpthread -Wl,-rpath,"$libdir"

@@ -165,18 +165,6 @@ int groups_slice(struct passed *p, uint64_t us)
     return result;
 }
 
-int groups_disable(struct passed *p, bool disable)
-{
-    int result = 0;
-
-    for (uint32_t i = 0; i < p->n; i++) {
-        int r = xs_nvrm_disable(&p->groups[i].handles, p->groups[i].channels, p->groups[i].n_channels, disable, NULL);
-
-        result = result ? result : r;
-    }
-    return result;
-}
-
 /* ---- results ---- */
 
 static int compare(const void *a, const void *b)

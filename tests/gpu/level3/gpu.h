@@ -54,7 +54,6 @@ void take_groups(int socket, struct passed *ret);
 void close_groups(struct passed *p);
 /** @return the first error */
 int groups_slice(struct passed *p, uint64_t us);
-int groups_disable(struct passed *p, bool disable);
 
 /** Sorts. */
 double percentile(double *v, size_t n, double p);
@@ -66,7 +65,6 @@ void result_samples(const char *workload, const char *variant, const char *what,
                     const char *extra);
 
 int main_share(const char *results);
-int main_stop(const char *results);
 int main_kill(const char *results);
 int main_observe(const char *results);
 

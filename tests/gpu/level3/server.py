@@ -3,7 +3,7 @@
 """Unmodified programs, the shim and xserver on an NVIDIA GPU: server.py BIN LIB RESULTS.jsonl
 
 BIN holds `client` and `xserver`, LIB the libraries (LIB/xsched/libshimcuda.so). Workload E through the whole way
-(alone, native, level 1, slices, slices and channels), then kill -9 of xserver and of the background program."""
+(alone, native, level 1, slices), then kill -9 of xserver and of the background program."""
 import datetime
 import json
 import os
@@ -79,7 +79,7 @@ ROUNDS = json.loads(subprocess.run([os.path.join(BIN, "client"), "calibrate"], s
 # variant -> (options of xserver or None, level)
 VARIANTS = {
     "alone": (None, None), "native": (None, None), "level1": (["--lv3-slices=OFF"], "1"),
-    "xsched": ([], "auto"), "short100": (["--tune=lv3-short-us=100"], "auto"), "channels": (["--tune=lv3-channels=ON"], "auto"),
+    "xsched": ([], "auto"), "short100": (["--tune=lv3-short-us=100"], "auto"),
 }
 if os.environ.get("VARIANTS"):
     VARIANTS = {v: VARIANTS[v] for v in os.environ["VARIANTS"].split()}
@@ -114,7 +114,7 @@ def share(variant, t_ms, run):
 def kills(run):
     bad = 0
     for what in ("xserver", "low"):
-        server = start_server("--tune=lv3-channels=ON")
+        server = start_server()
         low = client(0, "low", 20, 4, ROUNDS)
         high = client(10, "high", 100, ROUNDS)
         time.sleep(0.5)

@@ -19,11 +19,9 @@ struct board {
     _Atomic int low_run;          /* 1: launch kernels of t_us */
     _Atomic int low_idle, low_ready, high_ready;
     _Atomic int high_state, stop;
-    _Atomic int want;             /* the urgent job wants the device (channels variant) */
     _Atomic uint64_t low_kernels, low_wrong;
     double t_us;
     int n;
-    int asks;                     /* the urgent side sets want */
     double start[SAMPLES], job[SAMPLES];
     _Atomic uint64_t high_wrong;
 };
@@ -91,8 +89,6 @@ static void high_main(struct board *b, int socket)
 
             sleep_us(6000 + (double)(rand() % 5000));
             t0 = now_us();
-            if (b->asks)
-                atomic_store(&b->want, 1);
             stamp++;
             gpu_burn(&g, g.stream, GPU_BLOCKS / 2, rounds, stamp, false);
             for (int k = 1; k < JOB_KERNELS; k++)
@@ -103,8 +99,6 @@ static void high_main(struct board *b, int socket)
             CHECK(cuStreamSynchronize(g.stream));
             b->job[i] = now_us() - t0;
             b->start[i] = t1 - t0;
-            if (b->asks)
-                atomic_store(&b->want, 0);
             if (gpu_sum(&g) - before != one)
                 atomic_fetch_add(&b->high_wrong, 1);
         }
@@ -116,36 +110,9 @@ static void high_main(struct board *b, int socket)
 struct scene {
     struct board *b;
     struct passed low, high;
-    double off[SAMPLES], on[SAMPLES];
-    size_t n_off;
 };
 
-/* The controller while the urgent side asks for the device. */
-static void serve_wants(struct scene *s)
-{
-    bool off = false;
-
-    s->n_off = 0;
-    while (atomic_load(&s->b->high_state) == HIGH_RUN || off) {
-        bool want = atomic_load(&s->b->want);
-        double t0;
-
-        if (want == off) {
-            xs_cpu_relax();
-            continue;
-        }
-        t0 = now_us();
-        if (groups_disable(&s->low, want) < 0)
-            gpu_die("disable", want);
-        if (want && s->n_off < SAMPLES)
-            s->off[s->n_off] = now_us() - t0;
-        else if (!want && s->n_off < SAMPLES)
-            s->on[s->n_off++] = now_us() - t0;
-        off = want;
-    }
-}
-
-static void block(struct scene *s, const char *variant, bool low_runs, bool asks, double t_ms, int n, int run)
+static void block(struct scene *s, const char *variant, bool low_runs, double t_ms, int n, int run)
 {
     struct board *b = s->b;
     char extra[64];
@@ -155,7 +122,6 @@ static void block(struct scene *s, const char *variant, bool low_runs, bool asks
     snprintf(extra, sizeof(extra), ",\"t_ms\":%.1f", t_ms);
     b->t_us = t_ms * 1000;
     b->n = n;
-    b->asks = asks;
     atomic_store(&b->low_run, low_runs);
     while (atomic_load(&b->low_idle) == (low_runs ? 1 : 0))
         sleep_us(500);
@@ -163,8 +129,6 @@ static void block(struct scene *s, const char *variant, bool low_runs, bool asks
     k0 = atomic_load(&b->low_kernels);
     t0 = now_us();
     atomic_store(&b->high_state, HIGH_RUN);
-    if (asks)
-        serve_wants(s);
     while (atomic_load(&b->high_state) == HIGH_RUN)
         sleep_us(500);
     seconds = (now_us() - t0) / 1e6;
@@ -181,14 +145,6 @@ static void block(struct scene *s, const char *variant, bool low_runs, bool asks
         result("E", variant, "high", name[i][1], percentile(v, (size_t)n, 0.99), "us", (size_t)n, run, extra);
         result("E", variant, "high", name[i][2], percentile(v, (size_t)n, 1), "us", (size_t)n, run, extra);
     }
-    if (asks) {
-        result("E", variant, "low", "off_p50", percentile(s->off, s->n_off, 0.5), "us", s->n_off, run, extra);
-        result("E", variant, "low", "off_p99", percentile(s->off, s->n_off, 0.99), "us", s->n_off, run, extra);
-        result("E", variant, "low", "on_p50", percentile(s->on, s->n_off, 0.5), "us", s->n_off, run, extra);
-        result("E", variant, "low", "on_p99", percentile(s->on, s->n_off, 0.99), "us", s->n_off, run, extra);
-    }
-    if (low_runs && !asks && run < 0)
-        return;
 }
 
 int main_share(const char *results)
@@ -221,16 +177,15 @@ int main_share(const char *results)
             char extra[64];
 
             snprintf(extra, sizeof(extra), ",\"t_ms\":%.1f", t_ms[t]);
-            block(&s, "alone", false, false, t_ms[t], n, run);
-            block(&s, "native", true, false, t_ms[t], n, run);
+            block(&s, "alone", false, t_ms[t], n, run);
+            block(&s, "native", true, t_ms[t], n, run);
             t0 = now_us();
             if (groups_slice(&s.low, 50) || groups_slice(&s.high, 50000))
                 gpu_die("slice", 0);
             result("E", "slices", "low", "set_two_slices", now_us() - t0, "us", 1, run, extra);
-            block(&s, "slices", true, false, t_ms[t], n, run);
+            block(&s, "slices", true, t_ms[t], n, run);
             if (groups_slice(&s.low, 2048) || groups_slice(&s.high, 2048))
                 gpu_die("slice", 0);
-            block(&s, "channels", true, true, t_ms[t], n, run);
         }
     }
     atomic_store(&b->low_run, 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is found in a process (observe); a running kernel stopped and resumed from outside (stop);
- * processes killed while they are short-sliced or switched off (kill). */
+/* What is found in a process (observe); processes killed while they are short-sliced (kill). */
 #include "gpu.h"
 
 #include <signal.h>
@@ -114,67 +113,6 @@ static void wait_for(_Atomic int *word, double limit_us, const char *what)
         gpu_die(what, 0);
 }
 
-int main_stop(const char *results)
-{
-    enum { N = 40 };
-    double off[N], on[N], resumed[N];
-    struct page *p = new_page();
-    struct passed groups;
-    int sockets[2], status, moved = 0, stuck = 0;
-    pid_t pid;
-
-    result_open(results);
-    socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets);
-    pid = fork();
-    if (!pid)
-        victim(p, sockets[1], 1.5e6, false);
-    take_groups(sockets[0], &groups);
-    wait_for(&p->ready, 3e7, "the victim does not start");
-    sleep_us(20000);
-    for (int i = 0; i < N; i++) {
-        bool stopped = i % 4 == 3; /* the process is stopped too: it cannot have done anything itself */
-        uint64_t a, b;
-        double t0 = now_us(), t1;
-
-        if (stopped)
-            kill(pid, SIGSTOP);
-        t0 = now_us();
-        if (groups_disable(&groups, true) < 0)
-            gpu_die("disable", 0);
-        off[i] = now_us() - t0;
-        if (stopped)
-            kill(pid, SIGCONT);
-        sleep_us(2000);
-        a = p->progress;
-        sleep_us(20000);
-        b = p->progress;
-        moved += a != b;
-        t0 = now_us();
-        if (groups_disable(&groups, false) < 0)
-            gpu_die("enable", 0);
-        t1 = now_us();
-        on[i] = t1 - t0;
-        while (p->progress == b && !p->done && now_us() - t1 < 1e6)
-            ;
-        resumed[i] = now_us() - t0;
-        stuck += p->progress == b && !p->done;
-        sleep_us(2000);
-    }
-    wait_for(&p->done, 2e7, "the victim does not end");
-    waitpid(pid, &status, 0);
-    result_samples("stop", "channels", "off", off, N, 0, "");
-    result_samples("stop", "channels", "on", on, N, 0, "");
-    result("stop", "channels", "low", "off_p50", percentile(off, N, 0.5), "us", N, 0, "");
-    result("stop", "channels", "low", "off_p99", percentile(off, N, 0.99), "us", N, 0, "");
-    result("stop", "channels", "low", "on_p50", percentile(on, N, 0.5), "us", N, 0, "");
-    result("stop", "channels", "low", "on_p99", percentile(on, N, 0.99), "us", N, 0, "");
-    result("stop", "channels", "low", "resumed_p50", percentile(resumed, N, 0.5), "us", N, 0, "");
-    result("stop", "channels", "low", "moved_while_off", moved, "1", N, 0, "");
-    result("stop", "channels", "low", "not_resumed", stuck, "1", N, 0, "");
-    result("stop", "channels", "low", "result_right", p->sum == p->expected, "1", 1, 0, "");
-    return moved || stuck || p->sum != p->expected || status;
-}
-
 /* A process that only sees whether the device still works. */
 static double device_works(void)
 {
@@ -194,11 +132,11 @@ static double device_works(void)
     return status ? -1 : now_us() - t0;
 }
 
-/* how: 0 the victim is killed while off, 1 while short-sliced, 2 while off and stopped;
- *      3 the holder of the groups is killed while the victim is off, 4 while short-sliced */
+/* how: 0 the victim is killed while short-sliced, 1 while short-sliced and stopped;
+ *      2 the process that has its groups is killed while the victim is short-sliced */
 static int kill_once(int how, int run)
 {
-    static const char *names[] = {"victim_off", "victim_sliced", "victim_off_stopped", "holder_off", "holder_sliced"};
+    static const char *names[] = {"victim_sliced", "victim_sliced_stopped", "holder_sliced"};
     struct page *p = new_page();
     struct passed groups;
     int sockets[2], status = 0, bad = 0;
@@ -209,7 +147,7 @@ static int kill_once(int how, int run)
     victim_pid = fork();
     if (!victim_pid) {
         close(sockets[0]);
-        victim(p, sockets[1], 4e5, how >= 3);
+        victim(p, sockets[1], 4e5, how == 2);
     }
     holder = fork();
     if (!holder) {
@@ -217,10 +155,10 @@ static int kill_once(int how, int run)
         take_groups(sockets[0], &groups);
         wait_for(&p->ready, 3e7, "the victim does not start");
         sleep_us(20000);
-        if (how == 1 || how == 4 ? groups_slice(&groups, 100) : groups_disable(&groups, true))
+        if (groups_slice(&groups, 100))
             gpu_die("control", how);
         p->go = 1;
-        if (how < 3) { /* the victim dies; we let go as soon as the socket says so */
+        if (how < 2) { /* the victim dies; we let go as soon as the socket says so */
             char byte;
 
             while (recv(sockets[0], &byte, 1, 0) > 0)
@@ -236,8 +174,8 @@ static int kill_once(int how, int run)
     wait_for(&p->go, 3e7, "the holder does not act");
     sleep_us(20000);
     t0 = now_us();
-    if (how < 3) {
-        if (how == 2)
+    if (how < 2) {
+        if (how == 1)
             kill(victim_pid, SIGSTOP);
         kill(victim_pid, SIGKILL);
         waitpid(victim_pid, &status, 0);
@@ -264,9 +202,9 @@ int main_kill(const char *results)
 
     result_open(results);
     for (int run = 0; run < runs; run++)
-        for (int how = 0; how < 5; how++)
+        for (int how = 0; how < 3; how++)
             bad += kill_once(how, run);
-    result("kill", "all", "", "failures", bad, "1", (size_t)runs * 5, 0, "");
+    result("kill", "all", "", "failures", bad, "1", (size_t)runs * 3, 0, "");
     return bad;
 }
 
@@ -276,12 +214,10 @@ int main(int argc, char **argv)
 
     if (!strcmp(what, "observe"))
         return main_observe(path);
-    if (!strcmp(what, "stop"))
-        return main_stop(path);
     if (!strcmp(what, "share"))
         return main_share(path);
     if (!strcmp(what, "kill"))
         return main_kill(path);
-    fprintf(stderr, "usage: level3 observe|stop|share|kill [results.jsonl]\n");
+    fprintf(stderr, "usage: level3 observe|share|kill [results.jsonl]\n");
     return 2;
 }
