@@ -13,7 +13,7 @@ from . import raw, workloads  # noqa: E402
 from .results import OTHER, Missing, Results, side_order  # noqa: E402
 
 COLOURS = {"alone": "#4c9f70", "alone-hot": "#8fc4a5", "native": "#c8553d", "xsched-auto": "#2f5d9b", "xsched-1": "#7fa7d6",
-           "xsched-2": "#5b84bb", "xsched-3": "#1d3f70", "xsched-channels": "#0b1f3d", "mps": "#b08900", "mps-priority": "#d9b43a"}
+           "xsched-2": "#5b84bb", "xsched-3": "#1d3f70", "mps": "#b08900", "mps-priority": "#d9b43a"}
 OTHERS = ["#777777", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22"]
 
 

@@ -58,7 +58,6 @@ def e_targets(t):
     yield start("xsched-1-n8", t, 9 * us, f"level 1, threshold 8, T = {t:g} ms: P99 at most 9 T")
     yield start("xsched-2", t, max(1.2 * us, us + 250), f"level 2, T = {t:g} ms: P99 at most the larger of 1.2 T and T + 0.25 ms")
     yield start("xsched-3", t, 300, f"level 3, time slices, T = {t:g} ms: P99 at most 300 us")
-    yield start("xsched-channels", t, 1000, f"level 3, channels, T = {t:g} ms: P99 at most 1 ms")
 
 
 def m_targets(i, name):

@@ -50,8 +50,6 @@ ROWS = [
             env=(("low", "XSCHED_AUTO_XQUEUE_THRESHOLD", "8"),)),
     Variant("xsched-2", "level 2", "xsched", level="2"),
     Variant("xsched-3", "level 3, time slices", "xsched", level="3"),
-    Variant("xsched-channels", "level 3, time slices and channels switched off", "xsched", level="3",
-            server=("--tune=lv3-channels=ON",)),
     Variant("xsched-auto", "the default level", "xsched", level="auto"),
     Variant("xsched-watched", "the very processes of xsched-auto, while /metrics is scraped each second, top looks and "
             "`xsched record` runs", "xsched", level="auto", uses="xsched-auto", watched=True),

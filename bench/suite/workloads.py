@@ -105,7 +105,7 @@ E_HIGH = Side("high", "load", "gap", rate=1 / 0.0085, arrivals="uniform", work_u
               urgent=True)
 E_LOW = Side("low", "load", depth=16)
 E_T = tuple({"t_ms": t} for t in (0.1, 1, 5, 20, 50))
-E_CUDA = Plan((E_HIGH, E_LOW), ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-3", "xsched-channels",
+E_CUDA = Plan((E_HIGH, E_LOW), ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-3",
                                 "xsched-auto", "mps", "mps-priority"), extra=("gates-150", "gates-each", "asleep-2"), quick=QUICK, params=E_T,
               quick_params=(E_T[1], E_T[3]), requests=300, blocks=3, seconds=1.2)
 E_FAKE = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dataclasses.replace(E_LOW, depth=4)),
