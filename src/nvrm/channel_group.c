@@ -174,14 +174,27 @@ bool xs_nvrm_channel_known(uint32_t object_class)
 #define FIRST_MAJOR 535u
 #define LAST_MAJOR  595u
 
-bool xs_nvrm_version_known(const char *version)
+/* @return 0: it is no version */
+static unsigned major_of(const char *version)
 {
     unsigned major = 0;
     const char *p = version;
 
     for (; *p >= '0' && *p <= '9' && major < 10000; p++)
         major = major * 10 + (unsigned)(*p - '0');
-    return p != version && *p == '.' && major >= FIRST_MAJOR && major <= LAST_MAJOR;
+    return p != version && *p == '.' ? major : 0;
+}
+
+bool xs_nvrm_version_known(const char *version)
+{
+    unsigned major = major_of(version);
+
+    return major >= FIRST_MAJOR && major <= LAST_MAJOR;
+}
+
+bool xs_nvrm_version_newer(const char *version)
+{
+    return major_of(version) > LAST_MAJOR;
 }
 
 int xs_nvrm_version(char *ret_text, size_t size)

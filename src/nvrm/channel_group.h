@@ -39,6 +39,8 @@ bool xs_nvrm_channel_known(uint32_t object_class);
 
 /** Whether the layouts hold for a driver version ("580.159.04"). */
 bool xs_nvrm_version_known(const char *version);
+/** Whether it is of a branch behind those that were compared: nothing is known of its layouts, but what a probe has seen. */
+bool xs_nvrm_version_newer(const char *version);
 /** The version of the loaded kernel driver. @return 0 or -errno: -ENOENT no driver */
 int xs_nvrm_version(char *ret_text, size_t size);
 
