@@ -16,9 +16,10 @@
 #define XS_WIRE_MAX_BYTES 1024u   /* no packet is longer */
 #define XS_WIRE_MAX_FDS   8u
 
-/* nv_group.flags: what may be done with it. Bit 1 (2u) is reserved: older processes set it where their channels may be
+/* nv_group.flags: SLICES: it may be given time slices. PROBED: its driver is newer than those that are known, and the probe
+ * has seen slices work under it. Bit 1 (2u) is reserved: older processes set it where their channels may be
  * switched off, and an older xserver switches off only channels of groups that have it. */
-enum { XS_NV_GROUP_SLICES = 1u };
+enum { XS_NV_GROUP_SLICES = 1u, XS_NV_GROUP_PROBED = 4u };
 /* welcome.flags: none is defined. Bit 0 (1u) is reserved: an older xserver sets it where it may switch channels off. */
 
 /* queue_config.gates: whether a queue at level 3 has gates in its stream, as level 2 has; KEEP: as before */
