@@ -187,6 +187,29 @@ static void failed(void **state)
     assert_int_equal(fake_rm_slice(c.client, c.group), 50000);
 }
 
+/* A newer driver, under which the probe has seen slices work. */
+static void a_newer_driver_that_was_probed(void **state)
+{
+    struct context c;
+    union xs_msg u;
+    int id, fds[2];
+
+    (void)state;
+    new_context(&c, 2);
+    assert_int_equal(steered_ops->packet(0, &u, &id, fds), 2);
+    assert_int_equal(u.nv_group.flags, XS_NV_GROUP_SLICES);
+    int copies[2] = {fcntl(fds[0], F_DUPFD_CLOEXEC, 100), fcntl(fds[1], F_DUPFD_CLOEXEC, 100)};
+    fake_rm_dup_fd(copies[0], fds[0]);
+    fake_rm_dup_fd(copies[1], fds[1]);
+    strcpy(u.nv_group.driver, "620.10.02");
+    assert_non_null(xs_lv3_group(g_lv3, g_program, &u.nv_group, copies, 2));
+    u.nv_group.flags |= XS_NV_GROUP_PROBED;
+    assert_null(xs_lv3_group(g_lv3, g_program, &u.nv_group, copies, 2));
+    close(copies[1]);
+    want(100);
+    assert_int_equal(fake_rm_slice(c.client, c.group), 100);
+}
+
 /* A program of an older release says that its channels may be switched off, and nothing else: nothing happens to it. */
 static void an_older_program_that_allows_channels_alone(void **state)
 {
@@ -232,6 +255,9 @@ static void bad_messages(void **state)
     assert_non_null(xs_lv3_group(g_lv3, g_program, &m, none, 0));
     m = good;
     strcpy(m.driver, "700.1");
+    assert_non_null(xs_lv3_group(g_lv3, g_program, &m, fds, 2));
+    strcpy(m.driver, "530.1");    /* too old, and no probe helps */
+    m.flags |= XS_NV_GROUP_PROBED;
     assert_non_null(xs_lv3_group(g_lv3, g_program, &m, fds, 2));
     for (uint32_t i = 0; i <= XS_LV3_GROUPS; i++) {
         int copies[2] = {fcntl(fds[0], F_DUPFD_CLOEXEC, 100), fcntl(fds[0], F_DUPFD_CLOEXEC, 100)};
@@ -312,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(told_and_steered), T(nothing_twice), T(many_channels), T(restored_on_leave), T(dead_is_let_go),
         T(freed_group_is_closed), T(denied), T(failed), T(an_older_program_that_allows_channels_alone),
+        T(a_newer_driver_that_was_probed),
         T(bad_messages), T(calls_are_timed), T(last_wish_counts),
     };
 

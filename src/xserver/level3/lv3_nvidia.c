@@ -328,13 +328,19 @@ static const char *new_group(struct xs_lv3 *l, struct xs_lv3_program *p, const s
     return NULL;
 }
 
+/* A newer driver: the program's user has probed it. It says so of itself, as it says the version. */
+static bool version_taken(const struct xs_msg_nv_group *m)
+{
+    return xs_nvrm_version_known(m->driver) || (m->flags & XS_NV_GROUP_PROBED && xs_nvrm_version_newer(m->driver));
+}
+
 const char *xs_lv3_group(struct xs_lv3 *l, struct xs_lv3_program *p, const struct xs_msg_nv_group *m, int *fds,
                          unsigned n_fds)
 {
     const char *wrong = NULL;
     struct channel_group *g;
 
-    if (!xs_nvrm_version_known(m->driver))
+    if (!version_taken(m))
         return "the layouts of this driver are not known";
     if (m->first + m->count > XS_LV3_CHANNELS)
         return "too many channels in a group";
