@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an NVIDIA GPU and its driver really do, tried on work of our own: gates in a stream (level 2), and a running
- * kernel stopped by switching the channels of its group off (level 3). Judged by what the work does, never by status
- * codes alone. One JSON line a device; whoever starts this ends it when it takes too long, since what it tries may hang.
+/* What an NVIDIA GPU and its driver really do, tried on work of our own: gates in a stream (level 2), and time slices of two
+ * processes that both have work (level 3). Judged by what the work does, never by status codes alone. One JSON line a
+ * device; `xsched doctor` ends this when it takes too long, since what it tries may hang.
  *
- * Takes each GPU for about 0.1 s while it runs; stops nobody else's work. */
+ *   xsched-probe-cuda               all devices
+ *   xsched-probe-cuda rival DEVICE  the second process: obeys lines on its standard input (struct order)
+ *
+ * Each GPU runs this work for about two seconds. No other program's work is stopped. */
 #include "base/pci.h"
+#include "base/str.h"
 #include "hal/cuda/cuda_abi.h"
 #include "hal/cuda/rm/rm.h"
 #include "probe/probe.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-/* add: one more at a word. count: counts there for so many nanoseconds. */
+/* add: one more at a word. count: counts there for so many nanoseconds, or until another word is not 0. */
 static const char k_ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry add(.param .u64 at) {\n"
     "  .reg .b64 %d<4>;\n"
     "  ld.param.u64 %d1, [at];\n  ld.volatile.global.u64 %d2, [%d1];\n  add.u64 %d2, %d2, 1;\n"
     "  st.volatile.global.u64 [%d1], %d2;\n  ret;\n}\n"
-    ".visible .entry count(.param .u64 ns, .param .u64 at) {\n"
-    "  .reg .pred %p;\n  .reg .b64 %d<7>;\n"
-    "  ld.param.u64 %d1, [ns];\n  ld.param.u64 %d2, [at];\n  mov.u64 %d3, %globaltimer;\n  mov.u64 %d6, 0;\n"
-    "L1:\n  add.u64 %d6, %d6, 1;\n  st.volatile.global.u64 [%d2], %d6;\n  mov.u64 %d4, %globaltimer;\n"
-    "  sub.u64 %d5, %d4, %d3;\n  setp.lt.u64 %p, %d5, %d1;\n  @%p bra L1;\n  ret;\n}\n";
+    ".visible .entry count(.param .u64 ns, .param .u64 at, .param .u64 stop) {\n"
+    "  .reg .pred %p;\n  .reg .b64 %d<9>;\n"
+    "  ld.param.u64 %d1, [ns];\n  ld.param.u64 %d2, [at];\n  ld.param.u64 %d7, [stop];\n"
+    "  mov.u64 %d3, %globaltimer;\n  mov.u64 %d6, 0;\n"
+    "L1:\n  add.u64 %d6, %d6, 1;\n  st.volatile.global.u64 [%d2], %d6;\n"
+    "  ld.volatile.global.u64 %d8, [%d7];\n  setp.ne.u64 %p, %d8, 0;\n  @%p ret;\n"
+    "  mov.u64 %d4, %globaltimer;\n  sub.u64 %d5, %d4, %d3;\n  setp.lt.u64 %p, %d5, %d1;\n  @%p bra L1;\n  ret;\n}\n";
 
 #define FUNCTIONS(X)                                                                              \
     X(cuInit, (unsigned))                                                                         \
@@ -51,14 +61,20 @@ static const char k_ptx[] =
 FUNCTIONS(X)
 #undef X
 
-#define SPIN_NS (300 * XS_NS_PER_MS)
+/* The slices that xserver gives, and how both processes are looked at under them. */
+#define SHORT_US  50ull
+#define LONG_US   50000ull
+#define WARM_NS   (120 * XS_NS_PER_MS)  /* a slice that began before goes on to its end */
+#define WINDOW_NS (300 * XS_NS_PER_MS)
+#define SPIN_NS   (5 * XS_NS_PER_S)     /* no kernel of ours is left over for longer, whatever goes wrong */
+#define RATIO     3ull                  /* the long slice is 1000 times the short one; alike is what no effect looks like */
 
 struct cuda_device {
     CUdevice id;
     uint32_t address;
     CUstream gated, other;
     void *add, *count;
-    _Atomic uint64_t *word;       /* 0: the gate; 1, 2: what kernels count */
+    _Atomic uint64_t *word;       /* 0: the gate; 1, 2, 3: what kernels count; 4: they stop */
     CUdeviceptr at;
 };
 
@@ -118,40 +134,194 @@ static const char *gates(struct cuda_device *d)
     return reaches(&d->word[2], 1) ? NULL : "an opened gate stays closed";
 }
 
-/* Level 3. @return why not, or NULL */
-static const char *channels(struct cuda_device *d)
+/* ---- level 3 ---- */
+
+static bool launch_count(struct cuda_device *d)
 {
-    uint64_t ns = SPIN_NS, before, after, end;
-    CUdeviceptr at = d->at + 24;
-    void *params[] = {&ns, &at};
+    uint64_t ns = SPIN_NS;
+    CUdeviceptr at = d->at + 24, stop = d->at + 32;
+    void *params[] = {&ns, &at, &stop};
+
+    atomic_store(&d->word[3], 0);
+    atomic_store(&d->word[4], 0);
+    return d->count && cuLaunchKernel(d->count, 1, 1, 1, 1, 1, 1, 0, d->gated, params, NULL) == XS_CU_SUCCESS &&
+           reaches(&d->word[3], 1);
+}
+
+static bool stop_count(struct cuda_device *d)
+{
+    uint64_t end = xs_now_ns() + ENOUGH_NS;
+
+    atomic_store(&d->word[4], 1);
+    while (cuStreamQuery(d->gated) == XS_CU_NOT_READY)
+        if (xs_now_ns() > end)
+            return false;
+    return cuStreamQuery(d->gated) == XS_CU_SUCCESS;
+}
+
+/* What the second process is to do, and its answer: one number, or -errno. */
+struct order {
+    enum { PREPARE, LAUNCH, PROGRESS, SLICE, STOP } what;
+    uint64_t us;
+};
+
+struct rival {
+    pid_t pid;
+    int to, from;
+};
+
+/* @return false: it is gone */
+static bool order(const struct rival *r, int what, uint64_t us, int64_t *ret)
+{
+    struct order o = {.what = what, .us = us};
+
+    return write(r->to, &o, sizeof(o)) == sizeof(o) && read(r->from, ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+static bool obeys(const struct rival *r, int what)
+{
+    int64_t answer;
+
+    return order(r, what, 0, &answer) && answer == 0;
+}
+
+/* A process of its own, as a program is one: time slices are of the groups of processes that know nothing of each other. */
+static bool start_rival(int ordinal, struct rival *ret)
+{
+    int there[2], back[2];
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", ordinal);
+    if (pipe(there) < 0 || pipe(back) < 0)
+        return false;
+    fflush(NULL);
+    ret->pid = fork();
+    if (ret->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(there[0], STDIN_FILENO);
+        dup2(back[1], STDOUT_FILENO);
+        for (int i = 0; i < 2; i++) {
+            close(there[i]);
+            close(back[i]);
+        }
+        execl("/proc/self/exe", "xsched-probe-cuda", "rival", number, (char *)NULL);
+        _exit(127);
+    }
+    close(there[0]);
+    close(back[1]);
+    ret->to = there[1];
+    ret->from = back[0];
+    return ret->pid > 0;
+}
+
+static void end_rival(struct rival *r)
+{
+    close(r->to);
+    close(r->from);
+    kill(r->pid, SIGKILL);
+    waitpid(r->pid, NULL, 0);
+}
+
+static void be_rival(int ordinal)
+{
+    struct cuda_device d = {0};
+    struct order o;
+    int64_t answer;
+    bool ready = false;
+
+    while (read(STDIN_FILENO, &o, sizeof(o)) == sizeof(o)) {
+        if (o.what == PREPARE && !cuDeviceGet(&d.id, ordinal) && !prepare(&d) && d.word && d.count)
+            ready = true;
+        switch (ready ? (int)o.what : -1) {
+        case -1:
+            answer = -ENODEV;
+            break;
+        case PREPARE:
+            answer = 0;
+            break;
+        case LAUNCH:
+            answer = launch_count(&d) ? 0 : -EIO;
+            break;
+        case PROGRESS:
+            answer = (int64_t)atomic_load(&d.word[3]);
+            break;
+        case SLICE:
+            answer = xs_rm_set_slices(d.address, o.us);
+            break;
+        default:
+            answer = stop_count(&d) ? 0 : -EIO;
+        }
+        if (write(STDOUT_FILENO, &answer, sizeof(answer)) != sizeof(answer))
+            break;
+    }
+    _exit(0);
+}
+
+/* How far both got in a window with these slices. @return why not, or NULL */
+static const char *look(struct cuda_device *d, const struct rival *r, uint64_t own_us, uint64_t rival_us, uint64_t ret[2])
+{
+    int64_t before, after, set;
+    uint64_t own;
+
+    if (xs_rm_set_slices(d->address, own_us) < 0 || !order(r, SLICE, rival_us, &set) || set < 0)
+        return "the driver does not let time slices be set";
+    sleep_ns(WARM_NS);
+    own = atomic_load(&d->word[3]);
+    if (!order(r, PROGRESS, 0, &before))
+        return "the second process is gone";
+    sleep_ns(WINDOW_NS);
+    ret[0] = atomic_load(&d->word[3]) - own;
+    if (!order(r, PROGRESS, 0, &after))
+        return "the second process is gone";
+    ret[1] = (uint64_t)(after - before);
+    return NULL;
+}
+
+/* Each has the short slice once, so that neither the order of the groups nor a faster process is taken for an effect. */
+static const char *compare(struct cuda_device *d, const struct rival *r, uint64_t progress[3][2])
+{
+    const char *why = look(d, r, SHORT_US, LONG_US, progress[0]);
+
+    if (!why)
+        why = look(d, r, LONG_US, SHORT_US, progress[1]);
+    if (!why)
+        why = look(d, r, XS_RM_SLICE_DEFAULT, XS_RM_SLICE_DEFAULT, progress[2]);
+    if (why)
+        return why;
+    if (!progress[0][1] || !progress[1][0])
+        return "a process with the long time slice does not get on";
+    if (progress[0][0] * RATIO > progress[0][1] || progress[1][1] * RATIO > progress[1][0])
+        return "time slices are set and have no effect";
+    if (progress[2][0] > progress[2][1] * RATIO || progress[2][1] > progress[2][0] * RATIO)
+        return "a time slice that is given back keeps its effect";
+    return NULL;
+}
+
+/* Level 3. @return why not, or NULL */
+static const char *slices(struct cuda_device *d, int ordinal, uint64_t progress[3][2])
+{
+    struct rival r;
+    const char *why;
+    bool stopped;
 
     if (!d->word)
         return "the device cannot see memory of the host";
     if (xs_rm_level() != 3)
         return *xs_rm_why() ? xs_rm_why() : "no channel group of the driver is seen";
-    if (!d->count || cuLaunchKernel(d->count, 1, 1, 1, 1, 1, 1, 0, d->gated, params, NULL))
-        return "no kernel can be launched";
-    if (!reaches(&d->word[3], 1))
-        return "no kernel runs";
-    if (xs_rm_disable(d->address, true) < 0)
-        return "the driver does not let channels be switched off";
-    sleep_ns(2 * XS_NS_PER_MS);
-    before = atomic_load(&d->word[3]);
-    sleep_ns(STILL_NS);
-    after = atomic_load(&d->word[3]);
-    if (xs_rm_disable(d->address, false) < 0)
-        return "the driver does not let channels be switched on again";
-    if (before != after)
-        return "a running kernel goes on although its channels are off";
-    end = xs_now_ns() + ENOUGH_NS;
-    while (cuStreamQuery(d->gated) == XS_CU_NOT_READY)
-        if (xs_now_ns() > end)
-            return "a stopped kernel does not go on";
-    if (cuStreamQuery(d->gated) != XS_CU_SUCCESS || atomic_load(&d->word[3]) <= after)
-        return "a stopped kernel is lost";
-    if (xs_rm_set_slices(d->address, 2000) < 0 || xs_rm_set_slices(d->address, XS_RM_SLICE_DEFAULT) < 0)
-        return "the driver does not let time slices be set";
-    return NULL;
+    if (!start_rival(ordinal, &r))
+        return "no second process can be started";
+    if (!obeys(&r, PREPARE))
+        why = "a second process cannot use the device";
+    else if (!launch_count(d) || !obeys(&r, LAUNCH))
+        why = "no kernel runs";
+    else
+        why = compare(d, &r, progress);
+    xs_rm_set_slices(d->address, XS_RM_SLICE_DEFAULT);
+    stopped = stop_count(d);
+    if ((!obeys(&r, STOP) || !stopped) && !why)
+        why = "a kernel that shared the device does not come to its end";
+    end_rival(&r);
+    return why;
 }
 
 static void uuid_text(CUdevice id, int ordinal, char *ret, size_t size)
@@ -170,7 +340,8 @@ static void probe(int ordinal)
 {
     struct cuda_device d = {0};
     char uuid[64], name[128] = "";
-    const char *no_gates, *no_channels = NULL, *broken;
+    uint64_t progress[3][2] = {{0}}; /* of this process and the other: short and long, long and short, the driver's own */
+    const char *no_gates, *no_slices = NULL, *broken;
 
     if (cuDeviceGet(&d.id, ordinal))
         return;
@@ -180,14 +351,17 @@ static void probe(int ordinal)
     broken = prepare(&d);
     no_gates = broken ? broken : gates(&d);
     if (!broken)
-        no_channels = channels(&d);
+        no_slices = slices(&d, ordinal, progress);
     /* level 3 without gates is level 3; what cannot even run a kernel has no level at all */
     printf("{\"device\":%d", ordinal);
     print_text("name", name);
     print_text("uuid", uuid);
     print_text("gates", no_gates ? no_gates : "work");
-    print_text("channels", broken ? broken : no_channels ? no_channels : "work");
-    printf(",\"level\":%d}\n", broken ? 0 : !no_channels ? 3 : !no_gates ? 2 : 1);
+    print_text("slices", broken ? broken : no_slices ? no_slices : "work");
+    printf(",\"progress\":[");
+    for (size_t i = 0; i < 6; i++)
+        printf("%s%llu", i ? "," : "", (unsigned long long)progress[i / 2][i % 2]);
+    printf("],\"level\":%d}\n", broken ? 0 : !no_slices ? 3 : !no_gates ? 2 : 1);
     fflush(stdout);
     cuDevicePrimaryCtxReset_v2(d.id);
 }
@@ -197,8 +371,10 @@ void xs_rm_group_made(void)
 {
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    bool rival = argc == 3 && strcmp(argv[1], "rival") == 0;
+    int64_t device = 0;
     void *lib = open_vendor(&xs_platforms[XS_PLATFORM_CUDA]), *p;
     int count = 0;
 
@@ -211,8 +387,12 @@ int main(void)
     memcpy(&name, &p, sizeof(p));
     FUNCTIONS(X)
 #undef X
+    xs_rm_try_newer();
+    signal(SIGPIPE, SIG_IGN);
     if (cuInit(0) || cuDeviceGetCount(&count))
         return 3;
+    if (rival && xs_str_parse_i64(argv[2], &device) == 0)
+        be_rival((int)device);
     for (int i = 0; i < count; i++)
         probe(i);
     fflush(stdout);

@@ -167,16 +167,14 @@ static void number_of_another_file(void **state)
     fake_rm_open(CTL);
     make_context(&other, CTL, 1);
     assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
-    assert_int_equal(xs_rm_disable(UINT32_MAX, true), 0);
     assert_int_equal(xs_rm_level(), 3);
     assert_int_equal(fake_rm_slice(other.client, other.group), 100);
-    assert_false(fake_rm_channel_on(other.client, other.channels[0]));
     n = fake_rm_calls(&calls);
     for (size_t i = 1; i < n; i++) /* two were made before the close */
         if (calls[i].client == c.client && i > 2)
             assert_int_equal(calls[i].status, XS_NVRM_ERR_INVALID_CLIENT);
     assert_true(xs_rm_restore());
-    assert_true(fake_rm_channel_on(other.client, other.channels[0]));
+    assert_int_equal(fake_rm_slice(other.client, other.group), FAKE_RM_DEFAULT_SLICE_US);
 }
 
 static void dups(void **state)
@@ -254,7 +252,7 @@ static void forked_child(void **state)
 
     (void)state;
     make_context(&c, CTL, 3);
-    assert_int_equal(xs_rm_disable(UINT32_MAX, true), 0);
+    assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
     pid = fork();
     if (pid == 0) {
         const struct fake_rm_call *calls;
@@ -312,7 +310,7 @@ static void *make_and_free(void *arg)
     return NULL;
 }
 
-/* Contexts come and go while somebody slices, switches and gives back. */
+/* Contexts come and go while another thread sets slices and gives them back. */
 static void many_threads(void **state)
 {
     static struct xs_rm_group g;
@@ -328,10 +326,8 @@ static void many_threads(void **state)
     }
     while (atomic_load(&g_making) > 0) {
         xs_rm_set_slices(UINT32_MAX, 100);
-        xs_rm_disable(UINT32_MAX, true);
         for (uint32_t i = 0; xs_rm_group_get(i, &g) == 0; i++)
             atomic_fetch_add(&g_found, g.n_channels <= 4);
-        xs_rm_disable(UINT32_MAX, false);
         xs_rm_restore();
     }
     for (int i = 0; i < 3; i++)

@@ -35,7 +35,7 @@ class Probe(Layout):
             found = self.probe(fault)
             self.assertEqual([d["level"] for d in found["probe"]], [level, level], found["probe"])
             self.assertEqual(found["probe"][0]["gates"] == "work", level == 2)
-            self.assertNotEqual(found["probe"][0]["channels"], "work")
+            self.assertNotEqual(found["probe"][0]["slices"], "work")
             with open(self.kept, encoding="ascii") as f:
                 rows = [line.split() for line in f]
             self.assertEqual([r[1:] for r in rows], [[f"device-{i}", str(os.getuid()), str(level)] for i in range(2)])

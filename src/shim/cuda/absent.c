@@ -4,6 +4,8 @@
 #include "hal/cuda/rm/rm.h"
 #include "shim/stream/stream_table.h"
 
+#include <string.h>
+
 static CUresult no_driver(void)
 {
     return XS_CU_NOT_INITIALIZED;
@@ -23,9 +25,12 @@ void *xs_api_absent(enum xs_row row, bool no_library)
 /* Level 3 works from outside: whoever schedules is given the channel groups, which exist by now. */
 void xs_api_first_queue_made(void)
 {
-    bool works = xs_rm_level() == 3 && xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3;
+    const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL); /* level auto, or level 3 itself */
+    bool wanted = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3, works = wanted && xs_rm_level() == 3;
 
     if (works)
         xs_rm_publish();
+    else if (wanted && !(level && (strcmp(level, "1") == 0 || strcmp(level, "2") == 0)))
+        xs_rm_warn();
     xsched_priv_cuda_level(1u << kPreemptLevelInterrupt, works);
 }

@@ -6,6 +6,8 @@
 
 #include "internal.h"
 
+#define COUNT_NS 1000000u         /* of the kernel "count": what it counts */
+
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed = PTHREAD_COND_INITIALIZER;
 struct CUctx_st *fake_contexts;
@@ -68,11 +70,21 @@ static bool waits(int dev)
     return false;
 }
 
+static void count(struct fake_op *op)
+{
+    for (uint64_t ns = 0; ns < op->ns && !__atomic_load_n(op->stop, __ATOMIC_SEQ_CST); ns += COUNT_NS) {
+        fake_time_take(op->ctx, COUNT_NS);
+        __atomic_fetch_add(op->count, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
 static void execute(struct fake_op *op)
 {
     if (op->started)
         __atomic_store_n(op->started, op->stamp, __ATOMIC_RELEASE);
-    if (op->ns)
+    if (op->count)
+        count(op);
+    else if (op->ns)
         fake_time_take(op->ctx, op->ns);
     switch (op->kind) {
     case FAKE_WORK:

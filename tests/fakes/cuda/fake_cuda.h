@@ -11,7 +11,8 @@
  * Kernels are found by name: "work" (u64 ns, u32 *log, u32 tag) takes ns and appends tag to log,
  * whose first word counts; "nop" does nothing; "burn" (u64 ns, u32 *started, u32 stamp, u64 *sum) stores
  * stamp, takes ns and adds ns to sum; "spin" (u64 ns) takes ns; "add" (u64 *at) adds 1; "grind" (u64
- * ns, u64 *sum) takes ns and adds a number that depends on it; "meet" (u32 *at, u32 ranks), also under the
+ * ns, u64 *sum) takes ns and adds a number that depends on it; "count" (u64 ns, u64 *at, u64 *stop) adds 1 for each ms
+ * that it had the device, for ns or until *stop is not 0; "meet" (u32 *at, u32 ranks), also under the
  * name of a collective of NCCL's, adds 1 and runs until so many have. */
 #ifndef XS_FAKE_CUDA_H
 #define XS_FAKE_CUDA_H
@@ -31,6 +32,7 @@ struct fake_op {
     uint64_t *add;
     uint64_t grind;               /* added to sum instead of the time */
     uint32_t *meet, ranks;        /* runs until so many have come there */
+    uint64_t *count, *stop;       /* counts there until this is not 0 */
     /* COPY, FILL */
     void *dst;
     const void *src;

@@ -6,7 +6,8 @@
 
 static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}, {"grind"},
                                                {"meet"}, {"_Z31ncclDevKernel_AllReduce_of_fake"},
-                                               {"_Z35ncclSymkDevKernel_AllReduce_of_fake"}};
+                                               {"_Z35ncclSymkDevKernel_AllReduce_of_fake"},
+                                               {"count"}};
 
 API cuModuleLoadData(void **mod, const void *image)
 {
@@ -66,6 +67,11 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
     if (f >= &g_functions[6] && f <= &g_functions[8]) {
         op.meet = *(uint32_t **)params[0];
         op.ranks = *(uint32_t *)params[1];
+    }
+    if (f == &g_functions[9]) {
+        op.ns = *(uint64_t *)params[0];
+        op.count = *(uint64_t **)params[1];
+        op.stop = *(uint64_t **)params[2];
     }
     return fake_put(s, per_thread, op);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 3 on NVIDIA's stock driver, the process's own side: what the driver was asked to make is
  * watched as it passes through ioctl(2), so that the process's channel groups for compute work are
- * known; they can then be given time slices, and switched off and on, here or by whoever gets the
- * descriptors. docs/decisions/0010-level3-nvidia.md says what is relied on.
+ * known; they can then be given time slices, here or by a process that gets the descriptors.
+ * docs/decisions/0010-level3-nvidia.md says what is relied on.
  *
  * The table is in static memory; its lock is held for a few stores, never across an ioctl. */
 #ifndef XS_CUDA_RM_H
@@ -25,8 +25,8 @@ static inline bool xs_rm_wants(unsigned long request)
 /** Before an ioctl(2) that xs_rm_wants: what is about to be freed is forgotten, so that nobody
  *  acts on a handle that is used again. Any thread; errno is kept. */
 void xs_rm_observe_before(int fd, unsigned long request, const void *arg);
-/** After it: what was made is remembered. A channel made in a group that is switched off is
- *  switched off before this returns. @param result  what ioctl(2) returned
+/** After it: what was made is remembered. A group's slice is set again before this returns, when a
+ *  channel was made in it. @param result  what ioctl(2) returned
  *  @return whether a channel group was made: the driver is about to be given work */
 bool xs_rm_observe(int fd, unsigned long request, const void *arg, int result);
 /** Called by the exported ioctl after that; whoever links it says what follows. */
@@ -56,17 +56,22 @@ int xs_rm_group_get(uint32_t index, struct xs_rm_group *ret);
 int xs_rm_level(void);
 /** Why it is 2: static text; "" at 3. */
 const char *xs_rm_why(void);
+/** Warns that there is no level 3, and why: one line a process. Says nothing where the user has switched it off, and
+ *  where no driver of NVIDIA's is loaded that could have it. */
+void xs_rm_warn(void);
+/** Whether it is 3 only because `xsched doctor --probe` has seen it work: the driver is newer than those that are known. */
+bool xs_rm_by_probe(void);
+/** For the probe, before the driver is called: a newer driver is taken for known. */
+void xs_rm_try_newer(void);
 /** Ends level 3 in this process: everything gets its default back, one line says why. */
 void xs_rm_demote(const char *why);
 
 #define XS_RM_SLICE_DEFAULT 0ull
 
 /** Gives all groups of a device this slice; XS_RM_SLICE_DEFAULT what they had. One denied call
- *  demotes. @param pci_address  of the device, or UINT32_MAX for all @return 0 or -errno */
+ *  demotes. @param pci_address  of the device, or UINT32_MAX for all @return 0 or -errno: -ENOENT there is none */
 int xs_rm_set_slices(uint32_t pci_address, uint64_t us);
-/** Switches all groups of a device off or on. @return as above; -ENOENT there is none */
-int xs_rm_disable(uint32_t pci_address, bool disable);
-/** Default slices, and everything on: the scheduler is gone. Calls no vendor function, waits for
+/** Default slices: the scheduler is gone. Calls no vendor function, waits for
  *  no lock. @return false: the table is being changed, call again soon */
 bool xs_rm_restore(void);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices and switching off, in the process itself: for a scheduler in it, and as the last resort
- * when the one outside is gone. */
+/* Slices in the process itself: for the probe, and as the last resort when the scheduler outside is gone. */
 #include "hal/cuda/rm/rm_objects.h"
 
 #include <errno.h>
@@ -26,15 +25,13 @@ static int take(uint32_t index, bool may_wait, struct xs_rm_group *ret, struct x
 }
 
 /* Stores what a call changed, if the group is still the same. */
-static void store(uint32_t id, const bool *off, const uint64_t *slice_us, const uint64_t *default_us,
-                  const uint32_t *address)
+static void store(uint32_t id, const uint64_t *slice_us, const uint64_t *default_us, const uint32_t *address)
 {
     struct xs_rm_tsg *g;
 
     xs_lock_acquire(&xs_rm_table.lock);
     g = xs_rm_tsg_by_id(id);
     if (g) {
-        g->off = off ? *off : g->off;
         g->slice_us = slice_us ? *slice_us : g->slice_us;
         g->default_us = default_us ? *default_us : g->default_us;
         g->address = address ? *address : g->address;
@@ -77,7 +74,7 @@ int xs_rm_group_address(const struct xs_rm_group *g, uint32_t *ret_address)
         return -ENOENT;
     r = xs_nvrm_pci_address(&g->handles, ret_address, NULL);
     if (r == 0)
-        store(g->id, NULL, NULL, NULL, ret_address);
+        store(g->id, NULL, NULL, ret_address);
     return r;
 }
 
@@ -152,7 +149,7 @@ static int set_slice(const struct xs_rm_group *g, const struct xs_rm_tsg *state,
             return r;
     }
     /* Recorded first: a channel made meanwhile repeats it. */
-    store(g->id, NULL, &us, &before, NULL);
+    store(g->id, &us, &before, NULL);
     return xs_nvrm_set_slice(&g->handles, us ? us : before, NULL);
 }
 
@@ -175,39 +172,6 @@ int xs_rm_set_slices(uint32_t pci_address, uint64_t us)
     return result;
 }
 
-static int set_off(const struct xs_rm_group *g, const struct xs_rm_tsg *state, bool off)
-{
-    if (state->off == off)
-        return 0;
-    if (g->handles.subdevice_fd < 0)
-        return -EPERM;
-    store(g->id, &off, NULL, NULL, NULL); /* first: a channel made meanwhile is switched off too */
-    return xs_nvrm_disable(&g->handles, g->channels, g->n_channels, off, NULL);
-}
-
-int xs_rm_disable(uint32_t pci_address, bool disable)
-{
-    static const bool on = false;
-    struct xs_rm_group g;
-    struct xs_rm_tsg state;
-    int result = -ENOENT;
-
-    if (xs_rm_level() != 3)
-        return -EPERM;
-    for (uint32_t i = 0; i < XS_RM_GROUPS; i++) {
-        int r = take(i, true, &g, &state);
-
-        if (r == -ENOENT || !fds_ours(&g) || !on_device(&g, pci_address))
-            continue;
-        r = set_off(&g, &state, disable);
-        if (r < 0 && disable)
-            store(g.id, &on, NULL, NULL, NULL);
-        r = count_result(r);
-        result = r < 0 ? r : result == -ENOENT ? 0 : result;
-    }
-    return result;
-}
-
 bool xs_rm_restore(void)
 {
     static struct xs_rm_group g;  /* owner: busy; too large for a small stack */
@@ -225,18 +189,14 @@ bool xs_rm_restore(void)
         all = all && r != -EAGAIN;
         if (r < 0 || !fds_ours(&g))
             continue;
-        /* Whoever was outside may have done it: so both, whatever this side knows. */
-        if (g.handles.subdevice_fd >= 0)
-            xs_nvrm_disable(&g.handles, g.channels, g.n_channels, false, NULL);
+        /* Whatever this side knows: xserver may have set one. */
         if (state.default_us)
             xs_nvrm_set_slice(&g.handles, state.default_us, NULL);
         if (xs_lock_try(&xs_rm_table.lock)) {
             struct xs_rm_tsg *t = xs_rm_tsg_by_id(g.id);
 
-            if (t) {
-                t->off = false;
+            if (t)
                 t->slice_us = 0;
-            }
             xs_lock_release(&xs_rm_table.lock);
         } else {
             all = false;

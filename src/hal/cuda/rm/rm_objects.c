@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/probed_levels.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 struct xs_rm_table xs_rm_table;   /* owner: its lock */
 static _Atomic(void (*)(void)) s_listener;
+static _Atomic bool s_try_newer;  /* writer: the probe, before the driver is called */
 
 void xs_rm_set_listener(void (*changed)(void))
 {
@@ -44,9 +46,24 @@ bool xs_rm_refuse_locked(const char *why, uint32_t number)
     return true;
 }
 
+static bool driver_loaded(void)
+{
+    char version[32];
+
+    return xs_nvrm_version(version, sizeof(version)) == 0 || access("/dev/dxg", F_OK) == 0; /* Windows' driver, in WSL */
+}
+
+void xs_rm_warn(void)
+{
+    bool seen = atomic_load(&xs_rm_table.level) != 0; /* by ioctl(2) */
+
+    if (!xs_rm_table.asked_for && (seen || driver_loaded()))
+        XS_WARN_ONCE("level 3 is not available in this process: %s", xs_rm_why());
+}
+
 static void say_refused(void)
 {
-    XS_WARN_ONCE("level 3 is not available in this process: %s; level 2 is used", xs_rm_table.why);
+    xs_rm_warn();
     for (int tries = 0; tries < 1000 && !xs_rm_restore(); tries++)
         sched_yield();
     tell();
@@ -65,6 +82,16 @@ void xs_rm_demote(const char *why)
         say_refused();
 }
 
+void xs_rm_try_newer(void)
+{
+    atomic_store(&s_try_newer, true);
+}
+
+bool xs_rm_by_probe(void)
+{
+    return xs_rm_table.by_probe;  /* written before the level was */
+}
+
 int xs_rm_level(void)
 {
     return atomic_load(&xs_rm_table.level) == 3 ? 3 : 2;
@@ -78,7 +105,7 @@ const char *xs_rm_why(void)
     case 2:
         return xs_rm_table.why;
     default:
-        return "the driver has not been called yet";
+        return "no call of the vendor's library to its driver was seen";
     }
 }
 
@@ -92,23 +119,42 @@ static bool mps_runs(void)
     return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
 }
 
+/* A newer driver has level 3 where the probe has seen it work under this very one. @return NULL, or what speaks against it */
+static const char *look_at_newer(const char *version, char *text, size_t size, bool *ret_by_probe)
+{
+    int level = xs_probed_level(&xs_platforms[XS_PLATFORM_CUDA]);
+
+    *ret_by_probe = level == 3;
+    if (level == 3 || atomic_load(&s_try_newer))
+        return NULL;
+    if (level)
+        snprintf(text, size, "it does not work with driver %s, as `xsched doctor --probe` found", version);
+    else
+        snprintf(text, size, "driver %s is newer than those known; `xsched doctor --probe` tries it", version);
+    return text;
+}
+
 /* Once, when the first client is made. @return NULL, or what speaks against it */
-static const char *look_around(char *text, size_t size)
+static const char *look_around(char *text, size_t size, bool *ret_by_probe, bool *ret_asked_for)
 {
     const char *wanted = xs_env_get(XS_ENV_XSCHED_CUDA_LV3_IMPL);
     char version[32];
 
-    if (wanted && xs_str_equal_nocase(wanted, "OFF"))
+    *ret_asked_for = wanted && xs_str_equal_nocase(wanted, "OFF");
+    if (*ret_asked_for)
         return "XSCHED_CUDA_LV3_IMPL=OFF";
     if (wanted && xs_str_equal_nocase(wanted, "CHANNEL"))
         XS_WARN_ONCE("XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO: level 3 uses time slices and switches no channel off");
     if (xs_nvrm_version(version, sizeof(version)) < 0)
         return "the driver's version cannot be read";
-    if (!xs_nvrm_version_known(version)) {
-        snprintf(text, size, "the layouts of driver %s are not known", version);
-        return text;
-    }
-    return mps_runs() ? "MPS runs on this host" : NULL;
+    if (mps_runs())
+        return "MPS runs on this host";
+    if (xs_nvrm_version_known(version))
+        return NULL;
+    if (xs_nvrm_version_newer(version))
+        return look_at_newer(version, text, size, ret_by_probe);
+    snprintf(text, size, "the layouts of driver %s are not known", version);
+    return text;
 }
 
 /* ---- objects ---- */
@@ -252,8 +298,6 @@ static uint32_t count_channels(const struct xs_rm_object *group)
 /* What must be done to a new channel's group, after the lock. */
 struct after {
     uint32_t group_id;            /* 0: nothing */
-    uint32_t channel;
-    bool off;
     uint64_t slice_us;
 };
 
@@ -281,9 +325,8 @@ static bool add_channel(int fd, const struct xs_nvrm_alloc *a, struct after *ret
     g = &t->groups[parent->number];
     t->counts.channels++;
     group_changed(g);
-    o->off = g->off;
-    if (g->off || g->slice_us)
-        *ret = (struct after){.group_id = g->id, .channel = a->object, .off = g->off, .slice_us = g->slice_us};
+    if (g->slice_us)
+        *ret = (struct after){.group_id = g->id, .slice_us = g->slice_us};
     return false;
 }
 
@@ -383,28 +426,30 @@ void xs_rm_observe_before(int fd, unsigned long request, const void *arg)
 /* The level is decided when the first client is made. */
 static void begin(int fd)
 {
+    bool by_probe = false, asked_for = false;
     const char *against;
-    char text[96];
+    char text[128];
 
     if (atomic_load(&xs_rm_table.level) != 0 || !xs_nvrm_is_control_device(fd))
         return;
-    against = look_around(text, sizeof(text)); /* opens a file: not under the lock */
+    against = look_around(text, sizeof(text), &by_probe, &asked_for); /* opens files: not under the lock */
     xs_lock_acquire(&xs_rm_table.lock);
     if (atomic_load(&xs_rm_table.level) == 0) {
         if (against)
             xs_str_copy(xs_rm_table.why, sizeof(xs_rm_table.why), against);
+        xs_rm_table.by_probe = by_probe;
+        xs_rm_table.asked_for = asked_for;
         atomic_store(&xs_rm_table.level, against ? 2 : 3);
     }
     xs_lock_release(&xs_rm_table.lock);
-    if (against)
-        XS_INFO("level 3 is not available in this process: %s", against);
+    if (against)                  /* xs_rm_warn, once a queue is made that could use it */
+        XS_INFO("the driver's first client: no level 3: %s", against);
 }
 
 static void act_on_new_channel(const struct after *after)
 {
     struct xs_rm_tsg *t;
     struct xs_rm_group g;
-    int r = 0;
 
     xs_lock_acquire(&xs_rm_table.lock);
     t = xs_rm_tsg_by_id(after->group_id);
@@ -413,11 +458,7 @@ static void act_on_new_channel(const struct after *after)
     xs_lock_release(&xs_rm_table.lock);
     if (!t)
         return;
-    if (after->off)
-        r = xs_nvrm_disable(&g.handles, &after->channel, 1, true, NULL);
-    if (r == 0 && after->slice_us)
-        r = xs_nvrm_set_slice(&g.handles, after->slice_us, NULL);
-    if (r == -EPERM)
+    if (xs_nvrm_set_slice(&g.handles, after->slice_us, NULL) == -EPERM)
         xs_rm_demote("the driver denied a control of a new channel");
 }
 

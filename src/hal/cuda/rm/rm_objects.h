@@ -10,7 +10,6 @@ enum xs_rm_kind { XS_RM_NONE, XS_RM_CLIENT, XS_RM_DEVICE, XS_RM_SUBDEVICE, XS_RM
 
 struct xs_rm_object {
     uint8_t kind;                 /* enum xs_rm_kind; XS_RM_NONE: free */
-    bool off;                     /* a channel that a call of ours switched off */
     int fd;                       /* that it was made through */
     uint32_t client, parent, handle;
     uint32_t number;              /* of a device: its instance; of a compute group: index in groups */
@@ -20,7 +19,6 @@ struct xs_rm_tsg {
     uint32_t id;                  /* 0: free */
     uint32_t changes;
     uint32_t object;              /* index */
-    bool off;                     /* switched off by us */
     bool address_known;
     uint32_t address;
     uint64_t slice_us;            /* set by us; 0: as the driver gave it */
@@ -33,12 +31,14 @@ struct xs_rm_table {
     _Atomic int pid;              /* whose table this is; a forked child starts over */
     _Atomic uint32_t generation;  /* writer: whoever changes a group, under lock */
     _Atomic int level;            /* 0: nothing seen yet; 3, 2; writer: under lock */
+    bool by_probe;                /* level 3 under a newer driver */
+    bool asked_for;               /* level 2 as the user wants it */
     uint32_t used;                /* objects below this index were ever used */
     uint32_t next_id;
     struct xs_rm_object objects[XS_RM_OBJECTS];
     struct xs_rm_tsg groups[XS_RM_GROUPS];
     struct xs_rm_counts counts;
-    char why[96];
+    char why[128];
 };
 extern struct xs_rm_table xs_rm_table;
 

@@ -19,7 +19,8 @@ static int group_packet(const struct xs_rm_group *g, uint32_t part, union xs_msg
         return r;
     memset(ret, 0, sizeof(*ret));
     m->group_id = g->id;
-    m->flags = XS_NV_GROUP_SLICES; /* an older xserver that may switch channels off leaves these on */
+    /* not 2u: an older xserver that may switch channels off leaves these on */
+    m->flags = XS_NV_GROUP_SLICES | (xs_rm_by_probe() ? XS_NV_GROUP_PROBED : 0);
     m->device = (uint64_t)kDeviceTypeGPU << 32 | address;
     m->default_slice_us = default_us;
     m->client = g->handles.group_client;
