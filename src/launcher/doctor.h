@@ -3,7 +3,7 @@
 #ifndef XS_LAUNCHER_DOCTOR_H
 #define XS_LAUNCHER_DOCTOR_H
 
-#include "base/xs_base.h"
+#include "base/probed_levels.h"
 #include "query/find_xserver.h"
 
 #include <jansson.h>
@@ -35,6 +35,10 @@ void xs_doctor_system(struct xs_doctor *d);
 /** Tries which preemption levels work on the devices here, and keeps the answer for `xsched run`.
  *  @param seconds  how long that may take */
 void xs_doctor_probe(struct xs_doctor *d, unsigned seconds);
+/** What the probe found for the drivers that are loaded now, and what that means. */
+void xs_doctor_levels(struct xs_doctor *d);
+/** Replaces what was found on a platform's devices before. @return 0 or -errno */
+int xs_doctor_keep_levels(const struct xs_platform *of, const struct xs_probed_row *rows, size_t n);
 /** Why the process is or is not scheduled. @return 0, or -errno when it cannot be looked at */
 int xs_doctor_process(struct xs_doctor *d, pid_t pid);
 

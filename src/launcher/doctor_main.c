@@ -85,6 +85,8 @@ int main(int argc, char **argv)
         xs_doctor_system(&d);
     if (err == 0 && a.probe_s)
         xs_doctor_probe(&d, a.probe_s);
+    if (err == 0 && !a.pid)
+        xs_doctor_levels(&d);
     if (err < 0) {
         if (err == -ENOENT || err == -ESRCH)
             xs_say_error("there is no process %d", (int)a.pid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched doctor --probe: which preemption levels really work, tried by a program of its own that may hang or crash. */
+#include "base/probed_levels.h"
 #include "base/str.h"
 #include "launcher/doctor.h"
-#include "launcher/levels.h"
 #include "launcher/preload.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static int run(const struct xs_platform *of, const char *program, unsigned secon
 /* One platform. @return how many devices were found */
 static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform *of, unsigned seconds)
 {
-    static struct xs_level_row rows[XS_LEVELS_MAX];
+    static struct xs_probed_row rows[XS_PROBED_MAX];
     char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", text[65536], *line, *rest = text;
     size_t n = 0;
     int status, err;
@@ -93,8 +93,8 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform 
             json_decref(one);
             continue;
         }
-        if (level >= 1 && level <= 3 && n < XS_LEVELS_MAX && !strpbrk(uuid, " \t")) {
-            xs_str_copy(rows[n].uuid, sizeof(rows[n].uuid), uuid);
+        if (level >= 1 && level <= 3 && n < XS_PROBED_MAX && !strpbrk(uuid, " \t")) {
+            xs_str_copy(rows[n].device, sizeof(rows[n].device), uuid);
             rows[n++].level = level;
         }
         json_array_append_new(list, one);
@@ -108,8 +108,8 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform 
     /* What hung may hang programs: what was found before it is no answer for all. */
     if (status != 0 || !n)
         return status != 0;
-    err = xs_levels_write(of, rows, n);
-    xs_levels_path(of, path, sizeof(path));
+    err = xs_doctor_keep_levels(of, rows, n);
+    xs_probed_path(of, path, sizeof(path));
     if (err < 0)
         xs_doctor_hint(d, "the answer could not be kept in %s: %s", path, strerror(-err));
     else

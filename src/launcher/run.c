@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched run: the environment for whatever platform the program turns out to use, a server, exec. */
 #include "base/env.h"
+#include "base/probed_levels.h"
 #include "base/size.h"
 #include "base/str.h"
 #include "launcher/autostart.h"
 #include "launcher/commands.h"
-#include "launcher/levels.h"
 #include "launcher/program.h"
 #include "launcher/say.h"
 #include "policy/policies.h"
@@ -201,9 +201,11 @@ static void use_probed_level(const struct xs_platform *of)
     value = getenv(variable);
     if ((level && !xs_str_equal_nocase(level, "auto")) || (value && *value))
         return;
-    probed = xs_levels_get(of);
+    probed = xs_probed_level(of);
     if (!probed)
         return;
+    if (probed < 3 && of->number == kPlatformCUDA)
+        xs_say("level auto is level %d on CUDA devices: `xsched doctor --probe` found that level 3 does not work there", probed);
     snprintf(text, sizeof(text), "%d", probed);
     if (setenv(variable, text, 1) < 0)
         xs_say_error("out of memory");

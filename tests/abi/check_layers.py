@@ -28,7 +28,7 @@ ROOMS = {
     "query": DAEMON,
     "xcli": DAEMON + ["query"],
     "probe": BASE + ["nvrm", "hal"],
-    "launcher": DAEMON + ["query"],
+    "launcher": DAEMON + ["query", "nvrm"],
     "window": DAEMON + ["query"],
 }
 # Vendor toolkits: in tests, examples and demos as any user would; inside src/ only here.

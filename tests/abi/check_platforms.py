@@ -185,7 +185,7 @@ def check_built(build):
             if os.path.isdir(p.devices) and os.listdir(p.devices):
                 continue   # the answer would be about other devices than these
             with open(os.path.join(env["XDG_CACHE_HOME"], "xsched", f"{p.stem}-levels"), "w", encoding="ascii") as f:
-                f.write(f"{module} 0000:00:00.0 {os.getuid()} 2\n")
+                f.write(f"{module} 0000:00:00.0 {os.getuid()} 2 {2 if p.stem == 'cuda' else 1}\n")
             same(f"XSCHED_{p.prefix}_LEVEL", tool(*run, "--", "/bin/sh", "-c", f"echo $XSCHED_{p.prefix}_LEVEL").strip(), "2")
     return bad
 

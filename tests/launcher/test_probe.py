@@ -38,7 +38,7 @@ class Probe(Layout):
             self.assertNotEqual(found["probe"][0]["slices"], "work")
             with open(self.kept, encoding="ascii") as f:
                 rows = [line.split() for line in f]
-            self.assertEqual([r[1:] for r in rows], [[f"device-{i}", str(os.getuid()), str(level)] for i in range(2)])
+            self.assertEqual([r[1:] for r in rows], [[f"device-{i}", str(os.getuid()), str(level), "2"] for i in range(2)])
             self.assertEqual(stat.S_IMODE(os.stat(self.kept).st_mode) & 0o077, 0)
             self.assertEqual(self.level(), str(level))
         # what the user says comes first
@@ -49,16 +49,20 @@ class Probe(Layout):
     def test_other_driver_user_or_nonsense(self):
         self.probe()
         with open(self.kept, encoding="ascii") as f:
-            driver, uuid, uid, level = f.readline().split()
-        for row, want in (((driver, uuid, uid, "3"), "3"), ((driver + ".1", uuid, uid, level), None),
-                          ((driver, uuid, str(int(uid) + 1), level), None), ((driver, uuid, uid, "7"), None),
-                          ((driver, uuid, uid), None), (("x" * 5000, "\0"), None)):
+            driver, uuid, uid, level, probe = f.readline().split()
+        self.assertEqual(probe, "2")
+        for row, want in (((driver, uuid, uid, "3", probe), "3"), ((driver + ".1", uuid, uid, level, probe), None),
+                          ((driver, uuid, str(int(uid) + 1), level, probe), None), ((driver, uuid, uid, "7", probe), None),
+                          ((driver, uuid, uid, "3"), None),             # of a probe that judged in another way
+                          ((driver, uuid, uid, "3", "1"), None), ((driver, uuid, uid, "3", "3"), None),
+                          ((driver, uuid, uid, "3", "x"), None), ((driver, uuid, uid, "3", probe, "more"), None),
+                          ((driver, uuid, uid), None), (("x" * 5000, "\0"), None), ((), None)):
             with open(self.kept, "w", encoding="ascii") as f:
                 f.write(" ".join(row) + "\n")
             self.assertEqual(self.level(), want, row)
         # the lowest of all devices
         with open(self.kept, "w", encoding="ascii") as f:
-            f.write(f"{driver} a {uid} 3\n{driver} b {uid} 2\n")
+            f.write(f"{driver} a {uid} 3 {probe}\n{driver} b {uid} 2 {probe}\n")
         self.assertEqual(self.level(), "2")
 
     def test_hangs(self):
