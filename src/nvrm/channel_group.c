@@ -92,44 +92,6 @@ int xs_nvrm_get_slice(const struct xs_nvrm_group *g, uint64_t *ret_us, uint32_t 
     return r;
 }
 
-static int disable_some(const struct xs_nvrm_group *g, const uint32_t *channels, uint32_t n, bool disable,
-                        uint32_t *ret_status)
-{
-    struct xs_nvrm_disable p;
-
-    memset(&p, 0, sizeof(p));
-    p.disable = disable;
-    p.channels = n;
-    for (uint32_t i = 0; i < n; i++) {
-        p.clients[i] = g->group_client;
-        p.handles[i] = channels[i];
-    }
-    return control(g->subdevice_fd, g->subdevice_client, g->subdevice, XS_NVRM_CMD_DISABLE_CHANNELS, &p, sizeof(p),
-                   ret_status);
-}
-
-int xs_nvrm_disable(const struct xs_nvrm_group *g, const uint32_t *channels, uint32_t n, bool disable,
-                    uint32_t *ret_status)
-{
-    int result = 0;
-
-    for (uint32_t at = 0; at < n; at += XS_NVRM_CHANNELS_A_CALL) {
-        uint32_t some = XS_MIN(n - at, XS_NVRM_CHANNELS_A_CALL);
-        int r = disable_some(g, channels + at, some, disable, ret_status);
-
-        if (r == 0)
-            continue;
-        if (!result || result == -ESTALE)
-            result = r;           /* what may be tried again goes first */
-        if (disable) {
-            for (uint32_t back = 0; back < at; back += XS_NVRM_CHANNELS_A_CALL)
-                disable_some(g, channels + back, XS_MIN(at - back, XS_NVRM_CHANNELS_A_CALL), false, NULL);
-            break;
-        } /* switching on: go on with the others */
-    }
-    return result;
-}
-
 int xs_nvrm_pci_address(const struct xs_nvrm_group *g, uint32_t *ret_address, uint32_t *ret_status)
 {
     struct xs_nvrm_gpu_id p = {0};

@@ -7,7 +7,7 @@
 
 #include "nvrm/nvrm_layout.h"
 
-/** A channel group and the subdevice through which its channels are switched off and on.
+/** A channel group, and a subdevice that tells which device it is on.
  *  Descriptors are of /dev/nvidiactl; both may be the same. */
 struct xs_nvrm_group {
     int group_fd, subdevice_fd;
@@ -22,11 +22,6 @@ struct xs_nvrm_group {
  *  or the -errno of ioctl(2). ret_status may be NULL. */
 int xs_nvrm_set_slice(const struct xs_nvrm_group *g, uint64_t us, uint32_t *ret_status);
 int xs_nvrm_get_slice(const struct xs_nvrm_group *g, uint64_t *ret_us, uint32_t *ret_status);
-
-/** Switches channels off (what runs leaves the device, saved) or on again, 64 a call. When a
- *  call fails while switching off, those before are switched on again. */
-int xs_nvrm_disable(const struct xs_nvrm_group *g, const uint32_t *channels, uint32_t n, bool disable,
-                    uint32_t *ret_status);
 
 /** @param ret_address  PCI address of the device as in XDeviceId */
 int xs_nvrm_pci_address(const struct xs_nvrm_group *g, uint32_t *ret_address, uint32_t *ret_status);

@@ -110,21 +110,6 @@ struct xs_nvrm_timeslice {
     uint64_t us;
 };
 
-/* ctrl2080fifo.h, on a subdevice: NV2080_CTRL_FIFO_DISABLE_CHANNELS_PARAMS */
-#define XS_NVRM_CMD_DISABLE_CHANNELS 0x2080110bu
-#define XS_NVRM_CHANNELS_A_CALL      64u
-struct xs_nvrm_disable {
-    uint8_t disable;              /* 0: enable */
-    uint8_t reserved0[3];
-    uint32_t channels;
-    uint8_t only_scheduling;      /* 0: running work leaves the device too */
-    uint8_t rewind;               /* 0: nothing that was submitted is forgotten */
-    uint8_t reserved1[6];
-    uint64_t event;               /* 0: the call waits */
-    uint32_t clients[XS_NVRM_CHANNELS_A_CALL];
-    uint32_t handles[XS_NVRM_CHANNELS_A_CALL];
-};
-
 /* ctrl2080gpu.h, on a subdevice */
 #define XS_NVRM_CMD_GPU_ID 0x20800142u
 struct xs_nvrm_gpu_id {
@@ -149,7 +134,5 @@ _Static_assert(sizeof(struct xs_nvrm_control) == 32, "NVOS54_PARAMETERS");
 _Static_assert(sizeof(struct xs_nvrm_dup) == 28, "NVOS55_PARAMETERS");
 _Static_assert(sizeof(struct xs_nvrm_wrapped) == 16, "nv_ioctl_xfer_t");
 _Static_assert(sizeof(struct xs_nvrm_group_params) == 20, "NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS");
-_Static_assert(sizeof(struct xs_nvrm_disable) == 24 + 2 * 4 * 64, "NV2080_CTRL_FIFO_DISABLE_CHANNELS_PARAMS");
-_Static_assert(offsetof(struct xs_nvrm_disable, event) == 16, "NV2080_CTRL_FIFO_DISABLE_CHANNELS_PARAMS");
 
 #endif

@@ -213,9 +213,9 @@ CASES = {
             {"first": (1310, 2000), "latency": (1310, 1360)}),
     # A version of the kernel's driver that nobody has looked at: level 2 is what level 3 becomes, level auto is level 1.
     "version": (pair, dict(level=3, low=LOW, high=HIGH, world=("--version", "600.10.02")),
-                {"latency": (0, 300), "gates": (1, 1000), "off_us": 0}),
+                {"latency": (0, 300), "gates": (1, 1000)}),
     "version_auto": (pair, dict(level="auto", low=LOW, high=HIGH, world=("--version", "600.10.02")),
-                     {"latency": (0, 1300), "gates": 0, "off_us": 0, "kernels": (205, 215)}),
+                     {"latency": (0, 1300), "gates": 0, "kernels": (205, 215)}),
     # To and fro in each of nine pauses: away (100, of which the pause took 10), a slice (50), back (100); the first 110.
     # What an H200 did with eager inference (docs/results/2026-11-21-h200-suite, A).
     "gaps_50": (pair, dict(level=3, low=LOW, high=GAPS, world=SWITCH, xserver=("--tune=lv3-short-us=50", "--tune=lv3-busy-us=0"), of_low=UNGATED),

@@ -161,21 +161,6 @@ static void another_slice_begins_anew(void **state)
     ENDS(1, 8000 + 400 + 100 + 10);
 }
 
-static void off_is_off(void **state)
-{
-    (void)state;
-    start(100);
-    group[0].left_ns = 1000 * US;
-    until(300);
-    group[0].off = true;
-    until(500);
-    assert_int_equal(group[0].left_ns, 700 * US);
-    group[1].left_ns = 10 * US;
-    ENDS(1, 610);
-    group[0].off = false;
-    ENDS(0, 610 + 100 + 700);
-}
-
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, setup)
@@ -186,7 +171,6 @@ int main(void)
         T(a_short_slice_bounds_the_wait),
         T(to_and_fro_in_each_gap),
         T(another_slice_begins_anew),
-        T(off_is_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,6 @@ static void slices_follow(void **state)
     assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
     step(c, 1, &c->qa, true);
     assert_int_equal(SLICE(cb), 50);
-    assert_true(fake_rm_channel_on(c->cb.client, c->cb.channels[0])); /* not by default */
     c->qb.level = 2;              /* it asks for less: no longer ours to slice, so it keeps nothing */
     xs_lv3_forget(&c->s, &c->b);
     xs_lv3_settle(g_lv3);

@@ -97,18 +97,6 @@ uint64_t fake_rm_slice(uint32_t client, uint32_t group)
     return o ? o->slice_us : 0;
 }
 
-bool fake_rm_channel_on(uint32_t client, uint32_t channel)
-{
-    struct object *o;
-    bool on;
-
-    pthread_mutex_lock(&g.lock);
-    o = fake_rm_find(&g, client, channel);
-    on = o && o->on;
-    pthread_mutex_unlock(&g.lock);
-    return on;
-}
-
 unsigned fake_rm_objects(void)
 {
     unsigned n = 0;

@@ -11,8 +11,6 @@
 struct fake_rm_call {             /* one control */
     uint32_t command, client, object;
     uint64_t us;                  /* SET_TIMESLICE */
-    bool disable;                 /* DISABLE_CHANNELS, and how many */
-    uint32_t channels;
     uint32_t status;
 };
 
@@ -32,7 +30,6 @@ void fake_rm_set_hook(void (*hook)(int fd, unsigned long request, void *arg));
 
 size_t fake_rm_calls(const struct fake_rm_call **ret);
 uint64_t fake_rm_slice(uint32_t client, uint32_t group);
-bool fake_rm_channel_on(uint32_t client, uint32_t channel);
 unsigned fake_rm_objects(void);
 /** Calls that a driver would have answered with an error of layout, rights or order. */
 unsigned fake_rm_complaints(void);

@@ -51,7 +51,7 @@ static struct object *create(struct fake_rm_state *r, uint32_t client, uint32_t 
 
         if (o->used)
             continue;
-        *o = (struct object){.used = true, .on = true, .client = client, .parent = parent, .handle = handle,
+        *o = (struct object){.used = true, .client = client, .parent = parent, .handle = handle,
                              .object_class = object_class, .slice_us = FAKE_RM_DEFAULT_SLICE_US};
         return o;
     }
@@ -135,32 +135,6 @@ static uint32_t do_slice(struct fake_rm_state *r, struct object *o, const struct
     return XS_NVRM_OK;
 }
 
-static uint32_t do_disable(struct fake_rm_state *r, struct object *o, const struct xs_nvrm_control *c,
-                           struct fake_rm_call *call)
-{
-    const struct xs_nvrm_disable *p = (void *)(uintptr_t)c->params;
-
-    if (!o || o->object_class != XS_NVRM_CLASS_SUBDEVICE)
-        return XS_NVRM_ERR_INVALID_HANDLE;
-    if (c->params_bytes != 536 || p->channels > 64) {
-        complain(r, "size or count of a switching off");
-        return XS_NVRM_ERR_INVALID_ARGUMENT;
-    }
-    if (p->only_scheduling || p->rewind || p->event || p->disable > 1)
-        complain(r, "a switching off that does not stop, or forgets work");
-    call->disable = p->disable;
-    call->channels = p->channels;
-    for (uint32_t i = 0; i < p->channels; i++) {
-        struct object *ch = fake_rm_find(r, p->clients[i], p->handles[i]);
-
-        if (!ch || (ch->object_class & 0xff) != 0x6f)
-            return XS_NVRM_ERR_INVALID_HANDLE;
-    }
-    for (uint32_t i = 0; i < p->channels; i++)
-        fake_rm_find(r, p->clients[i], p->handles[i])->on = !p->disable;
-    return XS_NVRM_OK;
-}
-
 static uint32_t do_control(struct fake_rm_state *r, int file, struct xs_nvrm_control *c)
 {
     struct object *o = fake_rm_find(r, c->client, c->object);
@@ -177,9 +151,6 @@ static uint32_t do_control(struct fake_rm_state *r, int file, struct xs_nvrm_con
         case XS_NVRM_CMD_SET_TIMESLICE:
         case XS_NVRM_CMD_GET_TIMESLICE:
             call->status = do_slice(r, o, c, call);
-            break;
-        case XS_NVRM_CMD_DISABLE_CHANNELS:
-            call->status = do_disable(r, o, c, call);
             break;
         case XS_NVRM_CMD_GPU_ID:
             ((struct xs_nvrm_gpu_id *)(uintptr_t)c->params)->gpu_id = r->gpu_id;

@@ -11,7 +11,7 @@
 #define CALLS   4096
 
 struct object {
-    bool used, on;
+    bool used;
     uint32_t client, parent, handle, object_class, engine;
     uint64_t slice_us;
     int file;                     /* of a client: the open file that it was made through */

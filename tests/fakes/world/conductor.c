@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conductor FOLDER PROCESSES [--switch-us N] [--control-us N] [--late-us N] [--version TEXT] [--real]
+/* conductor FOLDER PROCESSES [--switch-us N] [--control-us N] [--late-us N] [--version TEXT] [--no-slices] [--real]
  *
  * Makes a world (world.h) in FOLDER and says "ready". When so many processes have come, moves its clock, each time to the
  * next event at which something happens, and only when every thread of every process sleeps. Ends when all but the
  * first to come (an xserver; with --all: all) are gone, or at SIGTERM, and says what the GPU did; fails when they are not
- * within a minute of its clock. With --real: makes the world, says "ready" and ends. */
+ * within a minute of its clock. With --no-slices the driver says that it has set time slices, and they have no effect. With
+ * --real: makes the world, says "ready" and ends. */
 #include "kept.h"
 #include "world.h"
 
@@ -26,7 +27,7 @@
 static struct world *w;
 static struct gpu g_gpu;
 static struct gpu_group g_groups[WORLD_SLOTS];
-static uint64_t g_off_ns;         /* how long there was work that could not run since its channels were off; of all groups */
+static bool g_no_slices;          /* the driver takes them, and the GPU does not know them */
 static int g_first;               /* pid of the process that came first */
 static volatile sig_atomic_t g_stop;
 
@@ -203,16 +204,13 @@ static void take_groups(void)
         struct world_slot *s = &w->slots[i];
         struct object *o = s->group ? fake_rm_find(&w->rm, s->client, s->group) : NULL;
         uint64_t slice_ns = (o ? o->slice_us : FAKE_RM_DEFAULT_SLICE_US) * 1000;
-        bool off = false;
 
         g_groups[i].left_ns = atomic_load(&s->pid) ? atomic_load(&s->left_ns) : 0;
-        for (int k = 0; o && k < OBJECTS; k++)
-            off |= w->rm.objects[k].used && w->rm.objects[k].client == s->client &&
-                   w->rm.objects[k].parent == s->group && !w->rm.objects[k].on;
+        if (g_no_slices)
+            slice_ns = FAKE_RM_DEFAULT_SLICE_US * 1000;
         if (g_groups[i].slice_ns && g_groups[i].slice_ns != slice_ns)
             gpu_restart(&g_gpu);
         g_groups[i].slice_ns = slice_ns;
-        g_groups[i].off = off;
     }
 }
 
@@ -233,9 +231,8 @@ static void give_groups(void)
 
 static void report(void)
 {
-    printf("switches %llu switching_us %llu idle_us %llu off_us %llu", (unsigned long long)g_gpu.switches,
-           (unsigned long long)g_gpu.switching_ns / 1000, (unsigned long long)g_gpu.idle_ns / 1000,
-           (unsigned long long)g_off_ns / 1000);
+    printf("switches %llu switching_us %llu idle_us %llu", (unsigned long long)g_gpu.switches,
+           (unsigned long long)g_gpu.switching_ns / 1000, (unsigned long long)g_gpu.idle_ns / 1000);
     for (int i = 0; i < WORLD_SLOTS; i++)
         if (g_groups[i].ran_ns)
             printf(" group%d_us %llu", i, (unsigned long long)g_groups[i].ran_ns / 1000);
@@ -282,9 +279,6 @@ static void conduct(int processes, bool all)
         }
         if (next < atomic_load(&w->now_ns))
             next = atomic_load(&w->now_ns);
-        for (int i = 0; i < WORLD_SLOTS; i++)
-            if (g_groups[i].off && g_groups[i].left_ns)
-                g_off_ns += next - atomic_load(&w->now_ns);
         gpu_advance(&g_gpu, g_groups, WORLD_SLOTS, next);
         atomic_store(&w->now_ns, next);
         give_groups();
@@ -350,6 +344,8 @@ int main(int argc, char **argv)
             late_us = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--version") == 0 && i + 1 < argc)
             version = argv[++i];
+        else if (strcmp(argv[i], "--no-slices") == 0)
+            g_no_slices = true;
         else if (strcmp(argv[i], "--real") != 0)
             return 2;
     }

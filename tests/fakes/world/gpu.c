@@ -13,7 +13,7 @@ void gpu_restart(struct gpu *g)
 
 static bool runnable(const struct gpu_group *group)
 {
-    return group->left_ns && !group->off;
+    return group->left_ns;
 }
 
 /* The next in turn behind the loaded one; the loaded one itself only when it is alone. -1: none */

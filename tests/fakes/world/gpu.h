@@ -12,7 +12,6 @@
 struct gpu_group {
     uint64_t left_ns;             /* of the kernel at its head; 0: it has none */
     uint64_t slice_ns;            /* what is changed counts from its next slice on */
-    bool off;                     /* its channels are switched off */
     uint64_t ran_ns;              /* on the device so far */
 };
 
