@@ -186,6 +186,14 @@ void xsched_priv_polled(struct xs_queue *q, uint64_t number);
  *  schedules knows it before the first. Any thread, once or more. */
 void xsched_priv_collectives_ahead(void);
 
+/** The program was given a function that no table of ours knows: it is listed for `xsched doctor`. Any thread, no lock.
+ *  @param version  of the function, as the program asked for it; 0: it has none
+ *  @param works    it hands over work or begins a capture */
+void xsched_priv_unseen(const char *function, int version, bool works);
+/** All queues of the platform are at level 1 from now on. The caller has taken the other levels out of its
+ *  xs_hal_ops.levels, so that none gets them again. Any thread; takes state.lock. */
+void xsched_priv_level1_only(int platform);
+
 /** Counts of this process, for traces and tests: commands that took the scheduled path. */
 uint64_t xsched_priv_scheduled_count(void);
 

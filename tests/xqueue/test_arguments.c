@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The 24 public functions with right and wrong arguments. */
+#include "wire/unseen.h"
+#include "xqueue/queue.h"
+
 #include "xqueue_test.h"
+
+#include <dlfcn.h>
 
 #define NOBODY 0x7fff1234ull
 
@@ -311,12 +316,59 @@ static void levels(void **state)
     ok(HwQueueDestroy(l.hwq));
 }
 
+/* A platform that loses its levels: no queue of it keeps one, and other platforms do. */
+static void level1_only(void **state)
+{
+    struct fake_stream *s;
+    const struct xs_queue *q;
+    struct lane l;
+
+    (void)state;
+    fake_stream_create(g_d, &s);
+    fake_hal_set_levels(2 | 4 | 8);
+    ok(fake_queue_create(&l.hwq, s));
+    ok(XQueueCreate(&l.xq, l.hwq, 3, 0));
+    q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+    assert_non_null(q);
+    xsched_priv_level1_only(FAKE_PLATFORM + 1);
+    assert_int_equal(q->wish.level, kPreemptLevelInterrupt);
+    xsched_priv_level1_only(FAKE_PLATFORM);
+    assert_int_equal(q->wish.level, kPreemptLevelBlock);
+    ok(XQueueDestroy(l.xq));
+    ok(HwQueueDestroy(l.hwq));
+}
+
+/* What passes unseen is listed once, by kind, and no further than there is place. */
+static void unseen(void **state)
+{
+    const struct xs_unseen *l = dlsym(RTLD_DEFAULT, XS_UNSEEN_SYMBOL);
+    char name[200];
+
+    (void)state;
+    assert_non_null(l);
+    assert_int_equal(l->version, XS_UNSEEN_VERSION);
+    assert_int_equal(l->bytes, sizeof(*l));
+    for (int i = 0; i < 3; i++)
+        xsched_priv_unseen("cuNew", 13090, true);
+    assert_int_equal(l->count[XS_UNSEEN_WORKS], 1);
+    assert_string_equal(l->names[XS_UNSEEN_WORKS][0], "cuNew 13090");
+    assert_int_equal(l->count[XS_UNSEEN_PASSES], 0);
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    for (unsigned i = 0; i < 3 * XS_UNSEEN_NAMES; i++) {
+        name[0] = (char)('A' + i);
+        xsched_priv_unseen(name, 0, false);
+    }
+    assert_int_equal(l->count[XS_UNSEEN_PASSES], 3 * XS_UNSEEN_NAMES);
+    assert_int_equal(strlen(l->names[XS_UNSEEN_PASSES][XS_UNSEEN_NAMES - 1]), XS_UNSEEN_BYTES - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         L(xqueue_create), L(hwqueue_create_gives_the_same_handle), L(commands), L(queries), L(suspend_and_resume),
         L(configuration), L(hints), L(set_scheduler), L(stale_handles), L(synchronize), L(one_warning_about_the_level),
-        L(levels),
+        L(levels), L(level1_only), L(unseen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
