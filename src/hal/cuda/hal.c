@@ -135,8 +135,10 @@ bool xs_cuda_may_append(struct xs_cuda_hw *hw)
 {
     if (!xs_stream_here(&hw->st))
         return false;
-    return XS_LIKELY(!atomic_load_explicit(&xsched_priv_cuda_captures, memory_order_relaxed)) ||
-           !xsched_priv_cuda_capturing(hw->stream);
+    if (XS_LIKELY(!atomic_load_explicit(&xsched_priv_cuda_captures, memory_order_relaxed)) &&
+        XS_LIKELY(!atomic_load_explicit(&xsched_priv_cuda_captures_unseen, memory_order_relaxed)))
+        return true;
+    return !xsched_priv_cuda_capturing(hw->stream);
 }
 
 static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
@@ -216,6 +218,17 @@ XS_EXPORT void xsched_priv_cuda_level(uint32_t bit, bool works)
         __atomic_fetch_or(&xs_cuda_ops.levels, bit, __ATOMIC_RELAXED);
     else
         __atomic_fetch_and(&xs_cuda_ops.levels, ~bit, __ATOMIC_RELAXED);
+    if (XS_UNLIKELY(atomic_load(&xsched_priv_cuda_at_level1))) /* seq_cst: it was set before, or takes the bit back */
+        __atomic_fetch_and(&xs_cuda_ops.levels, 1u << kPreemptLevelBlock, __ATOMIC_SEQ_CST);
+}
+
+XS_EXPORT _Atomic bool xsched_priv_cuda_at_level1;
+
+XS_EXPORT void xsched_priv_cuda_level1_only(void)
+{
+    atomic_store(&xsched_priv_cuda_at_level1, true);
+    xsched_priv_cuda_level(0, false);
+    xsched_priv_level1_only(kPlatformCUDA);
 }
 
 /* The driver follows a handle blindly. Where the kernel does not tell (a sandbox), the caller is

@@ -55,11 +55,18 @@ void xsched_priv_cuda_bind(void *handle);
 const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller);
 /** More levels work in this process (bits as in xs_hal_ops.levels), or no longer. */
 void xsched_priv_cuda_level(uint32_t bit, bool works);
+/** No level but 1 works in this process, for its life and its children's: also for queues that exist. */
+void xsched_priv_cuda_level1_only(void);
+extern _Atomic bool xsched_priv_cuda_at_level1; /* that was called; writer: it */
 /** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
 void xsched_priv_cuda_on_first(void (*fn)(void));
 
-/** Stream captures that were begun and not ended in this process. While it is 0 nothing captures. */
+/** Stream captures that were begun and not ended in this process, as far as they are seen. While it is 0 and none may be
+ *  unseen, nothing captures. */
 extern _Atomic int32_t xsched_priv_cuda_captures;
+/** The program has a function that begins captures and passes unseen. Then the driver is asked before anything of ours is put
+ *  into a stream, and not at each command of the program. Writer: the shim. */
+extern _Atomic bool xsched_priv_cuda_captures_unseen;
 /** Whether something put into this stream now would be captured; true also when the driver refuses
  *  to say. Asks the driver. */
 bool xsched_priv_cuda_capturing(CUstream stream);

@@ -5,6 +5,7 @@
 struct xs_streams xs_cuda_streams = {.platform = kPlatformCUDA, .bytes = sizeof(struct xs_cuda_hw)};
 
 XS_EXPORT _Atomic int32_t xsched_priv_cuda_captures;
+XS_EXPORT _Atomic bool xsched_priv_cuda_captures_unseen;
 
 XS_EXPORT void xsched_priv_cuda_on_first(void (*fn)(void))
 {

@@ -15,6 +15,7 @@ void xs_hip_gates_offer(const struct xs_hip_api *api)
     __atomic_fetch_or(&xs_hip_ops_event.auto_levels, wanted, __ATOMIC_RELAXED);
     if (api->hipStreamWaitValue64 && api->hipHostRegister && api->hipHostGetDevicePointer)
         __atomic_fetch_or(&xs_hip_ops_write.levels, 1u << kPreemptLevelDeactivate, __ATOMIC_RELAXED);
+    xsched_priv_hip_level(0, true); /* none where only level 1 works */
 }
 
 struct xs_ctx_entries *xs_hip_ctx_entries(void *opaque)

@@ -28,8 +28,10 @@ bool xs_hip_may_append(struct xs_hip_hw *hw)
 {
     if (!xs_stream_here(&hw->st))
         return false;
-    return XS_LIKELY(atomic_load_explicit(&xsched_priv_hip_captures, memory_order_relaxed) == 0) ||
-           !xsched_priv_hip_capturing(hw->api, hw->stream);
+    if (XS_LIKELY(atomic_load_explicit(&xsched_priv_hip_captures, memory_order_relaxed) == 0) &&
+        XS_LIKELY(!atomic_load_explicit(&xsched_priv_hip_captures_unseen, memory_order_relaxed)))
+        return true;
+    return !xsched_priv_hip_capturing(hw->api, hw->stream);
 }
 
 static bool may_mark(struct xs_hip_hw *hw)
@@ -127,7 +129,18 @@ XS_EXPORT void xsched_priv_hip_level(uint32_t bit, bool works)
             __atomic_fetch_or(&ops[i]->levels, bit, __ATOMIC_RELAXED);
         else
             __atomic_fetch_and(&ops[i]->levels, ~bit, __ATOMIC_RELAXED);
+        if (XS_UNLIKELY(atomic_load(&xsched_priv_hip_at_level1))) /* seq_cst: it was set before, or takes the bit back */
+            __atomic_fetch_and(&ops[i]->levels, 1u << kPreemptLevelBlock, __ATOMIC_SEQ_CST);
     }
+}
+
+XS_EXPORT _Atomic bool xsched_priv_hip_at_level1;
+
+XS_EXPORT void xsched_priv_hip_level1_only(void)
+{
+    atomic_store(&xsched_priv_hip_at_level1, true);
+    xsched_priv_hip_level(0, false);
+    xsched_priv_level1_only(kPlatformHIP);
 }
 
 /* A created stream belongs to the runtime that knows it; a default stream is that of the runtime which the caller

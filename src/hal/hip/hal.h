@@ -61,11 +61,18 @@ const struct xs_hip_api *xsched_priv_hip_api(const void *caller);
 const struct xs_hip_api *xs_hip_api_of_stream(hipStream_t stream);
 /** More levels work in this process (bits as in xs_hal_ops.levels), or no longer. */
 void xsched_priv_hip_level(uint32_t bit, bool works);
+/** No level but 1 works in this process, for its life and its children's: also for queues that exist. */
+void xsched_priv_hip_level1_only(void);
+extern _Atomic bool xsched_priv_hip_at_level1; /* that was called; writer: it */
 /** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
 void xsched_priv_hip_on_first(void (*fn)(void));
 
-/** Stream captures that were begun and not ended in this process. While it is 0 nothing captures. */
+/** Stream captures that were begun and not ended in this process, as far as they are seen. While it is 0 and none may be
+ *  unseen, nothing captures. */
 extern _Atomic int32_t xsched_priv_hip_captures;
+/** The program has a function that begins captures and passes unseen. Then the runtime is asked before anything of ours is
+ *  put into a stream, and not at each command of the program. Writer: the shim. */
+extern _Atomic bool xsched_priv_hip_captures_unseen;
 /** Whether something put into this stream now would be captured; true also when the runtime refuses
  *  to say. Asks the runtime. */
 bool xsched_priv_hip_capturing(const struct xs_hip_api *api, hipStream_t stream);

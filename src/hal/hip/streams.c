@@ -5,6 +5,7 @@
 struct xs_streams xs_hip_streams = {.platform = kPlatformHIP, .bytes = sizeof(struct xs_hip_hw)};
 
 XS_EXPORT _Atomic int32_t xsched_priv_hip_captures;
+XS_EXPORT _Atomic bool xsched_priv_hip_captures_unseen;
 
 XS_EXPORT void xsched_priv_hip_on_first(void (*fn)(void))
 {

@@ -65,6 +65,8 @@ bool xs_rm_by_probe(void);
 void xs_rm_try_newer(void);
 /** Ends level 3 in this process: everything gets its default back, one line says why. */
 void xs_rm_demote(const char *why);
+/** The same for a caller who says why itself. */
+void xs_rm_end(const char *why);
 
 #define XS_RM_SLICE_DEFAULT 0ull
 

@@ -61,15 +61,21 @@ void xs_rm_warn(void)
         XS_WARN_ONCE("level 3 is not available in this process: %s", xs_rm_why());
 }
 
-static void say_refused(void)
+static void undo(void)
 {
-    xs_rm_warn();
     for (int tries = 0; tries < 1000 && !xs_rm_restore(); tries++)
         sched_yield();
     tell();
 }
 
-void xs_rm_demote(const char *why)
+static void say_refused(void)
+{
+    xs_rm_warn();
+    undo();
+}
+
+/* @return whether it had not ended before */
+static bool end(const char *why)
 {
     bool first;
 
@@ -78,7 +84,12 @@ void xs_rm_demote(const char *why)
     if (first)
         xs_str_copy(xs_rm_table.why, sizeof(xs_rm_table.why), why);
     xs_lock_release(&xs_rm_table.lock);
-    if (first)
+    return first;
+}
+
+void xs_rm_demote(const char *why)
+{
+    if (end(why))
         say_refused();
 }
 
@@ -90,6 +101,12 @@ void xs_rm_try_newer(void)
 bool xs_rm_by_probe(void)
 {
     return xs_rm_table.by_probe;  /* written before the level was */
+}
+
+void xs_rm_end(const char *why)
+{
+    if (end(why))
+        undo();
 }
 
 int xs_rm_level(void)

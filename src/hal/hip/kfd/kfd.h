@@ -22,6 +22,8 @@ void xs_kfd_set_ioctl(int (*fn)(int fd, unsigned long request, void *arg));
 int xs_kfd_level(void);
 /** Why it is 1: static text; "" at 3. */
 const char *xs_kfd_why(void);
+/** Ends level 3 in this process; the caller says why. @param why  static text */
+void xs_kfd_end(const char *why);
 
 /** What the scheduler wants for a device. */
 struct xs_kfd_wish {

@@ -46,16 +46,29 @@ static void tell(void)
 
 /* ---- whether there is a level 3 here ---- */
 
-void xs_kfd_refuse(const char *why, uint32_t number)
+static bool end(const char *why)
 {
     struct xs_kfd_table *t = &xs_kfd_table;
 
     if (atomic_exchange(&t->level, 1) == 1)
-        return;
+        return false;
     atomic_store(&t->why, why);
     atomic_fetch_add(&t->generation, 1);
+    return true;
+}
+
+void xs_kfd_refuse(const char *why, uint32_t number)
+{
+    if (!end(why))
+        return;
     XS_WARN_ONCE("HIP: level 3 is not available in this process: %s (%u)", why, number);
     tell();
+}
+
+void xs_kfd_end(const char *why)
+{
+    if (end(why))
+        tell();
 }
 
 int xs_kfd_level(void)
