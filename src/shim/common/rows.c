@@ -10,7 +10,8 @@
 
 const struct xs_row_info xs_row_info[ROW_COUNT] = {
 #define XS_ROW_ANY(kind, symbol, name, version, streams)                                          \
-    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, XS_HOW(kind), XS_CODE(kind) != XS_CODE_PASS},
+    [ROW_##symbol] = {#symbol, #name, version, XS_STREAMS_##streams, XS_HOW(kind), XS_CODE(kind) != XS_CODE_PASS, \
+                      XS_COLUMN(counted, kind)},
 #include "shim/common/each_row.def"
 };
 

@@ -24,6 +24,7 @@ struct xs_row_info {
     uint8_t streams;              /* xs_row_streams: what stream 0 means */
     uint8_t how;                  /* xs_how: the word in the trace */
     bool handled;                 /* more is done than to call the real function */
+    bool counted;                 /* a command */
 };
 extern const struct xs_row_info xs_row_info[ROW_COUNT] XS_HIDDEN;
 

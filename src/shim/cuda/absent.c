@@ -26,11 +26,18 @@ void *xs_api_absent(enum xs_row row, bool no_library)
 void xs_api_first_queue_made(void)
 {
     const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL); /* level auto, or level 3 itself */
-    bool wanted = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3, works = wanted && xs_rm_level() == 3;
+    bool wanted = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3 && !atomic_load(&xsched_priv_cuda_at_level1);
+    bool works = wanted && xs_rm_level() == 3;
 
     if (works)
         xs_rm_publish();
     else if (wanted && !(level && (strcmp(level, "1") == 0 || strcmp(level, "2") == 0)))
         xs_rm_warn();
     xsched_priv_cuda_level(1u << kPreemptLevelInterrupt, works);
+}
+
+void xs_api_level1_only(void)
+{
+    xsched_priv_cuda_level1_only();
+    xs_rm_end("functions that hand over work pass unseen");
 }

@@ -25,6 +25,19 @@ CUresult xs_hand_cuGetProcAddress_v2(const struct xs_api_runtime *rt, const void
     return r;
 }
 
+/* The driver answers with the newest version that is no newer than what it is asked for: asked for the row's own, it gives
+ * the row's function. */
+bool xs_api_is_version(const struct xs_api_runtime *rt, enum xs_row row, uint64_t flags, const void *real)
+{
+    const struct xs_row_info *info = &xs_row_info[row];
+    void *fn = NULL;
+
+    if (XS_REAL(cuGetProcAddress_v2)(info->name, &fn, info->version, flags, NULL) != XS_CU_SUCCESS &&
+        XS_REAL(cuGetProcAddress)(info->name, &fn, info->version, flags) != XS_CU_SUCCESS) /* before CUDA 12 */
+        return false;
+    return fn == real;
+}
+
 /* ---- contexts ---- */
 
 CUcontext xs_cuda_current(const struct xs_api_runtime *rt)

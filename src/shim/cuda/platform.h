@@ -11,7 +11,9 @@
 #define XS_API_ROWS      "shim/cuda/rows.def"
 #define XS_API_PLATFORM  kPlatformCUDA
 #define XS_API_CAPTURERS "cuStreamBegin"   /* functions with this prefix begin captures */
+#define XS_API_GIVES     "cuGetProcAddress"  /* gives functions of all kinds */
 #define XS_API_MULTI     0                 /* a process has one driver */
+#define XS_API_VERSIONS  1                 /* programs ask for a function of a version */
 
 typedef CUresult xs_api_result;
 typedef CUstream xs_api_stream;
@@ -33,6 +35,7 @@ typedef CUcontext xs_api_context;
 #define ROW_XS_API_FREE        ROW_cuMemFree_v2
 
 #define xs_api_captures xsched_priv_cuda_captures
+#define xs_api_captures_unseen xsched_priv_cuda_captures_unseen
 #define xs_api_vendor   xsched_priv_cuda_vendor
 
 /** @param hal  what xs_api_hal_bind gave for the library that the call goes to */

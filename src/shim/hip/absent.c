@@ -51,9 +51,15 @@ void *xs_api_absent(enum xs_row row, bool no_library)
  * hal/hip/gates.c's. */
 void xs_api_first_queue_made(void)
 {
-    bool works = xs_kfd_level() == 3;
+    bool works = xs_kfd_level() == 3 && !atomic_load(&xsched_priv_hip_at_level1);
 
     if (works)
         xs_kfd_publish();
     xsched_priv_hip_level(1u << kPreemptLevelInterrupt, works);
+}
+
+void xs_api_level1_only(void)
+{
+    xsched_priv_hip_level1_only();
+    xs_kfd_end("functions that hand over work pass unseen");
 }

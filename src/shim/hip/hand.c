@@ -52,6 +52,14 @@ hipError_t xs_hand_hipGetDriverEntryPoint_spt(const struct xs_api_runtime *rt, c
                   flags ? flags : XS_HIP_PROC_PER_THREAD);
 }
 
+/* HIP has no versions to ask for. Another address than that of the row's symbol is another function; where the runtime
+ * exports no such symbol, the name alone tells. */
+bool xs_api_is_version(const struct xs_api_runtime *rt, enum xs_row row, uint64_t flags, const void *real)
+{
+    (void)flags;
+    return rt->real[row] == real || rt->real[row] == xs_api_absent(row, false);
+}
+
 /* ---- devices ---- */
 
 #define RESET(call)                                                                               \

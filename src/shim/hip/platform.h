@@ -11,7 +11,9 @@
 #define XS_API_PLATFORM  kPlatformHIP
 #define XS_API_CAPTURERS "hipStreamBegin"  /* functions with this prefix begin captures */
 #define XS_API_OVER      "libOpenCL"       /* runtimes exist that are clients of this; its shim leaves them alone */
+#define XS_API_GIVES     "hipGetProcAddress" /* gives functions of all kinds */
 #define XS_API_MULTI     1                 /* wheels carry a runtime of their own beside the system's */
+#define XS_API_VERSIONS  0                 /* another version of a function has another symbol */
 
 typedef hipError_t xs_api_result;
 typedef hipStream_t xs_api_stream;
@@ -31,6 +33,7 @@ typedef int xs_api_context;                /* always the current device */
 #define ROW_XS_API_FREE       ROW_hipFree
 
 #define xs_api_captures xsched_priv_hip_captures
+#define xs_api_captures_unseen xsched_priv_hip_captures_unseen
 #define xs_api_vendor   xsched_priv_hip_vendor
 
 /** @param hal  what xs_api_hal_bind gave for the library that the call goes to */

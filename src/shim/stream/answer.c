@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuGetProcAddress: the driver is asked, and where its answer is the function of one of our rows,
- * ours is given. Usually the address tells; else name, version and kind of default stream do. What
- * we do not know passes through. */
+ * ours is given. Usually the address tells; else name, version and kind of default stream do, where the
+ * library says that this is the row's very version. What we do not know passes through (decision 0027). */
 #include "shim/stream/stream_memory.h"
 #include "shim/stream/stream_table.h"
 
+#include "base/log.h"
 #include "base/map.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BUCKETS 2048u
@@ -53,16 +55,38 @@ static bool fits(const struct xs_row_info *info, uint64_t flags)
     return info->streams == (flags & XS_API_PROC_PER_THREAD ? XS_STREAMS_PTDS : XS_STREAMS_LEGACY);
 }
 
-/* A function of a newer driver: it passes through, and is named. */
-static void unknown(const char *name, int version)
+/* Calls that hand over work are not seen: what libpreempt counts is not all that there is. */
+static void works_unseen(const char *name, int version)
 {
-    static _Atomic bool begins_captures;
+    static _Atomic bool said;
+    char of[32] = "";
+
+    if (atomic_exchange(&said, true))
+        return;
+    if (XS_API_VERSIONS)
+        snprintf(of, sizeof(of), " of version %d", version);
+    XS_LOG_AT(xsched_priv_auto() || xs_api_mode_now() == XS_SHIM_ACTIVE ? XS_LOG_WARN : XS_LOG_INFO,
+              XS_API_NAME ": %s%s is newer than XSched, and its calls pass unseen: this process works at level 1 "
+              "from now on", name, of);
+    xs_api_level1_only();
+}
+
+/* A function that is newer than the table passes through, and is named.
+ * @param counted  other versions of it are commands */
+static void unknown(const char *name, int version, bool counted)
+{
+    bool begins_captures = strncmp(name, XS_API_CAPTURERS, sizeof(XS_API_CAPTURERS) - 1) == 0;
+    bool works = counted || begins_captures || strcmp(name, XS_API_GIVES) == 0;
 
     if (xs_shim_tracing)
         xs_trace_note(XS_API_NAME ": %s (%d) is not known here and passes through", name, version);
-    /* One that begins captures is not counted; then the driver is asked about each command. */
-    if (strncmp(name, XS_API_CAPTURERS, sizeof(XS_API_CAPTURERS) - 1) == 0 && !atomic_exchange(&begins_captures, true))
-        atomic_fetch_add_explicit(&xs_api_captures, 1, memory_order_relaxed);
+    if (xs_shim_disabled)
+        return;
+    xsched_priv_unseen(name, XS_API_VERSIONS ? version : 0, works);
+    if (begins_captures)          /* relaxed: the program gets the function after this */
+        atomic_store_explicit(&xs_api_captures_unseen, true, memory_order_relaxed);
+    if (works)
+        works_unseen(name, version);
 }
 
 /* @return true when this row is the function by its name as well */
@@ -74,9 +98,31 @@ static bool same_function(const struct xs_api_runtime *rt, int row, const char *
     return strcmp(xs_row_info[row].name, name) == 0;
 }
 
+/* The newest row of this name that is no newer than what was asked for; *ret_counted: some row of it is a command.
+ * @return -1: none */
+static int row_by_name(const char *name, int version, uint64_t flags, bool *ret_counted)
+{
+    int best = -1;
+
+    *ret_counted = false;
+    for (uint32_t i = hash_name(name); g_by_name[i]; i = (i + 1) % BUCKETS) {
+        int row = g_by_name[i] - 1;
+        const struct xs_row_info *info = &xs_row_info[row];
+
+        if (strcmp(info->name, name) != 0)
+            continue;
+        *ret_counted |= info->counted;
+        if (info->version && info->version <= version && fits(info, flags) &&
+            (best < 0 || info->version > xs_row_info[best].version))
+            best = row;
+    }
+    return best;
+}
+
 void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real)
 {
-    int best = -1, same = -1;
+    int best, same = -1;
+    bool counted;
 
     /* Some addresses have several names: then the one that was asked for. */
     for (uint32_t i = hash_address(real); rt == &xs_api_first && g_by_address[i]; i = (i + 1) % BUCKETS)
@@ -89,19 +135,14 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
         same = xs_api_memory_row(rt, real); /* its place in `real` has the limit's function */
     if (same >= 0)
         return xs_row_entries[same];
-    for (uint32_t i = hash_name(name); g_by_name[i]; i = (i + 1) % BUCKETS) {
-        int row = g_by_name[i] - 1;
-        const struct xs_row_info *info = &xs_row_info[row];
-
-        if (strcmp(info->name, name) == 0 && info->version && info->version <= version && fits(info, flags) &&
-            (best < 0 || info->version > xs_row_info[best].version))
-            best = row;
-    }
-    /* a PASS row would only lead to another function of this name */
-    if (best < 0 || !xs_row_info[best].handled) {
-        unknown(name, version);
+    best = row_by_name(name, version, flags, &counted);
+    /* An address that no row has: the row's function by another address, or one with other parameters. */
+    if (best < 0 || !xs_api_is_version(rt, (enum xs_row)best, flags, real)) {
+        unknown(name, version, counted);
         return real;
     }
+    if (!xs_row_info[best].handled) /* its jump leads to what the symbol's address says */
+        return real;
     if (rt->real[best] == xs_api_absent((enum xs_row)best, false)) /* there, but not among the exported symbols */
         __atomic_store_n(&((struct xs_api_runtime *)(uintptr_t)rt)->real[best], real, __ATOMIC_RELEASE);
     return xs_row_entries[best];

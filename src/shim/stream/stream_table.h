@@ -106,6 +106,10 @@ static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_a
 
 /** What the program gets instead of the library's answer to cuGetProcAddress. */
 void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real);
+/** Whether the library's answer `real` is the function of this row, and no other version of it. By the platform. */
+bool xs_api_is_version(const struct xs_api_runtime *rt, enum xs_row row, uint64_t flags, const void *real);
+/** No level but 1 from now on, for the life of the process. By the platform. */
+void xs_api_level1_only(void);
 /** The real functions are known: prepares answers. */
 void xs_api_answers_prepare(void);
 

@@ -14,11 +14,20 @@ API cuThreadExchangeStreamCaptureMode(int *mode)
     return 0;
 }
 
+static _Atomic int g_asked;       /* whether a stream captures */
+
+/* For tests. */
+API fake_cuda_capturing_asked(void)
+{
+    return g_asked;
+}
+
 API cuStreamIsCapturing(CUstream stream, int *status)
 {
     struct CUstream_st *s;
     CUresult r = 0;
 
+    g_asked++;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
     *status = !s || !s->capture ? 0 : s->capture->invalid ? 2 : 1;
@@ -46,6 +55,13 @@ API cuStreamBeginCapture_v2(CUstream s, int mode)
     }
     pthread_mutex_unlock(&fake_lock);
     return r;
+}
+
+/* A function of the future that begins one. */
+CUresult fake_begin_anew(int how, CUstream s);
+CUresult fake_begin_anew(int how, CUstream s)
+{
+    return how == 99 ? cuStreamBeginCapture_v2(s, 2) : XS_CU_INVALID_VALUE;
 }
 
 API cuStreamEndCapture(CUstream s, CUgraph *ret)

@@ -35,6 +35,18 @@
 #undef CU_PASS
 
 CUresult cuNewerThanUs(int x);
+CUresult fake_begin_anew(int how, CUstream s); /* graphs.c */
+
+/* Of a driver of the future, each with parameters that no version of before has. */
+static CUresult launch_99(int how, CUfunction f, CUstream s, void **params)
+{
+    return how == 99 ? cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL) : XS_CU_INVALID_VALUE;
+}
+
+static CUresult flags_99(int how)
+{
+    return how == 99 ? 0 : XS_CU_INVALID_VALUE;
+}
 
 enum { STREAMS_ANY, STREAMS_LEGACY, STREAMS_PTDS };
 const struct fake_row {
@@ -47,4 +59,7 @@ const struct fake_row {
 #define CU_PASS(symbol, name, version, streams) {#name, (void *)symbol, version, STREAMS_##streams},
 #include "shim/cuda/cuda_api.def"
     {"cuNewerThanUs", (void *)cuNewerThanUs, 12000, STREAMS_ANY}, /* a function that no table of ours knows */
+    {"cuLaunchKernel", (void *)launch_99, 99000, STREAMS_LEGACY},  /* versions and, the second, a function likewise */
+    {"cuStreamBeginAnew", (void *)fake_begin_anew, 99000, STREAMS_ANY},
+    {"cuCtxGetFlags", (void *)flags_99, 99000, STREAMS_ANY},
     {0, 0, 0, 0}};
