@@ -45,6 +45,8 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid);
 struct xs_proc;
 /** Who in the process calls a vendor's library, which copy of it, and what passes the shim by. */
 void xs_doctor_calls(struct xs_doctor *d, const struct xs_proc *p);
+/** Which functions it was given that no table of ours knows. */
+void xs_doctor_unseen(struct xs_doctor *d, const struct xs_proc *p);
 
 /** Vendor libraries that are found here, with their platforms; run in a child of its own. */
 json_t *xs_doctor_vendors(void);

@@ -342,6 +342,7 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid)
     }
     check_runtimes(d, &p);
     xs_doctor_calls(d, &p);
+    xs_doctor_unseen(d, &p);
     xs_proc_free(&p);
     return 0;
 }

@@ -44,10 +44,11 @@ struct compare {
     char first[96];
 };
 
-static int compare_one(const char *name, void *ctx)
+static int compare_one(const char *name, uint64_t vaddr, void *ctx)
 {
     struct compare *c = ctx;
 
+    (void)vaddr;
     if (strncmp(name, c->calls, strlen(c->calls)) != 0)
         return 0;
     if (!xs_elf_has_export(c->shim, name)) {

@@ -126,7 +126,7 @@ static uint64_t dynamic_value(const Elf64_Dyn *d, size_t count, int64_t tag)
 
 /* The section headers are the plain way to the number of dynamic symbols; stripped of those, an
  * object counts as having none. */
-static int each_export(const struct view *v, int (*visit)(const char *name, void *ctx), void *ctx)
+static int each_export(const struct view *v, int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx)
 {
     const Elf64_Ehdr *h = at(v, 0, sizeof(*h));
 
@@ -149,7 +149,7 @@ static int each_export(const struct view *v, int (*visit)(const char *name, void
             if (symbols[k].st_shndx == SHN_UNDEF || symbols[k].st_shndx == SHN_ABS || !name || !*name ||
                 (bind != STB_GLOBAL && bind != STB_WEAK))
                 continue;
-            done = visit(name, ctx);
+            done = visit(name, symbols[k].st_value, ctx);
             if (done)
                 return done;
         }
@@ -157,9 +157,9 @@ static int each_export(const struct view *v, int (*visit)(const char *name, void
     return 0;
 }
 
-static int count_one(const char *name, void *ctx)
+static int count_one(const char *name, uint64_t vaddr, void *ctx)
 {
-    (void)name;
+    (void)name, (void)vaddr;
     ++*(size_t *)ctx;
     return 0;
 }
@@ -221,7 +221,7 @@ int xs_elf_read(const char *path, struct xs_elf *ret)
     return 0;
 }
 
-int xs_elf_exports(const char *path, int (*visit)(const char *name, void *ctx), void *ctx)
+int xs_elf_exports(const char *path, int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx)
 {
     struct view v = {0};
     int err = view_open(path, &v);
@@ -283,12 +283,32 @@ int xs_elf_imports(const char *path, int (*visit)(const char *name, uint64_t vad
     return err;
 }
 
-static int same_name(const char *name, void *ctx)
+struct wanted {
+    const char *name;
+    uint64_t vaddr;
+};
+
+static int same_name(const char *name, uint64_t vaddr, void *ctx)
 {
-    return strcmp(name, ctx) == 0;
+    struct wanted *w = ctx;
+
+    w->vaddr = vaddr;
+    return strcmp(name, w->name) == 0;
+}
+
+bool xs_elf_export(const char *path, const char *name, uint64_t *ret_vaddr)
+{
+    struct wanted w = {name, 0};
+
+    if (xs_elf_exports(path, same_name, &w) != 1)
+        return false;
+    *ret_vaddr = w.vaddr;
+    return true;
 }
 
 bool xs_elf_has_export(const char *path, const char *name)
 {
-    return xs_elf_exports(path, same_name, (void *)(uintptr_t)name) == 1;
+    uint64_t unused;
+
+    return xs_elf_export(path, name, &unused);
 }

@@ -21,9 +21,9 @@ struct xs_elf {
 /** @return 0 (also for a file that is no ELF: is_elf is false then) or -errno */
 int xs_elf_read(const char *path, struct xs_elf *ret);
 
-/** Calls visit with the name of each exported symbol of a 64-bit object. @return 0, -errno, or
- *  the first value other than 0 that visit returned */
-int xs_elf_exports(const char *path, int (*visit)(const char *name, void *ctx), void *ctx);
+/** Calls visit with the name and the address (as the file has it) of each exported symbol of a 64-bit object.
+ *  @return 0, -errno, or the first value other than 0 that visit returned */
+int xs_elf_exports(const char *path, int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx);
 
 /** Calls visit with each place (an address as the file has it) into which the dynamic linker writes the address of
  *  a symbol that the object takes from others. @return as xs_elf_exports */
@@ -31,5 +31,7 @@ int xs_elf_imports(const char *path, int (*visit)(const char *name, uint64_t vad
 
 /** Whether a 64-bit object exports this name. */
 bool xs_elf_has_export(const char *path, const char *name);
+/** The same, and its address as the file has it. */
+bool xs_elf_export(const char *path, const char *name, uint64_t *ret_vaddr);
 
 #endif

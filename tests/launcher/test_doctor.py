@@ -184,6 +184,22 @@ class Processes(Doctor):
         _, causes = self.calls("os.RTLD_NOW", more)
         self.assertEqual(causes, {"namespace"})
 
+    def test_functions_not_known(self):
+        """They stand in the memory of libpreempt, whatever made it load."""
+        lib = os.path.join(os.environ["XSCHED_BUILD_DIR"], "lib/libpreempt.so.1")
+        code = f"import ctypes; l = ctypes.CDLL({lib!r});"
+        self.assertNotIn("functions not known", self.doctor(str(self.python(code=code + SLEEPER).pid)))
+        code += "l.xsched_priv_unseen(b'cuWhoAmI', 13090, 0);"
+        found = self.doctor(str(self.python(code=code + SLEEPER).pid))
+        self.assertEqual(found["functions not known"], {"passes": ["cuWhoAmI 13090"], "works": []})
+        self.assertNotIn("newer_functions", self.causes(found))
+        self.assertTrue(any("cuWhoAmI 13090" in h for h in found["hints"]), found["hints"])
+        code += "[l.xsched_priv_unseen(b'cuLaunchAnew%d' % i, 13090, 1) for i in range(9)];"
+        found = self.doctor(str(self.python(code=code + SLEEPER).pid))
+        self.assertEqual(found["functions not known"]["works"], [f"cuLaunchAnew{i} 13090" for i in range(8)])
+        text, = [p["text"] for p in found["problems"] if p["cause"] == "newer_functions"]
+        self.assertIn("given 9 functions", text)
+
     def test_platform_without_shim(self):
         path = os.path.join(self.top, "libamdhip64.so.6")
         shutil.copy2(os.environ["DUMMY_SHIM"], path)
