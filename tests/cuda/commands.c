@@ -25,6 +25,10 @@ static int g_attr[16];
     CASE(cuMemcpyAsync, 4000, (U, U, size_t, P), (DEV(g_to), DEV(g_from), 64, s))                 \
     CASE(cuMemsetD32Async, 3020, (U, unsigned, size_t, P), (DEV(g_to), 1, 16, s))                 \
     CASE(cuMemPrefetchAsync, 8000, (U, size_t, int, P), (DEV(g_to), 64, 0, s))                    \
+    CASE(cuMemcpyWithAttributesAsync, 13020, (U, U, size_t, P, P),                                \
+         (DEV(g_to), DEV(g_from), 64, g_attr, s))                                                 \
+    CASE(cuMemcpy3DWithAttributesAsync, 13020, (P, U, P), (g_attr, 0, s))                         \
+    CASE(cuFabricCpyBatchAsync, 13050, (size_t, P, U, P), (1, g_attr, 0, s))                      \
     CASE(cuMemcpyBatchAsync, 13000, (P, P, P, size_t, P, P, size_t, P),                           \
          (g_at, g_of, g_size, 1, g_attr, g_first, 1, s))
 

@@ -144,6 +144,8 @@ int seq_stream_waits(struct seq_slot *s, struct seq_slot *for_event_of)
 
 int seq_host_function(struct seq_slot *s, void (*fn)(void *))
 {
+    if (seq_chance(2))
+        return CALL(cuLaunchHostFunc_v2, (CUstream, void *, void *, unsigned), s->stream, (void *)(uintptr_t)fn, s, 0);
     return CALL(cuLaunchHostFunc, (CUstream, void *, void *), s->stream, (void *)(uintptr_t)fn, s);
 }
 
@@ -161,6 +163,9 @@ int seq_exchange_mode(int *mode)
 
 int seq_capture_begin(struct seq_slot *s)
 {
+    if (seq_chance(4) == 0)
+        return CALL(cuStreamBeginRecaptureToGraph, (CUstream, int, void *, void *, void *), s->stream, 2, seq_scratch, NULL,
+                    NULL);
     return CALL(cuStreamBeginCapture_v2, (CUstream, int), s->stream, 2);
 }
 
@@ -380,6 +385,19 @@ static void contexts_and_libraries(void)
     seq_note(&dev, sizeof(dev));
 }
 
+/* What is launched in between never runs here: no graphics API is there. */
+static void command_list(struct seq_slot *s)
+{
+    int r = CALL(cuStreamBeginCaptureToCig, (CUstream, void *), s->stream, seq_chance(3) ? seq_scratch : NULL);
+
+    seq_note(&r, sizeof(r));
+    if (r)
+        return;
+    r = CALL(cuLaunchKernel, LAUNCH_TYPES, g_nop, 1, 1, 1, 1, 1, 1, 0, s->stream, NULL, NULL);
+    seq_note(&r, sizeof(r));
+    OK(CALL(cuStreamEndCaptureToCig, (CUstream), s->stream));
+}
+
 static void registered_memory(struct seq_slot *s)
 {
     CUdeviceptr p = 0;
@@ -391,7 +409,7 @@ static void registered_memory(struct seq_slot *s)
 
 void seq_other(struct seq_slot *s)
 {
-    switch (seq_chance(6)) {
+    switch (seq_chance(7)) {
     case 0:
         allocate_and_free(s);
         break;
@@ -406,6 +424,9 @@ void seq_other(struct seq_slot *s)
         break;
     case 4:
         registered_memory(s);
+        break;
+    case 5:
+        command_list(s);
         break;
     default:
         other_memory(s);

@@ -138,7 +138,8 @@ bool xs_cuda_may_append(struct xs_cuda_hw *hw)
     if (XS_LIKELY(!atomic_load_explicit(&xsched_priv_cuda_captures, memory_order_relaxed)) &&
         XS_LIKELY(!atomic_load_explicit(&xsched_priv_cuda_captures_unseen, memory_order_relaxed)))
         return true;
-    return !xsched_priv_cuda_capturing(hw->stream);
+    return !atomic_load_explicit(&xsched_priv_cuda_recordings, memory_order_relaxed) &&
+           !xsched_priv_cuda_capturing(hw->stream);
 }
 
 static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)

@@ -67,6 +67,10 @@ extern _Atomic int32_t xsched_priv_cuda_captures;
 /** The program has a function that begins captures and passes unseen. Then the driver is asked before anything of ours is put
  *  into a stream, and not at each command of the program. Writer: the shim. */
 extern _Atomic bool xsched_priv_cuda_captures_unseen;
+/** Captures into command lists of a graphics API that are under way (cuStreamBeginCaptureToCig). What they hold runs when the
+ *  graphics API says so, they take neither marks nor gates, and no call tells which streams belong to one: while it is not
+ *  0, every stream counts as captured. They count in xsched_priv_cuda_captures as well. Writer: the shim. */
+extern _Atomic int32_t xsched_priv_cuda_recordings;
 /** Whether something put into this stream now would be captured; true also when the driver refuses
  *  to say. Asks the driver. */
 bool xsched_priv_cuda_capturing(CUstream stream);

@@ -6,6 +6,7 @@ struct xs_streams xs_cuda_streams = {.platform = kPlatformCUDA, .bytes = sizeof(
 
 XS_EXPORT _Atomic int32_t xsched_priv_cuda_captures;
 XS_EXPORT _Atomic bool xsched_priv_cuda_captures_unseen;
+XS_EXPORT _Atomic int32_t xsched_priv_cuda_recordings;
 
 XS_EXPORT void xsched_priv_cuda_on_first(void (*fn)(void))
 {

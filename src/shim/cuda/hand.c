@@ -38,6 +38,53 @@ bool xs_api_is_version(const struct xs_api_runtime *rt, enum xs_row row, uint64_
     return fn == real;
 }
 
+/* ---- captures into command lists of a graphics API ---- */
+
+static void recordings(int delta)
+{
+    atomic_fetch_add_explicit(&xsched_priv_cuda_recordings, delta, memory_order_relaxed);
+    atomic_fetch_add_explicit(&xs_api_captures, delta, memory_order_relaxed);
+}
+
+/* Before the call, as any capture: other threads may already put work into the stream. */
+#define RECORDS(symbol, args)                                                                     \
+    do {                                                                                          \
+        CUresult r;                                                                               \
+        recordings(1);                                                                            \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (r != XS_CU_SUCCESS)                                                                   \
+            recordings(-1);                                                                       \
+        return r;                                                                                 \
+    } while (0)
+
+CUresult xs_hand_cuStreamBeginCaptureToCig(const struct xs_api_runtime *rt, CUstream hStream, void *streamCigCaptureParams)
+{
+    RECORDS(cuStreamBeginCaptureToCig, (hStream, streamCigCaptureParams));
+}
+
+CUresult xs_hand_cuStreamBeginCaptureToCig_ptsz(const struct xs_api_runtime *rt, CUstream hStream,
+                                                void *streamCigCaptureParams)
+{
+    RECORDS(cuStreamBeginCaptureToCig_ptsz, (hStream, streamCigCaptureParams));
+}
+
+static CUresult recorded(CUresult r)
+{
+    if (r == XS_CU_SUCCESS && xs_api_recording())
+        recordings(-1);
+    return r;
+}
+
+CUresult xs_hand_cuStreamEndCaptureToCig(const struct xs_api_runtime *rt, CUstream hStream)
+{
+    return recorded(XS_REAL(cuStreamEndCaptureToCig)(hStream));
+}
+
+CUresult xs_hand_cuStreamEndCaptureToCig_ptsz(const struct xs_api_runtime *rt, CUstream hStream)
+{
+    return recorded(XS_REAL(cuStreamEndCaptureToCig_ptsz)(hStream));
+}
+
 /* ---- contexts ---- */
 
 CUcontext xs_cuda_current(const struct xs_api_runtime *rt)

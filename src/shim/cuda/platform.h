@@ -45,6 +45,12 @@ static inline bool xs_api_capturing(const void *hal, CUstream stream)
     return xsched_priv_cuda_capturing(stream);
 }
 
+/** Every stream counts as captured. */
+static inline bool xs_api_recording(void)
+{
+    return atomic_load_explicit(&xsched_priv_cuda_recordings, memory_order_relaxed) != 0; /* as xs_api_captures */
+}
+
 static inline struct xs_queue *xs_api_queue(const void *hal, CUstream stream, bool per_thread)
 {
     (void)hal;

@@ -42,6 +42,12 @@ static inline bool xs_api_capturing(const void *hal, hipStream_t stream)
     return xsched_priv_hip_capturing(hal, stream);
 }
 
+/** HIP captures into graphs alone. */
+static inline bool xs_api_recording(void)
+{
+    return false;
+}
+
 static inline struct xs_queue *xs_api_queue(const void *hal, hipStream_t stream, bool per_thread)
 {
     return XS_LIKELY(hal != NULL) ? xs_hip_queue(hal, stream, per_thread) : NULL;

@@ -54,6 +54,8 @@ static inline bool xs_api_captured(const void *hal, xs_api_stream stream, bool p
      * handed to it by whatever orders the program's threads */
     if (XS_LIKELY(atomic_load_explicit(&xs_api_captures, memory_order_relaxed) == 0))
         return false;
+    if (xs_api_recording())
+        return true;
     return xs_api_capturing(hal, !stream && per_thread ? XS_API_PER_THREAD : stream);
 }
 

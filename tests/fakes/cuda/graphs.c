@@ -30,7 +30,7 @@ API cuStreamIsCapturing(CUstream stream, int *status)
     g_asked++;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
-    *status = !s || !s->capture ? 0 : s->capture->invalid ? 2 : 1;
+    *status = !s || !s->capture || s->capture->graphics ? 0 : s->capture->invalid ? 2 : 1;
     if (s && s->legacy) /* as documented: not while a blocking stream captures */
         for (struct CUstream_st *o = s->ctx->streams; o; o = o->next)
             if (o->capture && o->blocking)
@@ -55,6 +55,39 @@ API cuStreamBeginCapture_v2(CUstream s, int mode)
     }
     pthread_mutex_unlock(&fake_lock);
     return r;
+}
+
+/* As documented: a graph that was captured before is captured anew. Here it is another graph then. */
+API cuStreamBeginRecaptureToGraph(CUstream s, int mode, CUgraph graph, void *callback, void *arg)
+{
+    (void)callback, (void)arg;
+    return graph ? cuStreamBeginCapture_v2(s, mode) : XS_CU_INVALID_VALUE;
+}
+
+static struct CUgraph_st *g_recorded;
+
+/* For tests: the last command list. */
+__attribute__((visibility("default"))) const struct CUgraph_st *fake_cuda_recorded(void)
+{
+    return g_recorded;
+}
+
+API cuStreamBeginCaptureToCig(CUstream s, void *params)
+{
+    CUresult r = params ? cuStreamBeginCapture_v2(s, 2) : XS_CU_INVALID_VALUE;
+
+    if (!r)
+        s->capture->graphics = true;
+    return r;
+}
+
+API cuStreamEndCaptureToCig(CUstream s)
+{
+    if ((uintptr_t)s <= 2 || !s->capture || !s->capture->graphics)
+        return XS_CU_INVALID_VALUE;
+    g_recorded = s->capture;
+    s->capture = NULL;
+    return 0;
 }
 
 /* A function of the future that begins one. */

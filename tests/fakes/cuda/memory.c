@@ -140,10 +140,24 @@ API cuStreamWaitValue64_v2(CUstream s, CUdeviceptr p, uint64_t v, unsigned flags
     return memory_op(FAKE_WAIT, s, p, v, flags, 8);
 }
 
-API cuLaunchHostFunc(CUstream s, void *fn, void *arg)
+static _Atomic unsigned g_sync_mode;
+
+/* For tests: of the last host function. */
+API fake_cuda_sync_mode(void)
+{
+    return (CUresult)g_sync_mode;
+}
+
+API cuLaunchHostFunc_v2(CUstream s, void *fn, void *arg, unsigned mode)
 {
     struct fake_op op = {.kind = FAKE_HOST, .arg = arg};
 
+    g_sync_mode = mode;
     memcpy(&op.fn, &fn, sizeof(fn));
     return fake_put(s, false, op);
+}
+
+API cuLaunchHostFunc(CUstream s, void *fn, void *arg)
+{
+    return cuLaunchHostFunc_v2(s, fn, arg, 0);
 }
