@@ -45,7 +45,8 @@ struct xs_client_header {
     /* Collectives that began, ever, and 1 more if they were expected before; 0: none, as on every page of an older
      * process. Any thread. */
     _Atomic uint64_t collectives;
-    uint64_t reserved2[6];
+    _Atomic uint64_t peer_memory;           /* times that memory of another process was opened; any thread; 0 likewise */
+    uint64_t reserved2[5];
     /* The last rings, oldest overwritten: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16 | cell
      * index. A scheduler that finds another ring there (overwritten, or not written yet) looks at
      * all queues of this process instead: what a ring tells was stored before bell_count grew. */
