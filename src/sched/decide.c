@@ -192,6 +192,8 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     };
     bool contended = false, running = false, changed = false;
 
+    if (XS_UNLIKELY(s->ranks))
+        xs_collective_look(s); /* may find that something ended */
     v->lent = false;
     v->linger_ns = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
@@ -204,8 +206,6 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         e->pe.run = false;
     }
     bind_gangs(s, v);
-    if (XS_UNLIKELY(!xs_list_empty(&s->ranks)))
-        xs_collective_look(s);
     v->dirty = false;
     s->c.decisions++;
     s->c.work += v->n;
@@ -422,6 +422,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         }
         judge_stall(s, v, now_ns);
         apply(s, v, now_ns);
+        xs_collective_limit(v, now_ns);
         tell_bound(s, v);
         XS_PROBE2(decision, v->n, v->contended);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */

@@ -119,8 +119,10 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
 
 static bool is_ready(struct xs_sched_queue *q, uint64_t now_ns)
 {
+    bool closed = !q->permitted || q->limit != XS_PERMIT_OPEN;
+
     /* a thread at a closed gate wants the device, even when it has not entered a command yet */
-    return (q->sleepers && !q->permitted) || (q->completed < q->entered && !seems_idle(q, now_ns));
+    return (q->sleepers && closed) || (q->completed < q->entered && !seems_idle(q, now_ns));
 }
 
 bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
@@ -145,8 +147,11 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
                 xs_queue_set_state(q, true, now_ns);
         }
     }
-    if (q->ready && !q->watched)
-        xs_queue_arm(q, xs_entity_end_awaited(q->entity) ? XS_ARMED_IDLE : 0);
+    if (q->ready && !q->watched) {
+        bool awaited = xs_entity_end_awaited(q->entity) || xs_collective_end_awaited(q->entity);
+
+        xs_queue_arm(q, awaited ? XS_ARMED_IDLE : 0);
+    }
     if (!q->ready && q->entity->view->n <= 1)
         xs_queue_arm(q, 0); /* alone: nobody asks */
     return moved || was != q->ready || q->entity->view->dirty;

@@ -67,10 +67,29 @@ struct xs_device {
     struct xs_view view;
 };
 
+/** Gangs whose collectives belong together: one of a name, or those of one job. */
+struct xs_collective_group {
+    struct xs_list link;                           /* xs_sched.collective_groups */
+    char *name;
+    size_t gangs;
+    struct xs_list ranks;                          /* processes that take part in collectives */
+    size_t peers;                                  /* ... that opened memory of others */
+    bool under_way;                                /* something that others wait for */
+    bool named;                                    /* ... a kernel known by its name */
+    bool told;                                     /* ranks ring when one begins */
+    bool doubted;                                  /* not believed until one completes */
+    bool in_flight, several_stuck;                 /* of members with peer memory, while one is suspended */
+    const struct xs_sched_process *stuck;          /* a member with commands in flight that do not end */
+    uint64_t done;                                 /* sum of what its queues completed */
+    uint64_t moved_ns;                             /* that changed, or something new came under way */
+    uint64_t kept_since_ns, kept_ns;               /* others wait for it; last seen then, 0: none does */
+};
+
 /** A gang: one process, or the processes of one name. */
 struct xs_group {
     struct xs_list link;                           /* named ones: xs_sched.groups */
     char *name;                                    /* NULL: of one process */
+    struct xs_collective_group *collective;
     struct xs_policy_process pp;
     enum xs_drain drain;                           /* of its processes: ON before OFF before none said */
     struct xs_list processes;
@@ -117,6 +136,8 @@ struct xs_entity {
     uint64_t drain_until_ns;                       /* waited for at most until then */
     bool loses;                                    /* ready here, and held by the decision for this device */
     bool bound;                                    /* held because it loses on another device */
+    bool kept;                                     /* runs for its collectives' sake; the policy would suspend it */
+    size_t limited;                                /* queues of it with a limit */
 };
 
 struct xs_sched_queue {
@@ -150,6 +171,8 @@ struct xs_sched_queue {
     bool barred;                                   /* never permitted: hint or operator */
     bool watched;                                  /* its end is awaited: armed idle, looked at */
     bool permitted;                                /* as stored */
+    uint64_t limit;                                /* ... but no command after this one; XS_PERMIT_OPEN: none */
+    uint64_t collective;                           /* number of one that was found under way; 0: none */
     uint32_t armed;                                /* as stored */
     uint32_t inflight_us;                          /* as stored */
     uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions, preemptions;
@@ -161,7 +184,9 @@ struct xs_sched_process {
     struct xs_list link;
     struct xs_list group_link;
     struct xs_list closed_link;                    /* xs_sched.closed while closed > 0 */
-    struct xs_list rank_link;                      /* xs_sched.ranks since its first collective */
+    struct xs_list rank_link;                      /* xs_collective_group.ranks since its first collective */
+    struct xs_collective_group *collective;        /* the one; only while it is in that list */
+    bool peer;                                     /* it opened memory of other processes */
     struct xs_sched *sched;
     struct xs_group *group;
     struct xs_client_page *client;
@@ -188,9 +213,8 @@ struct xs_sched {
     void *ctx;
     uint64_t now_ns, ahead_ns;                     /* its time; so much more than the owner's */
     uint64_t next_id;
-    struct xs_list processes, groups, closed, ranks;
-    bool collective;                               /* one is under way */
-    bool ranks_told;                               /* ranks ring when one begins */
+    struct xs_list processes, groups, closed, collective_groups;
+    size_t ranks;                                  /* processes that take part in collectives */
     struct xs_map devices_by_id;
     struct xs_device **devices;                    /* by index; NULL: free */
     size_t devices_n, devices_cap, devices_free;
@@ -265,16 +289,25 @@ static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
     return q->hints.priority > q->inherit_priority ? q->hints.priority : q->inherit_priority;
 }
 
-/* collective.c: kernels that wait for others like them, in other queues or processes. From the first one that
- * is under way until none is, nothing that takes part in any is held. */
-/** The process told of its first one, maybe. */
+/* collective.c: kernels that wait for others like them, in other queues or processes. From the first one of a group
+ * that is under way until none is, no member of the group is suspended. */
+/** The gang belongs to the group of this name. @return 0, or -1 when out of memory */
+int xs_collective_join(struct xs_sched *s, struct xs_group *gang, const char *name);
+void xs_collective_leave(struct xs_sched *s, struct xs_group *gang);
+/** The process told of its first one, or that it opened memory of others, maybe. */
 void xs_collective_met(struct xs_sched_process *p);
+/** The process ends; its queues are gone. */
+void xs_collective_gone(struct xs_sched_process *p);
 /** Looks whether one is under way; when that changed, what takes part is decided upon again. */
 void xs_collective_look(struct xs_sched *s);
 /** Inside a decision, after the policy: lets run what takes part. */
 void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/** After a decision was applied: how far the queues of those go on that run only for that. */
+void xs_collective_limit(struct xs_view *v, uint64_t now_ns);
 /** Takes part, or did. */
 bool xs_collective_rank(const struct xs_entity *e);
+/** It is suspended, and its group wants to know when its commands in flight are over. */
+bool xs_collective_end_awaited(const struct xs_entity *e);
 
 /* facts.c */
 /** Copies the queue's words, each once. @return true when entered or completed moved */
@@ -351,6 +384,8 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* permit.c */
 void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns);
+/** One that is permitted submits no command after this number; XS_PERMIT_OPEN: all. */
+void xs_queue_limit(struct xs_sched_queue *q, uint64_t number, uint64_t now_ns);
 /** Tells the entity's queues whether they may run, ready ones first. */
 void xs_entity_apply(struct xs_entity *e, uint64_t now_ns);
 /** Closes the most recently used idle queues of a held entity. */
@@ -364,7 +399,8 @@ int xs_view_insert(struct xs_view *v, struct xs_entity *e);
 void xs_view_remove(struct xs_view *v, struct xs_entity *e);
 int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device);
 void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q);
-struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name);
+struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name,
+                               const char *job);
 void xs_group_leave(struct xs_sched *s, struct xs_sched_process *p);
 void xs_group_update(struct xs_group *g);
 

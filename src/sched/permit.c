@@ -34,17 +34,52 @@ static void closed_remove(struct xs_sched_process *p)
 /* What the program let through goes on; it says so at any time, so after the store it is looked at again (seq_cst
  * pairs with src/xqueue/context_blocking.c: stores let_through, then looks at permitted). A page whose number never stands
  * still opens itself, as it may. */
-static void close_word(struct xs_sched_queue *q)
+static void close_after(struct xs_sched_queue *q, uint64_t after)
 {
     uint64_t let = XS_PERMIT_CLOSED, stored;
 
     for (int i = 0; i < LET_LOOKS; i++) {
         stored = q->client ? XS_MIN(atomic_load(&q->client->let_through), XS_PERMIT_OPEN) : XS_PERMIT_CLOSED;
+        stored = XS_MAX(stored, after);
         if (i && stored == let)
             break;
         let = stored;
         atomic_store(&q->server->permitted, let);
     }
+}
+
+static void close_word(struct xs_sched_queue *q)
+{
+    close_after(q, XS_PERMIT_CLOSED);
+}
+
+static void wake(struct xs_sched_queue *q)
+{
+    /* pairs with the sleeper: counts itself in waiters, then looks at permitted again */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (q->client && atomic_load(&q->client->waiters) > 0)
+        xs_futex_wake(xs_futex_low(&q->server->permitted), INT32_MAX);
+}
+
+/* A word with a limit is a closed one to whoever comes later: it needs the lease. */
+void xs_queue_limit(struct xs_sched_queue *q, uint64_t number, uint64_t now_ns)
+{
+    uint64_t before = q->limit;
+
+    if (!q->server || !q->permitted || before == number)
+        return;
+    if (before == XS_PERMIT_OPEN) {
+        closed_add(q->process, now_ns);
+        q->entity->limited++;
+    }
+    if (number == XS_PERMIT_OPEN) {
+        closed_remove(q->process);
+        q->entity->limited--;
+    }
+    q->limit = number;
+    close_after(q, number);
+    if (number > before)
+        wake(q);
 }
 
 void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
@@ -62,15 +97,16 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
         closed_remove(q->process);
         if (q->server) {
             atomic_store(&q->server->permitted, XS_PERMIT_OPEN);
-            /* pairs with the sleeper: counts itself in waiters, then looks at permitted again */
-            atomic_thread_fence(memory_order_seq_cst);
-            if (q->client && atomic_load(&q->client->waiters) > 0)
-                xs_futex_wake(xs_futex_low(&q->server->permitted), INT32_MAX);
+            wake(q);
         }
     } else {
         s->c.holds++;
         XS_PROBE3(suspend, q->handle, q->process->id, q->ready);
-        closed_add(q->process, now_ns);
+        if (q->limit == XS_PERMIT_OPEN)
+            closed_add(q->process, now_ns);
+        else
+            q->entity->limited--; /* closed already, to some */
+        q->limit = XS_PERMIT_OPEN;
         q->suspensions++;
         q->preemptions += q->ready;
         if (q->server) {

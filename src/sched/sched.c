@@ -39,7 +39,7 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->processes);
     xs_list_init(&s->groups);
     xs_list_init(&s->closed);
-    xs_list_init(&s->ranks);
+    xs_list_init(&s->collective_groups);
     xs_list_init(&s->host.pending);
     s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns =
         s->host.begin_ns = UINT64_MAX;
@@ -159,7 +159,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     }
     p->user = user;
     p->utilization = -1;
-    if (!xs_group_join(s, p, info->group)) {
+    if (!xs_group_join(s, p, info->group, info->job)) {
         xs_pages_free(s->pages, p);
         return NULL;
     }
@@ -177,8 +177,7 @@ void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uin
     }
     xs_list_remove(&p->link);
     xs_list_remove(&p->closed_link);
-    xs_list_remove(&p->rank_link);
-    xs_collective_look(s);
+    xs_collective_gone(p);
     xs_group_leave(s, p);
     s->c.processes--;
     xs_pages_free(s->pages, p->cells);
@@ -233,6 +232,12 @@ void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *
 
 /* ---- queues ---- */
 
+/* It does collectives, or may. */
+static bool takes_part(const struct xs_sched_process *p)
+{
+    return atomic_load(&p->client->h.collectives) || atomic_load(&p->client->h.peer_memory);
+}
+
 static int cells_reserve(struct xs_sched_process *p, uint32_t cell)
 {
     struct xs_sched_queue **a;
@@ -270,6 +275,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     q->cell = cell;
     q->hints = *hints;
     q->inherit_priority = PRIORITY_NO_EXECUTE;
+    q->limit = XS_PERMIT_OPEN;
     q->user = user;
     q->added_ns = q->since_ns = q->charged_ns = q->changed_ns = now_ns;
     if (xs_queue_attach(s, q, device) < 0) {
@@ -292,7 +298,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
         xs_queue_permit(q, false, now_ns);
     xs_queue_settle(q, now_ns);
     /* it may have done collectives before it joined */
-    if (p->client && XS_UNLIKELY(atomic_load(&p->client->h.collectives)))
+    if (p->client && XS_UNLIKELY(takes_part(p)))
         xs_collective_met(p);
     return q;
 }
@@ -301,6 +307,7 @@ void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_
 {
     now_ns = xs_sched_clock(s, now_ns);
     xs_queue_permit(q, true, now_ns); /* whatever waits there is free from now on */
+    xs_queue_limit(q, XS_PERMIT_OPEN, now_ns);
     xs_queue_arm(q, 0);
     xs_queue_detach(s, q);
     q->process->cells[q->cell] = NULL;
@@ -412,7 +419,7 @@ bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint6
             changed |= xs_queue_settle(p->cells[cell], now_ns);
     }
     p->bell_seen = count;
-    if (XS_UNLIKELY(atomic_load(&p->client->h.collectives)))
+    if (XS_UNLIKELY(takes_part(p)))
         xs_collective_met(p);
     if (rescan) {
         s->c.rescans++;

@@ -63,6 +63,7 @@ enum xs_drain { XS_DRAIN_BY_POLICY, XS_DRAIN_OFF, XS_DRAIN_ON };
 struct xs_sched_process_info {
     uint64_t id;                   /* unique, chosen by the owner */
     const char *group;             /* processes of one name are one gang; NULL or "": its own */
+    const char *job;               /* without a group: processes of one job do collectives together; NULL: those without */
     bool intra;                    /* its queues are entities of their own */
     enum xs_drain drain;
     struct xs_client_page *client; /* mapped read only by xserver */

@@ -161,7 +161,31 @@ void xs_group_update(struct xs_group *g)
     g->drain = drain;
 }
 
-struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name)
+static struct xs_group *group_new(struct xs_sched *s, const char *name, const char *job)
+{
+    struct xs_group *g = xs_pages_alloc(s->pages, sizeof(*g));
+    size_t n = name ? strlen(name) + 1 : 0;
+
+    if (!g)
+        return NULL;
+    xs_list_init(&g->link);
+    xs_list_init(&g->processes);
+    xs_list_init(&g->presences);
+    g->name = name ? xs_pages_alloc(s->pages, n) : NULL;
+    if ((name && !g->name) || xs_collective_join(s, g, name ? name : job ? job : "") < 0) {
+        xs_pages_free(s->pages, g->name);
+        xs_pages_free(s->pages, g);
+        return NULL;
+    }
+    g->pp.id = ++s->next_id;
+    if (name) {
+        memcpy(g->name, name, n);
+        xs_list_add(&s->groups, &g->link);
+    }
+    return g;
+}
+
+struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name, const char *job)
 {
     struct xs_group *g = NULL;
 
@@ -173,26 +197,10 @@ struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, c
             }
         }
     }
-    if (!g) {
-        g = xs_pages_alloc(s->pages, sizeof(*g));
-        if (!g)
-            return NULL;
-        xs_list_init(&g->link);
-        xs_list_init(&g->processes);
-        xs_list_init(&g->presences);
-        g->pp.id = ++s->next_id;
-        if (name && *name) {
-            size_t n = strlen(name) + 1;
-
-            g->name = xs_pages_alloc(s->pages, n);
-            if (!g->name) {
-                xs_pages_free(s->pages, g);
-                return NULL;
-            }
-            memcpy(g->name, name, n);
-            xs_list_add(&s->groups, &g->link);
-        }
-    }
+    if (!g)
+        g = group_new(s, name && *name ? name : NULL, job);
+    if (!g)
+        return NULL;
     p->group = g;
     xs_list_add(&g->processes, &p->group_link);
     xs_group_update(g);
@@ -209,6 +217,7 @@ void xs_group_leave(struct xs_sched *s, struct xs_sched_process *p)
         return;
     }
     xs_list_remove(&g->link);
+    xs_collective_leave(s, g);
     xs_pages_free(s->pages, g->name);
     xs_pages_free(s->pages, g);
 }

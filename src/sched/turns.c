@@ -57,7 +57,7 @@ void xs_entity_drain(struct xs_entity *e, uint64_t now_ns)
 {
     e->draining = e->nready > 0;
     e->drain_until_ns = now_ns + XS_DRAIN_NS;
-    if (e->draining && drains_first(e))
+    if (e->draining && (drains_first(e) || xs_collective_end_awaited(e)))
         await_end(e, true);
 }
 
