@@ -168,6 +168,7 @@ static void read_environment(struct xs_state *st)
     }
     if (group && !xs_str_copy(st->group, sizeof(st->group), group))
         XS_WARN_ONCE("XSCHED_GROUP is longer than %zu characters: the first of them count", sizeof(st->group) - 1);
+    xs_job_name(NULL, NULL, st->job);
     st->utilization = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1, 0, 100);
     xs_state_update_intra(st);
     if (mode == XS_MODE_LOCAL)

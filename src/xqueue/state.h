@@ -7,6 +7,7 @@
 #ifndef XS_STATE_H
 #define XS_STATE_H
 
+#include "base/job.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/map.h"
@@ -76,6 +77,7 @@ struct xs_state {
     char sockets[4][XS_SOCKET_PATH_BYTES];
     unsigned sockets_count;
     char group[64];
+    char job[XS_JOB_BYTES];
     int32_t utilization;                    /* of the process; -1: not given */
     struct xs_state *made_before;           /* for leak checkers: what a forked child inherited */
 };

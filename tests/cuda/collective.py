@@ -4,7 +4,8 @@
 that has begun is not cut in two, whatever the urgent one does, and between collectives they are held:
 collective.py RANK PAIR SHIM FOLDER_OF_THE_FAKE XSERVER
 
-The same with a kernel of another name is held in the middle, which shows that the test would notice."""
+The same with a kernel of another name, and with programs of two jobs, is held in the middle, which shows that the test
+would notice."""
 import os
 import struct
 import subprocess
@@ -15,6 +16,7 @@ import time
 from tries import judged
 
 GROUPS, A_GROUP = 25, 10
+NCCL = "_Z31ncclDevKernel_AllReduce_of_fake"
 
 
 def first_group(shared):
@@ -27,8 +29,8 @@ def first_group(shared):
     raise RuntimeError("the two programs did not meet in 60 s")
 
 
-def once(rank, pair, shim, fake, xserver, kernel):
-    """-> the longest collective and how long they took together, ms"""
+def once(rank, pair, shim, fake, xserver, kernel, ports=("29500", "29500")):
+    """As a launcher starts them, with the port of its job. -> the longest collective and how long they took together, ms"""
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -42,8 +44,8 @@ def once(rank, pair, shim, fake, xserver, kernel):
         with open(shared, "wb") as f:
             f.truncate(GROUPS * A_GROUP * 4)
         began = time.monotonic()
-        ranks = [subprocess.Popen([rank, shared, str(i), kernel, str(GROUPS)], env=dict(env, XSCHED_PRIORITY="0"),
-                                  stdout=subprocess.PIPE, text=True) for i in range(2)]
+        ranks = [subprocess.Popen([rank, shared, str(i), kernel, str(GROUPS)],
+                                  env=dict(env, XSCHED_PRIORITY="0", MASTER_PORT=ports[i]), stdout=subprocess.PIPE, text=True) for i in range(2)]
         first_group(shared)   # both are known for what they do before somebody urgent comes
         time.sleep(0.1)
         high = subprocess.Popen([pair, "3", "1300", "200"], env=dict(env, XSCHED_PRIORITY="5"),
@@ -63,17 +65,18 @@ def once(rank, pair, shim, fake, xserver, kernel):
 
 
 def main(*programs):
-    for _ in range(5):   # whether the urgent one comes in the middle of one is chance
-        wrong = once(*programs, "meet")
-        if wrong[0] >= 700:
-            break
-    else:
-        print("with another name nothing was cut: the test shows nothing")
-        return 1
+    for how in (("meet",), (NCCL, ("1", "2"))):
+        for _ in range(5):   # whether the urgent one comes in the middle of one is chance
+            wrong = once(*programs, *how)
+            if wrong[0] >= 700:
+                break
+        else:
+            print(f"{how}: nothing was cut, the test shows nothing")
+            return 1
 
     def right():
-        longest, took = once(*programs, "_Z31ncclDevKernel_AllReduce_of_fake")
-        print(f"longest collective {longest:.0f} ms of {took:.0f} ms; with another name {wrong[0]:.0f} ms of {wrong[1]:.0f} ms")
+        longest, took = once(*programs, NCCL)
+        print(f"longest collective {longest:.0f} ms of {took:.0f} ms; with another job {wrong[0]:.0f} ms of {wrong[1]:.0f} ms")
         return longest < wrong[0] / 2 and took > 1500
 
     return judged(right)

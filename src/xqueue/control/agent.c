@@ -303,6 +303,7 @@ static bool say_hello(struct agent_session *s)
         .utilization = util >= 0 ? util : 0}};
 
     xs_str_copy(m.hello.group, sizeof(m.hello.group), s->st->group);
+    xs_str_copy(m.hello.job, sizeof(m.hello.job), s->st->job);
     s->st->client->h.clock_offset_ns = xs_clock_offset_ns(); /* another one where it was restored since */
     return xs_socket_send(s->fd, &m, XS_MSG_hello, s->serial++, fds, 2) == 0;
 }
