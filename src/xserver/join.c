@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/job.h"
 #include "base/log.h"
 #include "base/static_probe.h"
 #include "base/str.h"
@@ -150,10 +151,11 @@ static int make_server_page(struct xs_client *c, uint64_t session, int *ret_fd)
 
 static int add_process(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m)
 {
-    char group[XS_GROUP_BYTES + 16];
+    char group[XS_GROUP_BYTES + 16], job[XS_JOB_BYTES + 16];
     struct xs_sched_process_info info = {
         .id = c->session,
         .group = m->group[0] ? group : NULL,
+        .job = job,
         .intra = m->flags & XS_HELLO_INTRA,
         .drain = m->flags & XS_HELLO_DRAIN ? XS_DRAIN_ON
                  : m->flags & XS_HELLO_NO_DRAIN ? XS_DRAIN_OFF : XS_DRAIN_BY_POLICY,
@@ -163,6 +165,9 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
     };
 
     snprintf(group, sizeof(group), "%u:%s", c->peer.uid, m->group); /* a gang never spans users */
+    /* nor a job, and no job has the name of a gang; where no job is known, programs of one user may belong together */
+    snprintf(job, sizeof(job), "%u %s", c->peer.uid, m->job);
+    xs_text_clean(job);
     c->process = xs_sched_process_add(s->sched, &info, c);
     return c->process ? 0 : -ENOMEM;
 }

@@ -56,18 +56,25 @@ void inside_passes(uint64_t us)
     }
 }
 
-void inside_join(struct raw_client *c)
+void inside_join_as(struct raw_client *c, const char *group, const char *job)
 {
     union xs_msg m;
     int fds[2];
 
     raw_connect(c, g_inside.socket_path);
     raw_hello_fill(c, &m);
+    strcpy(m.hello.group, group);
+    strcpy(m.hello.job, job);
     fds[0] = c->page_fd;
     fds[1] = c->bell;
     assert_int_equal(xs_socket_send(c->fd, &m, XS_MSG_hello, ++c->serial, fds, 2), 0);
     inside_serve();
     assert_int_equal(raw_hello_answer(c), 0);
+}
+
+void inside_join(struct raw_client *c)
+{
+    inside_join_as(c, "", "");
 }
 
 void inside_add(struct raw_client *c, uint32_t cell, uint64_t device, int32_t priority)

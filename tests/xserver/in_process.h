@@ -18,6 +18,8 @@ void inside_serve(void);
 /** Time passes; then who rang is heard, and it is decided. */
 void inside_passes(uint64_t us);
 void inside_join(struct raw_client *c);
+/** One that says what it belongs to. */
+void inside_join_as(struct raw_client *c, const char *group, const char *job);
 /** A queue on that cell. */
 void inside_add(struct raw_client *c, uint32_t cell, uint64_t device, int32_t priority);
 
