@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/stream/collective_names.h"
 
-#include <string.h>
-
 #include "base/map.h"
+#include "shim/stream/collective_patterns.h"
 #include "xqueue/interface.h"
 
 #define SLOTS 4096u               /* a library of collectives has some hundreds of kernels */
@@ -12,19 +11,6 @@
 _Atomic uint32_t xs_collective_functions, xs_collective_graphs;
 /* Handles, open addressing; 0: free. A full table forgets none that it has. Written by compare and exchange. */
 static _Atomic uint64_t g_slots[SLOTS];
-
-/* within the mangled name: NCCL's and RCCL's; on symmetric memory, of NCCL 2.27 and since 2.28; those that RCCL runs
- * for algorithms from files (MSCCL) */
-static const char *const k_names[] = {"ncclDevKernel", "ncclKernel", "ncclSymDevKernel", "ncclSymkDevKernel", "mscclKernel"};
-
-static bool is_collective(const char *name)
-{
-    for (; *name; name++)
-        for (size_t i = 0; i < XS_ARRAY_LEN(k_names); i++)
-            if (*name == *k_names[i] && strncmp(name, k_names[i], strlen(k_names[i])) == 0)
-                return true;
-    return false;
-}
 
 static _Atomic uint64_t *slot_of(uint64_t handle)
 {
@@ -66,7 +52,7 @@ void xs_collective_named(const void *function, const char *name)
 
     if (!function || !name)
         return;
-    if (is_collective(name)) {
+    if (xs_collective_is_name(name)) {
         add(handle);
         xsched_priv_collectives_ahead();
         return;

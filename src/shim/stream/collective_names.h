@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of collective communication (NCCL), known by their names. A name is looked at when the program asks for
- * the function; a launch only looks up the handle, and nothing at all in a program that has no such function. */
+/* Kernels of collective communication, known by their names (collective_patterns.def). A name is looked at when the
+ * program asks for the function; a launch only looks up the handle, and nothing at all in a program that has no such
+ * function. */
 #ifndef XS_SHIM_STREAM_COLLECTIVE_NAMES_H
 #define XS_SHIM_STREAM_COLLECTIVE_NAMES_H
 
