@@ -18,6 +18,7 @@
 #define DOUBT_STALLS  3u                         /* stall times after which a group is not believed */
 #define STEP_NS       (100 * XS_NS_PER_US)       /* members may submit one command in this time */
 #define QUIET_NS      (2 * XS_NS_PER_MS)         /* beyond twice its estimate: it may be inside a kernel that waits */
+#define QUIET_NAMED_NS (100 * XS_NS_PER_MS)      /* ... of a process that has kernels known by name: likely those alone */
 #define ESTIMATE_NS   (500 * XS_NS_PER_MS)       /* of that estimate at most */
 #define UNLIMITED_NS  (50 * XS_NS_PER_MS)        /* no member completes anything for so long: all may submit freely */
 
@@ -150,18 +151,33 @@ static bool in_flight(const struct xs_sched_queue *q)
 }
 
 /* Its commands in flight should have ended. */
-static bool is_stuck(struct xs_sched *s, struct xs_sched_queue *q)
+static bool is_overdue(struct xs_sched *s, struct xs_sched_queue *q, uint64_t quiet_ns)
 {
-    bool was = q->ready;
-
-    xs_queue_settle(q, s->now_ns);
-    if (q->ready != was)
-        q->entity->view->recheck = true;
-    if (!in_flight(q))
-        return false;
-    q->process->collective->in_flight = true;
     xs_queue_ask_for_mark(s, q, s->now_ns);
-    return s->now_ns >= q->changed_ns + QUIET_NS + 2 * XS_MIN(q->est_left_ns, ESTIMATE_NS);
+    return s->now_ns >= q->changed_ns + quiet_ns + 2 * XS_MIN(q->est_left_ns, ESTIMATE_NS);
+}
+
+/* NCCL opens memory of other processes, too: where kernels are known by name, unknown ones that wait are unlikely, until
+ * one was met. */
+static bool is_stuck(struct xs_sched *s, struct xs_sched_process *p)
+{
+    uint64_t quiet_ns = atomic_load(&p->client->h.collectives) && !p->stuck ? QUIET_NAMED_NS : QUIET_NS;
+    bool flies = false, stuck = false;
+
+    XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link) {
+        bool was = q->ready;
+
+        xs_queue_settle(q, s->now_ns);
+        if (q->ready != was)
+            q->entity->view->recheck = true;
+        if (!in_flight(q))
+            continue;
+        flies = true;
+        stuck = is_overdue(s, q, quiet_ns) || stuck;
+    }
+    p->stuck = stuck || (p->stuck && flies);
+    p->collective->in_flight |= flies;
+    return stuck;
 }
 
 static void look_for_stuck(struct xs_sched *s, struct xs_collective_group *g)
@@ -171,14 +187,10 @@ static void look_for_stuck(struct xs_sched *s, struct xs_collective_group *g)
     if (!unnamed(g) || !any_suspended(g))
         return;
     XS_LIST_FOR(p, &g->ranks, struct xs_sched_process, rank_link) {
-        if (!p->peer)
+        if (!p->peer || !is_stuck(s, p))
             continue;
-        XS_LIST_FOR_SAFE(q, &p->queues, struct xs_sched_queue, process_link) {
-            if (!q->client || !is_stuck(s, q))
-                continue;
-            g->several_stuck = g->several_stuck || (g->stuck && g->stuck != p);
-            g->stuck = p;
-        }
+        g->several_stuck = g->stuck != NULL;
+        g->stuck = p;
     }
 }
 

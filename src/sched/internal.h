@@ -187,6 +187,7 @@ struct xs_sched_process {
     struct xs_list rank_link;                      /* xs_collective_group.ranks since its first collective */
     struct xs_collective_group *collective;        /* the one; only while it is in that list */
     bool peer;                                     /* it opened memory of other processes */
+    bool stuck;                                    /* ... and its commands in flight did not end at some time */
     struct xs_sched *sched;
     struct xs_group *group;
     struct xs_client_page *client;

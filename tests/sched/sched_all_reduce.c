@@ -36,6 +36,7 @@ struct play {
     const char *name;
     const char *group, *job;   /* of both ranks */
     bool told;                 /* they say that they opened memory of others */
+    bool nccl;                 /* they have kernels that are known by name, and do not launch them */
     bool named;                /* they say of each all-reduce that it is one */
     bool both;                 /* the urgent program uses both devices */
     uint64_t suspensions, burst_ns, pause_ns;
@@ -156,6 +157,7 @@ static double play(const struct play *g, uint64_t *ret_longest_ns)
             r[i].random = i + 1;
             r[i].named = g->named;
             atomic_store(&w[i].client->h.peer_memory, g->told);
+            atomic_store(&w[i].client->h.collectives, g->nccl);
             xs_page_ring(w[i].client, w[i].server, 0);
         }
     }
@@ -190,13 +192,21 @@ static double play(const struct play *g, uint64_t *ret_longest_ns)
     return 100.0 * (double)busy_done * (double)((KERNELS + 1) * WORK) / (double)busy_ns;
 }
 
+/* A burst of the urgent program takes 4 ms, one in so many 3 s. */
+#define PLAY(text, group_, job_, told_, nccl_, named_, both_, times, each, bound_ms)                              \
+    {.name = text, .group = group_, .job = job_, .told = told_, .nccl = nccl_, .named = named_, .both = both_,    \
+     .suspensions = times, .burst_ns = 4 * MS, .pause_ns = 3 * MS, .long_each = each, .long_ns = 3000 * MS,       \
+     .bound_ns = (bound_ms) * MS}
+
 static const struct play k_plays[] = {
-    {"a gang, both devices", "1000:g", NULL, true, false, true, 10000, 4 * MS, 3 * MS, 500, 3000 * MS, 100 * MS},
-    {"a gang, one device", "1000:g", NULL, true, false, false, 1000, 4 * MS, 3 * MS, 100, 3000 * MS, 100 * MS},
-    {"a job, both devices", NULL, "1000:j", true, false, true, 1000, 4 * MS, 3 * MS, 100, 3000 * MS, 100 * MS},
-    {"a job, one device", NULL, "1000:j", true, false, false, 1000, 4 * MS, 3 * MS, 100, 3000 * MS, 100 * MS},
-    {"known by name, a gang", "1000:g", NULL, false, true, true, 1000, 4 * MS, 3 * MS, 100, 3000 * MS, 100 * MS},
-    {"known by name, a job", NULL, "1000:j", false, true, true, 1000, 4 * MS, 3 * MS, 100, 3000 * MS, 100 * MS},
+    PLAY("a gang, both devices", "1000:g", NULL, true, false, false, true, 10000, 500, 100),
+    PLAY("a gang, one device", "1000:g", NULL, true, false, false, false, 1000, 100, 100),
+    PLAY("a job, both devices", NULL, "1000:j", true, false, false, true, 1000, 100, 100),
+    PLAY("a job, one device", NULL, "1000:j", true, false, false, false, 1000, 100, 100),
+    PLAY("NCCL is there too, a gang", "1000:g", NULL, true, true, false, true, 1000, 100, 300),
+    PLAY("NCCL is there too, a job, one device", NULL, "1000:j", true, true, false, false, 1000, 100, 300),
+    PLAY("known by name, a gang", "1000:g", NULL, true, true, true, true, 1000, 100, 100),
+    PLAY("known by name, a job", NULL, "1000:j", false, true, true, true, 1000, 100, 100),
 };
 
 static void nobody_waits_inside(void **state)
