@@ -185,6 +185,9 @@ void xsched_priv_polled(struct xs_queue *q, uint64_t number);
 /** The program has kernels that wait for others like them (XS_SUBMIT_COLLECTIVE) and will launch some: whoever
  *  schedules knows it before the first. Any thread, once or more. */
 void xsched_priv_collectives_ahead(void);
+/** The program opened memory of another process: any of its kernels may wait for kernels there. Any thread, once for each
+ *  opening. */
+void xsched_priv_peer_memory(void);
 
 /** The program was given a function that no table of ours knows: it is listed for `xsched doctor`. Any thread, no lock.
  *  @param version  of the function, as the program asked for it; 0: it has none
