@@ -29,8 +29,8 @@ def first_group(shared):
     raise RuntimeError("the two programs did not meet in 60 s")
 
 
-def once(rank, pair, shim, fake, xserver, kernel, ports=("29500", "29500")):
-    """As a launcher starts them, with the port of its job. -> the longest collective and how long they took together, ms"""
+def once(rank, pair, shim, fake, xserver, kernel, ports=("29500", "29500"), opens=None):
+    """As a launcher starts them, with the port of its job. opens: they open memory of each other's. -> the longest collective and how long they took together, ms"""
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -45,7 +45,8 @@ def once(rank, pair, shim, fake, xserver, kernel, ports=("29500", "29500")):
             f.truncate(GROUPS * A_GROUP * 4)
         began = time.monotonic()
         ranks = [subprocess.Popen([rank, shared, str(i), kernel, str(GROUPS)],
-                                  env=dict(env, XSCHED_PRIORITY="0", MASTER_PORT=ports[i]), stdout=subprocess.PIPE, text=True) for i in range(2)]
+                                  env=dict(env, XSCHED_PRIORITY="0", MASTER_PORT=ports[i],
+                                           **({"RANK_OPENS": "1"} if opens else {})), stdout=subprocess.PIPE, text=True) for i in range(2)]
         first_group(shared)   # both are known for what they do before somebody urgent comes
         time.sleep(0.1)
         high = subprocess.Popen([pair, "3", "1300", "200"], env=dict(env, XSCHED_PRIORITY="5"),
@@ -77,7 +78,11 @@ def main(*programs):
     def right():
         longest, took = once(*programs, NCCL)
         print(f"longest collective {longest:.0f} ms of {took:.0f} ms; with another job {wrong[0]:.0f} ms of {wrong[1]:.0f} ms")
-        return longest < wrong[0] / 2 and took > 1500
+        if not (longest < wrong[0] / 2 and took > 1500):
+            return False
+        longest, took = once(*programs, "meet", opens=True)   # nobody knows the name, and it is not cut either
+        print(f"under another name, with memory of the other one's open, {longest:.0f} ms of {took:.0f} ms")
+        return longest < wrong[0] / 2
 
     return judged(right)
 

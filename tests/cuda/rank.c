@@ -2,7 +2,8 @@
 /* One of two programs that do a collective together, again and again: rank FILE 0|1 KERNEL GROUPS [DEVICE]. FILE is
  * shared and has room for a counter a collective; the second one has work of its own before each, so that the first
  * one's kernel waits on the device. Prints the longest time between a collective's launch and its end, in ms; with
- * DEVICE as tests/gpu/nccl_rank.py does: a line when ready, begins after a line on stdin, stays until its end. */
+ * DEVICE as tests/gpu/nccl_rank.py does: a line when ready, begins after a line on stdin, stays until its end. With
+ * RANK_OPENS in the environment it opens memory of another process first. */
 #include "../stream/begin.h"
 
 #include "hal/hip/hip_abi.h"
@@ -62,6 +63,23 @@ static int launch_meet(launch_fn *launch, P meet, P stream, P *params)
 }
 #endif
 
+/* CUipcMemHandle, hipIpcMemHandle_t */
+struct handle {
+    char of[64];
+};
+
+static int open_other(void *lib)
+{
+    int (*open_memory)(P *, struct handle, unsigned);
+    struct handle h = {{0}};
+    P got, p;
+
+    if (!getenv("RANK_OPENS"))
+        return 0;
+    GET(open_memory, PREFIX "IpcOpenMemHandle");
+    return open_memory(&got, h, 0);
+}
+
 static double now_ms(void)
 {
     struct timespec t;
@@ -92,7 +110,7 @@ int main(int argc, char **argv)
     GET(sync, PREFIX "StreamSynchronize");
     GET(launch, LAUNCH);
     GET(function, PREFIX "ModuleGetFunction");
-    if (create(&s, 1) || function(&work, NULL, "work") || get_meet(lib, function, argv[3], &meet))
+    if (open_other(lib) || create(&s, 1) || function(&work, NULL, "work") || get_meet(lib, function, argv[3], &meet))
         return 1;
     if (obeys) {
         printf("{\"ready\":true}\n");

@@ -31,6 +31,11 @@ struct xs_cu_launch_config {
 };
 
 /* CUDA_MEMCPY2D_v2 and CUDA_MEMCPY3D_v2 (the old ones have narrower fields: not looked into) */
+/* CUipcMemHandle, passed by value */
+struct xs_cu_ipc_handle {
+    char reserved[64];
+};
+
 struct xs_cu_copy_2d {
     size_t src_x, src_y;
     unsigned src_type;

@@ -14,6 +14,11 @@ typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphExec *hipGraphExec_t;
 
+/* hipIpcMemHandle_t, passed by value */
+struct xs_hip_ipc_handle {
+    char reserved[64];
+};
+
 /* dim3, passed by value */
 struct xs_dim3 {
     uint32_t x, y, z;

@@ -135,6 +135,11 @@ static inline void xs_api_made(CUcontext *ret)
 #define xs_api_named_cuCtxFromGreenCtx(ret, ...)        xs_api_made(ret)
 #define xs_api_named_cuDevicePrimaryCtxRetain(ret, ...) xs_api_made(ret)
 
+#define xs_api_named_cuIpcOpenMemHandle(...)                 xsched_priv_peer_memory()
+#define xs_api_named_cuIpcOpenMemHandle_v2(...)              xsched_priv_peer_memory()
+#define xs_api_named_cuMemImportFromShareableHandle(...)     xsched_priv_peer_memory()
+#define xs_api_named_cuMemPoolImportFromShareableHandle(...) xsched_priv_peer_memory()
+
 /* Rows of kinds NAMED and ONCE, after success. */
 #define xs_api_named_cuFuncLoad(...)         ((void)0)
 #define xs_api_named_cuLibraryGetModule(...) ((void)0)

@@ -114,6 +114,11 @@ static inline uint64_t xs_dim3_count(struct xs_dim3 d)
     return (uint64_t)d.x * d.y * d.z;
 }
 
+/* Rows of kind MADE, after success. */
+#define xs_api_named_hipIpcOpenMemHandle(...)                 xsched_priv_peer_memory()
+#define xs_api_named_hipMemImportFromShareableHandle(...)     xsched_priv_peer_memory()
+#define xs_api_named_hipMemPoolImportFromShareableHandle(...) xsched_priv_peer_memory()
+
 /* Rows of kind NAMED, after success. */
 static inline void xs_api_named_hipModuleGetFunction(void *ret, void *module, const char *name)
 {
