@@ -42,6 +42,9 @@ int xs_doctor_keep_levels(const struct xs_platform *of, const struct xs_probed_r
 /** Why the process is or is not scheduled. @return 0, or -errno when it cannot be looked at */
 int xs_doctor_process(struct xs_doctor *d, pid_t pid);
 
+/** The job of a process, and whether it spans hosts. @param get  its environment (base/job.h); NULL: this process's own */
+void xs_doctor_job(struct xs_doctor *d, const char *(*get)(void *ctx, const char *name), void *ctx);
+
 struct xs_proc;
 /** Who in the process calls a vendor's library, which copy of it, and what passes the shim by. */
 void xs_doctor_calls(struct xs_doctor *d, const struct xs_proc *p);

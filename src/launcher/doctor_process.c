@@ -77,6 +77,11 @@ static void facts(struct xs_doctor *d, const struct xs_proc *p)
     json_object_set_new(d->facts, "environment", env);
 }
 
+static const char *variable(void *ctx, const char *name)
+{
+    return xs_proc_env(ctx, name);
+}
+
 /* Two copies of one runtime: calls may go to either. */
 static void check_runtimes(struct xs_doctor *d, const struct xs_proc *p)
 {
@@ -317,6 +322,7 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid)
         return err;
     w = read_wish(&p);
     facts(d, &p);
+    xs_doctor_job(d, variable, &p);
     if (p.state[0] == 'T' || p.state[0] == 't')
         xs_doctor_problem(d, "stopped", "SIGCONT continues it.",
                           "the process is stopped (by a signal or a debugger)");

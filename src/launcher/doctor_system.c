@@ -282,4 +282,5 @@ void xs_doctor_system(struct xs_doctor *d)
     json_decref(vendors);
     kernel(d);
     environment(d);
+    xs_doctor_job(d, NULL, NULL);
 }

@@ -84,6 +84,20 @@ class Installation(Doctor):
         said = self.xsched("run", "--no-server", "--", "true", env={"XSCHED_LATE_START": "ON"}).stderr
         self.assertEqual([("instead: " in l) for l in said.splitlines() if "XSCHED_LATE_START" in l], [True], said)
 
+    def test_job_that_spans_hosts(self):
+        """Said of the environment here, and of a process by what it was started with."""
+        found = self.doctor(env={"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2"})
+        self.assertEqual(found["job"], {"name": "SLURM_JOB_ID=17", "spans_hosts": "SLURM_JOB_NUM_NODES=2"})
+        self.assertTrue(any("other hosts (SLURM_JOB_NUM_NODES=2)" in h for h in found["hints"]))
+        found = self.doctor(env={"MASTER_PORT": "29500", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"})
+        self.assertEqual(found["job"], {"name": "MASTER_PORT=29500"})
+        self.assertFalse(any("other hosts" in h for h in found["hints"]))
+        self.assertNotIn("job", self.doctor())
+        p = self.python(env={"MASTER_PORT": "29500", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"})
+        found = self.doctor(str(p.pid), status=1)
+        self.assertEqual(found["job"], {"name": "MASTER_PORT=29500", "spans_hosts": "WORLD_SIZE=4, LOCAL_WORLD_SIZE=2"})
+        self.assertTrue(any("other hosts" in h for h in found["hints"]))
+
     def test_missing_functions_are_named(self):
         found = self.doctor()
         opencl, = [v for v in found["vendor libraries"] if v["platform"] == "OpenCL"]
