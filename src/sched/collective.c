@@ -41,7 +41,7 @@ bool xs_collective_rank(const struct xs_entity *e)
     return false;
 }
 
-/* ---- who belongs together ---- */
+/* ---- groups ---- */
 
 int xs_collective_join(struct xs_sched *s, struct xs_group *gang, const char *name)
 {
