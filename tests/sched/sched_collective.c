@@ -229,7 +229,7 @@ static void a_member_that_dies(void **state)
         world_free(&w[i]);
 }
 
-/* The other one has begun, and waits for ever for the one that died. */
+/* Its partner has begun, too, and waits for ever. */
 static void who_waits_for_a_dead_member(void **state)
 {
     struct proc w[ALL];
@@ -278,7 +278,7 @@ static void a_group_of_one(void **state)
     world_done(s, w, 2);
 }
 
-/* Who goes on for the sake of a collective goes on up to its own, so that the group comes to a rest. */
+/* A member that runs only for a collective goes on up to its own, so that the group comes to a rest. */
 static void no_further_than_the_collective(void **state)
 {
     struct proc w[ALL];
