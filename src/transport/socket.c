@@ -234,9 +234,11 @@ int xs_socket_accept(int listener, struct xs_socket_peer *ret_peer)
     return fd;
 }
 
+/* Room for all that one packet can carry: what finds no room is closed by the kernel in the thread that receives, and
+ * closing a descriptor can take as long as its maker likes. */
 union control {
     struct cmsghdr align;
-    char bytes[CMSG_SPACE(XS_WIRE_MAX_FDS * sizeof(int))];
+    char bytes[CMSG_SPACE(XS_SOCKET_MAX_FDS * sizeof(int))];
 };
 
 int xs_socket_send(int fd, union xs_msg *m, enum xs_msg_id id, uint32_t serial, const int *fds,
@@ -304,9 +306,7 @@ ssize_t xs_socket_receive(int fd, void *packet, int *ret_fds, unsigned max_fds, 
     struct iovec iov = {.iov_base = packet, .iov_len = XS_WIRE_MAX_BYTES};
     struct msghdr h;
     union control control;
-    int fds[XS_WIRE_MAX_FDS];
     int saved = errno;
-    unsigned kept;
     ssize_t n;
 
     do {
@@ -319,20 +319,12 @@ ssize_t xs_socket_receive(int fd, void *packet, int *ret_fds, unsigned max_fds, 
     } while (n < 0 && errno == EINTR);
     if (n < 0) {
         n = -errno;
-        errno = saved;
-        return n;
+        *ret_n_fds = 0;
+    } else {
+        *ret_n_fds = take_fds(&h, ret_fds, max_fds);
+        if (h.msg_flags & MSG_TRUNC)
+            n = -EMSGSIZE;
     }
-    kept = take_fds(&h, fds, n > 0 ? XS_MIN(max_fds, XS_WIRE_MAX_FDS) : 0);
-    if (h.msg_flags & MSG_TRUNC) {
-        while (kept > 0)
-            close(fds[--kept]);
-        errno = saved;
-        return -EMSGSIZE;
-    }
-    for (unsigned i = 0; i < kept; i++)
-        ret_fds[i] = fds[i];
-    if (ret_n_fds)
-        *ret_n_fds = kept;
     errno = saved;
     return n;
 }

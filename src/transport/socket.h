@@ -52,11 +52,16 @@ int xs_socket_peer(int fd, struct xs_socket_peer *ret_peer);
 int xs_socket_send(int fd, union xs_msg *m, enum xs_msg_id id, uint32_t serial, const int *fds,
                    unsigned n_fds);
 
-/** Takes one packet, not yet checked (xs_wire_open does that). Never blocks.
+/** The most descriptors that one packet can bring (SCM_MAX_FD of the kernel). */
+#define XS_SOCKET_MAX_FDS 253u
+
+/** Takes one packet, not yet checked (xs_wire_open does that). Never blocks, provided that max_fds is XS_SOCKET_MAX_FDS or
+ *  the peer is trusted: closing a descriptor that somebody else made can block.
  *  @param packet     XS_WIRE_MAX_BYTES
- *  @param ret_fds    room for max_fds; what came beyond that is closed. Untouched on error
+ *  @param ret_fds    room for max_fds; what came beyond that is closed
+ *  @param ret_n_fds  set in any case; the caller closes those descriptors, also where the result is 0 or -EMSGSIZE
  *  @return bytes, 0 when the peer is gone, or -errno: -EAGAIN nothing there, -EMSGSIZE longer
- *          than any packet may be (dropped with its descriptors) */
+ *          than any packet may be (dropped) */
 ssize_t xs_socket_receive(int fd, void *packet, int *ret_fds, unsigned max_fds, unsigned *ret_n_fds);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,11 +174,13 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
 }
 
 /* @param ret_fd  of the server page, for the program; the caller closes it */
-static bool open_session(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, const int *fds, int *ret_fd)
+static bool open_session(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, int *ret_fd)
 {
     const char *wrong = take_page(c, fds[0]);
     int fd = -1, r;
 
+    if (!wrong)
+        xs_fd_close(&fds[0]); /* a memory file, as its seals show: closing it waits for nobody */
     if (!wrong && !is_eventfd(fds[1]))
         wrong = "the doorbell is not an eventfd";
     if (wrong)
@@ -220,7 +223,7 @@ static void fill_record(struct xs_client *c, const struct xs_msg_hello *m)
     r->intra = m->flags & XS_HELLO_INTRA;
     xs_str_copy(r->group, sizeof(r->group), m->group);
     xs_text_clean(r->group);
-    xs_proc_cmdline(c->peer.pid, r->cmdline, sizeof(r->cmdline));
+    xs_proc_name(c->peer.pid, r->cmdline, sizeof(r->cmdline));
     xs_proc_container(c->peer.pid, &r->container);
 }
 
@@ -272,6 +275,12 @@ static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
     return xs_socket_send(c->fd, &m, XS_MSG_welcome, ++c->serial, &page_fd, 1);
 }
 
+static void log_joined(const struct xs_client *c)
+{
+    XS_INFO("pid %d (uid %u) joined, protocol 1.%u: %s", (int)c->peer.pid, c->peer.uid, c->record.protocol_minor,
+            c->record.cmdline);
+}
+
 bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds)
 {
     struct xs_user *user = user_of(s, c->peer.uid);
@@ -298,7 +307,31 @@ bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_ms
     s->class_session = 0;
     s->house_ns = s->now_ns;
     XS_PROBE2(join, c->peer.pid, c->session);
-    XS_INFO("pid %d (uid %u) joined, protocol 1.%u: %s", (int)c->peer.pid, c->peer.uid, m->protocol_minor,
-            c->record.cmdline);
+    if (!xs_errands_read_cmdline(s->errands, c->peer.uid, c->peer.pid, c->session))
+        log_joined(c);
     return true;
+}
+
+static bool is_alive(const struct xs_client *c)
+{
+    struct pollfd ended = {.fd = c->peer.pidfd, .events = POLLIN};
+
+    return c->peer.pidfd < 0 || poll(&ended, 1, 0) == 0;
+}
+
+void xs_client_take_cmdlines(struct xs_server *s)
+{
+    struct xs_errand_answer *a;
+
+    while (s->errands && (a = xs_errands_take(s->errands)) != NULL) {
+        XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+            if (c->session != a->session)
+                continue;
+            if (is_alive(c)) /* else it may have been another process's, with the same number */
+                xs_str_copy(c->record.cmdline, sizeof(c->record.cmdline), a->cmdline);
+            log_joined(c);
+            break;
+        }
+        free(a);
+    }
 }

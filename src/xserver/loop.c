@@ -161,6 +161,7 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
         case XS_SRC_DEATHS:
             xs_fd_eventfd_drain(s->wake);
             xs_client_reap(s);
+            xs_client_take_cmdlines(s);
             break;
         }
     }

@@ -309,7 +309,5 @@ bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *pac
         alive = dispatch(s, c, &m, fds, n_fds);
         s->lv3_changed = true; /* levels, priorities, groups */
     } /* else a message that a newer program knows: skipped */
-    for (unsigned i = 0; i < n_fds; i++)
-        xs_fd_close(&fds[i]);
     return alive;
 }

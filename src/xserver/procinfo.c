@@ -59,17 +59,23 @@ void xs_text_clean(char *text)
     }
 }
 
+void xs_proc_name(int32_t pid, char *ret_text, size_t size)
+{
+    ssize_t n = pid > 0 ? read_proc(pid, "comm", ret_text, size) : -ESRCH;
+
+    if (n > 0 && ret_text[n - 1] == '\n')
+        ret_text[--n] = 0;
+    if (n <= 0)
+        snprintf(ret_text, size, "?");
+    xs_text_clean(ret_text);
+}
+
 void xs_proc_cmdline(int32_t pid, char *ret_text, size_t size)
 {
     ssize_t n = pid > 0 ? read_proc(pid, "cmdline", ret_text, size) : -ESRCH;
 
     if (n <= 0) {
-        n = pid > 0 ? read_proc(pid, "comm", ret_text, size) : -ESRCH;
-        if (n > 0 && ret_text[n - 1] == '\n')
-            ret_text[--n] = 0;
-    }
-    if (n <= 0) {
-        snprintf(ret_text, size, "?");
+        xs_proc_name(pid, ret_text, size);
         return;
     }
     while (n > 0 && ret_text[n - 1] == 0)

@@ -8,6 +8,9 @@
 /** The command line as one line of valid UTF-8 without control characters; its name when it has
  *  none, "?" when it cannot be read. */
 void xs_proc_cmdline(int32_t pid, char *ret_text, size_t size);
+/** The name of a process, cleaned in the same way. The kernel has it; xs_proc_cmdline() reads the program's own memory,
+ *  which can take as long as the program likes. */
+void xs_proc_name(int32_t pid, char *ret_text, size_t size);
 /** CPU scheduling of a process as one number: real time 1001..1099, deadline 1100, else -nice,
  *  and -20 for SCHED_IDLE. @return 0 or -errno */
 int xs_proc_cpu_class(int32_t pid, int32_t *ret_class);

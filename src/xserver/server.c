@@ -369,6 +369,11 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
         return r;
     }
     s->deaths = xs_deaths_new(s->wake);
+    s->errands = xs_errands_new(s->wake);
+    if (!s->errands) {
+        snprintf(ret_error, error_size, "out of memory");
+        return -ENOMEM;
+    }
     s->counts.early_death = s->deaths != NULL;
     xs_str_copy(s->http_path, sizeof(s->http_path), s->socket_path);
     slash = strrchr(s->http_path, '/');
@@ -412,6 +417,8 @@ void xs_server_stop(struct xs_server *s)
     xs_lv3_free(s->lv3);
     free(s->timeline.ring);
     xs_deaths_free(s->deaths);
+    xs_errands_free(s->errands);
+    s->errands = NULL;
     if (s->sched)
         xs_sched_free(s->sched);
     xs_policy_unload(s->module);

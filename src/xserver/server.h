@@ -13,6 +13,7 @@
 #include "xserver/prewake/prewake.h"
 #include "xserver/prewake/arrivals.h"
 #include "xserver/deaths.h"
+#include "xserver/errands.h"
 #include "xserver/announced.h"
 #include "xserver/history.h"
 #include "xserver/level3/lv3.h"
@@ -134,6 +135,7 @@ struct xs_server {
     uint64_t lv3_ns;              /* decide on slices again then */
 
     struct xs_deaths *deaths; /* NULL: the kernel cannot */
+    struct xs_errands *errands;
     struct xs_mailbox mailbox;
     int64_t clock_offset_ns;    /* its own, as xs_clock_offset_ns */
     struct xs_request *walking; /* snapshots in progress, through next */
@@ -205,12 +207,16 @@ void xs_client_heat(struct xs_server *s, struct xs_client *c);
 
 /* join.c: a program's first message */
 /** Checks it, makes the pages, adds the program to the scheduler and answers.
- *  @param fds  the client page and an eventfd; those that are kept are set to -1
+ *  @param fds  the client page and an eventfd; those that are kept or closed are set to -1
  *  @return false when the program was refused and dropped */
 bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds);
 
+/** Takes the command lines that were read meanwhile. */
+void xs_client_take_cmdlines(struct xs_server *s);
+
 /* messages.c: what a program says */
-/** @return false when the program was dropped */
+/** @param fds  those that are kept are set to -1; the caller closes the others
+ *  @return false when the program was dropped */
 bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *packet, size_t bytes, int *fds,
                        unsigned n_fds);
 void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q);

@@ -86,10 +86,10 @@ void xs_client_accept(struct xs_server *s)
             return;
         }
         make_room(s, peer.uid);
-        c = client_new(s, fd, &peer);
+        c = xs_errands_behind(s->errands, peer.uid) ? NULL : client_new(s, fd, &peer);
         if (!c || xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
             free(c);
-            close(fd);
+            xs_errands_close(s->errands, peer.uid, &fd);
             xs_fd_close(&peer.pidfd);
             continue;
         }
@@ -101,28 +101,43 @@ void xs_client_accept(struct xs_server *s)
     }
 }
 
+/* Those that the message did not need. @return whether there were any */
+static bool close_unused(struct xs_server *s, uint32_t uid, int *fds, unsigned n_fds)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < n_fds; i++) {
+        any = any || fds[i] >= 0;
+        xs_errands_close_passed(s->errands, uid, &fds[i]);
+    }
+    return any;
+}
+
 void xs_client_readable(struct xs_server *s, struct xs_client *c)
 {
     for (int i = 0; i < PACKETS_A_ROUND && !c->dead; i++) {
         unsigned char packet[XS_WIRE_MAX_BYTES];
-        int fds[XS_WIRE_MAX_FDS];
+        int fds[XS_SOCKET_MAX_FDS];
         unsigned n_fds = 0;
-        ssize_t n = xs_socket_receive(c->fd, packet, fds, XS_WIRE_MAX_FDS, &n_fds);
+        uint32_t uid = c->peer.uid;
+        ssize_t n;
 
+        xs_errands_hasten(s->errands, true); /* without descriptors left, the kernel closes those of the message */
+        n = xs_socket_receive(c->fd, packet, fds, XS_SOCKET_MAX_FDS, &n_fds);
+        xs_errands_hasten(s->errands, false);
         if (n == -EAGAIN)
             return;
         if (n == -EMSGSIZE) {
             s->counts.malformed++;
             xs_client_refuse(s, c, XS_REFUSED_MALFORMED, 0, 0, "a packet is longer than any message");
             xs_client_drop(s, c, "malformed message");
-            return;
-        }
-        if (n <= 0) {
+        } else if (n <= 0) {
             xs_client_drop(s, c, "left");
-            return;
+        } else {
+            (void)xs_message_handle(s, c, packet, (size_t)n, fds, n_fds);
         }
-        if (!xs_message_handle(s, c, packet, (size_t)n, fds, n_fds))
-            return;
+        if (close_unused(s, uid, fds, n_fds) && !c->dead && xs_errands_behind(s->errands, uid))
+            xs_client_drop(s, c, "sends descriptors faster than they can be closed");
     }
 }
 
@@ -333,8 +348,8 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
         c->peer.pidfd = -1;
     }
     epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-    xs_fd_close(&c->fd); /* the program sees this at once */
-    xs_fd_close(&c->bell);
+    xs_errands_close(s->errands, c->peer.uid, &c->fd);
+    xs_fd_close(&c->bell); /* an eventfd: join.c looked */
     xs_fd_close(&c->peer.pidfd);
     xs_list_add(&s->dead, &c->link);
 }

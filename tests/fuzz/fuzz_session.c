@@ -84,11 +84,11 @@ static void serve(void)
 static void read_answers(struct program *p)
 {
     unsigned char packet[XS_WIRE_MAX_BYTES];
-    int fds[XS_WIRE_MAX_FDS];
+    int fds[XS_SOCKET_MAX_FDS];
 
     while (p->fd >= 0) {
         unsigned n_fds = 0;
-        ssize_t n = xs_socket_receive(p->fd, packet, fds, XS_WIRE_MAX_FDS, &n_fds);
+        ssize_t n = xs_socket_receive(p->fd, packet, fds, XS_SOCKET_MAX_FDS, &n_fds);
         union xs_msg m;
 
         if (n == -EAGAIN)

@@ -241,8 +241,11 @@ static int receive(struct agent_session *s, int *ret_fd)
     n = xs_socket_receive(s->fd, packet, fds, 1, &n_fds);
     if (n == -EAGAIN)
         return 0;
-    if (n <= 0)
+    if (n <= 0) {
+        if (n_fds)
+            close(fds[0]);
         return n == 0 ? -EPIPE : (int)n;
+    }
     r = xs_wire_open(packet, (size_t)n, &s->message, &error);
     if (ret_fd && n_fds) {
         *ret_fd = fds[0];

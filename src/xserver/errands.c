@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/errands.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "xserver/haste.h"
+#include "xserver/procinfo.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_THREADS   64u
+#define BEHIND        64u     /* errands of one user */
+#define STACK_BYTES   131072u
+#define IDLE_S        1       /* a thread without errands ends after that */
+#define FREE_MS       100
+#define HERE_US       50u     /* the longest wait inside one close in the main loop */
+#define THERE_US      1000u   /* ... and in a user's thread */
+
+struct errand {
+    struct errand *next;
+    int fd;           /* to close; -1: read the command line */
+    int32_t pid;
+    uint64_t session;
+};
+
+/* Of one user; goes with its thread. */
+struct errand_runner {
+    struct errand_runner *next;
+    struct xs_errands *all;
+    uint32_t uid;
+    unsigned waiting; /* with the one under way */
+    bool warned;
+    struct errand *first, **last;
+    pthread_cond_t more;
+};
+
+struct xs_errands {
+    pthread_mutex_t lock; /* of all below; innermost */
+    pthread_cond_t ended;
+    struct errand_runner *runners;
+    unsigned n_runners;
+    bool stop;
+    int event_fd;
+    struct xs_errand_answer *first, **last;
+    struct xs_haste haste; /* of the main loop's thread */
+};
+
+static void answer(struct xs_errands *e, const struct errand *x)
+{
+    struct xs_errand_answer *a = calloc(1, sizeof(*a));
+
+    if (!a)
+        return;
+    a->session = x->session;
+    xs_proc_cmdline(x->pid, a->cmdline, sizeof(a->cmdline));
+    pthread_mutex_lock(&e->lock);
+    *e->last = a;
+    e->last = &a->next;
+    pthread_mutex_unlock(&e->lock);
+    xs_fd_eventfd_signal(e->event_fd);
+}
+
+/* The next errand, or NULL when there was none for a second. Under the lock. */
+static struct errand *next_errand(struct errand_runner *r)
+{
+    struct timespec until;
+    struct errand *x;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += IDLE_S;
+    while (!r->first && !r->all->stop)
+        if (pthread_cond_timedwait(&r->more, &r->all->lock, &until) == ETIMEDOUT)
+            break;
+    x = r->first;
+    if (x) {
+        r->first = x->next;
+        if (!r->first)
+            r->last = &r->first;
+    }
+    return x;
+}
+
+/* Under the lock. */
+static void forget(struct xs_errands *e, struct errand_runner *r)
+{
+    struct errand_runner **at = &e->runners;
+
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    e->n_runners--;
+    pthread_cond_destroy(&r->more);
+    free(r);
+    pthread_cond_signal(&e->ended);
+}
+
+static void *work(void *arg)
+{
+    struct errand_runner *r = arg;
+    struct xs_errands *e = r->all;
+    struct xs_haste haste = {0};
+    struct errand *x;
+
+    xs_haste_init(&haste);
+    pthread_mutex_lock(&e->lock);
+    while ((x = next_errand(r)) != NULL) {
+        pthread_mutex_unlock(&e->lock);
+        if (x->fd >= 0) {
+            xs_haste_begin(&haste, THERE_US);
+            close(x->fd);
+            xs_haste_end(&haste);
+        } else {
+            answer(e, x);
+        }
+        free(x);
+        pthread_mutex_lock(&e->lock);
+        r->waiting--;
+    }
+    xs_haste_fini(&haste);
+    forget(e, r);
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+struct xs_errands *xs_errands_new(int event_fd)
+{
+    struct xs_errands *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->ended, NULL);
+    e->event_fd = event_fd;
+    e->last = &e->first;
+    xs_haste_init(&e->haste);
+    return e;
+}
+
+void xs_errands_free(struct xs_errands *e)
+{
+    struct xs_errand_answer *a;
+    struct timespec until;
+    bool all_ended;
+
+    if (!e)
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += FREE_MS * (long)XS_NS_PER_MS;
+    until.tv_sec += until.tv_nsec / (long)XS_NS_PER_S;
+    until.tv_nsec %= (long)XS_NS_PER_S;
+    pthread_mutex_lock(&e->lock);
+    e->stop = true;
+    for (struct errand_runner *r = e->runners; r; r = r->next)
+        pthread_cond_signal(&r->more);
+    while (e->runners && pthread_cond_timedwait(&e->ended, &e->lock, &until) != ETIMEDOUT)
+        ;
+    all_ended = !e->runners;
+    pthread_mutex_unlock(&e->lock);
+    xs_haste_fini(&e->haste);
+    while ((a = xs_errands_take(e)) != NULL)
+        free(a);
+    if (!all_ended)
+        return; /* a thread that is stuck still looks at it */
+    pthread_cond_destroy(&e->ended);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+/* The user's thread, which is made if need be. Under the lock. @return NULL: there can be none */
+static struct errand_runner *runner_of(struct xs_errands *e, uint32_t uid, bool make)
+{
+    struct errand_runner *r;
+    pthread_condattr_t by_clock;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int error;
+
+    for (r = e->runners; r; r = r->next)
+        if (r->uid == uid)
+            return r;
+    if (!make || e->n_runners == MAX_THREADS)
+        return NULL;
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->all = e;
+    r->uid = uid;
+    r->last = &r->first;
+    pthread_condattr_init(&by_clock);
+    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->more, &by_clock);
+    pthread_condattr_destroy(&by_clock);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    error = pthread_create(&thread, &attr, work, r);
+    pthread_attr_destroy(&attr);
+    if (error) {
+        pthread_cond_destroy(&r->more);
+        free(r);
+        return NULL;
+    }
+    r->next = e->runners;
+    e->runners = r;
+    e->n_runners++;
+    return r;
+}
+
+static bool add(struct xs_errands *e, uint32_t uid, struct errand wish, bool even_behind)
+{
+    struct errand *x = malloc(sizeof(*x));
+    struct errand_runner *r;
+    bool taken = false;
+
+    if (!x)
+        return false;
+    *x = wish;
+    pthread_mutex_lock(&e->lock);
+    r = runner_of(e, uid, true);
+    if (r && (even_behind || r->waiting < BEHIND)) {
+        x->next = NULL;
+        *r->last = x;
+        r->last = &x->next;
+        r->waiting++;
+        pthread_cond_signal(&r->more);
+        taken = true;
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (!taken)
+        free(x);
+    return taken;
+}
+
+void xs_errands_hasten(struct xs_errands *e, bool on)
+{
+    if (e && on)
+        xs_haste_begin(&e->haste, HERE_US);
+    else if (e)
+        xs_haste_end(&e->haste);
+}
+
+static void close_here(struct xs_errands *e, int *fd)
+{
+    xs_haste_begin(&e->haste, HERE_US);
+    xs_fd_close(fd);
+    xs_haste_end(&e->haste);
+}
+
+static void close_or_hand_on(struct xs_errands *e, uint32_t uid, int *fd, bool even_behind)
+{
+    if (*fd < 0)
+        return;
+    if (!e)
+        xs_fd_close(fd);
+    else if (add(e, uid, (struct errand){.fd = *fd}, even_behind))
+        *fd = -1;
+    else
+        close_here(e, fd);
+}
+
+void xs_errands_close(struct xs_errands *e, uint32_t uid, int *fd)
+{
+    if (*fd >= 0)
+        shutdown(*fd, SHUT_RDWR); /* the program sees its end at once */
+    close_or_hand_on(e, uid, fd, false);
+}
+
+void xs_errands_close_passed(struct xs_errands *e, uint32_t uid, int *fd)
+{
+    close_or_hand_on(e, uid, fd, true);
+}
+
+bool xs_errands_behind(struct xs_errands *e, uint32_t uid)
+{
+    struct errand_runner *r;
+    bool behind, say;
+
+    if (!e)
+        return false;
+    pthread_mutex_lock(&e->lock);
+    r = runner_of(e, uid, false);
+    behind = r && r->waiting >= BEHIND;
+    say = behind && !r->warned;
+    if (say)
+        r->warned = true;
+    pthread_mutex_unlock(&e->lock);
+    if (say)
+        XS_WARN("user %u: what its programs passed cannot be closed in time; nothing more is taken from it meanwhile", uid);
+    return behind;
+}
+
+bool xs_errands_read_cmdline(struct xs_errands *e, uint32_t uid, int32_t pid, uint64_t session)
+{
+    return e && add(e, uid, (struct errand){.fd = -1, .pid = pid, .session = session}, false);
+}
+
+struct xs_errand_answer *xs_errands_take(struct xs_errands *e)
+{
+    struct xs_errand_answer *a;
+
+    pthread_mutex_lock(&e->lock);
+    a = e->first;
+    if (a) {
+        e->first = a->next;
+        if (!e->first)
+            e->last = &e->first;
+    }
+    pthread_mutex_unlock(&e->lock);
+    return a;
+}
