@@ -2,6 +2,7 @@
 #include "xserver/activation.h"
 
 #include "base/str.h"
+#include "base/xs_base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,4 +71,16 @@ void xs_activation_notify(const char *state)
     (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     close(fd);
+}
+
+uint64_t xs_activation_watchdog_ns(void)
+{
+    const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    uint64_t period_us = 0, pid_number = 0;
+
+    if (!usec || xs_str_parse_u64(usec, 10, &period_us) < 0 || period_us > UINT64_MAX / XS_NS_PER_US)
+        return 0;
+    if (pid && (xs_str_parse_u64(pid, 10, &pid_number) < 0 || pid_number != (uint64_t)getpid()))
+        return 0;
+    return period_us * XS_NS_PER_US / 2;
 }

@@ -4,11 +4,16 @@
 #ifndef XS_XSERVER_ACTIVATION_H
 #define XS_XSERVER_ACTIVATION_H
 
+#include <stdint.h>
+
 /** The listening SOCK_SEQPACKET Unix socket that was passed as descriptor 3 (LISTEN_PID,
  *  LISTEN_FDS); both variables are removed. @return descriptor, -ENOENT when none was passed,
  *  -EINVAL when it is something else */
 int xs_activation_socket(void);
 /** Tells the service manager, if there is one (NOTIFY_SOCKET), for instance "READY=1". */
 void xs_activation_notify(const char *state);
+/** How often the service manager wants "WATCHDOG=1" at the latest (WATCHDOG_USEC, WATCHDOG_PID), halved as
+ *  sd_watchdog_enabled(3) advises. @return nanoseconds; 0: it does not watch this process */
+uint64_t xs_activation_watchdog_ns(void);
 
 #endif

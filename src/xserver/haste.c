@@ -29,10 +29,14 @@ void xs_haste_init(struct xs_haste *h)
     h->usable = sigaction(SIGURG, &act, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &h->timer) == 0;
 }
 
-static void set(struct xs_haste *h, unsigned period_us)
+static struct timespec from_us(unsigned us)
 {
-    struct timespec t = {.tv_sec = period_us / 1000000, .tv_nsec = (long)(period_us % 1000000) * (long)XS_NS_PER_US};
-    struct itimerspec spec = {.it_value = t, .it_interval = t};
+    return (struct timespec){.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * (long)XS_NS_PER_US};
+}
+
+static void set(struct xs_haste *h, unsigned first_us, unsigned period_us)
+{
+    struct itimerspec spec = {.it_value = from_us(first_us), .it_interval = from_us(period_us)};
 
     if (h->usable)
         timer_settime(h->timer, 0, &spec, NULL);
@@ -40,12 +44,17 @@ static void set(struct xs_haste *h, unsigned period_us)
 
 void xs_haste_begin(struct xs_haste *h, unsigned period_us)
 {
-    set(h, period_us);
+    set(h, period_us, period_us);
+}
+
+void xs_haste_once(struct xs_haste *h, unsigned delay_us)
+{
+    set(h, delay_us, 0);
 }
 
 void xs_haste_end(struct xs_haste *h)
 {
-    set(h, 0);
+    set(h, 0, 0);
 }
 
 void xs_haste_fini(struct xs_haste *h)

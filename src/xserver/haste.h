@@ -21,6 +21,8 @@ struct xs_haste {
 void xs_haste_init(struct xs_haste *h);
 /** From now on a signal comes after each period of so many microseconds: a call that waits fails with EINTR. */
 void xs_haste_begin(struct xs_haste *h, unsigned period_us);
+/** One signal, after so many microseconds, instead of the periodic ones. */
+void xs_haste_once(struct xs_haste *h, unsigned delay_us);
 void xs_haste_end(struct xs_haste *h);
 void xs_haste_fini(struct xs_haste *h);
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "xserver/activation.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,6 +20,7 @@
 #define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
 #define HOT_NS        (100 * XS_NS_PER_MS) /* a program that rang is looked at for this long */
 #define FREES_A_ROUND   1024u
+#define LATE_NS         (10 * XS_NS_PER_MS) /* a round that takes longer is counted */
 #define UNJOINED_NS   (5 * XS_NS_PER_S)    /* a connection that says nothing is closed */
 
 static void set_timer(struct xs_server *s, uint64_t at_ns)
@@ -90,6 +92,13 @@ static void housekeeping(struct xs_server *s)
         }
         if (end > s->now_ns || s->stop) /* else a connection that says nothing is in the way: see above */
             next = XS_MIN(next, end);
+    }
+    if (s->watchdog_ns) {
+        if (s->now_ns >= s->watchdog_next_ns) {
+            xs_activation_notify("WATCHDOG=1");
+            s->watchdog_next_ns = s->now_ns + s->watchdog_ns;
+        }
+        next = XS_MIN(next, s->watchdog_next_ns);
     }
     s->house_ns = XS_MIN(next, xs_timeline_housekeeping(&s->timeline, s->now_ns));
 }
@@ -294,15 +303,28 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
     return next;
 }
 
+/* A round is the time in which no other program is heard. */
+static void count_round(struct xs_server *s, uint64_t ns)
+{
+    if (ns > s->counts.longest_round_ns)
+        s->counts.longest_round_ns = ns;
+    if (ns > LATE_NS && s->counts.late_rounds++ == 0)
+        XS_WARN("a round of the main loop took %.1f ms (see xsched_late_rounds_total in GET /metrics)",
+                (double)ns / (double)XS_NS_PER_MS);
+}
+
 void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
 {
     struct epoll_event ev[MAX_EVENTS];
+    uint64_t began_ns = 0;
 
     while (!s->stop) {
         uint64_t next;
         int n = 0;
 
         s->now_ns = xs_now_ns();
+        if (began_ns)
+            count_round(s, s->now_ns - began_ns);
         next = decide(s, 0);
         next = spin(s, next, ev, &n);
         if (n == 0) {
@@ -317,7 +339,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         }
         if (n < 0)
             n = 0; /* EINTR */
-        s->now_ns = xs_now_ns();
+        began_ns = s->now_ns = xs_now_ns();
         if (bells(s, ev, n))
             decide(s, s->now_ns);
         control(s, ev, n);

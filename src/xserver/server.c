@@ -347,6 +347,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->clock_offset_ns = xs_clock_offset_ns();
     s->counts.session_next = 1;
+    s->watchdog_ns = xs_activation_watchdog_ns();
     raise_limits();
     if (xs_operators_set(o->operator_group) < 0) {
         snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", o->operator_group);
@@ -382,8 +383,8 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
         memcpy(slash, "http.sock", sizeof("http.sock"));
     else
         s->http_path[0] = 0;
-    if (s->options.idle_exit_s)
-        s->house_ns = s->now_ns + s->options.idle_exit_s * XS_NS_PER_S;
+    if (s->options.idle_exit_s || s->watchdog_ns)
+        s->house_ns = s->now_ns;
     return 0;
 }
 

@@ -146,6 +146,8 @@ struct xs_server {
     uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: no word is closed */
     uint64_t house_ns;      /* next look at what changes slowly; UINT64_MAX: nothing does */
     uint64_t idle_since_ns; /* no program joined since then */
+    uint64_t watchdog_ns;   /* period of the service manager's watchdog; 0: none */
+    uint64_t watchdog_next_ns;
     uint64_t spin_budget_ns, spin_refill_ns;
     uint64_t contended_ns;        /* programs were last seen to compete then */
     bool changed;           /* a decision changed something since it was last cleared */

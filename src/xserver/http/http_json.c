@@ -219,6 +219,8 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
     set_int(o, "spins", st->spins);
     set_int(o, "spin_us", st->spin_ns / XS_NS_PER_US);
     set_int(o, "sleeps", st->sleeps);
+    set_int(o, "longest_round_us", st->longest_round_ns / XS_NS_PER_US);
+    set_int(o, "late_rounds", st->late_rounds);
     set_bool(o, "early_death", st->early_death);
     json_object_set_new(o, "decision_latency", latency(&st->decision));
     json_object_set_new(o, "preemption_latency", latency(&st->preemption));

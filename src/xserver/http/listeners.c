@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "transport/socket.h"
+#include "xserver/haste.h"
 #include "xserver/http/http_guard.h"
 #include "xserver/http/http_json.h"
 #include "xserver/http/http_routes.h"
@@ -25,12 +26,19 @@
 #define MAX_BODY_BYTES  65536u
 #define MAX_CONNECTIONS 256u
 #define TIMEOUT_S       15u
+#define HASTE_US        20000u
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 struct xs_http {
     struct xs_mailbox *mailbox;
     struct MHD_Daemon *tcp, *unix_;
     struct xs_events *events; /* NULL: there are none */
     uint16_t port; /* of tcp; 0: none */
+    struct xs_haste haste; /* of the thread of unix_, as n_unix; see hasten() */
+    unsigned n_unix;       /* its connections */
     char unix_path[XS_SOCKET_PATH_BYTES];
 };
 
@@ -178,13 +186,35 @@ static void log_line(void *cls, const char *format, va_list ap)
     XS_DEBG("HTTP: %s", text);
 }
 
-static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCallback handler)
+/* Where the kernel lets descriptors through, it closes them in the thread that reads the connection, which can take as long
+ * as the sender likes. While there are connections, signals end such waits. */
+static void hasten(void *cls, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
+{
+    struct xs_http *h = cls;
+
+    (void)connection;
+    (void)state;
+    if (!h->haste.usable)
+        xs_haste_init(&h->haste); /* the thread that calls this is the one */
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        h->n_unix++;
+    else
+        h->n_unix--;
+    if (h->n_unix)
+        xs_haste_begin(&h->haste, HASTE_US);
+    else
+        xs_haste_once(&h->haste, HASTE_US); /* the last socket is closed after this */
+}
+
+static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCallback handler,
+                                MHD_NotifyConnectionCallback notify)
 {
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, NULL},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, NULL},
+        {notify ? MHD_OPTION_NOTIFY_CONNECTION : MHD_OPTION_END, (intptr_t)notify, h},
         {MHD_OPTION_END, 0, NULL},
     };
 
@@ -214,12 +244,13 @@ static int listen_tcp(uint16_t port, uint16_t *ret_port)
     return fd;
 }
 
-/* Whoever has the lock of the other socket may replace this one's file. */
-static int listen_unix(const char *path)
+/* Whoever has the lock of the other socket may replace this one's file.
+ * @param ret_bare  the kernel lets nobody send descriptors through it (Linux 6.16) */
+static int listen_unix(const char *path, bool *ret_bare)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     struct stat st;
-    int fd;
+    int fd, off = 0;
 
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
         unlink(path);
@@ -227,6 +258,7 @@ static int listen_unix(const char *path)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
+    *ret_bare = setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
     if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || chmod(path, 0666) < 0 || listen(fd, 64) < 0) {
         int r = -errno;
 
@@ -246,7 +278,7 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
         return 0;
     }
     if (fd >= 0) {
-        h->tcp = start(h, fd, handle_tcp);
+        h->tcp = start(h, fd, handle_tcp, NULL);
         if (h->tcp)
             return 0;
         close(fd);
@@ -259,10 +291,11 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
 
 static int start_unix(struct xs_http *h, char *ret_error, size_t error_size)
 {
-    int fd = listen_unix(h->unix_path);
+    bool bare = false;
+    int fd = listen_unix(h->unix_path, &bare);
 
     if (fd >= 0) {
-        h->unix_ = start(h, fd, handle_unix);
+        h->unix_ = start(h, fd, handle_unix, bare ? NULL : hasten);
         if (h->unix_)
             return 0;
         close(fd);
@@ -307,6 +340,7 @@ void xs_http_stop(struct xs_http *h)
         unlink(h->unix_path);
         MHD_stop_daemon(h->unix_);
     }
+    xs_haste_fini(&h->haste);
     if (h->tcp)
         MHD_stop_daemon(h->tcp);
     xs_events_free(h->events);
