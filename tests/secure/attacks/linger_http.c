@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same sockets with the bytes of a request over HTTP: what suffers is everybody else's xcli. */
+#include "scene.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void attack(struct scene *s)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+    memcpy(to.sun_path, s->server.http, strlen(s->server.http) + 1);
+    while (!s->shared->stop) {
+        int peer, fd = scene_lingering(&peer, 12), http = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        if (fd < 0 || http < 0 || connect(http, (struct sockaddr *)&to, sizeof(to)) < 0)
+            break;
+        if (scene_send(http, "GET /status HTTP/1.1\r\n", 22, &fd, 1) < 0)
+            s->shared->notes[0]++; /* the kernel refused it */
+        close(fd);
+        usleep(20000);
+        close(http);
+    }
+    pause();
+}
+
+int main(void)
+{
+    struct scene s;
+    uint64_t began = 0, worst = 0;
+    int bad;
+
+    scene_begin(&s, NULL);
+    scene_attack(&s, ATTACKER, attack);
+    for (int i = 0; i < 60; i++) {
+        began = xs_now_ns();
+        raw_status(&s.server, "clients");
+        worst = XS_MAX(worst, xs_now_ns() - began);
+        usleep(50000);
+    }
+    printf("the slowest answer over HTTP came after %.3f ms (bound 500 ms); %d messages refused by the kernel\n",
+           (double)worst / 1e6, s.shared->notes[0]);
+    bad = scene_end(&s, "linger_http", 0, 50);
+    return bad || worst > 500 * XS_NS_PER_MS;
+}

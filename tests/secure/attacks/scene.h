@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host under attack: an xserver with the default options, a victim (user 2000) whose two programs compete, and attackers
+ * (users 2001 and 2002). Needs root, which becomes these users. Each attack is a program of its own. */
+#ifndef XS_TESTS_SCENE_H
+#define XS_TESTS_SCENE_H
+
+#include "raw.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VICTIM   2000u
+#define ATTACKER 2001u
+#define HELPER   2002u
+#define DEVICE   (1ull << 32 | 0xffff0007)
+
+/** What the scene lets the processes share. */
+struct scene_shared {
+    _Atomic int ready, stop;
+    _Atomic uint64_t worst_ns; /* that the victim waited for a decision that was due */
+    _Atomic uint64_t rounds;
+    _Atomic int notes[8];      /* the attack's own */
+};
+
+struct scene {
+    struct raw_server server;
+    struct scene_shared *shared;
+    pid_t victim, attackers[16];
+    unsigned n_attackers;
+};
+
+/** Starts xserver with these further arguments (NULL: none) and the victim. Ends the process with 77 when this is not
+ *  root. */
+void scene_begin(struct scene *s, const char *const *args);
+/** Runs in a process of that user until it returns, or the scene ends. */
+void scene_attack(struct scene *s, unsigned uid, void (*attack)(struct scene *s));
+/** Lets it go on for so long, ends all, prints one line and returns the exit status: 1 where the victim waited
+ *  longer than bound_ms for a decision, or xserver did not end well. */
+int scene_end(struct scene *s, const char *name, unsigned seconds, double bound_ms);
+/** Becomes that user, in a process of its own. */
+void scene_become(unsigned uid);
+
+/** A connected TCP socket that nobody reads from, full of data, whose close waits for so many seconds.
+ *  @return the socket, or -1 when there are no descriptors left; *ret_peer must stay open */
+int scene_lingering(int *ret_peer, int seconds);
+/** Sends bytes with descriptors on a connection, as they are. @return 0 or -errno */
+int scene_send(int fd, const void *bytes, size_t n, const int *fds, unsigned n_fds);
+/** Keeps xserver busy with this connection for a moment, so that what is sent next is closed here before it is read there,
+ *  and the last reference is xserver's. */
+void scene_delay(int fd);
+/** The head of a message of a kind that this xserver does not know. */
+struct xs_wire_head scene_unknown(void);
+
+#endif
