@@ -156,7 +156,7 @@ static struct control *map_control(const char *folder)
 static uint32_t *swap_handles(const char *folder, int rank, uint32_t *mine)
 {
     cudaIpcMemHandle_t handle, other;
-    char path[512];
+    char path[1024];
     void *theirs;
 
     MUST(cudaIpcGetMemHandle(&handle, mine));

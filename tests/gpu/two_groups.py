@@ -90,8 +90,8 @@ def kill_all():
 
 
 class Run:
-    def __init__(self, build, out, limit, suspensions):
-        self.build, self.out, self.suspensions = build, out, suspensions
+    def __init__(self, build, out, limit, suspensions, device):
+        self.build, self.out, self.suspensions, self.device = build, out, suspensions, device
         self.ends = time.monotonic() + limit
         self.log = open(os.path.join(out, "two_groups.log"), "ab")
         self.rows = open(os.path.join(out, "two_groups.jsonl"), "a", encoding="utf-8")
@@ -99,7 +99,7 @@ class Run:
 
     def write(self, part, side, metric, value, unit):
         row = {"part": part, "side": side, "metric": metric, "value": value, "unit": unit, "date": machine.now(),
-               "device": os.environ.get("DEVICE", "2 x NVIDIA"), "driver": machine.nvidia_driver(), "commit": machine.commit(self.build)}
+               "device": self.device, "driver": machine.nvidia_driver(), "commit": machine.commit(self.build)}
         self.rows.write(json.dumps(row, separators=(",", ":")) + "\n")
         self.rows.flush()
         print(f"{part:5} {side:12} {metric:24} {value} {unit}", flush=True)
@@ -244,11 +244,14 @@ class Run:
 
 
 def devices():
+    """How many there are, and what two of the first one are called."""
     try:
-        driver, n = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(0)
+        driver, n, name = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(0), ctypes.create_string_buffer(96)
     except OSError:
-        return 0
-    return 0 if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(n)) else n.value
+        return 0, ""
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(n)) or driver.cuDeviceGetName(name, len(name), 0):
+        return 0, ""
+    return n.value, f"2 x {name.value.decode()}"
 
 
 def main():
@@ -259,10 +262,11 @@ def main():
     p.add_argument("parts", nargs="*", choices=["nccl", "ipc", []], default=[])
     p.add_argument("--suspensions", type=int, default=10000)
     a = p.parse_args()
-    if devices() < 2:
-        print(f"skipped: two devices are wanted, {devices()} is here")
+    count, device = devices()
+    if count < 2:
+        print(f"skipped: two devices are wanted, {count} is here")
         return 77
-    run = Run(a.build, a.out, a.seconds, a.suspensions)
+    run = Run(a.build, a.out, a.seconds, a.suspensions, device)
     last = threading.Timer(a.seconds, lambda: (print("no time left", flush=True), kill_all(), os._exit(75)))
     last.daemon = True
     last.start()
