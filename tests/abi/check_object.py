@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 LIBC = {"libc.so.6", "libdl.so.2", "libpthread.so.0"}
-OURS = re.compile(r"lib(preempt|hal[a-z]+)\.so\.1$|libxsched-hip[5-7]\.so$")
+OURS = re.compile(r"lib(preempt|hal[a-z]+)\.so\.1$|libxsched-(hip[5-7]|cuda|amdhip64|OpenCL)\.so(\.\d)?$")
 NEWEST = (2, 17)
 TLS_BYTES = 64
 # What a compiler or a careless line brings in, and what a guest may not do in its host.
@@ -58,7 +58,7 @@ def check(a):
     if a.soname and soname != [a.soname]:
         bad.append(f"SONAME is {soname}, not {a.soname}")
     runpath = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic)
-    if runpath and not all(p in ("$ORIGIN", "$ORIGIN/..") for p in runpath[0].split(":")):
+    if runpath and not all(p in ("$ORIGIN", "$ORIGIN/..", "$ORIGIN/../..", "$ORIGIN/xsched/names") for p in runpath[0].split(":")):
         bad.append(f"RUNPATH is {runpath[0]}")
     if "TEXTREL" in dynamic:
         bad.append("has text relocations")

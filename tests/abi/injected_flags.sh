@@ -18,8 +18,11 @@ targets=$(ninja -C "$tmp/b" -t targets all | sed -n 's/^\(lib\/[^:]*\.so[^:]*\):
 ninja -C "$tmp/b" $targets >"$tmp/log" 2>&1 || { tail -30 "$tmp/log"; exit 1; }
 for t in $targets; do
     case $t in
-    *libxsched-hip*) "$python" "$source/tests/abi/check_object.py" --stands-for libshimhip.so "$tmp/b/$t" ;;
-    *) "$python" "$source/tests/abi/check_object.py" "$tmp/b/$t" ;;
+    *libxsched-*hip*) shim=libshimhip.so ;;
+    *libxsched-cuda*) shim=libshimcuda.so ;;
+    *libxsched-OpenCL*) shim=libshimopencl.so ;;
+    *) shim= ;;
     esac
+    "$python" "$source/tests/abi/check_object.py" ${shim:+--stands-for "$shim"} "$tmp/b/$t"
     echo "$t: as always"
 done

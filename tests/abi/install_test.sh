@@ -60,7 +60,7 @@ cached()   # FOLDER...: the names that ldconfig finds there
 }
 cached "$inside" >"$tmp/names"
 grep -qx 'libpreempt.so.1' "$tmp/names" || { echo "ldconfig does not see libpreempt.so.1:"; cat "$tmp/names"; exit 1; }
-if grep -vE '^lib(preempt|hal[a-z]+)\.so(\.1)?$' "$tmp/names"; then
+if grep -vE '^lib(preempt|hal[a-z]+)\.so(\.1)?$|^libshim[a-z]+\.so$' "$tmp/names"; then
     echo "ldconfig finds more than our own names through $inside"
     exit 1
 fi

@@ -131,8 +131,10 @@ if shutil.which("ldconfig") or os.path.exists("/sbin/ldconfig"):
         here = r.stdout.split(os.path.dirname(os.path.dirname(SHIM)) + ":")
         if len(here) != 2 or "libpreempt" not in here[1]:
             bad.append("ldconfig did not look at our folder")
-        elif "libshim" in here[1]:
-            bad.append("ldconfig sees the shim")
+        else:
+            names = [line.split()[0] for line in here[1].split("\n/")[0].splitlines() if line.startswith("\t")]
+            if not names or not all(name.startswith(("libpreempt.", "libhal", "libshim")) for name in names):
+                bad.append(f"ldconfig sees more than names of ours: {names}")
 
 print("\n".join(bad) if bad else "all as expected")
 sys.exit(1 if bad else 0)
