@@ -116,31 +116,56 @@ static bool same_entry(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
+/* Whether an entry is the shim at LIBDIR/NAME, and ours the one of the same code at LIBDIR/xsched/NAME (decision 0028). */
+static bool is_by_path(const char *entry, const char *ours)
+{
+    const char *name = strrchr(ours, '/'), *folder = name;
+    char beside[PATH_MAX];
+
+    while (folder && folder > ours && *--folder != '/')
+        ;
+    return name && folder > ours &&
+           (size_t)snprintf(beside, sizeof(beside), "%.*s%s", (int)(folder - ours), ours, name) < sizeof(beside) &&
+           strchr(entry, '/') && same_entry(entry, beside);
+}
+
 struct list {
     char **items;
     size_t count, bytes;
 };
 
+static void list_remove(struct list *l, size_t i)
+{
+    l->bytes -= strlen(l->items[i]) + 1;
+    free(l->items[i]);
+    memmove(&l->items[i], &l->items[i + 1], (--l->count - i) * sizeof(*l->items));
+}
+
 static int list_add(struct list *l, const char *item, size_t length)
 {
-    char *copy = strndup(item, length);
-    char **grown;
+    char *copy = strndup(item, length), **grown;
+    size_t at = l->count;
+    bool there = false;
 
     if (!copy)
         return -ENOMEM;
-    for (size_t i = 0; i < l->count; i++) {
-        if (same_entry(l->items[i], copy)) {
-            free(copy);
-            return 0;
+    for (size_t i = 0; i < l->count; i++)
+        there |= same_entry(l->items[i], copy);
+    for (size_t i = l->count; i-- > 0;) {
+        if (is_by_path(l->items[i], copy)) { /* a process has one shim for a platform */
+            list_remove(l, i);
+            at = i;
         }
     }
-    grown = realloc(l->items, (l->count + 1) * sizeof(*grown));
+    grown = there ? NULL : realloc(l->items, (l->count + 1) * sizeof(*grown));
     if (!grown) {
         free(copy);
-        return -ENOMEM;
+        return there ? 0 : -ENOMEM;
     }
     l->items = grown;
-    l->items[l->count++] = copy;
+    at = XS_MIN(at, l->count);
+    memmove(&l->items[at + 1], &l->items[at], (l->count++ - at) * sizeof(*l->items));
+    l->items[at] = copy;
     l->bytes += length + 1;
     return 0;
 }

@@ -31,7 +31,8 @@ const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *pla
 const char *xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform);
 
 /** A list in the manner of LD_PRELOAD: what was there, then ours (some libraries must come first,
- *  those of sanitizers for example; ours need not); what is the same file appears once.
+ *  those of sanitizers for example; ours need not); what is the same file appears once, and
+ *  LIBDIR/libshimX.so is replaced where ours is LIBDIR/xsched/libshimX.so.
  *  @param old         present value, or NULL
  *  @param separators  characters that separate entries in old
  *  @param joint       separator written

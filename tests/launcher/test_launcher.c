@@ -87,6 +87,33 @@ static void lists_are_joined_without_duplicates(void **state)
     expect_list(expected, one, 1, old);
 }
 
+/* The shim of LIBDIR makes place for the one of LIBDIR/xsched. */
+static void a_shim_by_path_is_replaced(void **state)
+{
+    char ours_path[PATH_MAX], by_path[PATH_MAX], other[PATH_MAX], old[4 * PATH_MAX], expected[4 * PATH_MAX];
+    const char *one[] = {ours_path};
+
+    (void)state;
+    snprintf(other, sizeof(other), "%s", in_folder("lib"));
+    assert_int_equal(mkdir(other, 0700), 0);
+    assert_int_equal(mkdir(in_folder("lib/xsched"), 0700), 0);
+    snprintf(ours_path, sizeof(ours_path), "%s", in_folder("lib/xsched/libshimcuda.so"));
+    snprintf(by_path, sizeof(by_path), "%s", in_folder("lib/libshimcuda.so"));
+    snprintf(other, sizeof(other), "%s", in_folder("lib/libshimhip.so"));
+    write_file(ours_path, "x", 1, 0600);
+    write_file(by_path, "x", 1, 0600);
+    write_file(other, "x", 1, 0600);
+    snprintf(old, sizeof(old), "/b.so:%s:%s", by_path, other);
+    snprintf(expected, sizeof(expected), "/b.so:%s:%s", ours_path, other);
+    expect_list(expected, one, 1, old);
+    snprintf(old, sizeof(old), "%s:/b.so:%s", by_path, ours_path);
+    snprintf(expected, sizeof(expected), "%s:/b.so", ours_path);
+    expect_list(expected, one, 1, old);
+    snprintf(old, sizeof(old), "%s:%s:libshimcuda.so", by_path, by_path);
+    snprintf(expected, sizeof(expected), "%s:libshimcuda.so", ours_path);
+    expect_list(expected, one, 1, old);
+}
+
 static void elf_facts_of_this_program(void **state)
 {
     struct xs_elf elf;
@@ -197,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_joined_without_duplicates),
+        cmocka_unit_test(a_shim_by_path_is_replaced),
         cmocka_unit_test(elf_facts_of_this_program),
         cmocka_unit_test(elf_of_nonsense),
         cmocka_unit_test(elf_tables_cut_short),
