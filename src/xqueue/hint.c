@@ -6,6 +6,7 @@
 #include "xqueue/control/control_thread.h"
 #include "xqueue/inherit.h"
 #include "xqueue/queue.h"
+#include "xqueue/shim_presence.h"
 #include "xqueue/state.h"
 
 static bool priority_ok(Priority p)
@@ -156,9 +157,7 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy)
     atomic_fetch_add(&st->mode_changes, 1);
     xs_state_update_intra(st);
     xs_state_fail_open(st, atomic_load(&st->server)); /* whatever was held runs on at once */
-    XS_INFO(scheduler == kSchedulerLocal ? "using local scheduler with policy %s"
-            : scheduler == kSchedulerGlobal ? "using global scheduler%s" : "using app-managed scheduler%s",
-            scheduler == kSchedulerLocal ? xs_policy_by_type(policy)->name : "");
+    xs_scheduler_say((int)scheduler, scheduler == kSchedulerLocal ? xs_policy_by_type(policy)->name : "");
     xs_control_kick(st);
     return kXSchedSuccess;
 }

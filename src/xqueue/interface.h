@@ -79,6 +79,10 @@ HwQueueHandle xsched_priv_hwq_find(int platform, uint64_t native);
  *  waiting, and the hardware queue is forgotten. Unknown: nothing happens. */
 void xsched_priv_hwq_gone(int platform, uint64_t native);
 
+/** The program's calls of this platform reach a shim. Any thread, once or more.
+ *  @param by_path  it was loaded from LIBDIR itself, not from LIBDIR/xsched */
+void xsched_priv_shim_here(int platform, bool by_path);
+
 /** True when every stream is to get an XQueue (XSCHED_AUTO_XQUEUE, XSCHED_PRIORITY). */
 bool xsched_priv_auto(void);
 /** Gives the hardware queue an XQueue with the values of the environment.

@@ -9,6 +9,7 @@
 #include "xqueue/gate.h"
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
+#include "xqueue/shim_presence.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/progress.h"
 
@@ -272,6 +273,8 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
         XS_WARN_ONCE("%s has no preemption level %d here; level %d is used", h->ops->name, level, q->wish.level);
 out:
     xs_lock_release(&st->lock);
+    if (explicit_queue && r == kXSchedSuccess)
+        xs_shim_expect(h->ops, atomic_load(&st->mode));
     xs_hwq_done(st, h);
     return r;
 }

@@ -9,6 +9,7 @@
 #include "xqueue/announce_collectives.h"
 #include "xqueue/control/control_thread.h"
 #include "xqueue/inherit.h"
+#include "xqueue/shim_presence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -171,12 +172,7 @@ static void read_environment(struct xs_state *st)
     xs_job_name(NULL, NULL, st->job);
     st->utilization = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1, 0, 100);
     xs_state_update_intra(st);
-    if (mode == XS_MODE_LOCAL)
-        XS_INFO("using local scheduler with policy %s", ops ? ops->name : "HPF");
-    else if (mode == XS_MODE_GLOBAL)
-        XS_INFO("using global scheduler");
-    else
-        XS_INFO("using app-managed scheduler");
+    xs_scheduler_say(mode, ops ? ops->name : "HPF");
 }
 
 void xs_state_await(struct xs_state *st)

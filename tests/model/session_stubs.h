@@ -11,6 +11,7 @@ XResult XQueueWaitAll(XQueueHandle xq) { (void)xq; STUB }
 void xs_agent_run(struct xs_state *st) { (void)st; STUB_VOID }
 void xs_local_run(struct xs_state *st) { (void)st; STUB_VOID }
 bool xs_auto_enabled(void) STUB
+void xs_shim_expect(const struct xs_hal_ops *ops, int mode) { (void)ops, (void)mode; }
 size_t xs_deferred_drop(struct xs_queue *q) { (void)q; STUB }
 void xs_queue_defaults_from_env(struct xs_queue_defaults *ret) { memset(ret, 0, sizeof(*ret)); }
 void xs_queue_defaults_plain(struct xs_queue_defaults *ret) { memset(ret, 0, sizeof(*ret)); }

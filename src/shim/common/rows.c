@@ -39,9 +39,22 @@ void *xs_rows_symbol(void *handle, const char *symbol)
     return dlsym(handle, symbol);
 }
 
+/* Whether this object is LIBDIR/libshimX.so, not LIBDIR/xsched/libshimX.so (decision 0028). */
+static bool is_by_path(void)
+{
+    const char *path, *name;
+    Dl_info info;
+
+    if (!dladdr((const void *)xs_row_info, &info) || !(path = info.dli_fname))
+        return false;
+    name = strrchr(path, '/');
+    return name && !(name - path >= 7 && strncmp(name - 7, "/xsched", 7) == 0);
+}
+
 void xs_shim_wishes_read(struct xs_shim_wishes *ret)
 {
     memset(ret, 0, sizeof(*ret));
+    xsched_priv_shim_here(XS_API_PLATFORM, is_by_path());
     ret->disabled = xs_env_bool(XS_ENV_XSCHED_DISABLE, false);
     if (ret->disabled)
         return;

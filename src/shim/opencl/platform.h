@@ -3,6 +3,9 @@
 #ifndef XS_SHIM_OPENCL_PLATFORM_H
 #define XS_SHIM_OPENCL_PLATFORM_H
 
-#define XS_API_ROWS "shim/opencl/rows.def"
+#include "xsched/types.h"
+
+#define XS_API_ROWS     "shim/opencl/rows.def"
+#define XS_API_PLATFORM kPlatformOpenCL
 
 #endif
