@@ -13,10 +13,11 @@
 
 static uint64_t handle_arg(struct argp_state *state, const char *arg)
 {
+    bool decimal = arg[strspn(arg, "0123456789")] == 0; /* as /xqueues has it; with a letter or 0x it is hexadecimal */
     uint64_t handle = 0;
 
-    if (xs_str_parse_u64(arg, 16, &handle) < 0 || handle == 0)
-        argp_error(state, "'%s' is no handle: a hexadecimal number as `xcli list` shows it", arg);
+    if (xs_str_parse_u64(arg, decimal ? 10 : 16, &handle) < 0 || handle == 0)
+        argp_error(state, "'%s' is no handle: a number as `xcli list` or /xqueues shows it", arg);
     return handle;
 }
 
@@ -81,7 +82,8 @@ int xcli_config(int argc, char **argv)
         {"xqueue", 'x', "HANDLE", 0, "the queue", 0},
         {"level", 'l', "N", 0, "preemption level, 1 to 3", 0},
         {"threshold", 't', "N", 0, "commands in flight at most", 0},
-        {"batch", 'b', "N", 0, "commands between two completion marks", 0},
+        {"batch-size", 'b', "N", 0, "commands between two completion marks", 0},
+        {"batch", 0, NULL, OPTION_ALIAS, NULL, 0},
         {0},
     };
     static const struct argp k_argp = {.options = k_options,
@@ -150,7 +152,8 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
 int xcli_policy(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
-        {"query", 'q', NULL, 0, "show the policy (this is also done without any option)", 0},
+        {"query", 'q', NULL, 0,
+         "show the policy in force, and those there are (also done without any option, and then the status is 1)", 0},
         {"set", 's', NULL, 0, "change it", 0},
         {"name", 'n', "NAME", 0, "to this one", 0},
         {0},
@@ -186,7 +189,7 @@ int xcli_policy(int argc, char **argv)
             printf("  %s\n", xs_policies[i]->name);
     }
     json_decref(answer);
-    return XCLI_OK;
+    return p.query ? XCLI_OK : XCLI_REFUSED; /* neither -q nor -s: the original's status */
 }
 
 /* ---- hint ---- */

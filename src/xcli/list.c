@@ -32,6 +32,8 @@ enum {
     N_COLUMNS
 };
 
+enum { KEY_FORMAT = 256 };
+
 static const struct xs_column k_columns[N_COLUMNS] = {
     [HANDLE] = {"XQUEUE", false, 1}, [PID] = {"PID", true, 2},      [DEVICE] = {"DEVICE", false, 7},
     [LV] = {"LV", true, 6},          [PRIO] = {"PRIO", true, 3},    [THRESHOLD] = {"THRES", true, 12},
@@ -40,12 +42,20 @@ static const struct xs_column k_columns[N_COLUMNS] = {
     [CMD] = {"COMMAND", false, 8},
 };
 
-void xcli_device_text(uint64_t device, char *ret, size_t size)
+void xcli_device_type(uint64_t device, char *ret, size_t size)
 {
     static const char *const k_types[] = {"?", "CPU", "GPU", "NPU", "FPGA", "ASIC", "MCA"};
     uint64_t type = device >> 32;
+
+    snprintf(ret, size, "%s", type < XS_ARRAY_LEN(k_types) ? k_types[type] : "?");
+}
+
+void xcli_device_text(uint64_t device, char *ret, size_t size)
+{
     uint32_t id = (uint32_t)device;
-    const char *name = type < XS_ARRAY_LEN(k_types) ? k_types[type] : "?";
+    char name[16];
+
+    xcli_device_type(device, name, sizeof(name));
 
     if (id >> 16 == 0xffff) /* no PCI device: a hash of its name */
         snprintf(ret, size, "%s:%04x", name, id & 0xffff);
@@ -100,21 +110,43 @@ static int by_pid_and_handle(const void *a, const void *b)
     return pa != pb ? (pa < pb ? -1 : 1) : ha < hb ? -1 : ha > hb;
 }
 
-static void queue_table(const json_t *answer, struct xs_table *t)
+static size_t print_width(void)
+{
+    struct winsize size;
+
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return SIZE_MAX / 4;
+}
+
+static void print_queues(const json_t *answer, bool original)
 {
     const json_t *queues = json_object_get(answer, "xqueues"),
                  *processes = json_object_get(answer, "processes");
     size_t n = json_array_size(queues), i;
-    const json_t **sorted = calloc(n ? n : 1, sizeof(*sorted));
+    const json_t **sorted = calloc(n + 1, sizeof(*sorted));
+    const char **commands = calloc(n + 1, sizeof(*commands));
+    struct xs_table t;
     json_t *q;
 
-    xs_table_init(t, k_columns, N_COLUMNS);
-    if (!sorted)
-        return;
-    json_array_foreach(queues, i, q) sorted[i] = q;
+    xs_table_init(&t, k_columns, N_COLUMNS);
+    if (!sorted || !commands)
+        n = 0;
+    else
+        json_array_foreach(queues, i, q) sorted[i] = q;
     qsort(sorted, n, sizeof(*sorted), by_pid_and_handle);
-    for (i = 0; i < n; i++)
-        queue_row(sorted[i], find(processes, "pid", xcli_int(sorted[i], "pid")), t);
+    for (i = 0; i < n; i++) {
+        const json_t *process = find(processes, "pid", xcli_int(sorted[i], "pid"));
+
+        commands[i] = xcli_text(process, "cmdline");
+        queue_row(sorted[i], process, &t);
+    }
+    if (original)
+        xcli_list_original(sorted, commands, n);
+    else
+        xs_table_print(&t, print_width());
+    xs_table_free(&t);
+    free(commands);
     free(sorted);
 }
 
@@ -158,26 +190,30 @@ static void client_table(const json_t *list, struct xs_table *t)
     }
 }
 
-static size_t print_width(void)
-{
-    struct winsize size;
-
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    return SIZE_MAX / 4;
-}
+struct list_options {
+    bool ended, original;
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    bool *ended = state->input;
+    struct list_options *l = state->input;
 
-    (void)arg;
     switch (key) {
     case 'e':
-        *ended = true;
+        l->ended = true;
         return 0;
     case 'j':
         g_xcli.json = true;
+        return 0;
+    case KEY_FORMAT:
+        if (strcmp(arg, "original") != 0 && strcmp(arg, "table") != 0 && strcmp(arg, "json") != 0)
+            argp_error(state, "'%s' is no format: table, original or json", arg);
+        l->original = strcmp(arg, "original") == 0;
+        g_xcli.json = g_xcli.json || strcmp(arg, "json") == 0;
+        return 0;
+    case ARGP_KEY_END:
+        if (l->ended && l->original)
+            argp_error(state, "--ended has no format 'original'");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -188,30 +224,30 @@ int xcli_list(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
         {"ended", 'e', NULL, 0, "the last programs that left, instead of the queues", 0},
+        {"format", KEY_FORMAT, "FORMAT", 0, "table (default), json, or original: the columns of the original XSched's xcli", 0},
         {"json", 'j', NULL, 0, "print the answer as JSON", 0},
         {0},
     };
     static const struct argp k_argp = {.options = k_options,
                                        .parser = parse,
                                        .doc = "Lists the queues that xserver schedules."};
-    bool ended = false;
+    struct list_options l = {0};
     struct xs_table t;
     json_t *answer;
     int r;
 
-    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &ended);
-    r = xcli_ask("GET", ended ? "/clients" : "/xqueues", NULL, &answer);
+    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &l);
+    r = xcli_ask("GET", l.ended ? "/clients" : "/xqueues", NULL, &answer);
     if (r)
         return r;
     if (g_xcli.json) {
         xcli_print_json(answer);
-    } else {
-        if (ended)
-            client_table(json_object_get(answer, "ended"), &t);
-        else
-            queue_table(answer, &t);
+    } else if (l.ended) {
+        client_table(json_object_get(answer, "ended"), &t);
         xs_table_print(&t, print_width());
         xs_table_free(&t);
+    } else {
+        print_queues(answer, l.original);
     }
     json_decref(answer);
     return XCLI_OK;

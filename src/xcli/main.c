@@ -97,9 +97,13 @@ int main(int argc, char **argv)
             "xserver answers, 64 wrong use, 74 the output could not be written.",
     };
     struct chosen chosen = {0};
-    char name[64];
+    char name[64], help[] = "--help";
 
     setlocale(LC_ALL, "");
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "-h") == 0)
+            argv[i] = help; /* argp knows --help and -?; no option of any command takes this as its value */
+    }
     argp_err_exit_status = XCLI_USAGE;
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
     for (size_t i = 0; i < XS_ARRAY_LEN(k_commands); i++) {

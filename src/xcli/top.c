@@ -128,7 +128,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int xcli_top(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
-        {"fps", 'f', "FPS", 0, "how often a second; default 2", 0},
+        {"frequency", 'f', "FPS", 0, "how often a second; default 2", 0},
+        {"fps", 0, NULL, OPTION_ALIAS, NULL, 0},
         {"count", 'n', "COUNT", 0, "end after so many times", 0},
         {"batch", 'b', NULL, 0, "plain text on a terminal too, as top(1) has it", 0},
         {"once", KEY_ONCE, NULL, 0, "look twice, print once as plain text, end", 0},

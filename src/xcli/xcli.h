@@ -33,6 +33,12 @@ bool xcli_true(const json_t *o, const char *name);
 /* list.c */
 /** "GPU:0000:3b:00.0" */
 void xcli_device_text(uint64_t device, char *ret, size_t size);
+/** "GPU" */
+void xcli_device_type(uint64_t device, char *ret, size_t size);
+
+/* list_original.c */
+/** Prints the n queues, each with its program's command line, as the original's xcli does. */
+void xcli_list_original(const json_t *const *queues, const char *const *commands, size_t n);
 
 /* The commands; argv[0] is the command's name. @return an exit code */
 int xcli_list(int argc, char **argv);
