@@ -281,6 +281,7 @@ static int make_signals(void)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGQUIT);    /* as the original: Ctrl-\ in its terminal */
     sigaddset(&set, SIGHUP);
     /* before any thread starts: they all inherit this */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
