@@ -128,6 +128,10 @@ static void explain_no_shim(struct xs_doctor *d, const struct xs_proc *p)
         xs_doctor_problem(d, "preload_failed",
                           "The loader said why on the program's stderr when it was started.",
                           "LD_PRELOAD names a shim (%s), and it is not mapped", preload);
+    else if (xs_proc_has(p, XS_LIB_OURS, NULL))
+        xs_doctor_problem(d, "queues_alone", "Preload the shim, or start it with `XSCHED_AUTO_XQUEUE=OFF xsched run -- PROGRAM`.",
+                          "the program uses libpreempt and no shim is loaded: of its queues only commands of XQueueSubmit "
+                          "are scheduled");
     else
         xs_doctor_problem(d, "not_preloaded", "Start it with `xsched run -- PROGRAM`.",
                           "no shim is loaded: the program was not started by `xsched run`");
