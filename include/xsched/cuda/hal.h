@@ -5,8 +5,6 @@
 
 #include "xsched/types.h"
 
-struct CUstream_st;
-
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)
 #endif
@@ -14,15 +12,18 @@ struct CUstream_st;
 extern "C" {
 #endif
 
+/* The vendor's own declaration; repeated, so that its headers are not needed. C11 and C++ allow that. */
+typedef struct CUstream_st *CUstream;
+
 /** Makes a hardware queue of a CUDA stream, or gives the one that it has. Any thread, with or
  *  without the shim. A stream of any context; of the default streams (null, 1 legacy, 2 the calling
  *  thread's) that of the current context.
  *  @return kXSchedErrorNotFound when there is no CUDA driver or no current context for a default
  *          stream, kXSchedErrorInvalidValue when the driver does not know the stream */
-XResult CudaQueueCreate(HwQueueHandle *hwq, struct CUstream_st *stream);
+XResult CudaQueueCreate(HwQueueHandle *hwq, CUstream stream);
 
 /** The hardware queue of a stream; kXSchedErrorNotFound when it has none. */
-XResult CudaQueueGet(HwQueueHandle *hwq, struct CUstream_st *stream);
+XResult CudaQueueGet(HwQueueHandle *hwq, CUstream stream);
 
 #ifdef __cplusplus
 }
