@@ -3,6 +3,7 @@
 # which their own rooms install: headers, pkg-config files, the CMake package XSched, man pages.
 # Include it last, when all targets are known.
 include(CMakePackageConfigHelpers)
+set(XS_ORIGINAL_VERSION 1.2.0) # of the original XSched, whose public interface this is
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/xsched DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
@@ -30,9 +31,10 @@ if(libraries)
 
   set(XS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/XSched)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/XSchedConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/packaging/XSchedConfig.cmake INSTALL_DESTINATION ${XS_CMAKE_DIR})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/packaging/XSchedConfigVersion.cmake
-    COMPATIBILITY SameMinorVersion)
+    ${PROJECT_BINARY_DIR}/packaging/XSchedConfig.cmake INSTALL_DESTINATION ${XS_CMAKE_DIR}
+    PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/XSchedConfigVersion.cmake.in
+    ${PROJECT_BINARY_DIR}/packaging/XSchedConfigVersion.cmake @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/packaging/XSchedConfig.cmake
     ${PROJECT_BINARY_DIR}/packaging/XSchedConfigVersion.cmake DESTINATION ${XS_CMAKE_DIR})
   install(EXPORT XSchedTargets NAMESPACE XSched:: DESTINATION ${XS_CMAKE_DIR})

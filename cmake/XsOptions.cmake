@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Options and the flags that every target has.
-option(XSCHED_TESTS "build the tests" ON)
+option(XSCHED_TESTS "build the tests" ${PROJECT_IS_TOP_LEVEL}) # not as a folder of somebody else's project
 option(XSCHED_STUB_LIBC "link preloaded objects against stub libraries (one object for every libc)" ON)
 set(XSCHED_SANITIZE "" CACHE STRING "address,undefined or thread; empty for none")
 set_property(CACHE XSCHED_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")

@@ -63,6 +63,9 @@ function(xs_preload_library name)
       INSTALL_RPATH "$ORIGIN:$ORIGIN/..")
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/xsched)
   else()
+    # for those who link with it from a folder of the tree (add_subdirectory); the package's target has the installed one
+    target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+    add_library(XSched::${name} ALIAS ${name})
     install(TARGETS ${name} EXPORT XSchedTargets
       LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
       INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
