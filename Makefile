@@ -5,9 +5,28 @@ BUILD  ?= build/release
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CONFIGURE = cmake $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all help setup demo demo-third-party test test-fast fuzz sequences faults model soak trials install deb lint figures clean
-all: $(BUILD)/build.ninja
+# As the original XSched's README has it: `make cuda INSTALL_PATH=...` builds and installs, `make PLATFORM="cuda hip"` too.
+INSTALL_PATH ?= $(CURDIR)/output
+PLATFORMS = $(shell awk -F'"' '/^XS_PLATFORM.kPlatform/ && $$6 != "" { print $$4 }' src/base/platforms.def)
+ABSENT    = $(filter-out $(PLATFORMS),ascend corex cuda cudla hip levelzero opencl vpi)
+
+.PHONY: $(PLATFORMS) $(ABSENT) all help setup demo demo-third-party test test-fast fuzz sequences faults model soak trials install deb lint figures clean
+ifeq ($(origin PLATFORM),command line)
+all: $(filter $(ABSENT),$(PLATFORM)) $(or $(firstword $(filter $(PLATFORMS),$(PLATFORM))),build)
+else
+all: build
+endif
+
+.PHONY: build
+build: $(BUILD)/build.ninja
 	cmake --build $(BUILD)
+
+# All platforms are built at each time; none needs the vendor's toolkit.
+$(PLATFORMS):
+	@$(MAKE) --no-print-directory PLATFORM=NONE install PREFIX=$(abspath $(INSTALL_PATH))
+
+$(ABSENT):
+	@echo "there is no code for the platform $@ (there is for: $(PLATFORMS))" >&2; exit 2
 
 help:
 	@echo "make demo             install what is missing, build, run two programs on one device and show the table"
@@ -22,6 +41,7 @@ help:
 	@echo "make trials           add a function, a policy and a platform to a copy of the tree, build and test it"
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
+	@echo "make cuda             (hip, opencl) build, and install into INSTALL_PATH (output): as the original's README has it"
 	@echo "make deb              Debian packages, into build/deb"
 	@echo "make lint             cppcheck, clang-tidy and gcc -fanalyzer over src/: a gate (scripts/lint.sh says more)"
 	@echo "make figures          put the figures of docs/results into README.md"
@@ -79,7 +99,7 @@ trials:
 	@scripts/trials.sh
 
 # Some files name the prefix, so that another one than before means to build them anew.
-install: all
+install: build
 	@grep -q '^CMAKE_INSTALL_PREFIX:[A-Z]*=$(PREFIX)$$' $(BUILD)/CMakeCache.txt || \
 		{ $(CONFIGURE) --preset release -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null && cmake --build $(BUILD); }
 	cmake --install $(BUILD) --prefix $(PREFIX)
