@@ -83,6 +83,14 @@ static void withdrawn_is_said(void **state)
     assert_true(read(fd, text, sizeof(text) - 1) > 0);
     assert_non_null(strstr(text, "XSCHED_MARK_US means nothing any more; instead: XSCHED_TUNE=mark-us=US"));
     assert_null(strstr(text, "XSCHED_GATE_US"));
+    assert_null(strstr(text, "XSCHED_CUPTI_LIB"));
+    /* of the original */
+    setenv("XSCHED_CUDA_SINGLE_STREAM_PER_PROCESS", "ON", 1);
+    setenv("XSCHED_CUDART_LIB", "/nonexistent", 1);
+    xs_env_warn_withdrawn();
+    assert_true(read(fd, text, sizeof(text) - 1) > 0);
+    assert_non_null(strstr(text, "XSCHED_CUDA_SINGLE_STREAM_PER_PROCESS means nothing"));
+    assert_non_null(strstr(text, "XSCHED_CUDART_LIB means nothing any more; instead: XSCHED_CUDA_LIB"));
     close(fd);
     unlink(path);
 }
