@@ -83,6 +83,11 @@ int xs_window_run(const struct xs_window_options *o)
         else if (lock != -EWOULDBLOCK)
             fprintf(stderr, "xsched-window: no monitor could be started: %s\n", strerror(-lock));
     }
+    if (o->plain) {
+        execvp(o->program[0], o->program);
+        fprintf(stderr, "x11_launcher: %s: %s\n", o->program[0], strerror(errno));
+        return 127;
+    }
     if (length < 0)
         return 1;
     tool[length] = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched-window: policy AWF on an X11 desktop. */
+/* xsched-window: policy AWF on an X11 desktop. Under the names x11_monitor and x11_launcher, which the original's two tools have,
+ * it is one command of it. */
 #include "window/window.h"
 
 #include "base/str.h"
@@ -20,6 +21,9 @@ static const struct argp_option options[] = {
      0},
     {"once", KEY_ONCE, NULL, 0, "monitor: tell the window that is active now, and end", 0},
     {"quiet", 'q', NULL, 0, "monitor: say nothing", 0},
+    {"addr", 'a', "ADDRESS", 0, "host of xserver's HTTP; default 127.0.0.1", 1},
+    {"port", 'p', "PORT", 0, "its port; default 50000", 1},
+    {"listen", 'l', "PORT", OPTION_HIDDEN, "of the original's monitor: there is none here", 1},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -31,7 +35,7 @@ struct input {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct input *in = state->input;
-    int64_t seconds;
+    int64_t number;
 
     switch (key) {
     case 'd':
@@ -39,6 +43,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_SOCKET:
         in->o.where.socket = arg;
+        break;
+    case 'a':
+        in->o.where.address = arg;
+        break;
+    case 'p':
+    case 'l':
+        if (xs_str_parse_i64(arg, &number) < 0 || number < 1 || number > UINT16_MAX)
+            argp_error(state, "\"%s\" is no port", arg);
+        else if (key == 'p')
+            in->o.where.port = (uint16_t)number;
         break;
     case 's':
         in->o.set_policy = true;
@@ -50,11 +64,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         in->o.once = true;
         break;
     case KEY_IDLE:
-        if (xs_str_parse_i64(arg, &seconds) < 0 || seconds < 0 || seconds > 86400000)
+        if (xs_str_parse_i64(arg, &number) < 0 || number < 0 || number > 86400000)
             argp_error(state, "--idle-exit takes a number of seconds, not \"%s\"", arg);
-        in->o.idle_s = (unsigned)seconds;
+        in->o.idle_s = (unsigned)number;
         break;
     case ARGP_KEY_ARG:
+        if (in->command && strcmp(in->command, "monitor") == 0)
+            argp_error(state, "monitor takes no program");
         if (in->command)
             return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
         if (strcmp(arg, "monitor") != 0 && strcmp(arg, "run") != 0)
@@ -91,8 +107,15 @@ int main(int argc, char **argv)
                "  xserver AWF &\n  xsched-window run -- ./viewer &\n  xsched-window run -- ./editor &",
     };
     struct input in = {0};
-    const char *display;
+    const char *display, *name;
 
+    name = strrchr(argv[0], '/');
+    name = name ? name + 1 : argv[0];
+    if (strcmp(name, "x11_monitor") == 0)
+        in.command = "monitor";
+    in.o.plain = strcmp(name, "x11_launcher") == 0; /* its user has set the variables */
+    if (in.o.plain)
+        in.command = "run";
     argp_err_exit_status = 64;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &in) != 0)
         return 64;

@@ -54,6 +54,7 @@ struct xs_window_options {
     struct xs_ask_where where;
     const char *display;
     bool set_policy, quiet, once;
+    bool plain; /* run: the program itself, without `xsched run` */
     unsigned idle_s; /* end after this long without joined programs; 0: never */
     char **program;
 };
