@@ -40,7 +40,7 @@ class Original(unittest.TestCase):
         self.top = tempfile.mkdtemp(prefix="xsched-original-")
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("XSCHED_", "XLOG_", "LD_", "PYTHONPATH")) and k != "PREFIX"}
-        self.env["XDG_RUNTIME_DIR"] = self.top
+        self.env.update(XDG_RUNTIME_DIR=self.top, XSCHED_SOCKET=os.path.join(self.top, "xs.sock"))
         self.running = []
         self.server = None
         with socket.socket() as s:
@@ -49,8 +49,9 @@ class Original(unittest.TestCase):
 
     def tearDown(self):
         for p in self.running:
-            p.kill()
-            p.communicate()
+            p.terminate()
+        for p in self.running:
+            p.communicate(timeout=30)
         if self.server:
             self.server.terminate()
             self.server.communicate()

@@ -70,7 +70,12 @@ class Linking(Original):
 
     def test_doctor_tells_it_too(self):
         p = self.start([self.app(), "1"], self.export("cuda", LD_LIBRARY_PATH=self.alone(), XSCHED_SCHEDULER="APP"))
-        self.wait_for(lambda: "libhalcuda" in open(f"/proc/{p.pid}/maps", encoding="ascii").read(), "the library is mapped")
+
+        def mapped():
+            with open(f"/proc/{p.pid}/maps", encoding="ascii") as f:
+                return "libhalcuda" in f.read()
+
+        self.wait_for(mapped, "the library is mapped")
         said = subprocess.run([os.path.join(BIN, "xsched"), "doctor", str(p.pid)], env=self.env, capture_output=True,
                               text=True, check=False).stdout
         self.assertIn("only commands of XQueueSubmit are scheduled", " ".join(said.split()))
