@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import unittest
+import urllib.error
 import urllib.request
 
 from original import BIN, BUILD, LIB, Original, PREFIX, programs
@@ -115,6 +116,19 @@ class Names(Original):
                      {"hint_type": 2, "handle": handle, "utilization": 30}, {"hint_type": 3, "timeslice": 2000}):
             self.assertIn("info", ask("/hint", json.dumps(body)), body)
         self.assertEqual(self.queue(p)["priority"], 4)
+        # numbers without a sign, as the original's clients write them
+        self.assertIn("info", ask("/hint", '{"hint_type": 3, "timeslice": 18446744073709551615}'))
+        self.assertIn("info", ask("/hint", '{"hint_type": 1, "handle": %d, "priority": 6, "x": 18446744073709551615}' % handle))
+        self.assertEqual(self.queue(p)["priority"], 6)
+        for body in ('{"hint_type": 1, "handle": 18446744073709551615, "priority": 6}',
+                     '{"hint_type": 3, "timeslice": 18446744073709000000}',
+                     '{"hint_type": 1, "handle": %d, "priority": 18446744073709551615}' % handle):
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                ask("/hint", body)
+            self.assertIn("error", json.load(refused.exception))
+            refused.exception.close()
+        none = ask(f"/config/{handle:x}", "")
+        self.assertEqual((none["warning"], "info" in none), ("no change", True))
         self.assertEqual(ask("/policy")["policy"], 1)
         self.assertIn("info", ask("/policy?policy=10", ""))
         self.assertEqual(ask("/policy")["policy"], 10)

@@ -109,6 +109,13 @@ static int member(const json_t *o, const char *name, const char *other, int64_t 
     return 0;
 }
 
+/* The word, or the number TIMESLICE_UNLIMITED, which is no integer here: see body_of. */
+static bool is_unlimited(const json_t *v)
+{
+    return (json_is_string(v) && xs_str_equal_nocase(json_string_value(v), "UNLIMITED")) ||
+           (json_is_real(v) && json_real_value(v) == (double)TIMESLICE_UNLIMITED);
+}
+
 static const struct hint_row {
     const char *name;
     int64_t min, max;
@@ -188,8 +195,7 @@ static int fill_hint_of(const json_t *o, struct xs_request *req, char *error, si
         return fill_window(o, p, error, size);
     if (row->whom && (r = fill_whom(o, req, error, size)) != 0)
         return r;
-    if (p->hint == XS_HINT_TIMESLICE && json_is_string(json_object_get(o, "timeslice")) &&
-        xs_str_equal_nocase(json_string_value(json_object_get(o, "timeslice")), "UNLIMITED")) {
+    if (p->hint == XS_HINT_TIMESLICE && is_unlimited(json_object_get(o, "timeslice"))) {
         p->value = (int64_t)TIMESLICE_UNLIMITED;
         return 0;
     }
@@ -202,9 +208,25 @@ static int fill_hint_of(const json_t *o, struct xs_request *req, char *error, si
     return p->hint == XS_HINT_LAXITY ? fill_laxity(o, p, error, size) : 0;
 }
 
+/* Programs write 64-bit numbers without a sign, and jansson takes none of 2^63 or more: a body with one is read again with
+ * reals for all numbers, and only that one stays a real. Numbers up to 2^53, such as handles, are exact. */
 static json_t *body_of(const struct xs_route_call *call)
 {
-    return json_loadb(call->body, call->body_bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_error_t error;
+    json_t *o = json_loadb(call->body, call->body_bytes, JSON_REJECT_DUPLICATES, &error), *v;
+    const char *name;
+
+    if (o || json_error_code(&error) != json_error_numeric_overflow)
+        return o;
+    o = json_loadb(call->body, call->body_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
+    json_object_foreach(o, name, v)
+    {
+        double real = json_real_value(v); /* 0 where it is none */
+
+        if (json_is_real(v) && real > -0x1p63 && real < 0x1p63 && real == (double)(int64_t)real)
+            json_object_set_new(o, name, json_integer((int64_t)real)); /* of a name that is there: allowed in the loop */
+    }
+    return o;
 }
 
 static int fill_hint(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
@@ -352,6 +374,8 @@ static void answer(const struct xs_route_call *call, const struct xs_request *r,
         return;
     default:
         ret->json = xs_json_info(r->text);
+        if (r->kind == XS_REQ_CONFIG && !r->params.level && !r->params.threshold && !r->params.batch_size) /* as the original */
+            json_object_set_new(ret->json, "warning", json_string("no change"));
         return;
     }
 }
