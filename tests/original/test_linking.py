@@ -111,7 +111,8 @@ class Linking(Original):
             self.runs(app, LIB)
         for version in ("1.3", "2", "0.2"):
             self.assertIsNone(self.cmake(hint.format(version))[1], version)
-        for option in (f"-DCMAKE_PREFIX_PATH={where}", f"-DXSched_DIR={where}/XSched", f"-DCMAKE_PREFIX_PATH={PREFIX}"):
+        for option in (f"-DCMAKE_PREFIX_PATH={where}", f"-DXSched_DIR={where}/XSched", f"-DCMAKE_PREFIX_PATH={PREFIX}",
+                       f"-DCMAKE_PREFIX_PATH={LIB}"):
             done, app = self.cmake("find_package(XSched REQUIRED)", option)
             self.assertTrue(app, option + done.stderr)
 
