@@ -40,7 +40,7 @@ def counts(path):
 
 
 def run(suite, how, fake, **extra):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_FILE", "LD_PRELOAD"))}
     env.update(LD_LIBRARY_PATH=fake, **extra)
     r = subprocess.run([suite, how], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=50)
     said = [e for e in r.stderr.splitlines() if "XSCHED" in e]

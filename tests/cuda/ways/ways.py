@@ -16,7 +16,7 @@ SCHEDULED = ["scheduled 6"]
 class Ways:
     def __init__(self, programs, shim, fake):
         self.programs, self.shim, self.fake = programs, shim, fake
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_FILE", "LD_"))}
         self.bad, self.ran = [], 0
 
     def run(self, args, cwd=None, **extra):
