@@ -58,7 +58,9 @@ function(xs_shim_alias shim target)
   target_link_libraries(${target} PRIVATE xs_preload_flags
     -Wl,--push-state,--no-as-needed $<TARGET_FILE:${shim}_stand_in> -Wl,--pop-state)
   add_dependencies(${target} ${shim}_stand_in)
+  # An RPATH, not a RUNPATH: LD_LIBRARY_PATH comes between the two, and may lead to the other shim of that name.
   target_link_options(${target} PRIVATE -nostdlib -Wl,-soname,${A_SONAME} -Wl,-z,nodelete -Wl,-z,relro,-z,now
+    -Wl,--disable-new-dtags
     -Wl,--version-script=${nodes} -Wl,-z,noexecstack)
   set_target_properties(${target} PROPERTIES NO_SONAME ON PREFIX "" SUFFIX "" OUTPUT_NAME ${A_FILE}
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${A_RPATH}" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${A_FOLDER})

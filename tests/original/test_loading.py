@@ -59,6 +59,15 @@ class Loading(Original):
             preload = re.search("^LD_PRELOAD=(.*)$", seen, re.M)[1].split(":")
             self.assertEqual([p for p in preload if f"libshim{platform}.so" in p], [f"{LIB}/xsched/libshim{platform}.so"])
 
+    def test_one_shim_each_wherever_library_path_leads(self):
+        """LD_LIBRARY_PATH with LIBDIR in it, which /usr/local/lib may be: an alias finds the shim beside it all the same."""
+        run = [os.path.join(BIN, "xsched"), "run", "--no-server", "--"]
+        for path in (LIB, f"{LIB}/xsched", f"{LIB}/xsched/names"):
+            for command, preload in ((run, ""), ([], f"{LIB}/libshimhip.so")):
+                maps = subprocess.run(command + ["cat", "/proc/self/maps"], text=True, capture_output=True, check=True,
+                                      env=dict(self.env, LD_LIBRARY_PATH=path, LD_PRELOAD=preload)).stdout
+                self.assertEqual(len(set(re.findall(r"\S*/libshimhip\.so", maps))), 1, (path, preload))
+
     def test_a_level_is_said_as_there(self):
         """The scheduler's line shows by default, and not where XLOG_LEVEL asks for less."""
         for level, lines in ((None, 1), ("INFO", 1), ("WARN", 0), ("ERRO", 0)):
