@@ -838,7 +838,8 @@ static void one(const struct one *c)
     clean(c);
     CHECK(cuCtxSynchronize());
     printf("%-36s %-6s %4d %9.3f %9.3f %9.3f %9.3f %-5s%s\n", c->name, g_shim ? "shim" : "direct", r, took, g_longest[0],
-           g_longest[1], g_longest[2], g_stood ? "stood" : "gone", took > 200 || g_longest[0] > 10 || g_longest[1] > 10 || g_longest[2] > 10 ? "  <-" : "");
+           g_longest[1], g_longest[2], g_stood ? "stood" : "gone",
+           took > 200 || g_longest[0] > 10 || g_longest[1] > 10 || g_longest[2] > 10 ? "  <-" : "");
     fflush(stdout);
 }
 
@@ -880,6 +881,78 @@ static void order_one(const char *name, int what)
     CHECK(cuStreamDestroy(b));
 }
 
+/* A number that tells of the end of 50 ms in the legacy stream, put there, or into a blocking stream of its own, after a
+ * blocking stream was given 100 ms that follow them; another one comes afterwards. */
+static void mark_one(const char *name, bool own)
+{
+    CUstream a, b, mark;
+    double t, marked, second;
+    uint64_t number = g_word[20] + 1;
+
+    CHECK(cuStreamCreate(&a, CU_STREAM_DEFAULT));
+    CHECK(cuStreamCreate(&b, CU_STREAM_DEFAULT));
+    t = now_ms();
+    CHECK(cuStreamCreate(&mark, CU_STREAM_DEFAULT));
+    printf("order %-16s a stream took %.3f ms to create\n", name, now_ms() - t);
+    CHECK(launch(g_nop, mark, 0));
+    CHECK(cuCtxSynchronize());
+    t = now_ms();
+    CHECK(launch(g_spin, NULL, 50000000));
+    CHECK(launch(g_spin, a, 100000000));
+    CHECK(cuStreamWriteValue64(own ? mark : NULL, g_word_dev + 160, number, 0));
+    CHECK(launch(g_nop, b, 0));
+    while (g_word[20] != number && now_ms() - t < 1000)
+        usleep(100);
+    marked = now_ms() - t;
+    CHECK(cuStreamSynchronize(b));
+    second = now_ms() - t;
+    printf("order %-16s the number came after %.3f ms (50 are right), the other blocking stream was complete after %.3f (50)\n",
+           name, marked, second);
+    fflush(stdout);
+    CHECK(cuCtxSynchronize());
+    CHECK(cuStreamDestroy(a));
+    CHECK(cuStreamDestroy(b));
+    CHECK(cuStreamDestroy(mark));
+}
+
+/* What it costs to ask what memory an address is of, and the calls before which one might. */
+static void ask(void)
+{
+    const struct {
+        const char *name;
+        CUdeviceptr at;
+    } of[] = {{"device", g_mem}, {"managed", g_managed}, {"pinned", (CUdeviceptr)(uintptr_t)g_host},
+              {"pageable", (CUdeviceptr)(uintptr_t)g_pageable}};
+    enum { TIMES = 2000 };
+    double t;
+
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+        CUpointer_attribute what[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
+        unsigned type = 0, managed = 0;
+        void *data[] = {&type, &managed};
+        CUresult r = 0;
+
+        t = now_ms();
+        for (int k = 0; k < TIMES; k++)
+            r = cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, of[i].at);
+        printf("ask   %-16s one %8.1f ns, answer %d, type %u", of[i].name, (now_ms() - t) * 1e6 / TIMES, r, type);
+        t = now_ms();
+        for (int k = 0; k < TIMES; k++)
+            r = cuPointerGetAttributes(2, what, data, of[i].at);
+        printf("; both %8.1f ns, answer %d, type %u managed %u\n", (now_ms() - t) * 1e6 / TIMES, r, type, managed);
+    }
+    t = now_ms();
+    for (int k = 0; k < TIMES; k++)
+        cuMemsetD8(g_mem, 1, 4096);
+    printf("ask   %-16s %8.1f ns\n", "cuMemsetD8", (now_ms() - t) * 1e6 / TIMES);
+    cuCtxSynchronize();
+    t = now_ms();
+    for (int k = 0; k < TIMES; k++)
+        cuMemcpyDtoD(g_mem, g_mem + (1 << 20), 4096);
+    printf("ask   %-16s %8.1f ns\n", "cuMemcpyDtoD", (now_ms() - t) * 1e6 / TIMES);
+    fflush(stdout);
+}
+
 static int order(void)
 {
     static const char *const names[] = {"nothing", "write_value", "event_record", "kernel", "query", "wait_value",
@@ -887,6 +960,9 @@ static int order(void)
 
     for (int i = 0; i < 8; i++)
         order_one(names[i], i);
+    mark_one("mark_in_legacy", false);
+    mark_one("mark_in_own", true);
+    ask();
     return 0;
 }
 
