@@ -4,7 +4,8 @@
  *
  *   lazy direct IMAGE [CASE...]   without the shim: the stream waits for a word in memory
  *   lazy shim IMAGE [CASE...]     under the shim, level 2, XSCHED_TUNE=gate-us=0: the XQueue is suspended
- *   lazy order                    without the shim: what in a legacy stream orders two blocking streams
+ *   lazy shim-keep IMAGE [CASE...]  the same, and nothing is unloaded: no handle comes again
+ *   lazy order IMAGE              without the shim: what in a legacy stream orders two blocking streams
  *
  * IMAGE is a cubin or PTX of lazy.cu. The gate opens after 300 ms by itself. One line a case:
  * name, mode, the call's answer, in ms the call, and the longest launch, query and synchronisation of a stream by another
@@ -27,7 +28,7 @@ static CUdevice g_dev;
 static CUstream g_gated, g_other, g_mine;
 static CUfunction g_nop, g_spin, g_add;
 static char *g_image;
-static bool g_shim;
+static bool g_shim, g_keep;
 static volatile uint64_t *g_word;
 static CUdeviceptr g_word_dev;
 
@@ -203,7 +204,8 @@ static CUresult fresh(const char *name)
 DO(s_nothing, CUDA_SUCCESS)
 DO(s_module, fresh_module())
 DO(s_fn, fresh("add"))
-DO(s_local, fresh("local_memory"))
+DO(s_local_launch, fresh("local_1"))
+DO(s_local_load, fresh("local_2"))
 DO(s_large, fresh("large"))
 
 static CUresult s_fn_loaded(void)
@@ -239,21 +241,62 @@ static CUresult s_kernel_function(void)
     return r ? r : cuKernelGetFunction(&g_fn, g_kernel);
 }
 
+static CUresult s_kernel_launched(void)
+{
+    CUresult r = s_kernel();
+
+    return r ? r : launch(g_fn, g_mine, 0);
+}
+
+static CUresult s_kernel_set(void)
+{
+    CUresult r = s_kernel();
+
+    return r ? r : cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536, g_kernel, g_dev);
+}
+
+static CUresult s_kernel_asked(void)
+{
+    CUresult r = s_kernel();
+
+    return r ? r : cuOccupancyMaxActiveBlocksPerMultiprocessor(&g_int, g_fn, 64, 0);
+}
+
+static CUresult s_kernel_function_asked(void) /* the function is loaded; the handle of the kernel is asked about */
+{
+    CUresult r = s_kernel_function();
+
+    g_fn = (CUfunction)g_kernel;
+    return r;
+}
+
 DO(begin_capture, cuStreamBeginCapture(g_mine, CU_STREAM_CAPTURE_MODE_RELAXED))
 THEN(s_capture, s_fn, begin_capture())
-THEN(s_capture_local, s_local, begin_capture())
 THEN(s_capture_kernel, s_kernel, begin_capture())
 THEN(s_captured, s_capture, launch(g_fn, g_mine, 0))
 THEN(s_graph, s_captured, cuStreamEndCapture(g_mine, &g_graph))
 
-static CUresult s_graph_local(void)
+static CUresult graph_of(const char *name)
 {
-    CUresult r = s_capture_local();
+    CUresult r = fresh(name);
 
+    if (!r)
+        r = begin_capture();
     if (!r)
         r = launch(g_fn, g_mine, 0);
     return r ? r : cuStreamEndCapture(g_mine, &g_graph);
 }
+
+static CUresult s_capture_local(void)
+{
+    CUresult r = fresh("local_3");
+
+    return r ? r : begin_capture();
+}
+
+DO(s_graph_local, graph_of("local_4"))
+DO(s_graph_local_launch, graph_of("local_5"))
+DO(s_graph_local_upload, graph_of("local_6"))
 
 static CUresult node_params(CUDA_KERNEL_NODE_PARAMS *p)
 {
@@ -283,7 +326,8 @@ THEN(s_built_kernel, s_empty_graph_kernel, add_node())
 DO(instantiate, cuGraphInstantiateWithFlags(&g_exec, g_graph, 0))
 THEN(s_exec, s_graph, instantiate())
 THEN(s_exec_built, s_built, instantiate())
-THEN(s_exec_local, s_graph_local, instantiate())
+THEN(s_exec_local, s_graph_local_launch, instantiate())
+THEN(s_exec_local_upload, s_graph_local_upload, instantiate())
 THEN(s_uploaded, s_exec, cuGraphUpload(g_exec, g_mine))
 
 static CUresult s_exec_run(void)
@@ -366,6 +410,8 @@ static CUresult c_library_unload(void)
 DO(c_kernel_function, cuKernelGetFunction(&g_fn, g_kernel))
 DO(c_kernel_attribute, cuKernelGetAttribute(&g_int, CU_FUNC_ATTRIBUTE_NUM_REGS, g_kernel, g_dev))
 DO(c_kernel_set, cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536, g_kernel, g_dev))
+DO(c_kernel_local, cuKernelGetAttribute(&g_int, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, g_kernel, g_dev))
+DO(c_kernel_version, cuKernelGetAttribute(&g_int, CU_FUNC_ATTRIBUTE_BINARY_VERSION, g_kernel, g_dev))
 DO(c_kernel_cache, cuKernelSetCacheConfig(g_kernel, CU_FUNC_CACHE_PREFER_L1, g_dev))
 static CUresult c_kernel_param(void)
 {
@@ -729,7 +775,7 @@ static const struct one {
 #define LEGACY(name, setup, call)      {"legacy_" #name, s_##setup, c_##call, k_none, true, false},
     ROW(nothing, nothing, nothing)
     ROW(launch, fn, launch) AGAIN(launch, fn, launch) ROW(launch_loaded, fn_loaded, launch)
-    ROW(launch_kernel_handle, kernel, launch) ROW(launch_large, large, launch) ROW(launch_local_memory, local, launch)
+    ROW(launch_kernel_handle, kernel, launch) ROW(launch_large, large, launch) ROW(launch_local_memory, local_launch, launch)
     ROW(module_load, nothing, module_load) ROW(module_get_function, module, module_function)
     AGAIN(module_get_function, module, module_function) ROW(module_get_global, module, module_global)
     ROW(module_function_count, module, module_count) ROW(module_enumerate_functions, module, module_list)
@@ -742,13 +788,22 @@ static const struct one {
     ROW(kernel_get_function, kernel, kernel_function) AGAIN(kernel_get_function, kernel, kernel_function)
     ROW(kernel_get_function_module, kernel_module, kernel_function)
     ROW(kernel_get_attribute, kernel, kernel_attribute) ROW(kernel_set_attribute, kernel, kernel_set)
+    ROW(kernel_get_attribute_local, kernel, kernel_local) ROW(kernel_get_attribute_version, kernel, kernel_version)
+    AGAIN(kernel_set_attribute, kernel, kernel_set) AGAIN(kernel_set_cache_config, kernel, kernel_cache)
+    AGAIN(kernel_get_param_info, kernel, kernel_param) AGAIN(occupancy_blocks_kernel_handle, kernel, blocks)
+    ROW(kernel_set_attribute_function, kernel_function, kernel_set)
+    ROW(kernel_get_function_launched, kernel_launched, kernel_function) ROW(launch_kernel_set, kernel_set, launch)
+    ROW(launch_kernel_asked, kernel_asked, launch) ROW(occupancy_blocks_set, kernel_set, blocks)
+    ROW(occupancy_blocks_kernel_function, kernel_function_asked, blocks)
+    AGAIN(launch_kernel_handle, kernel, launch)
     ROW(kernel_set_cache_config, kernel, kernel_cache) ROW(kernel_get_param_info, kernel, kernel_param)
     ROW(kernel_get_name, kernel, kernel_name)
     ROW(func_load, fn, func_load) AGAIN(func_load, fn, func_load) ROW(func_load_function, kernel_function, func_load)
     ROW(func_load_kernel_handle, kernel, func_load) ROW(func_is_loaded, fn, func_is_loaded)
     ROW(func_get_attribute, fn, func_attribute) AGAIN(func_get_attribute, fn, func_attribute)
     ROW(func_get_attribute_loaded, fn_loaded, func_attribute) ROW(func_get_attribute_kernel_handle, kernel, func_attribute)
-    ROW(func_get_attribute_local, local, func_local)
+    ROW(func_get_attribute_local, local_load, func_local)
+    ROW(occupancy_blocks_local, local_load, blocks)
     ROW(func_set_attribute, fn, func_set) AGAIN(func_set_attribute, fn, func_set)
     ROW(func_set_attribute_kernel_handle, kernel, func_set) ROW(func_set_cache_config, fn, func_cache)
     ROW(func_get_param_info, fn, func_param) ROW(func_get_module, fn, func_module)
@@ -767,6 +822,7 @@ static const struct one {
     ROW(graph_instantiate_upload, graph, instantiate_upload) ROW(graph_upload, exec, upload)
     ROW(graph_launch, exec, graph_launch) ROW(graph_launch_uploaded, uploaded, graph_launch)
     ROW(graph_launch_run, exec_run, graph_launch) ROW(graph_launch_local_memory, exec_local, graph_launch)
+    ROW(graph_upload_local_memory, exec_local_upload, upload)
     ROW(graph_exec_set_params, exec_other, set_params) ROW(graph_exec_update, exec_changed, update)
     ROW(graph_exec_destroy, exec_run, exec_destroy) ROW(graph_destroy, graph, graph_destroy)
     ROW(graph_mem_trim, nothing, graph_trim)
@@ -801,9 +857,9 @@ static void clean(const struct one *c)
         cuGraphExecDestroy(g_exec);
     if (g_graph)
         cuGraphDestroy(g_graph);
-    if (g_mod)
+    if (g_mod && !g_keep)
         cuModuleUnload(g_mod);
-    if (g_lib)
+    if (g_lib && !g_keep)
         cuLibraryUnload(g_lib);
     g_exec = NULL, g_graph = NULL, g_mod = NULL, g_lib = NULL;
 }
@@ -1025,7 +1081,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "lazy direct|shim|order IMAGE [CASE...]\n");
         return 2;
     }
-    g_shim = !strcmp(argv[1], "shim");
+    g_keep = !strcmp(argv[1], "shim-keep");
+    g_shim = g_keep || !strcmp(argv[1], "shim");
     start_peer();
     start(argv[2]);
     if (!strcmp(argv[1], "order"))

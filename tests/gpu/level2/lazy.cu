@@ -8,19 +8,26 @@ __global__ void nop() {}
 __global__ void add(unsigned long long *at)
 {
     if (at)
-        atomicAdd(at, kept);
+        atomicAdd(at, 1 + kept);
 }
 
-/* Needs more memory of its own for each thread than a context has at first. */
-__global__ void local_memory(unsigned long long *at, unsigned n)
-{
-    volatile unsigned char own[16 << 10];
-
-    for (unsigned i = 0; i < n; i++)
-        own[(i * 7919u) % sizeof(own)] = (unsigned char)i;
-    if (at)
-        *at = own[n % sizeof(own)];
-}
+/* Each needs more memory of its own for each thread than a context has at first, and than the one before. */
+#define LOCAL(name, bytes)                                      \
+    __global__ void name(unsigned long long *at, unsigned n)    \
+    {                                                           \
+        volatile unsigned char own[bytes];                      \
+                                                                \
+        for (unsigned i = 0; i < n; i++)                        \
+            own[(i * 7919u) % sizeof(own)] = (unsigned char)i;  \
+        if (at)                                                 \
+            *at = own[n % sizeof(own)];                         \
+    }
+LOCAL(local_1, 8 << 10)
+LOCAL(local_2, 12 << 10)
+LOCAL(local_3, 16 << 10)
+LOCAL(local_4, 20 << 10)
+LOCAL(local_5, 24 << 10)
+LOCAL(local_6, 28 << 10)
 
 /* Much code. */
 __global__ void large(unsigned long long *at, unsigned n)
