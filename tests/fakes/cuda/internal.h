@@ -66,6 +66,9 @@ void fake_host_memory_of_context_ends_locked(struct CUctx_st *c);
 /* launch.c: by name; NULL: there is none. */
 const struct CUfunc_st *fake_function(const char *name);
 
+/* library.c. The function of a kernel, loaded if need be; what is no kernel is a function already. */
+const struct CUfunc_st *fake_loaded(const void *handle);
+
 /* contexts.c */
 CUcontext fake_current(void);
 /* What the driver calls of its own does not go through a shim. */

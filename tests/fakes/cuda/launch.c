@@ -43,6 +43,7 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
 {
     struct fake_op op = {.kind = FAKE_WORK};
 
+    f = fake_loaded(f);
     if (!f)
         return (uintptr_t)s <= 2 && !fake_current() ? INVALID_CONTEXT : INVALID_HANDLE;
     if (f == &g_functions[0]) {

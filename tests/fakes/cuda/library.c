@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries. As measured on an H100: loading one waits for nothing; asking for its module or for a function of it, the
- * first time in a context, and unloading it wait for whatever the context has. Handles come back. */
+ * first time in a context, and unloading it wait for whatever the context has. So does whatever needs a kernel that is not
+ * loaded yet: its launch, captured or not, its attributes, its occupancy. Handles come back. */
 #include "internal.h"
 
 #define LIBRARIES 4
@@ -137,4 +138,48 @@ API cuLibraryGetModule(void **ret, void *handle)
 API cuFuncLoad(const struct CUfunc_st *f)
 {
     return f ? 0 : INVALID_HANDLE;
+}
+
+const struct CUfunc_st *fake_loaded(const void *handle)
+{
+    const struct CUfunc_st *f = handle;
+    struct kernel *k;
+
+    if (!fake_current())
+        return f;
+    pthread_mutex_lock(&fake_lock);
+    k = kernel_at(handle);
+    if (k) {
+        load_locked(&k->thing, fake_current());
+        f = k->function;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return f;
+}
+
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f, int block, size_t shared)
+{
+    (void)block, (void)shared;
+    if (!fake_loaded(f))
+        return INVALID_HANDLE;
+    *n = 1;
+    return 0;
+}
+
+API cuKernelSetAttribute(int attribute, int value, const void *kernel, CUdevice dev)
+{
+    (void)attribute, (void)value, (void)dev;
+    return fake_loaded(kernel) ? 0 : INVALID_HANDLE;
+}
+
+API cuKernelSetCacheConfig(const void *kernel, int config, CUdevice dev)
+{
+    (void)config, (void)dev;
+    return fake_loaded(kernel) ? 0 : INVALID_HANDLE;
+}
+
+API cuKernelGetParamInfo(const void *kernel, size_t index, size_t *offset, size_t *bytes)
+{
+    (void)index, (void)offset, (void)bytes;
+    return fake_loaded(kernel) ? XS_CU_INVALID_VALUE : INVALID_HANDLE;
 }

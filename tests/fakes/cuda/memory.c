@@ -32,6 +32,18 @@ API cuMemFree_v2(CUdeviceptr p)
     return 0;
 }
 
+/* Of another process; what waits for memory that goes waits for this, too. */
+API cuIpcCloseMemHandle(CUdeviceptr p)
+{
+    (void)p;
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    pthread_mutex_lock(&fake_lock);
+    fake_context_wait_locked(fake_current());
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
 API cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
 {
     *p = (CUdeviceptr)(uintptr_t)calloc(1, n);
