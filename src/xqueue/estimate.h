@@ -7,6 +7,7 @@
 #define XS_ESTIMATE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define XS_ESTIMATE_BITS 12
@@ -14,9 +15,12 @@
 
 struct xs_estimate {
     _Atomic uint64_t key;
-    _Atomic uint32_t est_ns;
+    _Atomic uint32_t est_ns;      /* 0: never timed */
+    _Atomic uint32_t loaded;      /* xs_estimate_code when a launch of it came back last; 0: never, as far as is known */
 };
 extern struct xs_estimate xs_estimates[1u << XS_ESTIMATE_BITS]; /* owner: estimate.c */
+/** Grows whenever code is unloaded, since handles come back and with them the keys. Owner: estimate.c. */
+extern _Atomic uint32_t xs_estimate_code;
 
 /* The first of the key's places. */
 static inline struct xs_estimate *xs_estimate_places(uint64_t key)
@@ -42,5 +46,10 @@ static inline uint32_t xs_estimate_get(uint64_t key)
 #endif
 /** A measured duration. Any thread. */
 void xs_estimate_learn(uint64_t key, uint64_t measured_ns);
+/** Whether a command of this key came back from the vendor since code was unloaded last, so that the next one loads none.
+ *  Any thread. */
+bool xs_estimate_is_loaded(uint64_t key);
+/** One came back. @param code  xs_estimate_code before its call */
+void xs_estimate_note_loaded(uint64_t key, uint32_t code);
 
 #endif

@@ -66,14 +66,14 @@ void xs_gates_set_level(struct xs_queue *q, int32_t level)
     bool on = (level == kPreemptLevelDeactivate || (level == kPreemptLevelInterrupt && q->gates.told)) && q->ctx_entries;
     _Atomic uint64_t *word;
 
-    if (on && !atomic_load(&q->gates.on)) {
+    if (on && !atomic_load(&q->gates_on)) {
         make_words(q->state);
         word = xs_gates_app_word(q);
         if (word)
             atomic_store(word, XS_MAX(atomic_load(&q->app_permitted), atomic_load(&q->cc->let_through)));
         atomic_store(&q->gates.since_ns, UINT64_MAX / 2); /* what is in flight has none: the next command gets one */
     }
-    atomic_store(&q->gates.on, on);
+    atomic_store(&q->gates_on, on);
 }
 
 void xs_gates_tell(struct xs_queue *q, uint32_t gates)
@@ -107,7 +107,7 @@ void xs_gates_reset(struct xs_queue *q)
 
     xs_gates_tell(q, XS_GATES_OFF);
     xs_gates_forget(q);
-    atomic_store(&g->on, 0);
+    atomic_store(&q->gates_on, false);
     atomic_store(&g->shut, 0);
     atomic_store(&g->since_ns, 0);
     atomic_store(&g->last, 0);
@@ -188,7 +188,7 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
     if (r > 0)
         weigh(q, 1);
     else if (r < 0)
-        atomic_store(&q->gates.on, 0);
+        atomic_store(&q->gates_on, false);
     return r;
 }
 

@@ -10,7 +10,7 @@ static inline bool xs_queue_gated(struct xs_queue *q)
 {
     /* relaxed: a change of level is for later commands. As at level 1 while nobody is there who could close a
      * gate. */
-    return q->ctx_entries && atomic_load_explicit(&q->gates.on, memory_order_relaxed) &&
+    return q->ctx_entries && atomic_load_explicit(&q->gates_on, memory_order_relaxed) &&
            !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_JOINING);
 }
 /** The copy of the application's permit that devices see; NULL: there is none. */

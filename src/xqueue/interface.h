@@ -105,6 +105,7 @@ struct xs_ticket {
     bool mark;                    /* this command should be marked: see submit_end */
     bool weighed;                 /* it counts in the room of its context */
     bool inside;                  /* xsched_priv_inside_begin was called for it */
+    uint32_t code;                /* with `inside`: of estimate.h, before the call */
 };
 
 enum {
@@ -166,6 +167,10 @@ void xsched_priv_end_near(struct xs_queue *q);
  *  Any thread; nests.  @return whether to call _end afterwards */
 bool xsched_priv_inside_begin(void);
 void xsched_priv_inside_end(void);
+
+/** Code is about to be unloaded, or a context is about to end: what launches come next may have to load theirs, also under
+ *  handles, and so keys, that were known before. Any thread. */
+void xsched_priv_code_gone(void);
 
 /** Whether a scheduler decides about single queues of this process, so that one of them may be held while another
  *  runs; else nothing of what follows is needed. A hint; owner: inherit.c. */

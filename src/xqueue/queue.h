@@ -36,8 +36,7 @@ _Static_assert(sizeof(struct xs_queue_wish) % 8 == 0, "published word by word");
 
 /* What level 2 needs of a queue (gate.c). Threads that submit write it, where nothing else is said. */
 struct xs_gates {
-    _Alignas(XS_CACHE_LINE) _Atomic uint32_t on;    /* level 2 is in force for later commands; under state.lock */
-    _Atomic uint32_t shut;                  /* the last command found the word closed and has a gate before it */
+    _Alignas(XS_CACHE_LINE) _Atomic uint32_t shut;  /* the last command found the word closed and has a gate before it */
     _Atomic uint64_t since_ns;              /* estimated time of what was submitted since the last gate */
     _Atomic uint64_t last;                  /* the command behind the last gate, by its number when it entered */
     _Atomic uint64_t behind;                /* when so many are complete, one of them stood behind the last gate; from
@@ -147,6 +146,7 @@ struct xs_queue {
     _Atomic int32_t priority;               /* copy of wish.dated.hints.priority; under state.lock */
     bool device_marks;                      /* of hwq: cc->marked is to be looked at; constant while live */
     bool marks_from_outside;                /* of hwq: a marker may put marks there; constant while live */
+    _Atomic bool gates_on;                  /* level 2 is in force for later commands; under state.lock */
 
     /* line 1: constant while live, where nothing else is said */
     _Alignas(XS_CACHE_LINE) XQueueHandle handle;

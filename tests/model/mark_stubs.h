@@ -23,6 +23,9 @@ void xs_queue_tell_marked(struct xs_queue *q) { (void)q; }
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t n) { (void)q, (void)n; }
 
 uint32_t xs_estimate_get(uint64_t key) { (void)key; return 1000; }
+_Atomic uint32_t xs_estimate_code = 1;
+bool xs_estimate_is_loaded(uint64_t key) { (void)key; return true; }
+void xs_estimate_note_loaded(uint64_t key, uint32_t code) { (void)key, (void)code; }
 
 _Atomic uint32_t xsched_priv_intra;
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority) { (void)q, (void)priority; }

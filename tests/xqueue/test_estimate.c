@@ -3,6 +3,7 @@
 #include "xqueue/estimate.h"
 
 #include "base/xs_base.h"
+#include "xqueue/interface.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,12 +57,37 @@ static void goes_down_fast_and_up_slowly(void **state)
     assert_int_equal(xs_estimate_get(0), 0);
 }
 
+/* What was launched is loaded, timed or not, until something is unloaded; what was timed stays known. */
+static void loaded_until_something_goes(void **state)
+{
+    uint32_t code = atomic_load(&xs_estimate_code);
+
+    (void)state;
+    xs_estimate_learn(79, 4000);
+    assert_false(xs_estimate_is_loaded(79));
+    xs_estimate_note_loaded(79, code);
+    xs_estimate_note_loaded(81, code);
+    assert_true(xs_estimate_is_loaded(79) && xs_estimate_is_loaded(81));
+    assert_int_equal(xs_estimate_get(79), 4000);
+    assert_int_equal(xs_estimate_get(81), 0);
+    xs_estimate_learn(81, 5000);
+    assert_int_equal(xs_estimate_get(81), 5000);
+    assert_true(xs_estimate_is_loaded(81));
+    xsched_priv_code_gone();
+    assert_false(xs_estimate_is_loaded(79) || xs_estimate_is_loaded(81));
+    xs_estimate_note_loaded(79, code); /* a launch that began before */
+    assert_false(xs_estimate_is_loaded(79));
+    assert_int_equal(xs_estimate_get(79), 4000);
+    assert_false(xs_estimate_is_loaded(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_of_one_place),
         cmocka_unit_test(keys_of_a_model),
         cmocka_unit_test(goes_down_fast_and_up_slowly),
+        cmocka_unit_test(loaded_until_something_goes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,13 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
         xs_queue_ring(q);
 }
 
+/* The vendor call of this command may load code. */
+static void loads(struct xs_ticket *t)
+{
+    t->code = atomic_load(&xs_estimate_code);
+    t->inside = xsched_priv_inside_begin();
+}
+
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
 {
     struct xs_client_cell *cc = q->cc;
@@ -71,6 +78,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
             xs_turn_wait(q, n, 0, false, flags);
         if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
             collective_begins(q, n, 0, false, flags, t);
+        if (XS_UNLIKELY(xs_queue_gated(q)) && !(flags & XS_SUBMIT_PASS) && !xs_estimate_is_loaded(key))
+            loads(t); /* the application may suspend another queue of this context */
         /* a caller may mark a command that this function would not have */
         t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
         return;
@@ -86,9 +95,9 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     bool gated = xs_queue_gated(q);
 
     est_ns = known_ns ? known_ns : told_ns;
-    /* A kernel that was never seen may have to be loaded by this very call (CUDA_MODULE_LOADING=LAZY), and
-     * loading waits for all that the context has: such a call goes as at level 1. */
-    if (gated && XS_UNLIKELY(!known_ns) && !(flags & XS_SUBMIT_PASS))
+    /* A kernel that was never seen, or not since code was unloaded, may have to be loaded by this very call
+     * (CUDA_MODULE_LOADING=LAZY), and loading waits for all that the context has: such a call goes as at level 1. */
+    if (gated && XS_UNLIKELY(!known_ns || !xs_estimate_is_loaded(key)) && !(flags & XS_SUBMIT_PASS))
         flags |= XS_SUBMIT_OUTSIDE;
     else if (gated)
         bound_ns = xs_gates_bound_ns(told_ns, est_ns);
@@ -131,7 +140,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
             collective_begins(q, n, est_ns, true, flags, t);
         }
         if (flags & XS_SUBMIT_OUTSIDE)
-            t->inside = xsched_priv_inside_begin();
+            loads(t);
         if (flags & XS_SUBMIT_NO_MARK)
             t->mark = false;
     }
@@ -144,8 +153,11 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
 
     if (XS_UNLIKELY(!q))
         return 0;
-    if (XS_UNLIKELY(t->inside))
+    if (XS_UNLIKELY(t->inside)) {
         xsched_priv_inside_end();
+        if (ok)
+            xs_estimate_note_loaded(t->key, t->code);
+    }
     if (XS_UNLIKELY(t->mark || !ok)) /* what follows the count is with this queue, and a mark that is reported */
         atomic_fetch_add(&q->refs, 1);
     /* release: the vendor call lies before the count; pairs with acquire loads of returned */
