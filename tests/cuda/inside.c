@@ -25,6 +25,8 @@ static int (*LoadLibrary)(P *, const void *, P, P, unsigned, P, P, unsigned), (*
 static int (*GetModule)(P *, P), (*GetKernel)(P *, P, const char *), (*KernelFunction)(P *, P), (*LoadFunction)(P);
 static int (*CtxCreate)(P *, unsigned, int), (*CtxDestroy)(P), (*Release)(int);
 static int (*Register)(void *, size_t, unsigned), (*Unregister)(void *);
+static int (*Begin)(P, int), (*End)(P, P *), (*Occupancy)(int *, P, int, size_t), (*SetCache)(P, int, int);
+static int (*SetAttribute)(int, int, P, int), (*ParamInfo)(P, size_t, size_t *, size_t *), (*CloseMemory)(uint64_t);
 static P g_ctx, g_work;
 static const char *volatile g_doing;
 static volatile unsigned g_step;
@@ -140,6 +142,102 @@ static void asked(P held, P other, XQueueHandle xq, const char *what, int (*ask)
     TRUE(Sync(held) == 0);
 }
 
+static P g_other_stream, g_captured, g_graph;
+
+static int launch_kernel(void)
+{
+    return Launch(g_kernel, 1, 1, 1, 1, 1, 1, 0, g_other_stream, NULL, NULL);
+}
+
+static int capture_kernel(void)
+{
+    return Launch(g_kernel, 1, 1, 1, 1, 1, 1, 0, g_captured, NULL, NULL);
+}
+
+static int ask_occupancy(void)
+{
+    int n;
+
+    return Occupancy(&n, g_kernel, 64, 0);
+}
+
+static int ask_occupancy_of_function(void)
+{
+    int n;
+
+    return Occupancy(&n, g_function, 64, 0);
+}
+
+static int set_attribute(void)
+{
+    return SetAttribute(8, 1024, g_kernel, 0); /* dynamic shared memory */
+}
+
+static int set_cache(void)
+{
+    return SetCache(g_kernel, 2, 0);
+}
+
+static int ask_parameter(void)
+{
+    size_t offset, bytes;
+
+    ParamInfo(g_kernel, 0, &offset, &bytes); /* it has none */
+    return 0;
+}
+
+static int close_memory(void)
+{
+    CloseMemory(0);
+    return 0;
+}
+
+/* A kernel of a library of which nothing is loaded, whose handle may have been that of another one. */
+static void new_kernel(void)
+{
+    TRUE(LoadLibrary(&g_library, k_ptx, NULL, NULL, 0, NULL, NULL, 0) == 0);
+    TRUE(GetKernel(&g_kernel, g_library, "nop") == 0);
+}
+
+/* Whatever first needs a kernel's code loads it. What is known to be loaded leaves alone what stands behind gates. */
+static void loads_lazily(P held, P other, XQueueHandle xq)
+{
+    static const struct {
+        const char *what, *again;
+        int (*ask)(void);
+    } cases[] = {
+        {"cuLaunchKernel", "cuLaunchKernel again", launch_kernel},
+        {"cuOccupancyMaxActiveBlocksPerMultiprocessor", "the same again", ask_occupancy},
+        {"cuKernelSetAttribute", "the same again", set_attribute},
+        {"cuKernelSetCacheConfig", "the same again", set_cache},
+    };
+
+    g_other_stream = other;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        new_kernel();
+        asked(held, other, xq, cases[i].what, cases[i].ask, true);
+        if (i == 0)
+            TRUE(launch_kernel() == 0 && Sync(other) == 0); /* timed by now */
+        asked(held, other, xq, cases[i].again, cases[i].ask, false);
+        doing("cuLibraryUnload");
+        TRUE(UnloadLibrary(g_library) == 0);
+    }
+    new_kernel();
+    asked(held, other, xq, "cuKernelGetParamInfo", ask_parameter, true);
+    TRUE(StreamCreate(&g_captured, 1) == 0);
+    TRUE(UnloadLibrary(g_library) == 0);
+    new_kernel();
+    TRUE(Begin(g_captured, 2) == 0);
+    asked(held, other, xq, "cuLaunchKernel that is captured", capture_kernel, true);
+    asked(held, other, xq, "the same again", capture_kernel, false);
+    TRUE(End(g_captured, &g_graph) == 0);
+    TRUE(KernelFunction(&g_function, g_kernel) == 0);
+    asked(held, other, xq, "the occupancy of a function", ask_occupancy_of_function, false);
+    asked(held, other, xq, "cuIpcCloseMemHandle", close_memory, true);
+    doing("cuLibraryUnload");
+    TRUE(UnloadLibrary(g_library) == 0);
+}
+
 /* What loads only the first time: then what stood behind gates goes on, when asked again it stays. */
 static void asked_twice(P held, P other, XQueueHandle xq)
 {
@@ -151,7 +249,7 @@ static void asked_twice(P held, P other, XQueueHandle xq)
     asked(held, other, xq, "cuLibraryGetModule again", ask_module, false);
     asked(held, other, xq, "cuKernelGetFunction", ask_function, true);
     asked(held, other, xq, "cuKernelGetFunction again", ask_function, false);
-    asked(held, other, xq, "cuFuncLoad", ask_load, true);
+    asked(held, other, xq, "cuFuncLoad", ask_load, false); /* it was loaded as it was given */
     asked(held, other, xq, "cuFuncLoad again", ask_load, false);
     /* a context that comes next may have the handle of one that ended: nothing counts as loaded */
     TRUE(CtxCreate(&another, 0, 0) == 0 && CtxDestroy(another) == 0 && SetCurrent(g_ctx) == 0);
@@ -181,6 +279,10 @@ int main(void)
     get(lib, &LoadLibrary, "cuLibraryLoadData"), get(lib, &UnloadLibrary, "cuLibraryUnload");
     get(lib, &GetModule, "cuLibraryGetModule"), get(lib, &GetKernel, "cuLibraryGetKernel");
     get(lib, &KernelFunction, "cuKernelGetFunction"), get(lib, &LoadFunction, "cuFuncLoad");
+    get(lib, &Begin, "cuStreamBeginCapture_v2"), get(lib, &End, "cuStreamEndCapture");
+    get(lib, &Occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor"), get(lib, &SetCache, "cuKernelSetCacheConfig");
+    get(lib, &SetAttribute, "cuKernelSetAttribute"), get(lib, &ParamInfo, "cuKernelGetParamInfo");
+    get(lib, &CloseMemory, "cuIpcCloseMemHandle");
     get(lib, &Register, "cuMemHostRegister_v2"), get(lib, &Unregister, "cuMemHostUnregister");
     TRUE(Init(0) == 0 && Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
     TRUE(Load(&module, k_ptx) == 0 && GetFunction(&g_work, module, "work") == 0);
@@ -232,6 +334,8 @@ int main(void)
     }
 
     asked_twice(held, other, xq);
+    loads_lazily(held, other, xq);
+    loads_lazily(held, other, xq); /* with the handles of what was unloaded */
     asked_twice(held, other, xq); /* what was unloaded is not loaded, whatever its handle */
 
     doing("XQueueSuspend with SyncHwQueue");

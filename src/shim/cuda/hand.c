@@ -95,11 +95,22 @@ CUcontext xs_cuda_current(const struct xs_api_runtime *rt)
     return get(&ctx) == XS_CU_SUCCESS ? ctx : NULL;
 }
 
+void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function)
+{
+    if (xs_api_mode_now() == XS_SHIM_ACTIVE)
+        xs_loaded_remember(xs_api_code_mark(rt, XS_KEY_HANDLE(function)));
+}
+
+/* The end of a context waits for what other contexts have on its device (measured on an H100), closed gates included. */
 #define DESTROY(symbol, ctx, args)                                                                \
     do {                                                                                          \
         struct xs_cuda_context *c = xsched_priv_cuda_context_going(ctx);                          \
-        xs_loaded_forget();                                                                       \
-        CUresult r = XS_REAL(symbol) args;                                                        \
+        bool inside = xsched_priv_inside_begin();                                                 \
+        CUresult r;                                                                               \
+        xs_api_code_gone();                                                                       \
+        r = XS_REAL(symbol) args;                                                                 \
+        if (inside)                                                                               \
+            xsched_priv_inside_end();                                                             \
         xsched_priv_cuda_context_gone(c, r == XS_CU_SUCCESS);                                     \
         return r;                                                                                 \
     } while (0)
@@ -114,15 +125,14 @@ CUresult xs_hand_cuCtxDestroy_v2(const struct xs_api_runtime *rt, CUcontext ctx)
     DESTROY(cuCtxDestroy_v2, ctx, (ctx));
 }
 
-/* Only afterwards it is known whether this was the last use: then it is current no longer. What stands behind gates goes
- * on meanwhile, since the end of a context waits for it. */
+/* Only afterwards it is known whether this was the last use: then it is current no longer. */
 CUresult xs_hand_cuCtxDetach(const struct xs_api_runtime *rt, CUcontext ctx)
 {
     struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(ctx);
     bool inside = c && xsched_priv_inside_begin();
     CUresult r;
 
-    xs_loaded_forget();
+    xs_api_code_gone();
     r = XS_REAL(cuCtxDetach)(ctx);
     if (inside)
         xsched_priv_inside_end();
@@ -156,8 +166,12 @@ CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUd
 #define RELEASE(symbol)                                                                           \
     do {                                                                                          \
         struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(xsched_priv_cuda_primary(dev)); \
-        xs_loaded_forget();                                                                       \
-        CUresult r = XS_REAL(symbol)(dev);                                                        \
+        bool inside = xsched_priv_inside_begin();                                                 \
+        CUresult r;                                                                               \
+        xs_api_code_gone();                                                                       \
+        r = XS_REAL(symbol)(dev);                                                                 \
+        if (inside)                                                                               \
+            xsched_priv_inside_end();                                                             \
         if (r == XS_CU_SUCCESS)                                                                   \
             xsched_priv_cuda_primary_released(c, dev);                                            \
         xsched_priv_cuda_context_go_on(c);                                                        \

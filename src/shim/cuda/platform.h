@@ -118,8 +118,20 @@ static inline void xs_api_on_first(void (*fn)(void))
 struct xs_api_runtime;
 /** The current context; NULL: none, or it is not known. */
 CUcontext xs_cuda_current(const struct xs_api_runtime *rt);
-/* Rows of kind ONCE. */
-#define xs_api_mark(rt, row, handle) xs_loaded_mark(handle, row, xs_cuda_current(rt))
+/** This function of a module is loaded in the current context. Nothing while nothing is scheduled. */
+void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function);
+/* Rows of kind ONCE. Who has a function of a module has loaded it; a kernel's handle says nothing of that. What is asked of
+ * either, and commands that are captured, share one mark. */
+#define XS_LOADED_CODE           ((unsigned)ROW_COUNT)
+#define XS_LOADED_AS(row)        ((row) == ROW_cuLibraryGetModule || (row) == ROW_cuKernelGetFunction ? (row) : XS_LOADED_CODE)
+#define xs_api_mark(rt, row, handle) xs_loaded_mark(handle, XS_LOADED_AS(row), xs_cuda_current(rt))
+#define xs_api_code_mark(rt, key)    xs_loaded_mark(key, XS_LOADED_CODE, xs_cuda_current(rt))
+/* Rows of kind UNLOAD, and the ends of contexts, before the call. */
+static inline void xs_api_code_gone(void)
+{
+    xs_loaded_forget();
+    xsched_priv_code_gone();
+}
 
 /* Rows of kind MADE, after success. */
 static inline void xs_api_made(CUcontext *ret)
@@ -141,13 +153,34 @@ static inline void xs_api_made(CUcontext *ret)
 #define xs_api_named_cuMemPoolImportFromShareableHandle(...) xsched_priv_peer_memory()
 
 /* Rows of kinds NAMED and ONCE, after success. */
-#define xs_api_named_cuFuncLoad(...)         ((void)0)
-#define xs_api_named_cuLibraryGetModule(...) ((void)0)
-static inline void xs_api_named_cuModuleGetFunction(void *ret, void *module, const char *name)
+#define xs_api_named_cuFuncGetAttribute(...)      ((void)0)
+#define xs_api_named_cuFuncGetModule(...)         ((void)0)
+#define xs_api_named_cuFuncGetParamCount(...)     ((void)0)
+#define xs_api_named_cuFuncGetParamInfo(...)      ((void)0)
+#define xs_api_named_cuFuncLoad(...)              ((void)0)
+#define xs_api_named_cuFuncSetAttribute(...)      ((void)0)
+#define xs_api_named_cuFuncSetCacheConfig(...)    ((void)0)
+#define xs_api_named_cuFuncSetSharedMemConfig(...) ((void)0)
+#define xs_api_named_cuKernelGetParamCount(...)   ((void)0)
+#define xs_api_named_cuKernelGetParamInfo(...)    ((void)0)
+#define xs_api_named_cuKernelSetAttribute(...)    ((void)0)
+#define xs_api_named_cuKernelSetCacheConfig(...)  ((void)0)
+#define xs_api_named_cuLibraryGetModule(...)      ((void)0)
+#define xs_api_named_cuOccupancyAvailableDynamicSMemPerBlock(...)              ((void)0)
+#define xs_api_named_cuOccupancyMaxActiveBlocksPerMultiprocessor(...)          ((void)0)
+#define xs_api_named_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(...) ((void)0)
+#define xs_api_named_cuOccupancyMaxActiveClusters(...)                         ((void)0)
+#define xs_api_named_cuOccupancyMaxPotentialBlockSize(...)                     ((void)0)
+#define xs_api_named_cuOccupancyMaxPotentialBlockSizeWithFlags(...)            ((void)0)
+#define xs_api_named_cuOccupancyMaxPotentialClusterSize(...)                   ((void)0)
+/* In the scope of an entry. */
+#define xs_api_named_cuModuleGetFunction(ret, module, name) xs_cuda_got_function(rt, ret, name)
+static inline void xs_cuda_got_function(const struct xs_api_runtime *rt, void *ret, const char *name)
 {
-    (void)module;
-    if (ret)
-        xs_collective_named(*(void **)ret, name);
+    if (!ret)
+        return;
+    xs_collective_named(*(void **)ret, name);
+    xs_cuda_note_loaded(rt, *(void **)ret);
 }
 
 static inline void xs_api_named_cuLibraryGetKernel(void *ret, void *library, const char *name)
@@ -157,10 +190,13 @@ static inline void xs_api_named_cuLibraryGetKernel(void *ret, void *library, con
         xs_collective_named(*(void **)ret, name);
 }
 
-static inline void xs_api_named_cuKernelGetFunction(void *ret, void *kernel)
+#define xs_api_named_cuKernelGetFunction(ret, kernel) xs_cuda_got_function_of(rt, ret, kernel)
+static inline void xs_cuda_got_function_of(const struct xs_api_runtime *rt, void *ret, void *kernel)
 {
-    if (ret)
-        xs_collective_same(*(void **)ret, kernel);
+    if (!ret)
+        return;
+    xs_collective_same(*(void **)ret, kernel);
+    xs_cuda_note_loaded(rt, *(void **)ret);
 }
 
 #define XS_CONFIG_STREAM(config) xs_cuda_config_stream(config)

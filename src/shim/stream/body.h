@@ -27,7 +27,9 @@
                                  ? SUBMIT_FLAGS(kind) | XS_SUBMIT_COLLECTIVE                      \
                                  : SUBMIT_FLAGS(kind), &s.ticket);                                \
     } else {                                                                                      \
-        xs_collective_captured(key);                                                              \
+        uint64_t key_ = key;                                                                      \
+        xs_collective_captured(key_);                                                             \
+        xs_api_captured_open(&s, key_);                                                           \
     }                                                                                             \
     r = XS_REAL(symbol) args;                                                                     \
     xs_api_submit_close(&s, r);
@@ -108,7 +110,7 @@
     }
 
 #define BODY_UNLOAD(kind, symbol, streams, args, on, key)                                         \
-    xs_loaded_forget();                                                                           \
+    xs_api_code_gone();                                                                           \
     BODY_BLOCK_IF(true, kind, symbol, args)
 
 #define BODY_MADE(kind, symbol, streams, args, on, key)                                           \

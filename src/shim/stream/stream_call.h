@@ -73,10 +73,45 @@ static inline void xs_api_submit_open(struct xs_api_submit *s, const struct xs_a
         xs_api_implicit(rt->hal, s->queue, stream, per_thread);
 }
 
+#ifdef xs_api_code_mark
+/** For what has no queue: a captured command of which nothing was seen in this context yet may load its code now, as a launch
+ *  would. */
+static inline void xs_api_captured_open(struct xs_api_submit *s, uint64_t key)
+{
+    s->ticket.inside = false;
+    if (XS_LIKELY(atomic_load_explicit(&xs_api_captures, memory_order_relaxed) == 0)) /* see xs_api_captured */
+        return;
+    s->ticket.key = xs_api_code_mark(s->rt, key);
+    if (!xs_loaded_known(s->ticket.key))
+        s->ticket.inside = xsched_priv_inside_begin();
+}
+
+static inline void xs_api_captured_close(struct xs_api_submit *s, bool ok)
+{
+    if (XS_LIKELY(!s->ticket.inside))
+        return;
+    xsched_priv_inside_end();
+    if (ok)
+        xs_loaded_remember(s->ticket.key);
+}
+#else
+static inline void xs_api_captured_open(struct xs_api_submit *s, uint64_t key)
+{
+    (void)s, (void)key;
+}
+
+static inline void xs_api_captured_close(struct xs_api_submit *s, bool ok)
+{
+    (void)s, (void)ok;
+}
+#endif
+
 static inline void xs_api_submit_close(struct xs_api_submit *s, xs_api_result r)
 {
     if (XS_LIKELY(s->queue != NULL))
         xsched_priv_submit_end(&s->ticket, r == XS_API_OK, false);
+    else
+        xs_api_captured_close(s, r == XS_API_OK);
     if (XS_UNLIKELY(r != XS_API_OK) && xs_api_is_over(r))
         xs_api_over(s->rt);
     if (XS_UNLIKELY(xs_shim_tracing))
