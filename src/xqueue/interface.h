@@ -112,6 +112,7 @@ enum {
     XS_SUBMIT_PASS = 1u,          /* count it, never sleep (inside a capture, a callback of the vendor, a group) */
     XS_SUBMIT_NO_MARK = 2u,       /* nothing may be appended to the stream now */
     XS_SUBMIT_COLLECTIVE = 4u,    /* a kernel that waits for others like it, in other queues or processes */
+    XS_SUBMIT_OUTSIDE = 8u,       /* its call may wait for the device: it has its turn before the vendor, at no gate */
 };
 
 /** Before the vendor call. Sleeps while the queue is held or too much is in flight (a raw futex

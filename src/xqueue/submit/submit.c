@@ -78,7 +78,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
             xs_turn_wait(q, n, 0, false, flags);
         if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
             collective_begins(q, n, 0, false, flags, t);
-        if (XS_UNLIKELY(xs_queue_gated(q)) && !(flags & XS_SUBMIT_PASS) && !xs_estimate_is_loaded(key))
+        if (XS_UNLIKELY(xs_queue_gated(q)) && !(flags & XS_SUBMIT_PASS) &&
+            ((flags & XS_SUBMIT_OUTSIDE) || !xs_estimate_is_loaded(key)))
             loads(t); /* the application may suspend another queue of this context */
         /* a caller may mark a command that this function would not have */
         t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
@@ -139,7 +140,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
             t->mark = true; /* its end is awaited by all that take part */
             collective_begins(q, n, est_ns, true, flags, t);
         }
-        if (flags & XS_SUBMIT_OUTSIDE)
+        if (gated && (flags & XS_SUBMIT_OUTSIDE))
             loads(t);
         if (flags & XS_SUBMIT_NO_MARK)
             t->mark = false;

@@ -5,7 +5,5 @@
 
 /** From the deferred list itself, so it does not wait for it. */
 #define XS_SUBMIT_FROM_LIST 0x10000u
-/** Inside this folder: it may not wait behind a gate in the stream. */
-#define XS_SUBMIT_OUTSIDE   0x20000u
 
 #endif
