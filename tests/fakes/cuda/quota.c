@@ -34,12 +34,6 @@ API cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t heigh
     return cuMemAlloc_v2(p, *pitch * height);
 }
 
-API cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags)
-{
-    (void)flags;
-    return cuMemAlloc_v2(p, n);
-}
-
 API cuMemAllocFromPoolAsync(CUdeviceptr *p, size_t n, void *pool, CUstream s)
 {
     (void)pool;
