@@ -7,6 +7,8 @@
  *     keeps launching, for so long, when it is known what a kernel takes; prints "kernels N took_us T in_flight_us M
  *     gates G between_gates_us A to_us B": how many; how long they took; the most that was in flight, if it has the
  *     device alone; how many waits for memory were put into its stream, and how far apart
+ *   exact fills FILL_US UNTIL_US
+ *     low, with synchronous fills of device memory instead of kernels (FAKE_CUDA_FILL_US says how long each takes)
  *   exact high KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS
  *     a request each EACH_US: so many kernels, each waited for, with a pause between; prints what each took beyond its
  *     own kernels and pauses, in us
@@ -44,12 +46,14 @@ typedef void *P;
 static int (*destroy)(P), (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*create)(P *, unsigned), (*sync_stream)(P);
 static int (*function)(P *, P, const char *), (*create_context)(P *, unsigned, int), (*create_urgent)(P *, unsigned, int);
 static int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
+static int (*allocate)(uint64_t *, size_t), (*fill)(uint64_t, unsigned char, size_t);
 static int (*create_event)(P *, unsigned), (*record)(P, P), (*sync_event)(P), (*query_event)(P);
 static uint64_t (*waits)(void);
 static void (*lose)(void);
 static __thread P g_stream;
 static __thread uint64_t g_done_ns;
 static P g_burn, g_context;
+static uint64_t g_filled;          /* 0: kernels */
 
 static uint64_t now_us(void)
 {
@@ -82,6 +86,10 @@ static void burn(uint64_t us)
     uint32_t *at = &started;
     void *params[] = {&ns, &at, &stamp, &sum};
 
+    if (g_filled) {
+        OK(fill(g_filled, 1, 64));
+        return;
+    }
     stamp++;
     OK(launch(g_burn, 1, 1, 1, 1, 1, 1, 0, g_stream, params, NULL));
 }
@@ -281,13 +289,15 @@ int main(int argc, char **argv)
     GET(function, lib, "cuModuleGetFunction");
     GET(create_context, lib, "cuCtxCreate_v2");
     GET(destroy, lib, "cuCtxDestroy_v2");
+    GET(allocate, lib, "cuMemAlloc_v2");
+    GET(fill, lib, "cuMemsetD8_v2");
     GET(create_event, lib, "cuEventCreate");
     GET(record, lib, "cuEventRecord");
     GET(sync_event, lib, "cuEventSynchronize");
     GET(query_event, lib, "cuEventQuery");
     GET(waits, fake, "fake_cuda_waits");
     GET(lose, fake, "fake_lose_device");
-    sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "each") == 0 || strcmp(argv[1], "changed") == 0 ? 1000 : 3000);
+    sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "fills") == 0 || strcmp(argv[1], "each") == 0 || strcmp(argv[1], "changed") == 0 ? 1000 : 3000);
     OK(init(0));
     OK(retain(&ctx, 0));
     OK(set(ctx));
@@ -299,9 +309,12 @@ int main(int argc, char **argv)
     OK(function(&g_burn, NULL, "burn"));
     if (strcmp(argv[1], "both") == 0)
         return both(number);
-    OK(create(&g_stream, 1));
+    if (strcmp(argv[1], "fills") == 0) /* in the null stream */
+        OK(allocate(&g_filled, 64));
+    else
+        OK(create(&g_stream, 1));
     begin(strcmp(argv[1], "bad") == 0 ? 1000 : number[0]);
-    if (strcmp(argv[1], "low") == 0)
+    if (strcmp(argv[1], "low") == 0 || g_filled)
         return low(number[0], number[1]);
     if (strcmp(argv[1], "changed") == 0)
         return changed(number[0], number[1], number[2]);

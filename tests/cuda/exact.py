@@ -81,14 +81,14 @@ class World:
         return numbers(said)
 
 
-def pair(build, level, low, high, world=(), xserver=(), how="high", of_low=(), **env):
+def pair(build, level, low, high, world=(), xserver=(), how="high", of_low=(), work="low", **env):
     """A program that always has work beside one that has a request now and then. level 0: without XSched.
-    of_low: variables for the former."""
+    of_low: variables for the former; work: what it does."""
     w = World(build, *((3,) if level else (2, "--all")), *map(str, world))
     if level:
         w.xserver(*map(str, xserver))
     common = {"shim": bool(level), "XSCHED_AUTO_XQUEUE_LEVEL": str(level)}
-    a = w.program("low", *low, **common, **({"XSCHED_PRIORITY": "0", **dict(of_low)} if level else {}))
+    a = w.program(work, *low, **common, **({"XSCHED_PRIORITY": "0", **dict(of_low)} if level else {}))
     b = w.program(how, *high, **common, **({"XSCHED_PRIORITY": "5", **env} if level else {}))
     a_said, b_said = w.said(a), w.said(b)
     return dict(numbers(a_said), latency=list(map(int, b_said)), **w.end())
@@ -202,6 +202,10 @@ CASES = {
     "threads": (threads, dict(THREADS, XSCHED_INTRA="ON"),
                 {"latency": (1700, 2100), "in_flight_us": (2000, 2600)}),
     "threads_as_one": (threads, THREADS, {"latency": [5400, 5400]}),
+    # The same with synchronous fills of device memory, which return before they are done.
+    "fills": (pair, dict(level=1, work="fills", low=LOW, high=HIGH, of_low={"FAKE_CUDA_FILL_US": "100"}),
+              {"latency": (0, 1300), "in_flight_us": (900, 2600), "kernels": (205, 215)}),
+    "fills2": (pair, dict(level=2, work="fills", low=LOW, high=HIGH, of_low={"FAKE_CUDA_FILL_US": "100"}), {"latency": (0, 300)}),
     # At the next gate: at most 300 us.
     "level2": (pair, dict(level=2, low=LOW, high=HIGH), {"latency": (0, 300)}),
     # The rest of a slice of 50 us (10), the change of groups (100).

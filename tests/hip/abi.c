@@ -44,3 +44,4 @@ SAME(XS_HIP_EVENT_NO_TIMING, hipEventDisableTiming);
 SAME(XS_HIP_HOST_REGISTER_PORTABLE_MAPPED, (hipHostRegisterPortable | hipHostRegisterMapped));
 SAME(XS_HIP_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed);
 SAME(XS_HIP_MEMCPY_TO_HOST, hipMemcpyDeviceToHost);
+SAME(XS_HIP_MEMCPY_ON_DEVICE, hipMemcpyDeviceToDevice);

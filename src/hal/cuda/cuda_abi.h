@@ -50,6 +50,29 @@ struct xs_cu_copy_2d {
     size_t dst_pitch, width_bytes, height;
 };
 
+/* CUDA_MEMCPY3D_v2 and CUDA_MEMCPY3D_PEER */
+struct xs_cu_copy_3d {
+    size_t src_x, src_y, src_z, src_lod;
+    unsigned src_type;
+    const void *src_host;
+    CUdeviceptr src_device;
+    void *src_array, *src_context;
+    size_t src_pitch, src_height, dst_x, dst_y, dst_z, dst_lod;
+    unsigned dst_type;
+    void *dst_host;
+    CUdeviceptr dst_device;
+    void *dst_array, *dst_context;
+    size_t dst_pitch, dst_height, width_bytes, height, depth;
+};
+
+/* CUmemorytype */
+#define XS_CU_MEMORY_HOST        1u
+#define XS_CU_MEMORY_DEVICE      2u
+#define XS_CU_MEMORY_ARRAY       3u
+/* CUpointer_attribute */
+#define XS_CU_POINTER_TYPE       2
+#define XS_CU_POINTER_IS_MANAGED 8
+
 #define XS_CU_SUCCESS            0
 #define XS_CU_INVALID_VALUE      1
 #define XS_CU_OUT_OF_MEMORY      2

@@ -87,5 +87,6 @@ struct xs_hip_module_launch_params {
 #define XS_HIP_HOST_REGISTER_PORTABLE_MAPPED 3u
 #define XS_HIP_CAPTURE_MODE_RELAXED 2
 #define XS_HIP_MEMCPY_TO_HOST    2    /* hipMemcpyDeviceToHost */
+#define XS_HIP_MEMCPY_ON_DEVICE  3    /* hipMemcpyDeviceToDevice */
 
 #endif

@@ -4,6 +4,7 @@
 #define XS_SHIM_CUDA_PLATFORM_H
 
 #include "hal/cuda/hal.h"
+#include "shim/cuda/device_memory.h"
 #include "shim/cuda/loaded.h"
 #include "shim/stream/command_keys.h"
 

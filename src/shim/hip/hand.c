@@ -87,11 +87,26 @@ hipError_t xs_hand_hipDevicePrimaryCtxReset(const struct xs_api_runtime *rt, int
 
 /* ---- copies that wait ---- */
 
-/* Only a copy to the host has waited for the stream when it returns; others may return early. */
+/* A copy to the host has waited for the stream when it returns. One within the device is a command; whether its call waits,
+ * as it did in many versions, is not known: it has its turn before. Others may return early. */
 #define WAITING_COPY(symbol, kind, on, per_thread, args)                                          \
     do {                                                                                          \
+        struct xs_api_submit s;                                                                   \
         struct xs_api_wait w;                                                                     \
         hipError_t r;                                                                             \
+        if (kind == XS_HIP_MEMCPY_ON_DEVICE && xs_api_mode_now() == XS_SHIM_ACTIVE) {             \
+            const enum xs_row row = ROW_##symbol;                                                 \
+            if (XS_UNLIKELY(xs_api_intra()))                                                      \
+                xs_api_lend_context(rt->hal);                                                     \
+            xs_api_submit_open(&s, rt, row, NULL, on, per_thread);                                \
+            if (s.queue)                                                                          \
+                xsched_priv_submit_begin(s.queue, XS_KEY_BYTES(sizeBytes), XS_SUBMIT_OUTSIDE, &s.ticket); \
+            else                                                                                  \
+                xs_api_captured_open(&s, 0);                                                      \
+            r = XS_REAL(symbol) args;                                                             \
+            xs_api_submit_close(&s, r);                                                           \
+            return r;                                                                             \
+        }                                                                                         \
         if (kind != XS_HIP_MEMCPY_TO_HOST || xs_api_mode_now() != XS_SHIM_ACTIVE) {                \
             if (XS_UNLIKELY(xs_api_intra())) /* it waits all the same, if it does */              \
                 xs_api_lend_context(rt->hal);                                                     \

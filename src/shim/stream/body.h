@@ -19,13 +19,16 @@
 #define SUBMIT_FLAGS(kind) (XS_COLUMN(suspended, kind) ? 0 : XS_SUBMIT_PASS)
 
 #define BODY_SUBMIT(kind, symbol, streams, args, on, key)                                         \
+    BODY_SUBMIT_WITH(SUBMIT_FLAGS(kind), symbol, streams, args, on, key)
+
+#define BODY_SUBMIT_WITH(flags, symbol, streams, args, on, key)                                   \
     struct xs_api_submit s;                                                                       \
     xs_api_submit_open(&s, rt, row, __builtin_return_address(0), ON(on), PER_THREAD_##streams);   \
     if (XS_LIKELY(s.queue != NULL)) {                                                             \
         uint64_t key_ = key;                                                                      \
         xsched_priv_submit_begin(s.queue, key_, XS_UNLIKELY(key_ & XS_KEY_COLLECTIVE)             \
-                                 ? SUBMIT_FLAGS(kind) | XS_SUBMIT_COLLECTIVE                      \
-                                 : SUBMIT_FLAGS(kind), &s.ticket);                                \
+                                 ? (flags) | XS_SUBMIT_COLLECTIVE                                 \
+                                 : (flags), &s.ticket);                                           \
     } else {                                                                                      \
         uint64_t key_ = key;                                                                      \
         xs_collective_captured(key_);                                                             \
@@ -35,6 +38,26 @@
     xs_api_submit_close(&s, r);
 
 #define BODY_COUNT BODY_SUBMIT
+
+/* In a default stream: */
+#define BODY_ON_DEVICE(it_is, symbol, streams, args, on, key)                                     \
+    if (it_is) {                                                                                  \
+        BODY_SUBMIT_WITH(0, symbol, streams, args, on, key)                                       \
+    } else {                                                                                      \
+        BODY_WAIT(WAIT, symbol, streams, args, on, key)                                           \
+    }
+
+#define FIRST(first, ...) first
+#define BODY_FILL(kind, symbol, streams, args, on, key)                                           \
+    BODY_ON_DEVICE(xs_api_is_device(rt, FIRST args), symbol, streams, args, on, key)
+
+#define BODY_COPY(kind, symbol, streams, args, on, key)                                           \
+    BODY_ON_DEVICE(xs_api_on_device_##symbol args, symbol, streams, args, on, key)
+
+#define BODY_WAITED(kind, symbol, streams, args, on, key)                                         \
+    if (XS_UNLIKELY(xs_api_intra()))                                                              \
+        xs_api_lend_context(rt->hal);                                                             \
+    BODY_SUBMIT_WITH(XS_SUBMIT_OUTSIDE, symbol, streams, args, on, key)
 
 /* ---- calls that wait ---- */
 

@@ -828,7 +828,8 @@ static const struct one {
     ROW(graph_mem_trim, nothing, graph_trim)
     ROW(ipc_get_mem_handle, nothing, ipc_get) CLEAN(ipc_open_mem_handle, ipc, ipc_open, ipc_close)
     ROW(ipc_close_mem_handle, ipc_open, ipc_close)
-    CLEAN(mem_create, nothing, vm_create, vm) CLEAN(mem_map, vm_created, vm_map, vm) CLEAN(mem_set_access, vm_mapped, vm_access, vm)
+    CLEAN(mem_create, nothing, vm_create, vm) CLEAN(mem_map, vm_created, vm_map, vm)
+    CLEAN(mem_set_access, vm_mapped, vm_access, vm)
     CLEAN(mem_unmap, vm_usable, vm_unmap, vm) CLEAN(mem_release, vm_unmapped, vm_release, vm)
     ROW(pool_create, nothing, pool_create) ROW(pool_destroy, nothing, pool_destroy)
     ROW(ctx_create, nothing, ctx_create) ROW(ctx_destroy, nothing, ctx_destroy)
@@ -1029,8 +1030,8 @@ static void start(const char *file)
     FILE *f = fopen(file, "rb");
     long size;
 
-    if (!f || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET) || !(g_image = calloc(1, (size_t)size + 1)) ||
-        fread(g_image, 1, (size_t)size, f) != (size_t)size) {
+    if (!f || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET) ||
+        !(g_image = calloc(1, (size_t)size + 1)) || fread(g_image, 1, (size_t)size, f) != (size_t)size) {
         fprintf(stderr, "lazy: cannot read %s\n", file);
         exit(3);
     }
