@@ -5,10 +5,20 @@
 
 #include "internal.h"
 
+/* For tests: how many were made. */
+static _Atomic int g_made;
+
+int fake_cuda_streams_made(void) __attribute__((visibility("default")));
+int fake_cuda_streams_made(void)
+{
+    return g_made;
+}
+
 static CUresult create(CUstream *ret, unsigned flags, int priority)
 {
     if (!fake_current())
         return INVALID_CONTEXT;
+    g_made++;
     pthread_mutex_lock(&fake_lock);
     *ret = fake_stream_new(fake_current(), flags, priority);
     pthread_mutex_unlock(&fake_lock);

@@ -198,7 +198,7 @@ API hipModuleGetFunction(hipFunction_t *f, void *mod, const char *name)
 
 static hipError_t module_launch(hipFunction_t f, hipStream_t s, void **params, void **extra)
 {
-    static const char *const names[] = {"work", "nop", "burn", "spin", "add"};
+    static const char *const names[] = {"work", "nop", "burn", "spin", "add", "meet"};
     const struct CUfunc_st *mine = NULL, *other;
 
     (void)extra;
