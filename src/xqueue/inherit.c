@@ -118,6 +118,11 @@ uint64_t xsched_priv_returned(struct xs_queue *q)
     return atomic_load(&q->cc->returned);
 }
 
+uint64_t xsched_priv_entered(struct xs_queue *q)
+{
+    return atomic_load(&q->cc->entered);
+}
+
 uint64_t xsched_priv_milestone(struct xs_queue *q)
 {
     uint64_t number = atomic_load(&q->cc->returned);

@@ -178,6 +178,8 @@ void xsched_priv_code_gone(void);
 extern _Atomic uint32_t xsched_priv_intra;
 /** How many commands of the queue have come back from the vendor. */
 uint64_t xsched_priv_returned(struct xs_queue *q);
+/** How many were begun. */
+uint64_t xsched_priv_entered(struct xs_queue *q);
 /** The same, and a mark that will tell when they are complete. From a thread that may put something into the stream. */
 uint64_t xsched_priv_milestone(struct xs_queue *q);
 /** Something put into the waiter's stream waits on the device until the first `number` commands of q are complete:
