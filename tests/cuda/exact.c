@@ -297,7 +297,8 @@ int main(int argc, char **argv)
     GET(query_event, lib, "cuEventQuery");
     GET(waits, fake, "fake_cuda_waits");
     GET(lose, fake, "fake_lose_device");
-    sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "fills") == 0 || strcmp(argv[1], "each") == 0 || strcmp(argv[1], "changed") == 0 ? 1000 : 3000);
+    sleep_us(strcmp(argv[1], "low") == 0 || strcmp(argv[1], "fills") == 0 ||
+             strcmp(argv[1], "each") == 0 || strcmp(argv[1], "changed") == 0 ? 1000 : 3000);
     OK(init(0));
     OK(retain(&ctx, 0));
     OK(set(ctx));

@@ -163,6 +163,12 @@ bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e)
     return true;
 }
 
+CUstream xs_cuda_mark_stream(struct xs_cuda_hw *hw, uint64_t number)
+{
+    (void)hw, (void)number;
+    return XS_CU_STREAM_LEGACY;
+}
+
 void xs_cuda_leave(struct xs_cuda_entered *e)
 {
     (void)e;

@@ -9,16 +9,17 @@
 void xs_group_add(struct xs_stream_group *g, struct xs_stream *st)
 {
     bool ordered = atomic_load(&st->blocking) || xs_native_is_null(xs_stream_native(st));
+    size_t i = 0;
 
     xs_lock_acquire(&g->lock);
     st->next = g->streams;
     g->streams = st;
-    for (size_t i = 0; ordered && i < XS_GROUP_ORDERED; i++) {
-        if (!atomic_load(&g->ordered[i])) {
-            atomic_store(&g->ordered[i], st);
-            break;
-        }
-    }
+    while (ordered && i < XS_GROUP_ORDERED && atomic_load(&g->ordered[i]))
+        i++;
+    if (i < XS_GROUP_ORDERED && ordered)
+        atomic_store(&g->ordered[i], st);
+    else if (ordered)
+        g->more = true;
     xs_lock_release(&g->lock);
 }
 
@@ -82,6 +83,40 @@ void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q
         if (p)
             xsched_priv_waits_for(q, p, xsched_priv_returned(p));
     }
+}
+
+/* Stands for how much each blocking stream has submitted: one number, of which two that differ are equal once in 2^64. */
+static uint64_t submitted_now(struct xs_streams *s, struct xs_stream_group *g)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < XS_GROUP_ORDERED; i++) {
+        struct xs_stream *st = atomic_load(&g->ordered[i]); /* one that goes meanwhile gives another sum */
+        struct xs_queue *q;
+
+        if (!st || xs_native_is_null(xs_stream_native(st)))
+            continue;
+        q = xsched_priv_queue_find(s->platform, xs_stream_native(st));
+        if (q)
+            sum += xs_hash_u64(xs_stream_native(st) ^ xs_hash_u64(xsched_priv_entered(q)));
+    }
+    return sum;
+}
+
+/* When the null stream's last command was submitted is not kept, since that would cost each of them. What was submitted
+ * between the last mark and that command counts as if it came after it. */
+bool xs_group_submitted(struct xs_streams *s, struct xs_stream_group *g, uint64_t number)
+{
+    uint64_t sum = submitted_now(s, g);
+    bool since;
+
+    xs_lock_acquire(&g->lock);
+    since = g->more || sum != g->submitted || (g->had_submitted && number == g->marked_number);
+    g->submitted = sum;
+    g->marked_number = number;
+    g->had_submitted = since;
+    xs_lock_release(&g->lock);
+    return since;
 }
 
 void xs_group_inherit(struct xs_queue *q, void *none)

@@ -32,11 +32,15 @@ struct xs_stream {
 
 /** Streams that belong together: of a context or of a device. Its storage is kept. */
 struct xs_stream_group {
-    struct xs_lock lock;          /* of the list and of writes to `ordered`; nothing is called under it */
+    struct xs_lock lock;          /* of all here, and of writes to `ordered`; nothing is called under it */
     struct xs_stream *streams;
     /* The null stream and the blocking ones, in any order, with gaps, for looks without the lock; what does not fit
      * is a dependency that nobody sees. */
     _Atomic(struct xs_stream *) ordered[XS_GROUP_ORDERED];
+    bool more;                    /* one did not fit; stays */
+    /* what xs_group_submitted saw last, and answered */
+    uint64_t submitted, marked_number;
+    bool had_submitted;
 };
 
 /** All streams of a platform. */
@@ -129,6 +133,10 @@ void xs_group_each_queue(struct xs_streams *s, struct xs_stream_group *g, void (
 /** Work that is put into the null stream waits for the blocking streams of its group, and the other way round: tells
  *  the scheduler what this queue waits for. Only where xsched_priv_intra. */
 void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q);
+/** Before a mark of the null stream: whether blocking streams of the group have submitted anything since the last command of
+ *  the null stream; true also where that is not known. Any thread.
+ *  @param number  of that command */
+bool xs_group_submitted(struct xs_streams *s, struct xs_stream_group *g, uint64_t number);
 /** For xs_group_each_queue: this thread is about to wait for it. */
 void xs_group_inherit(struct xs_queue *q, void *none);
 

@@ -40,6 +40,7 @@ static struct xs_cuda_context *storage(void)
         /* what a thread put there that came too late for the end of it */
         xs_watch_forget(&xs_cuda_watch, &c->watch);
         xs_device_pages_drop(&c->pages, NULL, NULL);
+        xs_cuda_mark_stream_gone(c);
         return c;
     }
     if (posix_memalign((void **)&c, XS_CACHE_LINE, sizeof(*c)) != 0)
@@ -297,6 +298,7 @@ XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool des
     if (destroyed) {
         xsched_priv_marks_void(&c->ctx_entries);
         xs_device_pages_drop(&c->pages, NULL, NULL);
+        xs_cuda_mark_stream_gone(c);
     }
     xs_cuda_context_put(c);
 }

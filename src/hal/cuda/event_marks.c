@@ -46,6 +46,7 @@ bool xs_cuda_mark_event(struct xs_cuda_hw *hw, struct xs_queue *q, uint64_t numb
     struct xs_cuda_entered e;
     void *event = NULL;
     bool ok = false;
+    CUstream stream;
     int row;
 
     if (!api->cuEventCreate || !api->cuEventRecord || !api->cuEventQuery) {
@@ -57,9 +58,10 @@ bool xs_cuda_mark_event(struct xs_cuda_hw *hw, struct xs_queue *q, uint64_t numb
     /* an event belongs to the context in which it is made */
     if (!xs_cuda_enter(hw->ctx, &e))
         return false;
-    row = xs_watch_take(&xs_cuda_watch, &hw->context->watch, &event);
+    stream = xs_cuda_mark_stream(hw, number);
+    row = stream ? xs_watch_take(&xs_cuda_watch, &hw->context->watch, &event) : -1;
     if (row >= 0 && (event || api->cuEventCreate((CUevent *)&event, NO_TIMING) == XS_CU_SUCCESS))
-        ok = api->cuEventRecord(event, hw->stream) == XS_CU_SUCCESS;
+        ok = api->cuEventRecord(event, stream) == XS_CU_SUCCESS;
     else
         event = NULL;
     xs_cuda_leave(&e);

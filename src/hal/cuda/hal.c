@@ -118,9 +118,9 @@ static XResult op_synchronize(void *opaque)
     return r == XS_CU_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
-static bool write_mark(struct xs_cuda_hw *hw, uint64_t number)
+static bool write_mark(struct xs_cuda_hw *hw, CUstream stream, uint64_t number)
 {
-    CUresult r = g_api.cuStreamWriteValue64_v2(hw->stream, hw->st.mark_at, number, 0);
+    CUresult r = g_api.cuStreamWriteValue64_v2(stream, hw->st.mark_at, number, 0);
 
     if (XS_LIKELY(r == XS_CU_SUCCESS))
         return true;
@@ -146,6 +146,7 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
 {
     struct xs_cuda_hw *hw = opaque;
     struct xs_cuda_entered e;
+    CUstream stream;
     bool ok = true;
 
     if (!xs_cuda_may_append(hw))
@@ -156,11 +157,12 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
     if (XS_UNLIKELY(atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed)))
         return xs_cuda_mark_event(hw, q, number);
     if (xs_stream_native(&hw->st) == (uintptr_t)hw->stream) { /* a created stream brings its context */
-        ok = ok && write_mark(hw, number);
+        ok = ok && write_mark(hw, hw->stream, number);
     } else {
         if (!ok || !xs_cuda_enter(hw->ctx, &e))
             return false;
-        ok = write_mark(hw, number);
+        stream = xs_cuda_mark_stream(hw, number);
+        ok = stream && write_mark(hw, stream, number);
         xs_cuda_leave(&e);
     }
     if (XS_LIKELY(ok))

@@ -35,6 +35,8 @@ struct xs_cuda_context {
     struct xs_ctx_entries ctx_entries;          /* level 2; written by libpreempt */
     struct xs_watch_place watch;  /* events, where the device cannot write */
     bool writes;                  /* as far as it says */
+    _Atomic(CUstream) mark_stream;              /* legacy_marks.c; NULL: none yet */
+    _Atomic bool no_mark_stream;                /* the driver refused it */
     struct xs_device_pages pages;
 };
 
@@ -169,6 +171,11 @@ bool xs_cuda_may_append(struct xs_cuda_hw *hw);
 /* event_marks.c: an event takes the place of a mark that the device cannot write. */
 bool xs_cuda_mark_event(struct xs_cuda_hw *hw, struct xs_queue *q, uint64_t number);
 extern const struct xs_watch_ops xs_cuda_watch;
+/* legacy_marks.c */
+/** Into which stream a mark with this number goes. The context of the stream is current. NULL: into none now */
+CUstream xs_cuda_mark_stream(struct xs_cuda_hw *hw, uint64_t number);
+/** The context is gone. */
+void xs_cuda_mark_stream_gone(struct xs_cuda_context *c);
 /* gates.c: level 2 */
 /** @param writes  the device has stream memory operations, as far as it says */
 void xs_cuda_gates_offer(const struct xs_cuda_api *api, bool writes);

@@ -215,6 +215,7 @@ XS_EXPORT void xsched_priv_hip_reset_done(struct xs_hip_device *d, bool destroye
     xs_watch_go_on(&d->watch);
     if (destroyed) {
         pages_end(d);
+        xs_hip_mark_stream_gone(d);
         xsched_priv_marks_void(&d->ctx_entries); /* the device writes there no more */
     }
 }

@@ -37,14 +37,15 @@ bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number
 {
     const struct xs_hip_api *api = hw->api;
     void *event = NULL;
-    int row = xs_watch_take(&xs_hip_watch, &hw->device->watch, &event);
-    bool ok;
+    hipStream_t stream;
+    bool ok = xs_hip_mark_stream(hw, number, &stream);
+    int row = ok ? xs_watch_take(&xs_hip_watch, &hw->device->watch, &event) : -1;
 
     if (row < 0)
         return false;
     if (!event && api->hipEventCreateWithFlags((hipEvent_t *)&event, XS_HIP_EVENT_NO_TIMING) != XS_HIP_SUCCESS)
         event = NULL;
-    ok = event && api->hipEventRecord(event, hw->stream) == XS_HIP_SUCCESS;
+    ok = event && api->hipEventRecord(event, stream) == XS_HIP_SUCCESS;
     if (ok)
         xs_watch_set(row, event, q, number);
     else

@@ -43,7 +43,8 @@ static bool op_mark_write(void *opaque, struct xs_queue *q, uint64_t number)
 {
     struct xs_hip_hw *hw = opaque;
     struct xs_hip_entered e;
-    hipError_t r;
+    hipStream_t stream;
+    hipError_t r = XS_HIP_NOT_READY;
 
     if (!may_mark(hw))
         return false;
@@ -52,7 +53,8 @@ static bool op_mark_write(void *opaque, struct xs_queue *q, uint64_t number)
     /* a created stream brings its device */
     if (!xs_hip_enter(hw->api, xs_stream_native(&hw->st) == (uintptr_t)hw->stream ? -1 : hw->device->dev, &e))
         return false;
-    r = hw->api->hipStreamWriteValue64(hw->stream, (void *)(uintptr_t)hw->st.mark_at, number, 0);
+    if (xs_hip_mark_stream(hw, number, &stream))
+        r = hw->api->hipStreamWriteValue64(stream, (void *)(uintptr_t)hw->st.mark_at, number, 0);
     if (r == XS_HIP_NOT_SUPPORTED) {
         atomic_store_explicit(&hw->st.no_marks, true, memory_order_relaxed);
         XS_WARN_ONCE("HIP: this stream takes no writes; what is in flight is not bounded");

@@ -38,6 +38,8 @@ struct xs_hip_device {
     struct xs_device_pages pages;
     struct xs_hip_device *next;
     struct xs_ctx_entries ctx_entries;          /* level 2; written by libpreempt */
+    _Atomic(hipStream_t) mark_stream;           /* legacy_marks.c; NULL: none yet */
+    _Atomic bool no_mark_stream;                /* the runtime refused it */
 };
 
 /** How the completion of commands is learnt. */
@@ -140,6 +142,11 @@ bool xs_hip_marks_to(struct xs_hip_hw *hw, struct xs_queue *q);
 /** Puts an event into the stream and tells when it is reached. */
 extern const struct xs_watch_ops xs_hip_watch;
 bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number);
+/* legacy_marks.c */
+/** Into which stream a mark with this number goes. The device of the stream is current. @return false: into none now */
+bool xs_hip_mark_stream(struct xs_hip_hw *hw, uint64_t number, hipStream_t *ret);
+/** The device is reset. */
+void xs_hip_mark_stream_gone(struct xs_hip_device *d);
 /* gates.c: level 2, and what level auto means: as XSCHED_HIP_LEVEL says, and no more than level 1 unless it does. */
 void xs_hip_gates_offer(const struct xs_hip_api *api);
 int xs_hip_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
