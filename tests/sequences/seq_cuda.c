@@ -323,11 +323,66 @@ static void memory_operations(struct seq_slot *s)
     }
 }
 
+/* Fills and copies without a stream, of memory that belongs to the default stream. */
+static void default_streams(void)
+{
+    CUdeviceptr legacy = DEV(seq_slots[SEQ_LEGACY].words), own = DEV(seq_slots[SEQ_PER_THREAD].words), p;
+    size_t half = 2 * SEQ_WORDS;
+    struct xs_cu_copy_2d flat = {.src_type = XS_CU_MEMORY_DEVICE, .dst_type = XS_CU_MEMORY_DEVICE, .src_device = legacy,
+                                 .dst_device = legacy + half, .width_bytes = 32, .height = 1};
+    struct xs_cu_copy_3d deep = {.src_type = XS_CU_MEMORY_DEVICE, .dst_type = XS_CU_MEMORY_DEVICE, .src_device = legacy,
+                                 .dst_device = legacy + half, .width_bytes = 32, .height = 1, .depth = 1};
+    const int what[] = {XS_CU_POINTER_TYPE, XS_CU_POINTER_IS_MANAGED};
+    unsigned type = 0, managed = 0;
+    void *answers[] = {&type, &managed}, *host = NULL;
+
+    switch (seq_chance(8)) {
+    case 0:
+        CALL(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t), legacy, (unsigned char)++seq_tag, 64);
+        CALL(cuMemsetD16_v2, (CUdeviceptr, unsigned short, size_t), legacy + 64, (unsigned short)seq_tag, 8);
+        CALL(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t), legacy + half, seq_tag, 4);
+        break;
+    case 1:
+        CALL(cuMemsetD8_v2_ptds, (CUdeviceptr, unsigned char, size_t), own, (unsigned char)++seq_tag, 64);
+        CALL(cuMemcpyDtoD_v2_ptds, (CUdeviceptr, CUdeviceptr, size_t), own + half, own, 64);
+        CALL(cuMemcpy_ptds, (CUdeviceptr, CUdeviceptr, size_t), own + half, own + 4, 16);
+        break;
+    case 2:
+        CALL(cuMemcpyDtoD_v2, (CUdeviceptr, CUdeviceptr, size_t), legacy + half, legacy, 64);
+        break;
+    case 3:
+        CALL(cuMemcpy, (CUdeviceptr, CUdeviceptr, size_t), legacy + half, legacy, 40);
+        break;
+    case 4:
+        CALL(cuMemcpyPeer, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t), legacy, g_context, legacy + half,
+             g_context, 24);
+        break;
+    case 5:
+        CALL(cuMemcpy2D_v2, (const void *), &flat);
+        CALL(cuMemcpy3D_v2, (const void *), &deep);
+        break;
+    case 6: /* a call that waits */
+        OK(CALL(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned), &p, 256, 1));
+        CALL(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t), p, 7, 256);
+        CALL(cuMemcpyDtoD_v2, (CUdeviceptr, CUdeviceptr, size_t), legacy, p, 32);
+        CALL(cuMemFree_v2, (CUdeviceptr), p);
+        break;
+    default:
+        CALL(cuPointerGetAttributes, (unsigned, const int *, void **, CUdeviceptr), 2, what, answers, own);
+        if (CALL(cuMemAllocHost_v2, (void **, size_t), &host, 64) == 0)
+            CALL(cuMemFree_v2, (CUdeviceptr), DEV(host));
+        CALL(cuIpcCloseMemHandle, (CUdeviceptr), own);
+        break;
+    }
+    seq_note(&type, sizeof(type));
+}
+
 static void libraries(void)
 {
     void *library = NULL, *kernel = NULL, *module = NULL;
     CUfunction function = NULL;
-    int results[4] = {0};
+    int results[8] = {0}, blocks = 0;
+    size_t at, bytes;
 
     OK(CALL(cuLibraryLoadData, (void **, const void *, void *, void *, unsigned, void *, void *, unsigned), &library,
             "image", NULL, NULL, 0, NULL, NULL, 0));
@@ -337,6 +392,10 @@ static void libraries(void)
         results[2] += CALL(cuKernelGetFunction, (CUfunction *, void *), &function, kernel);
     }
     results[3] = CALL(cuFuncLoad, (CUfunction), function);
+    results[4] = CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, void *, int, size_t), &blocks, kernel, 64, 0);
+    results[5] = CALL(cuKernelSetAttribute, (int, int, void *, int), 8, 64, kernel, 0);
+    results[6] = CALL(cuKernelSetCacheConfig, (void *, int, int), kernel, 0, 0);
+    results[7] = CALL(cuKernelGetParamInfo, (void *, size_t, size_t *, size_t *), kernel, 0, &at, &bytes);
     seq_note(results, sizeof(results));
     CALL(cuLibraryUnload, (void *), library);
 }
@@ -352,7 +411,8 @@ static void contexts_and_libraries(void)
         OK(CALL(cuDevicePrimaryCtxRetain, (CUcontext *, int), &primary, dev));
         CALL(cuCtxPushCurrent_v2, (CUcontext), primary);
         CALL(cuCtxSynchronize, (void));
-        CALL(cuCtxPopCurrent_v2, (CUcontext *), &old);
+        if (CALL(cuCtxPopCurrent_v2, (CUcontext *), &old) != 0) /* a fault: that one may be about to end */
+            CALL(cuCtxSetCurrent, (CUcontext), g_context);
         if (seq_chance(4))
             CALL(cuDevicePrimaryCtxRelease_v2, (int), dev);
         else
@@ -412,6 +472,9 @@ void seq_other(struct seq_slot *s)
     switch (seq_chance(7)) {
     case 0:
         allocate_and_free(s);
+        break;
+    case 6:
+        default_streams();
         break;
     case 1:
         memory_operations(s);

@@ -159,6 +159,8 @@ API cuCtxSetCurrent(CUcontext c)
 
 API cuCtxPushCurrent_v2(CUcontext c)
 {
+    if (t_depth == (int)(sizeof(t_stack) / sizeof(t_stack[0])))
+        return XS_CU_OUT_OF_MEMORY;
     t_stack[t_depth++] = c;
     return 0;
 }
