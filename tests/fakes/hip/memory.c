@@ -128,6 +128,45 @@ API hipMemsetD32Async(void *dst, int value, size_t n, hipStream_t s)
     return command(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = dst, .value = (uint32_t)value, .bytes = n, .width = 4});
 }
 
+/* As some versions do, the call waits for the device. */
+static hipError_t now(bool per_thread, struct fake_op op)
+{
+    hipError_t r = command(NULL, per_thread, op);
+
+    return fake_result(r ? r : fake_synchronize(NULL, per_thread));
+}
+
+static struct fake_op fill_op(void *dst, int value, size_t n)
+{
+    return (struct fake_op){.kind = FAKE_FILL, .dst = dst, .value = (uint64_t)value, .bytes = n, .width = 1};
+}
+
+API hipMemset(void *dst, int value, size_t n)
+{
+    return now(false, fill_op(dst, value, n));
+}
+
+API hipMemset_spt(void *dst, int value, size_t n)
+{
+    return now(true, fill_op(dst, value, n));
+}
+
+API hipMemsetD8(void *dst, unsigned char value, size_t n)
+{
+    return now(false, fill_op(dst, value, n));
+}
+
+API hipMemcpyDtoD(void *dst, void *src, size_t n)
+{
+    return now(false, copy_op(dst, src, n));
+}
+
+API hipMemcpyPeer(void *dst, int to, const void *src, int from, size_t n)
+{
+    (void)to, (void)from;
+    return now(false, copy_op(dst, src, n));
+}
+
 API hipMallocAsync(void **p, size_t n, hipStream_t s)
 {
     hipError_t r = hipMalloc(p, n);
