@@ -323,6 +323,20 @@ static void memory_operations(struct seq_slot *s)
     }
 }
 
+/* Of another process, as far as the fake has one. */
+static void peer_memory(void)
+{
+    struct xs_cu_ipc_handle handle = {{0}};
+    CUdeviceptr p = 0;
+    void *thing = NULL;
+
+    CALL(cuIpcOpenMemHandle, (CUdeviceptr *, struct xs_cu_ipc_handle, unsigned), &p, handle, 1);
+    CALL(cuIpcOpenMemHandle_v2, (CUdeviceptr *, struct xs_cu_ipc_handle, unsigned), &p, handle, 1);
+    CALL(cuIpcCloseMemHandle, (CUdeviceptr), p);
+    CALL(cuMemImportFromShareableHandle, (void *, void *, int), &thing, NULL, 1);
+    CALL(cuMemPoolImportFromShareableHandle, (void *, void *, int, uint64_t), &thing, NULL, 1, 0);
+}
+
 /* Fills and copies without a stream, of memory that belongs to the default stream. */
 static void default_streams(void)
 {
@@ -371,7 +385,7 @@ static void default_streams(void)
         CALL(cuPointerGetAttributes, (unsigned, const int *, void **, CUdeviceptr), 2, what, answers, own);
         if (CALL(cuMemAllocHost_v2, (void **, size_t), &host, 64) == 0)
             CALL(cuMemFree_v2, (CUdeviceptr), DEV(host));
-        CALL(cuIpcCloseMemHandle, (CUdeviceptr), own);
+        peer_memory();
         break;
     }
     seq_note(&type, sizeof(type));
@@ -469,7 +483,7 @@ static void registered_memory(struct seq_slot *s)
 
 void seq_other(struct seq_slot *s)
 {
-    switch (seq_chance(7)) {
+    switch (seq_chance(8)) {
     case 0:
         allocate_and_free(s);
         break;

@@ -236,12 +236,24 @@ int seq_graph_launch(void *exec, struct seq_slot *s)
     return CALL(hipGraphLaunch, (void *, hipStream_t), exec, s->stream);
 }
 
+/* Fills and copies without a stream. */
+static void within(char *p)
+{
+    CALL(hipMemset, (void *, int, size_t), p + 4, 2, 60);
+    CALL(hipMemset_spt, (void *, int, size_t), p + 32, 3, 4);
+    CALL(hipMemsetD8, (void *, unsigned char, size_t), p + 36, 4, 4);
+    CALL(hipMemcpy, (void *, const void *, size_t, int), p + 4, p, 4, 3);
+    CALL(hipMemcpyDtoD, (void *, void *, size_t), p + 8, p, 4);
+    CALL(hipMemcpyPeer, (void *, int, const void *, int, size_t), p + 12, 0, p, 0, 4);
+}
+
 /* Memory that comes and goes. */
 static void memory(struct seq_slot *s)
 {
     size_t bytes = 0, total = 0;
     uint32_t word = 0;
     void *p = NULL, *q = NULL;
+    struct xs_hip_ipc_handle peer = {{0}};
 
     switch (seq_chance(6)) {
     case 0:
@@ -253,12 +265,15 @@ static void memory(struct seq_slot *s)
     case 1:
         OK(CALL(hipMalloc, (void **, size_t), &p, 64));
         CALL(hipMemcpy, (void *, const void *, size_t, int), p, &seq_tag, 4, 1);
+        if (seq_chance(2))
+            within(p);
         CALL(hipMemcpyDtoH, (void *, void *, size_t), &word, p, 4);
         CALL(hipFree, (void *), p);
         break;
     case 2:
         OK(CALL(hipMallocManaged, (void **, size_t, unsigned), &p, 256, 1));
         CALL(hipFree, (void *), p);
+        CALL(hipIpcOpenMemHandle, (void **, struct xs_hip_ipc_handle, unsigned), &p, peer, 1);
         break;
     case 3:
         OK(CALL(hipHostMalloc, (void **, size_t, unsigned), &p, 256, 0));
