@@ -2,10 +2,10 @@
 /* Synchronous fills and copies, on the fake driver. With device memory alone they return before they are done: each counts
  * as a command of its default stream and waits while that is suspended. With pinned, managed or pageable memory the call
  * itself waits: it is neither counted nor suspended. */
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../stream/has_turn.h"
 #include "hal/cuda/cuda_abi.h"
 #include "queue.h"
 #include "xqueue/interface.h"
@@ -143,50 +143,24 @@ static void counted_if_it_returns_early(const struct one *c, P stream)
     TRUE(cuStreamSynchronize(stream) == 0);
 }
 
-static struct {
-    const struct one *c;
-    XQueueHandle xq;
-    volatile bool ready, suspended, back;
-} g_turn;
-
 static void *call_suspended(void *unused)
 {
-    P stream = (P)(uintptr_t)(g_turn.c->of_thread ? 2 : 1);
+    const struct one *c = g_turn.what;
+    P stream = (P)(uintptr_t)(c->of_thread ? 2 : 1);
 
     (void)unused;
     TRUE(cuCtxSetCurrent(g_ctx) == 0);
-    counted_if_it_returns_early(g_turn.c, stream);
-    g_turn.xq = queue_of(stream);
-    g_turn.ready = true;
-    while (!g_turn.suspended)
-        usleep(100);
-    TRUE(g_turn.c->call() == 0);
-    g_turn.back = true;
+    counted_if_it_returns_early(c, stream);
+    turn_ready(queue_of(stream));
+    TRUE(c->call() == 0);
+    turn_back();
     return NULL;
 }
 
 static void one(const struct one *c)
 {
-    pthread_t t;
-
     printf("%s\n", c->name);
-    g_turn.c = c;
-    g_turn.ready = g_turn.suspended = g_turn.back = false;
-    TRUE(pthread_create(&t, NULL, call_suspended, NULL) == 0);
-    while (!g_turn.ready)
-        usleep(100);
-    TRUE(XQueueSuspend(g_turn.xq, kQueueSuspendFlagNone) == kXSchedSuccess);
-    g_turn.suspended = true;
-    if (c->device) {
-        usleep(5000);
-        TRUE(!g_turn.back);
-    } else {
-        for (int i = 0; i < 20000 && !g_turn.back; i++)
-            usleep(500);
-        TRUE(g_turn.back);
-    }
-    TRUE(XQueueResume(g_turn.xq, kQueueResumeFlagNone) == kXSchedSuccess);
-    TRUE(pthread_join(t, NULL) == 0 && g_turn.back);
+    has_turn(call_suspended, c, c->device);
     TRUE(cuStreamSynchronize(NULL) == 0);
 }
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Synchronous fills and copies of device memory, on the fake runtime: each counts as a command of the null stream, or of the
  * thread's own, and has its turn there, whether its call waits for the device or not. A copy from the host has none. */
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../stream/check.h"
+#include "../stream/has_turn.h"
 #include "xqueue/interface.h"
 #include "xsched/hip/hal.h"
-#include "xsched/xsched.h"
 
 typedef void *P;
 
@@ -60,17 +58,12 @@ static const struct one g_cases[] = {
 #undef CASE
 };
 
-static struct {
-    const struct one *c;
-    XQueueHandle xq;
-    volatile bool ready, suspended, back;
-} g_turn;
-
 static void *call_suspended(void *unused)
 {
-    const struct one *c = g_turn.c;
+    const struct one *c = g_turn.what;
     uint64_t before;
     HwQueueHandle hwq;
+    XQueueHandle xq;
 
     (void)unused;
     TRUE((c->of_thread ? hipMemset_spt : hipMemset)(g_to, 0, 64) == 0); /* the stream has an XQueue from here on */
@@ -78,35 +71,17 @@ static void *call_suspended(void *unused)
     TRUE(c->call() == 0);
     TRUE(xsched_priv_scheduled_count() == before + c->command);
     TRUE(HipQueueGet(&hwq, (P)(uintptr_t)(c->of_thread ? 2 : 0)) == kXSchedSuccess);
-    TRUE(XQueueGet(&g_turn.xq, hwq) == kXSchedSuccess);
-    g_turn.ready = true;
-    while (!g_turn.suspended)
-        usleep(100);
+    TRUE(XQueueGet(&xq, hwq) == kXSchedSuccess);
+    turn_ready(xq);
     TRUE(c->call() == 0);
-    g_turn.back = true;
+    turn_back();
     return NULL;
 }
 
 static void one(const struct one *c)
 {
-    pthread_t t;
-
     printf("%s\n", c->name);
-    g_turn.c = c;
-    g_turn.ready = g_turn.suspended = g_turn.back = false;
-    TRUE(pthread_create(&t, NULL, call_suspended, NULL) == 0);
-    while (!g_turn.ready)
-        usleep(100);
-    TRUE(XQueueSuspend(g_turn.xq, kQueueSuspendFlagNone) == kXSchedSuccess);
-    g_turn.suspended = true;
-    if (c->command) {
-        usleep(5000);
-        TRUE(!g_turn.back);
-    } else {
-        UNTIL(g_turn.back);
-    }
-    TRUE(XQueueResume(g_turn.xq, kQueueResumeFlagNone) == kXSchedSuccess);
-    TRUE(pthread_join(t, NULL) == 0 && g_turn.back);
+    has_turn(call_suspended, c, c->command);
 }
 
 int main(void)
