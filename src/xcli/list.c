@@ -129,11 +129,14 @@ static void print_queues(const json_t *answer, bool original)
     struct xs_table t;
     json_t *q;
 
+    if (!sorted || !commands) {
+        free(sorted);
+        free(commands);
+        fputs("xcli: out of memory\n", stderr);
+        return;
+    }
     xs_table_init(&t, k_columns, N_COLUMNS);
-    if (!sorted || !commands)
-        n = 0;
-    else
-        json_array_foreach(queues, i, q) sorted[i] = q;
+    json_array_foreach(queues, i, q) sorted[i] = q;
     qsort(sorted, n, sizeof(*sorted), by_pid_and_handle);
     for (i = 0; i < n; i++) {
         const json_t *process = find(processes, "pid", xcli_int(sorted[i], "pid"));

@@ -208,6 +208,8 @@ static int fill_hint_of(const json_t *o, struct xs_request *req, char *error, si
     return p->hint == XS_HINT_LAXITY ? fill_laxity(o, p, error, size) : 0;
 }
 
+#define BEYOND_INT64 9223372036854775808.0 /* 2^63 */
+
 /* Programs write 64-bit numbers without a sign, and jansson takes none of 2^63 or more: a body with one is read again with
  * reals for all numbers, and only that one stays a real. Numbers up to 2^53, such as handles, are exact. */
 static json_t *body_of(const struct xs_route_call *call)
@@ -223,7 +225,7 @@ static json_t *body_of(const struct xs_route_call *call)
     {
         double real = json_real_value(v); /* 0 where it is none */
 
-        if (json_is_real(v) && real > -0x1p63 && real < 0x1p63 && real == (double)(int64_t)real)
+        if (json_is_real(v) && real > -BEYOND_INT64 && real < BEYOND_INT64 && real == (double)(int64_t)real)
             json_object_set_new(o, name, json_integer((int64_t)real)); /* of a name that is there: allowed in the loop */
     }
     return o;
