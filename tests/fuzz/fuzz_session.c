@@ -4,6 +4,7 @@
  * back. */
 #include "fuzz.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "transport/socket.h"
@@ -11,8 +12,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 _Atomic uint64_t fuzz_steps;
@@ -28,10 +34,14 @@ static struct program {
 
 static char g_dir[] = "/tmp/xsched-fuzz-XXXXXX";
 
+/* How long one turn of the main loop took at most; the last line that is printed. */
+static uint64_t g_longest_ns;
+
 static void leave_at_exit(void)
 {
     xs_server_stop(&g_server);
     rmdir(g_dir);
+    fprintf(stderr, "the longest turn took %.3f ms\n", (double)g_longest_ns / 1e6);
 }
 
 static void set_up(void)
@@ -70,6 +80,8 @@ static void set_up(void)
 
 static void serve(void)
 {
+    uint64_t began = xs_now_ns();
+
     xs_client_accept(&g_server);
     for (int again = 0; again < 2; again++) { /* one may drop another */
         XS_LIST_FOR_SAFE (c, &g_server.unjoined, struct xs_client, link)
@@ -79,6 +91,7 @@ static void serve(void)
                 xs_client_readable(&g_server, c);
     }
     xs_client_free_dead(&g_server, UINT32_MAX);
+    g_longest_ns = XS_MAX(g_longest_ns, xs_now_ns() - began);
 }
 
 static void read_answers(struct program *p)
@@ -99,7 +112,8 @@ static void read_answers(struct program *p)
         }
         FUZZ_CHECK(xs_wire_open(packet, (size_t)n, &m, NULL) == 0);
         FUZZ_CHECK(m.head.id == XS_MSG_welcome || m.head.id == XS_MSG_refused ||
-                   m.head.id == XS_MSG_queue_hints || m.head.id == XS_MSG_queue_config);
+                   m.head.id == XS_MSG_queue_hints || m.head.id == XS_MSG_queue_config ||
+                   m.head.id == XS_MSG_queue_mark || m.head.id == XS_MSG_kfd_hold);
         for (unsigned i = 0; i < n_fds; i++)
             close(fds[i]);
     }
@@ -133,19 +147,119 @@ static void good_hello(struct program *p, struct fuzz_in *in)
     send_packet(p, &m, XS_MSG_hello, fds, 2);
 }
 
+/* Descriptors of the kinds that a program can make, which nobody asked for; the fuzzer's own for its whole life. */
+static const int *odd_kinds(unsigned *ret_n)
+{
+    static int kinds[24];
+    static unsigned n;
+    int pair[2];
+
+    if (n == 0) {
+        if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) == 0) {
+            kinds[n++] = pair[0];
+            kinds[n++] = pair[1];
+        }
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+            kinds[n++] = pair[0];
+            kinds[n++] = pair[1];
+        }
+        kinds[n++] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        kinds[n++] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        kinds[n++] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        kinds[n++] = open("/dev/null", O_PATH | O_CLOEXEC);
+        kinds[n++] = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+        kinds[n++] = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+        kinds[n++] = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+        kinds[n++] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        kinds[n++] = epoll_create1(EPOLL_CLOEXEC);
+        kinds[n++] = eventfd(1, EFD_CLOEXEC | EFD_SEMAPHORE);
+        kinds[n++] = inotify_init1(IN_CLOEXEC);
+        kinds[n++] = xs_fd_memfd("fuzz-short", 4096);
+        kinds[n++] = xs_fd_memfd("fuzz-server", sizeof(struct xs_server_page)); /* sealed, and of another layout */
+        kinds[n++] = xs_fd_memfd("fuzz-empty", sizeof(struct xs_client_page));  /* of the right size, all zero */
+        kinds[n++] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+        kinds[n++] = (int)syscall(SYS_memfd_create, "fuzz-unsealed", MFD_CLOEXEC);
+        for (unsigned i = 0; i < n;) /* what this system lacks */
+            if (kinds[i] < 0)
+                kinds[i] = kinds[--n];
+            else
+                i++;
+    }
+    *ret_n = n;
+    return kinds;
+}
+
+static unsigned odd_descriptors(struct program *p, struct fuzz_in *in, int *fds, unsigned max)
+{
+    int near[] = {p->page_fd, p->bell, g_server.epoll, 0, p->fd, g_programs[0].page_fd};
+    unsigned n_odd, n = fuzz_u8(in) % (max + 1);
+    const int *odd = odd_kinds(&n_odd);
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned k = fuzz_u8(in) % (XS_ARRAY_LEN(near) + n_odd);
+
+        fds[i] = k < XS_ARRAY_LEN(near) ? near[k] : odd[k - XS_ARRAY_LEN(near)];
+    }
+    return n;
+}
+
 /* A hello with descriptors of any kind. */
 static void odd_hello(struct program *p, struct fuzz_in *in)
 {
-    int kinds[] = {p->page_fd, p->bell, g_server.epoll, 0, p->fd, g_programs[0].page_fd}, fds[8];
-    unsigned n = fuzz_u8(in) % 9;
+    int fds[XS_WIRE_MAX_FDS];
+    unsigned n = odd_descriptors(p, in, fds, XS_WIRE_MAX_FDS);
     union xs_msg m;
 
     memset(&m, 0, sizeof(m));
     m.hello.protocol_major = 1;
     m.hello.handle_prefix = 1 + fuzz_u8(in) % 3;
-    for (unsigned i = 0; i < n; i++)
-        fds[i] = kinds[fuzz_u8(in) % XS_ARRAY_LEN(kinds)];
     send_packet(p, &m, XS_MSG_hello, fds, n);
+}
+
+/* Queues of AMD's kernel driver, well formed, whether there are any or not. */
+static void kfd_message(struct program *p, struct fuzz_in *in)
+{
+    uint8_t kind = fuzz_u8(in);
+    union xs_msg m;
+
+    memset(&m, 0, sizeof(m));
+    if (kind % 3) {
+        m.kfd_device.device = kind % 16 ? fuzz_u8(in) % 12 : fuzz_number(in);
+        m.kfd_device.queues = fuzz_u32(in) % 4097;
+        send_packet(p, &m, XS_MSG_kfd_device, NULL, 0);
+        return;
+    }
+    m.kfd_held.device = fuzz_u8(in) % 12;
+    m.kfd_held.off = kind & 1;
+    m.kfd_held.queues = fuzz_u32(in);
+    m.kfd_held.error = kind % 8 ? 0 : fuzz_u32(in) % 4096;
+    m.kfd_held.took_us = fuzz_u32(in);
+    send_packet(p, &m, XS_MSG_kfd_held, NULL, 0);
+}
+
+/* More descriptors than any message has, with a kind that is known, or with none. */
+static void many_descriptors(struct program *p, struct fuzz_in *in)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(XS_SOCKET_MAX_FDS * sizeof(int))];
+    } control;
+    int fds[XS_SOCKET_MAX_FDS];
+    unsigned n = odd_descriptors(p, in, fds, 40);
+    struct xs_wire_head head = {.id = fuzz_u8(in) % 32, .bytes = sizeof(head)};
+    struct iovec iov = {&head, sizeof(head)};
+    struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+                       .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+
+    if (n == 0)
+        return;
+    memset(&control, 0, sizeof(control));
+    CMSG_FIRSTHDR(&h)->cmsg_level = SOL_SOCKET;
+    CMSG_FIRSTHDR(&h)->cmsg_type = SCM_RIGHTS;
+    CMSG_FIRSTHDR(&h)->cmsg_len = CMSG_LEN(n * sizeof(int));
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&h)), fds, n * sizeof(int));
+    fuzz_steps++;
+    sendmsg(p->fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* A message of the right form about few queues, so that many of them meet. */
@@ -268,12 +382,18 @@ static void clean_up(void)
         xs_fd_close(&g_programs[i].fd);
     }
     serve();
+    /* a program that passed its own connection: its end is seen when the errand that closes it is done */
+    for (int i = 0; i < 10000 && (g_server.n_clients || g_server.n_unjoined); i++) {
+        usleep(100);
+        serve();
+    }
     FUZZ_CHECK(g_server.n_clients == 0 && g_server.n_unjoined == 0);
     FUZZ_CHECK(xs_list_empty(&g_server.clients) && xs_list_empty(&g_server.unjoined));
     FUZZ_CHECK(xs_list_empty(&g_server.queues) && xs_list_empty(&g_server.dead));
     for (struct xs_user *u = g_server.users; u; u = u->next)
         FUZZ_CHECK(u->clients == 0 && u->queues == 0);
     xs_sched_counters(g_server.sched, &counters);
+    FUZZ_CHECK(g_server.n_kfd == 0);
     FUZZ_CHECK(counters.processes == 0 && counters.queues == 0 && counters.entities == 0);
     for (int i = 0; i < PROGRAMS; i++) {
         memset(g_programs[i].page->cells, 0, 24 * sizeof(struct xs_client_cell));
@@ -314,6 +434,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 6:
             serve();
             decide(&in);
+            break;
+        case 8:
+            kfd_message(p, &in);
+            break;
+        case 9:
+            if (fuzz_u8(&in) % 4 == 0)
+                many_descriptors(p, &in);
+            else
+                message(p, &in);
             break;
         case 7:
             if (fuzz_u8(&in) % 4 == 0)
