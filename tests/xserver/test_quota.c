@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fair shares, subordinate user ids and what is remembered of ended programs: the rules, without a server. */
+#include "xserver/shares/quota.h"
+#include "xserver/shares/subuids.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t take_all(struct xs_quota *q, struct xs_quota_user *u, bool privileged)
+{
+    uint64_t n = 0;
+
+    while (xs_quota_take(q, u, XS_POOL_QUEUES, 1, privileged))
+        n++;
+    return n;
+}
+
+/* However many greedy users there were, the next one finds something, and root always does. */
+static void every_user_finds_something(void **state)
+{
+    struct xs_quota q = {.size[XS_POOL_QUEUES] = 800};
+    struct xs_quota_user *root = xs_quota_user_get(&q, 0), *u;
+    uint64_t got, before = UINT64_MAX, sum = 0;
+
+    (void)state;
+    for (uint64_t i = 1; i <= 20; i++) {
+        u = xs_quota_user_get(&q, 1000 + i);
+        got = take_all(&q, u, false);
+        assert_true(got > 0 && got <= before);
+        assert_true(got >= 700 / (i * (i + 1))); /* what dbus-broker promises: 1/(k (k + 1)) of all */
+        before = got;
+        sum += got;
+    }
+    assert_true(sum <= 700);
+    assert_int_equal(take_all(&q, root, true), 800 - sum);
+    assert_false(xs_quota_take(&q, root, XS_POOL_QUEUES, 1, true));
+    xs_quota_fini(&q);
+}
+
+static void one_user_takes_half(void **state)
+{
+    struct xs_quota q = {.size[XS_POOL_QUEUES] = 800};
+    struct xs_quota_user *a = xs_quota_user_get(&q, 1), *b = xs_quota_user_get(&q, 2);
+
+    (void)state;
+    assert_int_equal(take_all(&q, a, false), 350);
+    assert_true(xs_quota_greatest(&q, XS_POOL_QUEUES) == a);
+    assert_int_equal(take_all(&q, b, false), 116);
+    assert_int_equal(take_all(&q, a, false), 0); /* it has more than its share now, and keeps it */
+    xs_quota_give(&q, a, XS_POOL_QUEUES, 350);
+    assert_int_equal(q.holders[XS_POOL_QUEUES], 1);
+    assert_int_equal(take_all(&q, b, false), 350 - 116);
+    xs_quota_user_put(&q, b);
+    assert_int_equal(q.used[XS_POOL_QUEUES], 0);
+    assert_int_equal(take_all(&q, a, false), 350);
+    assert_false(xs_quota_take(&q, a, XS_POOL_QUEUES, UINT64_MAX, true));
+    xs_quota_fini(&q);
+}
+
+/* A pool of one or two is no pool to share: whoever comes first has it. */
+static void small_pools_are_used(void **state)
+{
+    struct xs_quota q = {.size[XS_POOL_QUEUES] = 2};
+    struct xs_quota_user *a = xs_quota_user_get(&q, 1), *b = xs_quota_user_get(&q, 2);
+
+    (void)state;
+    assert_int_equal(take_all(&q, a, false), 1);
+    assert_int_equal(take_all(&q, b, false), 1);
+    xs_quota_fini(&q);
+}
+
+static bool find_user(const char *name, uint32_t *ret_uid)
+{
+    *ret_uid = 1000;
+    return !strcmp(name, "ann");
+}
+
+static void subordinate_ids_have_owners(void **state)
+{
+    static const struct { uint32_t uid, owner; } k_rows[] = {
+        {0, 0}, {1000, 1000}, {99999, 99999}, {100000, 1000}, {165535, 1000}, {165536, 1001}, {231071, 1001},
+        {231072, 231072}, {300000, 7}, {300005, 7}, {300009, 8}, {300019, 8}, {300020, 300020}, {5, 9}, {10, 10},
+        {4294967294u, 12}, {4294967295u, 4294967295u}, {400000, 400000}, {500000, 500000},
+    };
+    char text[] = "ann:100000:65536\n1001:165536:65536\n8:300005:15\n7:300000:9\n9:0:10\nnobody-here:400000:10\n"
+                  "\n:\n::\nann\nann:x:1\nann:500000:0\nann:500000:-1\nann:500000\n:500000:10\n11:99999999999:1\n"
+                  "12:4294967290:99999999999999999999\n12:4294967290:18446744073709551615\nann:1:2:3";
+    struct xs_subuids s;
+
+    (void)state;
+    assert_int_equal(xs_subuids_parse(text, find_user, &s), 0);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++)
+        assert_int_equal(xs_subuids_find(&s, k_rows[i].uid), k_rows[i].owner);
+    xs_subuids_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_user_finds_something),
+        cmocka_unit_test(one_user_takes_half),
+        cmocka_unit_test(small_pools_are_used),
+        cmocka_unit_test(subordinate_ids_have_owners),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
