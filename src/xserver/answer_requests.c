@@ -89,13 +89,11 @@ static bool add_clients(struct xs_server *s, struct xs_request *r)
 
 static bool add_ended(struct xs_server *s, struct xs_request *r)
 {
-    uint64_t count = s->history.count, first = count > XS_HISTORY_LENGTH ? count - XS_HISTORY_LENGTH : 0;
-
     r->ended = calloc(XS_HISTORY_LENGTH, sizeof(*r->ended));
     if (!r->ended)
         return false;
-    for (uint64_t i = first; i < count; i++) {
-        const struct xs_client_record *record = &s->history.records[i % XS_HISTORY_LENGTH];
+    for (uint32_t i = 0; i < s->history.n; i++) {
+        const struct xs_client_record *record = xs_history_at(&s->history, i);
 
         if (may_user(r, record->uid))
             r->ended[r->n_ended++] = *record;

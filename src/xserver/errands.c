@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "xserver/haste.h"
 #include "xserver/procinfo.h"
+#include "xserver/shares/subuids.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -220,6 +221,7 @@ static bool add(struct xs_errands *e, uint32_t uid, struct errand wish, bool eve
 
     if (!x)
         return false;
+    uid = xs_subuids_owner(uid);
     *x = wish;
     pthread_mutex_lock(&e->lock);
     r = runner_of(e, uid, true);
@@ -283,6 +285,7 @@ bool xs_errands_behind(struct xs_errands *e, uint32_t uid)
 
     if (!e)
         return false;
+    uid = xs_subuids_owner(uid);
     pthread_mutex_lock(&e->lock);
     r = runner_of(e, uid, false);
     behind = r && r->waiting >= BEHIND;

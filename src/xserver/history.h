@@ -16,6 +16,7 @@ struct xs_client_record {
     uint64_t handle_prefix; /* tells, with pid and uid, a process that joins anew */
     int32_t pid, pid_in_namespace;
     uint32_t uid;
+    uint64_t share_key; /* whose share it counts for: see shares/charges.h */
     uint32_t queues; /* now; of an ended one: at its end */
     uint64_t queues_ever;
     uint64_t entered;    /* commands */
@@ -36,27 +37,19 @@ struct xs_client_record {
     struct xs_container container;
 };
 
+/** Once it is full, the user who has most of it loses the oldest of what is his: first of what no operator changed. */
 struct xs_history {
-    uint64_t count; /* ever */
+    uint32_t n;
+    uint16_t order[XS_HISTORY_LENGTH];   /* places in records, the oldest first */
+    uint16_t of_user[XS_HISTORY_LENGTH]; /* how many records there are of the user of this one */
+    uint64_t keys[XS_HISTORY_LENGTH];    /* their share_key */
     struct xs_client_record records[XS_HISTORY_LENGTH];
 };
 
-static inline void xs_history_add(struct xs_history *h, const struct xs_client_record *r)
-{
-    h->records[h->count++ % XS_HISTORY_LENGTH] = *r;
-}
-
+void xs_history_add(struct xs_history *h, const struct xs_client_record *r);
+/** The i-th one, from the oldest. i: below n. */
+const struct xs_client_record *xs_history_at(const struct xs_history *h, uint32_t i);
 /** The newest one of that process. @return NULL when there is none, or too many left since */
-static inline const struct xs_client_record *xs_history_of(const struct xs_history *h, uint64_t handle_prefix,
-                                                           int32_t pid, uint32_t uid)
-{
-    for (uint64_t i = 0; i < XS_MIN(h->count, XS_HISTORY_LENGTH); i++) {
-        const struct xs_client_record *r = &h->records[(h->count - 1 - i) % XS_HISTORY_LENGTH];
-
-        if (r->handle_prefix == handle_prefix && r->pid == pid && r->uid == uid)
-            return r;
-    }
-    return NULL;
-}
+const struct xs_client_record *xs_history_of(const struct xs_history *h, uint64_t handle_prefix, int32_t pid, uint32_t uid);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/static_probe.h"
 #include "base/str.h"
 #include "xserver/procinfo.h"
+#include "xserver/shares/charges.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,22 +31,6 @@ static bool refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_rea
 }
 
 /* ---- may it join? ---- */
-
-static struct xs_user *user_of(struct xs_server *s, uint32_t uid)
-{
-    struct xs_user *u;
-
-    for (u = s->users; u; u = u->next)
-        if (u->uid == uid)
-            return u;
-    u = calloc(1, sizeof(*u));
-    if (u) {
-        u->uid = uid;
-        u->next = s->users;
-        s->users = u;
-    }
-    return u;
-}
 
 static bool no_descriptors(const struct xs_client *c)
 {
@@ -70,9 +55,10 @@ static bool supersede(struct xs_server *s, struct xs_client *c, uint64_t prefix)
     return true;
 }
 
-static bool check(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, const struct xs_user *user,
-                  unsigned n_fds)
+static bool check(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, unsigned n_fds)
 {
+    const char *wrong;
+
     if (c->joined)
         return refuse(s, c, XS_REFUSED_ORDER, "hello comes once");
     if (n_fds < 2 && no_descriptors(c)) /* the kernel dropped those that came */
@@ -81,9 +67,8 @@ static bool check(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         return refuse(s, c, XS_REFUSED_PAGE, "hello needs two descriptors: the client page and an eventfd");
     if (!supersede(s, c, m->handle_prefix))
         return refuse(s, c, XS_REFUSED_DUPLICATE, "the prefix of its handles is another process's");
-    if (!user || s->n_clients >= s->options.max_clients || user->clients >= s->options.max_user_clients)
-        return refuse(s, c, XS_REFUSED_QUOTA, "too many programs are joined (max-clients, max-clients-per-user)");
-    return true;
+    wrong = xs_charges_join(s, c);
+    return wrong ? refuse(s, c, XS_REFUSED_QUOTA, wrong) : true;
 }
 
 /* ---- its pages, and its place in the scheduler ---- */
@@ -199,11 +184,10 @@ static bool open_session(struct xs_server *s, struct xs_client *c, const struct 
 
 /* ---- joined ---- */
 
-static void move_to_clients(struct xs_server *s, struct xs_client *c, struct xs_user *user)
+static void move_to_clients(struct xs_server *s, struct xs_client *c)
 {
     c->joined = true;
-    c->user = user;
-    user->clients++;
+    xs_quota_give(&s->quota, c->user, XS_POOL_UNJOINED, 1);
     s->n_clients++;
     s->n_unjoined--;
     s->counts.joined_ever++;
@@ -283,14 +267,13 @@ static void log_joined(const struct xs_client *c)
 
 bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds)
 {
-    struct xs_user *user = user_of(s, c->peer.uid);
     int page_fd, r;
 
-    if (!check(s, c, m, user, n_fds) || !open_session(s, c, m, fds, &page_fd))
+    if (!check(s, c, m, n_fds) || !open_session(s, c, m, fds, &page_fd))
         return false;
     c->bell = fds[1];
     fds[1] = -1;
-    move_to_clients(s, c, user);
+    move_to_clients(s, c);
     fill_record(c, m);
     apply_wishes(s, c, m);
     r = welcome(s, c, page_fd);

@@ -9,6 +9,7 @@
 #include "base/static_probe.h"
 #include "xserver/handles.h"
 #include "xserver/operators.h"
+#include "xserver/shares/charges.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         .critical_priority = m->critical_priority,
     };
     struct xs_server_queue *q;
+    const char *wrong;
 
     if (m->handle > INT64_MAX) {
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_queue_add, m->handle,
@@ -78,18 +80,19 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "the cell is taken");
         return;
     }
-    if (c->record.queues >= s->options.max_client_queues || c->user->queues >= s->options.max_user_queues) {
-        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle,
-                         "too many queues (max-queues-per-client, max-queues-per-user)");
-        return;
-    }
     q = calloc(1, sizeof(*q));
-    if (q)
+    wrong = q ? xs_charges_queue(s, c, q, m->device) : "out of memory";
+    if (!wrong) {
         q->sched =
             xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, &hints, s->now_ns, q);
-    if (!q || !q->sched) {
+        if (!q->sched) {
+            xs_charges_queue_gone(s, c, q);
+            wrong = "out of memory";
+        }
+    }
+    if (wrong) {
         free(q);
-        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle, "out of memory");
+        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle, wrong);
         return;
     }
     q->client = c;
@@ -105,7 +108,6 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     c->cells[m->cell / 64] |= 1ull << m->cell % 64;
     c->record.queues++;
     c->record.queues_ever++;
-    c->user->queues++;
     xs_list_add(&c->queues, &q->in_client);
     q->order = ++s->queues_ever;
     xs_list_add(&s->queues, &q->in_server);
@@ -133,7 +135,7 @@ void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q)
     xs_handles_remove(s, q);
     c->cells[q->cell / 64] &= ~(1ull << q->cell % 64);
     c->record.queues--;
-    c->user->queues--;
+    xs_charges_queue_gone(s, c, q);
     xs_list_remove(&q->in_client);
     xs_list_remove(&q->in_server);
     free(q);

@@ -91,6 +91,10 @@ static int check_text(enum xs_option_id id, const char *value, char *ret_why, si
         snprintf(ret_why, size, "it takes DEBG, INFO, WARN, ERRO or OFF");
         return -EINVAL;
     }
+    if (id == XS_OPT_share_by && strcmp(value, "user") != 0 && strcmp(value, "pod") != 0) {
+        snprintf(ret_why, size, "it takes user or pod");
+        return -EINVAL;
+    }
     return 0;
 }
 

@@ -11,6 +11,8 @@
 #include "xserver/activation.h"
 #include "xserver/handles.h"
 #include "xserver/operators.h"
+#include "xserver/shares/charges.h"
+#include "xserver/shares/subuids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -350,6 +352,8 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->counts.session_next = 1;
     s->watchdog_ns = xs_activation_watchdog_ns();
     raise_limits();
+    xs_charges_configure(s);
+    xs_subuids_load();
     if (xs_operators_set(o->operator_group) < 0) {
         snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", o->operator_group);
         return -ENOENT;
@@ -426,12 +430,8 @@ void xs_server_stop(struct xs_server *s)
     xs_policy_unload(s->module);
     XS_LIST_FOR_SAFE(w, &s->windows, struct xs_window, link)
         free(w);
-    while (s->users) {
-        struct xs_user *u = s->users;
-
-        s->users = u->next;
-        free(u);
-    }
+    xs_quota_fini(&s->quota);
+    xs_subuids_unload();
     free(s->handles);
     if (s->mailbox.event_fd >= 0)
         xs_mailbox_fini(&s->mailbox);
@@ -470,6 +470,8 @@ void xs_server_apply_options(struct xs_server *s)
 
     if (xs_operators_set(s->options.operator_group) < 0)
         XS_ERRO("operator-group: there is no group '%.40s'; nobody is in it", s->options.operator_group);
+    xs_subuids_load();
+    xs_charges_configure(s);
     xs_prewake_configure(s);
     params_of(&s->options, &params);
     params.switch_ns = switch_ns(&s->options, s->n_lv3 > 0);

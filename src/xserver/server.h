@@ -20,6 +20,7 @@
 #include "xserver/level3/lv3_kfd.h"
 #include "xserver/options.h"
 #include "xserver/request.h"
+#include "xserver/shares/quota.h"
 #include "xserver/timeline.h"
 
 #define XS_HOT_CLIENTS 64u /* programs whose doorbells are looked at while spinning */
@@ -40,11 +41,12 @@ struct xs_source {
     struct xs_client *client; /* of the first three */
 };
 
-/** A user's share of the limits. */
-struct xs_user {
-    struct xs_user *next;
-    uint32_t uid;
-    uint32_t clients, queues;
+/** A program on a device that it has queues on. */
+struct xs_client_device {
+    struct xs_list in_client;
+    XDevice device;
+    struct xs_list queues; /* ready ones first */
+    uint32_t n;
 };
 
 /** One connection: first unjoined, then a program's session. */
@@ -53,14 +55,17 @@ struct xs_client {
     struct xs_source socket_source, bell_source, pidfd_source;
     int fd, bell;
     struct xs_socket_peer peer;
-    struct xs_user *user;
+    struct xs_quota_user *user;
+    bool privileged; /* root, the server's own user, an operator: shares do not bind it */
+    bool charged; /* its session */
     bool joined, dead, waiting_to_send;
     bool expected; /* not joined, and its process may: see announced.h */
     uint64_t accepted_ns, session;
     struct xs_client_page *page;
     struct xs_server_page *server_page;
     struct xs_sched_process *process;
-    struct xs_list queues;
+    struct xs_list queues, devices;
+    uint32_t n_devices, n_places; /* n_places: as XS_POOL_PLACES has them */
     uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is taken */
     struct xs_client_record record;      /* what people see; counts of queues that are gone */
     int death_slot;
@@ -77,7 +82,8 @@ struct xs_client {
 };
 
 struct xs_server_queue {
-    struct xs_list in_client, in_server;
+    struct xs_list in_client, in_server, in_device;
+    struct xs_client_device *on;
     struct xs_server_queue *next_of_hash;
     bool is_marker; /* a walk's place in the server's list, no queue */
     bool ready;     /* as its program's arrivals have it */
@@ -119,7 +125,7 @@ struct xs_server {
     struct xs_list unjoined, clients, dead, queues, windows;
     uint32_t n_unjoined, n_clients;
     struct xs_announced expected;  /* kept only when the server ends for want of programs */
-    struct xs_user *users;
+    struct xs_quota quota;
     struct xs_server_queue **handles;    /* see handles.h */
     uint64_t handles_secret;
     struct xs_client *hot[XS_HOT_CLIENTS];
@@ -199,7 +205,8 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
 void xs_client_tell(struct xs_server *s, struct xs_server_queue *q);
 /** Asks its process for a mark, if it knows how; once, without effort. */
 void xs_client_ask_mark(struct xs_server_queue *q);
-bool xs_client_has_queue_on(const struct xs_client *c, XDevice device);
+/** NULL: it has no queues there. */
+struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevice device);
 /** What people see of it, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum);

@@ -10,6 +10,7 @@
 #include "base/static_probe.h"
 #include "base/str.h"
 #include "xserver/handles.h"
+#include "xserver/shares/charges.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,8 +24,6 @@
 
 #define ACCEPTS_A_ROUND 64
 #define PACKETS_A_ROUND 32 /* of one program; others are served in between */
-#define MAX_UNJOINED    256u
-#define MAX_UNJOINED_OF_USER 64u
 
 static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
 {
@@ -41,30 +40,12 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     c->bell_source = (struct xs_source){XS_SRC_BELL, c};
     c->pidfd_source = (struct xs_source){XS_SRC_PIDFD, c};
     xs_list_init(&c->queues);
+    xs_list_init(&c->devices);
     xs_list_init(&c->link);
     c->record.pid = peer->pid;
     c->record.uid = peer->uid;
     c->record.utilization = UTILIZATION_DEFAULT;
     return c;
-}
-
-/* Connections that say nothing are few, and one user's do not push out another's before those are
- * heard. */
-static void make_room(struct xs_server *s, uint32_t uid)
-{
-    struct xs_client *oldest = NULL;
-    unsigned count = 0;
-
-    XS_LIST_FOR(c, &s->unjoined, struct xs_client, link) {
-        if (c->peer.uid != uid)
-            continue;
-        if (count++ == 0)
-            oldest = c;
-    }
-    if (count >= MAX_UNJOINED_OF_USER)
-        xs_client_drop(s, oldest, "too many connections");
-    else if (s->n_unjoined >= MAX_UNJOINED)
-        xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link), "too many connections");
 }
 
 void xs_client_accept(struct xs_server *s)
@@ -85,9 +66,11 @@ void xs_client_accept(struct xs_server *s)
             }
             return;
         }
-        make_room(s, peer.uid);
         c = xs_errands_behind(s->errands, peer.uid) ? NULL : client_new(s, fd, &peer);
-        if (!c || xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
+        if (!c || !xs_charges_connection(s, c) ||
+            xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
+            if (c)
+                xs_charges_gone(s, c);
             free(c);
             xs_errands_close(s->errands, peer.uid, &fd);
             xs_fd_close(&peer.pidfd);
@@ -235,14 +218,6 @@ void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue
     sum->held_ns += atomic_load_explicit(&q->client->page->cells[q->cell].held_ns, memory_order_relaxed);
 }
 
-bool xs_client_has_queue_on(const struct xs_client *c, XDevice device)
-{
-    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client)
-        if (q->device == device)
-            return true;
-    return false;
-}
-
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret)
 {
     *ret = c->record;
@@ -311,8 +286,6 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
         xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
         xs_handles_remove(s, q);
     }
-    c->user->queues -= c->record.queues;
-    c->user->clients--;
     s->n_clients--;
     xs_sched_process_remove(s->sched, c->process, s->now_ns);
     c->process = NULL;
@@ -335,6 +308,7 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
         leave(s, c, why);
     else
         s->n_unjoined--;
+    xs_charges_gone(s, c);
     if (c->joined)
         forget_windows(s, c->peer.pid);
     /* The program has the eventfd too: closing our descriptor would not take it out of the set. */
@@ -369,6 +343,7 @@ void xs_client_free_dead(struct xs_server *s, unsigned limit)
         if (c->server_page)
             munmap(c->server_page, sizeof(*c->server_page));
         xs_list_remove(&c->link);
+        xs_charges_free_devices(c);
         free(c);
     }
 }

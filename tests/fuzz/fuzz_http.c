@@ -89,17 +89,17 @@ static void add_program(int32_t pid, uint32_t uid, uint64_t handle)
     struct xs_server_queue *q = calloc(1, sizeof(*q));
     struct xs_hints hints = {.utilization = 100, .deadline_us = -1, .laxity_us = -1};
     struct xs_sched_process_info info;
-    struct xs_user *user = calloc(1, sizeof(*user));
 
     c->fd = c->bell = c->peer.pidfd = c->death_slot = -1;
     c->peer.pid = c->record.pid = pid;
     c->peer.uid = c->record.uid = uid;
     c->joined = true;
-    c->user = user;
+    c->user = xs_quota_user_get(&g_server.quota, uid);
     c->session = c->record.session = g_server.counts.session_next++;
     c->page = page(sizeof(*c->page));
     c->server_page = page(sizeof(*c->server_page));
     xs_list_init(&c->queues);
+    xs_list_init(&c->devices);
     xs_list_init(&c->link);
     xs_list_add(&g_server.clients, &c->link);
     g_server.n_clients++;

@@ -398,8 +398,9 @@ static void clean_up(void)
     FUZZ_CHECK(g_server.n_clients == 0 && g_server.n_unjoined == 0);
     FUZZ_CHECK(xs_list_empty(&g_server.clients) && xs_list_empty(&g_server.unjoined));
     FUZZ_CHECK(xs_list_empty(&g_server.queues) && xs_list_empty(&g_server.dead));
-    for (struct xs_user *u = g_server.users; u; u = u->next)
-        FUZZ_CHECK(u->clients == 0 && u->queues == 0);
+    FUZZ_CHECK(!g_server.quota.users); /* whoever is gone has nothing of any pool */
+    for (unsigned i = 0; i < XS_POOL_COUNT; i++)
+        FUZZ_CHECK(g_server.quota.used[i] == 0 && g_server.quota.holders[i] == 0);
     xs_sched_counters(g_server.sched, &counters);
     FUZZ_CHECK(g_server.n_kfd == 0);
     FUZZ_CHECK(counters.processes == 0 && counters.queues == 0 && counters.entities == 0);

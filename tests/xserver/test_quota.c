@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair shares, subordinate user ids and what is remembered of ended programs: the rules, without a server. */
+#include "xserver/history.h"
 #include "xserver/shares/quota.h"
 #include "xserver/shares/subuids.h"
 
@@ -98,6 +99,47 @@ static void subordinate_ids_have_owners(void **state)
     xs_subuids_fini(&s);
 }
 
+static void add_ended(struct xs_history *h, uint64_t user, int32_t pid, bool wish)
+{
+    struct xs_client_record r = {.share_key = user, .uid = (uint32_t)user, .pid = pid, .held = wish};
+
+    xs_history_add(h, &r);
+}
+
+static unsigned ended_of(const struct xs_history *h, uint64_t user)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < h->n; i++)
+        n += xs_history_at(h, i)->share_key == user;
+    return n;
+}
+
+/* One who comes and goes without end loses what is his own. */
+static void history_is_shared(void **state)
+{
+    static struct xs_history h;
+
+    (void)state;
+    add_ended(&h, 1, 1, true);
+    for (int i = 0; i < 20; i++)
+        add_ended(&h, 1, 100 + i, false);
+    for (int i = 0; i < 100000; i++)
+        add_ended(&h, 2, i, false);
+    assert_int_equal(ended_of(&h, 1), 21);
+    assert_non_null(xs_history_of(&h, 0, 1, 1));
+    assert_int_equal(xs_history_at(&h, h.n - 1)->pid, 99999);
+    assert_int_equal(xs_history_at(&h, 21)->pid, 100000 - (256 - 21)); /* its newest ones stay, in order */
+    for (int i = 0; i < 1000; i++)
+        add_ended(&h, 3 + (uint64_t)i % 3, i, false);
+    assert_int_equal(ended_of(&h, 1), 21);
+    for (int i = 0; i < 1000; i++)
+        add_ended(&h, 1, 1000 + i, false);
+    assert_true(ended_of(&h, 1) >= 50 && ended_of(&h, 2) >= 50 && ended_of(&h, 3) >= 50);
+    assert_non_null(xs_history_of(&h, 0, 1, 1)); /* what an operator changed goes last */
+    assert_int_equal(h.n, XS_HISTORY_LENGTH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +147,7 @@ int main(void)
         cmocka_unit_test(one_user_takes_half),
         cmocka_unit_test(small_pools_are_used),
         cmocka_unit_test(subordinate_ids_have_owners),
+        cmocka_unit_test(history_is_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static bool was_served(const struct xs_server *s, const struct xs_client *c)
         return false;
     for (unsigned i = 0; i < XS_PREWAKE_DEVICES; i++)
         if ((s->ahead.waits[i].queues || s->ahead.waits[i].ns >= came_ns) &&
-            xs_client_has_queue_on(c, s->ahead.waits[i].device))
+            xs_client_device_find(c, s->ahead.waits[i].device))
             return true;
     return false;
 }

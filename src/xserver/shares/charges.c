@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/shares/charges.h"
+
+#include "base/map.h"
+#include "xserver/operators.h"
+#include "xserver/procinfo.h"
+#include "xserver/server.h"
+#include "xserver/shares/subuids.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define UNJOINED        256u
+#define PLACES          2048u
+#define LEVEL3          256u
+#define CLIENT_DEVICES  128u  /* of one program */
+#define OWN_DESCRIPTORS 640u  /* the server's own, and those of HTTP */
+#define CONNECTION_FDS  3u    /* its socket, its process, its doorbell */
+
+uint64_t xs_charges_key(bool by_pod, uint32_t uid, int32_t pid, bool *ret_inside)
+{
+    uint32_t owner = xs_subuids_owner(uid);
+    struct xs_container in;
+    const char *name;
+    uint64_t key = owner;
+
+    *ret_inside = false;
+    if (!by_pod)
+        return key;
+    xs_proc_container(pid, &in);
+    name = in.pod[0] ? in.pod : in.id;
+    if (!name[0])
+        return key;
+    *ret_inside = true;
+    for (; *name; name++)
+        key = xs_hash_u64(key + (unsigned char)*name);
+    return key | 1ull << 63; /* no user's number */
+}
+
+void xs_charges_configure(struct xs_server *s)
+{
+    struct xs_quota *q = &s->quota;
+    struct rlimit l = {.rlim_cur = 1024};
+
+    getrlimit(RLIMIT_NOFILE, &l);
+    q->size[XS_POOL_UNJOINED] = UNJOINED;
+    q->size[XS_POOL_SESSIONS] = s->options.max_clients;
+    q->size[XS_POOL_QUEUES] = s->options.max_queues;
+    q->size[XS_POOL_PLACES] = PLACES;
+    q->size[XS_POOL_LEVEL3] = LEVEL3;
+    /* with few descriptors the kernel's refusal decides, as it always did */
+    q->size[XS_POOL_DESCRIPTORS] =
+        l.rlim_cur > 2 * OWN_DESCRIPTORS ? l.rlim_cur - OWN_DESCRIPTORS : XS_MAX((uint64_t)l.rlim_cur, 64ull);
+}
+
+static struct xs_client *oldest_of(struct xs_server *s, const struct xs_quota_user *u)
+{
+    XS_LIST_FOR(c, &s->unjoined, struct xs_client, link)
+        if (c->user == u)
+            return c;
+    return NULL;
+}
+
+static void forget_user(struct xs_server *s, struct xs_client *c)
+{
+    xs_quota_user_put(&s->quota, c->user);
+    c->user = NULL;
+}
+
+bool xs_charges_connection(struct xs_server *s, struct xs_client *c)
+{
+    bool inside;
+    uint64_t key = xs_charges_key(!strcmp(s->options.share_by, "pod"), c->peer.uid, c->peer.pid, &inside);
+
+    c->privileged = !inside && (c->peer.uid == 0 || c->peer.uid == s->own_uid || xs_operators_have_peer(c->fd));
+    c->record.share_key = key;
+    c->user = xs_quota_user_get(&s->quota, key);
+    if (!c->user)
+        return false;
+    if (!xs_quota_take(&s->quota, c->user, XS_POOL_DESCRIPTORS, CONNECTION_FDS, c->privileged)) {
+        forget_user(s, c);
+        return false;
+    }
+    while (!xs_quota_take(&s->quota, c->user, XS_POOL_UNJOINED, 1, c->privileged)) {
+        struct xs_client *other = oldest_of(s, c->user);
+
+        if (!other)
+            other = oldest_of(s, xs_quota_greatest(&s->quota, XS_POOL_UNJOINED));
+        if (!other) {
+            xs_quota_give(&s->quota, c->user, XS_POOL_DESCRIPTORS, CONNECTION_FDS);
+            forget_user(s, c);
+            return false;
+        }
+        xs_client_drop(s, other, "too many connections");
+    }
+    return true;
+}
+
+const char *xs_charges_join(struct xs_server *s, struct xs_client *c)
+{
+    if (c->user->used[XS_POOL_SESSIONS] >= s->options.max_user_clients)
+        return "too many programs are joined (max-clients-per-user)";
+    if (!xs_quota_take(&s->quota, c->user, XS_POOL_SESSIONS, 1, c->privileged))
+        return "too many programs are joined (max-clients, of which each user gets a share)";
+    c->charged = true;
+    return NULL;
+}
+
+void xs_charges_gone(struct xs_server *s, struct xs_client *c)
+{
+    struct xs_quota *q = &s->quota;
+
+    if (!c->user)
+        return;
+    xs_quota_give(q, c->user, XS_POOL_SESSIONS, c->charged);
+    xs_quota_give(q, c->user, XS_POOL_UNJOINED, !c->joined);
+    xs_quota_give(q, c->user, XS_POOL_QUEUES, c->record.queues);
+    xs_quota_give(q, c->user, XS_POOL_PLACES, c->n_places);
+    xs_quota_give(q, c->user, XS_POOL_DESCRIPTORS, CONNECTION_FDS);
+    forget_user(s, c);
+}
+
+struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevice device)
+{
+    XS_LIST_FOR(on, &((struct xs_client *)(uintptr_t)c)->devices, struct xs_client_device, in_client)
+        if (on->device == device)
+            return on;
+    return NULL;
+}
+
+const char *xs_charges_queue(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q, XDevice device)
+{
+    struct xs_client_device *on = xs_client_device_find(c, device);
+    unsigned places = !on || c->record.intra;
+
+    if (c->record.queues >= s->options.max_client_queues || c->user->used[XS_POOL_QUEUES] >= s->options.max_user_queues)
+        return "too many queues (max-queues-per-client, max-queues-per-user)";
+    if (!on && c->n_devices >= CLIENT_DEVICES)
+        return "too many devices of one program";
+    if (!xs_quota_take(&s->quota, c->user, XS_POOL_PLACES, places, c->privileged))
+        return "too many programs and devices that are decided about, of which each user gets a share";
+    if (!xs_quota_take(&s->quota, c->user, XS_POOL_QUEUES, 1, c->privileged)) {
+        xs_quota_give(&s->quota, c->user, XS_POOL_PLACES, places);
+        return "too many queues (max-queues, of which each user gets a share)";
+    }
+    if (!on) {
+        on = calloc(1, sizeof(*on));
+        if (!on) {
+            xs_quota_give(&s->quota, c->user, XS_POOL_QUEUES, 1);
+            xs_quota_give(&s->quota, c->user, XS_POOL_PLACES, places);
+            return "out of memory";
+        }
+        on->device = device;
+        xs_list_init(&on->queues);
+        xs_list_add(&c->devices, &on->in_client);
+        c->n_devices++;
+    }
+    c->n_places += places;
+    on->n++;
+    q->on = on;
+    xs_list_add(&on->queues, &q->in_device);
+    return NULL;
+}
+
+void xs_charges_queue_gone(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q)
+{
+    struct xs_client_device *on = q->on;
+    unsigned places = --on->n == 0 || c->record.intra;
+
+    xs_list_remove(&q->in_device);
+    xs_quota_give(&s->quota, c->user, XS_POOL_QUEUES, 1);
+    xs_quota_give(&s->quota, c->user, XS_POOL_PLACES, places);
+    c->n_places -= places;
+    if (on->n > 0)
+        return;
+    xs_list_remove(&on->in_client);
+    c->n_devices--;
+    free(on);
+}
+
+void xs_charges_free_devices(struct xs_client *c)
+{
+    XS_LIST_FOR_SAFE(on, &c->devices, struct xs_client_device, in_client) {
+        xs_list_remove(&on->in_client);
+        free(on);
+    }
+}

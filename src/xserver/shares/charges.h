@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What programs take of the server's pools, and for which user it counts (quota.h has the rule). Main loop's thread. */
+#ifndef XS_XSERVER_SHARES_CHARGES_H
+#define XS_XSERVER_SHARES_CHARGES_H
+
+#include "base/xs_base.h"
+
+#include "xsched/types.h"
+
+struct xs_server;
+struct xs_client;
+struct xs_server_queue;
+
+/** For which user something counts: the owner of a subordinate id, else the user itself; where the option share-by says
+ *  pod, each pod (or container) of a user by itself. Any thread.
+ *  @param ret_inside  whether it is such a pod: root there is no operator as far as shares go */
+uint64_t xs_charges_key(bool by_pod, uint32_t uid, int32_t pid, bool *ret_inside);
+
+/** The pools' sizes, from the options and the limit of open files. */
+void xs_charges_configure(struct xs_server *s);
+
+/** A connection came: charges its descriptors, and that it said nothing yet. Makes room by dropping those of the same
+ *  user, else of the user with most, that are like it.
+ *  @return false: there is no room */
+bool xs_charges_connection(struct xs_server *s, struct xs_client *c);
+/** It joins. @return NULL, or why it may not */
+const char *xs_charges_join(struct xs_server *s, struct xs_client *c);
+/** It goes, joined or not: gives back all that it has. */
+void xs_charges_gone(struct xs_server *s, struct xs_client *c);
+
+/** A queue of c on a device: finds its place there. q is not in any list yet.
+ *  @return NULL, or why not */
+const char *xs_charges_queue(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q, XDevice device);
+/** The queue goes, c stays. */
+void xs_charges_queue_gone(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q);
+/** Frees what is kept of its devices; its queues are gone, or going with it. */
+void xs_charges_free_devices(struct xs_client *c);
+
+#endif
