@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WATCHERS 16u
+#define MAX_WATCHERS XS_HTTP_STREAMS
 #define PERIOD_NS    XS_NS_PER_S
 #define ANSWER_NS    (3 * XS_NS_PER_S)
 
@@ -18,6 +18,7 @@ struct watcher {
     struct MHD_Connection *connection;
     struct xs_events *events;
     struct xs_asker asker;
+    struct xs_quota_user *user; /* whose share it is of */
     uint64_t number; /* the place may have been another's a moment ago */
     char *text;      /* the event that is being sent; NULL: none */
     size_t bytes, sent;
@@ -26,6 +27,7 @@ struct watcher {
 
 struct xs_events {
     struct xs_mailbox *mailbox;
+    struct xs_connections *shares;
     uint16_t http_port;
     pthread_t thread;
     pthread_mutex_t lock; /* all below; the daemon's own locks are taken inside it */
@@ -154,6 +156,7 @@ static void gone(void *cls)
     struct watcher *w = cls;
     struct xs_events *e = w->events;
 
+    xs_connections_stream_gone(e->shares, w->user);
     pthread_mutex_lock(&e->lock);
     free(w->text);
     memset(w, 0, sizeof(*w));
@@ -165,7 +168,10 @@ static struct watcher *take_place(struct xs_events *e, struct MHD_Connection *co
                                   const struct xs_asker *asker)
 {
     struct watcher *w = NULL;
+    struct xs_quota_user *user;
 
+    if (!xs_connections_stream(e->shares, asker, &user))
+        return NULL;
     pthread_mutex_lock(&e->lock);
     for (unsigned i = 0; i < MAX_WATCHERS && !w && !e->ended; i++)
         if (!e->watchers[i].connection)
@@ -174,11 +180,14 @@ static struct watcher *take_place(struct xs_events *e, struct MHD_Connection *co
         *w = (struct watcher){.connection = connection,
                               .events = e,
                               .asker = *asker,
+                              .user = user,
                               .number = ++e->next_number};
         e->n++;
         pthread_cond_signal(&e->changed);
     }
     pthread_mutex_unlock(&e->lock);
+    if (!w)
+        xs_connections_stream_gone(e->shares, user);
     return w;
 }
 
@@ -202,7 +211,7 @@ int xs_events_begin(struct xs_events *e, struct MHD_Connection *connection, cons
     return 0;
 }
 
-struct xs_events *xs_events_new(struct xs_mailbox *mailbox, uint16_t http_port)
+struct xs_events *xs_events_new(struct xs_mailbox *mailbox, struct xs_connections *shares, uint16_t http_port)
 {
     struct xs_events *e = calloc(1, sizeof(*e));
     pthread_condattr_t attr;
@@ -210,6 +219,7 @@ struct xs_events *xs_events_new(struct xs_mailbox *mailbox, uint16_t http_port)
     if (!e)
         return NULL;
     e->mailbox = mailbox;
+    e->shares = shares;
     e->http_port = http_port;
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_init(&attr);

@@ -4,6 +4,7 @@
 #ifndef XS_XSERVER_HTTP_HTTP_EVENTS_H
 #define XS_XSERVER_HTTP_HTTP_EVENTS_H
 
+#include "xserver/http/connections.h"
 #include "xserver/request.h"
 
 #include <microhttpd.h>
@@ -11,7 +12,7 @@
 struct xs_events;
 
 /** @return NULL when out of memory or threads */
-struct xs_events *xs_events_new(struct xs_mailbox *mailbox, uint16_t http_port);
+struct xs_events *xs_events_new(struct xs_mailbox *mailbox, struct xs_connections *shares, uint16_t http_port);
 /** Ends all streams, so that the daemons can be stopped; nothing is begun any more. */
 void xs_events_end(struct xs_events *e);
 /** After the daemons were stopped. */

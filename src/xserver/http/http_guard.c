@@ -169,9 +169,8 @@ static bool owner_of(const struct sockaddr_in *peer, uint16_t port, uint32_t *re
     return found;
 }
 
-void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret)
+void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret)
 {
-    const char *token = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-XSched-Token");
     const union MHD_ConnectionInfo *info;
     struct ucred cred;
     socklen_t size = sizeof(cred);
@@ -194,6 +193,13 @@ void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_
         }
     }
     ret->all = ret->known && (ret->uid == 0 || ret->uid == (uint32_t)geteuid() || operates);
+}
+
+void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret)
+{
+    const char *token = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-XSched-Token");
+
+    xs_guard_peer(connection, port, ret);
     if (token && token_ok(token))
         ret->all = true;
 }

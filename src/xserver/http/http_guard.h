@@ -15,6 +15,8 @@ const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, con
 /** Who is at the other end: the peer's credentials on a Unix socket; on TCP the user who owns the
  *  peer socket, as the kernel's table of connections says; or the token. */
 void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret);
+/** The same without the token, which a connection that just came has not sent. */
+void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret);
 void xs_guard_set_token(const char *token);
 
 /** The owner of the established connection from peer:port to 127.0.0.1:own_port, out of the text

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "transport/socket.h"
 #include "xserver/haste.h"
+#include "xserver/http/connections.h"
 #include "xserver/http/http_guard.h"
 #include "xserver/http/http_json.h"
 #include "xserver/http/http_routes.h"
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 #define MAX_BODY_BYTES  65536u
-#define MAX_CONNECTIONS 256u
+#define MAX_CONNECTIONS (2 * XS_HTTP_CONNECTIONS) /* of one listener: room to refuse some */
 #define TIMEOUT_S       15u
 #define HASTE_US        20000u
 
@@ -34,11 +35,13 @@
 
 struct xs_http {
     struct xs_mailbox *mailbox;
+    struct xs_connections *shares;
     struct MHD_Daemon *tcp, *unix_;
     struct xs_events *events; /* NULL: there are none */
     uint16_t port; /* of tcp; 0: none */
     struct xs_haste haste; /* of the thread of unix_, as n_unix; see hasten() */
     unsigned n_unix;       /* its connections */
+    bool bare;             /* the kernel lets nobody send descriptors through it */
     char unix_path[XS_SOCKET_PATH_BYTES];
 };
 
@@ -188,12 +191,8 @@ static void log_line(void *cls, const char *format, va_list ap)
 
 /* Where the kernel lets descriptors through, it closes them in the thread that reads the connection, which can take as long
  * as the sender likes. While there are connections, signals end such waits. */
-static void hasten(void *cls, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
+static void hasten(struct xs_http *h, enum MHD_ConnectionNotificationCode code)
 {
-    struct xs_http *h = cls;
-
-    (void)connection;
-    (void)state;
     if (!h->haste.usable)
         xs_haste_init(&h->haste); /* the thread that calls this is the one */
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
@@ -206,15 +205,57 @@ static void hasten(void *cls, struct MHD_Connection *connection, void **state, e
         xs_haste_once(&h->haste, HASTE_US); /* the last socket is closed after this */
 }
 
+/* More than its user's share: nothing is read from it, and the daemon closes it. */
+static void hang_up(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    if (info)
+        shutdown(info->connect_fd, SHUT_RDWR);
+}
+
+static void notify(struct xs_http *h, uint16_t port, struct MHD_Connection *connection, void **state,
+                   enum MHD_ConnectionNotificationCode code)
+{
+    struct xs_quota_user *user = *state;
+    struct xs_asker asker;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        xs_guard_peer(connection, port, &asker);
+        if (!xs_connections_came(h->shares, &asker, &user))
+            hang_up(connection);
+        *state = user;
+    } else {
+        xs_connections_gone(h->shares, user);
+        *state = NULL;
+    }
+}
+
+static void notify_tcp(void *cls, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
+{
+    struct xs_http *h = cls;
+
+    notify(h, h->port, connection, state, code);
+}
+
+static void notify_unix(void *cls, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
+{
+    struct xs_http *h = cls;
+
+    if (!h->bare)
+        hasten(h, code);
+    notify(h, 0, connection, state, code);
+}
+
 static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCallback handler,
-                                MHD_NotifyConnectionCallback notify)
+                                MHD_NotifyConnectionCallback on_connection)
 {
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, NULL},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, NULL},
-        {notify ? MHD_OPTION_NOTIFY_CONNECTION : MHD_OPTION_END, (intptr_t)notify, h},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, h},
         {MHD_OPTION_END, 0, NULL},
     };
 
@@ -272,13 +313,13 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
 {
     int fd = listen_tcp((uint16_t)o->port, &h->port);
 
-    h->events = xs_events_new(h->mailbox, fd >= 0 ? h->port : 0);
+    h->events = xs_events_new(h->mailbox, h->shares, fd >= 0 ? h->port : 0);
     if (fd == -EADDRINUSE && !(o->given & 1ull << XS_OPT_port)) {
         XS_WARN("port %u is taken: HTTP is answered on %s only", (unsigned)o->port, h->unix_path);
         return 0;
     }
     if (fd >= 0) {
-        h->tcp = start(h, fd, handle_tcp, NULL);
+        h->tcp = start(h, fd, handle_tcp, notify_tcp);
         if (h->tcp)
             return 0;
         close(fd);
@@ -291,11 +332,10 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
 
 static int start_unix(struct xs_http *h, char *ret_error, size_t error_size)
 {
-    bool bare = false;
-    int fd = listen_unix(h->unix_path, &bare);
+    int fd = listen_unix(h->unix_path, &h->bare);
 
     if (fd >= 0) {
-        h->unix_ = start(h, fd, handle_unix, bare ? NULL : hasten);
+        h->unix_ = start(h, fd, handle_unix, notify_unix);
         if (h->unix_)
             return 0;
         close(fd);
@@ -317,6 +357,12 @@ int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const 
     }
     h->mailbox = mailbox;
     xs_str_copy(h->unix_path, sizeof(h->unix_path), unix_path);
+    h->shares = xs_connections_new(!strcmp(o->share_by, "pod"));
+    if (!h->shares) {
+        free(h);
+        snprintf(ret_error, error_size, "out of memory");
+        return -ENOMEM;
+    }
     xs_guard_set_token(o->token);
     r = start_tcp(h, o, ret_error, error_size);
     if (r == 0 && h->unix_path[0])
@@ -344,6 +390,7 @@ void xs_http_stop(struct xs_http *h)
     if (h->tcp)
         MHD_stop_daemon(h->tcp);
     xs_events_free(h->events);
+    xs_connections_free(h->shares);
     free(h);
 }
 
