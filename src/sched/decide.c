@@ -545,13 +545,33 @@ static uint64_t run_devices(struct xs_sched *s, uint64_t now_ns)
     return next;
 }
 
+/* @return when there is more to read */
+static uint64_t rescan_one(struct xs_sched *s, uint64_t now_ns)
+{
+    struct xs_sched_process *p;
+
+    if (XS_LIKELY(xs_list_empty(&s->rescans)))
+        return UINT64_MAX;
+    if (now_ns < s->rescan_ns)
+        return s->rescan_ns;
+    s->rescan_ns = now_ns + XS_RESCAN_NS;
+    p = XS_CONTAINER_OF(s->rescans.next, struct xs_sched_process, rescan_link);
+    xs_list_remove(&p->rescan_link); /* in turn */
+    xs_list_add(&s->rescans, &p->rescan_link);
+    xs_process_rescan(p, now_ns);
+    return xs_list_empty(&s->rescans) ? UINT64_MAX : s->rescan_ns;
+}
+
 uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
 {
-    uint64_t next;
+    uint64_t next, more;
 
     now_ns = xs_sched_clock(s, now_ns);
-    if (xs_sched_is_host(s))
-        return xs_sched_outside(s, run_view(s, &s->host, now_ns));
+    more = rescan_one(s, now_ns);
+    if (xs_sched_is_host(s)) {
+        next = run_view(s, &s->host, now_ns);
+        return xs_sched_outside(s, XS_MIN(next, more));
+    }
     next = run_devices(s, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && rechecks(s); round++) {
         /* Gangs may bind each other in a circle: then each device is for itself, until something
@@ -563,7 +583,7 @@ uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
         if (s->devices[i])
             s->devices[i]->view.recheck = false;
     s->unbound = false;
-    return xs_sched_outside(s, next);
+    return xs_sched_outside(s, XS_MIN(next, more));
 }
 
 bool xs_sched_contended(const struct xs_sched *s)

@@ -32,6 +32,8 @@
 #define XS_DRAIN_NS         (100 * XS_NS_PER_MS)   /* the longest wait for what a held one has on the device */
 #define XS_DRAIN_LOOK_NS    (100 * XS_NS_PER_US)   /* looked at so often meanwhile */
 #define XS_BACK_NS          (10 * XS_NS_PER_MS)    /* a time that is older is another clock's */
+#define XS_RESCAN_STEP      128u                   /* queues of one process that are read in one go */
+#define XS_RESCAN_NS        (250 * XS_NS_PER_US)   /* ... and the next ones after that */
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
 
 struct xs_view {
@@ -204,6 +206,8 @@ struct xs_sched_process {
     size_t ncells;
     size_t closed;                                 /* queues whose word is closed */
     uint64_t bell_seen;
+    size_t nqueues, rescan_left;                   /* the latter of the former are to be read */
+    struct xs_list rescan_link;                    /* xs_sched.rescans while rescan_left > 0 */
 };
 
 struct xs_sched {
@@ -214,8 +218,9 @@ struct xs_sched {
     void *ctx;
     uint64_t now_ns, ahead_ns;                     /* its time; so much more than the owner's */
     uint64_t next_id;
-    struct xs_list processes, groups, closed, collective_groups;
+    struct xs_list processes, groups, closed, rescans, collective_groups;
     size_t ranks;                                  /* processes that take part in collectives */
+    uint64_t rescan_ns;                            /* the next step of one of rescans */
     struct xs_map devices_by_id;
     struct xs_device **devices;                    /* by index; NULL: free */
     size_t devices_n, devices_cap, devices_free;
@@ -309,6 +314,10 @@ void xs_collective_limit(struct xs_view *v, uint64_t now_ns);
 bool xs_collective_rank(const struct xs_entity *e);
 /** It is suspended, and its group wants to know when its commands in flight are over. */
 bool xs_collective_end_awaited(const struct xs_entity *e);
+
+/* sched.c */
+/** Reads more of its queues, XS_RESCAN_STEP at most. @return true when anything changed */
+bool xs_process_rescan(struct xs_sched_process *p, uint64_t now_ns);
 
 /* facts.c */
 /** Copies the queue's words, each once. @return true when entered or completed moved */

@@ -39,6 +39,7 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->processes);
     xs_list_init(&s->groups);
     xs_list_init(&s->closed);
+    xs_list_init(&s->rescans);
     xs_list_init(&s->collective_groups);
     xs_list_init(&s->host.pending);
     s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns =
@@ -145,6 +146,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     xs_list_init(&p->link);
     xs_list_init(&p->group_link);
     xs_list_init(&p->closed_link);
+    xs_list_init(&p->rescan_link);
     xs_list_init(&p->rank_link);
     xs_list_init(&p->queues);
     p->sched = s;
@@ -177,6 +179,7 @@ void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uin
     }
     xs_list_remove(&p->link);
     xs_list_remove(&p->closed_link);
+    xs_list_remove(&p->rescan_link);
     xs_collective_gone(p);
     xs_group_leave(s, p);
     s->c.processes--;
@@ -284,6 +287,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     }
     p->cells[cell] = q;
     xs_list_add(&p->queues, &q->process_link);
+    p->nqueues++;
     s->c.queues++;
     if (p->client) {
         q->client = &p->client->cells[cell];
@@ -311,6 +315,7 @@ void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_
     xs_queue_arm(q, 0);
     xs_queue_detach(s, q);
     q->process->cells[q->cell] = NULL;
+    q->process->nqueues--;
     xs_list_remove(&q->process_link);
     s->c.queues--;
     xs_pages_free(s->pages, q);
@@ -396,6 +401,27 @@ struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q)
 
 /* ---- facts from outside ---- */
 
+/* Looks at some queues of a program that told more than it could, the ones that were not looked at for longest first. The
+ * rest comes at the next run, so that one program with many queues delays nobody for long. */
+bool xs_process_rescan(struct xs_sched_process *p, uint64_t now_ns)
+{
+    bool changed = false;
+
+    for (size_t n = XS_RESCAN_STEP; n > 0 && p->rescan_left > 0 && !xs_list_empty(&p->queues); n--) {
+        struct xs_sched_queue *q = XS_CONTAINER_OF(p->queues.next, struct xs_sched_queue, process_link);
+
+        xs_list_remove(&q->process_link);
+        xs_list_add(&p->queues, &q->process_link);
+        p->rescan_left--;
+        changed |= xs_queue_settle(q, now_ns);
+    }
+    if (p->rescan_left == 0 || xs_list_empty(&p->queues)) {
+        p->rescan_left = 0;
+        xs_list_remove(&p->rescan_link);
+    }
+    return changed;
+}
+
 bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns)
 {
     uint64_t count, k;
@@ -423,10 +449,19 @@ bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint6
         xs_collective_met(p);
     if (rescan) {
         s->c.rescans++;
-        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
-            changed |= xs_queue_settle(q, now_ns);
+        p->rescan_left = p->nqueues;
+        if (xs_list_empty(&p->rescan_link)) { /* else it is read already, as fast as it may be */
+            s->rescan_ns = xs_list_empty(&s->rescans) ? now_ns + XS_RESCAN_NS : s->rescan_ns;
+            xs_list_add(&s->rescans, &p->rescan_link);
+            changed |= xs_process_rescan(p, now_ns);
+        }
     }
     return changed;
+}
+
+bool xs_sched_process_rang(const struct xs_sched_process *p)
+{
+    return p->client && atomic_load(&p->client->h.bell_count) != p->bell_seen;
 }
 
 void xs_sched_queue_set_ready(struct xs_sched *s, struct xs_sched_queue *q, bool ready, uint64_t now_ns)
@@ -444,6 +479,11 @@ void xs_sched_queue_set_service(struct xs_sched *s, struct xs_sched_queue *q, ui
     q->service_ns = service_ns;
     if (q->entity->pe.run)
         q->entity->view->progressed = true;
+}
+
+uint64_t xs_sched_work(const struct xs_sched *s)
+{
+    return s->c.work;
 }
 
 void xs_sched_counters(const struct xs_sched *s, struct xs_sched_counters *ret)

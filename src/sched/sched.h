@@ -117,6 +117,10 @@ struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q);
 /** Reads what changed on one process's doorbell; cheap when nothing rang. The owner calls it on
  *  the eventfd's signal and while it spins. @return true when anything changed */
 bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
+/** Whether it would find anything: cheap, and counts for nothing. */
+bool xs_sched_process_rang(const struct xs_sched_process *p);
+/** xs_sched_counters.work alone. */
+uint64_t xs_sched_work(const struct xs_sched *s);
 /** True while something is held or about to be: worth polling all doorbells for a while. */
 bool xs_sched_contended(const struct xs_sched *s);
 

@@ -152,9 +152,10 @@ void xs_group_update(struct xs_group *g)
         cpu_class = XS_MAX(cpu_class, p->cpu_class);
         window = window || p->window;
         drain = XS_MAX(drain, p->drain);
-        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
-            q->entity->view->dirty = true;
+        p->sched->host.dirty = true;
     }
+    XS_LIST_FOR(pr, &g->presences, struct xs_presence, link)
+        pr->device->view.dirty = true;
     g->pp.utilization = utilization < 0 ? 100 : XS_MIN(utilization, 100);
     g->pp.sched_class_priority = cpu_class == INT32_MIN ? 0 : cpu_class;
     g->pp.window_active = window;
