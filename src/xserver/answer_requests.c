@@ -476,6 +476,7 @@ static void configure(struct xs_server *s, struct xs_request *r)
         return;
     }
     q->config.handle = q->handle;
+    xs_lv3_touch(s, q->device);
     if (p->level)
         q->level = q->config.level = p->level; /* the program says another one if it takes another */
     if (p->threshold)

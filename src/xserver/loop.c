@@ -20,6 +20,7 @@
 #define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
 #define HOT_NS        (100 * XS_NS_PER_MS) /* a program that rang is looked at for this long */
 #define FREES_A_ROUND   1024u
+#define CONTROL_NS      (200 * XS_NS_PER_US) /* doorbells are looked at again after that */
 #define LATE_NS         (10 * XS_NS_PER_MS) /* a round that takes longer is counted */
 #define UNJOINED_NS   (5 * XS_NS_PER_S)    /* a connection that says nothing is closed */
 
@@ -124,7 +125,7 @@ static void take_requests(struct xs_server *s)
     xs_fd_eventfd_drain(s->mailbox.event_fd);
     while ((r = xs_mailbox_take(&s->mailbox)) != NULL) {
         s->counts.requests++;
-        s->lv3_changed = true;
+        s->lv3_changed = s->lv3_changed || r->asker.all; /* a policy, say; what others may change is touched by itself */
         xs_requests_handle(s, r);
     }
 }
@@ -132,14 +133,18 @@ static void take_requests(struct xs_server *s)
 /* The slow half of a round. */
 static void control(struct xs_server *s, const struct epoll_event *ev, int n)
 {
+    int first = n ? (int)(s->turn++ % (unsigned)n) : 0; /* in turn, since not all may be served */
     uint64_t expired;
 
-    for (int i = 0; i < n; i++) {
+    for (int k = 0; k < n; k++) {
+        int i = (first + k) % n;
         struct xs_source *source = ev[i].data.ptr;
         struct xs_client *c = source->client;
 
         if (c && c->dead)
             continue;
+        if (source->kind == XS_SRC_SOCKET && k && xs_now_ns() - s->now_ns > CONTROL_NS)
+            continue; /* it is still ready the next time */
         switch (source->kind) {
         case XS_SRC_BELL:
             break; /* done already */
@@ -186,7 +191,7 @@ static bool bells(struct xs_server *s, const struct epoll_event *ev, int n)
 
         if (source->kind != XS_SRC_BELL || source->client->dead)
             continue;
-        if (xs_sched_process_poll(s->sched, source->client->process, s->now_ns)) {
+        if (xs_rings_heard(s, source->client)) {
             any = true;
             xs_client_heat(s, source->client);
         }
@@ -199,7 +204,7 @@ static bool poll_hot(struct xs_server *s)
     bool any = false;
 
     for (unsigned i = 0; i < s->n_hot; i++) {
-        if (xs_sched_process_poll(s->sched, s->hot[i]->process, s->now_ns)) {
+        if (xs_sched_process_rang(s->hot[i]->process) && xs_rings_heard(s, s->hot[i])) {
             s->hot[i]->rang_ns = s->now_ns;
             any = true;
         }
@@ -274,7 +279,7 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
          (s->now_ns - last < spin_ns || next < s->now_ns + spin_ns || s->now_ns < ahead_ns) &&
          s->now_ns - began < s->spin_budget_ns;
          round++) {
-        bool rang = poll_hot(s);
+        bool rang = poll_hot(s) | xs_rings_look(s);
 
         if (rang || s->now_ns >= next || s->now_ns >= s->lease_ns) {
             uint64_t decisions = s->counts.decision.count;
@@ -318,6 +323,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
     struct epoll_event ev[MAX_EVENTS];
     uint64_t began_ns = 0;
 
+    xs_realtime_init(&s->realtime);
     while (!s->stop) {
         uint64_t next;
         int n = 0;
@@ -325,12 +331,16 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         s->now_ns = xs_now_ns();
         if (began_ns)
             count_round(s, s->now_ns - began_ns);
+        xs_realtime_look(&s->realtime, s->options.realtime_cpu, s->now_ns);
         next = decide(s, 0);
         next = spin(s, next, ev, &n);
         if (n == 0) {
             uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), XS_MIN(s->house_ns, xs_prewake_next(s)));
-            bool at_once = s->walking || !xs_list_empty(&s->dead) || until <= s->now_ns;
 
+            bool at_once = s->walking || !xs_list_empty(&s->dead);
+
+            until = XS_MIN(until, s->muted_ns);
+            at_once = at_once || until <= s->now_ns;
             if (!at_once) {
                 set_timer(s, until);
                 s->counts.sleeps++;
@@ -340,7 +350,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         if (n < 0)
             n = 0; /* EINTR */
         began_ns = s->now_ns = xs_now_ns();
-        if (bells(s, ev, n))
+        if (bells(s, ev, n) | xs_rings_look(s))
             decide(s, s->now_ns);
         control(s, ev, n);
         if (s->walking)

@@ -33,6 +33,7 @@ void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, c
 {
     memcpy(q->changed_ns, h->changed_ns, sizeof(q->changed_ns));
     xs_sched_queue_set_hints(s->sched, q->sched, &h->hints);
+    xs_lv3_touch(s, q->device);
     xs_server_note(s, q, XS_TIMELINE_hint, h->hints.priority, s->now_ns);
 }
 
@@ -190,6 +191,10 @@ static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_m
         return;
     if (!s->lv3)
         s->lv3 = xs_lv3_new();
+    if (s->lv3 && !c->lv3 && !xs_lv3_steer(s, c)) {
+        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_nv_group, 0, "too many programs at level 3, of which each user gets a share");
+        return;
+    }
     if (s->lv3 && !c->lv3) {
         c->lv3 = xs_lv3_join(s->lv3, c->peer.pid);
         s->n_lv3 += c->lv3 != NULL;
@@ -309,7 +314,8 @@ bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *pac
         alive = false;
     } else if (r == 0) {
         alive = dispatch(s, c, &m, fds, n_fds);
-        s->lv3_changed = true; /* levels, priorities, groups */
+        if (alive)
+            xs_lv3_touch_program(s, c); /* levels, priorities, groups */
     } /* else a message that a newer program knows: skipped */
     return alive;
 }

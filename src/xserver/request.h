@@ -92,6 +92,8 @@ struct xs_status_record {
     uint64_t uptime_ns, session_next, joined_ever, refused, malformed, requests;
     uint64_t spins, spin_ns, sleeps;
     uint64_t longest_round_ns, late_rounds; /* of the main loop: see count_round() in loop.c */
+    uint64_t muted;               /* times that a program rang too often to be heard */
+    uint64_t level3_looks;        /* programs and queues that level 3 looked at */
     struct xs_sched_counters sched;
     struct xs_latency decision;   /* from the event to the stored permits */
     struct xs_latency preemption; /* ... and to the estimated end of what the held queue has in flight */

@@ -64,7 +64,7 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     struct xs_sched_queue_status st;
 
     s->changed = true;
-    s->lv3_changed = true;
+    xs_lv3_touch(s, q->device);
     q->closed = !run;
     if (q->client) { /* else it is just being added */
         xs_server_note(s, q, run ? XS_TIMELINE_permit : XS_TIMELINE_hold, 0, now_ns);
@@ -85,9 +85,11 @@ static void on_ready(void *ctx, struct xs_sched_queue *sq, bool ready, uint64_t 
     struct xs_server *s = ctx;
     struct xs_server_queue *q = xs_sched_queue_user(sq);
 
-    s->lv3_changed = true;
     if (!q->client)
         return;
+    xs_lv3_touch(s, q->device);
+    xs_list_remove(&q->in_device);
+    xs_list_add(ready ? q->on->queues.next : &q->on->queues, &q->in_device);
     xs_server_note(s, q, ready ? XS_TIMELINE_ready : XS_TIMELINE_idle, 0, now_ns);
     if (q->ready != ready)
         xs_prewake_changed(s, q->client, ready, now_ns);
@@ -345,7 +347,10 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->clients);
     xs_list_init(&s->dead);
     xs_list_init(&s->queues);
+    xs_list_init(&s->steered);
+    xs_list_init(&s->muted);
     xs_list_init(&s->windows);
+    s->muted_ns = UINT64_MAX;
     s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->clock_offset_ns = xs_clock_offset_ns();

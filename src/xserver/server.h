@@ -19,6 +19,7 @@
 #include "xserver/level3/lv3.h"
 #include "xserver/level3/lv3_kfd.h"
 #include "xserver/options.h"
+#include "xserver/realtime.h"
 #include "xserver/request.h"
 #include "xserver/shares/quota.h"
 #include "xserver/timeline.h"
@@ -47,6 +48,7 @@ struct xs_client_device {
     XDevice device;
     struct xs_list queues; /* ready ones first */
     uint32_t n;
+    struct xs_lv3_kfd *kfd; /* what the program says to hold here by itself; NULL: nothing */
 };
 
 /** One connection: first unjoined, then a program's session. */
@@ -74,11 +76,13 @@ struct xs_client {
     uint64_t held_ns;             /* a queue of it was last held then */
     struct xs_arrivals arrivals;
     uint32_t serial, refusals;
+    struct xs_list muted_link;    /* the server's muted: it rang too often */
+    struct xs_list steered_link;  /* the server's steered */
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
     struct xs_lv3_on_device lv3_on[XS_LV3_DEVICES];
     bool lv3_gates;               /* its queues were told to have gates */
-    uint64_t lv3_gates_ever;      /* ... record.queues_ever then */
+    uint64_t lv3_gates_order;     /* ... those that came before this, in the server's order */
 };
 
 struct xs_server_queue {
@@ -120,6 +124,7 @@ struct xs_server {
     int lock_fd;
     bool activated; /* the socket is the service manager's */
     bool stop, reload;
+    unsigned turn; /* of events that are served in turn */
     uint32_t own_uid;
 
     struct xs_list unjoined, clients, dead, queues, windows;
@@ -137,7 +142,14 @@ struct xs_server {
     uint32_t n_lv3;               /* programs that have */
     uint32_t n_kfd;               /* devices of programs that hold queues themselves */
     struct xs_lv3_counts kfd_counts; /* of the latter */
-    bool lv3_changed;             /* somebody became ready, idle, held or permitted */
+    struct xs_list muted;         /* programs whose doorbells are not heard, see shares/rings.h */
+    uint64_t muted_ns;            /* look at some of them then */
+
+    struct xs_list steered;       /* programs that level 3 may steer: they passed groups, or said that they hold queues */
+    bool lv3_changed;             /* all is decided upon anew */
+    bool lv3_moved;               /* which programs it steers on which devices */
+    struct xs_lv3_device lv3_devices[XS_LV3_ALL_DEVICES];
+    size_t n_lv3_devices;
     uint64_t lv3_ns;              /* decide on slices again then */
 
     struct xs_deaths *deaths; /* NULL: the kernel cannot */
@@ -155,6 +167,7 @@ struct xs_server {
     uint64_t watchdog_ns;   /* period of the service manager's watchdog; 0: none */
     uint64_t watchdog_next_ns;
     uint64_t spin_budget_ns, spin_refill_ns;
+    struct xs_realtime realtime;
     uint64_t contended_ns;        /* programs were last seen to compete then */
     bool changed;           /* a decision changed something since it was last cleared */
     bool held;              /* ... closed a word */

@@ -24,6 +24,7 @@
 
 #define ACCEPTS_A_ROUND 64
 #define PACKETS_A_ROUND 32 /* of one program; others are served in between */
+#define READ_NS         (300 * XS_NS_PER_US) /* no more after so long a round */
 
 static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
 {
@@ -41,6 +42,8 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     c->pidfd_source = (struct xs_source){XS_SRC_PIDFD, c};
     xs_list_init(&c->queues);
     xs_list_init(&c->devices);
+    xs_list_init(&c->steered_link);
+    xs_list_init(&c->muted_link);
     xs_list_init(&c->link);
     c->record.pid = peer->pid;
     c->record.uid = peer->uid;
@@ -98,7 +101,7 @@ static bool close_unused(struct xs_server *s, uint32_t uid, int *fds, unsigned n
 
 void xs_client_readable(struct xs_server *s, struct xs_client *c)
 {
-    for (int i = 0; i < PACKETS_A_ROUND && !c->dead; i++) {
+    for (int i = 0; i < PACKETS_A_ROUND && !c->dead && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
         unsigned char packet[XS_WIRE_MAX_BYTES];
         int fds[XS_SOCKET_MAX_FDS];
         unsigned n_fds = 0;
@@ -279,6 +282,7 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
     xs_history_add(&s->history, &c->record);
     forget_heat(s, c);
+    xs_rings_forget(c);
     xs_prewake_forget(s, c);
     xs_lv3_forget(s, c);
     XS_PROBE2(leave, c->peer.pid, c->session);

@@ -376,7 +376,7 @@ static void decide(struct fuzz_in *in)
         xs_sched_process_poll(g_server.sched, c->process, g_server.now_ns);
     (void)xs_sched_run(g_server.sched, g_server.now_ns);
     (void)xs_sched_renew_leases(g_server.sched, g_server.now_ns);
-    if (g_server.n_lv3)
+    if (g_server.n_lv3 || g_server.n_kfd)
         (void)xs_lv3_update(&g_server);
     xs_client_reap(&g_server);
 }

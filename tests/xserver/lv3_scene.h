@@ -6,6 +6,7 @@
 
 #include "xserver/level3/lv3.h"
 #include "xserver/server.h"
+#include "xserver/shares/charges.h"
 
 #include <stdlib.h>
 
@@ -13,6 +14,8 @@ static inline void lv3_scene_begin(struct xs_server *s)
 {
     xs_options_defaults(&s->options);
     xs_list_init(&s->clients);
+    xs_list_init(&s->steered);
+    xs_charges_configure(s);
     s->now_ns = XS_NS_PER_S;
     s->lv3_ns = UINT64_MAX;
     s->sched = xs_sched_new(xs_policy_by_name("HPF"), NULL, NULL, NULL);
@@ -28,13 +31,27 @@ static inline void lv3_scene_add(struct xs_server *s, struct xs_client *client, 
     client->page = calloc(1, sizeof(*client->page));
     assert_non_null(client->page);
     xs_list_init(&client->queues);
+    xs_list_init(&client->devices);
+    xs_list_init(&client->steered_link);
+    client->user = xs_quota_user_get(&s->quota, 0);
+    client->privileged = true;
     client->process = xs_sched_process_add(s->sched, &info, client);
+    assert_null(xs_charges_queue(s, client, q, device));
+    assert_true(xs_lv3_steer(s, client));
     q->client = client;
-    q->device = device;
     q->level = 3;
+    q->order = ++s->queues_ever;
     q->sched = xs_sched_queue_add(s->sched, client->process, (uint64_t)priority + 1, device, 0, &hints, s->now_ns, q);
     xs_list_add(&client->queues, &q->in_client);
     xs_list_add(&s->clients, &client->link);
+}
+
+static inline void lv3_scene_end(struct xs_server *s, struct xs_client *a, struct xs_client *b)
+{
+    xs_sched_free(s->sched);
+    xs_charges_free_devices(a);
+    xs_charges_free_devices(b);
+    xs_quota_fini(&s->quota);
 }
 
 #endif

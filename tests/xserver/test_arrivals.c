@@ -184,9 +184,15 @@ static void hold(struct xs_server *s, struct xs_server_queue *q, bool held)
 
 static void is_of(struct xs_server_queue *q, struct xs_client *c, XDevice device)
 {
+    static struct xs_client_device devices[2];
+    struct xs_client_device *of_device = &devices[q == &s_low];
+
     *q = (struct xs_server_queue){.client = c, .device = device};
     xs_list_init(&c->queues);
     xs_list_add(&c->queues, &q->in_client);
+    xs_list_init(&c->devices);
+    of_device->device = device;
+    xs_list_add(&c->devices, &of_device->in_client);
 }
 
 /* Who is looked for after so many visits, during each of which `low` is held on the device. */

@@ -59,7 +59,7 @@ static int teardown(void **state)
     xs_lv3_forget(&c->s, &c->a);
     xs_lv3_forget(&c->s, &c->b);
     assert_int_equal(c->s.n_kfd, 0);
-    xs_sched_free(c->s.sched);
+    lv3_scene_end(&c->s, &c->a, &c->b);
     for (int i = 0; i < 2; i++)
         close(c->program[i]);
     close(c->a.fd);
@@ -240,12 +240,78 @@ static void not_asked_for(void **state)
     assert_int_equal(later(c, 50 * MS), UINT64_MAX);
 }
 
+#define HOSTILE 8
+#define THEIRS  2048u
+#define LOOKS   300u /* XS_LV3_LOOKS, and two for each program */
+
+/* As many claims and queues as quotas allow, on the very device: what a decision looks at stays below a fixed count. */
+static void claims_cost_little(void **state)
+{
+    struct scene *c = *state;
+    struct xs_client *them = calloc(HOSTILE, sizeof(*them));
+    struct xs_server_queue *queues = calloc(HOSTILE * THEIRS, sizeof(*queues));
+    struct xs_hints hints = {.utilization = 100, .deadline_us = -1, .laxity_us = -1};
+    uint64_t before, most = 0;
+
+    assert_true(them && queues);
+    for (unsigned i = 0; i < HOSTILE; i++) {
+        them[i].fd = -1;
+        lv3_scene_add(&c->s, &them[i], &queues[i * THEIRS], DEVICE, -1 - (int32_t)i);
+        for (unsigned k = 1; k < THEIRS; k++) {
+            struct xs_server_queue *q = &queues[i * THEIRS + k];
+
+            assert_null(xs_charges_queue(&c->s, &them[i], q, DEVICE + (k < XS_LV3_KFD_DEVICES ? k : 0)));
+            q->client = &them[i];
+            q->level = 3;
+            q->sched = xs_sched_queue_add(c->s.sched, them[i].process, 0, q->device, k, &hints, c->s.now_ns, q);
+            assert_non_null(q->sched);
+        }
+        for (unsigned k = 0; k < XS_LV3_KFD_DEVICES; k++)
+            assert_null(xs_lv3_kfd_device(&c->s, &them[i], &(struct xs_msg_kfd_device){.device = DEVICE + k, .queues = 4}));
+        assert_non_null(xs_lv3_kfd_device(&c->s, &them[i], &(struct xs_msg_kfd_device){.device = 1, .queues = 4}));
+    }
+    later(c, 0);
+    for (int i = 0; i < 10; i++) {
+        before = c->s.counts.level3_looks;
+        c->s.now_ns += MS;
+        xs_lv3_touch(&c->s, DEVICE);
+        later(c, 0);
+        most = XS_MAX(most, c->s.counts.level3_looks - before);
+    }
+    assert_in_range(most, 1, LOOKS);
+    for (unsigned i = 0; i < HOSTILE; i++) {
+        xs_lv3_forget(&c->s, &them[i]);
+        xs_list_remove(&them[i].link);
+        xs_sched_process_remove(c->s.sched, them[i].process, c->s.now_ns);
+        xs_charges_free_devices(&them[i]);
+        free(them[i].page);
+    }
+    free(them);
+    free(queues);
+}
+
+/* A device that it has no queue on: nobody looks, whatever it says. */
+static void claims_without_queues_are_not_believed(void **state)
+{
+    struct scene *c = *state;
+    uint64_t before;
+
+    assert_null(xs_lv3_kfd_device(&c->s, &c->b, &(struct xs_msg_kfd_device){.device = DEVICE + 5, .queues = 4}));
+    later(c, 0);
+    assert_int_equal(c->s.n_lv3_devices, 1);
+    assert_null(xs_lv3_kfd_of(&c->b, DEVICE + 5));
+    before = c->s.counts.level3_looks;
+    xs_lv3_touch(&c->s, DEVICE + 5);
+    later(c, 0);
+    assert_int_equal(c->s.counts.level3_looks, before);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(known), T(given_back_below_level_3), T(never_timed), T(short_ones), T(after_a_rest),
-        T(not_too_often), T(not_asked_for),
+        T(not_too_often), T(not_asked_for), T(claims_cost_little), T(claims_without_queues_are_not_believed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void free_scene(struct scene *c)
     xs_lv3_forget(&c->s, &c->a);
     xs_lv3_forget(&c->s, &c->b);
     assert_int_equal(c->s.n_lv3, 0);
-    xs_sched_free(c->s.sched);
+    lv3_scene_end(&c->s, &c->a, &c->b);
     free(c->a.page);
     free(c->b.page);
     free(c);
@@ -182,6 +182,13 @@ static void longer_beside_gaps_or_length(void **state)
 }
 
 /* A program that asks for less, or whose last queue goes, keeps nothing of what level 3 gave it. */
+/* The program's only queue goes. */
+static void drop_queue(struct scene *c)
+{
+    xs_list_remove(&c->qb.in_client);
+    xs_charges_queue_gone(&c->s, &c->b, &c->qb);
+}
+
 static void given_back_below_level_3(void **state)
 {
     struct scene *c = new_scene();
@@ -196,7 +203,7 @@ static void given_back_below_level_3(void **state)
         if (way == 0)
             c->qb.level = 1;
         else
-            xs_list_remove(&c->qb.in_client);
+            drop_queue(c);
         c->s.lv3_changed = true;
         step(c, 1, NULL, false);
         assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
@@ -221,6 +228,7 @@ static void one_bound_for_all_devices(void **state)
 
     (void)state;
     tell_others_as = DEVICE + 0x100;
+    assert_null(xs_charges_queue(&c->s, &c->b, &more, tell_others_as));
     more.sched = xs_sched_queue_add(c->s.sched, c->b.process, 77, tell_others_as, 1, &hints, c->s.now_ns, &more);
     xs_list_add(&c->b.queues, &more.in_client);
     g_program = c->b.lv3;
@@ -290,7 +298,7 @@ static void gates_beside_slices(void **state)
     assert_int_equal(told_of_gates(&c->a, &c->qa), XS_GATES_KEEP);
     step(c, 1, &c->qa, true);
     assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_KEEP); /* once */
-    c->b.record.queues_ever++;
+    c->qb.order = ++c->s.queues_ever; /* as one that came meanwhile */
     step(c, 1, &c->qa, true);
     assert_int_equal(told_of_gates(&c->b, &c->qb), XS_GATES_ON);
     step(c, 1, &c->qa, false);

@@ -4,7 +4,17 @@
 #include "xserver/level3/lv3_facts.h"
 #include "xserver/server.h"
 
+#include <string.h>
+
 #define MAX_SEATS 1024u           /* programs of one device */
+
+static struct xs_lv3_device *find_device(struct xs_server *s, XDevice device)
+{
+    for (size_t i = 0; i < s->n_lv3_devices; i++)
+        if (s->lv3_devices[i].device == device)
+            return &s->lv3_devices[i];
+    return NULL;
+}
 
 /* ---- carrying wishes out ---- */
 
@@ -32,6 +42,8 @@ static void keep(struct xs_server *s, struct xs_client *c, struct xs_lv3_on_devi
             xs_prewake_queue(s, q, s->now_ns);
 }
 
+static void bound_inflight(struct xs_server *s, struct xs_client *c);
+
 static uint64_t decide_device(struct xs_server *s, XDevice device)
 {
     static struct xs_lv3_seat seats[MAX_SEATS]; /* owner: the main loop's thread */
@@ -44,6 +56,7 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
         keep(s, places[i].client, places[i].kept, &seats[i]);
         again = carry_out(s, places[i].client, device, &seats[i].wish);
         next = XS_MIN(next, again);
+        bound_inflight(s, places[i].client);
     }
     return next;
 }
@@ -70,11 +83,17 @@ static uint64_t inflight_us(const struct xs_options *o)
  * is a change, or where it has made more of them. */
 static void tell_gates(struct xs_server *s, struct xs_client *c, bool cut_short)
 {
-    if (cut_short == c->lv3_gates && (!cut_short || c->record.queues_ever == c->lv3_gates_ever))
+    uint64_t told = cut_short == c->lv3_gates ? c->lv3_gates_order : 0;
+
+    if (!cut_short && !c->lv3_gates)
         return;
     c->lv3_gates = cut_short;
-    c->lv3_gates_ever = c->record.queues_ever;
-    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
+    c->lv3_gates_order = s->queues_ever;
+    for (struct xs_list *at = c->queues.prev; at != &c->queues; at = at->prev) {
+        struct xs_server_queue *q = XS_CONTAINER_OF(at, struct xs_server_queue, in_client);
+
+        if (q->order <= told && told)
+            break; /* those before it came sooner still */
         q->config.handle = q->handle;
         q->config.gates = cut_short ? XS_GATES_ON : XS_GATES_OFF;
         q->send_config = true;
@@ -84,15 +103,15 @@ static void tell_gates(struct xs_server *s, struct xs_client *c, bool cut_short)
 
 /* Where the device takes turns by itself, what is in flight need not be short: a process has one bound for all its
  * devices. */
-static void bound_inflight(struct xs_server *s, struct xs_client *c, const XDevice *devices, size_t n)
+static void bound_inflight(struct xs_server *s, struct xs_client *c)
 {
     bool cut_short = false;
 
     if (!c->lv3)
         return;
     for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
-        for (size_t k = 0; k < n; k++)  /* else nobody has groups there any more */
-            cut_short = cut_short || (c->lv3_on[i].in_force.cut_short && c->lv3_on[i].device == devices[k]);
+        if (c->lv3_on[i].device && c->lv3_on[i].in_force.cut_short) /* else nobody has groups there any more */
+            cut_short = cut_short || find_device(s, c->lv3_on[i].device);
     cut_short = cut_short && !xs_lv3_denied(c->lv3);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
     tell_gates(s, c, cut_short);
@@ -108,58 +127,120 @@ bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device)
 
 /* ---- all devices ---- */
 
-static size_t add_devices(XDevice *all, size_t n, size_t most, const XDevice *more, size_t n_more)
+static void add_device(struct xs_lv3_device *all, size_t *n, XDevice device)
 {
-    for (size_t i = 0; i < n_more; i++) {
-        bool known = more[i] == 0;
-
-        for (size_t k = 0; k < n; k++)
-            known = known || all[k] == more[i];
-        if (!known && n < most)
-            all[n++] = more[i];
-    }
-    return n;
+    for (size_t k = 0; k < *n; k++)
+        if (all[k].device == device)
+            return;
+    if (*n < XS_LV3_ALL_DEVICES)
+        all[(*n)++] = (struct xs_lv3_device){.device = device, .changed = true, .next_ns = UINT64_MAX};
 }
 
-/* @return how many devices there are that a program has channel groups or own queues on */
-static size_t steered_devices(struct xs_server *s, XDevice *ret, size_t most)
+static bool has_groups(const XDevice *devices, size_t n, XDevice device)
 {
+    for (size_t i = 0; i < n; i++)
+        if (devices[i] == device)
+            return true;
+    return false;
+}
+
+/* Which devices there are that a program has channel groups or own queues on. What it says of a device is believed where
+ * it has XQueues there, or was told something that is in force. */
+static void find_devices(struct xs_server *s)
+{
+    struct xs_lv3_device now[XS_LV3_ALL_DEVICES];
     size_t n = 0;
 
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+    XS_LIST_FOR(c, &s->steered, struct xs_client, steered_link) {
         XDevice of_client[XS_LV3_DEVICES];
         size_t m = c->lv3 ? xs_lv3_devices(s->lv3, c->lv3, of_client, XS_LV3_DEVICES) : 0;
 
-        n = add_devices(ret, n, most, of_client, m);
+        for (size_t i = 0; i < m; i++)
+            if (xs_client_device_find(c, of_client[i]))
+                add_device(now, &n, of_client[i]);
+        for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
+            if (c->lv3_on[i].device && has_groups(of_client, m, c->lv3_on[i].device))
+                add_device(now, &n, c->lv3_on[i].device);
         for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
-            n = add_devices(ret, n, most, &c->kfd[i].device, 1);
+            if (c->kfd[i].device && (c->kfd[i].on || c->kfd[i].off))
+                add_device(now, &n, c->kfd[i].device);
     }
-    return n;
+    for (size_t i = 0; i < n; i++) {
+        const struct xs_lv3_device *before = find_device(s, now[i].device);
+
+        if (before)
+            now[i] = *before;
+    }
+    memcpy(s->lv3_devices, now, n * sizeof(*now));
+    s->n_lv3_devices = n;
+}
+
+bool xs_lv3_steer(struct xs_server *s, struct xs_client *c)
+{
+    if (!xs_list_empty(&c->steered_link))
+        return true;
+    if (!xs_quota_take(&s->quota, c->user, XS_POOL_LEVEL3, 1, c->privileged))
+        return false;
+    xs_list_add(&s->steered, &c->steered_link);
+    s->lv3_moved = true;
+    return true;
+}
+
+void xs_lv3_touch(struct xs_server *s, XDevice device)
+{
+    struct xs_lv3_device *d = find_device(s, device);
+
+    if (d)
+        d->changed = true;
+}
+
+void xs_lv3_touch_program(struct xs_server *s, struct xs_client *c)
+{
+    if (xs_list_empty(&c->steered_link))
+        return;
+    s->lv3_moved = true;
+    for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
+        if (c->kfd[i].on)
+            xs_lv3_touch(s, c->kfd[i].device);
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
+        if (c->lv3_on[i].device)
+            xs_lv3_touch(s, c->lv3_on[i].device);
 }
 
 uint64_t xs_lv3_update(struct xs_server *s)
 {
-    XDevice devices[64];
-    uint64_t next = UINT64_MAX, of_device;
-    size_t n;
+    bool all = s->lv3_changed, moved = all || s->lv3_moved;
 
-    if ((!s->n_lv3 && !s->n_kfd) || (!s->lv3_changed && s->now_ns < s->lv3_ns))
+    if (!s->n_lv3 && !s->n_kfd)
         return s->lv3_ns;
-    s->lv3_changed = false;
-    n = steered_devices(s, devices, XS_ARRAY_LEN(devices));
-    for (size_t i = 0; i < n; i++) {
-        of_device = decide_device(s, devices[i]);
-        next = XS_MIN(next, of_device);
+    if (moved)
+        find_devices(s);
+    s->lv3_changed = s->lv3_moved = false;
+    s->lv3_ns = UINT64_MAX;
+    for (size_t i = 0; i < s->n_lv3_devices; i++) {
+        struct xs_lv3_device *d = &s->lv3_devices[i];
+
+        if (all || d->changed || s->now_ns >= d->next_ns) {
+            d->changed = false;
+            d->next_ns = decide_device(s, d->device);
+        }
+        s->lv3_ns = XS_MIN(s->lv3_ns, d->next_ns);
     }
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
-        bound_inflight(s, c, devices, n);
-    s->lv3_ns = next;
-    return next;
+    if (moved)
+        XS_LIST_FOR(c, &s->steered, struct xs_client, steered_link)
+            bound_inflight(s, c);
+    return s->lv3_ns;
 }
 
 void xs_lv3_forget(struct xs_server *s, struct xs_client *c)
 {
+    xs_lv3_touch_program(s, c);
     xs_lv3_kfd_forget(s, c);
+    if (!xs_list_empty(&c->steered_link)) {
+        xs_list_remove(&c->steered_link);
+        xs_quota_give(&s->quota, c->user, XS_POOL_LEVEL3, 1);
+        s->lv3_moved = true;
+    }
     if (!c->lv3)
         return;
     /* a process that is gone needs nothing back, and a call would only delay its end */
@@ -168,5 +249,4 @@ void xs_lv3_forget(struct xs_server *s, struct xs_client *c)
     s->n_lv3--;
     if (s->n_lv3 == 0)
         xs_server_update_switch(s);
-    s->lv3_changed = true;
 }

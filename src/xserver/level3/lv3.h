@@ -10,7 +10,16 @@
 struct xs_server;
 struct xs_client;
 
-#define XS_LV3_DEVICES 8u         /* of one program */
+#define XS_LV3_DEVICES     8u     /* of one program */
+#define XS_LV3_ALL_DEVICES 64u    /* of all */
+#define XS_LV3_LOOKS       256u   /* queues that one decision about a device looks at, but for one of each program */
+
+/** A device on which programs are steered. */
+struct xs_lv3_device {
+    XDevice device;
+    bool changed;                 /* somebody became ready, idle, suspended or permitted there */
+    uint64_t next_ns;             /* decide again then */
+};
 
 /** What level 3 keeps of a program for one device. */
 struct xs_lv3_on_device {
@@ -19,6 +28,12 @@ struct xs_lv3_on_device {
     struct xs_lv3_memory memory;
 };
 
+/** The program wants to be steered: its part of what is steered at all is taken. @return false: that is too much */
+bool xs_lv3_steer(struct xs_server *s, struct xs_client *c);
+/** Something on the device changed that level 3 decides by. Cheap where it steers nobody there. */
+void xs_lv3_touch(struct xs_server *s, XDevice device);
+/** ... on all devices where this program is steered, or these devices may be others now. */
+void xs_lv3_touch_program(struct xs_server *s, struct xs_client *c);
 /** Called after each decision of the scheduler. @return when to call again at the latest */
 uint64_t xs_lv3_update(struct xs_server *s);
 /** Whether the device takes itself off this program soon, whatever its words say: it has short slices there. */

@@ -21,6 +21,15 @@ static struct xs_lv3_on_device *kept_of(struct xs_client *c, XDevice device)
     return free_one;
 }
 
+/* Its last queue there went: what it was given goes back. */
+static bool has_kept(const struct xs_client *c, XDevice device)
+{
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
+        if (c->lv3_on[i].device == device)
+            return true;
+    return false;
+}
+
 static void add_flight(struct xs_client_cell *cell, struct xs_lv3_seat *seat)
 {
     uint64_t done = XS_MAX(atomic_load(&cell->completed), atomic_load(&cell->marked));
@@ -38,18 +47,21 @@ static uint64_t left_ns(struct xs_client_cell *cell)
     return entered > completed ? XS_MIN(entered - completed, XS_NS_PER_S) : 0;
 }
 
-static void take_queues(struct xs_server *s, struct xs_client *c, XDevice device, struct xs_lv3_seat *seat)
+/* Of a program with more queues here, so many count: those that are ready stand in front. */
+static void take_queues(struct xs_server *s, struct xs_client *c, struct xs_client_device *on, size_t most,
+                        struct xs_lv3_seat *seat)
 {
     int32_t any = INT32_MIN, ready = INT32_MIN;
 
-    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
+    XS_LIST_FOR(q, &on->queues, struct xs_server_queue, in_device) {
         struct xs_client_cell *cell = &c->page->cells[q->cell];
         struct xs_sched_queue_status st;
         int32_t priority;
 
+        if (most-- == 0)
+            break;
+        s->counts.level3_looks++;
         xs_sched_queue_status(q->sched, s->now_ns, &st);
-        if (st.device != device)
-            continue;
         seat->level3 = seat->level3 || q->level >= 3;
         seat->entered += atomic_load_explicit(&cell->entered, memory_order_relaxed); /* a count by itself */
         priority = xs_sched_queue_hints(q->sched)->priority;
@@ -71,19 +83,23 @@ size_t xs_lv3_take_facts(struct xs_server *s, XDevice device, struct xs_lv3_seat
 {
     size_t n = 0;
 
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
-        bool own_queues = xs_lv3_kfd_of(c, device) != NULL;
+    XS_LIST_FOR(c, &s->steered, struct xs_client, steered_link) {
+        const struct xs_lv3_kfd *k = xs_lv3_kfd_of(c, device);
+        struct xs_client_device *on = k ? k->on : c->lv3 ? xs_client_device_find(c, device) : NULL;
         struct xs_lv3_on_device *kept;
 
-        if ((!c->lv3 && !own_queues) || n == most)
+        s->counts.level3_looks++;
+        if ((!on && !k && !has_kept(c, device)) || n == most)
             continue;
         kept = kept_of(c, device);
         if (!kept)
             continue;
-        seats[n] = (struct xs_lv3_seat){.own_queues = own_queues, .in_force = kept->in_force, .memory = kept->memory};
-        take_queues(s, c, device, &seats[n]);
-        places[n++] = (struct xs_lv3_place){c, kept};
+        seats[n] = (struct xs_lv3_seat){.own_queues = k != NULL, .in_force = kept->in_force, .memory = kept->memory};
+        places[n++] = (struct xs_lv3_place){c, on, kept};
     }
+    for (size_t i = 0; i < n; i++)
+        if (places[i].on)
+            take_queues(s, places[i].client, places[i].on, XS_MAX(XS_LV3_LOOKS / n, (size_t)1), &seats[i]);
     return n;
 }
 

@@ -11,10 +11,12 @@
 struct xs_server;
 struct xs_client;
 struct xs_lv3_on_device;
+struct xs_client_device;
 
 /** The program of a seat, and what is kept of it for the device. */
 struct xs_lv3_place {
     struct xs_client *client;
+    struct xs_client_device *on;  /* NULL: its last queue there went */
     struct xs_lv3_on_device *kept;
 };
 

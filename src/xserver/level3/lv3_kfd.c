@@ -30,11 +30,34 @@ const char *xs_lv3_kfd_device(struct xs_server *s, struct xs_client *c, const st
     if (!k)
         return "too many devices";
     if (!k->device) {
-        *k = (struct xs_lv3_kfd){.device = m->device};
+        if (!xs_lv3_steer(s, c))
+            return "too many programs at level 3, of which each user gets a share";
+        *k = (struct xs_lv3_kfd){.device = m->device, .on = xs_client_device_find(c, m->device)};
+        if (k->on)
+            k->on->kfd = k;
         s->n_kfd++;
     }
     k->queues = m->queues;
+    xs_lv3_touch_program(s, c);
     return NULL;
+}
+
+void xs_lv3_kfd_on(struct xs_server *s, struct xs_client *c, struct xs_client_device *on)
+{
+    struct xs_lv3_kfd *k = on->device ? find(c, on->device) : NULL;
+
+    if (k)
+        k->on = on;
+    on->kfd = k;
+    xs_lv3_touch_program(s, c);
+}
+
+void xs_lv3_kfd_off(struct xs_server *s, struct xs_client *c, struct xs_client_device *on)
+{
+    if (on->kfd)
+        on->kfd->on = NULL;
+    on->kfd = NULL;
+    xs_lv3_touch_program(s, c);
 }
 
 void xs_lv3_kfd_held(struct xs_server *s, struct xs_client *c, const struct xs_msg_kfd_held *m)
@@ -64,7 +87,7 @@ struct xs_lv3_kfd *xs_lv3_kfd_of(struct xs_client *c, XDevice device)
 {
     struct xs_lv3_kfd *k = device ? find(c, device) : NULL;
 
-    return k && k->queues && !k->denied ? k : NULL;
+    return k && (k->on || k->off) && k->queues && !k->denied ? k : NULL;
 }
 
 uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off)
@@ -87,6 +110,7 @@ void xs_lv3_kfd_forget(struct xs_server *s, struct xs_client *c)
 {
     for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
         s->n_kfd -= c->kfd[i].device != 0;
+    XS_LIST_FOR(on, &c->devices, struct xs_client_device, in_client)
+        on->kfd = NULL;
     memset(c->kfd, 0, sizeof(c->kfd));
-    s->lv3_changed = true;
 }

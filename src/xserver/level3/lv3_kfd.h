@@ -11,6 +11,7 @@
 
 struct xs_server;
 struct xs_client;
+struct xs_client_device;
 
 #define XS_LV3_KFD_DEVICES  8u
 #define XS_LV3_KFD_LEASE_MS 500u  /* said anew each XS_LEASE_TICK_NS */
@@ -18,6 +19,7 @@ struct xs_client;
 /** What a program's queues on one device shall be, and what it was told. */
 struct xs_lv3_kfd {
     XDevice device;               /* 0: free */
+    struct xs_client_device *on;  /* its XQueues there; NULL: it has none, and what it says is not believed */
     uint32_t queues;
     bool denied;                  /* its driver refused: left alone from then on */
     bool off;
@@ -26,6 +28,9 @@ struct xs_lv3_kfd {
 
 /** @return NULL, or what is wrong */
 const char *xs_lv3_kfd_device(struct xs_server *s, struct xs_client *c, const struct xs_msg_kfd_device *m);
+/** The program has its first XQueue on the device; its last one goes. */
+void xs_lv3_kfd_on(struct xs_server *s, struct xs_client *c, struct xs_client_device *on);
+void xs_lv3_kfd_off(struct xs_server *s, struct xs_client *c, struct xs_client_device *on);
 void xs_lv3_kfd_held(struct xs_server *s, struct xs_client *c, const struct xs_msg_kfd_held *m);
 /** NULL: it has no queues there that it may be told to hold. */
 struct xs_lv3_kfd *xs_lv3_kfd_of(struct xs_client *c, XDevice device);

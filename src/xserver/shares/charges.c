@@ -154,11 +154,13 @@ const char *xs_charges_queue(struct xs_server *s, struct xs_client *c, struct xs
         on->device = device;
         xs_list_init(&on->queues);
         xs_list_add(&c->devices, &on->in_client);
+        xs_lv3_kfd_on(s, c, on);
         c->n_devices++;
     }
     c->n_places += places;
     on->n++;
     q->on = on;
+    q->device = device;
     xs_list_add(&on->queues, &q->in_device);
     return NULL;
 }
@@ -174,6 +176,7 @@ void xs_charges_queue_gone(struct xs_server *s, struct xs_client *c, struct xs_s
     c->n_places -= places;
     if (on->n > 0)
         return;
+    xs_lv3_kfd_off(s, c, on);
     xs_list_remove(&on->in_client);
     c->n_devices--;
     free(on);

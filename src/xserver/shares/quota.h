@@ -5,6 +5,7 @@
 #define XS_XSERVER_SHARES_QUOTA_H
 
 #include "base/xs_base.h"
+#include "xserver/shares/rings.h"
 
 enum xs_pool {
     XS_POOL_UNJOINED,    /* connections that said nothing yet */
@@ -24,6 +25,8 @@ struct xs_quota_user {
     uint64_t key;
     uint32_t refs;
     uint64_t used[XS_POOL_COUNT];
+    struct xs_rings rings;
+    bool warned; /* of rings */
 };
 
 struct xs_quota {

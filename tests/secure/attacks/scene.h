@@ -14,11 +14,14 @@
 #define HELPER   2002u
 #define DEVICE   (1ull << 32 | 0xffff0007)
 
+#define SCENE_WAITS 256
+
 /** What the scene lets the processes share. */
 struct scene_shared {
     _Atomic int ready, stop;
     _Atomic uint64_t worst_ns; /* that the victim waited for a decision that was due */
     _Atomic uint64_t rounds;
+    uint32_t waits[SCENE_WAITS]; /* how many of its waits took so long: element i up to 1.09^i us */
     _Atomic int notes[8];      /* the attack's own */
 };
 
@@ -27,6 +30,7 @@ struct scene {
     struct scene_shared *shared;
     pid_t victim, attackers[16];
     unsigned n_attackers;
+    uint64_t cpu_ns, cpu_since_ns; /* what xserver had used when the victim ran */
 };
 
 /** Starts xserver with these further arguments (NULL: none) and the victim. Ends the process with 77 when this is not
@@ -34,7 +38,13 @@ struct scene {
 void scene_begin(struct scene *s, const char *const *args);
 /** Runs in a process of that user until it returns, or the scene ends. */
 void scene_attack(struct scene *s, unsigned uid, void (*attack)(struct scene *s));
-/** Lets it go on for so long, ends all, prints one line and returns the exit status: 1 where the victim waited
+/** Runs in a process of that user and waits for its end. @return what it returned; 98: it failed or took a minute */
+int scene_probe(struct scene *s, unsigned uid, int (*probe)(struct scene *s));
+/** Waits until a note of the attackers' has that value, for 30 s at most. */
+void scene_await(struct scene *s, unsigned note, int value);
+/** With XSCHED_ATTACK_STRICT=1 in the environment (a machine of sixteen cores), what the victim waits in 99 of 100 cases
+ *  is bounded to 0.5 ms, and what xserver uses to 10 % of a core. Both are printed always.
+ *  Lets it go on for so long, ends all, prints one line and returns the exit status: 1 where the victim waited
  *  longer than bound_ms for a decision, or xserver did not end well. */
 int scene_end(struct scene *s, const char *name, unsigned seconds, double bound_ms);
 /** Becomes that user, in a process of its own. */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/shares/rings.h"
+
+#include "base/log.h"
+#include "xserver/server.h"
+
+#include <sys/epoll.h>
+
+static void recover(struct xs_rings *r, uint64_t now_ns)
+{
+    uint64_t passed = now_ns > r->since_ns ? now_ns - r->since_ns : 0;
+    uint64_t back = XS_MIN(passed, XS_NS_PER_S) * XS_RINGS_A_SECOND / XS_NS_PER_S;
+
+    if (!back)
+        return;
+    r->spent -= XS_MIN(back, r->spent);
+    r->since_ns = now_ns;
+}
+
+bool xs_rings_spend(struct xs_rings *r, uint64_t looks, uint64_t now_ns)
+{
+    recover(r, now_ns);
+    r->spent = XS_MIN(r->spent + 1 + looks / XS_RINGS_WORK, (uint64_t)2 * XS_RINGS_BURST);
+    return r->spent <= XS_RINGS_BURST;
+}
+
+bool xs_rings_recovered(struct xs_rings *r, uint64_t now_ns)
+{
+    recover(r, now_ns);
+    return r->spent <= XS_RINGS_BURST / 2;
+}
+
+static void listen_to(struct xs_server *s, struct xs_client *c, bool on)
+{
+    struct epoll_event ev = {.events = on ? EPOLLIN | EPOLLET : 0, .data.ptr = &c->bell_source};
+
+    epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->bell, &ev);
+}
+
+static void mute(struct xs_server *s, struct xs_client *c)
+{
+    if (!c->user->warned) {
+        c->user->warned = true;
+        XS_WARN("pid %d (uid %u) rings too often: it is looked at each %u us meanwhile", (int)c->peer.pid, c->peer.uid,
+                (unsigned)(XS_RINGS_LOOK_NS / XS_NS_PER_US));
+    }
+    s->counts.muted++;
+    listen_to(s, c, false);
+    if (xs_list_empty(&s->muted))
+        s->muted_ns = s->now_ns + XS_RINGS_LOOK_NS;
+    xs_list_add(&s->muted, &c->muted_link);
+}
+
+static bool poll_and_spend(struct xs_server *s, struct xs_client *c, bool *ret_within)
+{
+    uint64_t before = xs_sched_work(s->sched);
+    bool news = xs_sched_process_poll(s->sched, c->process, s->now_ns);
+
+    *ret_within = xs_rings_spend(&c->user->rings, xs_sched_work(s->sched) - before, s->now_ns);
+    return news;
+}
+
+bool xs_rings_heard(struct xs_server *s, struct xs_client *c)
+{
+    bool news, within;
+
+    if (!xs_list_empty(&c->muted_link))
+        return false;
+    news = poll_and_spend(s, c, &within);
+    if (!within)
+        mute(s, c);
+    return news;
+}
+
+bool xs_rings_look(struct xs_server *s)
+{
+    bool news = false, within;
+
+    if (xs_list_empty(&s->muted) || s->now_ns < s->muted_ns)
+        return false;
+    for (unsigned i = 0; i < XS_RINGS_LOOKS && !xs_list_empty(&s->muted); i++) {
+        struct xs_client *c = XS_CONTAINER_OF(s->muted.next, struct xs_client, muted_link);
+
+        xs_list_remove(&c->muted_link);
+        if (xs_rings_recovered(&c->user->rings, s->now_ns)) {
+            listen_to(s, c, true); /* an event comes at once, for what it rang meanwhile */
+            continue;
+        }
+        news |= poll_and_spend(s, c, &within);
+        xs_list_add(&s->muted, &c->muted_link);
+        if (s->muted.next == &c->muted_link)
+            break; /* the only one */
+    }
+    s->muted_ns = xs_list_empty(&s->muted) ? UINT64_MAX : s->now_ns + XS_RINGS_LOOK_NS;
+    return news;
+}
+
+void xs_rings_forget(struct xs_client *c)
+{
+    xs_list_remove(&c->muted_link);
+}

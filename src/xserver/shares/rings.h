@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How often a user's programs may make xserver look at their doorbells (decision 0030). A program that rings when its user
+ * has used that up is not heard: a timer looks at it, until enough has come back. Main loop's thread. */
+#ifndef XS_XSERVER_SHARES_RINGS_H
+#define XS_XSERVER_SHARES_RINGS_H
+
+#include "base/xs_base.h"
+
+#define XS_RINGS_A_SECOND 20000u
+#define XS_RINGS_BURST    4000u                 /* saved up at most */
+#define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
+#define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
+#define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
+
+struct xs_server;
+struct xs_client;
+
+/** What a user has left; all zero: everything. */
+struct xs_rings {
+    uint64_t spent, since_ns;
+};
+
+/** A ring that made the scheduler look at so many queues. @return whether the user had as much left */
+bool xs_rings_spend(struct xs_rings *r, uint64_t looks, uint64_t now_ns);
+/** Whether half of all is there again. */
+bool xs_rings_recovered(struct xs_rings *r, uint64_t now_ns);
+
+/** Looks at the program's doorbell, since it rang or may have. @return whether it had news */
+bool xs_rings_heard(struct xs_server *s, struct xs_client *c);
+/** Looks at some of those that are not heard, if it is time. @return whether any had news */
+bool xs_rings_look(struct xs_server *s);
+/** The program goes. */
+void xs_rings_forget(struct xs_client *c);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A user watches the events as often as it may. Others, and root, want to watch as well. */
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* @return the stream, or -1 where it was refused */
+static int watch(const struct scene *s)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct timeval wait = {.tv_sec = 5};
+    char text[256] = "";
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    strncpy(at.sun_path, s->server.http, sizeof(at.sun_path) - 1);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+    if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+        write(fd, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n", 42) > 0 &&
+        read(fd, text, sizeof(text) - 1) > 0 && !strncmp(text, "HTTP/1.1 200", 12))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void attack(struct scene *s)
+{
+    for (int i = 0; i < 40; i++)
+        s->shared->notes[1] += watch(s) >= 0;
+    s->shared->notes[0] = 1;
+    pause();
+}
+
+static int try_once(struct scene *s)
+{
+    return watch(s) >= 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    struct scene s;
+    int other, root, bad;
+
+    scene_begin(&s, NULL);
+    scene_attack(&s, ATTACKER, attack);
+    scene_await(&s, 0, 1);
+    other = scene_probe(&s, HELPER, try_once);
+    root = scene_probe(&s, 0, try_once);
+    bad = scene_end(&s, "event_streams", 1, 50);
+    printf("event_streams: the attacker has %d, another user %s, root %s\n", (int)s.shared->notes[1],
+           other ? "is REFUSED" : "watches", root ? "is REFUSED" : "watches");
+    return bad || other || root;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A user opens more connections to the HTTP interface than there are, and sends the header of a request on each of them, a byte a
+ * second. Others, and root, ask for something meanwhile. */
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONNECTIONS 400
+
+static int http(const struct scene *s)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    strncpy(at.sun_path, s->server.http, sizeof(at.sun_path) - 1);
+    if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0) {
+        close(fd);
+        return -1;
+    }
+    (void)!write(fd, "GET /status HTTP/1.1\r\nX-Slow: ", 31);
+    return fd;
+}
+
+static void attack(struct scene *s)
+{
+    static int fds[CONNECTIONS];
+
+    for (int i = 0; i < CONNECTIONS; i++)
+        fds[i] = -1;
+    for (int round = 0;; round++) {
+        for (int i = 0; i < CONNECTIONS; i++) {
+            if (fds[i] >= 0 && send(fds[i], "x", 1, MSG_NOSIGNAL) < 1) {
+                close(fds[i]);
+                fds[i] = -1;
+            }
+            for (int k = 0; fds[i] < 0 && k < 20; k++) {
+                fds[i] = http(s);
+                if (fds[i] < 0)
+                    usleep(1000);
+            }
+        }
+        s->shared->notes[0] = round + 1;
+        usleep(round < 3 ? 10000 : 1000000);
+    }
+}
+
+static int ask(struct scene *s)
+{
+    return raw_http(&s->server, "GET", "/status", NULL, NULL) == 200 ? 0 : 1;
+}
+
+int main(void)
+{
+    struct scene s;
+    int other, root, bad;
+
+    scene_begin(&s, NULL);
+    scene_attack(&s, ATTACKER, attack);
+    scene_await(&s, 0, 3);
+    other = scene_probe(&s, HELPER, ask);
+    root = scene_probe(&s, 0, ask);
+    bad = scene_end(&s, "http_connections", 1, 50);
+    printf("http_connections: another user %s, root %s\n", other ? "LOCKED OUT" : "is answered", root ? "LOCKED OUT" : "is answered");
+    return bad || other || root;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program with as many queues as a page has cells tells, with each ring, that it rang more often than the ring of slots can
+ * say: all of its queues had to be read each time. */
+#include "scene.h"
+
+#include <unistd.h>
+
+static void attack(struct scene *s)
+{
+    struct raw_client c;
+    union xs_msg m;
+    uint64_t one = 1;
+
+    raw_join(&c, s->server.socket);
+    for (uint32_t k = 0; k < 16384; k++) {
+        raw_add_fill(&c, &m, k, DEVICE, 0);
+        raw_send(&c, &m, XS_MSG_queue_add);
+        if (k % 64 == 63)
+            raw_settle(&c);
+    }
+    s->shared->notes[0] = 1;
+    for (;;) {
+        atomic_fetch_add(&c.page->h.bell_count, 1000);
+        (void)!write(c.bell, &one, sizeof(one));
+    }
+}
+
+int main(void)
+{
+    struct scene s;
+
+    scene_begin(&s, NULL);
+    scene_attack(&s, ATTACKER, attack);
+    scene_await(&s, 0, 1);
+    return scene_end(&s, "rescans", 3, 50);
+}

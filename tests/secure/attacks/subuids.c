@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A user who has a range of subordinate ids (subuid(5)) takes all sessions, as four users. Another one wants to join; what the
+ * attacker has in all is no more than one user's quota. */
+#include "scene.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+static void attack(struct scene *s)
+{
+    struct raw_client *c = calloc(1100, sizeof(*c));
+    int n = 0;
+
+    for (; n < 1100; n++) {
+        union xs_msg m;
+        int fds[2];
+
+        raw_connect(&c[n], s->server.socket);
+        raw_hello_fill(&c[n], &m);
+        fds[0] = c[n].page_fd;
+        fds[1] = c[n].bell;
+        if (raw_hello(&c[n], &m, fds, 2) != 0)
+            break;
+    }
+    s->shared->notes[1] += n;
+    s->shared->notes[0]++;
+    pause();
+}
+
+static int join(struct scene *s)
+{
+    struct raw_client c;
+
+    raw_join(&c, s->server.socket);
+    raw_add(&c, 0, DEVICE, 0);
+    raw_leave(&c);
+    return 0;
+}
+
+/* In a mount namespace of its own, the attacker has a range. */
+static void give_ids(void)
+{
+    char path[] = "/tmp/xsched-subuid-XXXXXX";
+    int fd = mkstemp(path);
+    static const char line[] = "2001:300000:65536\n";
+
+    if (geteuid() == 0 && fd >= 0 && write(fd, line, sizeof(line) - 1) > 0 && access("/etc/subuid", F_OK) == 0 &&
+        unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount(path, "/etc/subuid", NULL, MS_BIND, NULL) == 0) {
+        unlink(path);
+        close(fd);
+        return;
+    }
+    unlink(path);
+    puts("skipped: /etc/subuid cannot be replaced in a mount namespace");
+    exit(77);
+}
+
+int main(void)
+{
+    struct scene s;
+    int other, root, bad;
+
+    give_ids();
+    scene_begin(&s, NULL);
+    for (unsigned i = 0; i < 4; i++)
+        scene_attack(&s, i ? 300000 + i : ATTACKER, attack);
+    scene_await(&s, 0, 4);
+    other = scene_probe(&s, HELPER, join);
+    root = scene_probe(&s, 0, join);
+    bad = scene_end(&s, "subuids", 1, 50);
+    printf("subuids: the attackers have %d, another user %s, root %s\n", (int)s.shared->notes[1],
+           other ? "is REFUSED" : "joins", root ? "is REFUSED" : "joins");
+    return bad || other || root || s.shared->notes[1] > 1024;
+}
