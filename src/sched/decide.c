@@ -406,6 +406,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v->resettle)
         resettle(v, now_ns);
     xs_view_charge(s, v, now_ns);
+    xs_view_take_surplus(v, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
         bool was = v->contended;
 
@@ -495,7 +496,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !xs_view_drains(s, v, now_ns)))
         v->dirty = true;
-    if (now_ns >= v->collective_ns)
+    if (now_ns >= v->collective_ns || now_ns >= v->surplus_ns)
         v->dirty = true;
     if (now_ns >= v->verify_ns)
         check_unwatched(v, false, now_ns);
@@ -512,7 +513,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         return now_ns;
     plan_verify(v, now_ns);
     next = XS_MIN(XS_MIN(xs_view_timer(v), v->linger_ns), XS_MIN(v->verify_ns, v->collective_ns));
-    next = XS_MIN(next, v->begin_ns);
+    next = XS_MIN(XS_MIN(next, v->begin_ns), v->surplus_ns);
     if (v->drain_ns)
         next = XS_MIN(next, v->drain_ns);
     if (v->contended) {

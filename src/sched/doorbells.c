@@ -38,7 +38,7 @@ void xs_entity_watch(struct xs_entity *e, uint64_t now_ns)
             xs_queue_arm(q, XS_ARMED_IDLE);
             xs_queue_settle(q, now_ns); /* may be idle already: unwatched and moved by that */
         }
-        if (q->ready && !all)
+        if (q->ready && (!all || e->nwatched >= XS_WATCH_MOST)) /* the most important ones stand in front */
             break;
     }
 }

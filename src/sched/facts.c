@@ -127,12 +127,13 @@ static bool is_ready(struct xs_sched_queue *q, uint64_t now_ns)
 
 bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
 {
-    bool was = q->ready, moved;
+    bool was = q->ready, moved, has_work;
 
     if (!q->client)
         return false;
     moved = xs_queue_read(q, now_ns);
-    if (is_ready(q, now_ns)) {
+    has_work = is_ready(q, now_ns);
+    if (has_work && xs_queue_has_room(q)) {
         xs_queue_set_state(q, true, now_ns);
     } else {
         struct xs_entity *e = q->entity;
@@ -143,9 +144,12 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
         if (q->armed != XS_ARMED_SUBMIT && e->view->n > 1) {
             xs_queue_arm(q, XS_ARMED_SUBMIT);
             moved |= xs_queue_read(q, now_ns);
-            if (is_ready(q, now_ns))
+            has_work = is_ready(q, now_ns);
+            if (has_work && xs_queue_has_room(q))
                 xs_queue_set_state(q, true, now_ns);
         }
+        if (XS_UNLIKELY(has_work && !q->ready))
+            xs_queue_put_off(q, now_ns);
     }
     if (q->ready && !q->watched) {
         bool awaited = xs_entity_end_awaited(q->entity) || xs_collective_end_awaited(q->entity);
@@ -293,6 +297,10 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
 
     if (q->barred == barred)
         return;
+    if (q->ready && !barred && e->nready >= XS_READY_MOST) { /* while it was barred it took no room */
+        xs_queue_set_state(q, false, now_ns);
+        e->put_off = e->queues;
+    }
     if (q->ready && barred) {
         xs_queue_charge(q, now_ns); /* as the watched one that it was */
         xs_entity_unlink_ready(e, q);

@@ -5,6 +5,7 @@
  *   tables.c  who is there                    doorbells.c who is asked to ring, who is looked at
  *   decide.c  views, policy, stall            permit.c  permits, leases, bounds in flight
  *   idle_hints.c    what an entity is worth while nothing of it is ready
+ *   surplus.c more ready queues than are counted
  *   turns.c   handing over a device: draining, the clock of the turns, whose the device was
  *
  * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
@@ -34,6 +35,10 @@
 #define XS_BACK_NS          (10 * XS_NS_PER_MS)    /* a time that is older is another clock's */
 #define XS_RESCAN_STEP      128u                   /* queues of one process that are read in one go */
 #define XS_RESCAN_NS        (250 * XS_NS_PER_US)   /* ... and the next ones after that */
+#define XS_READY_OF_VIEW    2048u                  /* ready queues that entities of a view share: see surplus.c */
+#define XS_READY_MOST       256u                   /* ... of one entity */
+#define XS_WATCH_MOST       64u                    /* ready queues of one entity that are watched */
+#define XS_READY_LEAST      4u
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
 
 struct xs_view {
@@ -56,6 +61,7 @@ struct xs_view {
     uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
     uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
     uint64_t charged_ns;                           /* the owners' service is true up to here */
+    uint64_t surplus_ns;                           /* next look at queues that were put off; UINT64_MAX: none is due */
     uint64_t begin_ns;                             /* next look whether an owner has begun; UINT64_MAX: none is due */
     bool recheck;                                  /* on another device a gang of this one was held or let go */
     bool contended;                                /* something ready is held by the policy */
@@ -118,6 +124,7 @@ struct xs_entity {
     size_t queues, nready, nready_top;             /* ready ones; those of the highest priority */
     size_t ntimed;                                 /* ready ones with a deadline or a laxity */
     size_t nwatched;
+    size_t put_off;                                /* so many of idle are to be read: some have work */
     uint64_t linger_until_ns;
     uint64_t linger_ns;                            /* how long it lingers; 0: as configured */
     uint64_t dried_ns;                             /* when it last ran dry */
@@ -318,6 +325,14 @@ bool xs_collective_end_awaited(const struct xs_entity *e);
 /* sched.c */
 /** Reads more of its queues, XS_RESCAN_STEP at most. @return true when anything changed */
 bool xs_process_rescan(struct xs_sched_process *p, uint64_t now_ns);
+
+/* surplus.c: the work of an event does not grow with queues that are ready without bound. */
+/** Whether the queue, which has work, may count as ready. */
+bool xs_queue_has_room(const struct xs_sched_queue *q);
+/** It has work and counts as idle, until others of its entity are idle. */
+void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns);
+/** Makes queues ready that were put off, where there is room again. */
+void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns);
 
 /* facts.c */
 /** Copies the queue's words, each once. @return true when entered or completed moved */

@@ -43,7 +43,7 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->collective_groups);
     xs_list_init(&s->host.pending);
     s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns =
-        s->host.begin_ns = UINT64_MAX;
+        s->host.begin_ns = s->host.surplus_ns = UINT64_MAX;
     return s;
 }
 
@@ -67,7 +67,7 @@ static void view_reset(struct xs_view *v)
 {
     memset(v->memo, 0, sizeof(v->memo));
     v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns =
-        UINT64_MAX;
+        v->surplus_ns = UINT64_MAX;
     v->look_step_ns = 0;
     v->stands_since_ns = v->stood_ns = 0;
     v->contended = v->stalled = false;

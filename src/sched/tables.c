@@ -61,7 +61,7 @@ static void view_init(struct xs_view *v)
 {
     xs_list_init(&v->pending);
     v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns =
-        UINT64_MAX;
+        v->surplus_ns = UINT64_MAX;
 }
 
 /* ---- devices ---- */

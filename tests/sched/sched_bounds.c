@@ -60,9 +60,76 @@ static void rescans_go_by_steps(void **state)
     world_free(&w[1]);
 }
 
+#define HOSTILE   8u
+#define THEIRS    2048u
+#define EVENT_MAX 5000u /* each of XS_READY_OF_VIEW ready queues is permitted or suspended, read, and its hints are folded */
+
+/* Hostile programs whose queues all have work, beside one that comes and goes. A victim's event costs no more than so much, and
+ * nobody's queue is forgotten: what was put off runs when others of its program are idle. */
+static void ready_queues_without_bound(void **state)
+{
+    struct xs_sched *s = world_sched("HPF");
+    struct proc w[HOSTILE + 1];
+    uint64_t t = MS, most = 0, before;
+    unsigned left;
+
+    (void)state;
+    for (uint32_t i = 0; i <= HOSTILE; i++) {
+        w[i] = world_join(s, i + 1, NULL, false);
+        for (uint32_t k = 0; k < (i ? THEIRS : 1); k++)
+            world_queue(&w[i], k, WORLD_DEVICE, i ? -(int32_t)(k % 5) : 10, t);
+    }
+    world_step(s, w, HOSTILE + 1, t);
+    for (uint32_t i = 1; i <= HOSTILE; i++)
+        for (uint32_t k = 0; k < THEIRS; k++) {
+            world_submit(&w[i], k, 1, US);
+            if (k % 16 == 15)
+                xs_sched_process_poll(s, w[i].p, t);
+        }
+    xs_sched_run(s, t);
+    for (unsigned round = 0; round < 50; round++) {
+        before = work(s);
+        world_submit(&w[0], 0, 1, US);
+        world_step(s, w, 1, t += MS);
+        assert_true(!world_open(&w[1], 0));
+        most = XS_MAX(most, work(s) - before);
+        before = work(s);
+        world_complete(&w[0], 0, 1, US);
+        world_step(s, w, 1, t += MS);
+        most = XS_MAX(most, work(s) - before);
+    }
+    assert_in_range(most, 1, EVENT_MAX);
+    t += 10 * MS; /* the lingering of the urgent one */
+    world_step(s, w, 1, t);
+    for (unsigned round = 0; round < 200; round++) { /* whatever is open ends; the rest is told */
+        uint64_t next;
+
+        left = 0;
+        for (uint32_t i = 1; i <= HOSTILE; i++)
+            for (uint32_t k = 0; k < THEIRS; k++) {
+                struct xs_client_cell *cell = &w[i].client->cells[k];
+
+                if (cell->completed == cell->entered)
+                    continue;
+                if (world_open(&w[i], k))
+                    world_complete(&w[i], k, 1, US);
+                else
+                    left++;
+            }
+        if (!left)
+            break;
+        next = world_step(s, w, HOSTILE + 1, t);
+        t = next == UINT64_MAX ? t + MS : XS_MAX(next, t + US);
+    }
+    assert_int_equal(left, 0);
+    xs_sched_free(s);
+    for (uint32_t i = 0; i <= HOSTILE; i++)
+        world_free(&w[i]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rescans_go_by_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rescans_go_by_steps), cmocka_unit_test(ready_queues_without_bound)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* More ready queues than count. When a program is suspended or resumed, each of its ready queues is told, so a program with
+ * thousands of them would make each decision cost thousands of stores. So many count as ready; those beyond are put off: they
+ * stand with the idle queues, in front, and their words say what their entity may do. When others of the entity are idle, they
+ * are read again. The entity is ready all the while, so nothing waits that would not wait anyway. */
+#include "sched/internal.h"
+
+static size_t room(const struct xs_entity *e)
+{
+    size_t each = XS_READY_OF_VIEW / XS_MAX(e->view->n, (size_t)1);
+
+    return XS_MIN(XS_MAX(each, (size_t)XS_READY_LEAST), (size_t)XS_READY_MOST);
+}
+
+bool xs_queue_has_room(const struct xs_sched_queue *q)
+{
+    return q->ready || q->barred || q->entity->nready < room(q->entity);
+}
+
+void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns)
+{
+    struct xs_entity *e = q->entity;
+
+    e->put_off = e->queues;
+    if (q->barred)
+        return;
+    xs_list_remove(&q->link);
+    xs_list_add(e->idle.next, &q->link); /* in front: what is closed stands before what is open */
+    xs_queue_permit(q, e->applied, now_ns);
+}
+
+static void take(struct xs_entity *e, uint64_t now_ns)
+{
+    size_t most = room(e);
+
+    for (size_t looks = most; looks > 0 && e->put_off > 0 && e->nready < most && !xs_list_empty(&e->idle); looks--) {
+        struct xs_sched_queue *q = XS_CONTAINER_OF(e->idle.next, struct xs_sched_queue, link);
+
+        e->put_off--;
+        xs_queue_settle(q, now_ns);
+        if (q->ready)
+            continue;
+        xs_list_remove(&q->link); /* behind the others, and open as those are */
+        xs_list_add(&e->idle, &q->link);
+        xs_queue_permit(q, !q->barred, now_ns);
+    }
+    if (xs_list_empty(&e->idle))
+        e->put_off = 0;
+}
+
+void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns)
+{
+    v->surplus_ns = UINT64_MAX;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (XS_LIKELY(e->put_off == 0) || e->nready > room(e) / 2)
+            continue;
+        take(e, now_ns);
+        if (e->put_off && e->nready <= room(e) / 2)
+            v->surplus_ns = now_ns + XS_RESCAN_NS;
+    }
+}
