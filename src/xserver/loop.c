@@ -191,7 +191,7 @@ static bool bells(struct xs_server *s, const struct epoll_event *ev, int n)
 
         if (source->kind != XS_SRC_BELL || source->client->dead)
             continue;
-        if (xs_rings_heard(s, source->client)) {
+        if (xs_rings_heard(s, source->client, true)) {
             any = true;
             xs_client_heat(s, source->client);
         }
@@ -204,7 +204,7 @@ static bool poll_hot(struct xs_server *s)
     bool any = false;
 
     for (unsigned i = 0; i < s->n_hot; i++) {
-        if (xs_sched_process_rang(s->hot[i]->process) && xs_rings_heard(s, s->hot[i])) {
+        if (xs_sched_process_rang(s->hot[i]->process) && xs_rings_heard(s, s->hot[i], false)) {
             s->hot[i]->rang_ns = s->now_ns;
             any = true;
         }

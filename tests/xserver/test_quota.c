@@ -99,6 +99,31 @@ static void subordinate_ids_have_owners(void **state)
     xs_subuids_fini(&s);
 }
 
+/* A program that launches and completes as fast as it can is heard; one that rings for nothing is not for long. */
+static void rings_are_counted(void **state)
+{
+    struct xs_rings r = {0};
+    uint64_t now = XS_NS_PER_S, n = 0;
+
+    (void)state;
+    for (; n < 1000000; n++, now += 20 * XS_NS_PER_US) /* 50000 a second that wake, as no program can for long, ... */
+        if (!xs_rings_spend(&r, n % 2 ? XS_RINGS_WOKE : XS_RINGS_AWAKE, 2, now))
+            break;
+    assert_int_equal(n, 1000000);
+    for (n = 0; n < 1000000; n++, now += 8 * XS_NS_PER_US) /* ... or 125000 while it looks anyway */
+        if (!xs_rings_spend(&r, XS_RINGS_AWAKE, 2, now))
+            break;
+    assert_int_equal(n, 1000000);
+    for (n = 0; xs_rings_spend(&r, XS_RINGS_PARTS, 0, now); n++)
+        now += 5 * XS_NS_PER_US;
+    assert_in_range(n, XS_RINGS_BURST / 2, 2 * XS_RINGS_BURST);
+    assert_false(xs_rings_recovered(&r, now));
+    assert_true(xs_rings_recovered(&r, now + XS_NS_PER_S / 2));
+    for (n = 0; xs_rings_spend(&r, XS_RINGS_AWAKE, 128, now); n++) /* each has a step of a program's queues read */
+        now += 100 * XS_NS_PER_US;
+    assert_in_range(n, 1, XS_RINGS_BURST / 8);
+}
+
 static void add_ended(struct xs_history *h, uint64_t user, int32_t pid, bool wish)
 {
     struct xs_client_record r = {.share_key = user, .uid = (uint32_t)user, .pid = pid, .held = wish};
@@ -148,6 +173,7 @@ int main(void)
         cmocka_unit_test(small_pools_are_used),
         cmocka_unit_test(subordinate_ids_have_owners),
         cmocka_unit_test(history_is_shared),
+        cmocka_unit_test(rings_are_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

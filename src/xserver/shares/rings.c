@@ -9,7 +9,7 @@
 static void recover(struct xs_rings *r, uint64_t now_ns)
 {
     uint64_t passed = now_ns > r->since_ns ? now_ns - r->since_ns : 0;
-    uint64_t back = XS_MIN(passed, XS_NS_PER_S) * XS_RINGS_A_SECOND / XS_NS_PER_S;
+    uint64_t back = XS_MIN(passed, XS_NS_PER_S) * (XS_RINGS_A_SECOND * XS_RINGS_PARTS) / XS_NS_PER_S;
 
     if (!back)
         return;
@@ -17,17 +17,18 @@ static void recover(struct xs_rings *r, uint64_t now_ns)
     r->since_ns = now_ns;
 }
 
-bool xs_rings_spend(struct xs_rings *r, uint64_t looks, uint64_t now_ns)
+bool xs_rings_spend(struct xs_rings *r, unsigned parts, uint64_t looks, uint64_t now_ns)
 {
     recover(r, now_ns);
-    r->spent = XS_MIN(r->spent + 1 + looks / XS_RINGS_WORK, (uint64_t)2 * XS_RINGS_BURST);
-    return r->spent <= XS_RINGS_BURST;
+    r->spent += parts + looks / XS_RINGS_WORK * XS_RINGS_PARTS;
+    r->spent = XS_MIN(r->spent, (uint64_t)2 * XS_RINGS_BURST * XS_RINGS_PARTS);
+    return r->spent <= XS_RINGS_BURST * XS_RINGS_PARTS;
 }
 
 bool xs_rings_recovered(struct xs_rings *r, uint64_t now_ns)
 {
     recover(r, now_ns);
-    return r->spent <= XS_RINGS_BURST / 2;
+    return r->spent <= XS_RINGS_BURST * XS_RINGS_PARTS / 2;
 }
 
 static void listen_to(struct xs_server *s, struct xs_client *c, bool on)
@@ -51,22 +52,23 @@ static void mute(struct xs_server *s, struct xs_client *c)
     xs_list_add(&s->muted, &c->muted_link);
 }
 
-static bool poll_and_spend(struct xs_server *s, struct xs_client *c, bool *ret_within)
+static bool poll_and_spend(struct xs_server *s, struct xs_client *c, bool woke, bool *ret_within)
 {
     uint64_t before = xs_sched_work(s->sched);
     bool news = xs_sched_process_poll(s->sched, c->process, s->now_ns);
 
-    *ret_within = xs_rings_spend(&c->user->rings, xs_sched_work(s->sched) - before, s->now_ns);
+    *ret_within = xs_rings_spend(&c->user->rings, !news ? XS_RINGS_PARTS : woke ? XS_RINGS_WOKE : XS_RINGS_AWAKE,
+                                 xs_sched_work(s->sched) - before, s->now_ns);
     return news;
 }
 
-bool xs_rings_heard(struct xs_server *s, struct xs_client *c)
+bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke)
 {
     bool news, within;
 
     if (!xs_list_empty(&c->muted_link))
         return false;
-    news = poll_and_spend(s, c, &within);
+    news = poll_and_spend(s, c, woke, &within);
     if (!within)
         mute(s, c);
     return news;
@@ -86,7 +88,7 @@ bool xs_rings_look(struct xs_server *s)
             listen_to(s, c, true); /* an event comes at once, for what it rang meanwhile */
             continue;
         }
-        news |= poll_and_spend(s, c, &within);
+        news |= poll_and_spend(s, c, false, &within);
         xs_list_add(&s->muted, &c->muted_link);
         if (s->muted.next == &c->muted_link)
             break; /* the only one */

@@ -6,8 +6,11 @@
 
 #include "base/xs_base.h"
 
-#define XS_RINGS_A_SECOND 20000u
+#define XS_RINGS_A_SECOND 20000u                /* that told nothing new */
 #define XS_RINGS_BURST    4000u                 /* saved up at most */
+#define XS_RINGS_PARTS    8u                    /* what is counted: parts of such a ring */
+#define XS_RINGS_WOKE     4u                    /* ... for one that woke xserver, and told something */
+#define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
@@ -15,18 +18,19 @@
 struct xs_server;
 struct xs_client;
 
-/** What a user has left; all zero: everything. */
+/** What a user has spent, in parts of a ring, and not got back yet. */
 struct xs_rings {
     uint64_t spent, since_ns;
 };
 
-/** A ring that made the scheduler look at so many queues. @return whether the user had as much left */
-bool xs_rings_spend(struct xs_rings *r, uint64_t looks, uint64_t now_ns);
+/** A ring that counts so many parts, and made the scheduler look at so many queues.
+ *  @return whether the user had as much left */
+bool xs_rings_spend(struct xs_rings *r, unsigned parts, uint64_t looks, uint64_t now_ns);
 /** Whether half of all is there again. */
 bool xs_rings_recovered(struct xs_rings *r, uint64_t now_ns);
 
-/** Looks at the program's doorbell, since it rang or may have. @return whether it had news */
-bool xs_rings_heard(struct xs_server *s, struct xs_client *c);
+/** Looks at the program's doorbell, since it rang or may have. @param woke  it woke xserver. @return whether it had news */
+bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke);
 /** Looks at some of those that are not heard, if it is time. @return whether any had news */
 bool xs_rings_look(struct xs_server *s);
 /** The program goes. */
