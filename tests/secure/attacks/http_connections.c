@@ -60,7 +60,7 @@ int main(void)
 
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
-    scene_await(&s, 0, 3);
+    scene_await(&s, 0, 1);
     other = scene_probe(&s, HELPER, ask);
     root = scene_probe(&s, 0, ask);
     bad = scene_end(&s, "http_connections", 1, 50);
