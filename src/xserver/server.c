@@ -349,6 +349,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->queues);
     xs_list_init(&s->steered);
     xs_list_init(&s->muted);
+    xs_list_init(&s->quiet);
     xs_list_init(&s->windows);
     s->muted_ns = UINT64_MAX;
     s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = UINT64_MAX;

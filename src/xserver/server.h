@@ -76,6 +76,7 @@ struct xs_client {
     uint64_t held_ns;             /* a queue of it was last held then */
     struct xs_arrivals arrivals;
     uint32_t serial, refusals;
+    struct xs_list quiet_link;    /* the server's quiet: its messages are read later */
     struct xs_list muted_link;    /* the server's muted: it rang too often */
     struct xs_list steered_link;  /* the server's steered */
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
@@ -142,6 +143,7 @@ struct xs_server {
     uint32_t n_lv3;               /* programs that have */
     uint32_t n_kfd;               /* devices of programs that hold queues themselves */
     struct xs_lv3_counts kfd_counts; /* of the latter */
+    struct xs_list quiet;         /* programs whose messages are not read for a moment */
     struct xs_list muted;         /* programs whose doorbells are not heard, see shares/rings.h */
     uint64_t muted_ns;            /* look at some of them then */
 
@@ -207,6 +209,8 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s));
 void xs_client_accept(struct xs_server *s);
 /** Receives a bounded number of packets. */
 void xs_client_readable(struct xs_server *s, struct xs_client *c);
+/** Events of its socket, as waiting_to_send and quiet_link ask for them. */
+void xs_client_listen(struct xs_server *s, struct xs_client *c);
 void xs_client_writable(struct xs_server *s, struct xs_client *c);
 /** Out of the scheduler at once; the storage goes at the end of the round. */
 void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why);

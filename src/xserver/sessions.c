@@ -44,6 +44,7 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     xs_list_init(&c->devices);
     xs_list_init(&c->steered_link);
     xs_list_init(&c->muted_link);
+    xs_list_init(&c->quiet_link);
     xs_list_init(&c->link);
     c->record.pid = peer->pid;
     c->record.uid = peer->uid;
@@ -106,6 +107,7 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c)
         int fds[XS_SOCKET_MAX_FDS];
         unsigned n_fds = 0;
         uint32_t uid = c->peer.uid;
+        bool joined = c->joined;
         ssize_t n;
 
         xs_errands_hasten(s->errands, true); /* without descriptors left, the kernel closes those of the message */
@@ -124,6 +126,8 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c)
         }
         if (close_unused(s, uid, fds, n_fds) && !c->dead && xs_errands_behind(s->errands, uid))
             xs_client_drop(s, c, "sends descriptors faster than they can be closed");
+        if (!c->dead && !xs_rings_spoke(s, c, c->joined && !joined))
+            return;
     }
 }
 
@@ -145,15 +149,20 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
     (void)xs_socket_send(c->fd, &m, XS_MSG_refused, ++c->serial, NULL, 0);
 }
 
+void xs_client_listen(struct xs_server *s, struct xs_client *c)
+{
+    uint32_t in = xs_list_empty(&c->quiet_link) ? EPOLLIN : 0, out = c->waiting_to_send ? EPOLLOUT : 0;
+    struct epoll_event ev = {.events = in | EPOLLRDHUP | out, .data.ptr = &c->socket_source};
+
+    epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->fd, &ev);
+}
+
 static void want_to_write(struct xs_server *s, struct xs_client *c, bool want)
 {
-    struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP | (want ? EPOLLOUT : 0u),
-                             .data.ptr = &c->socket_source};
-
     if (c->waiting_to_send == want)
         return;
     c->waiting_to_send = want;
-    epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->fd, &ev);
+    xs_client_listen(s, c);
 }
 
 /* @return false when the rest must wait */
@@ -282,7 +291,6 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
     xs_history_add(&s->history, &c->record);
     forget_heat(s, c);
-    xs_rings_forget(c);
     xs_prewake_forget(s, c);
     xs_lv3_forget(s, c);
     XS_PROBE2(leave, c->peer.pid, c->session);
@@ -307,6 +315,7 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
     if (c->dead)
         return;
     c->dead = true;
+    xs_rings_forget(c);
     xs_list_remove(&c->link);
     if (c->joined)
         leave(s, c, why);

@@ -117,8 +117,8 @@ static void rings_are_counted(void **state)
     for (n = 0; xs_rings_spend(&r, XS_RINGS_PARTS, 0, now); n++)
         now += 5 * XS_NS_PER_US;
     assert_in_range(n, XS_RINGS_BURST / 2, 2 * XS_RINGS_BURST);
-    assert_false(xs_rings_recovered(&r, now));
-    assert_true(xs_rings_recovered(&r, now + XS_NS_PER_S / 2));
+    assert_false(xs_rings_recovered(&r, 8, now));
+    assert_true(xs_rings_recovered(&r, 8, now + XS_NS_PER_S / 2));
     for (n = 0; xs_rings_spend(&r, XS_RINGS_AWAKE, 128, now); n++) /* each has a step of a program's queues read */
         now += 100 * XS_NS_PER_US;
     assert_in_range(n, 1, XS_RINGS_BURST / 8);

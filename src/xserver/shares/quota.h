@@ -25,7 +25,7 @@ struct xs_quota_user {
     uint64_t key;
     uint32_t refs;
     uint64_t used[XS_POOL_COUNT];
-    struct xs_rings rings;
+    struct xs_rings rings, messages;
     bool warned; /* of rings */
 };
 

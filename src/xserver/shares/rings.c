@@ -25,10 +25,10 @@ bool xs_rings_spend(struct xs_rings *r, unsigned parts, uint64_t looks, uint64_t
     return r->spent <= XS_RINGS_BURST * XS_RINGS_PARTS;
 }
 
-bool xs_rings_recovered(struct xs_rings *r, uint64_t now_ns)
+bool xs_rings_recovered(struct xs_rings *r, unsigned sixteenths, uint64_t now_ns)
 {
     recover(r, now_ns);
-    return r->spent <= XS_RINGS_BURST * XS_RINGS_PARTS / 2;
+    return r->spent <= XS_RINGS_BURST * XS_RINGS_PARTS / 16 * (16 - sixteenths);
 }
 
 static void listen_to(struct xs_server *s, struct xs_client *c, bool on)
@@ -47,8 +47,7 @@ static void mute(struct xs_server *s, struct xs_client *c)
     }
     s->counts.muted++;
     listen_to(s, c, false);
-    if (xs_list_empty(&s->muted))
-        s->muted_ns = s->now_ns + XS_RINGS_LOOK_NS;
+    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RINGS_LOOK_NS);
     xs_list_add(&s->muted, &c->muted_link);
 }
 
@@ -74,17 +73,48 @@ bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke)
     return news;
 }
 
+bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool hello)
+{
+    if (c->privileged ||
+        xs_rings_spend(&c->user->messages, XS_RINGS_PARTS * (hello ? XS_RINGS_HELLO : 1), 0, s->now_ns))
+        return true;
+    if (xs_list_empty(&c->quiet_link)) {
+        xs_list_add(&s->quiet, &c->quiet_link);
+        s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RINGS_LOOK_NS);
+        xs_client_listen(s, c);
+    }
+    return false;
+}
+
+/* Messages of those whose users may speak again. */
+static void read_again(struct xs_server *s)
+{
+    for (unsigned i = 0; i < XS_RINGS_LOOKS && !xs_list_empty(&s->quiet); i++) {
+        struct xs_client *c = XS_CONTAINER_OF(s->quiet.next, struct xs_client, quiet_link);
+
+        xs_list_remove(&c->quiet_link);
+        if (xs_rings_recovered(&c->user->messages, 1, s->now_ns)) {
+            xs_client_listen(s, c);
+            continue;
+        }
+        xs_list_add(&s->quiet, &c->quiet_link);
+        if (s->quiet.next == &c->quiet_link)
+            break; /* the only one */
+    }
+}
+
 bool xs_rings_look(struct xs_server *s)
 {
     bool news = false, within;
 
-    if (xs_list_empty(&s->muted) || s->now_ns < s->muted_ns)
+    if (XS_LIKELY(s->now_ns < s->muted_ns))
         return false;
+    read_again(s);
     for (unsigned i = 0; i < XS_RINGS_LOOKS && !xs_list_empty(&s->muted); i++) {
         struct xs_client *c = XS_CONTAINER_OF(s->muted.next, struct xs_client, muted_link);
 
         xs_list_remove(&c->muted_link);
-        if (xs_rings_recovered(&c->user->rings, s->now_ns)) {
+        if (xs_rings_recovered(&c->user->rings, 8, s->now_ns)) {
             listen_to(s, c, true); /* an event comes at once, for what it rang meanwhile */
             continue;
         }
@@ -93,11 +123,12 @@ bool xs_rings_look(struct xs_server *s)
         if (s->muted.next == &c->muted_link)
             break; /* the only one */
     }
-    s->muted_ns = xs_list_empty(&s->muted) ? UINT64_MAX : s->now_ns + XS_RINGS_LOOK_NS;
+    s->muted_ns = xs_list_empty(&s->muted) && xs_list_empty(&s->quiet) ? UINT64_MAX : s->now_ns + XS_RINGS_LOOK_NS;
     return news;
 }
 
 void xs_rings_forget(struct xs_client *c)
 {
+    xs_list_remove(&c->quiet_link);
     xs_list_remove(&c->muted_link);
 }

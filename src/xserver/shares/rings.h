@@ -13,6 +13,7 @@
 #define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
+#define XS_RINGS_HELLO    16u                   /* rings that joining counts as; each other message counts as one, apart from rings */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
 
 struct xs_server;
@@ -26,11 +27,13 @@ struct xs_rings {
 /** A ring that counts so many parts, and made the scheduler look at so many queues.
  *  @return whether the user had as much left */
 bool xs_rings_spend(struct xs_rings *r, unsigned parts, uint64_t looks, uint64_t now_ns);
-/** Whether half of all is there again. */
-bool xs_rings_recovered(struct xs_rings *r, uint64_t now_ns);
+/** Whether so much of all is there again, in sixteenths. */
+bool xs_rings_recovered(struct xs_rings *r, unsigned sixteenths, uint64_t now_ns);
 
 /** Looks at the program's doorbell, since it rang or may have. @param woke  it woke xserver. @return whether it had news */
 bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke);
+/** A message of the program was read. @return whether more may be read now; else a timer says when */
+bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool hello);
 /** Looks at some of those that are not heard, if it is time. @return whether any had news */
 bool xs_rings_look(struct xs_server *s);
 /** The program goes. */
