@@ -192,7 +192,8 @@ static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_m
     if (!s->lv3)
         s->lv3 = xs_lv3_new();
     if (s->lv3 && !c->lv3 && !xs_lv3_steer(s, c)) {
-        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_nv_group, 0, "too many programs at level 3, of which each user gets a share");
+        xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_nv_group, 0,
+                         "too many programs at level 3, of which each user gets a share");
         return;
     }
     if (s->lv3 && !c->lv3) {

@@ -13,7 +13,7 @@
 #define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
-#define XS_RINGS_HELLO    16u                   /* rings that joining counts as; each other message counts as one, apart from rings */
+#define XS_RINGS_HELLO    16u                   /* messages that joining counts as */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
 
 struct xs_server;

@@ -64,6 +64,7 @@ int main(void)
     other = scene_probe(&s, HELPER, ask);
     root = scene_probe(&s, 0, ask);
     bad = scene_end(&s, "http_connections", 1, 50);
-    printf("http_connections: another user %s, root %s\n", other ? "LOCKED OUT" : "is answered", root ? "LOCKED OUT" : "is answered");
+    printf("http_connections: another user %s, root %s\n", other ? "LOCKED OUT" : "is answered",
+           root ? "LOCKED OUT" : "is answered");
     return bad || other || root;
 }
