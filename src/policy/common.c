@@ -11,6 +11,13 @@ uint64_t xs_policy_slice_ns(const struct xs_policy_params *p)
     return XS_MAX(XS_MAX(p->timeslice_ns, least), SLICE_FLOOR_NS);
 }
 
+uint64_t xs_policy_grace_ns(const struct xs_policy_params *p)
+{
+    uint64_t slice = xs_policy_slice_ns(p);
+
+    return slice > XS_NS_PER_S ? GRACE_NS : slice;
+}
+
 bool xs_policy_uncontended(struct xs_policy_view *v)
 {
     size_t ready = 0;
@@ -56,9 +63,7 @@ void xs_policy_starvation(struct xs_policy_view *v)
 
     if (limit == 0)
         return;
-    slice = xs_policy_slice_ns(v->params);
-    if (slice > XS_NS_PER_S)
-        slice = GRACE_NS;
+    slice = xs_policy_grace_ns(v->params);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_policy_entity *e = v->entities[i];
         uint64_t *since = &e->memo[XS_MEMO_HELD_SINCE], *until = &e->memo[XS_MEMO_GRACE_UNTIL];

@@ -21,5 +21,6 @@ const struct xs_policy_ops xs_policy_hhpf = {
     .name = "HHPF",
     .title = "highest priority first over all devices",
     .scope = XS_SCOPE_HOST,
+    .flags = XS_POLICY_BY_RANK,
     .decide = decide,
 };

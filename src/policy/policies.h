@@ -26,6 +26,10 @@ static inline uint32_t xs_policy_flags(const struct xs_policy_ops *ops)
 
 /** Room for all names and what stands between them; tests/policy sees that they fit. */
 #define XS_POLICY_NAMES_BYTES 256
+/** What an entity gets that was suspended for too long: a slice (timeslice_ns, at least 20 times the cost of a switch);
+ *  5 ms where slices last for more than a second. */
+uint64_t xs_policy_grace_ns(const struct xs_policy_params *p);
+
 /** Writes the names of the built-in policies, with `between` between two of them ("HPF, HHPF, ..."); what does not fit
  *  is cut. @return ret */
 const char *xs_policy_names(char *ret, size_t size, const char *between);

@@ -55,7 +55,7 @@ static bool several_ready(const struct xs_view *v)
 
 /* What something more important in the same process waits for runs while that one runs: only
  * where queues are entities of their own; a gang does so by running as one. */
-static void let_providers_run(struct xs_view *v)
+void xs_view_let_providers_run(struct xs_view *v)
 {
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
@@ -201,7 +201,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
         settle_entity(s, v, e, now_ns);
         xs_entity_update_hints(e, now_ns);
-        e->decided = e->pe.run;
+        e->decided = e->chosen;
         e->pe.running = e->applied;
         e->pe.run = false;
     }
@@ -210,12 +210,15 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     s->c.decisions++;
     s->c.work += v->n;
     s->policy->decide(&pv);
-    let_providers_run(v);
+    xs_view_let_providers_run(v);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        e->pe.run = e->pe.run && !e->bound;
+        e->pe.run = e->chosen = e->pe.run && !e->bound;
+        e->granted = false;
     }
+    if (XS_UNLIKELY(v->nstakes > 1))
+        xs_view_grant(s, v, &pv, now_ns);
     xs_collective_let_run(s, v, now_ns);
     tell_standing(s, v);
     for (size_t i = 0; i < v->n; i++) {
@@ -223,7 +226,10 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
         contended = contended || (e->nready > 0 && !e->pe.run);
         running = running || (e->nready > 0 && e->pe.run);
-        changed = changed || e->decided != e->pe.run;
+        e->chosen = e->chosen || e->kept;
+        if (e->chosen && !e->decided)
+            e->chosen_ns = now_ns;
+        changed = changed || e->decided != e->chosen; /* a grant is no reason to judge a stall anew */
         v->lent = v->lent || inherited_rank(e);
     }
     v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + TIMER_MIN_NS);
@@ -407,6 +413,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         resettle(v, now_ns);
     xs_view_charge(s, v, now_ns);
     xs_view_take_surplus(v, now_ns);
+    xs_view_charge_stakes(v, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
         bool was = v->contended;
 
@@ -429,6 +436,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }
     xs_view_note_owners(s, v, now_ns);
+    xs_view_note_stakes(s, v, now_ns);
     xs_view_plan_look(v, now_ns);
 }
 
@@ -496,7 +504,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !xs_view_drains(s, v, now_ns)))
         v->dirty = true;
-    if (now_ns >= v->collective_ns || now_ns >= v->surplus_ns)
+    if (now_ns >= v->collective_ns || now_ns >= v->surplus_ns || now_ns >= v->grant_ns)
         v->dirty = true;
     if (now_ns >= v->verify_ns)
         check_unwatched(v, false, now_ns);
@@ -513,7 +521,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         return now_ns;
     plan_verify(v, now_ns);
     next = XS_MIN(XS_MIN(xs_view_timer(v), v->linger_ns), XS_MIN(v->verify_ns, v->collective_ns));
-    next = XS_MIN(XS_MIN(next, v->begin_ns), v->surplus_ns);
+    next = XS_MIN(XS_MIN(next, v->begin_ns), XS_MIN(v->surplus_ns, v->grant_ns));
     if (v->drain_ns)
         next = XS_MIN(next, v->drain_ns);
     if (v->contended) {

@@ -66,6 +66,14 @@ void xs_entity_check(struct xs_entity *e, uint64_t now_ns)
     }
 }
 
+/* Where grants interrupt it, it has an equal share of the time at least. */
+static uint64_t expected_end(const struct xs_view *v, const struct xs_sched_queue *q)
+{
+    if (v->nstakes > 1)
+        return XS_MAX(q->changed_ns, q->entity->chosen_ns) + q->est_left_ns * v->nstakes;
+    return XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns;
+}
+
 bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns)
 {
     uint64_t before = v->progress_ns, end = 0;
@@ -73,11 +81,11 @@ bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (!e->pe.run)
+        if (!e->chosen)
             continue;
         XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
             xs_queue_settle(q, now_ns);
-            end = XS_MAX(end, XS_MAX(q->changed_ns, q->since_ns) + q->est_left_ns);
+            end = XS_MAX(end, expected_end(v, q));
         }
     }
     *ret_end_ns = end;

@@ -15,7 +15,7 @@ static uint64_t sub_sat(uint64_t a, uint64_t b)
 }
 
 /* The most important thread that waits for the queue, or queue that does so on the device. */
-static int32_t read_inherit(const struct xs_client_cell *c, uint64_t completed)
+static int32_t read_inherit(const struct xs_client_cell *c, uint64_t completed, int32_t most)
 {
     uint64_t lent = atomic_load(&c->lent);
     int32_t p = NO_EXECUTE;
@@ -24,7 +24,7 @@ static int32_t read_inherit(const struct xs_client_cell *c, uint64_t completed)
         p = XS_MAX(p, atomic_load(&c->inherit_priority));
     if (XS_LENT_NUMBER(lent) > completed)
         p = XS_MAX(p, XS_LENT_PRIORITY(lent));
-    return XS_MIN(p, PRIORITY_HI);
+    return XS_MIN(p, XS_MIN(most, PRIORITY_HI));
 }
 
 static void take_service(struct xs_sched_queue *q, uint64_t est_completed_ns, uint64_t now_ns)
@@ -65,11 +65,11 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     q->told = XS_MIN(completed, entered);
     completed = XS_MIN(XS_MAX(completed, marked), entered);
     completed = XS_MAX(completed, q->completed);
-    inherit = read_inherit(c, completed);
+    inherit = read_inherit(c, completed, q->process->priority_most);
     q->sleepers = atomic_load(&c->waiters);   /* seq_cst: as entered */
     returned = XS_MIN(XS_MAX(returned, completed), entered);
     moved = entered != q->entered || completed != q->completed;
-    if (completed != q->completed && q->entity->pe.run)
+    if (completed != q->completed && q->entity->chosen)
         q->entity->view->progress_ns = now_ns;
     if (moved)
         q->changed_ns = now_ns;

@@ -6,6 +6,7 @@
  *   decide.c  views, policy, stall            permit.c  permits, leases, bounds in flight
  *   idle_hints.c    what an entity is worth while nothing of it is ready
  *   surplus.c more ready queues than are counted
+ *   user_share.c    what of a device the priority of other users cannot take from a user
  *   turns.c   handing over a device: draining, the clock of the turns, whose the device was
  *
  * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
@@ -64,6 +65,11 @@ struct xs_view {
     uint64_t surplus_ns;                           /* next look at queues that were put off; UINT64_MAX: none is due */
     uint64_t begin_ns;                             /* next look whether an owner has begun; UINT64_MAX: none is due */
     bool recheck;                                  /* on another device a gang of this one was held or let go */
+    struct xs_list stakes;                         /* of the users that have entities here */
+    size_t nstakes;
+    struct xs_stake *granted;                      /* the user that runs in place of others; NULL: none */
+    uint64_t stakes_ns;                            /* the stakes are true up to here */
+    uint64_t grant_ns;                             /* a grant begins or ends then; UINT64_MAX: none will */
     bool contended;                                /* something ready is held by the policy */
     bool stalled;                                  /* the held ones run until the others complete something */
 };
@@ -99,12 +105,31 @@ struct xs_group {
     char *name;                                    /* NULL: of one process */
     struct xs_collective_group *collective;
     struct xs_policy_process pp;
+    uint64_t user;
+    bool exempt;                                   /* of its processes: all are */
     enum xs_drain drain;                           /* of its processes: ON before OFF before none said */
     struct xs_list processes;
     struct xs_list presences;
 };
 
 struct xs_entity;
+
+enum xs_stake_state {
+    XS_STAKE_IDLE,                                 /* nothing of the user is ready */
+    XS_STAKE_RUNS,                                 /* something that is ready runs */
+    XS_STAKE_WAITS,                                /* none of what is ready does, for the sake of other users */
+    XS_STAKE_BEHIND                                /* ... of which one is exempt */
+};
+
+/** A user on a device, or on the host for a policy of that scope. */
+struct xs_stake {
+    struct xs_list link;                           /* xs_view.stakes */
+    uint64_t user;
+    size_t entities;
+    enum xs_stake_state state;                     /* since xs_view.stakes_ns */
+    int64_t owed;                                  /* ns times 10^6 that waiting earned and running did not use */
+    int64_t ppm;                                   /* of the device; nobody's priority takes that */
+};
 
 /** A group on a device. */
 struct xs_presence {
@@ -120,6 +145,8 @@ struct xs_entity {
     struct xs_sched *sched;
     struct xs_presence *presence;
     struct xs_view *view;                          /* the one that the present policy decides upon */
+    struct xs_stake *stakes[2];                    /* its user on its device, and on the host */
+    uint64_t granted_ns;                           /* when it last began to run by a grant */
     struct xs_list ready, idle;                    /* queues; idle: most recently used first */
     size_t queues, nready, nready_top;             /* ready ones; those of the highest priority */
     size_t ntimed;                                 /* ready ones with a deadline or a laxity */
@@ -135,7 +162,11 @@ struct xs_entity {
     bool intra;
     bool hints_stale, rest_stale;
     bool applied;                                  /* may run, as last told to its queues */
-    bool decided;                                  /* the decision before this one */
+    bool chosen;                                   /* may run as far as the policy goes; pe.run has the grants, too */
+    bool decided;                                  /* the same in the decision before this one */
+    uint64_t chosen_ns;                            /* since then */
+    bool granted;                                  /* runs by a grant, and is not chosen */
+    bool was_ready;                                /* inside a grant's decision: pe.ready */
     bool turned;                                   /* inside apply: it changes */
     bool lingered;                                 /* it was given up after its last linger */
     bool draining;                                 /* held while commands of it were in flight */
@@ -203,7 +234,8 @@ struct xs_sched_process {
     struct xs_server_page *server;
     void *user;
     uint64_t id;
-    bool intra, held, window;
+    bool intra, held, window, exempt;
+    int32_t priority_most;                         /* more is not inherited */
     enum xs_drain drain;
     int64_t clock_ahead_ns;
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */
@@ -394,6 +426,19 @@ void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 /** Whose it is from now on; after a decision was applied. */
 void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
+/* user_share.c */
+/** The entity is in its views; its user has a stake there. @return 0, or -1 when out of memory */
+int xs_stakes_join(struct xs_sched *s, struct xs_entity *e);
+void xs_stakes_leave(struct xs_sched *s, struct xs_entity *e);
+/** No grant, and nothing is owed. */
+void xs_view_reset_stakes(struct xs_view *v);
+/** Charges the time since the last call; before the policy is asked. */
+void xs_view_charge_stakes(struct xs_view *v, uint64_t now_ns);
+/** Inside a decision, after the policy: one user that others held for too long runs in place of those. */
+void xs_view_grant(struct xs_sched *s, struct xs_view *v, struct xs_policy_view *pv, uint64_t now_ns);
+/** Who runs and who waits from now on; after a decision was applied. */
+void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+
 /* idle_hints.c */
 /** A queue of the entity counts, or no more, with the hints and the bar that it has now. */
 void xs_idle_hints_add(struct xs_entity *e, const struct xs_sched_queue *q);
@@ -403,6 +448,8 @@ void xs_idle_hints_remove(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_update(struct xs_entity *e);
 
 /* decide.c */
+/** What something more important in the same process waits for runs while that one runs. */
+void xs_view_let_providers_run(struct xs_view *v);
 /** All devices of the gang, but one, decide again. */
 void xs_group_recheck(struct xs_group *g, const struct xs_view *but);
 void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
@@ -424,8 +471,8 @@ int xs_view_insert(struct xs_view *v, struct xs_entity *e);
 void xs_view_remove(struct xs_view *v, struct xs_entity *e);
 int xs_queue_attach(struct xs_sched *s, struct xs_sched_queue *q, XDevice device);
 void xs_queue_detach(struct xs_sched *s, struct xs_sched_queue *q);
-struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name,
-                               const char *job);
+struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p,
+                               const struct xs_sched_process_info *info);
 void xs_group_leave(struct xs_sched *s, struct xs_sched_process *p);
 void xs_group_update(struct xs_group *g);
 

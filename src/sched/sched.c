@@ -15,6 +15,7 @@ void xs_sched_config_defaults(struct xs_sched_config *c)
     c->inflight_alone_us = 2000;
     c->inflight_shared_us = XS_INFLIGHT_SHARED_US;
     c->inflight_top_us = 8000;
+    c->user_share = 50;
     c->params.timeslice_ns = TIMESLICE_DEFAULT * XS_NS_PER_US;
     c->params.k = 1;
 }
@@ -42,8 +43,9 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->rescans);
     xs_list_init(&s->collective_groups);
     xs_list_init(&s->host.pending);
+    xs_list_init(&s->host.stakes);
     s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns =
-        s->host.begin_ns = s->host.surplus_ns = UINT64_MAX;
+        s->host.begin_ns = s->host.surplus_ns = s->host.grant_ns = UINT64_MAX;
     return s;
 }
 
@@ -72,6 +74,7 @@ static void view_reset(struct xs_view *v)
     v->stands_since_ns = v->stood_ns = 0;
     v->contended = v->stalled = false;
     v->dirty = v->resettle = true;
+    xs_view_reset_stakes(v);
     while (!xs_list_empty(&v->pending))
         xs_list_remove(v->pending.next);
 }
@@ -124,6 +127,14 @@ void xs_sched_set_params(struct xs_sched *s, const struct xs_policy_params *para
     all_dirty(s);
 }
 
+void xs_sched_set_user_share(struct xs_sched *s, uint64_t percent)
+{
+    if (s->config.user_share == percent)
+        return;
+    s->config.user_share = percent;
+    all_dirty(s);
+}
+
 bool xs_sched_gives_turns(const struct xs_sched *s)
 {
     return xs_sched_turns(s);
@@ -152,6 +163,8 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     p->sched = s;
     p->id = info->id;
     p->intra = info->intra;
+    p->exempt = info->exempt;
+    p->priority_most = PRIORITY_MAX;
     p->drain = info->drain;
     p->clock_ahead_ns = info->clock_ahead_ns;
     if (info->client && info->server) {
@@ -161,7 +174,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     }
     p->user = user;
     p->utilization = -1;
-    if (!xs_group_join(s, p, info->group, info->job)) {
+    if (!xs_group_join(s, p, info)) {
         xs_pages_free(s->pages, p);
         return NULL;
     }
@@ -206,6 +219,20 @@ void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process 
         return;
     p->cpu_class = class_priority;
     xs_group_update(p->group);
+}
+
+void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p, bool exempt)
+{
+    (void)s;
+    if (p->exempt == exempt)
+        return;
+    p->exempt = exempt;
+    xs_group_update(p->group);
+}
+
+void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t priority)
+{
+    p->priority_most = priority;
 }
 
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active)
@@ -344,6 +371,11 @@ void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated)
     q->gated = gated;
 }
 
+bool xs_sched_queue_granted(const struct xs_sched_queue *q)
+{
+    return q->entity->granted && q->entity->applied;
+}
+
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
 {
     return &q->hints;
@@ -477,7 +509,7 @@ void xs_sched_queue_set_service(struct xs_sched *s, struct xs_sched_queue *q, ui
         return;
     q->entity->pe.service_ns += service_ns - q->service_ns;
     q->service_ns = service_ns;
-    if (q->entity->pe.run)
+    if (q->entity->chosen)
         q->entity->view->progressed = true;
 }
 

@@ -38,6 +38,9 @@ struct xs_sched_config {
     uint64_t inflight_alone_us;    /* bound told to queues that share the device with no other process; default 2000 */
     uint64_t inflight_shared_us;   /* ... with others; default XS_INFLIGHT_SHARED_US */
     uint64_t inflight_top_us;      /* ... with others, of which some are less important and none more; default 8000 */
+    uint64_t user_share;           /* percent of what a user would have if all users with work had the same of a device: the
+                                      programs of other users cannot take that by their standing; 0: they can take
+                                      all; default 50 */
     struct xs_policy_params params;
     struct xs_pages *pages;        /* where its tables come from; NULL: the C library's heap */
 };
@@ -53,6 +56,8 @@ void xs_sched_free(struct xs_sched *s);
 void xs_sched_set_policy(struct xs_sched *s, const struct xs_policy_ops *policy);
 const struct xs_policy_ops *xs_sched_policy(const struct xs_sched *s);
 void xs_sched_set_params(struct xs_sched *s, const struct xs_policy_params *params);
+/** See xs_sched_config.user_share. */
+void xs_sched_set_user_share(struct xs_sched *s, uint64_t percent);
 /** The policy gives turns of a device (XS_POLICY_TURNS). */
 bool xs_sched_gives_turns(const struct xs_sched *s);
 const struct xs_policy_params *xs_sched_params(const struct xs_sched *s);
@@ -65,6 +70,8 @@ struct xs_sched_process_info {
     const char *group;             /* processes of one name are one gang; NULL or "": its own */
     const char *job;               /* without a group: processes of one job do collectives together; NULL: those without */
     bool intra;                    /* its queues are entities of their own */
+    uint64_t user;                 /* whose it is; processes of one name are of one user */
+    bool exempt;                   /* user_share of others does not bound it */
     enum xs_drain drain;
     struct xs_client_page *client; /* mapped read only by xserver */
     struct xs_server_page *server;
@@ -78,6 +85,10 @@ void *xs_sched_process_user(const struct xs_sched_process *p);
 void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_process *p, int32_t percent);
 /** See struct xs_policy_process.sched_class_priority. */
 void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority);
+/** See xs_sched_process_info. A gang is exempt when all of its processes are. */
+void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p, bool exempt);
+/** Its queues inherit no more than this priority from what waits for them; default PRIORITY_MAX. */
+void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t priority);
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
 /** Held whatever the policy says (an operator's suspension), or no longer. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
@@ -94,6 +105,8 @@ void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_
 void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints *hints);
 /** Level 2 is in force: what is held may be on the device, behind a gate. */
 void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated);
+/** It runs because its user waited for other users for too long: before all others, for a slice. */
+bool xs_sched_queue_granted(const struct xs_sched_queue *q);
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q);
 
 struct xs_sched_queue_status {

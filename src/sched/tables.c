@@ -60,7 +60,8 @@ void xs_view_remove(struct xs_view *v, struct xs_entity *e)
 static void view_init(struct xs_view *v)
 {
     xs_list_init(&v->pending);
-    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns =
+    xs_list_init(&v->stakes);
+    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns = v->grant_ns =
         v->surplus_ns = UINT64_MAX;
 }
 
@@ -144,13 +145,14 @@ static void device_put(struct xs_sched *s, struct xs_device *d)
 void xs_group_update(struct xs_group *g)
 {
     int32_t utilization = -1, cpu_class = INT32_MIN;
-    bool window = false;
+    bool window = false, exempt = true;
     enum xs_drain drain = XS_DRAIN_BY_POLICY;
 
     XS_LIST_FOR(p, &g->processes, struct xs_sched_process, group_link) {
         utilization = XS_MAX(utilization, p->utilization);
         cpu_class = XS_MAX(cpu_class, p->cpu_class);
         window = window || p->window;
+        exempt = exempt && p->exempt;
         drain = XS_MAX(drain, p->drain);
         p->sched->host.dirty = true;
     }
@@ -160,9 +162,10 @@ void xs_group_update(struct xs_group *g)
     g->pp.sched_class_priority = cpu_class == INT32_MIN ? 0 : cpu_class;
     g->pp.window_active = window;
     g->drain = drain;
+    g->exempt = exempt;
 }
 
-static struct xs_group *group_new(struct xs_sched *s, const char *name, const char *job)
+static struct xs_group *group_new(struct xs_sched *s, const char *name, const char *job, uint64_t user)
 {
     struct xs_group *g = xs_pages_alloc(s->pages, sizeof(*g));
     size_t n = name ? strlen(name) + 1 : 0;
@@ -179,6 +182,7 @@ static struct xs_group *group_new(struct xs_sched *s, const char *name, const ch
         return NULL;
     }
     g->pp.id = ++s->next_id;
+    g->user = user;
     if (name) {
         memcpy(g->name, name, n);
         xs_list_add(&s->groups, &g->link);
@@ -186,8 +190,10 @@ static struct xs_group *group_new(struct xs_sched *s, const char *name, const ch
     return g;
 }
 
-struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, const char *name, const char *job)
+struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p,
+                               const struct xs_sched_process_info *info)
 {
+    const char *name = info->group;
     struct xs_group *g = NULL;
 
     if (name && *name) {
@@ -199,7 +205,7 @@ struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p, c
         }
     }
     if (!g)
-        g = group_new(s, name && *name ? name : NULL, job);
+        g = group_new(s, name && *name ? name : NULL, info->job, info->user);
     if (!g)
         return NULL;
     p->group = g;
@@ -265,7 +271,7 @@ static struct xs_entity *entity_new(struct xs_sched *s, struct xs_presence *pr, 
     e->sched = s;
     e->presence = pr;
     e->intra = intra;
-    e->applied = e->pe.run = true; /* it was free until now */
+    e->applied = e->pe.run = e->chosen = true; /* it was free until now */
     e->hints_stale = e->rest_stale = true;
     e->stale_at_ns = UINT64_MAX;
     xs_list_init(&e->ready);
@@ -283,6 +289,12 @@ static struct xs_entity *entity_new(struct xs_sched *s, struct xs_presence *pr, 
         xs_pages_free(s->pages, e);
         return NULL;
     }
+    if (xs_stakes_join(s, e) < 0) {
+        xs_view_remove(&pr->device->view, e);
+        xs_view_remove(&s->host, e);
+        xs_pages_free(s->pages, e);
+        return NULL;
+    }
     if (!intra)
         pr->gang = e;
     s->c.entities++;
@@ -295,6 +307,7 @@ static void entity_put(struct xs_sched *s, struct xs_entity *e)
         return;
     xs_view_remove(&e->presence->device->view, e);
     xs_view_remove(&s->host, e);
+    xs_stakes_leave(s, e);
     if (e->presence->gang == e)
         e->presence->gang = NULL;
     s->c.entities--;

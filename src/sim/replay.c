@@ -162,13 +162,16 @@ static int do_param(struct xs_replay *r, char **w, int n, char *error)
     r->config.params.k = (uint32_t)p.k;
     if (r->sched)
         xs_sched_set_params(r->sched, &r->config.params);
+    if (r->sched)
+        xs_sched_set_user_share(r->sched, r->config.user_share);
     return 0;
 }
 
 struct process_words {
     char group[XS_NAME_BYTES];
     int32_t utilization, cpu;
-    bool window, intra, held;
+    uint64_t user;
+    bool window, intra, held, exempt;
 };
 
 static int do_process(struct xs_replay *r, char **w, int n, char *error)
@@ -180,6 +183,8 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
         XS_KEY(struct process_words, "window", XS_KEY_BOOL, window, 0, 0),
         XS_KEY(struct process_words, "held", XS_KEY_BOOL, held, 0, 0),
         XS_KEY(struct process_words, "intra", XS_KEY_BOOL, intra, 0, 0),
+        XS_KEY(struct process_words, "user", XS_KEY_U64, user, 0, UINT32_MAX),
+        XS_KEY(struct process_words, "exempt", XS_KEY_BOOL, exempt, 0, 0),
     };
     struct replay_process *p = find_process(r, w[0]);
     int e = start(r);
@@ -201,6 +206,8 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
         xs_str_copy(p->name, sizeof(p->name), w[0]);
         info.group = f.group;
         info.intra = f.intra;
+        info.user = f.user;
+        info.exempt = f.exempt;
         p->sched = xs_sched_process_add(r->sched, &info, p);
         if (!p->sched) {
             free(p);

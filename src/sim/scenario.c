@@ -31,6 +31,8 @@ static const struct xs_key process_keys[] = {
     XS_KEY(struct xs_sim_process, "cpu", XS_KEY_I32, cpu, -20, 1099),
     XS_KEY(struct xs_sim_process, "window", XS_KEY_BOOL, window, 0, 0),
     XS_KEY(struct xs_sim_process, "intra", XS_KEY_BOOL, intra, 0, 0),
+    XS_KEY(struct xs_sim_process, "user", XS_KEY_U64, user, 0, UINT32_MAX),
+    XS_KEY(struct xs_sim_process, "exempt", XS_KEY_BOOL, exempt, 0, 0),
 };
 
 #define Q struct xs_sim_queue

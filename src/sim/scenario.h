@@ -19,7 +19,8 @@ struct xs_sim_device {
 struct xs_sim_process {
     char name[XS_NAME_BYTES], group[XS_NAME_BYTES];
     int32_t utilization, cpu;      /* utilization -1: not told */
-    bool window, intra;
+    uint64_t user;
+    bool window, intra, exempt;
 };
 
 struct xs_sim_queue {

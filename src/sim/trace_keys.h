@@ -25,6 +25,7 @@
     XS_KEY(struct_, "switch_us", XS_KEY_US, c.params.switch_ns, 0, 1000000),             \
     XS_KEY(struct_, "linger_us", XS_KEY_US, c.linger_ns, 0, 1000000),                    \
     XS_KEY(struct_, "stall_ms", XS_KEY_MS, c.stall_ns, 0, 3600000),                      \
+    XS_KEY(struct_, "user_share", XS_KEY_U64, c.user_share, 0, 100),                     \
     XS_KEY(struct_, "k", XS_KEY_U64, k_, 1, 1000000)
 
 static const struct xs_hints xs_default_hints = { 0, 100, -1, -1, 0, 0 };

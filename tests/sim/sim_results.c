@@ -303,6 +303,31 @@ static void starvation_is_bounded_if_asked(void **state)
     xs_sim_result_fini(&r);
 }
 
+/* Another user's priority takes half of an equal share at most from who waits; within one user it takes all. */
+static void users_have_a_share_of_each_other(void **state)
+{
+    static const char *const policies[] = {"HPF", "HHPF", "CHPF", "KEDF", "LAX", "AWF"};
+    static const double shares[] = {25, 0.1};
+    char text[400];
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(policies); i++)
+        for (int same = 0; same < 2; same++) {
+            struct xs_sim_result r;
+
+            snprintf(text, sizeof(text),
+                     "policy %s\nprocess a user=2001 cpu=1099 window=yes\nprocess b user=%d\n"
+                     "queue high process=a priority=255 deadline_us=1 laxity_us=0 critical_priority=255 commands=1000\n"
+                     "queue low process=b commands=10\n",
+                     policies[i], same ? 2001 : 2000);
+            r = run(text, false);
+            /* what is in flight of one is over before the other one begins: up to 1 ms of 5 and of 15 */
+            assert_share(&r, 1, shares[same], same ? 0.1 : 5);
+            assert_share(&r, 0, 100 - r.queues[1].share, 0.5);
+            xs_sim_result_fini(&r);
+        }
+}
+
 static void same_seed_same_result(void **state)
 {
     struct xs_sim_result a = run("policy CFS\nparam seed=7\n" URGENT "\n" BATCH, false);
@@ -365,6 +390,7 @@ int main(void)
         cmocka_unit_test(weights_and_late_comers),
         cmocka_unit_test(short_jobs_pass_long_ones),
         cmocka_unit_test(starvation_is_bounded_if_asked),
+        cmocka_unit_test(users_have_a_share_of_each_other),
         cmocka_unit_test(same_seed_same_result),
         cmocka_unit_test(bad_scenarios_are_refused),
     };

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What users have of each other. A policy orders programs by what these ask for themselves (a priority, a deadline), and
+ * any user may ask for the most. So between users that is bounded, whatever the policy: where n users have work on a
+ * device, each has user_share percent of 1/n of it, and no more than the rest goes to others while it waits.
+ *
+ * A stake is what a user has there. Its account grows by the share of the time in which the user waits: something of it
+ * is ready and nothing of it runs. It falls by the rest of the time in which something of it runs, down to what WINDOW_NS
+ * of waiting earn. Where it reaches a slice, the user has a grant until the account is empty: what the policy chooses
+ * among its programs runs, and those of others do not.
+ *
+ * Only time counts. What programs say that they complete is written by themselves and shows nothing between users.
+ *
+ * A program that is exempt (of root, of an operator) is not suspended by a grant, and waiting for it earns nothing. */
+#include "sched/internal.h"
+
+#define WHOLE     1000000                       /* parts of the time */
+#define WINDOW_NS (250 * XS_NS_PER_MS)          /* who has just run may be suspended for so long at a time, and a slice's wait */
+#define CHARGE_NS (100 * XS_NS_PER_S)           /* more at once is not charged */
+
+static struct xs_stake *stake_of(const struct xs_entity *e)
+{
+    return e->stakes[e->view == &e->sched->host];
+}
+
+/* ---- who has a stake ---- */
+
+static struct xs_stake *stake_get(struct xs_sched *s, struct xs_view *v, uint64_t user)
+{
+    struct xs_stake *k;
+
+    XS_LIST_FOR(it, &v->stakes, struct xs_stake, link) {
+        if (it->user == user) {
+            it->entities++;
+            return it;
+        }
+    }
+    k = xs_pages_alloc(s->pages, sizeof(*k));
+    if (!k)
+        return NULL;
+    k->user = user;
+    k->entities = 1;
+    xs_list_add(&v->stakes, &k->link);
+    v->nstakes++;
+    return k;
+}
+
+static void stake_put(struct xs_sched *s, struct xs_view *v, struct xs_stake *k)
+{
+    if (--k->entities > 0)
+        return;
+    if (v->granted == k)
+        v->granted = NULL;
+    xs_list_remove(&k->link);
+    v->nstakes--;
+    xs_pages_free(s->pages, k);
+}
+
+int xs_stakes_join(struct xs_sched *s, struct xs_entity *e)
+{
+    struct xs_view *device = &e->presence->device->view;
+    uint64_t user = e->presence->group->user;
+
+    e->stakes[0] = stake_get(s, device, user);
+    e->stakes[1] = e->stakes[0] ? stake_get(s, &s->host, user) : NULL;
+    if (e->stakes[1])
+        return 0;
+    if (e->stakes[0])
+        stake_put(s, device, e->stakes[0]);
+    return -1;
+}
+
+void xs_stakes_leave(struct xs_sched *s, struct xs_entity *e)
+{
+    stake_put(s, &e->presence->device->view, e->stakes[0]);
+    stake_put(s, &s->host, e->stakes[1]);
+}
+
+void xs_view_reset_stakes(struct xs_view *v)
+{
+    v->granted = NULL;
+    v->grant_ns = UINT64_MAX;
+    XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
+        k->owed = 0;
+        k->state = XS_STAKE_IDLE;
+    }
+}
+
+/* ---- accounts ---- */
+
+/* Several users can be owed a slice at a time, but not without end. */
+static void bound(struct xs_stake *k)
+{
+    int64_t most = k->ppm * (int64_t)WINDOW_NS;
+
+    k->owed = XS_MAX(-most, XS_MIN(most, k->owed));
+}
+
+void xs_view_charge_stakes(struct xs_view *v, uint64_t now_ns)
+{
+    int64_t passed = (int64_t)XS_MIN(now_ns - XS_MIN(now_ns, v->stakes_ns), CHARGE_NS);
+
+    v->stakes_ns = now_ns;
+    if (passed == 0 || v->nstakes < 2)
+        return;
+    XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
+        if (k->state == XS_STAKE_WAITS)
+            k->owed += k->ppm * passed;
+        else if (k->state == XS_STAKE_RUNS)
+            k->owed -= (WHOLE - k->ppm) * passed;
+        else if (k->state == XS_STAKE_IDLE && k->owed < 0) /* its last run goes out of the window */
+            k->owed = XS_MIN(0, k->owed + k->ppm * passed);
+        bound(k);
+    }
+}
+
+static int64_t slice_cost(const struct xs_sched *s, const struct xs_stake *k)
+{
+    return (WHOLE - k->ppm) * (int64_t)xs_policy_grace_ns(&s->config.params);
+}
+
+static uint64_t after(int64_t cost, int64_t rate, uint64_t now_ns)
+{
+    return cost <= 0 ? now_ns : now_ns + (uint64_t)((cost + rate - 1) / rate);
+}
+
+/* One that is owed a slice and was not granted it in this decision: something is in the way. */
+static uint64_t begins(const struct xs_sched *s, const struct xs_stake *k, uint64_t now_ns)
+{
+    int64_t missing = slice_cost(s, k) - k->owed;
+
+    return missing > 0 ? after(missing, k->ppm, now_ns) : now_ns + XS_LOOK_MAX_NS;
+}
+
+/* A policy that partitions the device is not overruled by more than the user's own programs asked for. */
+static int64_t asked_ppm(const struct xs_sched *s, const struct xs_view *v, const struct xs_stake *k)
+{
+    int64_t percent = 0;
+
+    if (!xs_sched_turns(s))
+        return WHOLE;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (stake_of(e) == k && e->nready > 0)
+            percent += XS_MAX(0, XS_MIN(e->pe.hints.utilization, e->pe.process->utilization));
+    }
+    return XS_MIN(percent, 100) * (WHOLE / 100);
+}
+
+static void note_states(struct xs_view *v)
+{
+    XS_LIST_FOR(k, &v->stakes, struct xs_stake, link)
+        k->state = XS_STAKE_IDLE;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+        struct xs_stake *k = stake_of(e);
+
+        if (e->applied && (e->nready > 0 || e->pe.ready))
+            k->state = XS_STAKE_RUNS;
+        else if (e->nready > 0 && k->state == XS_STAKE_IDLE)
+            k->state = XS_STAKE_WAITS;
+    }
+}
+
+/* Something of another user that is exempt has work and is let run. */
+static bool behind_exempt(const struct xs_view *v, const struct xs_stake *k, bool applied)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (e->presence->group->exempt && stake_of(e) != k && e->nready > 0 && (applied ? e->applied : e->chosen))
+            return true;
+    }
+    return false;
+}
+
+void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    int64_t users = 0;
+
+    v->stakes_ns = now_ns;
+    v->grant_ns = UINT64_MAX;
+    if (v->nstakes < 2)
+        return;
+    note_states(v);
+    XS_LIST_FOR(k, &v->stakes, struct xs_stake, link)
+        users += k->state != XS_STAKE_IDLE;
+    XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
+        if (k->state == XS_STAKE_IDLE)
+            continue;
+        k->ppm = XS_MIN((int64_t)s->config.user_share * (WHOLE / 100) / users, asked_ppm(s, v, k));
+        bound(k); /* by the share that it has from now on */
+        if (k->state == XS_STAKE_WAITS && behind_exempt(v, k, true))
+            k->state = XS_STAKE_BEHIND;
+        if (k == v->granted && k->state == XS_STAKE_RUNS)
+            v->grant_ns = XS_MIN(v->grant_ns, after(k->owed, WHOLE - k->ppm, now_ns));
+        else if (!v->granted && k->state == XS_STAKE_WAITS && k->ppm > 0)
+            v->grant_ns = XS_MIN(v->grant_ns, begins(s, k, now_ns));
+    }
+}
+
+/* ---- grants ---- */
+
+/* Something of it has work; *ret_chosen: and the policy lets some of that run. */
+static bool has_work(const struct xs_view *v, const struct xs_stake *k, bool *ret_chosen)
+{
+    bool work = false;
+
+    *ret_chosen = false;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (stake_of(e) != k || (e->nready == 0 && !e->pe.ready))
+            continue;
+        work = true;
+        *ret_chosen = *ret_chosen || e->chosen;
+    }
+    return work;
+}
+
+/* It goes on for as long as something is owed: a gap of the others is no end of it. */
+static bool lasts(const struct xs_view *v, const struct xs_stake *k)
+{
+    bool chosen;
+
+    return k && k->owed > 0 && has_work(v, k, &chosen) && !behind_exempt(v, k, false);
+}
+
+static struct xs_stake *next_granted(struct xs_sched *s, struct xs_view *v)
+{
+    struct xs_stake *best = NULL;
+
+    XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
+        bool chosen;
+
+        if (k->ppm == 0 || k->owed < slice_cost(s, k) || (best && k->owed <= best->owed))
+            continue;
+        if (has_work(v, k, &chosen) && !chosen && !behind_exempt(v, k, false))
+            best = k;
+    }
+    return best;
+}
+
+/* The policy chooses among the user's programs as if there were no others. It remembers nothing of the others' facts
+ * where it ranks; a starvation bound of its own has no say in this. */
+static void choose_by_rank(struct xs_sched *s, struct xs_view *v, const struct xs_stake *k, struct xs_policy_view *pv)
+{
+    struct xs_policy_params params = s->config.params;
+    struct xs_policy_view own = *pv;
+
+    params.starvation_ns = 0;
+    own.params = &params;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        e->was_ready = e->pe.ready;
+        e->pe.ready = stake_of(e) == k && (e->pe.ready || e->nready > 0);
+        e->pe.run = false;
+    }
+    s->c.work += v->n;
+    s->policy->decide(&own);
+    xs_view_let_providers_run(v);
+    pv->next_ns = XS_MIN(pv->next_ns, own.next_ns);
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        e->pe.ready = e->was_ready;
+    }
+}
+
+/* A policy that remembers cannot be asked twice: the program that waits since its last grant, or that has this one. */
+static void choose_in_turn(struct xs_view *v, const struct xs_stake *k, const struct xs_entity *now)
+{
+    struct xs_entity *best = NULL;
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        e->pe.run = false;
+        if (stake_of(e) != k || (e->nready == 0 && !e->pe.ready))
+            continue;
+        if (!best || e == now || (best != now && e->granted_ns < best->granted_ns))
+            best = e;
+    }
+    if (best)
+        best->pe.run = true;
+}
+
+static struct xs_entity *latest(const struct xs_view *v, const struct xs_stake *k)
+{
+    struct xs_entity *best = NULL;
+
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (stake_of(e) == k && e->granted_ns && (!best || e->granted_ns > best->granted_ns))
+            best = e;
+    }
+    return best;
+}
+
+void xs_view_grant(struct xs_sched *s, struct xs_view *v, struct xs_policy_view *pv, uint64_t now_ns)
+{
+    struct xs_stake *k = v->granted;
+    bool goes_on = !v->stalled && s->config.user_share && lasts(v, k);
+    const struct xs_entity *now;
+
+    if (!goes_on)
+        k = v->stalled || !s->config.user_share ? NULL : next_granted(s, v);
+    v->granted = k;
+    if (!k)
+        return;
+    now = goes_on ? latest(v, k) : NULL;
+    if (xs_sched_policy_flags(s) & XS_POLICY_BY_RANK)
+        choose_by_rank(s, v, k, pv);
+    else
+        choose_in_turn(v, k, now);
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+        bool own = stake_of(e) == k;
+
+        e->pe.run = own ? e->pe.run : e->presence->group->exempt && e->chosen;
+        e->granted = own && e->pe.run && !e->chosen;
+        if (e->granted && e != now)
+            e->granted_ns = now_ns;
+    }
+}
