@@ -298,9 +298,11 @@ static bool each_of_pid(struct xs_server *s, struct xs_request *r,
     return true;
 }
 
-static void change_queue(struct xs_server *s, struct xs_server_queue *q, const struct xs_request_params *p, uint64_t now_ns)
+static void change_queue(struct xs_server *s, struct xs_server_queue *q, const struct xs_request *r, uint64_t now_ns)
 {
+    const struct xs_request_params *p = &r->params;
     struct xs_dated_hints dated = xs_server_queue_hints(q);
+    const struct xs_hints before = dated.hints;
     struct xs_hints *h = &dated.hints;
 
     switch (p->hint) {
@@ -325,6 +327,8 @@ static void change_queue(struct xs_server *s, struct xs_server_queue *q, const s
     default:
         return;
     }
+    if (!r->asker.all)
+        xs_client_bound_hints(q->client, &before, h);
     xs_server_queue_set_hints(s, q, &dated);
     q->send_hints = true;
     xs_client_tell(s, q); /* it says them again when it joins anew */
@@ -343,11 +347,12 @@ static void change_process(struct xs_server *s, struct xs_client *c, struct xs_r
     }
     if (p->hint == XS_HINT_PRIORITY) {
         c->record.priority_set = true;
-        c->record.priority = (int32_t)p->value;
+        c->record.priority =
+            r->asker.all ? (int32_t)p->value : xs_standing_clamp(&c->standing, (int32_t)p->value);
         c->record.priority_ns = now_ns;
     }
     XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client)
-        change_queue(s, q, p, now_ns);
+        change_queue(s, q, r, now_ns);
 }
 
 static void hold_process(struct xs_server *s, struct xs_client *c, struct xs_request *r)
@@ -451,7 +456,7 @@ static void hint(struct xs_server *s, struct xs_request *r)
     }
     q = queue_of(s, r);
     if (q) {
-        change_queue(s, q, p, xs_now_ns());
+        change_queue(s, q, r, xs_now_ns());
         answer(s, r, 200, "success");
     }
 }

@@ -143,6 +143,7 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
         .group = m->group[0] ? group : NULL,
         .job = job,
         .intra = m->flags & XS_HELLO_INTRA,
+        .user = c->peer.uid,
         .drain = m->flags & XS_HELLO_DRAIN ? XS_DRAIN_ON
                  : m->flags & XS_HELLO_NO_DRAIN ? XS_DRAIN_OFF : XS_DRAIN_BY_POLICY,
         .client = c->page,
@@ -211,6 +212,14 @@ static void fill_record(struct xs_client *c, const struct xs_msg_hello *m)
     xs_proc_container(c->peer.pid, &r->container);
 }
 
+void xs_client_take_standing(struct xs_server *s, struct xs_client *c)
+{
+    xs_standing_get(c->fd, c->peer.pid, c->peer.uid, c->peer.gid, &c->standing);
+    c->standing.exempt = c->standing.exempt || xs_client_operates(s, c);
+    xs_sched_process_set_exempt(s->sched, c->process, c->standing.exempt);
+    xs_sched_process_set_priority_most(c->process, c->standing.most);
+}
+
 /* What an operator wished for a process holds for its sessions to come: a process that was not heard in time joins anew. */
 static void keep_wishes(struct xs_server *s, struct xs_client *c)
 {
@@ -275,6 +284,7 @@ bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_ms
     fds[1] = -1;
     move_to_clients(s, c);
     fill_record(c, m);
+    xs_client_take_standing(s, c);
     apply_wishes(s, c, m);
     r = welcome(s, c, page_fd);
     close(page_fd);

@@ -16,9 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool may_all(const struct xs_server *s, const struct xs_client *c)
+bool xs_client_operates(const struct xs_server *s, const struct xs_client *c)
 {
     return c->peer.uid == 0 || c->peer.uid == s->own_uid || xs_operators_have_peer(c->fd);
+}
+
+void xs_client_bound_hints(const struct xs_client *c, const struct xs_hints *before, struct xs_hints *h)
+{
+    if (h->priority != before->priority)
+        h->priority = xs_standing_clamp(&c->standing, h->priority);
+    if (h->lax_priority != before->lax_priority)
+        h->lax_priority = xs_standing_clamp(&c->standing, h->lax_priority);
+    if (h->critical_priority != before->critical_priority)
+        h->critical_priority = xs_standing_clamp(&c->standing, h->critical_priority);
 }
 
 struct xs_dated_hints xs_server_queue_hints(const struct xs_server_queue *q)
@@ -58,12 +68,12 @@ static void note_added(struct xs_server *s, struct xs_server_queue *q, int32_t p
 static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_msg_queue_add *m)
 {
     struct xs_hints hints = {
-        .priority = c->record.priority_set ? c->record.priority : m->priority,
+        .priority = c->record.priority_set ? c->record.priority : xs_standing_clamp(&c->standing, m->priority),
         .utilization = m->utilization,
         .deadline_us = m->deadline_us == 0 ? -1 : m->deadline_us,
         .laxity_us = m->laxity_us,
-        .lax_priority = m->lax_priority,
-        .critical_priority = m->critical_priority,
+        .lax_priority = xs_standing_clamp(&c->standing, m->lax_priority),
+        .critical_priority = xs_standing_clamp(&c->standing, m->critical_priority),
     };
     struct xs_server_queue *q;
     const char *wrong;
@@ -153,7 +163,7 @@ static void sched_hints(struct xs_server *s, struct xs_client *c, const struct x
     }
     if (!m->timeslice_us && !m->k)
         return;
-    if (!may_all(s, c)) {
+    if (!xs_client_operates(s, c)) {
         xs_client_refuse(s, c, XS_REFUSED_DENIED, XS_MSG_sched_hints, 0,
                          "only an operator may change the slice and k for everybody");
         return;
@@ -213,6 +223,7 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
     const char *wrong;
     struct xs_server_queue *q;
     struct xs_dated_hints hints;
+    struct xs_hints before;
 
     if (m->head.id == XS_MSG_hello)
         return xs_client_join(s, c, &m->hello, fds, n_fds);
@@ -238,7 +249,9 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
         q = own_queue(s, c, XS_MSG_queue_hints, m->queue_hints.handle);
         if (q) {
             hints = xs_server_queue_hints(q);
+            before = hints.hints;
             xs_hints_merge(&hints, &m->queue_hints, c->record.protocol_minor, s->clock_offset_ns, xs_now_ns());
+            xs_client_bound_hints(c, &before, &hints.hints);
             xs_server_queue_set_hints(s, q, &hints);
         }
         return true;

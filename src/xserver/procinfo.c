@@ -183,3 +183,27 @@ void xs_proc_container(int32_t pid, struct xs_container *ret)
     if (pid > 0 && read_proc(pid, "cgroup", text, sizeof(text)) > 0)
         xs_proc_container_parse(text, ret);
 }
+
+int xs_proc_cgroup_parse(const char *text, char *ret_path, size_t size)
+{
+    const char *at = !strncmp(text, "0::/", 4) ? text : strstr(text, "\n0::/");
+    size_t n;
+
+    if (!at)
+        return -ENOENT;
+    at = strchr(at, '/');
+    n = strcspn(at, "\n");
+    if (n >= size || !at[n]) /* cut: a longer name might be another one */
+        return -ENAMETOOLONG;
+    memcpy(ret_path, at, n);
+    ret_path[n] = 0;
+    return 0;
+}
+
+int xs_proc_cgroup(int32_t pid, char *ret_path, size_t size)
+{
+    char text[4096] = "";
+    ssize_t n = pid > 0 ? read_proc(pid, "cgroup", text, sizeof(text)) : -ESRCH;
+
+    return n < 0 ? (int)n : xs_proc_cgroup_parse(text, ret_path, size);
+}

@@ -25,6 +25,10 @@ struct xs_container {
 void xs_proc_container(int32_t pid, struct xs_container *ret);
 /** The same out of the text of /proc/PID/cgroup. */
 void xs_proc_container_parse(const char *cgroup, struct xs_container *ret);
+/** Its path in the unified hierarchy of control groups, as xserver sees it. @return 0, or -errno */
+int xs_proc_cgroup(int32_t pid, char *ret_path, size_t size);
+/** The same out of the text of /proc/PID/cgroup. @return 0, -ENOENT, or -ENAMETOOLONG */
+int xs_proc_cgroup_parse(const char *text, char *ret_path, size_t size);
 /** Makes any bytes one line of valid UTF-8, in place, up to the first zero. */
 void xs_text_clean(char *text);
 

@@ -159,6 +159,7 @@ static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_siz
     xs_sched_config_defaults(&config);
     config.linger_ns = s->options.linger_us * XS_NS_PER_US;
     config.stall_ns = s->options.stall_ms * XS_NS_PER_MS;
+    config.user_share = s->options.user_share;
     config.inflight_shared_us = s->options.inflight_us;
     config.inflight_alone_us = s->options.inflight_alone_us;
     config.inflight_top_us = s->options.inflight_top_us;
@@ -364,6 +365,9 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
         snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", o->operator_group);
         return -ENOENT;
     }
+    r = xs_standing_set(o->priority_limits, o->user_share_exempt, ret_error, error_size);
+    if (r < 0)
+        return r;
 
     r = make_listener(s, ret_error, error_size);
     if (r < 0)
@@ -470,7 +474,7 @@ void xs_server_apply_options(struct xs_server *s)
 {
     struct xs_policy_params params = *xs_sched_params(s->sched);
     struct xs_policy_module *module;
-    char error[256] = "";
+    char error[256] = "", other[256];
     const struct xs_policy_ops *policy = find_policy(s->options.policy, &module, error, sizeof(error));
     enum xs_log_level level;
 
@@ -478,6 +482,11 @@ void xs_server_apply_options(struct xs_server *s)
         XS_ERRO("operator-group: there is no group '%.40s'; nobody is in it", s->options.operator_group);
     xs_subuids_load();
     xs_charges_configure(s);
+    if (xs_standing_set(s->options.priority_limits, s->options.user_share_exempt, other, sizeof(other)) < 0)
+        XS_ERRO("%s; what was set before stays", other);
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
+        xs_client_take_standing(s, c);
+    xs_sched_set_user_share(s->sched, s->options.user_share);
     xs_prewake_configure(s);
     params_of(&s->options, &params);
     params.switch_ns = switch_ns(&s->options, s->n_lv3 > 0);

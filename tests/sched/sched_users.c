@@ -217,6 +217,14 @@ static void a_grant_keeps_the_users_own_order(void **state)
     play(&p, 1, 4 * XS_NS_PER_S);
     assert_percent(&p, 1, 25, 0.2, 4 * XS_NS_PER_S);
     assert_int_equal(p.open_ns[2], 0);
+    /* and level 3 hears of it, so that the other user's slices are short meanwhile */
+    assert_false(xs_sched_queue_granted(p.q[0]));
+    while (!world_open(&p.w[1], 0)) {
+        assert_false(xs_sched_queue_granted(p.q[1]));
+        play(&p, 1, MS);
+    }
+    assert_true(xs_sched_queue_granted(p.q[1]));
+    assert_false(world_open(&p.w[0], 0));
     finish(&p);
 }
 

@@ -64,7 +64,8 @@ static void take_queues(struct xs_server *s, struct xs_client *c, struct xs_clie
         xs_sched_queue_status(q->sched, s->now_ns, &st);
         seat->level3 = seat->level3 || q->level >= 3;
         seat->entered += atomic_load_explicit(&cell->entered, memory_order_relaxed); /* a count by itself */
-        priority = xs_sched_queue_hints(q->sched)->priority;
+        /* its user's turn, which others' slices must not shorten */
+        priority = xs_sched_queue_granted(q->sched) ? PRIORITY_MAX + 1 : xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
         if (seat->own_queues)     /* else these words are left to the program */
             add_flight(cell, seat);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xserver/users/standing.h"
+
+#include "base/str.h"
+#include "xserver/procinfo.h"
+
+#include "xsched/types.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+
+#define GROUPS_MAX 4096
+
+/* The main thread's. */
+static struct xs_standing_list g_limits, g_exempt;
+
+static int wrong(char *ret_error, size_t size, const char *rule, const char *why, int r)
+{
+    snprintf(ret_error, size, "'%.60s': %s", rule, why);
+    return r;
+}
+
+/* "-20..100", "..100" or "-20.." */
+static int parse_range(const char *text, struct xs_standing_rule *rule)
+{
+    const char *dots = strstr(text, "..");
+    int64_t least = PRIORITY_MIN, most = PRIORITY_MAX;
+    char first[16];
+
+    if (!dots || (size_t)(dots - text) >= sizeof(first))
+        return -EINVAL;
+    memcpy(first, text, (size_t)(dots - text));
+    first[dots - text] = 0;
+    if ((first[0] && xs_str_parse_i64(first, &least) < 0) || (dots[2] && xs_str_parse_i64(dots + 2, &most) < 0))
+        return -EINVAL;
+    if (least < PRIORITY_MIN || most > PRIORITY_MAX || least > most)
+        return -EINVAL;
+    rule->least = (int32_t)least;
+    rule->most = (int32_t)most;
+    return 0;
+}
+
+/* A number stands for itself, whether there is such an account or not. */
+static int parse_account(const char *name, bool group, uint32_t *ret)
+{
+    uint64_t number;
+
+    if (xs_str_parse_u64(name, 10, &number) == 0 && number < UINT32_MAX) {
+        *ret = (uint32_t)number;
+        return 0;
+    }
+    if (group) {
+        const struct group *g = getgrnam(name); /* the main thread alone comes here */
+
+        *ret = g ? g->gr_gid : 0;
+        return g ? 0 : -ENOENT;
+    } else {
+        const struct passwd *u = getpwnam(name); /* likewise */
+
+        *ret = u ? u->pw_uid : 0;
+        return u ? 0 : -ENOENT;
+    }
+}
+
+static int parse_rule(struct xs_standing_list *l, char *rule, bool limits, char *ret_error, size_t size)
+{
+    struct xs_standing_rule *r = &l->rules[l->n];
+    char whole[sizeof(l->text)], *equals = strrchr(rule, '=');
+    bool group = rule[0] == '@';
+
+    xs_str_copy(whole, sizeof(whole), rule);
+    if (l->n == XS_STANDING_RULES)
+        return wrong(ret_error, size, rule, "there are too many rules", -EINVAL);
+    if (limits != (equals != NULL) || equals == rule)
+        return wrong(ret_error, size, rule, limits ? "it is not WHO=LEAST..MOST" : "it has a range", -EINVAL);
+    if (equals) {
+        *equals = 0;
+        if (parse_range(equals + 1, r) < 0)
+            return wrong(ret_error, size, whole, "a range is LEAST..MOST, within -255..255", -EINVAL);
+    }
+    if (!strcmp(rule, "*")) {
+        r->kind = XS_STANDING_ANY;
+    } else if (rule[0] == '/') {
+        size_t n = strlen(rule);
+
+        while (n > 1 && rule[n - 1] == '/')
+            n--;
+        r->kind = XS_STANDING_CGROUP;
+        r->path_at = (uint16_t)(rule - l->text);
+        r->path_size = (uint16_t)n;
+    } else {
+        r->kind = group ? XS_STANDING_GROUP : XS_STANDING_USER;
+        if (parse_account(rule + group, group, &r->id) < 0)
+            return wrong(ret_error, size, whole, group ? "there is no such group" : "there is no such user", -ENOENT);
+    }
+    l->n++;
+    return 0;
+}
+
+int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, char *ret_error, size_t error_size)
+{
+    char *save = NULL;
+
+    memset(l, 0, sizeof(*l));
+    if (strlen(text) >= sizeof(l->text))
+        return wrong(ret_error, error_size, text, "it is too long", -EINVAL);
+    xs_str_copy(l->text, sizeof(l->text), text);
+    for (char *rule = strtok_r(l->text, " ,\t", &save); rule; rule = strtok_r(NULL, " ,\t", &save)) {
+        int r = parse_rule(l, rule, limits, ret_error, error_size);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static bool is_member(const struct xs_standing_of *who, uint32_t gid)
+{
+    if (who->gid == gid)
+        return true;
+    for (size_t i = 0; i < who->n_groups; i++)
+        if (who->groups[i] == gid)
+            return true;
+    return false;
+}
+
+/* The group itself, and those within it. */
+static bool lies_within(const char *cgroup, const char *path, size_t n)
+{
+    return !strncmp(cgroup, path, n) && (n == 1 || cgroup[n] == '/' || cgroup[n] == 0);
+}
+
+const struct xs_standing_rule *xs_standing_find(const struct xs_standing_list *l, const struct xs_standing_of *who)
+{
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct xs_standing_rule *r = &l->rules[i];
+
+        if (r->kind == XS_STANDING_ANY || (r->kind == XS_STANDING_USER && r->id == who->uid) ||
+            (r->kind == XS_STANDING_GROUP && is_member(who, r->id)) ||
+            (r->kind == XS_STANDING_CGROUP && lies_within(who->cgroup, l->text + r->path_at, r->path_size)))
+            return r;
+    }
+    return NULL;
+}
+
+int xs_standing_set(const char *limits, const char *exempt, char *ret_error, size_t error_size)
+{
+    struct xs_standing_list l, e;
+    char why[160];
+    int r = xs_standing_parse(&l, limits, true, why, sizeof(why));
+
+    if (r < 0) {
+        snprintf(ret_error, error_size, "priority-limits: %s", why);
+        return r;
+    }
+    r = xs_standing_parse(&e, exempt, false, why, sizeof(why));
+    if (r < 0) {
+        snprintf(ret_error, error_size, "user-share-exempt: %s", why);
+        return r;
+    }
+    g_limits = l;
+    g_exempt = e;
+    return 0;
+}
+
+static bool asks_for(enum xs_standing_kind kind)
+{
+    for (unsigned i = 0; i < g_limits.n; i++)
+        if (g_limits.rules[i].kind == kind)
+            return true;
+    for (unsigned i = 0; i < g_exempt.n; i++)
+        if (g_exempt.rules[i].kind == kind)
+            return true;
+    return false;
+}
+
+void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, struct xs_standing *ret)
+{
+    struct xs_standing_of who = {.uid = uid, .gid = gid, .cgroup = ""};
+    const struct xs_standing_rule *limits;
+    socklen_t size = GROUPS_MAX * sizeof(uint32_t);
+    uint32_t *groups = NULL;
+    char cgroup[1024];
+
+    *ret = (struct xs_standing){.least = PRIORITY_MIN, .most = PRIORITY_MAX};
+    if (g_limits.n == 0 && g_exempt.n == 0)
+        return;
+    if (asks_for(XS_STANDING_GROUP))
+        groups = malloc(size);
+    if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0) {
+        who.groups = groups;
+        who.n_groups = size / sizeof(*groups);
+    }
+    if (asks_for(XS_STANDING_CGROUP) && xs_proc_cgroup(pid, cgroup, sizeof(cgroup)) == 0)
+        who.cgroup = cgroup;
+    ret->exempt = xs_standing_find(&g_exempt, &who) != NULL;
+    limits = xs_standing_find(&g_limits, &who);
+    if (limits) {
+        ret->least = limits->least;
+        ret->most = limits->most;
+    }
+    free(groups);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far the priorities of a user's programs go (options priority-limits and user-share-exempt). Main thread. */
+#ifndef XS_XSERVER_USERS_STANDING_H
+#define XS_XSERVER_USERS_STANDING_H
+
+#include "base/xs_base.h"
+
+#define XS_STANDING_RULES 32u
+
+/** For whom a rule is. */
+enum xs_standing_kind { XS_STANDING_ANY, XS_STANDING_USER, XS_STANDING_GROUP, XS_STANDING_CGROUP };
+
+struct xs_standing_rule {
+    enum xs_standing_kind kind;
+    uint32_t id;                 /* of a user or a group */
+    uint16_t path_at, path_size; /* of a control group, in the list's text */
+    int32_t least, most;
+};
+
+/** The text of an option, taken apart. */
+struct xs_standing_list {
+    char text[256];
+    struct xs_standing_rule rules[XS_STANDING_RULES];
+    unsigned n;
+};
+
+/** @param limits  each rule has =LEAST..MOST, one or both of them left out; else it is only for whom
+ *  @return 0, or -EINVAL or -ENOENT with the reason */
+int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, char *ret_error, size_t error_size);
+
+/** What rules look at. */
+struct xs_standing_of {
+    uint32_t uid, gid;
+    const uint32_t *groups; /* supplementary ones */
+    size_t n_groups;
+    const char *cgroup; /* path in the unified hierarchy; "": not known */
+};
+/** The first rule that fits, or NULL. */
+const struct xs_standing_rule *xs_standing_find(const struct xs_standing_list *l, const struct xs_standing_of *who);
+
+/** What the configuration says of a program's user. */
+struct xs_standing {
+    bool exempt;         /* the shares of other users do not bound it */
+    int32_t least, most; /* of its priorities */
+};
+/** Both options. What was set before stays where one is wrong. @return as xs_standing_parse */
+int xs_standing_set(const char *limits, const char *exempt, char *ret_error, size_t error_size);
+/** Of the program at the other end of that socket. */
+void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, struct xs_standing *ret);
+
+/** PRIORITY_NO_EXECUTE stays. */
+static inline int32_t xs_standing_clamp(const struct xs_standing *s, int32_t priority)
+{
+    return priority <= -256 ? priority : XS_MAX(s->least, XS_MIN(s->most, priority));
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far priorities go by user: priority-limits and user-share-exempt, first as text, then in force. The second part needs
+ * root, which becomes the users; skipped otherwise. */
+#include "raw.h"
+
+#include "base/clock.h"
+#include "wire/hints.h"
+#include "xserver/procinfo.h"
+#include "xserver/users/standing.h"
+
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define BOUND    61002u
+#define FREE     61003u
+#define ORDINARY 61001u
+#define DEVICE   (1ull << 32 | 0xffff0007)
+
+static const struct xs_standing_rule *find(const char *list, uint32_t uid, uint32_t gid, uint32_t other, const char *cgroup)
+{
+    static struct xs_standing_list l;
+    struct xs_standing_of who = {.uid = uid, .gid = gid, .groups = &other, .n_groups = 1, .cgroup = cgroup};
+    char error[200];
+
+    assert_int_equal(xs_standing_parse(&l, list, strchr(list, '=') != NULL, error, sizeof(error)), 0);
+    return xs_standing_find(&l, &who);
+}
+
+static void the_first_rule_that_fits_counts(void **state)
+{
+    const char *list = "/a/b=1..2 root=3..4, @20=5..6\t1000=..7 *=-8..";
+    const struct xs_standing_rule *r;
+
+    (void)state;
+    r = find(list, 0, 0, 0, "/a/b/c");
+    assert_true(r && r->least == 1 && r->most == 2);
+    r = find(list, 0, 0, 0, "/a/bc");
+    assert_true(r && r->least == 3 && r->most == 4);
+    r = find(list, 5, 20, 0, "");
+    assert_true(r && r->least == 5 && r->most == 6);
+    r = find(list, 5, 5, 20, "");
+    assert_true(r && r->least == 5 && r->most == 6);
+    r = find(list, 1000, 5, 5, "/");
+    assert_true(r && r->least == -255 && r->most == 7);
+    r = find(list, 1001, 5, 5, "/");
+    assert_true(r && r->least == -8 && r->most == 255);
+    assert_null(find("", 0, 0, 0, "/"));
+    assert_null(find("1 @2 /x/", 5, 5, 5, "/y"));
+    assert_non_null(find("1 @2 /x/", 5, 5, 5, "/x"));
+    assert_non_null(find("/", 5, 5, 5, "/y"));
+    assert_null(find("/", 5, 5, 5, "")); /* it is not known */
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    static const char *const limits[] = {"1", "1=", "1=2", "1=3..2", "1=..256", "1=-256..", "1=a..b", "=1..2", "*",
+                                         "no-such-user-here=1..2", "@no-such-group-here=1..2", "1=1..2 x"};
+    static const char *const exempt[] = {"1=1..2", "no-such-user-here", "@", "@no-such-group-here"};
+    struct xs_standing_list l;
+    char error[200], many[XS_STANDING_RULES * 2 + 4] = "";
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(limits); i++) {
+        error[0] = 0;
+        if (xs_standing_parse(&l, limits[i], true, error, sizeof(error)) == 0)
+            fail_msg("%s is taken", limits[i]);
+        assert_true(error[0]);
+    }
+    for (size_t i = 0; i < XS_ARRAY_LEN(exempt); i++)
+        assert_true(xs_standing_parse(&l, exempt[i], false, error, sizeof(error)) < 0);
+    for (unsigned i = 0; i <= XS_STANDING_RULES; i++)
+        strcat(many, "1 ");
+    assert_true(xs_standing_parse(&l, many, false, error, sizeof(error)) < 0);
+}
+
+static void control_groups_are_found(void **state)
+{
+    char path[16];
+
+    (void)state;
+    assert_int_equal(xs_proc_cgroup_parse("0::/a/b\n", path, sizeof(path)), 0);
+    assert_string_equal(path, "/a/b");
+    assert_int_equal(xs_proc_cgroup_parse("3:cpu:/x\n0::/\n", path, sizeof(path)), 0);
+    assert_string_equal(path, "/");
+    assert_true(xs_proc_cgroup_parse("3:cpu:/x\n", path, sizeof(path)) < 0);
+    assert_true(xs_proc_cgroup_parse("0::/0123456789abcdef\n", path, sizeof(path)) < 0);
+    assert_true(xs_proc_cgroup_parse("0::/cut", path, sizeof(path)) < 0);
+}
+
+/* ---- in force ---- */
+
+static struct raw_server g_server;
+static _Atomic int *g_shared; /* 0: it has a queue; 1: go on; 2: it went on; 3: the end */
+
+static void become(unsigned uid)
+{
+    if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+        _exit(99);
+}
+
+static bool await(int which)
+{
+    for (int i = 0; i < 4000 && !g_shared[which]; i++)
+        usleep(5000);
+    return g_shared[which];
+}
+
+static long hint(pid_t pid, int priority)
+{
+    char body[96];
+
+    snprintf(body, sizeof(body), "{\"hint_type\":1,\"pid\":%d,\"priority\":%d}", (int)pid, priority);
+    return raw_http(&g_server, "POST", "/hint", body, NULL);
+}
+
+static int priority_seen(void)
+{
+    json_t *json;
+    int p;
+
+    assert_int_equal(raw_http(&g_server, "GET", "/xqueues", NULL, &json), 200);
+    p = (int)json_integer_value(json_object_get(json_array_get(json_object_get(json, "xqueues"), 0), "priority"));
+    json_decref(json);
+    return p;
+}
+
+static pid_t begin(const char *option, int (*program)(void))
+{
+    const char *args[] = {option, NULL};
+    pid_t pid;
+
+    if (geteuid() != 0)
+        skip();
+    raw_server_start(&g_server, args);
+    for (int i = 0; i < 4; i++)
+        g_shared[i] = 0;
+    pid = fork();
+    if (pid == 0)
+        _exit(program());
+    assert_true(await(0));
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    int status;
+
+    g_shared[3] = 1;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(raw_server_stop(&g_server), 0);
+}
+
+static int asks_for_much(void)
+{
+    struct raw_client c;
+    union xs_msg m;
+
+    become(BOUND);
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, DEVICE, 255);
+    g_shared[0] = 1;
+    if (!await(1) || hint(getpid(), 200) != 200)
+        return 1;
+    g_shared[2] = 1;
+    g_shared[1] = 0;
+    if (!await(1))
+        return 2;
+    memset(&m, 0, sizeof(m));
+    m.queue_hints.handle = raw_handle(&c, 0);
+    m.queue_hints.priority = 254;
+    m.queue_hints.utilization = 100;
+    m.queue_hints.deadline_us = m.queue_hints.laxity_us = -1;
+    m.queue_hints.changed_ns[XS_PART_PRIORITY] = (uint64_t)((int64_t)xs_now_ns() + xs_clock_offset_ns());
+    raw_send(&c, &m, XS_MSG_queue_hints);
+    raw_settle(&c);
+    g_shared[2] = 1;
+    return await(3) ? 0 : 3;
+}
+
+static void limits_bound_what_a_user_asks_for(void **state)
+{
+    pid_t pid = begin("--priority-limits=61002=-5..100", asks_for_much);
+
+    (void)state;
+    assert_int_equal(priority_seen(), 100);
+    assert_int_equal(hint(pid, -200), 200); /* root's wish is not the user's */
+    assert_int_equal(priority_seen(), -200);
+    g_shared[1] = 1;
+    assert_true(await(2));
+    assert_int_equal(priority_seen(), 100);
+    assert_int_equal(hint(pid, 200), 200);
+    assert_int_equal(priority_seen(), 200);
+    g_shared[2] = 0;
+    g_shared[1] = 1;
+    assert_true(await(2));
+    assert_int_equal(priority_seen(), 100);
+    end(pid);
+}
+
+static int takes(unsigned uid)
+{
+    struct raw_client c;
+
+    become(uid);
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, DEVICE, 255);
+    raw_submit(&c, 0);
+    atomic_fetch_add(&c.page->cells[0].entered, 1000000);
+    g_shared[0] = 1;
+    while (!g_shared[3]) {
+        usleep(100000);
+        atomic_fetch_add(&c.page->cells[0].completed, 1);
+    }
+    return 0;
+}
+
+static int takes_as_free(void)
+{
+    return takes(FREE);
+}
+
+static int takes_as_bound(void)
+{
+    return takes(BOUND);
+}
+
+static int waits(void)
+{
+    struct raw_client c;
+
+    become(ORDINARY);
+    raw_join(&c, g_server.socket);
+    raw_add(&c, 0, DEVICE, 0);
+    raw_submit(&c, 0);
+    atomic_fetch_add(&c.page->cells[0].entered, 1000000);
+    raw_wait_permitted(&c, 0, false, 2000);
+    return raw_wait_permitted(&c, 0, true, 2000) ? 10 : 20; /* 20: it waited for two seconds */
+}
+
+static int waited(void)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(waits());
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void only_who_is_exempt_takes_all(void **state)
+{
+    pid_t pid = begin("--user-share-exempt=61003", takes_as_free);
+
+    (void)state;
+    assert_int_equal(waited(), 20);
+    end(pid);
+    pid = begin("--user-share-exempt=61003", takes_as_bound);
+    assert_int_equal(waited(), 10);
+    end(pid);
+    pid = begin("--user-share=0", takes_as_bound);
+    assert_int_equal(waited(), 20);
+    end(pid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_rule_that_fits_counts),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(control_groups_are_found),
+        cmocka_unit_test(limits_bound_what_a_user_asks_for),
+        cmocka_unit_test(only_who_is_exempt_takes_all),
+    };
+
+    g_shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
