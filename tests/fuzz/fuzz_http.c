@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "xserver/handles.h"
+#include "xserver/http/http_framing.h"
 #include "xserver/http/http_guard.h"
 #include "xserver/http/http_routes.h"
 #include "xserver/server.h"
@@ -39,6 +40,27 @@ const char *MHD_lookup_connection_value(struct MHD_Connection *connection, enum 
         if (!strcmp(p->names[i], key))
             return p->values[i];
     return NULL;
+}
+
+int MHD_get_connection_values(struct MHD_Connection *connection, enum MHD_ValueKind kind, MHD_KeyValueIterator iterator,
+                              void *cls)
+{
+    (void)connection;
+    for (unsigned i = 0; i < g_headers.n; i++)
+        if (iterator(cls, kind, g_headers.names[i], g_headers.values[i]) != MHD_YES)
+            break;
+    return (int)g_headers.n;
+}
+
+int MHD_get_connection_values_n(struct MHD_Connection *connection, enum MHD_ValueKind kind, MHD_KeyValueIteratorN iterator,
+                                void *cls)
+{
+    (void)connection;
+    for (unsigned i = 0; i < g_headers.n; i++)
+        if (iterator(cls, kind, g_headers.names[i], strlen(g_headers.names[i]), g_headers.values[i],
+                     strlen(g_headers.values[i])) != MHD_YES)
+            break;
+    return (int)g_headers.n;
 }
 
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
@@ -201,6 +223,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_all = false;
     call = (struct xs_route_call){
         .url = url, .method = line, .body = body, .body_bytes = body_bytes, .mailbox = &g_server.mailbox};
+    (void)xs_framing_check(NULL, "HTTP/1.1");
+    (void)xs_guard_check_change(NULL, 50000);
     memset(&answer, 0, sizeof(answer));
     status = xs_route(&call, &answer);
     FUZZ_CHECK(status == 200 || (status >= 400 && status < 600));

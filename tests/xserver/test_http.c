@@ -294,6 +294,55 @@ static void pages_and_strange_hosts_are_refused(void **state)
     assert_int_equal(tcp("GET /xqueues", headers, ""), 403);
 }
 
+/* What a browser or a forwarder adds, and requests without it. */
+static void changes_say_where_they_come_from(void **state)
+{
+    static const struct {
+        const char *headers;
+        long status;
+    } k_rows[] = {
+        {"", 200},
+        {"User-Agent: cpp-httplib/0.14.3\r\nAccept: */*\r\nContent-Type: application/json\r\n", 200},
+        {"User-Agent: curl/7.88.1\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n", 200},
+        {"User-Agent: Python-urllib/3.11\r\nAccept-Encoding: identity\r\n", 200},
+        {"User-Agent: Mozilla/5.0\r\n", 403},
+        {"Via: 1.1 x\r\n", 403},
+        {"Cookie: a=b\r\n", 403},
+        {"Via: 1.1 x\r\nX-XSched: 1\r\n", 200},
+        {"Via: 1.1 x\r\nX-XSched-Token: open sesame\r\n", 200},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        char headers[300];
+        long status;
+
+        snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\n%s", g_server.port, k_rows[i].headers);
+        status = tcp("POST /policy?policy=1", headers, "");
+        if (status != k_rows[i].status)
+            fail_msg("%s: %ld, not %ld", k_rows[i].headers, status, k_rows[i].status);
+        assert_int_equal(tcp("GET /policy", headers, ""), 200); /* reading is free */
+    }
+}
+
+/* attacks.http_smuggling has more of them. */
+static void ambiguous_requests_are_refused(void **state)
+{
+    char answer[1024], headers[200];
+
+    (void)state;
+    snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\nHost: 127.0.0.1:%d\r\n", g_server.port, g_server.port);
+    assert_int_equal(tcp("GET /policy", headers, ""), 400);
+    assert_int_equal(tcp("GET /policy", "", ""), 400);
+    snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\nContent-Length: 0\r\n", g_server.port);
+    assert_int_equal(tcp("GET /policy", headers, ""), 400);
+    snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\nTransfer-Encoding: chunked\r\n", g_server.port);
+    assert_int_equal(tcp("GET /policy", headers, ""), 400);
+    snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\n", g_server.port);
+    assert_int_equal(tcp("GET /policy%00", headers, ""), 400);
+    assert_int_equal(raw_tcp(&g_server, "GET /policy HTTP/1.0\r\n\r\n", answer, sizeof(answer)), 403);
+}
+
 static void long_bodies_are_refused(void **state)
 {
     size_t size = 200000;
@@ -440,6 +489,8 @@ int main(void)
         cmocka_unit_test(who_asks_is_meant_where_nobody_is_named),
         cmocka_unit_test(operator_holds_and_frees),
         cmocka_unit_test(pages_and_strange_hosts_are_refused),
+        cmocka_unit_test(changes_say_where_they_come_from),
+        cmocka_unit_test(ambiguous_requests_are_refused),
         cmocka_unit_test(long_bodies_are_refused),
         cmocka_unit_test(other_users_change_only_their_own),
     };

@@ -87,6 +87,37 @@ const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, con
     return NULL;
 }
 
+/* What curl, Python's and C++'s libraries send by themselves. Browsers add others (Accept-Language, Referer, Cookie,
+ * Sec-Fetch-Mode, Upgrade-Insecure-Requests), and so do proxies (Via, X-Forwarded-For) and services that post to an address
+ * which a stranger gave them (X-Event, X-Signature). */
+static enum MHD_Result plain_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    static const char *const k_plain[] = {
+        "Host",   "User-Agent",        "Accept",         "Accept-Encoding", "Connection", "Content-Length", "Content-Type",
+        "Expect", "Transfer-Encoding", "Sec-Fetch-Site", /* judged by from_a_page() */
+    };
+    bool *plain = cls, known = false;
+
+    (void)kind;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_plain); i++)
+        known |= xs_str_equal_nocase(name, k_plain[i]);
+    /* every browser's begins so */
+    if (!known || (xs_str_equal_nocase(name, "User-Agent") && value && !strncmp(value, "Mozilla/", 8)))
+        *plain = false;
+    return *plain ? MHD_YES : MHD_NO;
+}
+
+const char *xs_guard_check_change(struct MHD_Connection *connection, uint16_t port)
+{
+    bool plain = true;
+
+    if (!port || MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-XSched") ||
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-XSched-Token"))
+        return NULL;
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, plain_header, &plain);
+    return plain ? NULL : "a change needs the header 'X-XSched: 1', or the Unix socket";
+}
+
 bool xs_guard_find_owner(const char *table, uint32_t peer_ip, uint16_t peer_port, uint16_t own_port,
                          uint32_t *ret_uid)
 {

@@ -12,6 +12,11 @@
  *  @param port  ours on TCP; 0: the request came over the Unix socket
  *  @return NULL, or what is wrong */
 const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, const char *method);
+/** A change over TCP that comes from one of our tools says so in X-XSched, or brings the token. Tools that were written for the
+ *  first XSched send neither: such a request is taken where it has nothing in it that a browser or a forwarder adds
+ *  (decision 0029). On the Unix socket every request passes.
+ *  @return NULL, or what is wrong */
+const char *xs_guard_check_change(struct MHD_Connection *connection, uint16_t port);
 /** Who is at the other end: the peer's credentials on a Unix socket; on TCP the user who owns the
  *  peer socket, as the kernel's table of connections says; or the token. */
 void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret);

@@ -420,6 +420,8 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
     if (!row)
         return refuse(ret, status,
                       status == 404 ? "there is no such path" : "this path does not take this method");
+    if (!strcmp(row->method, "POST") && (refused = xs_guard_check_change(call->connection, call->port)) != NULL)
+        return refuse(ret, 403, refused);
     if (row->page)
         return send_page(row->page, ret);
     if (row->stream)

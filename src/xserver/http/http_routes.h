@@ -28,6 +28,7 @@ struct xs_route_answer {
     struct xs_text text;     /* ... its data the caller's, */
     const char *type;        /* ... of this type */
     const char *allow;       /* on status 405 the methods that this path takes */
+    bool close;              /* the connection ends with this answer */
     const char *policy;      /* Content-Security-Policy; NULL: none */
 };
 

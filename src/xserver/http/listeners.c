@@ -8,6 +8,8 @@
 #include "transport/socket.h"
 #include "xserver/haste.h"
 #include "xserver/http/connections.h"
+#include "xserver/http/deadlines.h"
+#include "xserver/http/http_framing.h"
 #include "xserver/http/http_guard.h"
 #include "xserver/http/http_json.h"
 #include "xserver/http/http_routes.h"
@@ -28,6 +30,8 @@
 #define MAX_CONNECTIONS (2 * XS_HTTP_CONNECTIONS) /* of one listener: room to refuse some */
 #define TIMEOUT_S       15u
 #define HASTE_US        20000u
+#define REQUEST_NS      (10 * XS_NS_PER_S) /* for a whole request, from the connect or the end of the answer before it */
+#define ANSWER_NS       (60 * XS_NS_PER_S) /* for the answer, until its client has it */
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
@@ -38,12 +42,22 @@ struct xs_http {
     struct xs_connections *shares;
     struct MHD_Daemon *tcp, *unix_;
     struct xs_events *events; /* NULL: there are none */
+    struct xs_deadlines *deadlines;
     uint16_t port; /* of tcp; 0: none */
+    bool bare;     /* the kernel lets nobody send descriptors through unix_ (Linux 6.16) */
     struct xs_haste haste; /* of the thread of unix_, as n_unix; see hasten() */
     unsigned n_unix;       /* its connections */
-    bool bare;             /* the kernel lets nobody send descriptors through it */
     char unix_path[XS_SOCKET_PATH_BYTES];
 };
+
+/* What is kept of a connection while it lasts. */
+struct http_connection {
+    struct xs_quota_user *user;   /* whose share it takes; NULL: none */
+    struct xs_deadline *deadline;
+};
+
+/* The state of a request from its first line until it is handled, where its target has a NUL in it. */
+static char k_target_with_nul;
 
 /* A request while it comes in. */
 struct exchange {
@@ -82,6 +96,8 @@ static enum MHD_Result reply(struct MHD_Connection *connection, int status, stru
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (a->policy)
         MHD_add_response_header(response, "Content-Security-Policy", a->policy);
+    if (a->close)
+        MHD_add_response_header(response, "Connection", "close");
     if (a->allow)
         MHD_add_response_header(response, "Allow", a->allow);
     r = MHD_queue_response(connection, (unsigned)status, response);
@@ -108,25 +124,48 @@ static void take_body(struct exchange *x, const char *data, size_t bytes)
     x->body[x->bytes] = 0;
 }
 
+static void set_deadline(struct xs_http *h, struct MHD_Connection *connection, uint64_t ns)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    const struct http_connection *c = info ? info->socket_context : NULL;
+
+    if (c)
+        xs_deadline_set(h->deadlines, c->deadline, ns);
+}
+
+/* The first call is before the body: an answer now ends the connection, so that nothing that follows is taken for a request. */
+static enum MHD_Result begin(struct MHD_Connection *connection, const char *version, void **state)
+{
+    const char *wrong = *state == &k_target_with_nul ? "there is a NUL in the path" : xs_framing_check(connection, version);
+    struct xs_route_answer answer = {.close = true};
+
+    *state = NULL;
+    if (wrong) {
+        answer.json = xs_json_error(wrong);
+        return reply(connection, 400, &answer);
+    }
+    *state = calloc(1, sizeof(struct exchange));
+    return *state ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Connection *connection,
-                              const char *url, const char *method, const char *data, size_t *data_bytes,
-                              void **state)
+                              const char *url, const char *method, const char *version, const char *data,
+                              size_t *data_bytes, void **state)
 {
     struct exchange *x = *state;
     struct xs_route_call call;
     struct xs_route_answer answer = {0};
     int status;
 
-    if (!x) { /* the first call is before the body; an answer now would end the connection */
-        x = calloc(1, sizeof(*x));
-        *state = x;
-        return x ? MHD_YES : MHD_NO;
-    }
+    if (!x || *state == &k_target_with_nul)
+        return begin(connection, version, state);
     if (*data_bytes) {
         take_body(x, data, *data_bytes);
         *data_bytes = 0;
         return MHD_YES;
     }
+    set_deadline(h, connection, ANSWER_NS);
     if (x->too_long) {
         answer.json = xs_json_error("the body is too long");
         return reply(connection, 413, &answer);
@@ -143,6 +182,8 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
         .events = h->events,
     };
     status = xs_route(&call, &answer);
+    if (status == 0)
+        set_deadline(h, connection, 0); /* a stream has no end */
     return status == 0 ? MHD_YES : reply(connection, status, &answer);
 }
 
@@ -152,26 +193,23 @@ static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, 
 {
     struct xs_http *h = cls;
 
-    (void)version;
-    return handle(h, h->port, connection, url, method, data, data_bytes, state);
+    return handle(h, h->port, connection, url, method, version, data, data_bytes, state);
 }
 
 static enum MHD_Result handle_unix(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *data,
                                    size_t *data_bytes, void **state)
 {
-    (void)version;
-    return handle(cls, 0, connection, url, method, data, data_bytes, state);
+    return handle(cls, 0, connection, url, method, version, data, data_bytes, state);
 }
 
 static void completed(void *cls, struct MHD_Connection *connection, void **state,
                       enum MHD_RequestTerminationCode why)
 {
-    struct exchange *x = *state;
+    struct exchange *x = *state != &k_target_with_nul ? *state : NULL;
 
-    (void)cls;
-    (void)connection;
     (void)why;
+    set_deadline(cls, connection, REQUEST_NS);
     if (x) {
         free(x->body);
         free(x);
@@ -214,21 +252,36 @@ static void hang_up(struct MHD_Connection *connection)
         shutdown(info->connect_fd, SHUT_RDWR);
 }
 
+static struct http_connection *came(struct xs_http *h, uint16_t port, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct http_connection *c = calloc(1, sizeof(*c));
+    struct xs_asker asker;
+
+    xs_guard_peer(connection, port, &asker);
+    if (!c || !xs_connections_came(h->shares, &asker, &c->user))
+        hang_up(connection);
+    if (c && info)
+        c->deadline = xs_deadline_add(h->deadlines, info->connect_fd, REQUEST_NS);
+    return c;
+}
+
+/* libmicrohttpd calls it for a connection that ends before it closes the socket. */
 static void notify(struct xs_http *h, uint16_t port, struct MHD_Connection *connection, void **state,
                    enum MHD_ConnectionNotificationCode code)
 {
-    struct xs_quota_user *user = *state;
-    struct xs_asker asker;
+    struct http_connection *c = *state;
 
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        xs_guard_peer(connection, port, &asker);
-        if (!xs_connections_came(h->shares, &asker, &user))
-            hang_up(connection);
-        *state = user;
-    } else {
-        xs_connections_gone(h->shares, user);
-        *state = NULL;
+        *state = came(h, port, connection);
+        return;
     }
+    if (c) {
+        xs_deadline_remove(h->deadlines, c->deadline);
+        xs_connections_gone(h->shares, c->user);
+        free(c);
+    }
+    *state = NULL;
 }
 
 static void notify_tcp(void *cls, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
@@ -242,9 +295,17 @@ static void notify_unix(void *cls, struct MHD_Connection *connection, void **sta
 {
     struct xs_http *h = cls;
 
+    notify(h, 0, connection, state, code);
     if (!h->bare)
         hasten(h, code);
-    notify(h, 0, connection, state, code);
+}
+
+/* The request line came. */
+static void *first_line(void *cls, const char *target, struct MHD_Connection *connection)
+{
+    (void)cls;
+    (void)connection;
+    return xs_framing_has_nul(target) ? &k_target_with_nul : NULL;
 }
 
 static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCallback handler,
@@ -254,8 +315,9 @@ static struct MHD_Daemon *start(struct xs_http *h, int fd, MHD_AccessHandlerCall
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, NULL},
-        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, NULL},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, h},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, h},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)first_line, h},
         {MHD_OPTION_END, 0, NULL},
     };
 
@@ -351,6 +413,10 @@ int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const 
     struct xs_http *h = calloc(1, sizeof(*h));
     int r = 0;
 
+    if (h && !(h->deadlines = xs_deadlines_new())) {
+        free(h);
+        h = NULL;
+    }
     if (!h) {
         snprintf(ret_error, error_size, "out of memory");
         return -ENOMEM;
