@@ -92,5 +92,9 @@ int xs_ask(const struct xs_ask_where *w, const char *method, const char *path, c
     free(places);
     if (xs_env_get(XS_ENV_XSCHED_SOCKET)) /* that one and no other */
         return r;
+    if (absent(r) && w->token) { /* where no xserver runs, any user may listen there */
+        note(&tried, "\n  127.0.0.1:%u: not asked, since the token is sent over TCP only where -a or -p says so", XS_ASK_PORT);
+        return r;
+    }
     return absent(r) ? ask_tcp(w, method, path, body, &tried, ret) : r;
 }

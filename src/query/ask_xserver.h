@@ -11,7 +11,7 @@ struct xs_ask_where {
     const char *socket;  /* xserver's; its HTTP socket is beside it */
     const char *address; /* or a host, 127.0.0.1 when only the port is given, */
     uint16_t port;       /* ... and its port; 0: the usual one */
-    const char *token;
+    const char *token; /* goes over TCP only where address or port is given */
     /* none of these: XSCHED_SOCKET and no other; else this user's, the host's, the usual port */
 };
 

@@ -2,6 +2,7 @@
 #include "query/http_client.h"
 
 #include "base/str.h"
+#include "transport/token.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -32,7 +33,7 @@ static size_t take(char *data, size_t size, size_t count, void *ctx)
 static struct curl_slist *headers(const struct xs_http_target *target, bool *ret_ok)
 {
     struct curl_slist *list = NULL, *longer;
-    char token[320];
+    char token[XS_TOKEN_BYTES + 24];
     /* a header of our own: a page in a browser cannot send it to another origin unasked */
     const char *lines[4] = {"Content-Type: application/json", "X-XSched: 1", "Expect:", NULL};
 

@@ -9,7 +9,7 @@ struct xs_http_target {
     const char *unix_path; /* the HTTP socket (http.sock beside xserver.sock), or NULL: TCP */
     const char *address;   /* host for TCP */
     uint16_t port;
-    const char *token; /* sent as X-XSched-Token; NULL: none */
+    const char *token; /* a right one (transport/token.h), sent as X-XSched-Token; NULL: none */
     long timeout_ms;   /* of the whole exchange; 0: 5000 */
 };
 

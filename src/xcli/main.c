@@ -3,6 +3,7 @@
 #include "xcli/xcli.h"
 
 #include "base/str.h"
+#include "transport/token.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 XS_EXPORT const char *argp_program_version = "xcli (XSched) " XSCHED_VERSION;
 struct xcli_options g_xcli;
 
-enum { KEY_SOCKET = 256, KEY_JSON, KEY_TOKEN };
+enum { KEY_SOCKET = 256, KEY_JSON, KEY_TOKEN, KEY_TOKEN_FILE };
 
 static const struct {
     const char *name;
@@ -32,10 +33,14 @@ struct chosen {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct chosen *chosen = state->input;
+    static char token[XS_TOKEN_BYTES];
+    char error[256];
     uint64_t port;
 
     switch (key) {
     case 'a':
+        if (!arg[0] || strpbrk(arg, "/@?# ") || strlen(arg) > 255)
+            argp_error(state, "'%.40s' is no address", arg);
         g_xcli.address = arg;
         return 0;
     case 'p':
@@ -44,10 +49,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         g_xcli.port = (uint16_t)port;
         return 0;
     case KEY_SOCKET:
+        if (!arg[0])
+            argp_error(state, "--socket takes the path of a socket");
         g_xcli.socket = arg;
         return 0;
     case KEY_TOKEN:
+        if (xs_token_wrong(arg))
+            argp_error(state, "--token: %s", xs_token_wrong(arg));
         g_xcli.token = arg;
+        return 0;
+    case KEY_TOKEN_FILE:
+        if (xs_token_read(arg, token, error, sizeof(error)) < 0)
+            argp_failure(state, XCLI_USAGE, 0, "%s", error);
+        g_xcli.token = token;
         return 0;
     case KEY_JSON:
         g_xcli.json = true;
@@ -80,7 +94,8 @@ int main(int argc, char **argv)
         {"addr", 'a', "ADDRESS", 0, "host of xserver's HTTP; default 127.0.0.1", 0},
         {"port", 'p', "PORT", 0, "its port; default 50000", 0},
         {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; its HTTP socket is http.sock beside it", 0},
-        {"token", KEY_TOKEN, "TEXT", 0, "what xserver.conf has as token", 0},
+        {"token", KEY_TOKEN, "TEXT", 0, "what xserver.conf has as token; others see it in the list of processes", 0},
+        {"token-file", KEY_TOKEN_FILE, "FILE", 0, "file that holds it", 0},
         {"json", KEY_JSON, NULL, 0, "print answers as JSON", 0},
         {0},
     };

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "policy/policies.h"
+#include "transport/token.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -163,6 +164,12 @@ static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
         path = DEFAULT_CONFIG;
     if (path)
         r = xs_options_read_file(&o, path, ret_error, error_size);
+    if (r == 0 && o.token_file[0] && o.token[0]) {
+        snprintf(ret_error, error_size, "token and token-file are both set: one of them is enough");
+        r = -EINVAL;
+    }
+    if (r == 0 && o.token_file[0])
+        r = xs_token_read(o.token_file, o.token, ret_error, error_size);
     if (r < 0)
         return r;
     *ret = o;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "policy/policies.h"
+#include "transport/token.h"
 #include "wire/page.h"
 
 #include <errno.h>
@@ -87,6 +88,10 @@ static int check_text(enum xs_option_id id, const char *value, char *ret_why, si
         snprintf(ret_why, size, "there is no such policy (%s)", xs_policy_names(names, sizeof(names), ", "));
         return -EINVAL;
     }
+    if (id == XS_OPT_token && value[0] && xs_token_wrong(value)) {
+        snprintf(ret_why, size, "%s", xs_token_wrong(value));
+        return -EINVAL;
+    }
     if (id == XS_OPT_log_level && !xs_log_level_parse(value, &level)) {
         snprintf(ret_why, size, "it takes DEBG, INFO, WARN, ERRO or OFF");
         return -EINVAL;
@@ -128,7 +133,7 @@ int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value
         return 0;
     case XS_OPTION_TEXT:
         if (strlen(value) >= XS_OPTION_TEXT_BYTES || check_text(id, value, why, sizeof(why)) < 0) {
-            snprintf(ret_error, error_size, "%s: '%.40s': %s", r->name, value, why);
+            snprintf(ret_error, error_size, "%s: '%.40s': %s", r->name, id == XS_OPT_token ? "..." : value, why);
             return -EINVAL;
         }
         xs_str_copy(field(o, id), XS_OPTION_TEXT_BYTES, value);

@@ -225,6 +225,35 @@ static void withdrawn_options_are_named(void **state)
     }
 }
 
+static void tokens_come_from_files(void **state)
+{
+    char args[200], text[400];
+
+    (void)state;
+    write_file("token", "open sesame\n");
+    chmod(file("token"), 0644);
+    snprintf(args, sizeof(args), "--idle-exit 1 --token-file %s", file("token"));
+    assert_int_equal(run(args), 78);
+    assert_non_null(strstr(g_output, "other users may open it"));
+    chmod(file("token"), 0660);
+    assert_int_equal(run(args), 78);
+    assert_non_null(strstr(g_output, "its group may write it"));
+    chmod(file("token"), 0640);
+    assert_int_equal(run(args), 0);
+    write_file("token.conf", "[http]\ntoken = abc\n");
+    snprintf(text, sizeof(text), "%s --config %s", args, file("token.conf"));
+    assert_int_equal(run(text), 78);
+    assert_non_null(strstr(g_output, "both set"));
+    write_file("token", "");
+    assert_int_equal(run(args), 78);
+    write_file("token", "a\nb\n");
+    assert_int_equal(run(args), 78);
+    assert_non_null(strstr(g_output, "printable"));
+    snprintf(args, sizeof(args), "--idle-exit 1 --token-file %s", g_dir);
+    assert_int_equal(run(args), 78);
+    assert_int_equal(run("--token 'a\tb'"), 64);
+}
+
 static void wrong_words_about_the_log_are_told(void **state)
 {
     (void)state;
@@ -482,6 +511,7 @@ int main(void)
         cmocka_unit_test(wrong_files_name_the_line),
         cmocka_unit_test(file_command_line_and_reload),
         cmocka_unit_test(withdrawn_options_are_named),
+        cmocka_unit_test(tokens_come_from_files),
         cmocka_unit_test(wrong_words_about_the_log_are_told),
         cmocka_unit_test(second_server_is_refused_and_left_socket_replaced),
         cmocka_unit_test(policy_from_a_shared_object),

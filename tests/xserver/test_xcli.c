@@ -127,6 +127,39 @@ static void absent_server_is_2(void **state)
     assert_int_equal(xcli("--socket /nonexistent/s list"), 2);
 }
 
+/* A token is a line of a request, and nobody who happens to listen gets it. */
+static void tokens_are_kept(void **state)
+{
+    char path[128], long_token[401], args[512];
+
+    (void)state;
+    memset(long_token, 'x', 400);
+    long_token[400] = 0;
+    snprintf(args, sizeof(args), "--token %s list", long_token);
+    assert_int_equal(xcli("%s", args), 64);
+    assert_non_null(strstr(g_output, "at most 255"));
+    assert_int_equal(xcli("%s", "--token \"$(printf 'a\\r\\nX-B: c')\" list"), 64);
+    assert_non_null(strstr(g_output, "printable"));
+    assert_int_equal(xcli("%s", "--token '' list"), 64);
+
+    snprintf(path, sizeof(path), "%s/token", g_server.dir);
+    snprintf(args, sizeof(args), "umask 077; echo abc >%s", path);
+    assert_int_equal(system(args), 0);
+    assert_int_equal(xcli("--token-file %s list", path), 0);
+    assert_int_equal(chmod(path, 0604), 0);
+    assert_int_equal(xcli("--token-file %s list", path), 64);
+    assert_non_null(strstr(g_output, "other users may open it"));
+    assert_int_equal(xcli("--token-file /nonexistent/x list"), 64);
+    assert_int_equal(unlink(path), 0);
+
+    unsetenv("XSCHED_SOCKET");
+    setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
+    if (xcli("--token abc list") == 2) /* this machine has no server */
+        assert_non_null(strstr(g_output, "127.0.0.1:50000: not asked"));
+    unsetenv("XDG_RUNTIME_DIR");
+    setenv("XSCHED_SOCKET", g_server.socket, 1);
+}
+
 static void refusal_is_1(void **state)
 {
     (void)state;
@@ -370,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_use_is_64),
         cmocka_unit_test(absent_server_is_2),
+        cmocka_unit_test(tokens_are_kept),
         cmocka_unit_test(refusal_is_1),
         cmocka_unit_test(output_that_is_not_written_is_74),
         cmocka_unit_test(no_permission_is_told),
