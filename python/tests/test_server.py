@@ -111,6 +111,15 @@ def test_somebody_else_answers(tmp_path, said):
     assert p.returncode == 1 and p.stdout == "" and p.stderr.count("\n") == 1 and "something else" in p.stderr, p.stderr
 
 
+@pytest.mark.parametrize("server, http", [("/a/xserver.sock", "/a/http.sock"), ("/a/b.sock", "/a/b.http.sock"),
+                                          ("/a/b", "/a/b.http")])
+def test_each_server_has_its_http_socket(monkeypatch, server, http):
+    """As xs_http_socket() has it."""
+    from xsched import _server
+    monkeypatch.setenv("XSCHED_SOCKET", server)
+    assert _server.sockets() == [http]
+
+
 @pytest.mark.parametrize("runtime, first", [(None, []), ("", []), ("relative", []), ("/run/user/1234", []),
                                             ("/other", ["/other/xsched/http.sock"])])
 def test_servers_are_looked_for_where_programs_do(monkeypatch, runtime, first):

@@ -56,12 +56,20 @@ def sockets() -> List[str]:
     """Where HTTP sockets of xserver may be, in the order in which programs look for the server."""
     named = os.environ.get("XSCHED_SOCKET")
     if named:
-        return [os.path.join(os.path.dirname(named), "http.sock")]
+        return [_http_socket(named)]
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     folders = [f"/run/user/{os.getuid()}/xsched", "/run/xsched", f"/tmp/xsched-{os.geteuid()}"]
     if runtime.startswith("/") and os.path.join(runtime, "xsched") != folders[0]:
         folders.insert(0, os.path.join(runtime, "xsched"))
     return [os.path.join(f, "http.sock") for f in folders if _believable(f)]
+
+
+def _http_socket(server: str) -> str:
+    """The HTTP socket beside a socket of xserver, as src/transport/http_socket.c names it."""
+    folder, name = os.path.split(server)
+    if name == "xserver.sock":
+        return os.path.join(folder, "http.sock")
+    return os.path.join(folder, name[:-5] + ".http.sock" if name.endswith(".sock") else name + ".http")
 
 
 def _believable(folder: str) -> bool:

@@ -3,6 +3,7 @@
 #include "launcher/doctor.h"
 
 #include "query/http_client.h"
+#include "transport/http_socket.h"
 
 #include <errno.h>
 #include <stdio.h>

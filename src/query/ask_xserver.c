@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "query/find_xserver.h"
+#include "transport/http_socket.h"
 
 #include <errno.h>
 #include <stdarg.h>

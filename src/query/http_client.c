@@ -113,10 +113,3 @@ int xs_http_ask(const struct xs_http_target *target, const char *method, const c
     *ret = a;
     return 0;
 }
-
-void xs_http_socket(const char *server_socket, char *ret, size_t size)
-{
-    const char *slash = strrchr(server_socket, '/');
-
-    snprintf(ret, size, "%.*shttp.sock", slash ? (int)(slash - server_socket + 1) : 0, server_socket);
-}

@@ -6,7 +6,7 @@
 #include "base/xs_base.h"
 
 struct xs_http_target {
-    const char *unix_path; /* the HTTP socket (http.sock beside xserver.sock), or NULL: TCP */
+    const char *unix_path; /* the HTTP socket (transport/http_socket.h), or NULL: TCP */
     const char *address;   /* host for TCP */
     uint16_t port;
     const char *token; /* a right one (transport/token.h), sent as X-XSched-Token; NULL: none */
@@ -27,8 +27,5 @@ struct xs_http_answer {
  *          -EIO anything else */
 int xs_http_ask(const struct xs_http_target *target, const char *method, const char *path, const char *body,
                 struct xs_http_answer *ret, char *ret_error, size_t error_size);
-
-/** The HTTP socket that belongs to a socket of xserver: http.sock in the same folder. */
-void xs_http_socket(const char *server_socket, char *ret, size_t size);
 
 #endif

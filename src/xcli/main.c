@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     static const struct argp_option k_options[] = {
         {"addr", 'a', "ADDRESS", 0, "host of xserver's HTTP; default 127.0.0.1", 0},
         {"port", 'p', "PORT", 0, "its port; default 50000", 0},
-        {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; its HTTP socket is http.sock beside it", 0},
+        {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; its HTTP socket is beside it (http.sock beside xserver.sock)", 0},
         {"token", KEY_TOKEN, "TEXT", 0, "what xserver.conf has as token; others see it in the list of processes", 0},
         {"token-file", KEY_TOKEN_FILE, "FILE", 0, "file that holds it", 0},
         {"json", KEY_JSON, NULL, 0, "print answers as JSON", 0},

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "sched/policy_load.h"
+#include "transport/http_socket.h"
 #include "xserver/activation.h"
 #include "xserver/handles.h"
 #include "xserver/operators.h"
@@ -263,6 +264,10 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
                  "no folder for the socket: set XDG_RUNTIME_DIR or give --socket PATH");
         return r;
     }
+    if (xs_http_socket_reserved(s->socket_path)) {
+        snprintf(ret_error, error_size, "socket: %s is the name of an HTTP socket", s->socket_path);
+        return -EINVAL;
+    }
     r = make_folder(s->socket_path);
     if (r == 0)
         r = take_lock(s);
@@ -337,7 +342,6 @@ static int make_descriptors(struct xs_server *s)
 
 int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_error, size_t error_size)
 {
-    char *slash;
     int r;
 
     memset(s, 0, sizeof(*s));
@@ -391,13 +395,8 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
         return -ENOMEM;
     }
     s->counts.early_death = s->deaths != NULL;
-    xs_str_copy(s->http_path, sizeof(s->http_path), s->socket_path);
-    slash = strrchr(s->http_path, '/');
-    slash = slash ? slash + 1 : s->http_path;
-    if ((size_t)(slash - s->http_path) + sizeof("http.sock") <= sizeof(s->http_path))
-        memcpy(slash, "http.sock", sizeof("http.sock"));
-    else
-        s->http_path[0] = 0;
+    if (!xs_http_socket(s->socket_path, s->http_path, sizeof(s->http_path)))
+        XS_WARN("the path %s leaves no room for the name of an HTTP socket beside it: there is none", s->socket_path);
     if (s->options.idle_exit_s || s->watchdog_ns)
         s->house_ns = s->now_ns;
     return 0;

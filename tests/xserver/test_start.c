@@ -225,6 +225,45 @@ static void withdrawn_options_are_named(void **state)
     }
 }
 
+/* Two servers in one folder: each has an HTTP socket of its own, and neither takes the other's. */
+static void servers_share_a_folder(void **state)
+{
+    static const struct {
+        const char *name, *http;
+    } k_rows[] = {{"xserver.sock", "http.sock"}, {"second.sock", "second.http.sock"}, {"second", "second.http"}};
+    pid_t pids[XS_ARRAY_LEN(k_rows)];
+    char command[400];
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            unsetenv("NOTIFY_SOCKET");
+            execl(XSERVER_PATH, "xserver", "--port", "0", "--log-level", "OFF", "--socket", file(k_rows[i].name), NULL);
+            _exit(127);
+        }
+        for (int t = 0; t < 2000 && access(file(k_rows[i].http), F_OK) < 0; t++)
+            usleep(5000);
+    }
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        snprintf(command, sizeof(command), "for i in $(seq 100); do %s --socket %s status >/dev/null 2>&1 && exit 0; sleep 0.1; "
+                 "done; exit 1", XCLI_PATH, file(k_rows[i].name));
+        if (system(command) != 0)
+            fail_msg("%s does not answer", k_rows[i].name);
+    }
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        kill(pids[i], SIGTERM);
+        assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+        assert_int_equal(access(file(k_rows[i].http), F_OK), -1);
+        /* the others' are still there */
+        for (size_t k = i + 1; k < XS_ARRAY_LEN(k_rows); k++)
+            assert_int_equal(access(file(k_rows[k].http), F_OK), 0);
+    }
+    snprintf(command, sizeof(command), "timeout 20 %s --idle-exit 1 --no-http --socket %s 2>/dev/null", XSERVER_PATH,
+             file("second.http.sock"));
+    assert_int_equal(system(command), 256);
+}
+
 static void tokens_come_from_files(void **state)
 {
     char args[200], text[400];
@@ -511,6 +550,7 @@ int main(void)
         cmocka_unit_test(wrong_files_name_the_line),
         cmocka_unit_test(file_command_line_and_reload),
         cmocka_unit_test(withdrawn_options_are_named),
+        cmocka_unit_test(servers_share_a_folder),
         cmocka_unit_test(tokens_come_from_files),
         cmocka_unit_test(wrong_words_about_the_log_are_told),
         cmocka_unit_test(second_server_is_refused_and_left_socket_replaced),
