@@ -15,6 +15,8 @@
 
 static _Atomic int g_level = -1; /* -1: not read yet; owner: this file */
 static _Atomic int g_fd = 2;
+static _Atomic int64_t g_room = INT64_MAX; /* bytes; see xs_log_set_file */
+static void (*g_full)(void);
 
 static const char *const k_names[] = {"DEBG", "INFO", "WARN", "ERRO", "OFF"};
 
@@ -32,6 +34,17 @@ bool xs_log_level_parse(const char *name, enum xs_log_level *ret_level)
 void xs_log_set_level(enum xs_log_level level)
 {
     atomic_store_explicit(&g_level, (int)level, memory_order_relaxed);
+}
+
+void xs_log_set_file(int fd, int64_t room)
+{
+    atomic_store_explicit(&g_fd, fd, memory_order_relaxed);
+    atomic_store_explicit(&g_room, room, memory_order_relaxed);
+}
+
+void xs_log_on_full(void (*full)(void))
+{
+    g_full = full;
 }
 
 void xs_log_init(void)
@@ -101,6 +114,11 @@ void xs_log_line(enum xs_log_level level, const char *format, ...)
     n = XS_MIN(n + m, (int)sizeof(line) - 2);
     line[n++] = '\n';
     w = xs_sys_write(atomic_load_explicit(&g_fd, memory_order_relaxed), line, (size_t)n);
-    (void)w; /* nowhere to complain */
+    if (w > 0 && g_full) { /* only one thread comes across the bound */
+        int64_t room = atomic_fetch_sub_explicit(&g_room, w, memory_order_relaxed);
+
+        if (room > 0 && room <= w)
+            g_full();
+    } /* an error: nowhere to complain */
     errno = saved;
 }

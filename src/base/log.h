@@ -12,6 +12,11 @@ enum xs_log_level { XS_LOG_DEBG = 0, XS_LOG_INFO = 1, XS_LOG_WARN = 2, XS_LOG_ER
 
 /** Reads XLOG_LEVEL and XLOG_FILE again; otherwise they are read at the first line. */
 void xs_log_init(void);
+/** Lines go to this descriptor, which the caller owns. Where more than room bytes have been written, the writing thread calls
+ *  the function of xs_log_on_full once; that sets a file again. */
+void xs_log_set_file(int fd, int64_t room);
+/** Before any other thread logs. */
+void xs_log_on_full(void (*full)(void));
 void xs_log_set_level(enum xs_log_level level);
 enum xs_log_level xs_log_level(void);
 /** @return false when the name is none of DEBG, INFO, WARN, ERRO, OFF (any case) */

@@ -2,6 +2,7 @@
 /* xserver [POLICY [PORT]]: options, start, end. */
 #include "xserver/activation.h"
 #include "xserver/http/listeners.h"
+#include "xserver/log_file.h"
 #include "xserver/options.h"
 #include "xserver/server.h"
 
@@ -198,6 +199,7 @@ static void reload(struct xs_server *s)
     char error[256];
 
     xs_activation_notify("RELOADING=1");
+    xs_log_file_reopen();
     if (gather(&o, error, sizeof(error)) < 0) {
         XS_ERRO("%s; nothing was changed", error);
     } else {
@@ -217,16 +219,23 @@ static void reload(struct xs_server *s)
     xs_activation_notify("READY=1");
 }
 
-static void start_log(const struct xs_options *o)
+/* @return 0 or -errno; ret_error says why */
+static int start_log(const struct xs_options *o, char *ret_error, size_t error_size)
 {
     enum xs_log_level level = XS_LOG_INFO;
+    const char *variable = xs_env_get(XS_ENV_XLOG_FILE), *path = o->log_file[0] || !variable ? o->log_file : variable;
+    int r = path[0] ? xs_log_file_open(path, o->log_max_kib) : 0;
 
-    if (o->log_file[0])
-        setenv("XLOG_FILE", o->log_file, 1);
+    if (r < 0) {
+        snprintf(ret_error, error_size, "log-file %.120s: %s", path, strerror(-r));
+        return r;
+    }
+    unsetenv("XLOG_FILE"); /* it is open */
     xs_log_init();
     if (!xs_env_get(XS_ENV_XLOG_LEVEL) || o->given & 1ull << XS_OPT_log_level)
         if (xs_log_level_parse(o->log_level, &level))
             xs_log_set_level(level);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -247,7 +256,10 @@ int main(int argc, char **argv)
         return EX_CONFIG;
     }
     signal(SIGPIPE, SIG_IGN);
-    start_log(&options);
+    if (start_log(&options, error, sizeof(error)) < 0) {
+        fprintf(stderr, "xserver: %s\n", error);
+        return EXIT_FAILURE;
+    }
     name_constants(&options);
     xs_options_warn_withdrawn(options.withdrawn);
     r = xs_server_start(&server, &options, error, sizeof(error));

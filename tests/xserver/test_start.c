@@ -226,6 +226,45 @@ static void withdrawn_options_are_named(void **state)
 }
 
 /* Two servers in one folder: each has an HTTP socket of its own, and neither takes the other's. */
+static size_t size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (size_t)st.st_size : 0;
+}
+
+static void the_log_is_opened_again_and_bounded(void **state)
+{
+    struct raw_server s;
+    char path[128], moved[140];
+    const char *args[] = {"--log-file", path, NULL}, *bounded[] = {"--log-file", path, "--log-max-kib", "1", NULL};
+    size_t before;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/rotated.log", g_dir);
+    snprintf(moved, sizeof(moved), "%s.moved", path);
+    raw_server_start(&s, args);
+    assert_true(size_of(path) > 0);
+    assert_int_equal(rename(path, moved), 0);
+    before = size_of(moved);
+    kill(s.pid, SIGHUP);
+    for (int i = 0; i < 2000 && !size_of(path); i++)
+        usleep(5000);
+    assert_true(size_of(path) > 0); /* "configuration read again" */
+    assert_int_equal(size_of(moved), before);
+    assert_int_equal(raw_server_stop(&s), 0);
+
+    raw_server_start(&s, bounded);
+    snprintf(moved, sizeof(moved), "%s.1", path);
+    for (int i = 0; i < 200; i++) {
+        kill(s.pid, SIGHUP);
+        raw_status(&s, "clients"); /* the line was written */
+        assert_true(size_of(path) < 1024 + 200 && size_of(moved) < 1024 + 200);
+    }
+    assert_true(size_of(moved) > 512);
+    assert_int_equal(raw_server_stop(&s), 0);
+}
+
 static void servers_share_a_folder(void **state)
 {
     static const struct {
@@ -296,8 +335,12 @@ static void tokens_come_from_files(void **state)
 static void wrong_words_about_the_log_are_told(void **state)
 {
     (void)state;
-    assert_int_equal(run("--idle-exit 1 --log-file /nonexistent/x"), 0);
-    assert_non_null(strstr(g_output, "/nonexistent/x cannot be opened"));
+    assert_int_equal(run("--idle-exit 1 --log-file /nonexistent/x"), 1);
+    assert_string_equal(g_output, "xserver: log-file /nonexistent/x: No such file or directory\n");
+    setenv("XLOG_FILE", "/nonexistent/y", 1);
+    assert_int_equal(run("--idle-exit 1"), 1);
+    assert_non_null(strstr(g_output, "/nonexistent/y"));
+    unsetenv("XLOG_FILE");
     setenv("XLOG_LEVEL", "LOUD", 1);
     assert_int_equal(run("--idle-exit 1"), 0);
     unsetenv("XLOG_LEVEL");
@@ -550,6 +593,7 @@ int main(void)
         cmocka_unit_test(wrong_files_name_the_line),
         cmocka_unit_test(file_command_line_and_reload),
         cmocka_unit_test(withdrawn_options_are_named),
+        cmocka_unit_test(the_log_is_opened_again_and_bounded),
         cmocka_unit_test(servers_share_a_folder),
         cmocka_unit_test(tokens_come_from_files),
         cmocka_unit_test(wrong_words_about_the_log_are_told),

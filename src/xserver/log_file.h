@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file that log lines go to: opened again when an operator has moved it, and bounded where that is wanted. Main thread. */
+#ifndef XS_XSERVER_LOG_FILE_H
+#define XS_XSERVER_LOG_FILE_H
+
+#include "base/xs_base.h"
+
+/** From now on lines go to this file.
+ *  @param max_kib  when it is so long, it becomes PATH.1 and another is begun; 0: never
+ *  @return 0 or -errno: lines go where they went */
+int xs_log_file_open(const char *path, uint64_t max_kib);
+/** Opens the file again by its name, as log rotation wants it. Lines go to the old file until then, and where it fails. */
+void xs_log_file_reopen(void);
+
+#endif
