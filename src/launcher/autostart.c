@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "query/find_xserver.h"
 #include "launcher/preload.h"
+#include "launcher/program.h"
 #include "launcher/say.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@
 #define START_TIMEOUT_NS (5 * XS_NS_PER_S)
 #define LOCK_TIMEOUT_NS  (START_TIMEOUT_NS + XS_NS_PER_S)
 #define POLL_MS          5
+#define LOG_MAX_KIB      "1024" /* and as much again in xserver.log.1 */
 
 static int find_server(char *ret, size_t size)
 {
@@ -80,13 +82,13 @@ static int take_lock(const char *folder)
     return fd;
 }
 
-/* The server must not be a client of itself, and what the caller chose for one program (a core,
+/* @param ret_log  of the server; empty: none
+ * The server must not be a client of itself, and what the caller chose for one program (a core,
  * niceness, blocked signals) is not meant for it. */
-static void become_daemon(const char *folder)
+static void become_daemon(const char *folder, char *ret_log, size_t log_size)
 {
     cpu_set_t all;
     sigset_t none;
-    char log[PATH_MAX + 16];
     int fd;
 
     memset(&all, 0xff, sizeof(all));
@@ -108,10 +110,12 @@ static void become_daemon(const char *folder)
     fd = open("/dev/null", O_RDONLY);
     if (fd >= 0)
         dup2(fd, STDIN_FILENO);
-    snprintf(log, sizeof(log), "%s/xserver.log", folder);
-    fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-    if (fd < 0)
+    snprintf(ret_log, log_size, "%s/xserver.log", folder);
+    fd = open(ret_log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    if (fd < 0) {
         fd = open("/dev/null", O_WRONLY);
+        ret_log[0] = 0;
+    }
     if (fd >= 0) {
         dup2(fd, STDOUT_FILENO);
         dup2(fd, STDERR_FILENO);
@@ -120,8 +124,51 @@ static void become_daemon(const char *folder)
         fcntl(fd, F_SETFD, FD_CLOEXEC); /* the caller's pipes must see their end when the program does */
 }
 
+/* Whether this user's systemd can give the server a scope of its own. Without one it belongs to the session, the service or the
+ * job of the first program, and ends with that, while others use it. */
+static bool user_manager_is_there(void)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char path[PATH_MAX], ignored[PATH_MAX];
+    struct stat st;
+
+    return runtime && runtime[0] == '/' &&
+           (size_t)snprintf(path, sizeof(path), "%s/systemd/private", runtime) < sizeof(path) && stat(path, &st) == 0 &&
+           S_ISSOCK(st.st_mode) && xs_program_find("systemd-run", ignored, sizeof(ignored)) == 0;
+}
+
+/* In the daemon: becomes the server. systemd-run becomes it, too, once it has made the scope. */
+static void exec_server(const char *server, const char *folder, const char *socket_path, unsigned idle_s, bool scoped)
+{
+    char idle[16], log[PATH_MAX + 16];
+    /* any free TCP port: the usual one belongs to the system's server */
+    const char *argv[24] = {"systemd-run", "--user", "--scope", "--quiet", "--collect",
+                            "--description=XSched server that xsched run started", "--"};
+    unsigned scope = 7, n = scope;
+
+    snprintf(idle, sizeof(idle), "%u", idle_s);
+    become_daemon(folder, log, sizeof(log));
+    argv[n++] = server;
+    argv[n++] = "--idle-exit";
+    argv[n++] = idle;
+    argv[n++] = "--socket";
+    argv[n++] = socket_path;
+    argv[n++] = "--port";
+    argv[n++] = "0";
+    if (log[0]) {
+        argv[n++] = "--log-file";
+        argv[n++] = log;
+        argv[n++] = "--log-max-kib";
+        argv[n++] = LOG_MAX_KIB;
+    }
+    if (scoped)
+        execvp(argv[0], (char **)(uintptr_t)argv);
+    else
+        execv(server, (char **)(uintptr_t)(argv + scope));
+}
+
 /* Forks twice, so that the server is nobody's child. @return its pid or -errno */
-static pid_t spawn(const char *server, const char *folder, const char *socket_path, unsigned idle_s)
+static pid_t spawn(const char *server, const char *folder, const char *socket_path, unsigned idle_s, bool scoped)
 {
     int channel[2];
     pid_t child, daemon_pid = -1;
@@ -142,13 +189,7 @@ static pid_t spawn(const char *server, const char *folder, const char *socket_pa
         setsid();
         pid = fork();
         if (pid == 0) {
-            char idle[16];
-
-            snprintf(idle, sizeof(idle), "%u", idle_s);
-            become_daemon(folder);
-            /* any free TCP port: the usual one belongs to the system's server */
-            execl(server, "xserver", "--idle-exit", idle, "--socket", socket_path, "--port", "0",
-                  (char *)NULL);
+            exec_server(server, folder, socket_path, idle_s, scoped);
             _exit(127);
         }
         if (write(channel[1], &pid, sizeof(pid)) != sizeof(pid))
@@ -203,6 +244,7 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
 {
     char server[PATH_MAX];
     int lock, err;
+    bool scoped;
     pid_t pid;
 
     err = find_server(server, sizeof(server));
@@ -220,8 +262,15 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
         close(lock);
         return 0;
     }
-    pid = spawn(server, folder, socket_path, idle_s);
+    scoped = user_manager_is_there();
+    pid = spawn(server, folder, socket_path, idle_s, scoped);
     err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
+    if (err < 0 && scoped) { /* a manager that refuses or is stuck: better a server in this session than none */
+        if (pid > 0 && err == -ETIMEDOUT)
+            kill(pid, SIGKILL);
+        pid = spawn(server, folder, socket_path, idle_s, false);
+        err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
+    }
     close(lock);
     if (err < 0)
         xs_say("cannot start xserver (%s; see %s/xserver.log): the program runs unscheduled", reason(err),

@@ -52,6 +52,42 @@ class Autostart(Layout):
         with open(f"/proc/{pid}/maps") as f:
             self.assertNotIn("libshim", f.read())
 
+    def with_systemd(self, script):
+        """A user's manager that is there, and a systemd-run that is this script."""
+        os.makedirs(os.path.join(self.runtime, "systemd"))
+        manager = socket.socket(socket.AF_UNIX)
+        self.addCleanup(manager.close)
+        manager.bind(os.path.join(self.runtime, "systemd", "private"))
+        tools = os.path.join(self.top, "tools")
+        os.mkdir(tools)
+        with open(os.path.join(tools, "systemd-run"), "w") as f:
+            f.write("#!/bin/sh\n" + script)
+        os.chmod(os.path.join(tools, "systemd-run"), 0o755)
+        return {"PATH": f"{tools}:{os.environ['PATH']}"}
+
+    def test_server_has_a_scope_of_its_own(self):
+        asked = os.path.join(self.top, "asked")
+        path = self.with_systemd(f'echo "$@" >{asked}; while [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
+        done = self.xsched("run", "--", "true", env=path)
+        self.assertIn("was started for this user", done.stderr)
+        pid, = self.servers()
+        self.assertIn(f"pid {pid},", done.stderr)
+        with open(asked) as f:
+            words = f.read().split()
+        self.assertEqual(words[:2], ["--user", "--scope"])
+        self.assertIn("--log-max-kib", words)
+        self.assertIn("policy HPF", open(os.path.join(self.folder, "xserver.log")).read())
+
+    def test_a_manager_that_refuses_is_no_reason(self):
+        done = self.xsched("run", "--", "true", env=self.with_systemd("exit 1\n"))
+        self.assertIn("was started for this user", done.stderr)
+        self.assertEqual(len(self.servers()), 1)
+
+    def test_a_manager_that_hangs_is_no_reason(self):
+        done = self.xsched("run", "--", "true", env=self.with_systemd("exec sleep 60\n"))
+        self.assertIn("was started for this user", done.stderr)
+        self.assertEqual(len(self.servers()), 1)
+
     def test_idle_exit(self):
         done = self.xsched("run", "--idle-exit", "1", "--", "true")
         self.assertIn("1 s without programs", done.stderr)
