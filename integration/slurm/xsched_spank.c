@@ -23,6 +23,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define VALUE_BYTES 4096
+#define VALUE_MAX_BYTES (4u << 20)
 
 EXPORT extern const char plugin_name[], plugin_type[];
 EXPORT extern const unsigned int plugin_version, spank_plugin_version;
@@ -139,16 +140,43 @@ static void set(spank_t sp, const char *name, const char *value)
         slurm_error("xsched: %s could not be set", name);
 }
 
+/* A value of any length: the kernel's own bound is 128 KiB.
+ * @return the caller's; NULL: there is none, or no memory */
+static char *get_long(spank_t sp, const char *name, bool *ret_failed)
+{
+    spank_err_t err = ESPANK_NOSPACE;
+    char *value = NULL;
+
+    for (size_t bytes = VALUE_BYTES; err == ESPANK_NOSPACE && bytes <= VALUE_MAX_BYTES; bytes *= 2) {
+        char *more = realloc(value, bytes);
+
+        if (!more)
+            break;
+        value = more;
+        err = spank_getenv(sp, name, value, (int)bytes);
+    }
+    *ret_failed = err != ESPANK_SUCCESS && err != ESPANK_ENV_NOEXIST;
+    if (err == ESPANK_SUCCESS && value[0])
+        return value;
+    free(value);
+    return NULL;
+}
+
 static void join(spank_t sp, const char *name, const char *const *ours, size_t count, const char *separators)
 {
-    char old[VALUE_BYTES] = "";
-    char *list;
+    bool failed;
+    char *old = get_long(sp, name, &failed), *list;
 
+    if (failed) { /* without the user's own objects the task might not run at all */
+        slurm_error("xsched: %s could not be read and is left as it is", name);
+        return;
+    }
     /* one step inside another comes here twice: each object stands in the list once */
-    list = xs_list_join(ours, count, get(sp, name, old) ? old : NULL, separators, ':');
+    list = xs_list_join(ours, count, old, separators, ':');
     if (list)
         set(sp, name, list);
     free(list);
+    free(old);
 }
 
 static void group_name(spank_t sp, char *ret, size_t size)
