@@ -26,6 +26,7 @@ from xsched.__main__ import tool
 from xsched._server import _outside, ask, hint_started_by
 
 HEAD_MAX = 65536
+HEAD_S, CONNECT_S, WRITE_S = 10, 10, 60
 
 
 class Priority:
@@ -75,64 +76,131 @@ class Priority:
 
 
 def parse(head):
-    """The priority that the request asks for, and the head as it is passed on."""
+    """The priority that the request asks for, the head as it is passed on, and the length of its body; -1: chunked."""
     lines = head.split(b"\r\n")
-    value, out = None, [lines[0]]
+    value, out, lengths, chunked = None, [lines[0]], [], False
     for line in lines[1:]:
         name, _, rest = line.partition(b":")
-        if name.strip().lower() == b"x-priority":
+        key = name.strip().lower()
+        if key == b"x-priority":
             try:
                 value = max(xsched.PRIORITY_MIN, min(xsched.PRIORITY_MAX, int(rest)))
             except ValueError:
                 raise ValueError("X-Priority is no integer") from None
-        elif name.strip().lower() not in (b"connection", b"keep-alive"):
+        elif key not in (b"connection", b"keep-alive"):
             out.append(line)
+        if key == b"content-length":
+            lengths.append(rest.strip())
+        chunked |= key == b"transfer-encoding"
+    if len(lengths) > 1 or (lengths and (chunked or not re.fullmatch(rb"[0-9]{1,18}", lengths[0]))):
+        raise ValueError("a body is either chunked or has one Content-Length")
     end = out.index(b"")
-    return value, b"\r\n".join(out[:end] + [b"Connection: close"] + out[end:])
+    return value, b"\r\n".join(out[:end] + [b"Connection: close"] + out[end:]), -1 if chunked else int(lengths[0]) if lengths else 0
 
 
-async def relay(reader, writer):
+async def write(writer, data):
+    """A peer that does not read for so long is given up."""
+    writer.write(data)
+    await asyncio.wait_for(writer.drain(), WRITE_S)
+
+
+def end(writer):
     try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
     except OSError:
         pass
-    finally:
-        try:
-            if writer.can_write_eof():
-                writer.write_eof()
-        except OSError:
-            pass
+
+
+async def send_body(reader, writer, length):
+    """Returns when the whole body is passed on. The last chunk is looked for at the end of what came: where it is seen too
+    early, the deadline of the body alone ends early."""
+    tail = b""
+    while length:
+        data = await reader.read(65536 if length < 0 else min(65536, length))
+        if not data:
+            raise ConnectionError("the client left in the middle of its request")
+        await write(writer, data)
+        tail = (tail + data)[-5:]
+        length = 0 if length < 0 and tail == b"0\r\n\r\n" else length - len(data) if length > 0 else length
+
+
+async def pass_end(reader, writer):
+    """Tells the server when the client is done, or gone, so that it can stop working for it."""
+    while await reader.read(65536):
+        pass
+    end(writer)
+
+
+async def pass_answer(reader, writer, answer_s, began):
+    while True:
+        data = await asyncio.wait_for(reader.read(65536), answer_s)
+        if not data:
+            break
+        began.set()
+        await write(writer, data)
+    end(writer)
 
 
 async def refuse(writer, status, text):
     body = (text + "\n").encode()
     writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
-    await writer.drain()
+    try:
+        await asyncio.wait_for(writer.drain(), WRITE_S)
+    except (OSError, asyncio.TimeoutError):
+        pass
     writer.close()
+
+
+async def exchange(options, reader, writer, back, length):
+    """One request and its answer. The request's priority lasts as long as this."""
+    back_reader, back_writer = back
+    began = asyncio.Event()
+    body = asyncio.ensure_future(send_body(reader, back_writer, length))
+    answer = asyncio.ensure_future(pass_answer(back_reader, writer, options.answer_timeout, began))
+    after = None
+    try:
+        await asyncio.wait({body, answer}, timeout=options.body_timeout, return_when=asyncio.FIRST_COMPLETED)
+        if body.done() and not answer.done():
+            body.result()
+            after = asyncio.ensure_future(pass_end(reader, back_writer))
+        elif not answer.done() and not began.is_set():
+            return await refuse(writer, "408 Request Timeout", f"the body did not come within {options.body_timeout:g} s")
+        await answer
+    except asyncio.TimeoutError:
+        if not began.is_set():
+            await refuse(writer, "504 Gateway Timeout", "the server does not answer")
+    except OSError:
+        pass
+    finally:
+        for task in (body, answer, after):
+            if task:
+                task.cancel()
+        await asyncio.gather(*(t for t in (body, answer, after) if t), return_exceptions=True)
 
 
 async def serve(options, priority, reader, writer):
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
-        value, head = parse(head)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
+        value, head, length = parse(head)
     except ValueError as error:
         return await refuse(writer, "400 Bad Request", str(error))
+    except asyncio.TimeoutError:
+        return await refuse(writer, "408 Request Timeout", f"the header did not come within {HEAD_S} s")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
         return writer.close()
     value = options.default if value is None else value
     priority.enter(value)
     try:
         try:
-            back_reader, back_writer = await asyncio.open_connection(*options.to)
-        except OSError as error:
+            back = await asyncio.wait_for(asyncio.open_connection(*options.to), CONNECT_S)
+        except (OSError, asyncio.TimeoutError) as error:
             return await refuse(writer, "502 Bad Gateway", f"the server does not answer: {error}")
-        back_writer.write(head)
-        there = asyncio.ensure_future(relay(reader, back_writer))
-        await relay(back_reader, writer)
-        there.cancel()
-        back_writer.close()
+        try:
+            back[1].write(head)
+            await exchange(options, reader, writer, back, length)
+        finally:
+            back[1].close()
     finally:
         priority.leave(value)
         writer.close()
@@ -162,6 +230,16 @@ def number(low, high):
     return read
 
 
+def seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
 def place(text):
     """HOST:PORT, and [HOST]:PORT for an address with colons in it."""
     parts = re.fullmatch(r"(?:\[([^][]+)\]|([^][:]+)):(\d+)", text)
@@ -178,6 +256,10 @@ def main():
     priority = number(xsched.PRIORITY_MIN, xsched.PRIORITY_MAX)
     parser.add_argument("--default", type=priority, default=0, help="priority of requests that do not say (default 0)")
     parser.add_argument("--idle", type=priority, default=0, help="priority while no request is in flight (default 0)")
+    parser.add_argument("--body-timeout", type=seconds, default=60,
+                        help="seconds in which the body of a request must come; then its priority ends (default 60)")
+    parser.add_argument("--answer-timeout", type=seconds, default=600,
+                        help="seconds without a byte of the answer, after which it is given up (default 600)")
     parser.add_argument("--quiet", action="store_true", help="say nothing about xserver")
     parser.add_argument("command", nargs="+", help="the server")
     options = parser.parse_args()

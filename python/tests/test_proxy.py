@@ -42,7 +42,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 
 
 @pytest.fixture
-def proxy(server, tmp_path, monkeypatch):
+def proxy(request, server, tmp_path, monkeypatch):
     monkeypatch.setenv("XSCHED_SOCKET", server)
     env = dict(os.environ, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}")
     with socket.socket() as s:
@@ -50,7 +50,7 @@ def proxy(server, tmp_path, monkeypatch):
         port = s.getsockname()[1]
     (tmp_path / "backend.py").write_text(BACKEND)
     p = subprocess.Popen([sys.executable, PROXY, "--listen", "0", "--to", f"127.0.0.1:{port}", "--idle", "1",
-                          "--default", "2", "--quiet", "--", sys.executable, str(tmp_path / "backend.py"), str(port)],
+                          "--default", "2", "--quiet", *getattr(request, "param", []), "--", sys.executable, str(tmp_path / "backend.py"), str(port)],
                          env=env, stdout=subprocess.PIPE, text=True)
     listens = int(re.search(r":(\d+) ->", p.stdout.readline()).group(1))
     for _ in range(400):
@@ -101,7 +101,32 @@ def test_priority_follows_the_requests(proxy, tmp_path):
     assert ask(proxy, "x", "urgent") == (400, "X-Priority is no integer\n")
 
 
-@pytest.mark.parametrize("wrong", ["--to=18083", "--to=localhost:http", "--to=::1:18083", "--to=[::1]", "--to=:18083",
+@pytest.mark.parametrize("proxy", [["--body-timeout", "2", "--answer-timeout", "3"]], indirect=True)
+def test_a_body_that_never_comes_has_no_priority(proxy, tmp_path):
+    assert in_force(1) is True
+    with socket.create_connection(("127.0.0.1", proxy), 60) as s:
+        s.sendall(b"POST /wait HTTP/1.1\r\nHost: x\r\nX-Priority: 90\r\nContent-Length: 1000\r\n\r\nhalf")
+        assert in_force(90) is True
+        began = time.monotonic()
+        assert s.recv(100).startswith(b"HTTP/1.1 408 ") and time.monotonic() - began < 10
+    assert in_force(1) is True
+    with socket.create_connection(("127.0.0.1", proxy), 60) as s:   # a client that leaves in the middle
+        s.sendall(b"POST /wait HTTP/1.1\r\nHost: x\r\nX-Priority: 80\r\nContent-Length: 1000\r\n\r\nhalf")
+        assert in_force(80) is True
+    assert in_force(1) is True
+    assert ask(proxy, str(tmp_path / "never"), 70) == (504, "the server does not answer\n")
+    assert in_force(1) is True
+
+
+@pytest.mark.parametrize("headers", [b"Content-Length: 1\r\nContent-Length: 1\r\n", b"Content-Length: +1\r\n",
+                                     b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"])
+def test_ambiguous_requests_are_refused(proxy, headers):
+    with socket.create_connection(("127.0.0.1", proxy), 60) as s:
+        s.sendall(b"POST /wait HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\nx")
+        assert s.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("wrong", ["--body-timeout=0", "--answer-timeout=soon", "--to=18083", "--to=localhost:http", "--to=::1:18083", "--to=[::1]", "--to=:18083",
                                    "--to=a:70000", "--default=300", "--idle=-256", "--idle=high", "--listen=-1"])
 def test_wrong_options_are_refused(wrong, tmp_path):
     p = subprocess.run([sys.executable, PROXY, "--listen=0", "--to=127.0.0.1:1", wrong, "--", "touch", str(tmp_path / "started")],
