@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CDI_VERSION  "0.5.0"
@@ -89,9 +90,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct cdi_arguments *a = state->input;
     const char *slash;
+    struct stat st;
 
     switch (key) {
     case 'o':
+        if (!arg[0])
+            argp_error(state, "--output takes the name of a file");
         a->output = arg;
         return 0;
     case 'd':
@@ -106,6 +110,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 's':
         if (arg[0] != '/')
             argp_error(state, "--socket-folder takes an absolute path, not \"%s\"", arg);
+        if (stat(arg, &st) < 0 || !S_ISDIR(st.st_mode))
+            argp_failure(state, 1, 0, "--socket-folder: %s: %s", arg, strerror(stat(arg, &st) < 0 ? errno : ENOTDIR));
         a->folder = arg;
         return 0;
     case ARGP_KEY_ARG:
@@ -179,6 +185,7 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     json_t *mounts = json_array(), *env = json_array(), *devices = json_array();
     char preload[XS_SHIMS_MAX * 128] = "LD_PRELOAD=", inside[PATH_MAX];
     struct xs_places places;
+    struct stat st;
     char above[PATH_MAX + 4];
     size_t used = strlen(preload);
 
@@ -204,6 +211,8 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     json_array_append_new(env, json_string(preload));
     /* the folder and not the socket: a socket that is mounted is dead after the server's next start */
     add_mount(mounts, socket_folder(a, &places), SOCKET_PLACE);
+    if (stat(socket_folder(a, &places), &st) < 0) /* an explicit one was looked at before */
+        xs_say("%s is not there yet: a container that is started before xserver fails", socket_folder(a, &places));
     for (size_t i = 0; i < a->count; i++)
         json_array_append_new(devices, json_pack("{s:s, s:{s:[o]}}", "name", a->devices[i].name, "containerEdits", "env",
                                                  json_sprintf("XSCHED_PRIORITY=%lld", (long long)a->devices[i].priority)));

@@ -105,5 +105,5 @@ int main(int argc, char **argv)
         xs_doctor_print_text(&d);
     status = json_array_size(d.problems) ? 1 : 0;
     xs_doctor_fini(&d);
-    return fflush(stdout) == 0 ? status : 2;
+    return xs_say_unwritten() ? 2 : status;
 }

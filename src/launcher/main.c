@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 static const struct {
     const char *name;
@@ -34,11 +35,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("xsched " XSCHED_VERSION);
-        return 0;
+        return xs_say_unwritten() ? EX_IOERR : 0;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);
-        return 0;
+        return xs_say_unwritten() ? EX_IOERR : 0;
     }
     for (size_t i = 0; i < XS_ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)

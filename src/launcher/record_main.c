@@ -61,6 +61,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'o':
+        if (!arg[0])
+            argp_error(state, "--output takes the name of a file");
         a->output = arg;
         return 0;
     case 'd':
@@ -78,6 +80,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--max-events takes a number above 0, not \"%s\"", arg);
         return 0;
     case 'S':
+        if (!arg[0])
+            argp_error(state, "--socket takes the path of a socket");
         a->where.socket = arg;
         setenv("XSCHED_SOCKET", arg, 1); /* for the program too */
         return 0;

@@ -9,6 +9,7 @@
 #include "launcher/program.h"
 #include "launcher/say.h"
 #include "policy/policies.h"
+#include "transport/socket.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER, KEY_IDLE };
 
@@ -141,6 +143,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_GROUP:
         if (!*arg || strlen(arg) >= 64)
             argp_error(state, "--group takes a name of 1 to 63 bytes");
+        for (const char *c = arg; *c; c++)
+            if ((unsigned char)*c < 32 || *c == 127)
+                argp_error(state, "--group takes a name without control characters");
         set(XS_ENV_XSCHED_GROUP, arg);
         break;
     case KEY_INTRA:
@@ -167,6 +172,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'S':
         if (arg[0] != '/')
             argp_error(state, "--socket takes an absolute path, not \"%s\"", arg);
+        if (strlen(arg) >= XS_SOCKET_PATH_BYTES)
+            argp_error(state, "--socket takes a path of at most %u bytes", XS_SOCKET_PATH_BYTES - 1);
         set(XS_ENV_XSCHED_SOCKET, arg);
         break;
     case 'q':
@@ -258,7 +265,7 @@ int xs_command_run(int argc, char **argv)
         return XS_EXIT_USAGE;
     if (r.help_env) {
         print_env_help();
-        return 0;
+        return xs_say_unwritten() ? EX_IOERR : 0;
     }
     say_withdrawn_variables();
     set_default(XS_ENV_XSCHED_AUTO_XQUEUE, "ON");

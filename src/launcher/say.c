@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launcher/say.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static bool be_quiet;
@@ -44,4 +46,12 @@ void xs_say_error(const char *format, ...)
     va_start(args, format);
     line(format, args);
     va_end(args);
+}
+
+bool xs_say_unwritten(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return false;
+    xs_say_error("cannot write: %s", strerror(errno));
+    return true;
 }

@@ -7,6 +7,8 @@
 
 /** Notes and warnings are not printed after this. */
 void xs_say_set_quiet(bool quiet);
+/** Writes stdout out. @return whether that failed; a line says so */
+bool xs_say_unwritten(void);
 /** For the user to know; also warnings. */
 void xs_say(const char *format, ...) XS_PRINTF(1, 2);
 /** Printed even when quiet. */

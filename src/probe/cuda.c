@@ -378,8 +378,15 @@ int main(int argc, char **argv)
     void *lib = open_vendor(&xs_platforms[XS_PLATFORM_CUDA]), *p;
     int count = 0;
 
-    if (!lib)
+    if (argc > 1 && (!rival || xs_str_parse_i64(argv[2], &device) < 0 || device < 0 || device > 1000)) {
+        fputs("usage: xsched-probe-cuda (`xsched doctor --probe` starts it)\n", stderr);
+        return 64;
+    }
+    if (!lib) {
+        if (isatty(STDOUT_FILENO)) /* doctor has its own words */
+            fputs("xsched-probe-cuda: no driver can be loaded\n", stderr);
         return 3;
+    }
 #define X(name, params)                                            \
     p = dlsym(lib, #name);                                         \
     if (!p)                                                        \
@@ -391,7 +398,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (cuInit(0) || cuDeviceGetCount(&count))
         return 3;
-    if (rival && xs_str_parse_i64(argv[2], &device) == 0)
+    if (rival)
         be_rival((int)device);
     for (int i = 0; i < count; i++)
         probe(i);

@@ -7,6 +7,7 @@
  * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts everybody's
  * work on it for a moment. Never tried on an AMD GPU. */
 #include "base/pci.h"
+#include "base/str.h"
 #include "hal/hip/hip_abi.h"
 #include "hal/hip/kfd/kfd.h"
 #include "probe/probe.h"
@@ -218,8 +219,15 @@ int main(int argc, char **argv)
     void *lib = open_vendor(&xs_platforms[XS_PLATFORM_HIP]), *p;
     int count = 0;
 
-    if (!lib)
+    if (argc > 2 || (argc == 2 && xs_str_parse_u64(argv[1], 10, &g_dear_us) < 0)) {
+        fputs("usage: xsched-probe-hip [MICROSECONDS] (`xsched doctor --probe` starts it)\n", stderr);
+        return 64;
+    }
+    if (!lib) {
+        if (isatty(STDOUT_FILENO)) /* doctor has its own words */
+            fputs("xsched-probe-hip: no runtime can be loaded\n", stderr);
         return 3;
+    }
 #define X(name, params)                                            \
     p = dlsym(lib, #name);                                         \
     if (!p)                                                        \
@@ -229,8 +237,6 @@ int main(int argc, char **argv)
 #undef X
     if (hipGetDeviceCount(&count))
         return 3;
-    if (argc > 1)
-        g_dear_us = strtoull(argv[1], NULL, 10);
     for (int i = 0; i < count; i++)
         probe(i);
     fflush(stdout);

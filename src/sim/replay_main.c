@@ -15,7 +15,7 @@ const char *argp_program_version = "xsched-replay " XSCHED_VERSION;
 struct replay_options {
     const struct xs_policy_ops *policy;
     const char *file;
-    bool json;
+    bool json, decided;
     struct xs_policy_module *module;   /* the process's end unloads it */
 };
 
@@ -62,8 +62,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void print(void *ctx, uint64_t time_ns, const char *queue, bool run)
 {
-    const struct replay_options *o = ctx;
+    struct replay_options *o = ctx;
 
+    o->decided = true;
     if (o->json) {
         json_t *j = json_pack("{s:f, s:s, s:b}", "time_us", (double)time_ns / 1e3, "queue", queue,
                               "run", run);
@@ -90,7 +91,8 @@ int main(int argc, char **argv)
     char line[1024], error[XS_ERROR_BYTES], names[XS_POLICY_NAMES_BYTES];
     unsigned long number = 0;
     struct xs_replay *r;
-    int e = 0;
+    bool facts = false;
+    int e = 0, unread;
     FILE *f;
 
     snprintf(g_policy_help, sizeof(g_policy_help),
@@ -108,15 +110,25 @@ int main(int argc, char **argv)
     while (e == 0 && fgets(line, sizeof(line), f)) {
         number++;
         if (!strchr(line, '\n') && !feof(f)) {
-            snprintf(error, sizeof(error), "the line is too long");
+            snprintf(error, sizeof(error), strlen(line) + 1 < sizeof(line) ? "there is a NUL in it" : "the line is too long");
             e = -EINVAL;
         } else {
+            facts |= line[strspn(line, " \t\r\n")] && line[strspn(line, " \t")] != '#';
             e = xs_replay_line(r, line, error);
         }
     }
+    unread = e == 0 && ferror(f) ? errno : 0;
     if (e == 0)
         xs_replay_end(r);
-    if (e == -EINVAL)
+    if (unread) {
+        fprintf(stderr, "xsched-replay: %s: %s\n", o.file, strerror(unread));
+        e = -EINVAL;
+    } else if (e == 0 && !facts) {
+        fprintf(stderr, "xsched-replay: %s: there is no fact in it\n", o.file);
+        e = -EINVAL;
+    } else if (e == 0 && !o.decided) {
+        fprintf(stderr, "xsched-replay: %s: %lu lines, and no decision\n", o.file, number);
+    } else if (e == -EINVAL)
         fprintf(stderr, "xsched-replay: %s:%lu: %s\n", o.file, number, error);
     else if (e < 0)
         fprintf(stderr, "xsched-replay: out of memory\n");

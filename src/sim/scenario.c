@@ -160,6 +160,10 @@ static int add_queue(struct xs_scenario *sc, char **words, int count, char *erro
         return r;
     xs_str_copy(q->process, sizeof(q->process), q->name);
     r = set_all(queue_keys, XS_ARRAY_LEN(queue_keys), q, words + 1, count - 1, error);
+    if (r == 0 && q->stop_ns <= q->start_ns) {
+        snprintf(error, XS_ERROR_BYTES, "queue %s: stop_ms must be after start_ms", q->name);
+        r = -EINVAL;
+    }
     if (r == 0 && q->arrival != XS_SIM_CLOSED && q->period_ns == 0) {
         snprintf(error, XS_ERROR_BYTES, "queue %s: arrivals that are no closed loop need period_us", q->name);
         r = -EINVAL;
@@ -237,7 +241,7 @@ int xs_scenario_file(struct xs_scenario *sc, const char *path, char error[XS_ERR
     while (r == 0 && fgets(line, sizeof(line), f)) {
         number++;
         if (!strchr(line, '\n') && !feof(f)) {
-            snprintf(why, sizeof(why), "the line is too long");
+            snprintf(why, sizeof(why), strlen(line) + 1 < sizeof(line) ? "there is a NUL in it" : "the line is too long");
             r = -EINVAL;
         } else {
             r = xs_scenario_line(sc, line, why);
@@ -245,28 +249,69 @@ int xs_scenario_file(struct xs_scenario *sc, const char *path, char error[XS_ERR
     }
     if (r == -EINVAL)
         snprintf(error, XS_ERROR_BYTES, "%.60s:%lu: %.90s", path, number, why);
+    if (r == 0 && ferror(f)) {
+        snprintf(error, XS_ERROR_BYTES, "%.80s: %s", path, strerror(errno));
+        r = -EINVAL;
+    }
     if (f != stdin)
         fclose(f);
     return r;
 }
 
+/* More than this takes hours, and gigabytes for what each job took. */
+#define JOBS_MAX 1e9
+
+/* About so many jobs: of a queue whose loop is closed as many as follow each other, of the others as many as arrive. */
+static int check_amount(const struct xs_scenario *sc, char *error)
+{
+    double jobs = 0;
+
+    for (size_t i = 0; i < sc->nqueues; i++) {
+        const struct xs_sim_queue *q = &sc->queues[i];
+        double job_ns = (double)q->period_ns, end_ns = (double)XS_MIN(q->stop_ns, sc->duration_ns);
+
+        if (q->arrival == XS_SIM_CLOSED)
+            job_ns += (double)q->length_ns * (double)q->commands;
+        jobs += XS_MAX(end_ns - (double)q->start_ns, 0) / XS_MAX(job_ns, 1);
+    }
+    if (jobs <= JOBS_MAX)
+        return 0;
+    snprintf(error, XS_ERROR_BYTES, "%.0e jobs in %.0f s are too many, %.0e at most: a shorter duration, or longer ones", jobs,
+             (double)sc->duration_ns / 1e9, JOBS_MAX);
+    return -EINVAL;
+}
+
+static int unknown(const struct xs_sim_queue *q, const char *what, const char *name, char *error)
+{
+    snprintf(error, XS_ERROR_BYTES, "queue %.40s: there is no %s %.40s", q->name, what, name);
+    return -EINVAL;
+}
+
 int xs_scenario_finish(struct xs_scenario *sc, char error[XS_ERROR_BYTES])
 {
+    bool devices_declared = sc->ndevices > 0, processes_declared = sc->nprocesses > 0;
+
     sc->config.params.k = (uint32_t)sc->k;
     for (size_t i = 0; i < sc->nqueues; i++) {
         struct xs_sim_queue *q = &sc->queues[i];
 
         if (!named(sc->processes, sc->nprocesses, sizeof(*sc->processes), q->process, &q->process_index)) {
-            struct xs_sim_process *p = add_process(sc);
+            struct xs_sim_process *p;
 
+            if (processes_declared && strcmp(q->process, q->name) != 0)
+                return unknown(q, "process", q->process, error);
+            p = add_process(sc);
             if (!p)
                 return -ENOMEM;
             xs_str_copy(p->name, sizeof(p->name), q->process);
             q->process_index = sc->nprocesses - 1;
         }
         if (!named(sc->devices, sc->ndevices, sizeof(*sc->devices), q->device, &q->device_index)) {
-            struct xs_sim_device *d = grow((void **)&sc->devices, &sc->ndevices, sizeof(*d));
+            struct xs_sim_device *d;
 
+            if (devices_declared && strcmp(q->device, "device") != 0)
+                return unknown(q, "device", q->device, error);
+            d = grow((void **)&sc->devices, &sc->ndevices, sizeof(*d));
             if (!d)
                 return -ENOMEM;
             xs_str_copy(d->name, sizeof(d->name), q->device);
@@ -277,5 +322,5 @@ int xs_scenario_finish(struct xs_scenario *sc, char error[XS_ERROR_BYTES])
         snprintf(error, XS_ERROR_BYTES, "there is no queue to simulate");
         return -EINVAL;
     }
-    return 0;
+    return check_amount(sc, error);
 }

@@ -58,7 +58,8 @@ void xs_scenario_fini(struct xs_scenario *sc);
 int xs_scenario_line(struct xs_scenario *sc, char *line, char error[XS_ERROR_BYTES]);
 /** Reads a file ("-": standard input). @return as above; the text names file and line */
 int xs_scenario_file(struct xs_scenario *sc, const char *path, char error[XS_ERROR_BYTES]);
-/** Ties names together and adds the devices and processes that are only named. */
+/** Ties names together and adds the devices and processes that are only named: where no device or process is declared, and
+ *  those that a queue has without a word. Refuses what would take very long. */
 int xs_scenario_finish(struct xs_scenario *sc, char error[XS_ERROR_BYTES]);
 
 #endif

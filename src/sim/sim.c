@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/sim.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PROGRESS_STEPS 65536u
+#define PROGRESS_NS    (5 * XS_NS_PER_S)
 
 /* A command of a queue that passed the gate. */
 struct command {
@@ -410,8 +416,21 @@ static uint64_t next_event(struct sim *m)
     return next;
 }
 
+/* One line each few seconds: a long simulation is not taken for one that hangs. */
+static void tell_progress(const struct sim *m, uint64_t *told_ns)
+{
+    uint64_t now = xs_now_ns();
+
+    if (now - *told_ns < PROGRESS_NS)
+        return;
+    *told_ns = now;
+    fprintf(stderr, "xsched-sim: %.3f of %.3f s\n", (double)m->now_ns / 1e9, (double)m->sc->duration_ns / 1e9);
+}
+
 static void run(struct sim *m, struct xs_sim_result *ret)
 {
+    uint64_t steps = 0, told_ns = xs_now_ns();
+
     if (m->sched)
         m->decide_ns = 0;
     for (;;) {
@@ -436,6 +455,8 @@ static void run(struct sim *m, struct xs_sim_result *ret)
             next = xs_sched_run(m->sched, t);
             wake(m, XS_MAX(next, t + 1));
         }
+        if (++steps % PROGRESS_STEPS == 0)
+            tell_progress(m, &told_ns);
     }
 }
 

@@ -42,6 +42,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         in->o.display = arg;
         break;
     case KEY_SOCKET:
+        if (!arg[0])
+            argp_error(state, "--socket takes the path of a socket");
         in->o.where.socket = arg;
         break;
     case 'a':

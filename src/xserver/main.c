@@ -63,6 +63,9 @@ static void set(struct argp_state *state, enum xs_option_id id, const char *valu
 {
     char error[160];
 
+    /* in the file an empty value is the default; here it is a variable of a script that is not set */
+    if (!value[0] && (id == XS_OPT_socket || id == XS_OPT_log_file || id == XS_OPT_token_file))
+        argp_error(state, "--%s takes a path", xs_option_rows[id].name);
     if (xs_options_set(&g_args.options, id, value, error, sizeof(error)) < 0)
         argp_error(state, "%s", error);
     g_args.options.given |= 1ull << id;
@@ -90,7 +93,9 @@ static void tune(struct argp_state *state, const char *text)
 
     if (strcmp(text, "help") == 0) {
         list_constants();
-        exit(fflush(stdout) ? EX_IOERR : EX_OK);
+        if (fflush(stdout) != 0)
+            argp_failure(state, EX_IOERR, errno, "cannot write");
+        exit(EX_OK);
     }
     if (xs_options_note_withdrawn(&g_args.options, text))
         return;
@@ -115,6 +120,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
     switch (key) {
     case KEY_CONFIG:
+        if (!arg[0])
+            argp_error(state, "--config takes the name of a file");
         g_args.config = arg;
         return 0;
     case KEY_TUNE:

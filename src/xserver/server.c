@@ -236,6 +236,7 @@ static int take_lock(struct xs_server *s)
 static int make_listener(struct xs_server *s, char *ret_error, size_t error_size)
 {
     int r, fd = xs_activation_socket();
+    struct stat st;
 
     if (fd >= 0) {
         socklen_t size = sizeof(struct sockaddr_un);
@@ -267,6 +268,10 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
     if (xs_http_socket_reserved(s->socket_path)) {
         snprintf(ret_error, error_size, "socket: %s is the name of an HTTP socket", s->socket_path);
         return -EINVAL;
+    }
+    if (lstat(s->socket_path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+        snprintf(ret_error, error_size, "socket: %s is there and is no socket", s->socket_path);
+        return -EEXIST;
     }
     r = make_folder(s->socket_path);
     if (r == 0)

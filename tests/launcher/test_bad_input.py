@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input to every executable: a row is a command, its status, and words of the line that it answers with.
+
+DIR is a folder, with empty, comments, random, nul, dull (a trace without a decision), secret (mode 600) and open (mode 644) in it;
+a program that is not started by such a line must not end with 0, nor silently, nor hang."""
+import os
+import subprocess
+import tempfile
+import unittest
+
+BIN = os.path.join(os.environ["XSCHED_BUILD_DIR"], "bin")
+LONG = "a" * 400
+
+ROWS = [
+    # ---- xserver
+    (["xserver", "--socket="], 64, "--socket takes a path"),
+    (["xserver", "--socket=DIR"], 1, "is no socket"),
+    (["xserver", "--socket=DIR/empty"], 1, "is no socket"),
+    (["xserver", "--socket=DIR/http.sock"], 1, "the name of an HTTP socket"),
+    (["xserver", "--socket=DIR/b.http.sock"], 1, "the name of an HTTP socket"),
+    (["xserver", "--socket=/" + LONG], 64, "it is too long"),
+    (["xserver", "--socket=/" + LONG[:150]], 1, "longer than 107 bytes"),
+    (["xserver", "--socket=/nonexistent/a/b.sock"], 1, "cannot listen on /nonexistent/a/b.sock"),
+    (["xserver", "--log-file="], 64, "--log-file takes a path"),
+    (["xserver", "--log-file=/nonexistent/log"], 1, "log-file /nonexistent/log: No such file"),
+    (["xserver", "--log-file=DIR"], 1, "log-file DIR: Is a directory"),
+    (["xserver", "--config="], 64, "--config takes"),
+    (["xserver", "--config=DIR"], 78, "Is a directory"),
+    (["xserver", "--config=DIR/random"], 78, "random:1"),
+    (["xserver", "--config=/nonexistent/c"], 78, "No such file"),
+    (["xserver", "--token=" + LONG], 64, "too long"),
+    (["xserver", "--token=a\r\nX-B: c"], 64, "printable"),
+    (["xserver", "--token-file="], 64, "--token-file takes a path"),
+    (["xserver", "--token-file=DIR/open"], 78, "other users may open it"),
+    (["xserver", "--token-file=DIR"], 78, "it is no file"),
+    (["xserver", "--token-file=DIR/secret", "--token=a"], 78, "both set"),
+    (["xserver", "--policy="], 64, "no such policy"),
+    (["xserver", "--policy=DIR/empty", "--socket=DIR/p.sock", "--port=0"], 1, "file too short"),
+    (["xserver", "HPF", "50000", "more"], 64, "too many arguments"),
+    (["xserver", "HPF", "port"], 64, "port: 'port'"),
+    (["xserver", "--port=65536"], 64, "0 to 65535"),
+    (["xserver", "--idle-exit=1e3"], 64, "idle-exit"),
+    (["xserver", "--http=MAYBE"], 64, "neither ON nor OFF"),
+    (["xserver", "--tune=nothing"], 64, "--tune=help lists them"),
+    (["xserver", "--max-clients=99999999999999999999"], 64, "max-clients"),
+    (["xserver", "--operator-group=nobody-has-this", "--socket=DIR/g.sock", "--port=0"], 1, "there is no group"),
+    # ---- xcli
+    (["xcli", ""], 64, "there is no command ''"),
+    (["xcli", "--token=" + LONG, "list"], 64, "at most 255"),
+    (["xcli", "--token=a\r\nX-B: c", "list"], 64, "printable"),
+    (["xcli", "--token= a", "list"], 64, "space"),
+    (["xcli", "--token=", "list"], 64, "not empty"),
+    (["xcli", "--token-file=/dev/zero", "list"], 64, "it is no file"),
+    (["xcli", "--token-file=DIR/open", "list"], 64, "other users may open it"),
+    (["xcli", "--token-file=DIR/empty", "list"], 64, ""),
+    (["xcli", "--socket=", "list"], 64, "--socket takes"),
+    (["xcli", "--socket=DIR", "list"], 2, "nobody listens"),
+    (["xcli", "-a", "", "list"], 64, "is no address"),
+    (["xcli", "-a", "a@b", "list"], 64, "is no address"),
+    (["xcli", "-p", "0x50", "list"], 64, "is no port"),
+    (["xcli", "list", "more"], 64, "Too many"),
+    (["xcli", "top", "-f", "nan"], 64, "times a second"),
+    (["xcli", "top", "--sort="], 64, "-s takes"),
+    (["xcli", "hint", "--pid", "1", "-p", "1.0"], 64, "from -256 to 255"),
+    (["xcli", "config", "-x", "zz", "-l", "1"], 64, "is no handle"),
+    (["xcli", "resume", "--pid", "99999999999"], 64, "pid"),
+    # ---- xsched run, trace
+    (["xsched", ""], 64, "there is no command"),
+    (["xsched", "run", "--no-server", "--", ""], 127, "not found"),
+    (["xsched", "run", "--no-server", "--", "DIR"], 126, "Permission denied"),
+    (["xsched", "run", "--socket=", "--", "true"], 64, "absolute path"),
+    (["xsched", "run", "--socket=/" + LONG, "--", "true"], 64, "at most 107 bytes"),
+    (["xsched", "run", "--group=a\nb", "--", "true"], 64, "control characters"),
+    (["xsched", "run", "--group=", "--", "true"], 64, "1 to 63 bytes"),
+    (["xsched", "run", "--memory=101%", "--", "true"], 64, "--memory takes"),
+    (["xsched", "run", "--level=", "--", "true"], 64, "--level takes"),
+    (["xsched", "run", "--idle-exit=-1", "--", "true"], 64, "--idle-exit takes"),
+    (["xsched", "trace"], 64, "no program was named"),
+    (["xsched", "trace", "-o", "DIR", "--", "true"], 1, "Is a directory"),
+    (["xsched", "trace", "-o", "/nonexistent/x", "--", "true"], 1, "No such file"),
+    # ---- record, doctor, cdi
+    (["xsched", "record", "-o", ""], 64, "--output takes"),
+    (["xsched", "record", "-d", "1", "-o", "DIR"], 1, "Is a directory"),
+    (["xsched", "record", "-d", "nan"], 64, "--duration takes"),
+    (["xsched", "record", "-d", "1", "--socket="], 64, "--socket takes"),
+    (["xsched", "record", "-d", "1", "-f", "none"], 64, "--format takes"),
+    (["xsched", "doctor", "4194305"], 2, "there is no process"),
+    (["xsched", "doctor", "0"], 64, "no process number"),
+    (["xsched", "doctor", "--probe=1e3"], 64, "1..3600"),
+    (["xsched-doctor", "1", "2"], 64, "one process at a time"),
+    (["xsched", "cdi", "--socket-folder=/nonexistent"], 1, "/nonexistent: No such file"),
+    (["xsched", "cdi", "--socket-folder=DIR/empty"], 1, "Not a directory"),
+    (["xsched", "cdi", "--socket-folder="], 64, "absolute path"),
+    (["xsched", "cdi", "-o", ""], 64, "--output takes"),
+    (["xsched", "cdi", "-o", "DIR"], 1, "Is a directory"),
+    (["xsched", "cdi", "-d", "a=1", "-d", "a=2"], 64, "twice"),
+    # ---- simulator, replay
+    (["xsched-sim", "DIR"], 2, "Is a directory"),
+    (["xsched-sim", "DIR/empty"], 64, "no queue"),
+    (["xsched-sim", "DIR/random"], 2, "random:1"),
+    (["xsched-sim", "DIR/nul"], 2, "NUL"),
+    (["xsched-sim", "-r", "p", "-q", "a process=q"], 64, "there is no process q"),
+    (["xsched-sim", "-d", "d", "-q", "a device=e"], 64, "there is no device e"),
+    (["xsched-sim", "-q", "a start_ms=100 stop_ms=50"], 64, "after start_ms"),
+    (["xsched-sim", "-q", "a start_ms=100 stop_ms=100"], 64, "after start_ms"),
+    (["xsched-sim", "-t", "100000", "-q", "a length_us=1"], 64, "too many"),
+    (["xsched-sim", "-t", "100000", "-q", "a arrival=periodic period_us=1"], 64, "too many"),
+    (["xsched-sim", "-t", "nan", "-q", "a"], 64, "--duration"),
+    (["xsched-sim", "-p", "DIR/empty", "-q", "a"], 2, "file too short"),
+    (["xsched-replay", "DIR"], 2, "Is a directory"),
+    (["xsched-replay", "DIR/empty"], 2, "no fact"),
+    (["xsched-replay", "DIR/comments"], 2, "no fact"),
+    (["xsched-replay", "/dev/null"], 2, "no fact"),
+    (["xsched-replay", "DIR/nul"], 2, "NUL"),
+    (["xsched-replay", "DIR/dull"], 0, "no decision"),
+    (["xsched-replay", "DIR/random"], 2, "random:1"),
+    # ---- window, probes
+    (["xsched-window", "monitor", "--socket="], 64, "--socket takes"),
+    (["xsched-window", "nope"], 64, "no such command"),
+    (["xsched-window", "monitor", "--display=nope"], 1, "no X server"),
+    (["xsched-probe-cuda", "more"], 64, "usage"),
+    (["xsched-probe-cuda", "rival", "x"], 64, "usage"),
+    (["xsched-probe-hip", "many"], 64, "usage"),
+]
+
+# What could not be written was not told.
+FULL = [
+    (["xsched", "--help"], 74), (["xsched", "--version"], 74), (["xsched", "run", "--help-env"], 74), (["xsched", "doctor"], 2),
+    (["xsched", "cdi"], 1), (["xserver", "--tune=help"], 74), (["xsched-sim", "-t", "0.01", "-q", "a"], 1),
+]
+
+
+class BadInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = cls.folder.name
+        for name, content in (("empty", b""), ("comments", b"# nothing\n\n"), ("random", bytes(range(255, 128, -1)) * 9 + b"\n"),
+                              ("nul", b"queue a\0b\n"), ("dull", b"0 queue a process=p\n"), ("secret", b"abc\n"), ("open", b"abc\n")):
+            with open(os.path.join(cls.dir, name), "wb") as f:
+                f.write(content)
+            os.chmod(f.name, 0o600 if name == "secret" else 0o644)
+        cls.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_")) and k != "DISPLAY"}
+        cls.env.update(XSCHED_SOCKET=os.path.join(cls.dir, "none.sock"), LC_ALL="C")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_row(self, command, stdout):
+        command = [w.replace("DIR", self.dir) for w in command]
+        return subprocess.run([os.path.join(BIN, command[0]), *command[1:]], stdin=subprocess.DEVNULL, stdout=stdout,
+                              stderr=subprocess.PIPE, env=self.env, cwd=self.dir, timeout=60)
+
+    def test_each_gets_a_line_and_a_status(self):
+        for command, status, words in ROWS:
+            if not os.path.exists(os.path.join(BIN, command[0])):
+                continue
+            with self.subTest(command=command):
+                done = self.run_row(command, subprocess.PIPE)
+                said = done.stderr.decode(errors="replace")
+                self.assertEqual(done.returncode, status, said)
+                self.assertIn(words.replace("DIR", self.dir), said)
+                self.assertTrue(1 <= len(said.strip().splitlines()) <= 4, said)
+                self.assertEqual(done.stdout, b"")
+
+    def test_what_is_not_written_is_told(self):
+        with open("/dev/full", "wb") as full:
+            for command, status in FULL:
+                with self.subTest(command=command):
+                    done = self.run_row(command, full)
+                    self.assertEqual(done.returncode, status)
+                    self.assertIn(b"write", done.stderr.replace(b"No space left", b"write"))
+
+
+if __name__ == "__main__":
+    unittest.main()
