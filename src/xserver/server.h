@@ -13,7 +13,7 @@
 #include "xserver/prewake/prewake.h"
 #include "xserver/prewake/arrivals.h"
 #include "xserver/deaths.h"
-#include "xserver/errands.h"
+#include "xserver/errands/errands.h"
 #include "xserver/announced.h"
 #include "xserver/history.h"
 #include "xserver/level3/lv3.h"

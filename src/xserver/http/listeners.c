@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "transport/socket.h"
-#include "xserver/haste.h"
+#include "xserver/errands/haste.h"
 #include "xserver/http/connections.h"
 #include "xserver/http/deadlines.h"
 #include "xserver/http/http_framing.h"

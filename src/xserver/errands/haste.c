@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/haste.h"
+#include "xserver/errands/haste.h"
 
 #include "base/xs_base.h"
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/errands.h"
+#include "xserver/errands/errands.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "xserver/haste.h"
+#include "xserver/errands/haste.h"
 #include "xserver/procinfo.h"
 #include "xserver/shares/subuids.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_THREADS   64u
-#define BEHIND        64u     /* errands of one user */
+#define BEHIND_MOST   1024u   /* errands of one user; fewer where this process may have few descriptors */
+#define BEHIND_PART   16u     /* ... the same as a part of them */
 #define STACK_BYTES   131072u
 #define IDLE_S        1       /* a thread without errands ends after that */
 #define FREE_MS       100
@@ -48,6 +50,7 @@ struct xs_errands {
     unsigned n_runners;
     bool stop;
     int event_fd;
+    unsigned behind; /* a user with so many errands is */
     struct xs_errand_answer *first, **last;
     struct xs_haste haste; /* of the main loop's thread */
 };
@@ -129,6 +132,15 @@ static void *work(void *arg)
     return NULL;
 }
 
+static unsigned behind(void)
+{
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur > BEHIND_MOST * BEHIND_PART)
+        return BEHIND_MOST;
+    return XS_MAX((unsigned)l.rlim_cur / BEHIND_PART, 4u);
+}
+
 struct xs_errands *xs_errands_new(int event_fd)
 {
     struct xs_errands *e = calloc(1, sizeof(*e));
@@ -138,6 +150,7 @@ struct xs_errands *xs_errands_new(int event_fd)
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->ended, NULL);
     e->event_fd = event_fd;
+    e->behind = behind();
     e->last = &e->first;
     xs_haste_init(&e->haste);
     return e;
@@ -225,7 +238,7 @@ static bool add(struct xs_errands *e, uint32_t uid, struct errand wish, bool eve
     *x = wish;
     pthread_mutex_lock(&e->lock);
     r = runner_of(e, uid, true);
-    if (r && (even_behind || r->waiting < BEHIND)) {
+    if (r && (even_behind || r->waiting < e->behind)) {
         x->next = NULL;
         *r->last = x;
         r->last = &x->next;
@@ -281,21 +294,21 @@ void xs_errands_close_passed(struct xs_errands *e, uint32_t uid, int *fd)
 bool xs_errands_behind(struct xs_errands *e, uint32_t uid)
 {
     struct errand_runner *r;
-    bool behind, say;
+    bool late, say;
 
     if (!e)
         return false;
     uid = xs_subuids_owner(uid);
     pthread_mutex_lock(&e->lock);
     r = runner_of(e, uid, false);
-    behind = r && r->waiting >= BEHIND;
-    say = behind && !r->warned;
+    late = r && r->waiting >= e->behind;
+    say = late && !r->warned;
     if (say)
         r->warned = true;
     pthread_mutex_unlock(&e->lock);
     if (say)
         XS_WARN("user %u: what its programs passed cannot be closed in time; nothing more is taken from it meanwhile", uid);
-    return behind;
+    return late;
 }
 
 bool xs_errands_read_cmdline(struct xs_errands *e, uint32_t uid, int32_t pid, uint64_t session)
