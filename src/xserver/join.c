@@ -143,7 +143,7 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
         .group = m->group[0] ? group : NULL,
         .job = job,
         .intra = m->flags & XS_HELLO_INTRA,
-        .user = c->peer.uid,
+        .user = c->record.share_key, /* pods and subordinate ids as everywhere */
         .drain = m->flags & XS_HELLO_DRAIN ? XS_DRAIN_ON
                  : m->flags & XS_HELLO_NO_DRAIN ? XS_DRAIN_OFF : XS_DRAIN_BY_POLICY,
         .client = c->page,
