@@ -17,5 +17,5 @@ int main(void)
 
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
-    return scene_end(&s, "claims_low", 4, 50);
+    return scene_end(&s, "claims_low", 2, 50);
 }

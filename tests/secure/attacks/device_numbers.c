@@ -30,5 +30,5 @@ int main(void)
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
-    return scene_end(&s, "device_numbers", 3, 50);
+    return scene_end(&s, "device_numbers", 1, 50);
 }

@@ -25,5 +25,5 @@ int main(void)
 
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
-    return scene_end(&s, "doorbell_storm", 3, 50);
+    return scene_end(&s, "doorbell_storm", 1, 50);
 }

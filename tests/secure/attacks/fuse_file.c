@@ -126,7 +126,7 @@ int main(void)
     if (pid == 0)
         owner(g_device);
     scene_attack(&s, ATTACKER, attack);
-    sleep(3);
+    sleep(1);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     close(g_device); /* the last one: all who wait for the owner go on */

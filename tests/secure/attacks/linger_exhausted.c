@@ -37,5 +37,5 @@ int main(void)
     scene_begin(&s, NULL);
     setrlimit(RLIMIT_NOFILE, &all);
     scene_attack(&s, ATTACKER, attack);
-    return scene_end(&s, "linger_exhausted", 3, 50);
+    return scene_end(&s, "linger_exhausted", 1, 50);
 }

@@ -29,5 +29,5 @@ int main(void)
 
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
-    return scene_end(&s, "linger_unknown", 3, 50);
+    return scene_end(&s, "linger_unknown", 1, 50);
 }

@@ -34,5 +34,5 @@ int main(void)
 
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
-    return scene_end(&s, "linger_unread", 3, 50);
+    return scene_end(&s, "linger_unread", 1, 50);
 }

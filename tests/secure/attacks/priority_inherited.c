@@ -18,5 +18,5 @@ int main(void)
 
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
-    return scene_end(&s, "priority_inherited", 4, PRIORITY_BOUND_MS);
+    return scene_end(&s, "priority_inherited", 2, PRIORITY_BOUND_MS);
 }

@@ -40,5 +40,5 @@ int main(void)
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
-    return scene_end(&s, "queues", 3, 50);
+    return scene_end(&s, "queues", 1, 50);
 }

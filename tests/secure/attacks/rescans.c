@@ -32,5 +32,5 @@ int main(void)
     scene_begin(&s, NULL);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
-    return scene_end(&s, "rescans", 3, 50);
+    return scene_end(&s, "rescans", 1, 50);
 }
