@@ -279,8 +279,9 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
          (s->now_ns - last < spin_ns || next < s->now_ns + spin_ns || s->now_ns < ahead_ns) &&
          s->now_ns - began < s->spin_budget_ns;
          round++) {
-        bool rang = poll_hot(s) | xs_rings_look(s);
+        bool rang = poll_hot(s);
 
+        rang = xs_rings_look(s) || rang;
         if (rang || s->now_ns >= next || s->now_ns >= s->lease_ns) {
             uint64_t decisions = s->counts.decision.count;
 
@@ -326,6 +327,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
     xs_realtime_init(&s->realtime);
     while (!s->stop) {
         uint64_t next;
+        bool rang;
         int n = 0;
 
         s->now_ns = xs_now_ns();
@@ -350,7 +352,8 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         if (n < 0)
             n = 0; /* EINTR */
         began_ns = s->now_ns = xs_now_ns();
-        if (bells(s, ev, n) | xs_rings_look(s))
+        rang = bells(s, ev, n);
+        if (xs_rings_look(s) || rang)
             decide(s, s->now_ns);
         control(s, ev, n);
         if (s->walking)

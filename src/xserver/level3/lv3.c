@@ -148,7 +148,7 @@ static bool has_groups(const XDevice *devices, size_t n, XDevice device)
  * it has XQueues there, or was told something that is in force. */
 static void find_devices(struct xs_server *s)
 {
-    struct xs_lv3_device now[XS_LV3_ALL_DEVICES];
+    struct xs_lv3_device now[XS_LV3_ALL_DEVICES] = {0};
     size_t n = 0;
 
     XS_LIST_FOR(c, &s->steered, struct xs_client, steered_link) {
