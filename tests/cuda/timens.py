@@ -51,7 +51,7 @@ def once(server_ahead, program_ahead, pair, shim, fake, xserver, xcli):
         daemon = subprocess.Popen([*shifted(server_ahead), xserver, "--port", "0", "HPF"], env=env, stderr=subprocess.DEVNULL)
         program = None
         try:
-            if not until(lambda: os.path.exists(os.path.join(folder, "http.sock"))):
+            if not until(lambda: os.path.exists(os.path.join(folder, "xs.http.sock"))):
                 return False
             with open(began, "w", encoding="utf-8") as out:
                 program = subprocess.Popen([*shifted(program_ahead), "env", f"LD_LIBRARY_PATH={fake}", f"LD_PRELOAD={shim}",

@@ -68,7 +68,7 @@ def main(bin_, desktop, pair, shim, fake):
             env.update(DISPLAY=display, XSCHED_SOCKET=os.path.join(folder, "xs.sock"), XDG_RUNTIME_DIR=folder)
             started.append(subprocess.Popen([os.path.join(bin_, "xserver"), "--port", "0", "HPF"], env=env,
                                             stderr=subprocess.DEVNULL))
-            until("xserver", lambda: os.path.exists(os.path.join(folder, "http.sock")))
+            until("xserver", lambda: os.path.exists(os.path.join(folder, "xs.http.sock")))
             at = Desktop(desktop, env)
             started.append(at.p)
             other = at("create", 1)   # a window that belongs to no program here
