@@ -13,17 +13,22 @@ struct scene {
     struct context ca, cb;
 };
 
-static void join(struct scene *c, struct xs_client *client, struct xs_server_queue *q, struct context *ctx, int32_t priority)
+static void give_groups(struct scene *c, struct xs_client *client, struct context *ctx, int32_t priority)
 {
     struct xs_lv3_program *program = g_program;
 
-    lv3_scene_add(&c->s, client, q, DEVICE, priority);
     xs_rm_reset();                /* another process */
     new_context(ctx, 4);
     client->lv3 = g_program = xs_lv3_join(g_lv3, 100 + priority);
     c->s.n_lv3++;
     tell();
     g_program = program;
+}
+
+static void join(struct scene *c, struct xs_client *client, struct xs_server_queue *q, struct context *ctx, int32_t priority)
+{
+    lv3_scene_add(&c->s, client, q, DEVICE, priority);
+    give_groups(c, client, ctx, priority);
 }
 
 static struct scene *new_scene(void)
@@ -102,6 +107,29 @@ static void slices_follow(void **state)
     c->b.lv3 = NULL;
     step(c, 1, &c->qa, true);
     assert_int_equal(SLICE(ca), FAKE_RM_DEFAULT_SLICE_US);
+    free_scene(c);
+}
+
+/* A program's groups may come when its queues have work already: nothing else about them changes after that. */
+static void groups_that_come_late(void **state)
+{
+    struct scene *c = calloc(1, sizeof(*c));
+
+    (void)state;
+    assert_non_null(c);
+    lv3_scene_begin(&c->s);
+    c->s.options.lv3_busy_us = 0;
+    c->s.lv3 = g_lv3;
+    join(c, &c->b, &c->qb, &c->cb, 0);
+    lv3_scene_add(&c->s, &c->a, &c->qa, DEVICE, 10);
+    step(c, 1, &c->qb, true);
+    step(c, 1, &c->qa, true);
+    assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
+    give_groups(c, &c->a, &c->ca, 10);
+    xs_lv3_touch_program(&c->s, &c->a); /* as each message of a program does */
+    step(c, 1, NULL, true);
+    assert_int_equal(SLICE(ca), 50000);
+    assert_int_equal(SLICE(cb), 50);
     free_scene(c);
 }
 
@@ -368,7 +396,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(slices_follow), T(longer_beside_a_burst), T(longer_beside_gaps_or_length),
+        T(slices_follow), T(groups_that_come_late), T(longer_beside_a_burst), T(longer_beside_gaps_or_length),
         T(given_back_below_level_3), T(one_bound_for_all_devices), T(an_operators_bound_holds),
         T(gates_beside_slices), T(no_bound_where_denied), T(who_waits_for_a_word),
     };

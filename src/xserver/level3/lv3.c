@@ -194,11 +194,23 @@ void xs_lv3_touch(struct xs_server *s, XDevice device)
         d->changed = true;
 }
 
+/* Channel groups may come when the program's queues are ready already: no queue's change would follow. */
+static void touch_groups(struct xs_server *s, struct xs_client *c)
+{
+    XDevice devices[XS_LV3_DEVICES];
+    size_t n = c->lv3 ? xs_lv3_devices(s->lv3, c->lv3, devices, XS_LV3_DEVICES) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (xs_client_device_find(c, devices[i]))
+            xs_lv3_touch(s, devices[i]);
+}
+
 void xs_lv3_touch_program(struct xs_server *s, struct xs_client *c)
 {
     if (xs_list_empty(&c->steered_link))
         return;
     s->lv3_moved = true;
+    touch_groups(s, c);
     for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
         if (c->kfd[i].on)
             xs_lv3_touch(s, c->kfd[i].device);
