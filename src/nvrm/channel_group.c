@@ -29,14 +29,24 @@ void xs_nvrm_set_fake(const struct xs_nvrm_fake *fake)
     atomic_store(&s_fake, fake);
 }
 
-int xs_nvrm_ioctl(int fd, unsigned long request, void *arg)
+int xs_nvrm_pass(int fd, unsigned long request, void *arg, int (*next)(int fd, unsigned long request, void *arg))
 {
     /* relaxed: set once, before any other thread */
     const struct xs_nvrm_fake *fake = atomic_load_explicit(&s_fake, memory_order_relaxed);
 
     if (XS_UNLIKELY(fake != NULL))
         return fake->ioctl(fd, request, arg);
+    return next(fd, request, arg);
+}
+
+static int kernel_ioctl(int fd, unsigned long request, void *arg)
+{
     return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+int xs_nvrm_ioctl(int fd, unsigned long request, void *arg)
+{
+    return xs_nvrm_pass(fd, request, arg, kernel_ioctl);
 }
 
 /* ---- controls ---- */

@@ -42,6 +42,8 @@ int xs_nvrm_version(char *ret_text, size_t size);
 /** ioctl(2) without libc's function of that name: an interposed one does not see it.
  *  @return as ioctl(2), errno set */
 int xs_nvrm_ioctl(int fd, unsigned long request, void *arg);
+/** A request of the program's: to the fake, or to `next`, which is as ioctl(2). */
+int xs_nvrm_pass(int fd, unsigned long request, void *arg, int (*next)(int fd, unsigned long request, void *arg));
 
 /** For tests: everything that would go to the kernel goes here instead; NULL: the kernel.
  *  is_control_device answers for descriptors, version for the driver. */

@@ -49,7 +49,7 @@ class World:
 
     def program(self, *arguments, shim=True, **env):
         return self.start([os.path.join(self.build, "tests/cuda/cuda_exact"), *map(str, arguments)],
-                          LD_PRELOAD=f"{self.world} {self.shim}" if shim else self.world,
+                          LD_PRELOAD=f"{self.shim} {self.world}" if shim else self.world,
                           LD_LIBRARY_PATH=self.driver, FAKE=os.path.join(self.driver, "fakecuda.so"), **env)
 
     def said(self, p, codes=(0,)):

@@ -442,7 +442,7 @@ def section_calls(w):
             server, path = w.server(LD_PRELOAD=fake, FAKE_WORLD=world)
             for name in LOCAL:
                 del env[name]
-            env.update(globally(path), FAKE_WORLD=world, LD_PRELOAD=f"{fake} {env['LD_PRELOAD']}")
+            env.update(globally(path), FAKE_WORLD=world, LD_PRELOAD=f"{env['LD_PRELOAD']} {fake}")
         totals.append(Calls(w, f"level {level}", w.command(), env, plain, slice(0, 1)).all())
         if server:
             w.end_server(server, "level 3")

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several of our shims export ioctl, and only the first is called: a request that is another's business goes to the
- * next, which is a shim of ours, another preloaded object, or the C library. */
+/* Our ioctl may be one of several in a process: other shims of ours, a profiler, a sanitizer, an emulator of the device. Each
+ * request goes on to the next in line, as if ours were not there; the C library's is the last. */
 #ifndef XS_SHIM_IOCTL_NEXT_H
 #define XS_SHIM_IOCTL_NEXT_H
 
-#include "base/xs_base.h"
+#include "hal/common/next_symbol.h"
 
-#include <dlfcn.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,18 +16,19 @@ typedef unsigned long xs_ioctl_request_t;
 typedef int xs_ioctl_request_t;   /* musl */
 #endif
 
-/** Looked up once, by a thread of the program: rarely, and never on the way of a submit. */
+/** As ioctl(2). Any thread, also before this object is initialised and while constructors run. */
 static inline int xs_ioctl_next(int fd, unsigned long request, void *arg)
 {
     static _Atomic(void *) next;  /* any thread's answer is the same */
-    void *found = atomic_load(&next);
+    void *found = atomic_load_explicit(&next, memory_order_acquire); /* pairs with the store */
     int (*fn)(int, xs_ioctl_request_t, ...) = NULL;
 
-    if (!found) {
-        found = dlsym(RTLD_NEXT, "ioctl");
-        atomic_store(&next, found);
+    if (XS_UNLIKELY(!found)) {
+        found = xs_symbol_next((const void *)&next, "ioctl");
+        atomic_store_explicit(&next, found, memory_order_release);
     }
     memcpy(&fn, &found, sizeof(fn));
+    /* none: this object was loaded behind the C library, so its ioctl is called by those only that look it up here */
     return fn ? fn(fd, (xs_ioctl_request_t)request, arg) : (int)syscall(SYS_ioctl, fd, request, arg);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ioctl(2) as ROCr finds it in this process: a plain system call, and for the four requests to AMD's compute driver that
- * ask its version and make, change or end a queue a way through hal/hip/kfd. Everything else costs two compares. */
+/* ioctl(2) as ROCr finds it in this process. The four requests to AMD's compute driver that ask its version and make, change
+ * or end a queue go through hal/hip/kfd; all requests end at the next ioctl in line. */
 #include "hal/hip/kfd/kfd.h"
 #include "shim/common/ioctl_next.h"
 
@@ -22,7 +22,5 @@ XS_EXPORT int ioctl(int fd, xs_ioctl_request_t request, ...)
         xs_kfd_set_ioctl(xs_ioctl_next);
         return xs_kfd_call(fd, number, arg);
     }
-    if (XS_UNLIKELY(((number >> 8) & 0xff) == 'F')) /* NVIDIA's driver: another shim may stand behind this one */
-        return xs_ioctl_next(fd, number, arg);
-    return (int)syscall(SYS_ioctl, fd, request, arg);
+    return xs_ioctl_next(fd, (unsigned long)request, arg);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded: descriptor 1000 is NVIDIA's driver, which says yes to everything. */
+/* Preloaded behind us: descriptor 1000 is NVIDIA's driver, which says yes to everything. */
 #include <dlfcn.h>
 #include <linux/stat.h>
 #include <stdarg.h>
@@ -29,8 +29,19 @@ long syscall(long number, ...)
         st->stx_rdev_minor = 255;
         return 0;
     }
-    if (number == SYS_ioctl && (int)a[0] == DRIVER)
-        return 0;
     memcpy(&real, &next, sizeof(real));
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...);
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list ap;
+    void *arg;
+
+    va_start(ap, request);
+    arg = va_arg(ap, void *);
+    va_end(ap);
+    return fd == DRIVER ? 0 : (int)syscall(SYS_ioctl, fd, request, arg);
 }

@@ -110,7 +110,7 @@ def main(programs, shim, fake, libc="glibc"):
         os.symlink(real, os.path.join(own, "libcuda.so.1"))
         w.check("$ORIGIN", [os.path.join(own, "ways_program"), "open", "$ORIGIN/libcuda.so.1"], want=["scheduled 0"],
                 said="its caller's folder")
-        below = {"LD_PRELOAD": os.path.join(programs, "libways_kernel.so") + ":" + shim, "WAYS_GROUP": "1"}
+        below = {"LD_PRELOAD": shim + ":" + os.path.join(programs, "libways_kernel.so"), "WAYS_GROUP": "1"}
         w.check("below us", ["ways_program", "opens_deep", opener, real], want=["scheduled 0"], said="a way past us",
                 native=False, **below)
         w.check("not below us", ["ways_program", "open", real], native=False, **below)

@@ -209,6 +209,19 @@ bool vtime_other_syscall(long number, long *a, long *ret)
     return false;
 }
 
+/* The C library's does the system call without the function that is replaced. Behind a shim of ours. */
+EXPORT int ioctl(int fd, unsigned long request, ...);
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+    va_list ap;
+    void *arg;
+
+    va_start(ap, request);
+    arg = va_arg(ap, void *);
+    va_end(ap);
+    return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
 EXPORT int open(const char *path, int flags, ...)
 {
     static int (*real)(const char *, int, ...);
