@@ -47,7 +47,7 @@ def check(a):
         m = re.match(r"GLIBC_([0-9.]+)$", version)
         if not defined and version and not m and not version.startswith("XSCHED_"):
             bad.append(f"needs {name}@{version}: neither libc's nor ours")
-        if m and tuple(int(x) for x in m.group(1).split(".")[:2]) > NEWEST:
+        if m and not defined and tuple(int(x) for x in m.group(1).split(".")[:2]) > NEWEST:
             bad.append(f"needs {name}@{version}: newer than glibc {NEWEST[0]}.{NEWEST[1]}")
         if not defined and FORBIDDEN.match(name):
             bad.append(f"uses {name}")

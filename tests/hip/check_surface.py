@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The shim exports exactly its rows and ioctl, each in the version node that its row says, and everything that real
-libraries export, in the same nodes: check_surface.py SHIM API.def LIST [REAL...]
+"""The shim exports exactly its rows and what stands for the C library's, each in the version node that its row says, and
+everything that real libraries export, in the same nodes: check_surface.py SHIM API.def LIST [REAL...]
 
 LIST: "SYMBOL NODE" lines of a release that is not here; REAL: libraries that are."""
 import re
@@ -21,6 +21,15 @@ def exports(path):
     return found
 
 
+LIBC = {"ioctl", "dlopen", "dlmopen", "dlsym"}
+
+
+def versions(path):
+    out = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", path], stdout=subprocess.PIPE, text=True,
+                         check=True).stdout
+    return {line.split()[-1].replace("@@", "@") for line in out.splitlines()}
+
+
 def main(shim, rows_file, listed, *real):
     with open(rows_file, encoding="ascii") as f:
         text = re.sub(r",\n *", ", ", f.read())
@@ -32,9 +41,12 @@ def main(shim, rows_file, listed, *real):
         want = f"hip_{node // 100}.{node % 100}" if node != 799 else "hip_profiler_ext"
         if ours.get(name) != want:
             bad.append(f"{name} is exported as {ours.get(name)}, its row says {want}")
-    bad += [f"{r} is exported without a row" for r in sorted(ours.keys() - set(names) - {"ioctl"})]
-    if not ours.get("ioctl", "").startswith("GLIBC_"):
-        bad.append("ioctl is not exported as the C library's: nobody would find it")
+    bad += [f"{r} is exported without a row" for r in sorted(ours.keys() - set(names) - LIBC)]
+    bad += [f"{r} is not exported as the C library's: nobody would find it" for r in sorted(LIBC)
+            if not ours.get(r, "").startswith("GLIBC_")]
+    with_old = {v for v in versions(shim) if v.startswith(("dlopen@", "dlmopen@", "dlsym@"))}
+    if len(with_old) != 6:
+        bad.append(f"dl* have two versions each, that until glibc 2.33 and that since: {sorted(with_old)}")
     with open(listed, encoding="ascii") as f:
         others = {"the list": dict(line.split() for line in f)}
     for path in real:

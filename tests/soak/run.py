@@ -96,7 +96,7 @@ def selftest():
     return 0 if any("memory_kb" in b for b in bad) and any("descriptors" in b for b in bad) else 1
 
 
-PLATFORMS = {"cuda": "cuda/driver/fakecuda.so", "hip": "hip/system/libamdhip64.so.6", "opencl": "opencl/driver/libOpenCL.so.1"}
+PLATFORMS = {"cuda": "cuda/driver/fakecuda.so", "hip": "hip/system/fakehip.so", "opencl": "opencl/driver/libOpenCL.so.1"}
 
 
 def churn(build, env, stop, counts):

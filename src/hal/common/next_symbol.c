@@ -82,7 +82,19 @@ struct next_search {
     const char *name;
     void *found;
     bool passed;
+    bool any;                     /* also in those before it */
 };
+
+static bool contains(const struct dl_phdr_info *info, uintptr_t address)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD && address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+            return true;
+    }
+    return false;
+}
 
 static int visit_next(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -92,13 +104,9 @@ static int visit_next(struct dl_phdr_info *info, size_t size, void *data)
 
     (void)size;
     if (!n->passed) {
-        for (int i = 0; i < info->dlpi_phnum; i++) {
-            const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-            if (p->p_type == PT_LOAD && n->after - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
-                n->passed = true;
-        }
-        return 0;
+        n->passed = contains(info, n->after);
+        if (n->passed || !n->any)
+            return 0;
     }
     if (!symbols_of(info, &s))
         return 0;
@@ -111,7 +119,15 @@ static int visit_next(struct dl_phdr_info *info, size_t size, void *data)
 
 void *xs_symbol_next(const void *after, const char *name)
 {
-    struct next_search n = {(uintptr_t)after, name, NULL, false};
+    struct next_search n = {(uintptr_t)after, name, NULL, false, false};
+
+    dl_iterate_phdr(visit_next, &n);
+    return n.found;
+}
+
+void *xs_symbol_other(const void *self, const char *name)
+{
+    struct next_search n = {(uintptr_t)self, name, NULL, false, true};
 
     dl_iterate_phdr(visit_next, &n);
     return n.found;

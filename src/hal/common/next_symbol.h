@@ -12,4 +12,7 @@
  *  @return NULL: none behind it defines the name */
 void *xs_symbol_next(const void *after, const char *name);
 
+/** The same in any object but that one, from the first on. */
+void *xs_symbol_other(const void *self, const char *name);
+
 #endif

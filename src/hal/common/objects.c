@@ -56,7 +56,7 @@ static bool mapped_holds(const struct dl_phdr_info *info, uintptr_t address)
 }
 
 /* STEM.so, STEM.so.1, STEM-1a2b3c4d.so.1.0 (as wheels rename what they carry) */
-static bool name_fits(const char *name, const char *stem)
+bool xs_object_name_fits(const char *name, const char *stem)
 {
     size_t n = strlen(stem);
 
@@ -84,7 +84,7 @@ static const char *mapped_text(const struct dl_phdr_info *info, ElfW(Sxword) tag
             strings = (const char *)(d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr
                                                                     : d->d_un.d_ptr);
     for (d = dyn; strings && d->d_tag != DT_NULL; d++)
-        if (d->d_tag == tag && (!stem || name_fits(strings + d->d_un.d_val, stem)))
+        if (d->d_tag == tag && (!stem || xs_object_name_fits(strings + d->d_un.d_val, stem)))
             return strings + d->d_un.d_val;
     return NULL;
 }
@@ -148,7 +148,7 @@ static int visit_find(struct dl_phdr_info *info, size_t size, void *data)
     base = strrchr(path, '/');
     base = base ? base + 1 : path;
     soname = mapped_text(info, DT_SONAME, NULL);
-    if (!name_fits(base, s->stem) && !(soname && name_fits(soname, s->stem)))
+    if (!xs_object_name_fits(base, s->stem) && !(soname && xs_object_name_fits(soname, s->stem)))
         return 0;
     if (mapped_is_ours(info))
         return 0;

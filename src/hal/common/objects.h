@@ -22,6 +22,9 @@ struct xs_object {
  *  @param stem  of the library to look for among those that it needs, as in xs_object_find */
 void xs_object_of(const void *address, const char *stem, struct xs_object *ret_object);
 
+/** Whether a file name is STEM.so*, or STEM-HASH.so* as wheels rename what they carry. */
+bool xs_object_name_fits(const char *name, const char *stem);
+
 /** Mapped objects named STEM.so* or STEM-HASH.so* (by file name or SONAME), our own shims left
  *  out. Writes the first `max` paths into ret_paths. @return how many there are */
 size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t max);

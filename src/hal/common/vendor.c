@@ -217,12 +217,10 @@ struct among {
     size_t count, chosen;
 };
 
-static bool try_among(struct search *s, void *ctx)
+static bool among(struct among *a, const char *path)
 {
-    struct among *a = ctx;
-
     for (size_t i = 0; i < a->count; i++) {
-        if (same_file(a->paths[i], s->path)) {
+        if (same_file(a->paths[i], path)) {
             a->chosen = i;
             return true;
         }
@@ -230,17 +228,26 @@ static bool try_among(struct search *s, void *ctx)
     return false;
 }
 
+static bool try_among(struct search *s, void *ctx)
+{
+    return among(ctx, s->path);
+}
+
 #define MAPPED_MAX 8
 
 static void *find_mapped(struct search *s, char (*paths)[XS_PATH_MAX], char *ret_path, size_t path_size)
 {
     const struct xs_vendor *v = s->vendor;
+    const char *named = xs_env_get(v->platform->lib);
     struct among a = {paths, 0, 0};
     void *handle;
 
     a.count = xs_object_find(v->platform->vendor, paths, MAPPED_MAX); /* not inside XS_MIN, which would look twice */
     a.count = XS_MIN(a.count, (size_t)MAPPED_MAX);
-    if (a.count > 1 && search_all(s, try_among, &a))
+    if (a.count > 1 && named && among(&a, named))
+        XS_INFO("%s: %zu copies are loaded; using %s, which %s names", v->platform->name, a.count, paths[a.chosen],
+                xs_env_rows[v->platform->lib].name);
+    else if (a.count > 1 && search_all(s, try_among, &a))
         XS_INFO("%s: %zu copies are loaded; using %s, which the caller depends on", v->platform->name, a.count,
                 paths[a.chosen]);
     else if (a.count > 1)
@@ -278,6 +285,16 @@ static void *find_named(const struct xs_vendor *v, char *ret_path, size_t path_s
     return handle;
 }
 
+/* A program whose library is mapped works with that one, and knows nothing of another copy's streams. */
+static void refuse_other(const struct xs_vendor *v, const char *mapped)
+{
+    const char *named = xs_env_get(v->platform->lib);
+
+    if (named && !same_file(named, mapped))
+        XS_WARN_ONCE("%s: %s=%s is not used: the program has %s loaded, and streams belong to the copy that made them",
+                     v->platform->name, xs_env_rows[v->platform->lib].name, named, mapped);
+}
+
 int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
                    size_t path_size)
 {
@@ -296,7 +313,9 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
         xs_object_of(caller, v->platform->vendor, &s->caller);
         find_origin(s);
         handle = find_mapped(s, paths, ret_path, path_size);
-        if (!handle)
+        if (handle)
+            refuse_other(v, ret_path);
+        else
             handle = find_named(v, ret_path, path_size);
         if (!handle && search_all(s, try_open, &handle))
             xs_str_copy(ret_path, path_size, s->path);
@@ -317,6 +336,18 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
     return 0;
 }
 
+static void *find_by_name(struct search *s, const char *name, bool mapped_only)
+{
+    void *handle = NULL;
+
+    find_origin(s);
+    if (xs_object_named(name, s->path))
+        handle = open_file(s->vendor, s->path, RTLD_NOLOAD);
+    if (!handle && !mapped_only)
+        search_name(s, name, try_open, &handle);
+    return handle;
+}
+
 void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct xs_vendor_caller *ret)
 {
     struct search *s = calloc(1, sizeof(*s));
@@ -329,17 +360,34 @@ void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct 
     xs_object_of(caller, v->platform->vendor, &s->caller);
     ret->from = s->caller.from;
     ret->to = s->caller.to;
-    if (s->caller.needed) {
-        find_origin(s);
-        if (xs_object_named(s->caller.needed, s->path))
-            handle = open_file(v, s->path, RTLD_NOLOAD);
-        if (!handle)
-            search_name(s, s->caller.needed, try_open, &handle);
-    }
+    if (s->caller.needed)
+        handle = find_by_name(s, s->caller.needed, false);
     if (handle)
         xs_str_copy(ret->path, sizeof(ret->path), s->path);
     free(s);
     return handle;
+}
+
+void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char *name, bool mapped_only)
+{
+    struct search *s = calloc(1, sizeof(*s));
+    void *handle = NULL;
+
+    if (!s)
+        return NULL;
+    s->vendor = v;
+    xs_object_of(caller, v->platform->vendor, &s->caller);
+    handle = find_by_name(s, name, mapped_only);
+    free(s);
+    return handle;
+}
+
+void xs_vendor_path(const struct xs_vendor *v, void *handle, char *ret_path, size_t path_size)
+{
+    void *probe = dlsym(handle, v->probe);
+    Dl_info info;
+
+    xs_str_copy(ret_path, path_size, probe && dladdr(probe, &info) && info.dli_fname ? info.dli_fname : "");
 }
 
 size_t xs_vendor_mapped(const struct xs_vendor *v, void **ret_handles, size_t max)

@@ -35,6 +35,12 @@ struct xs_vendor_caller {
  *  dl* functions. Any thread. @return NULL: the caller names none, or there is none */
 void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct xs_vendor_caller *ret);
 
+/** The same for a name that the caller opens. @param mapped_only  no file is opened */
+void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char *name, bool mapped_only);
+
+/** The file of a library that was opened here; "" where that is not known. */
+void xs_vendor_path(const struct xs_vendor *v, void *handle, char *ret_path, size_t path_size);
+
 /** All copies that are mapped. Calls dl* functions. Any thread. @return how many handles were written */
 size_t xs_vendor_mapped(const struct xs_vendor *v, void **ret_handles, size_t max);
 

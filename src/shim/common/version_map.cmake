@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# xs_version_map(MACRO API.def OUT.map [NODES PREFIX [NAMED NUMBER NODE]] [ALSO FUNCTION... [IN NODE]])
+# xs_version_map(MACRO API.def OUT.map [NODES PREFIX [NAMED NUMBER NODE]] [SINCE_2_34 FUNCTION...]
+#                [ALSO FUNCTION... [IN NODE [OLD NODE]]])
 # The linker's version script from the rows of MACRO(...), MACRO_PASS(...) and MACRO_OWN(...).
 #
 # With NODES the version column, MAJOR * 100 + MINOR, gives the vendor's version node (602 and hip_: hip_6.2), but
 # NUMBER gives NODE; a node depends on the one before. Without, the functions have no versions. ALSO are functions without
-# a row; with IN they have a node of their own.
+# a row; with IN they have a node of their own, SINCE_2_34 one of that name, and OLD is one more for .symver.
 function(xs_version_map macro def out)
-  cmake_parse_arguments(A "" "NODES;IN" "NAMED;ALSO" ${ARGN})
+  cmake_parse_arguments(A "" "NODES;IN;OLD" "NAMED;ALSO;SINCE_2_34" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
   file(READ ${def} text)
   string(REPLACE ";" "," text "${text}")
@@ -34,6 +35,13 @@ function(xs_version_map macro def out)
   list(JOIN A_ALSO ";\n    " also)
   if(A_IN)
     set(text "${A_IN} {\n  global:\n    ${also};\n};\n")
+    if(A_OLD)
+      string(APPEND text "${A_OLD} {\n};\n")
+    endif()
+    if(A_SINCE_2_34)
+      list(JOIN A_SINCE_2_34 ";\n    " since)
+      string(APPEND text "GLIBC_2.34 {\n  global:\n    ${since};\n};\n")
+    endif()
   elseif(A_ALSO)
     string(APPEND names_${first} "    ${also};\n")
   endif()

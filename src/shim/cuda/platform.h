@@ -9,6 +9,8 @@
 #include "shim/stream/command_keys.h"
 
 #define XS_API_NAME      "CUDA"
+#define XS_API_SONAME    "libcuda.so.1"
+#define XS_API_LIBRARY   "driver"
 #define XS_API_ROWS      "shim/cuda/rows.def"
 #define XS_API_PLATFORM  kPlatformCUDA
 #define XS_API_CAPTURERS "cuStreamBegin"   /* functions with this prefix begin captures */

@@ -7,6 +7,9 @@
 #include "shim/stream/command_keys.h"
 
 #define XS_API_NAME      "HIP"
+#define XS_API_SONAME    "libamdhip64.so"
+#define XS_API_LIBRARY   "runtime"
+#define XS_API_VERSION_NODES 1             /* exported functions have versions, as the runtime's */
 #define XS_API_ROWS      "shim/hip/rows.def"
 #define XS_API_PLATFORM  kPlatformHIP
 #define XS_API_CAPTURERS "hipStreamBegin"  /* functions with this prefix begin captures */

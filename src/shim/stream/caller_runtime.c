@@ -2,13 +2,15 @@
 /* Several real libraries in one process (XS_API_MULTI): each caller keeps the one that it depends on,
  * as without us. Streams, functions and events belong to the copy that made them, so mixing two ends
  * in errors far from the cause. A caller is known by its return address, which a tail call hides: so a
- * stream goes to the library that made it, whoever calls, and a caller that depends on none (an interpreter,
- * compiled code, what called a function that ended in a tail call) gets what its thread used last. */
+ * stream goes to the library that made it, whoever calls, and a caller that depends on none gets the copy that it opened
+ * itself, or else (an interpreter, compiled code, what called a function that ended in a tail call) what its thread used or
+ * opened last. */
 #include "shim/stream/stream_table.h"
 
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "hal/common/objects.h"
 
 #include <stdlib.h>
 
@@ -20,7 +22,8 @@ _Atomic(struct xs_api_calling *) xs_api_called_last;
 
 #define RUNTIMES 8u
 #define PAGE_MASK (~(uintptr_t)4095)
-#define FOLLOWS   15u             /* depends on none */
+#define FOLLOWS   15u             /* depends on none, and opened none */
+#define OPENED    32u             /* objects of which it is known what they opened */
 
 static struct xs_lock g_lock;     /* g_others; nothing is called under it */
 static _Atomic(struct xs_api_runtime *) g_others[RUNTIMES]; /* [0] stays NULL: xs_api_first; never freed */
@@ -30,7 +33,15 @@ static _Atomic(struct xs_api_calling *) g_objects; /* any thread, by compare and
 /* Pages of callers, the index in the low bits. Any thread writes any slot; a lost update costs one more look-up. */
 static _Atomic uintptr_t g_seen[256];
 static struct xs_map g_streams;   /* stream -> the library that made it */
-static _Thread_local uint8_t t_last; /* index of the library used last by a caller that depends on one */
+static _Thread_local uint8_t t_last; /* 1 + index of the library used or opened last by this thread; 0: none yet */
+static _Atomic uint8_t g_opened_last; /* index of the library that was opened last; for threads that have used none */
+
+static struct {
+    uintptr_t from, to;
+    void *handle;
+} g_opened[OPENED];               /* under g_lock, as the next two */
+static unsigned g_opened_next;
+static void *g_opened_handle;     /* the last */
 
 static unsigned index_of(void *handle)
 {
@@ -89,6 +100,30 @@ static void add_object(uintptr_t from, uintptr_t to, unsigned index)
         ;
 }
 
+/* @param index  of the library behind a call or an open that was seen for the first time */
+static void note_many(unsigned index, const char *path)
+{
+    if (!index || index == FOLLOWS || atomic_load_explicit(&xs_api_many, memory_order_relaxed))
+        return;
+    xs_api_slots_direct(false);
+    /* release pairs with xs_api_runtime_of */
+    if (!atomic_exchange_explicit(&xs_api_many, true, memory_order_acq_rel))
+        XS_INFO(XS_API_NAME ": several copies of the runtime are in use, each by what depends on it; here also %s", path);
+}
+
+/* What the object of this caller opened; NULL: nothing. */
+static void *opened_by_object(const void *caller)
+{
+    void *handle = NULL;
+
+    xs_lock_acquire(&g_lock);
+    for (unsigned i = 0; i < OPENED; i++)
+        if ((uintptr_t)caller - g_opened[i].from < g_opened[i].to - g_opened[i].from)
+            handle = g_opened[i].handle;
+    xs_lock_release(&g_lock);
+    return handle;
+}
+
 static unsigned index_by(const void *caller)
 {
     int known = known_object((uintptr_t)caller);
@@ -99,15 +134,11 @@ static unsigned index_by(const void *caller)
     if (known >= 0)
         return (unsigned)known;
     handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
+    if (!handle)
+        handle = opened_by_object(caller);
     if (handle)
         i = index_of(handle);
-    if (i && i != FOLLOWS && !atomic_load_explicit(&xs_api_many, memory_order_relaxed)) {
-        xs_api_slots_direct(false);
-        /* release pairs with xs_api_runtime_of */
-        if (!atomic_exchange_explicit(&xs_api_many, true, memory_order_acq_rel))
-            XS_INFO(XS_API_NAME ": several copies of the runtime are in use, each by what depends on it; here also %s",
-                    of.path);
-    }
+    note_many(i, of.path);
     if (of.to)
         add_object(of.from, of.to, i);
     return i;
@@ -128,9 +159,9 @@ const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
         atomic_store_explicit(slot, page | i, memory_order_relaxed);
     }
     if (i == FOLLOWS)
-        i = t_last;
+        i = t_last ? t_last - 1u : atomic_load_explicit(&g_opened_last, memory_order_relaxed);
     else
-        t_last = (uint8_t)i;
+        t_last = (uint8_t)(i + 1);
     /* acquire pairs with the release in index_of */
     rt = i ? atomic_load_explicit(&g_others[i], memory_order_acquire) : NULL;
     return rt ? rt : &xs_api_first;
@@ -163,6 +194,59 @@ void xs_api_caller_look(const void *caller)
     index_by(caller);
 }
 
+static void opened_note(uintptr_t from, uintptr_t to, void *handle)
+{
+    unsigned i;
+
+    xs_lock_acquire(&g_lock);
+    for (i = 0; i < OPENED && g_opened[i].from != from; i++)
+        ;
+    if (i == OPENED)
+        i = g_opened_next++ % OPENED;
+    g_opened[i].from = from;
+    g_opened[i].to = to;
+    g_opened[i].handle = handle;
+    g_opened_handle = handle;
+    xs_lock_release(&g_lock);
+}
+
+void xs_api_caller_opened(const void *caller, void *handle)
+{
+    struct xs_object *o = calloc(1, sizeof(*o)); /* paths are long and the caller's stack may be small */
+    bool depends;
+    unsigned i;
+
+    if (!o)
+        return;
+    xs_object_of(caller, xs_api_vendor.platform->vendor, o);
+    depends = o->needed != NULL;
+    opened_note(o->from, o->to, handle);
+    if (xs_api_mode_now() != XS_SHIM_UNBOUND && !depends) {
+        i = index_of(handle);
+        if (o->to)
+            add_object(o->from, o->to, i);
+        for (size_t n = 0; n < XS_ARRAY_LEN(g_seen); n++) /* pages of this object led elsewhere */
+            atomic_store_explicit(&g_seen[n], 0, memory_order_relaxed);
+        t_last = (uint8_t)(i + 1);
+        atomic_store_explicit(&g_opened_last, (uint8_t)i, memory_order_relaxed);
+        xs_vendor_path(&xs_api_vendor, handle, o->path, sizeof(o->path));
+        note_many(i, o->path);
+    }
+    free(o);
+}
+
+void *xs_api_opened_by(const void *caller)
+{
+    void *handle = opened_by_object(caller);
+
+    if (!handle) {
+        xs_lock_acquire(&g_lock);
+        handle = g_opened_handle;
+        xs_lock_release(&g_lock);
+    }
+    return handle;
+}
+
 #else
 
 void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream)
@@ -192,4 +276,20 @@ void xs_api_caller_look(const void *caller)
     (void)caller;
 }
 
+void xs_api_caller_opened(const void *caller, void *handle)
+{
+    (void)caller, (void)handle;
+}
+
+void *xs_api_opened_by(const void *caller)
+{
+    (void)caller;
+    return NULL;
+}
+
 #endif
+
+void *xs_api_caller_library(const void *caller)
+{
+    return xs_api_mode_now() == XS_SHIM_UNBOUND ? xs_api_opened_by(caller) : xs_api_runtime_of(caller)->handle;
+}

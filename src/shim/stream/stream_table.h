@@ -69,6 +69,16 @@ struct xs_api_calling {
 extern _Atomic(struct xs_api_calling *) xs_api_called_last XS_HIDDEN; /* a hint; NULL: none; owner: caller_runtime.c */
 void xs_api_caller_look(const void *caller);
 
+/** The object of `caller` opened this library by itself: its calls go there, unless it depends on another. A thread whose
+ *  caller depends on none follows what was opened last. Calls dl* functions. Any thread, also before the first call. */
+void xs_api_caller_opened(const void *caller, void *handle);
+/** A program may have this shim's own handle, which this file's name gives. By the platform. */
+void xs_api_handle_given(const char *file);
+/** The library for what this caller looks up by a name that no row has; NULL: not known yet. */
+void *xs_api_caller_library(const void *caller);
+/** What this caller opened, or what was opened last by any; NULL: nothing was. Any thread. */
+void *xs_api_opened_by(const void *caller);
+
 /** Where programs and libraries begin: finds out which library this caller uses, if it is new here. */
 static inline void xs_api_caller_new(const void *caller)
 {

@@ -2,6 +2,7 @@
 /* A program that gets at the driver in one of many ways: program WAY [FILE]. Launches six kernels and prints how many
  * commands libpreempt has counted, or that it is not there. */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,53 @@ static int work(void *from)
 
     return ways_bind(&d, from, dlsym) && ways_work(&d, 6) ? 0 : fail("work");
 }
+
+#ifdef __GLIBC__
+static int visit(struct dl_phdr_info *info, size_t size, void *path)
+{
+    const char *base = strrchr(info->dlpi_name, '/');
+
+    (void)size;
+    if (!base || strncmp(base + 1, WAYS_LIBRARY ".so", sizeof(WAYS_LIBRARY ".so") - 1) != 0)
+        return 0;
+    snprintf(path, 4096, "%s", info->dlpi_name);
+    return 1;
+}
+
+/* As Triton for ROCm: the path that is mapped, then what GetProcAddress gives by a handle of that. */
+static void *s_give;
+
+static void *given(void *from, const char *name)
+{
+    int (*give)(const char *, void **, int, uint64_t, void *);
+    void *fn = NULL;
+
+    (void)from;
+    memcpy(&give, &s_give, sizeof(give));
+    return give(name, &fn, 60200, 0, NULL) == 0 ? fn : NULL;
+}
+
+static int mapped(bool by_give)
+{
+    char path[4096] = "";
+    struct ways_driver d;
+    void *lib;
+
+    if (!dl_iterate_phdr(visit, path))
+        return fail("nothing is mapped");
+    lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    s_give = lib ? dlsym(lib, "hipGetProcAddress") : NULL;
+    if (!lib || !by_give)
+        return lib ? work(lib) : fail(dlerror());
+    return s_give && ways_bind(&d, lib, given) && ways_work(&d, 6) ? 0 : fail("given");
+}
+#else
+static int mapped(bool by_give)
+{
+    (void)by_give;
+    return 1;
+}
+#endif
 
 static void counted(void)
 {
@@ -76,7 +124,8 @@ static void make_group(void)
 
 int main(int argc, char **argv)
 {
-    const char *way = argc > 1 ? argv[1] : "", *file = argc > 2 ? argv[2] : "libcuda.so.1", *arg = argc > 3 ? argv[3] : NULL;
+    const char *way = argc > 1 ? argv[1] : "", *arg = argc > 3 ? argv[3] : NULL;
+    const char *file = argc > 2 ? argv[2] : WAYS_LIBRARY ".so.1";
     void *lib;
     int r = 1;
 
@@ -95,6 +144,11 @@ int main(int argc, char **argv)
         r = lib ? work(lib) : fail(dlerror());
     } else if (strcmp(way, "default") == 0) {    /* the one that somebody made global */
         r = dlopen(file, RTLD_NOW | RTLD_GLOBAL) ? work(RTLD_DEFAULT) : fail(dlerror());
+    } else if (strcmp(way, "mapped") == 0 || strcmp(way, "given") == 0) { /* arg: what maps it */
+        r = dlopen(file, RTLD_NOW | RTLD_LOCAL) ? mapped(way[0] == 'g') : fail(dlerror());
+    } else if (strcmp(way, "newer") == 0) {      /* a function that no table knows, by the handle of a path */
+        lib = dlopen(file, RTLD_NOW);
+        r = lib && dlsym(lib, arg) && !dlsym(lib, "hipNoSuchFunction") && dlerror() ? work(lib) : fail("newer");
     } else if (strcmp(way, "plugin") == 0) {
         r = plugin(file, "linked", NULL, 0);
     } else if (strcmp(way, "plugin_deep") == 0) {

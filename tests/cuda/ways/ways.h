@@ -9,6 +9,23 @@
 
 typedef void *ways_p;
 
+#ifdef HIP
+#define WAYS_LIBRARY "libamdhip64"
+#define WAYS(X)                                                                                   \
+    X(hipInit, (unsigned))                                                                        \
+    X(hipSetDevice, (int))                                                                        \
+    X(hipModuleLoadData, (ways_p *, const void *))                                                \
+    X(hipModuleGetFunction, (ways_p *, ways_p, const char *))                                     \
+    X(hipStreamCreateWithFlags, (ways_p *, unsigned))                                             \
+    X(hipStreamSynchronize, (ways_p))                                                             \
+    X(hipModuleLaunchKernel, (ways_p, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, ways_p, ways_p *, \
+                       ways_p *))
+#define WAYS_BEGIN(d) (d->hipInit(0) || d->hipSetDevice(0) || d->hipModuleLoadData(&mod, "code"))
+#define WAYS_CALL(cuda, hip) hip
+#else
+#define WAYS_LIBRARY "libcuda"
+#define WAYS_BEGIN(d) (d->cuInit(0) || d->cuDevicePrimaryCtxRetain(&mod, 0) || d->cuCtxSetCurrent(mod) || (mod = NULL, false))
+#define WAYS_CALL(cuda, hip) cuda
 #define WAYS(X)                                                                                   \
     X(cuInit, (unsigned))                                                                         \
     X(cuDevicePrimaryCtxRetain, (ways_p *, int))                                                  \
@@ -18,6 +35,7 @@ typedef void *ways_p;
     X(cuStreamSynchronize, (ways_p))                                                              \
     X(cuLaunchKernel, (ways_p, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, ways_p, ways_p *, \
                        ways_p *))
+#endif
 
 struct ways_driver {
 #define X(name, params) int(*name) params;
@@ -42,15 +60,15 @@ static inline bool ways_work(const struct ways_driver *d, int n)
     uint32_t *to = log, tag = 1;
     uint64_t ns = 1000;
     void *params[] = {&ns, &to, &tag};
-    ways_p ctx, stream, f;
+    ways_p mod, stream, f;
 
-    if (d->cuInit(0) || d->cuDevicePrimaryCtxRetain(&ctx, 0) || d->cuCtxSetCurrent(ctx) ||
-        d->cuModuleGetFunction(&f, NULL, "work") || d->cuStreamCreate(&stream, 1))
+    if (WAYS_BEGIN(d) || d->WAYS_CALL(cuModuleGetFunction, hipModuleGetFunction)(&f, mod, "work") ||
+        d->WAYS_CALL(cuStreamCreate, hipStreamCreateWithFlags)(&stream, 1))
         return false;
     for (int i = 0; i < n; i++)
-        if (d->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL))
+        if (d->WAYS_CALL(cuLaunchKernel, hipModuleLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL))
             return false;
-    return d->cuStreamSynchronize(stream) == 0 && log[0] == (uint32_t)n;
+    return d->WAYS_CALL(cuStreamSynchronize, hipStreamSynchronize)(stream) == 0 && log[0] == (uint32_t)n;
 }
 
 #endif

@@ -27,8 +27,9 @@ class Ways:
                            check=False)
         return r.returncode, r.stdout.splitlines(), [line.split("] ", 1)[-1] for line in r.stderr.splitlines()]
 
-    def check(self, name, args, want=None, said=None, cwd=None, native=True, **extra):
-        """want: the output; said: a part of the one line in the log and in the trace, where it cannot be scheduled"""
+    def check(self, name, args, want=None, said=None, traced=None, cwd=None, native=True, **extra):
+        """want: the output; said: a part of the one line in the log, where it cannot be scheduled; traced: a part of the trace,
+        where that is another"""
         self.ran += 1
         want = SCHEDULED if want is None else want
         if native:
@@ -39,13 +40,15 @@ class Ways:
             with_us = dict(extra, LD_PRELOAD=extra.get("LD_PRELOAD", self.shim), XSCHED_AUTO_XQUEUE="ON",
                            XSCHED_POLICY="HPF", XSCHED_TRACE=trace.name)
             code, out, log = self.run(args, cwd=cwd, **with_us)
-            traced = trace.read()
+            lines = trace.read()
         if (code, out) != (0, want):
             self.bad.append(f"{name}: {code} {out} {log}, not {want}")
         if said is None and log:
             self.bad.append(f"{name}: log {log}")
-        if said is not None and (len(log) != 1 or said not in log[0] or said not in traced):
-            self.bad.append(f"{name}: log {log}, trace {traced.splitlines()[:3]}, not one line with {said!r} in each")
+        if said is not None and (len(log) != 1 or said not in log[0] or (traced or said) not in lines):
+            self.bad.append(f"{name}: log {log}, trace {lines.splitlines()[:3]}, not one line with {said!r} in each")
+        if traced is not None and traced not in lines:
+            self.bad.append(f"{name}: trace {lines.splitlines()[:3]}, not {traced!r}")
 
 
 def musl(programs, shim, fake):
@@ -135,4 +138,5 @@ def main(programs, shim, fake, libc="glibc"):
     return 1 if w.bad or w.ran < 30 else 0
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen(3) as programs find it in this process. By the name libcuda.so.1 they get us anyway, since that is our own; by
- * a path, or by another of the driver's names, they would get the driver itself and pass us by. So a file that is the
- * driver is answered with ourselves (decision 0017), once it was opened as the program wished: whose functions the
- * program gets then is decided as always, and that copy is now mapped.
+/* dlopen(3) as programs find it in this process. By the SONAME of the shim they get us anyway; by a path, or by another of
+ * the vendor's names, they would get the vendor's library itself and pass us by. So a file that is this library is answered
+ * with ourselves (decision 0017), once it was opened as the program wished: that copy is now mapped, and where a process may
+ * have several it is noted that this caller means it.
  *
  * What dlopen does depends on who calls it (RPATH, $ORIGIN, the namespace), and it knows its caller by the return
  * address. So the real one is reached by a jump, with nothing of ours on the stack; all that may have changed is
  * the name of the file. */
-#include "shim/cuda/loader.h"
+#include "shim/stream/loader.h"
 
 #include "base/env.h"
 #include "base/log.h"
@@ -16,8 +16,6 @@
 
 #include <dlfcn.h>
 #include <string.h>
-
-#define NAME "libcuda.so"
 
 typedef void *(*dlopen_fn)(const char *file, int mode);
 
@@ -51,38 +49,56 @@ static bool fits(const char *file)
 {
     const char *slash = file ? strrchr(file, '/') : NULL, *name = slash ? slash + 1 : file;
 
-    return name && strncmp(name, NAME, sizeof(NAME) - 1) == 0 &&
-           (name[sizeof(NAME) - 1] == 0 || name[sizeof(NAME) - 1] == '.');
+    return name && xs_object_name_fits(name, xs_api_vendor.platform->vendor);
 }
 
-/* Our own look for the driver, here and in libhalcuda. */
+/* Our own look for the library, here and in the libhal. */
 static bool ours(const void *caller)
 {
     const void *base = base_of(caller);
 
     return base && (base == base_of((const void *)xs_loader_file) ||
-                    base == base_of((const void *)xsched_priv_cuda_bind));
+                    base == base_of((const void *)&xs_api_vendor));
 }
 
-/* A file that a program names by its path is the driver, and not another of ours. It stays open. */
-static bool is_driver(const char *file, int mode)
+/* A file that a program names by its path is the vendor's library, and not another of ours. It stays open, and visible to
+ * all where the program wanted that, for the functions that the shim does not know. */
+static void *open_path(const char *file, int mode)
 {
     dlopen_fn real;
     void *handle, *probe;
 
     memcpy(&real, &xs_loader_dlopen, sizeof(real));
-    handle = real(file, RTLD_LAZY | RTLD_LOCAL | (mode & RTLD_NOLOAD));
+    handle = real(file, RTLD_LAZY | (mode & (RTLD_NOLOAD | RTLD_GLOBAL)));
     if (!handle)
-        return false;             /* the program gets this error from its own call */
-    probe = dlsym(handle, xsched_priv_cuda_vendor.probe);
+        return NULL;              /* the program gets this error from its own call */
+    probe = dlsym(handle, xs_api_vendor.probe);
     if (probe && !xs_object_is_ours(probe))
-        return true;
+        return handle;
     dlclose(handle);
-    return false;
+    return NULL;
+}
+
+/* @return false: the program's own call decides */
+static bool find(const char *file, int mode, const void *caller)
+{
+    void *handle;
+
+    if (strchr(file, '/')) {
+        handle = open_path(file, mode);
+    } else if (XS_API_MULTI) {    /* which copy that is depends on who asks */
+        handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0);
+    } else {
+        return true;
+    }
+    if (handle)
+        xs_api_caller_opened(caller, handle);
+    return handle != NULL;
 }
 
 const char *xs_loader_file(const char *file, int mode, const void *caller)
 {
+    const char *self;
     Dl_info info;
 
     if (XS_UNLIKELY(!__atomic_load_n(&xs_loader_dlopen, __ATOMIC_ACQUIRE))) /* pairs with itself */
@@ -93,10 +109,12 @@ const char *xs_loader_file(const char *file, int mode, const void *caller)
         xs_loader_note(XS_LOADER_ORIGIN, file); /* relative to who calls: only the real one can tell */
         return file;
     }
-    if ((strchr(file, '/') && !is_driver(file, mode)) || !dladdr((const void *)xs_loader_file, &info))
+    if (!find(file, mode, caller) || !dladdr((const void *)xs_loader_file, &info))
         return file;
-    XS_INFO("CUDA: %s is asked for; %s answers", file, info.dli_fname);
-    return info.dli_fname[0] == '/' ? info.dli_fname : NAME ".1";
+    self = info.dli_fname[0] == '/' ? info.dli_fname : XS_API_SONAME;
+    XS_INFO(XS_API_NAME ": %s is asked for; %s answers", file, info.dli_fname);
+    xs_api_handle_given(self);
+    return self;
 }
 
 /* A namespace has copies of its own of all libraries; ours are for the program's. */
@@ -108,30 +126,48 @@ void xs_loader_namespace(const char *file)
         xs_loader_note(XS_LOADER_NAMESPACE, file);
 }
 
+/* An object with versions answers only for the versions that it has: those of the C libraries until 2.33, and since. */
+#ifdef XS_API_VERSION_NODES
+#if defined(__x86_64__)
+#define OLD_DLOPEN  "GLIBC_2.2.5"
+#define OLD_DLMOPEN "GLIBC_2.3.4"
+#else
+#define OLD_DLOPEN  "GLIBC_2.17"
+#define OLD_DLMOPEN "GLIBC_2.17"
+#endif
+#define EXPORTED(name, entry, old)                                                                \
+    ".globl " entry ", " entry "_old\n.set " entry "_old, " entry "\n"                            \
+    ".symver " entry ", " name "@@GLIBC_2.34\n.symver " entry "_old, " name "@" old "\n"
+#else
+#define EXPORTED(name, entry, old) ".globl " name "\n.type " name ",@function\n.set " name ", " entry "\n"
+#endif
+
 #if defined(__x86_64__)
 
-__asm__(".text\n.p2align 4\n.globl dlopen\n.type dlopen,@function\n"
-        "dlopen:\n"
+__asm__(".text\n.p2align 4\n.type xs_loader_dlopen_entry,@function\n"
+        "xs_loader_dlopen_entry:\n"
         "\tpush %rdi\n\tpush %rsi\n\tsub $8, %rsp\n"
         "\tmov 24(%rsp), %rdx\n"
         "\tcall xs_loader_file\n"
         "\tadd $8, %rsp\n\tpop %rsi\n\tpop %rdi\n"
         "\tmov %rax, %rdi\n"
         "\tjmp *xs_loader_dlopen(%rip)\n"
-        ".size dlopen, .-dlopen\n"
-        ".p2align 4\n.globl dlmopen\n.type dlmopen,@function\n"
-        "dlmopen:\n"
+        ".size xs_loader_dlopen_entry, .-xs_loader_dlopen_entry\n"
+        EXPORTED("dlopen", "xs_loader_dlopen_entry", OLD_DLOPEN)
+        ".p2align 4\n.type xs_loader_dlmopen_entry,@function\n"
+        "xs_loader_dlmopen_entry:\n"
         "\tpush %rdi\n\tpush %rsi\n\tpush %rdx\n"
         "\tmov %rsi, %rdi\n"
         "\tcall xs_loader_namespace\n"
         "\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n"
         "\tjmp *xs_loader_dlmopen(%rip)\n"
-        ".size dlmopen, .-dlmopen\n");
+        ".size xs_loader_dlmopen_entry, .-xs_loader_dlmopen_entry\n"
+        EXPORTED("dlmopen", "xs_loader_dlmopen_entry", OLD_DLMOPEN));
 
 #elif defined(__aarch64__)
 
-__asm__(".text\n.p2align 4\n.globl dlopen\n.type dlopen,%function\n"
-        "dlopen:\n"
+__asm__(".text\n.p2align 4\n.type xs_loader_dlopen_entry,%function\n"
+        "xs_loader_dlopen_entry:\n"
         "\tstp x29, x30, [sp, #-32]!\n\tmov x29, sp\n"
         "\tstr x1, [sp, #16]\n"
         "\tmov x2, x30\n"
@@ -139,9 +175,10 @@ __asm__(".text\n.p2align 4\n.globl dlopen\n.type dlopen,%function\n"
         "\tldr x1, [sp, #16]\n"
         "\tldp x29, x30, [sp], #32\n"
         "\tadrp x16, xs_loader_dlopen\n\tldr x16, [x16, :lo12:xs_loader_dlopen]\n\tbr x16\n"
-        ".size dlopen, .-dlopen\n"
-        ".p2align 4\n.globl dlmopen\n.type dlmopen,%function\n"
-        "dlmopen:\n"
+        ".size xs_loader_dlopen_entry, .-xs_loader_dlopen_entry\n"
+        EXPORTED("dlopen", "xs_loader_dlopen_entry", OLD_DLOPEN)
+        ".p2align 4\n.type xs_loader_dlmopen_entry,%function\n"
+        "xs_loader_dlmopen_entry:\n"
         "\tstp x29, x30, [sp, #-48]!\n\tmov x29, sp\n"
         "\tstp x0, x1, [sp, #16]\n\tstr x2, [sp, #32]\n"
         "\tmov x0, x1\n"
@@ -149,6 +186,7 @@ __asm__(".text\n.p2align 4\n.globl dlopen\n.type dlopen,%function\n"
         "\tldp x0, x1, [sp, #16]\n\tldr x2, [sp, #32]\n"
         "\tldp x29, x30, [sp], #48\n"
         "\tadrp x16, xs_loader_dlmopen\n\tldr x16, [x16, :lo12:xs_loader_dlmopen]\n\tbr x16\n"
-        ".size dlmopen, .-dlmopen\n");
+        ".size xs_loader_dlmopen_entry, .-xs_loader_dlmopen_entry\n"
+        EXPORTED("dlmopen", "xs_loader_dlmopen_entry", OLD_DLMOPEN));
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of calls that we do not see. */
+#include "shim/stream/loader.h"
+
+#include "base/env.h"
+#include "base/log.h"
+#include "shim/stream/stream_table.h"
+
+static const char *const k_ways[] = {
+    [XS_LOADER_ORIGIN] = "a path that begins at its caller's folder",
+    [XS_LOADER_NAMESPACE] = "a namespace of its own (dlmopen)",
+    [XS_LOADER_BELOW] = "a way past us (an object that was loaded with RTLD_DEEPBIND, a namespace of its own)",
+};
+
+void xs_loader_note(enum xs_loader_way way, const char *file)
+{
+    static _Atomic uint32_t said;
+
+    if (xs_env_bool(XS_ENV_XSCHED_DISABLE, false) || (atomic_fetch_or(&said, 1u << way) & 1u << way))
+        return;
+    if (xsched_priv_auto())
+        XS_WARN(XS_API_NAME ": %s is reached by %s: what is done with it is not scheduled", file ? file : "the " XS_API_LIBRARY,
+                k_ways[way]);
+    else
+        XS_INFO(XS_API_NAME ": %s is reached by %s", file ? file : "the " XS_API_LIBRARY, k_ways[way]);
+    if (xs_trace_start())
+        xs_trace_note(XS_API_NAME ": %s is reached by %s: calls are not seen", file ? file : "the " XS_API_LIBRARY, k_ways[way]);
+}
