@@ -4,6 +4,7 @@
 #define XS_SHIM_HIP_PLATFORM_H
 
 #include "hal/hip/hal.h"
+#include "shim/hip/made_objects.h"
 #include "shim/stream/command_keys.h"
 
 #define XS_API_NAME      "HIP"
@@ -118,17 +119,22 @@ static inline uint64_t xs_dim3_count(struct xs_dim3 d)
 }
 
 /* Rows of kind MADE, after success. */
+#define xs_api_named_hipEventCreate(ret)                      xs_hip_made(ret)
+#define xs_api_named_hipEventCreateWithFlags(ret, ...)        xs_hip_made(ret)
 #define xs_api_named_hipIpcOpenMemHandle(...)                 xsched_priv_peer_memory()
 #define xs_api_named_hipMemImportFromShareableHandle(...)     xsched_priv_peer_memory()
 #define xs_api_named_hipMemPoolImportFromShareableHandle(...) xsched_priv_peer_memory()
 
 /* Rows of kind NAMED, after success. */
-static inline void xs_api_named_hipModuleGetFunction(void *ret, void *module, const char *name)
-{
-    (void)module;
-    if (ret)
-        xs_collective_named(*(void **)ret, name);
-}
+#define xs_api_named_hipModuleLoad(ret, ...)       xs_hip_made(ret)
+#define xs_api_named_hipModuleLoadData(ret, ...)   xs_hip_made(ret)
+#define xs_api_named_hipModuleLoadDataEx(ret, ...) xs_hip_made(ret)
+#define xs_api_named_hipModuleGetFunction(ret, module, name)                                      \
+    do {                                                                                          \
+        xs_hip_made(ret);                                                                         \
+        if (ret)                                                                                  \
+            xs_collective_named(*(void **)(ret), name);                                           \
+    } while (0)
 
 static inline void xs_api_named_hipLibraryGetKernel(void *ret, void *library, const char *name)
 {

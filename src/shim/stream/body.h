@@ -148,7 +148,7 @@
         if (r == XS_API_OK && (key)) {                                                            \
             xs_api_queue_gone(*(key));                                                            \
             if (XS_API_MULTI)                                                                     \
-                xs_api_stream_made(rt, *(key));                                                   \
+                xs_api_object_made(rt, *(key));                                                   \
         })
 
 /* Whether the library waits for the stream's work or not: its queue opens and is forgotten first. */
@@ -157,7 +157,7 @@
         bool captured = xs_api_capture_stream_ends(on);                                           \
         xs_api_queue_ends(on);                                                                    \
         if (XS_API_MULTI)                                                                         \
-            xs_api_stream_ends(on);                                                               \
+            xs_api_object_ends(on);                                                               \
         r = XS_REAL(symbol) args;                                                                 \
         if (XS_UNLIKELY(captured))                                                                \
             xs_api_capture_stream_ended(on, r == XS_API_OK);)
@@ -186,6 +186,8 @@
 #define BODY_EVENT_END(kind, symbol, streams, args, on, key)                                      \
     TRACED(kind, symbol,                                                                          \
         xs_api_event_ends(key);                                                                   \
+        if (XS_API_MULTI)                                                                         \
+            xs_api_object_ends(key);                                                              \
         r = XS_REAL(symbol) args;)
 
 #define BODY_EVENT_WAIT(kind, symbol, streams, args, on, key)                                     \

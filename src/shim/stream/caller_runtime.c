@@ -2,9 +2,9 @@
 /* Several real libraries in one process (XS_API_MULTI): each caller keeps the one that it depends on,
  * as without us. Streams, functions and events belong to the copy that made them, so mixing two ends
  * in errors far from the cause. A caller is known by its return address, which a tail call hides: so a
- * stream goes to the library that made it, whoever calls, and a caller that depends on none gets the copy that it opened
- * itself, or else (an interpreter, compiled code, what called a function that ended in a tail call) what its thread used or
- * opened last. */
+ * stream, an event, a module and a function go to the library that made them, whoever calls. A caller that depends on
+ * none gets the copy that it opened itself; else (an interpreter, compiled code, what called a function that ended in a
+ * tail call) it gets what its thread used or opened last. */
 #include "shim/stream/stream_table.h"
 
 #include "base/lock.h"
@@ -23,6 +23,9 @@ _Atomic(struct xs_api_calling *) xs_api_called_last;
 #define RUNTIMES 8u
 #define PAGE_MASK (~(uintptr_t)4095)
 #define FOLLOWS   15u             /* depends on none, and opened none */
+#ifndef XS_API_TRACKS
+#define XS_API_TRACKS 1           /* 0 in a test, for what goes wrong without */
+#endif
 #define OPENED    32u             /* objects of which it is known what they opened */
 
 static struct xs_lock g_lock;     /* g_others; nothing is called under it */
@@ -32,7 +35,7 @@ static _Atomic(struct xs_api_runtime *) g_others[RUNTIMES]; /* [0] stays NULL: x
 static _Atomic(struct xs_api_calling *) g_objects; /* any thread, by compare and swap */
 /* Pages of callers, the index in the low bits. Any thread writes any slot; a lost update costs one more look-up. */
 static _Atomic uintptr_t g_seen[256];
-static struct xs_map g_streams;   /* stream -> the library that made it */
+static struct xs_map g_made;      /* stream, event, module, function -> the library that made it */
 static _Thread_local uint8_t t_last; /* 1 + index of the library used or opened last by this thread; 0: none yet */
 static _Atomic uint8_t g_opened_last; /* index of the library that was opened last; for threads that have used none */
 
@@ -167,26 +170,27 @@ const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
     return rt ? rt : &xs_api_first;
 }
 
-void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+void xs_api_object_made(const struct xs_api_runtime *rt, const void *object)
 {
-    xs_lock_acquire(&g_lock);
-    xs_map_remove(&g_streams, (uintptr_t)stream); /* one whose end was not seen */
-    xs_map_put(&g_streams, (uintptr_t)stream, (void *)(uintptr_t)rt);
-    xs_lock_release(&g_lock);
+    xs_map_put(&g_made, (uintptr_t)object, (void *)(uintptr_t)rt); /* in place of one whose end was not seen */
 }
 
-void xs_api_stream_ends(xs_api_stream stream)
+void xs_api_object_ends(const void *object)
 {
-    xs_lock_acquire(&g_lock);
-    xs_map_remove(&g_streams, (uintptr_t)stream);
-    xs_lock_release(&g_lock);
+    xs_map_remove(&g_made, (uintptr_t)object);
 }
 
-const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, const void *object)
 {
-    const struct xs_api_runtime *made = xs_map_get(&g_streams, (uintptr_t)stream);
+    const struct xs_api_runtime *made = XS_API_TRACKS ? xs_map_get(&g_made, (uintptr_t)object) : NULL;
+    int index;
 
-    return made ? made : rt;
+    if (made || !XS_API_TRACKS)
+        return made ? made : rt;
+    index = known_object((uintptr_t)object); /* a stub lies in the object that registered it */
+    if (index < 0 || index == FOLLOWS)
+        return rt;
+    return index ? atomic_load_explicit(&g_others[index], memory_order_acquire) : &xs_api_first; /* as above */
 }
 
 void xs_api_caller_look(const void *caller)
@@ -249,19 +253,19 @@ void *xs_api_opened_by(const void *caller)
 
 #else
 
-void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+void xs_api_object_made(const struct xs_api_runtime *rt, const void *object)
 {
-    (void)rt, (void)stream;
+    (void)rt, (void)object;
 }
 
-void xs_api_stream_ends(xs_api_stream stream)
+void xs_api_object_ends(const void *object)
 {
-    (void)stream;
+    (void)object;
 }
 
-const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream)
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, const void *object)
 {
-    (void)stream;
+    (void)object;
     return rt;
 }
 

@@ -20,7 +20,8 @@ XS_SHIM_NOTE;
             return XS_API_NOT_INITIALIZED;                                                        \
         if (XS_COLUMN(opens, kind))                                                               \
             xs_api_caller_new(__builtin_return_address(0));                                       \
-        rt = xs_api_runtime_with(xs_api_runtime_of(__builtin_return_address(0)), ON(on));         \
+        rt = xs_api_runtime_with(xs_api_runtime_of(__builtin_return_address(0)), ON(on),          \
+                                 XS_OBJECT(symbol));                                              \
         if (xs_mode_ == XS_SHIM_QUIET) {                                                           \
             XS_BY(QUIET_, quiet, kind)(kind, symbol, args)                                        \
         }                                                                                         \

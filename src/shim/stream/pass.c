@@ -5,18 +5,31 @@
  * answer through xs_api_absent. */
 #include "shim/stream/prototypes.h"
 
-/* Called from the code below. */
-void *xs_api_pass_slow(void **slot, const void *caller) XS_HIDDEN;
+/* Called from the code below. @param saved  the first six arguments, in the order of SAVED */
+void *xs_api_pass_slow(void **slot, const void *caller, const void *const *saved) XS_HIDDEN;
 
-void *xs_api_pass_slow(void **slot, const void *caller)
+#if defined(__x86_64__)
+#define SAVED(number) (6 - (number)) /* pushed one after another */
+#else
+#define SAVED(number) ((number)-1)
+#endif
+
+/* Which argument of a row names what was made; 0: none. */
+static const uint8_t k_object_number[] = {
+#define XS_ROW_ANY(kind, symbol, name, version, streams) [ROW_##symbol] = XS_OBJECT_NUMBER(symbol),
+#include "shim/common/each_row.def"
+};
+
+void *xs_api_pass_slow(void **slot, const void *caller, const void *const *saved)
 {
     size_t row = (size_t)(slot - xs_api_slots);
+    const void *object = k_object_number[row] ? saved[SAVED(k_object_number[row])] : NULL;
 
     if (xs_api_mode_now() == XS_SHIM_UNBOUND && !xs_api_start(caller))
         return xs_api_absent((enum xs_row)row, true);
     if (xs_shim_tracing)
         xs_trace_call(xs_row_info[row].symbol, XS_HOW_PASS, 0, 0, false, 0);
-    return xs_api_runtime_of(caller)->real[row];
+    return xs_api_runtime_with(xs_api_runtime_of(caller), NULL, object)->real[row];
 }
 
 #if defined(__x86_64__)
@@ -28,7 +41,7 @@ __asm__(".text\n"
         "\tsub $136, %rsp\n"
         "\tmovups %xmm0, (%rsp)\n\tmovups %xmm1, 16(%rsp)\n\tmovups %xmm2, 32(%rsp)\n\tmovups %xmm3, 48(%rsp)\n"
         "\tmovups %xmm4, 64(%rsp)\n\tmovups %xmm5, 80(%rsp)\n\tmovups %xmm6, 96(%rsp)\n\tmovups %xmm7, 112(%rsp)\n"
-        "\tmov %r11, %rdi\n\tmov 184(%rsp), %rsi\n"
+        "\tmov %r11, %rdi\n\tmov 184(%rsp), %rsi\n\tlea 136(%rsp), %rdx\n"
         "\tcall xs_api_pass_slow\n"
         "\tmov %rax, %r11\n"
         "\tmovups (%rsp), %xmm0\n\tmovups 16(%rsp), %xmm1\n\tmovups 32(%rsp), %xmm2\n\tmovups 48(%rsp), %xmm3\n"
@@ -54,7 +67,7 @@ __asm__(".text\n"
         "\tstp x29, x30, [sp, #-208]!\n\tmov x29, sp\n"
         "\tstp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n"
         "\tstp q0, q1, [sp, #80]\n\tstp q2, q3, [sp, #112]\n\tstp q4, q5, [sp, #144]\n\tstp q6, q7, [sp, #176]\n"
-        "\tmov x0, x17\n\tmov x1, x30\n"
+        "\tmov x0, x17\n\tmov x1, x30\n\tadd x2, sp, #16\n"
         "\tbl xs_api_pass_slow\n"
         "\tmov x17, x0\n"
         "\tldp q0, q1, [sp, #80]\n\tldp q2, q3, [sp, #112]\n\tldp q4, q5, [sp, #144]\n\tldp q6, q7, [sp, #176]\n"

@@ -101,18 +101,29 @@ static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)
     return xs_api_runtime_by(caller);
 }
 
-/** A created stream goes to the library that made it (rt: the caller's). */
-const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, xs_api_stream stream);
-void xs_api_stream_made(const struct xs_api_runtime *rt, xs_api_stream stream);
-void xs_api_stream_ends(xs_api_stream stream);
+/** A stream, an event, a module or a function goes to the library that made it, and the stub of a compiled kernel to the one
+ *  that its object uses (rt: the caller's, where nothing is known of it). */
+const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, const void *object);
+void xs_api_object_made(const struct xs_api_runtime *rt, const void *object);
+void xs_api_object_ends(const void *object);
 
-static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_api_runtime *rt, xs_api_stream stream)
+/** @param object  another argument that names what was made; NULL: none */
+static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_api_runtime *rt, xs_api_stream stream,
+                                                               const void *object)
 {
-    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_relaxed)) ||
-        (uintptr_t)stream <= 2)
+    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_relaxed)))
         return rt;
-    return xs_api_runtime_made(rt, stream);
+    if ((uintptr_t)stream > 2)
+        return xs_api_runtime_made(rt, stream);
+    return object ? xs_api_runtime_made(rt, object) : rt;
 }
+
+/* XS_OBJECT_<symbol> is "~, ARGUMENT" where a function has such an argument, XS_OBJECT_NUMBER_<symbol> "~, NUMBER" for one that
+ * is a jump: the number of the argument, from 1 on. */
+#define XS_SECOND(unused, second, ...) second
+#define XS_SECOND_OR(instead, ...)     XS_SECOND(__VA_ARGS__, instead, ~)
+#define XS_OBJECT(symbol)              XS_SECOND_OR(NULL, XS_OBJECT_##symbol)
+#define XS_OBJECT_NUMBER(symbol)       XS_SECOND_OR(0, XS_OBJECT_NUMBER_##symbol)
 
 /** What the program gets instead of the library's answer to cuGetProcAddress. */
 void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real);

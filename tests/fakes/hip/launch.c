@@ -185,14 +185,38 @@ API hipLaunchByPtr(const void *stub)
 
 /* ---- modules ---- */
 
+static struct module {
+    const void *image;
+    struct module *next;
+} *g_modules;                     /* of this copy; under fake_lock, never freed */
+
+static bool knows_module(const void *mod)
+{
+    bool found = mod == NULL;     /* tests that need none */
+
+    pthread_mutex_lock(&fake_lock);
+    for (struct module *m = g_modules; m && !found; m = m->next)
+        found = m == mod;
+    pthread_mutex_unlock(&fake_lock);
+    return found;
+}
+
 API hipModuleLoadData(void **mod, const void *image)
 {
-    *mod = (void *)(uintptr_t)image;
+    struct module *m = malloc(sizeof(*m));
+
+    pthread_mutex_lock(&fake_lock);
+    *m = (struct module){image, g_modules};
+    g_modules = m;
+    pthread_mutex_unlock(&fake_lock);
+    *mod = m;
     return 0;
 }
 
 API hipModuleGetFunction(hipFunction_t *f, void *mod, const char *name)
 {
+    if (!knows_module(mod))
+        return fake_result(XS_HIP_INVALID_HANDLE);
     return fake_result(cuModuleGetFunction((const struct CUfunc_st **)f, mod, name));
 }
 
