@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The shim exports exactly its rows and what stands for the C library's, each in the version node that its row says, and
-everything that real libraries export, in the same nodes: check_surface.py SHIM API.def LIST [REAL...]
+everything that real libraries export, in the same nodes: check_surface.py SHIM API.def LIST.txt... [REAL...]
 
 LIST: "SYMBOL NODE" lines of a release that is not here; REAL: libraries that are."""
+import os
 import re
 import subprocess
 import sys
@@ -30,7 +31,7 @@ def versions(path):
     return {line.split()[-1].replace("@@", "@") for line in out.splitlines()}
 
 
-def main(shim, rows_file, listed, *real):
+def main(shim, rows_file, *others_named):
     with open(rows_file, encoding="ascii") as f:
         text = re.sub(r",\n *", ", ", f.read())
     rows = [(m[0], int(m[1])) for m in re.findall(r"^HIP(?:_PASS|_OWN)?\((?:[A-Z_0-9]+, )?(\w+), \w+, (\d+),", text, re.M)]
@@ -47,10 +48,13 @@ def main(shim, rows_file, listed, *real):
     with_old = {v for v in versions(shim) if v.startswith(("dlopen@", "dlmopen@", "dlsym@"))}
     if len(with_old) != 6:
         bad.append(f"dl* have two versions each, that until glibc 2.33 and that since: {sorted(with_old)}")
-    with open(listed, encoding="ascii") as f:
-        others = {"the list": dict(line.split() for line in f)}
-    for path in real:
-        others[path] = {k: v for k, v in exports(path).items() if not k.startswith("_ZN")}
+    others = {}
+    for path in others_named:
+        if path.endswith(".txt"):
+            with open(path, encoding="ascii") as f:
+                others[os.path.basename(path)] = dict(line.split() for line in f)
+        else:
+            others[path] = {k: v for k, v in exports(path).items() if not k.startswith("_ZN")}
     for where, theirs in others.items():
         for name, node in sorted(theirs.items()):
             if ours.get(name) != node:
