@@ -8,8 +8,10 @@
 #include "base/log.h"
 #include "base/static_probe.h"
 #include "base/str.h"
+#include "xserver/operators.h"
 #include "xserver/procinfo.h"
 #include "xserver/shares/charges.h"
+#include "xserver/users/namespaces.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -212,10 +214,17 @@ static void fill_record(struct xs_client *c, const struct xs_msg_hello *m)
     xs_proc_container(c->peer.pid, &r->container);
 }
 
+bool xs_client_operates(const struct xs_server *s, const struct xs_client *c)
+{
+    if (c->peer.uid == s->own_uid && s->own_uid != 0)
+        return true;
+    return (c->peer.uid == 0 || xs_operators_have_peer(c->fd)) && xs_namespaces_are_hosts(c->peer.pid, c->peer.pidfd);
+}
+
 void xs_client_take_standing(struct xs_server *s, struct xs_client *c)
 {
     xs_standing_get(c->fd, c->peer.pid, c->peer.uid, c->peer.gid, &c->standing);
-    c->standing.exempt = c->standing.exempt || xs_client_operates(s, c);
+    c->standing.exempt = c->standing.exempt || c->operates;
     xs_sched_process_set_exempt(s->sched, c->process, c->standing.exempt);
     xs_sched_process_set_priority_most(c->process, c->standing.most);
 }

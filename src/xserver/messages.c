@@ -8,18 +8,12 @@
 #include "base/log.h"
 #include "base/static_probe.h"
 #include "xserver/handles.h"
-#include "xserver/operators.h"
 #include "xserver/shares/charges.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool xs_client_operates(const struct xs_server *s, const struct xs_client *c)
-{
-    return c->peer.uid == 0 || c->peer.uid == s->own_uid || xs_operators_have_peer(c->fd);
-}
 
 void xs_client_bound_hints(const struct xs_client *c, const struct xs_hints *before, struct xs_hints *h)
 {
@@ -163,7 +157,7 @@ static void sched_hints(struct xs_server *s, struct xs_client *c, const struct x
     }
     if (!m->timeslice_us && !m->k)
         return;
-    if (!xs_client_operates(s, c)) {
+    if (!c->operates) {
         xs_client_refuse(s, c, XS_REFUSED_DENIED, XS_MSG_sched_hints, 0,
                          "only an operator may change the slice and k for everybody");
         return;

@@ -191,7 +191,7 @@ int xs_proc_cgroup_parse(const char *text, char *ret_path, size_t size)
 
     if (!at)
         return -ENOENT;
-    at = strchr(at, '/');
+    at += *at == '\n' ? 4 : 3; /* to the slash */
     n = strcspn(at, "\n");
     if (n >= size || !at[n]) /* cut: a longer name might be another one */
         return -ENAMETOOLONG;

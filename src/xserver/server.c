@@ -488,8 +488,10 @@ void xs_server_apply_options(struct xs_server *s)
     xs_charges_configure(s);
     if (xs_standing_set(s->options.priority_limits, s->options.user_share_exempt, other, sizeof(other)) < 0)
         XS_ERRO("%s; what was set before stays", other);
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+        c->operates = xs_client_operates(s, c);
         xs_client_take_standing(s, c);
+    }
     xs_sched_set_user_share(s->sched, s->options.user_share);
     xs_prewake_configure(s);
     params_of(&s->options, &params);

@@ -59,9 +59,10 @@ struct xs_client {
     int fd, bell;
     struct xs_socket_peer peer;
     struct xs_quota_user *user;
-    bool privileged; /* root, the server's own user, an operator: shares do not bind it */
+    bool privileged; /* it operates, and stands in no pod that has a share of its own: shares do not bind it */
     bool charged; /* its session */
     struct xs_standing standing;
+    bool operates; /* it may see and change everything: see xs_client_operates */
     bool joined, dead, waiting_to_send;
     bool expected; /* not joined, and its process may: see announced.h */
     uint64_t accepted_ns, session;
@@ -231,7 +232,10 @@ void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct x
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum);
 /** Drops those whose robust word shows their death. */
 void xs_client_reap(struct xs_server *s);
-/** What the configuration says of its user, from now on. */
+/** Whether its process may see and change everything: the server's own user may, and root and operators in the host's
+ *  own namespaces. Of the latter it reads some files of /proc. */
+bool xs_client_operates(const struct xs_server *s, const struct xs_client *c);
+/** What the configuration says of its user, from now on. c->operates is known. */
 void xs_client_take_standing(struct xs_server *s, struct xs_client *c);
 void xs_client_heat(struct xs_server *s, struct xs_client *c);
 
@@ -251,8 +255,6 @@ bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *pac
                        unsigned n_fds);
 void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q);
 struct xs_dated_hints xs_server_queue_hints(const struct xs_server_queue *q);
-/** It may see and change everything: root, the server's own user, an operator. */
-bool xs_client_operates(const struct xs_server *s, const struct xs_client *c);
 /** Bounds priorities that differ from those before: what was set by an operator stays. */
 void xs_client_bound_hints(const struct xs_client *c, const struct xs_hints *before, struct xs_hints *h);
 void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, const struct xs_dated_hints *h);

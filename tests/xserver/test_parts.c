@@ -6,6 +6,7 @@
 #include "xserver/options.h"
 #include "xserver/procinfo.h"
 #include "xserver/timeline.h"
+#include "xserver/users/namespaces.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -292,6 +293,21 @@ static void hosts(void **state)
     assert_false(xs_guard_host_ok("example.org", 50000));
 }
 
+static void namespaces_by_text(void **state)
+{
+    (void)state;
+    assert_true(xs_namespaces_pid_parse("Name:\tx\nNSpid:\t42\nNSpgid:\t42\n"));
+    assert_false(xs_namespaces_pid_parse("Name:\tx\nNSpid:\t42\t1\nNSpgid:\t42\n"));
+    assert_false(xs_namespaces_pid_parse("Name:\tx\n"));
+    assert_false(xs_namespaces_pid_parse("Name:\tNSpid: 4\n"));
+    assert_int_equal(xs_namespaces_root_parse("22 27 0:21 / /proc rw - proc proc rw\n27 1 254:0 / / rw - ext4 x rw\n"), 27);
+    assert_int_equal(xs_namespaces_root_parse("22 27 0:21 / /proc rw - proc proc rw\n28 22 0:5 / /proc/x rw - p p rw\n"), 27);
+    assert_int_equal(xs_namespaces_root_parse("28 22 0:5 / /proc/x rw - p p rw\n"), 0);
+    assert_int_equal(xs_namespaces_root_parse("28 22 0:5 / /cu"), 0);
+    assert_int_equal(xs_namespaces_root_parse(""), 0);
+    assert_int_equal(xs_namespaces_root_parse("\n\nx\n"), 0);
+}
+
 static char *page(const char *name)
 {
     char path[512], *text = calloc(1, 1 << 16);
@@ -348,6 +364,7 @@ int main(void)
         cmocka_unit_test(text_is_cleaned),
         cmocka_unit_test(owners_are_found),
         cmocka_unit_test(hosts),
+        cmocka_unit_test(namespaces_by_text),
         cmocka_unit_test(options_are_documented),
     };
 

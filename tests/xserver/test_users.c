@@ -467,6 +467,69 @@ static int namespace_program(void)
         pause(); /* until it is killed */
 }
 
+static int root_elsewhere(void)
+{
+    struct raw_client c;
+    union xs_msg m;
+    char body[96];
+
+    EXPECT(raw_http(&g_server, "POST", "/policy?policy=1", "", NULL) == 403);
+    snprintf(body, sizeof(body), "{\"hint_type\":1,\"pid\":%d,\"priority\":-256}", g_victim->go);
+    EXPECT(raw_http(&g_server, "POST", "/hint", body, NULL) == 403);
+    EXPECT(length_of("/clients", "clients") == 0);
+    raw_join(&c, g_server.socket);
+    memset(&m, 0, sizeof(m));
+    m.sched_hints.timeslice_us = 100;
+    m.sched_hints.utilization = -1;
+    EXPECT(refused_with(&c, &m, XS_MSG_sched_hints, XS_REFUSED_DENIED) == 0);
+    EXPECT(length_of("/clients", "clients") == 1); /* its own */
+    raw_leave(&c);
+    return 0;
+}
+
+static int in_new_namespace(int which)
+{
+    int status, fd;
+    pid_t pid;
+
+    if (unshare(which) < 0)
+        return 77;
+    if (which == CLONE_NEWUSER) { /* still user 0, also as the host sees it */
+        fd = open("/proc/self/uid_map", O_WRONLY);
+        if (fd < 0 || write(fd, "0 0 1", 5) != 5)
+            return 77;
+        close(fd);
+    }
+    pid = fork(); /* a PID namespace is that of the children */
+    if (pid == 0)
+        _exit(root_elsewhere());
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+/* Root of a container is a user like others: in a user, PID or mount namespace of its own. */
+static void root_of_other_namespaces_is_no_operator(void **state)
+{
+    static const int namespaces[] = {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNS};
+    pid_t victim_pid = start_victim(), pid;
+    int status;
+
+    (void)state;
+    g_victim->go = victim_pid;
+    for (size_t i = 0; i < XS_ARRAY_LEN(namespaces); i++) {
+        pid = fork();
+        if (pid == 0)
+            _exit(in_new_namespace(namespaces[i]));
+        waitpid(pid, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            printf("this machine lets nobody make namespace %zu\n", i);
+        else
+            assert_int_equal(status, 0);
+    }
+    assert_int_equal(raw_http(&g_server, "POST", "/policy?policy=1", "", NULL), 200); /* root itself */
+    stop_victim(victim_pid);
+}
+
 static void other_namespaces_are_scheduled(void **state)
 {
     struct raw_client high;
@@ -558,6 +621,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_user_reaches_nothing, start, stop),
         cmocka_unit_test_setup_teardown(operators_schedule_all, start, stop),
         cmocka_unit_test_setup_teardown(other_namespaces_are_scheduled, start, stop),
+        cmocka_unit_test_setup_teardown(root_of_other_namespaces_is_no_operator, start, stop),
     };
 
     if (geteuid() != 0) {

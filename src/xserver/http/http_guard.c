@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/http/http_guard.h"
 
+#include "base/fd.h"
 #include "base/str.h"
+#include "transport/socket.h"
 #include "xserver/operators.h"
+#include "xserver/users/namespaces.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* Owner: the main thread writes it at start and at a reload. */
@@ -203,9 +205,8 @@ static bool owner_of(const struct sockaddr_in *peer, uint16_t port, uint32_t *re
 void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret)
 {
     const union MHD_ConnectionInfo *info;
-    struct ucred cred;
-    socklen_t size = sizeof(cred);
-    bool operates = false;
+    struct xs_socket_peer peer;
+    bool operates = false, hosts = true;
 
     *ret = (struct xs_asker){0};
     if (port) {
@@ -216,14 +217,18 @@ void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_a
         operates = ret->known && xs_operators_have_user(ret->uid);
     } else {
         info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        if (info && getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0) {
+        if (info && xs_socket_peer(info->connect_fd, &peer) == 0) {
             ret->known = true;
-            ret->uid = cred.uid;
-            ret->pid = (int32_t)cred.pid;
+            ret->uid = peer.uid;
+            ret->pid = peer.pid;
             operates = xs_operators_have_peer(info->connect_fd);
+            if (ret->uid == 0 || operates) /* only of these it is asked, since it takes a while */
+                hosts = xs_namespaces_are_hosts(peer.pid, peer.pidfd);
+            xs_fd_close(&peer.pidfd);
         }
     }
-    ret->all = ret->known && (ret->uid == 0 || ret->uid == (uint32_t)geteuid() || operates);
+    operates = operates || ret->uid == 0;
+    ret->all = ret->known && ((operates && hosts) || (ret->uid == (uint32_t)geteuid() && ret->uid != 0));
 }
 
 void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret)

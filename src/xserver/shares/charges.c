@@ -2,7 +2,6 @@
 #include "xserver/shares/charges.h"
 
 #include "base/map.h"
-#include "xserver/operators.h"
 #include "xserver/procinfo.h"
 #include "xserver/server.h"
 #include "xserver/shares/subuids.h"
@@ -73,7 +72,8 @@ bool xs_charges_connection(struct xs_server *s, struct xs_client *c)
     bool inside;
     uint64_t key = xs_charges_key(!strcmp(s->options.share_by, "pod"), c->peer.uid, c->peer.pid, &inside);
 
-    c->privileged = !inside && (c->peer.uid == 0 || c->peer.uid == s->own_uid || xs_operators_have_peer(c->fd));
+    c->operates = xs_client_operates(s, c);
+    c->privileged = !inside && c->operates;
     c->record.share_key = key;
     c->user = xs_quota_user_get(&s->quota, key);
     if (!c->user)
