@@ -31,9 +31,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG       1024
-#define LOCK_TRIES    100
-#define LOCK_PAUSE_US 10000
+#define BACKLOG           1024
+#define LOCK_TRIES        100
+#define LOCK_PAUSE_US     10000
+#define DESCRIPTORS_AHEAD 65536 /* eight bytes each, in the kernel */
 
 int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source)
 {
@@ -316,6 +317,22 @@ static void raise_limits(void)
     }
 }
 
+/* The kernel doubles a process's table of descriptors when it is full. Where threads share the table, the call that
+ * needed the room then sleeps for a grace period of RCU: 20 to 100 ms, here in the main loop. A table never shrinks, so
+ * it is made large while there is one thread. */
+static void widen_descriptor_table(void)
+{
+    struct rlimit l;
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), high = -1;
+
+    if (fd >= 0 && getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur > 1)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, (int)XS_MIN(l.rlim_cur, (rlim_t)DESCRIPTORS_AHEAD) - 1);
+    if (high >= 0)
+        close(high);
+    if (fd >= 0)
+        close(fd);
+}
+
 static int make_descriptors(struct xs_server *s)
 {
     int r = 0;
@@ -368,6 +385,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->counts.session_next = 1;
     s->watchdog_ns = xs_activation_watchdog_ns();
     raise_limits();
+    widen_descriptor_table();
     xs_charges_configure(s);
     xs_subuids_load();
     if (xs_operators_set(o->operator_group) < 0) {

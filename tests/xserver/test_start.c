@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -495,6 +496,29 @@ static void a_lock_that_goes_is_waited_for(void **state)
     close(fd);
 }
 
+/* A table of descriptors that grows while there are threads stops the main loop for tens of milliseconds. */
+static void the_table_of_descriptors_is_large_from_the_start(void **state)
+{
+    struct raw_server s;
+    struct rlimit l;
+    char path[64], line[128];
+    rlim_t size = 0;
+    FILE *f;
+
+    (void)state;
+    raw_server_start(&s, NULL);
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)s.pid);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        if (strncmp(line, "FDSize:", 7) == 0)
+            size = strtoul(line + 7, NULL, 10);
+    fclose(f);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
+    assert_true(size >= XS_MIN(l.rlim_max, (rlim_t)65536));
+    raw_server_stop(&s);
+}
+
 /* Ends only when nobody is joined. */
 static void idle_exit(void **state)
 {
@@ -601,6 +625,7 @@ int main(void)
         cmocka_unit_test(policy_from_a_shared_object),
         cmocka_unit_test(cpu_priority_from_the_file),
         cmocka_unit_test(a_lock_that_goes_is_waited_for),
+        cmocka_unit_test(the_table_of_descriptors_is_large_from_the_start),
         cmocka_unit_test(idle_exit),
         cmocka_unit_test(socket_activation_and_notify),
         cmocka_unit_test(activation_with_something_else_is_refused),
