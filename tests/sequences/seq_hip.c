@@ -181,7 +181,14 @@ int seq_record(struct seq_slot *s)
 
 int seq_wait_event(struct seq_slot *s)
 {
-    return CALL(hipEventSynchronize, (hipEvent_t), s->event);
+    int r = CALL(hipEventSynchronize, (hipEvent_t), s->event);
+    float ms = 1;
+
+    if (r == 0) {
+        OK(CALL(hipEventElapsedTime, (float *, hipEvent_t, hipEvent_t), &ms, s->event, s->event));
+        seq_must(ms != 0, "hipEventElapsedTime");
+    }
+    return r;
 }
 
 int seq_query_event(struct seq_slot *s)
