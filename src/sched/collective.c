@@ -6,6 +6,9 @@
  * collective, and queues without one as far as they need. A group whose collectives do not complete is not believed
  * for ever.
  *
+ * Queues with work alone are looked at (xs_sched_process.busy): an idle one neither waits nor is waited for, and its
+ * process rings when it submits.
+ *
  * A process that opened memory of other processes may run such kernels under names that nobody knows. In flight
  * without an end while a member of its group is suspended, it may be inside one: then the others may submit command by
  * command until it goes on. */
@@ -85,6 +88,18 @@ void xs_collective_leave(struct xs_sched *s, struct xs_group *gang)
 
 /* ---- what is under way ---- */
 
+void xs_collective_update_busy(struct xs_sched_queue *q)
+{
+    bool busy = q->armed != XS_ARMED_SUBMIT || q->collective;
+
+    if (!q->client || busy == !xs_list_empty(&q->busy_link))
+        return;
+    if (busy)
+        xs_list_add(&q->process->busy, &q->busy_link);
+    else
+        xs_list_remove(&q->busy_link);
+}
+
 static uint64_t done_of(const struct xs_client_cell *c)
 {
     return XS_MAX(atomic_load(&c->completed), atomic_load(&c->marked));
@@ -113,7 +128,7 @@ static bool completes_one(struct xs_sched_queue *q, uint64_t number)
 static void recheck(const struct xs_collective_group *g)
 {
     XS_LIST_FOR(p, &g->ranks, struct xs_sched_process, rank_link) {
-        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
+        XS_LIST_FOR(q, &p->busy, struct xs_sched_queue, busy_link)
             q->entity->view->recheck = true;
     }
 }
@@ -132,7 +147,7 @@ static bool suspended(const struct xs_entity *e)
 static bool any_suspended(const struct xs_collective_group *g)
 {
     XS_LIST_FOR(p, &g->ranks, struct xs_sched_process, rank_link) {
-        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link) {
+        XS_LIST_FOR(q, &p->busy, struct xs_sched_queue, busy_link) {
             if (suspended(q->entity))
                 return true;
         }
@@ -164,7 +179,7 @@ static bool is_stuck(struct xs_sched *s, struct xs_sched_process *p)
     uint64_t quiet_ns = atomic_load(&p->client->h.collectives) && !p->stuck ? QUIET_NAMED_NS : QUIET_NS;
     bool flies = false, stuck = false;
 
-    XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link) {
+    XS_LIST_FOR_SAFE(q, &p->busy, struct xs_sched_queue, busy_link) {
         bool was = q->ready;
 
         xs_queue_settle(q, s->now_ns);
@@ -196,28 +211,25 @@ static void look_for_stuck(struct xs_sched *s, struct xs_collective_group *g)
 
 static void look(struct xs_sched *s, struct xs_collective_group *g)
 {
-    bool named = false, completed = false, now;
-    uint64_t done = 0;
+    bool named = false, completed = false, moved = false, now;
 
     XS_LIST_FOR(p, &g->ranks, struct xs_sched_process, rank_link) {
-        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link) {
-            uint64_t number;
+        s->c.work++;
+        XS_LIST_FOR_SAFE(q, &p->busy, struct xs_sched_queue, busy_link) {
+            uint64_t number = under_way(q->client), done = done_of(q->client);
 
             s->c.work++;
-            if (!q->client)
-                continue;
-            number = under_way(q->client);
             completed |= completes_one(q, number);
             named = named || number;
-            done += done_of(q->client);
+            moved = moved || done != q->collective_done;
+            q->collective_done = done;
+            xs_collective_update_busy(q);
         }
     }
     look_for_stuck(s, g);
     now = named || g->stuck;
-    if (done != g->done || now != g->under_way) {
-        g->done = done;
+    if (moved || now != g->under_way)
         g->moved_ns = s->now_ns;
-    }
     if (completed || !now) {
         g->kept_ns = 0;
         if (g->doubted)
@@ -300,7 +312,7 @@ static void tell_ranks(struct xs_sched *s, struct xs_collective_group *g, bool t
 static bool held_anywhere(const struct xs_collective_group *g)
 {
     XS_LIST_FOR(p, &g->ranks, struct xs_sched_process, rank_link) {
-        XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link) {
+        XS_LIST_FOR(q, &p->busy, struct xs_sched_queue, busy_link) {
             if (!q->entity->pe.run)
                 return true;
         }

@@ -94,8 +94,7 @@ struct xs_collective_group {
     bool doubted;                                  /* not believed until one completes */
     bool in_flight, several_stuck;                 /* of members with peer memory, while one is suspended */
     const struct xs_sched_process *stuck;          /* a member with commands in flight that do not end */
-    uint64_t done;                                 /* sum of what its queues completed */
-    uint64_t moved_ns;                             /* that changed, or something new came under way */
+    uint64_t moved_ns;                             /* a queue of it completed something, or what is under way changed */
     uint64_t kept_since_ns, kept_ns;               /* others wait for it; last seen then, 0: none does */
 };
 
@@ -184,6 +183,7 @@ struct xs_sched_queue {
     struct xs_list link;                           /* entity's ready or idle */
     struct xs_list process_link;
     struct xs_list pending_link;                   /* xs_view.pending */
+    struct xs_list busy_link;                      /* xs_sched_process.busy */
     struct xs_entity *entity;
     struct xs_sched_process *process;
     struct xs_client_cell *client;                 /* NULL: facts come by set_ready */
@@ -213,6 +213,7 @@ struct xs_sched_queue {
     bool permitted;                                /* as stored */
     uint64_t limit;                                /* ... but no command after this one; XS_PERMIT_OPEN: none */
     uint64_t collective;                           /* number of one that was found under way; 0: none */
+    uint64_t collective_done;                      /* what it had completed then */
     uint32_t armed;                                /* as stored */
     uint32_t inflight_us;                          /* as stored */
     uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions, preemptions;
@@ -241,6 +242,7 @@ struct xs_sched_process {
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */
     int32_t utilization, cpu_class;                /* utilization -1: not told */
     struct xs_list queues;
+    struct xs_list busy;                           /* those that have work, or do not ring when they get some */
     struct xs_sched_queue **cells;                 /* by cell index */
     size_t ncells;
     size_t closed;                                 /* queues whose word is closed */
@@ -345,6 +347,8 @@ void xs_collective_met(struct xs_sched_process *p);
 void xs_collective_gone(struct xs_sched_process *p);
 /** Looks whether one is under way; when that changed, what takes part is decided upon again. */
 void xs_collective_look(struct xs_sched *s);
+/** Keeps xs_sched_process.busy: after armed or collective of the queue changed. */
+void xs_collective_update_busy(struct xs_sched_queue *q);
 /** Inside a decision, after the policy: lets run what takes part. */
 void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 /** After a decision was applied: how far the queues of those go on that run only for that. */

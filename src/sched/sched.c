@@ -160,6 +160,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     xs_list_init(&p->rescan_link);
     xs_list_init(&p->rank_link);
     xs_list_init(&p->queues);
+    xs_list_init(&p->busy);
     p->sched = s;
     p->id = info->id;
     p->intra = info->intra;
@@ -300,6 +301,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     xs_list_init(&q->link);
     xs_list_init(&q->process_link);
     xs_list_init(&q->pending_link);
+    xs_list_init(&q->busy_link);
     q->process = p;
     q->handle = handle;
     q->cell = cell;
@@ -323,6 +325,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
         atomic_store(&q->server->armed, 0);
         atomic_store(&q->server->permitted, XS_PERMIT_OPEN);
         xs_queue_tell_inflight(s, q);
+        xs_collective_update_busy(q);
     }
     xs_queue_update_barred(q, now_ns);
     if (!q->entity->applied)
@@ -344,6 +347,7 @@ void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_
     q->process->cells[q->cell] = NULL;
     q->process->nqueues--;
     xs_list_remove(&q->process_link);
+    xs_list_remove(&q->busy_link);
     s->c.queues--;
     xs_pages_free(s->pages, q);
 }

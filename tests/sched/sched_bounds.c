@@ -63,19 +63,21 @@ static void rescans_go_by_steps(void **state)
 #define HOSTILE   8u
 #define THEIRS    2048u
 #define EVENT_MAX 5000u /* each of XS_READY_OF_VIEW ready queues is permitted or suspended, read, and its hints are folded */
+#define RANKS_MAX 6000u /* ... and looked at twice for a collective */
 
 /* Hostile programs whose queues all have work, beside one that comes and goes. A victim's event costs no more than so much, and
  * nobody's queue is forgotten: what was put off runs when others of its program are idle. */
-static void ready_queues_without_bound(void **state)
+static void ready_queues(bool ranks)
 {
     struct xs_sched *s = world_sched("HPF");
     struct proc w[HOSTILE + 1];
     uint64_t t = MS, most = 0, before;
     unsigned left;
 
-    (void)state;
     for (uint32_t i = 0; i <= HOSTILE; i++) {
         w[i] = world_join(s, i + 1, NULL, false);
+        if (ranks && i > 0)
+            atomic_store(&w[i].client->h.collectives, 1);
         for (uint32_t k = 0; k < (i ? THEIRS : 1); k++)
             world_queue(&w[i], k, WORLD_DEVICE, i ? -(int32_t)(k % 5) : 10, t);
     }
@@ -98,7 +100,7 @@ static void ready_queues_without_bound(void **state)
         world_step(s, w, 1, t += MS);
         most = XS_MAX(most, work(s) - before);
     }
-    assert_in_range(most, 1, EVENT_MAX);
+    assert_in_range(most, 1, ranks ? RANKS_MAX : EVENT_MAX);
     t += 10 * MS; /* the lingering of the urgent one */
     world_step(s, w, 1, t);
     for (unsigned round = 0; round < 200; round++) { /* whatever is open ends; the rest is told */
@@ -127,9 +129,26 @@ static void ready_queues_without_bound(void **state)
         world_free(&w[i]);
 }
 
+static void ready_queues_without_bound(void **state)
+{
+    (void)state;
+    ready_queues(false);
+}
+
+/* They say that they do collectives, each queue of which may be in one. */
+static void ready_queues_of_ranks(void **state)
+{
+    (void)state;
+    ready_queues(true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rescans_go_by_steps), cmocka_unit_test(ready_queues_without_bound)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rescans_go_by_steps),
+        cmocka_unit_test(ready_queues_without_bound),
+        cmocka_unit_test(ready_queues_of_ranks),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
