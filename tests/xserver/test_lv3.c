@@ -98,6 +98,40 @@ static void restored_on_leave(void **state)
     g_program = xs_lv3_join(g_lv3, 4712);
 }
 
+/* Process A tells a group of process B beside its own descriptor: the driver knows B's client by another open file. */
+static void another_programs_group(void **state)
+{
+    struct context own, victim;
+    struct xs_lv3_counts counts;
+    union xs_msg m;
+    XDevice devices[4];
+    int id, fds[2], copies[2];
+
+    (void)state;
+    new_context(&own, 8);
+    new_context(&victim, 8);
+    assert_int_equal(steered_ops->packet(0, &m, &id, fds), 2);
+    assert_int_equal(m.nv_group.client, own.client);
+    for (int k = 0; k < 2; k++) {
+        copies[k] = fcntl(fds[k], F_DUPFD_CLOEXEC, 100);
+        fake_rm_dup_fd(copies[k], fds[k]);
+    }
+    m.nv_group.client = victim.client;
+    m.nv_group.group = victim.group;
+    assert_null(xs_lv3_group(g_lv3, g_program, &m.nv_group, copies, 2));
+    fake_rm_close(copies[1]);
+    close(copies[1]);
+    want(100);
+    assert_int_equal(fake_rm_slice(victim.client, victim.group), FAKE_RM_DEFAULT_SLICE_US);
+    assert_int_equal(xs_lv3_devices(g_lv3, g_program, devices, 4), 0); /* nothing is counted on */
+    xs_lv3_counts(g_lv3, &counts);
+    assert_int_equal(counts.groups, 0);
+    assert_int_equal(counts.slices, 0);
+    assert_int_equal(tell(), 3); /* what it tells rightly is steered all the same */
+    want(100);
+    assert_int_equal(fake_rm_slice(own.client, own.group), 100);
+}
+
 static unsigned open_descriptors(void)
 {
     unsigned n = 0;
@@ -336,7 +370,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(told_and_steered), T(nothing_twice), T(many_channels), T(restored_on_leave), T(dead_is_let_go),
-        T(freed_group_is_closed), T(denied), T(failed), T(an_older_program_that_allows_channels_alone),
+        T(another_programs_group), T(freed_group_is_closed), T(denied), T(failed), T(an_older_program_that_allows_channels_alone),
         T(a_newer_driver_that_was_probed),
         T(bad_messages), T(calls_are_timed), T(last_wish_counts),
     };

@@ -22,6 +22,7 @@ struct channel_group {
     uint32_t n_channels;
     uint32_t channels[XS_LV3_CHANNELS];
     uint64_t want_us, has_us;     /* XS_LV3_SLICE_DEFAULT: as the driver gave it */
+    bool asked, proved;           /* whether the driver knows it by the descriptor that was passed */
     bool again;                   /* other channels: the slice that the group has is set once more */
     bool last;                    /* give back, then close */
 };
@@ -30,6 +31,7 @@ struct xs_lv3_program {
     struct xs_list groups;
     int32_t pid;
     uint32_t round, n_groups;
+    bool doubted;                 /* it told a group that is not its own; said */
     _Atomic bool denied;          /* the driver refused something: level 2 from then on; read without the lock, too */
 };
 
@@ -97,20 +99,33 @@ static void plan(struct xs_lv3 *l, struct channel_group *g)
 {
     if (g == l->busy || g->to_do.next != &g->to_do)
         return;                   /* looked at again when the call is over; planned already */
-    if (!g->last && !open_wish(g))
+    if (!g->last && g->asked && !open_wish(g))
         return;
     xs_list_add(&l->to_do, &g->to_do);
     pthread_cond_signal(&l->work);
+}
+
+/* The driver knows a client by the open file through which it was made. A program that names another program's client
+ * beside a descriptor of its own, or a group that is not there, gets no answer even to a question. It is asked when the
+ * group is told, since the first suspension has no time for that. Without the lock. */
+static int prove(struct channel_group *c)
+{
+    uint64_t us;
+    int r = c->asked ? 0 : xs_nvrm_get_slice(&c->handles, &us, NULL);
+
+    c->proved = c->proved || (!c->asked && r == 0);
+    c->asked = true;
+    return r;
 }
 
 /* Without the lock, on a copy. */
 static int act(struct channel_group *c, struct xs_lv3_counts *counts)
 {
     uint64_t us = c->want_us, began_ns;
-    int r;
+    int r = prove(c);
 
-    if (us == c->has_us && !(c->again && us))
-        return 0;
+    if (r < 0 || (us == c->has_us && !(c->again && us)))
+        return r;
     began_ns = xs_now_ns();
     r = xs_nvrm_set_slice(&c->handles, us ? us : c->default_us, NULL);
     counts->slice_ns = xs_now_ns() - began_ns;
@@ -126,12 +141,40 @@ static void give_back(struct channel_group *c)
     c->has_us = XS_LV3_SLICE_DEFAULT;
 }
 
+/* Under lock. */
+static void drop(struct xs_lv3 *l, struct channel_group *g, bool restore)
+{
+    l->counts.groups--;
+    if (g->program)
+        g->program->n_groups--;
+    g->program = NULL;
+    xs_list_remove(&g->in_program);
+    if (g != l->busy && (!restore || !g->has_us)) {
+        close_group(l, g);
+        return;
+    }
+    if (!restore)
+        g->has_us = XS_LV3_SLICE_DEFAULT;
+    g->last = true;
+    plan(l, g);                   /* a busy one is planned when its call is over */
+}
+
 /* Under lock, after a call. */
 static void record(struct xs_lv3 *l, struct channel_group *g, const struct channel_group *done, int r)
 {
     g->has_us = done->has_us;
+    g->asked = done->asked;
+    g->proved = done->proved;
     if (r == 0)
         return;
+    if (r != -EPERM && !g->proved && g->program) {
+        if (!g->program->doubted)
+            XS_WARN("pid %d: a channel group that it told is not its own, or gone: level 3 does without it",
+                    (int)g->program->pid);
+        g->program->doubted = true;
+        drop(l, g, false);
+        return;
+    }
     if (r == -EPERM) {
         l->counts.denied++;
         if (g->program && !g->program->denied) {
@@ -258,24 +301,6 @@ struct xs_lv3_program *xs_lv3_join(struct xs_lv3 *l, int32_t pid)
     xs_list_init(&p->groups);
     p->pid = pid;
     return p;
-}
-
-/* Under lock. */
-static void drop(struct xs_lv3 *l, struct channel_group *g, bool restore)
-{
-    l->counts.groups--;
-    if (g->program)
-        g->program->n_groups--;
-    g->program = NULL;
-    xs_list_remove(&g->in_program);
-    if (g != l->busy && (!restore || !g->has_us)) {
-        close_group(l, g);
-        return;
-    }
-    if (!restore)
-        g->has_us = XS_LV3_SLICE_DEFAULT;
-    g->last = true;
-    plan(l, g);                   /* a busy one is planned when its call is over */
 }
 
 void xs_lv3_leave(struct xs_lv3 *l, struct xs_lv3_program *p, bool lives)
