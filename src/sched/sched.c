@@ -245,9 +245,19 @@ void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p,
     xs_group_update(p->group);
 }
 
-void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held)
+void xs_sched_process_say_held(struct xs_sched_process *p, bool held)
 {
     p->held = held;
+}
+
+void xs_sched_queue_follow_held(struct xs_sched *s, struct xs_sched_queue *q)
+{
+    xs_queue_update_barred(q, s->now_ns);
+}
+
+void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held)
+{
+    xs_sched_process_say_held(p, held);
     XS_LIST_FOR(q, &p->queues, struct xs_sched_queue, process_link)
         xs_queue_update_barred(q, s->now_ns);
 }

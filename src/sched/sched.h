@@ -92,6 +92,10 @@ void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t prio
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
 /** Held whatever the policy says (an operator's suspension), or no longer. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
+/** The same for queues to come; each of those that are there follows with xs_sched_queue_follow_held. For processes with
+ *  many queues, which the caller changes in steps. */
+void xs_sched_process_say_held(struct xs_sched_process *p, bool held);
+void xs_sched_queue_follow_held(struct xs_sched *s, struct xs_sched_queue *q);
 /** A bound in flight of its own for all its queues, where what it has in flight delays nobody
  *  (level 3); 0: as configured. */
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us);
