@@ -18,10 +18,7 @@
 #define QUEUES_A_STEP  128
 #define CLASSES_A_STEP 32
 
-static void answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...)
-    XS_PRINTF(4, 5);
-
-static void answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...)
+void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...)
 {
     va_list ap;
 
@@ -38,26 +35,20 @@ static bool may_user(const struct xs_request *r, uint32_t uid)
     return r->asker.all || (r->asker.known && uid == r->asker.uid);
 }
 
-static bool may(const struct xs_request *r, const struct xs_client *c)
+bool xs_requests_may(const struct xs_request *r, const struct xs_client *c)
 {
     return may_user(r, c->peer.uid);
 }
 
 /* ---- looking: at what is the asker's own, unless it may see all ---- */
 
-static bool add_queue(struct xs_server *s, struct xs_request *r, const struct xs_server_queue *q)
+/* Those that came since room was made are not seen. */
+static void add_queue(struct xs_server *s, struct xs_request *r, const struct xs_server_queue *q)
 {
     struct xs_queue_record *to;
 
-    if (r->n_queues == r->room_queues) {
-        size_t room = r->room_queues ? r->room_queues * 2 : 64;
-
-        to = realloc(r->queues, room * sizeof(*to));
-        if (!to)
-            return false;
-        r->queues = to;
-        r->room_queues = room;
-    }
+    if (r->n_queues == r->room_queues)
+        return;
     to = &r->queues[r->n_queues++];
     memset(to, 0, sizeof(*to));
     xs_sched_queue_status(q->sched, s->now_ns, &to->status);
@@ -73,32 +64,39 @@ static bool add_queue(struct xs_server *s, struct xs_request *r, const struct xs
     to->waiters = atomic_load_explicit(&q->client->page->cells[q->cell].waiters, memory_order_relaxed);
     to->inflight_us =
         atomic_load_explicit(&q->client->server_page->cells[q->cell].inflight_us, memory_order_relaxed);
-    return true;
 }
 
+/* @return false: there is no room for them */
 static bool add_clients(struct xs_server *s, struct xs_request *r)
 {
-    r->clients = calloc(s->n_clients ? s->n_clients : 1, sizeof(*r->clients));
-    if (!r->clients)
-        return false;
+    size_t queues = 0, clients = 0;
+
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* in order of session */
-        if (r->n_clients < s->n_clients && may(r, c))
-            r->clients[r->n_clients++] = c->record;
-    return true;
+        if (xs_requests_may(r, c)) {
+            if (clients < r->room_clients)
+                r->clients[clients] = c->record;
+            clients++;
+            queues += c->record.queues;
+        }
+    r->n_clients = clients;
+    if (r->kind == XS_REQ_CLIENTS)
+        queues = 0;
+    if (clients <= r->room_clients && queues <= r->room_queues)
+        return true;
+    r->n_clients = 0;
+    r->need_clients = clients;
+    r->need_queues = queues;
+    return false;
 }
 
-static bool add_ended(struct xs_server *s, struct xs_request *r)
+static void add_ended(struct xs_server *s, struct xs_request *r)
 {
-    r->ended = calloc(XS_HISTORY_LENGTH, sizeof(*r->ended));
-    if (!r->ended)
-        return false;
     for (uint32_t i = 0; i < s->history.n; i++) {
         const struct xs_client_record *record = xs_history_at(&s->history, i);
 
         if (may_user(r, record->uid))
             r->ended[r->n_ended++] = *record;
     }
-    return true;
 }
 
 static void look_at_state(struct xs_server *s, struct xs_request *r)
@@ -122,13 +120,19 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
 
 static void walk_begin(struct xs_server *s, struct xs_request *r)
 {
-    struct xs_server_queue *marker = calloc(1, sizeof(*marker));
+    struct xs_server_queue *marker;
 
-    if (!marker || !add_clients(s, r) || (r->kind == XS_REQ_CLIENTS && !add_ended(s, r))) {
-        free(marker);
-        answer(s, r, 503, "out of memory");
+    if (!add_clients(s, r)) {
+        xs_requests_answer(s, r, XS_REQ_NEEDS_ROOM, "there is more than there is room for");
         return;
     }
+    marker = calloc(1, sizeof(*marker));
+    if (!marker) {
+        xs_requests_answer(s, r, 503, "out of memory");
+        return;
+    }
+    if (r->kind == XS_REQ_CLIENTS)
+        add_ended(s, r);
     if (r->kind == XS_REQ_METRICS)
         look_at_state(s, r);
     marker->is_marker = true;
@@ -161,12 +165,10 @@ static bool walk_step(struct xs_server *s, struct xs_request *r)
         next->next->prev = &marker->in_server;
         next->next = &marker->in_server;
         marker->order = q->order;
-        if (q->is_marker || q->client->dead || !may(r, q->client))
+        if (q->is_marker || q->client->dead || !xs_requests_may(r, q->client))
             continue;
-        if (r->kind != XS_REQ_CLIENTS && !add_queue(s, r, q)) {
-            r->status = 503;
-            return true;
-        }
+        if (r->kind != XS_REQ_CLIENTS)
+            add_queue(s, r, q);
         if (r->kind != XS_REQ_QUEUES && (record = xs_request_client(r, q->client->session)) != NULL)
             xs_client_counts_of_queue(s, q, record);
     }
@@ -201,8 +203,11 @@ void xs_requests_walk(struct xs_server *s)
     for (struct xs_request **at = &s->walking; *at;) {
         struct xs_request *r = *at;
         struct xs_server_queue *marker = r->walk;
+        uint64_t began = xs_now_ns();
+        bool complete = walk_step(s, r);
 
-        if (!walk_step(s, r)) {
+        r->work_ns += xs_now_ns() - began;
+        if (!complete) {
             at = &r->next;
             continue;
         }
@@ -217,18 +222,14 @@ static void look_at_queue(struct xs_server *s, struct xs_request *r)
 {
     struct xs_server_queue *q = xs_handles_get(s, r->params.handle);
 
-    if (!q || !may(r, q->client)) {
-        answer(s, r, 404, "XQueue not found");
+    if (!q || !xs_requests_may(r, q->client)) {
+        xs_requests_answer(s, r, 404, "XQueue not found");
         return;
     }
-    r->clients = calloc(1, sizeof(*r->clients));
-    if (!r->clients || !add_queue(s, r, q)) {
-        answer(s, r, 503, "out of memory");
-        return;
-    }
+    add_queue(s, r, q);
     xs_client_describe(s, q->client, r->clients);
     r->n_clients = 1;
-    answer(s, r, 200, "success");
+    xs_requests_answer(s, r, 200, "success");
 }
 
 static bool passes(void *ctx, uint32_t uid)
@@ -241,9 +242,8 @@ static void timeline(struct xs_server *s, struct xs_request *r)
 {
     uint64_t since;
 
-    r->events = calloc(XS_TIMELINE_ANSWER, sizeof(*r->events));
-    if (!r->events || xs_timeline_want(&s->timeline, s->now_ns) < 0) {
-        answer(s, r, 503, "out of memory");
+    if (xs_timeline_want(&s->timeline, s->now_ns) < 0) {
+        xs_requests_answer(s, r, 503, "out of memory");
         return;
     }
     s->house_ns = s->now_ns;
@@ -252,262 +252,7 @@ static void timeline(struct xs_server *s, struct xs_request *r)
     r->n_events = xs_timeline_copy(&s->timeline, since, passes, r, r->events, &r->events_next, &r->events_lost);
     r->events_end = s->timeline.count;
     r->events_now_ns = s->now_ns;
-    answer(s, r, 200, "success");
-}
-
-/* ---- changing ---- */
-
-/* The queue that the request names, if the asker may change it; else the request is answered. */
-static struct xs_server_queue *queue_of(struct xs_server *s, struct xs_request *r)
-{
-    struct xs_server_queue *q = xs_handles_get(s, r->params.handle);
-
-    if (!q) {
-        answer(s, r, 404, "XQueue not found");
-        return NULL;
-    }
-    if (!may(r, q->client)) {
-        answer(s, r, 403, "the queue is another user's");
-        return NULL;
-    }
-    return q;
-}
-
-/* Calls `change` for each joined session of a process. @return false when it was answered */
-static bool each_of_pid(struct xs_server *s, struct xs_request *r,
-                        void (*change)(struct xs_server *s, struct xs_client *c, struct xs_request *r))
-{
-    bool any = false;
-
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
-        if (c->peer.pid != r->params.pid)
-            continue;
-        if (!may(r, c)) {
-            answer(s, r, 403, "the process is another user's");
-            return false;
-        }
-        any = true;
-    }
-    if (!any) {
-        answer(s, r, 404, "no process %d is joined", (int)r->params.pid);
-        return false;
-    }
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
-        if (c->peer.pid == r->params.pid)
-            change(s, c, r);
-    return true;
-}
-
-static void change_queue(struct xs_server *s, struct xs_server_queue *q, const struct xs_request *r, uint64_t now_ns)
-{
-    const struct xs_request_params *p = &r->params;
-    struct xs_dated_hints dated = xs_server_queue_hints(q);
-    const struct xs_hints before = dated.hints;
-    struct xs_hints *h = &dated.hints;
-
-    switch (p->hint) {
-    case XS_HINT_PRIORITY:
-        h->priority = (int32_t)p->value;
-        dated.changed_ns[XS_PART_PRIORITY] = now_ns;
-        break;
-    case XS_HINT_UTILIZATION:
-        h->utilization = (int32_t)p->value;
-        dated.changed_ns[XS_PART_UTILIZATION] = now_ns;
-        break;
-    case XS_HINT_DEADLINE:
-        h->deadline_us = p->value;
-        dated.changed_ns[XS_PART_DEADLINE] = now_ns;
-        break;
-    case XS_HINT_LAXITY:
-        h->laxity_us = p->value;
-        h->lax_priority = p->lax_priority == INT32_MIN ? PRIORITY_DEFAULT : p->lax_priority;
-        h->critical_priority = p->critical_priority == INT32_MIN ? h->priority : p->critical_priority;
-        dated.changed_ns[XS_PART_LAXITY] = now_ns;
-        break;
-    default:
-        return;
-    }
-    if (!r->asker.all)
-        xs_client_bound_hints(q->client, &before, h);
-    xs_server_queue_set_hints(s, q, &dated);
-    q->send_hints = true;
-    xs_client_tell(s, q); /* it says them again when it joins anew */
-}
-
-static void change_process(struct xs_server *s, struct xs_client *c, struct xs_request *r)
-{
-    const struct xs_request_params *p = &r->params;
-    uint64_t now_ns = xs_now_ns(); /* not the round's: what the program did before it asked came before */
-
-    if (p->hint == XS_HINT_UTILIZATION) { /* the process as a whole; its queues keep theirs */
-        c->record.utilization = (int32_t)p->value;
-        c->record.utilization_set = true;
-        xs_sched_process_set_utilization(s->sched, c->process, (int32_t)p->value);
-        return;
-    }
-    if (p->hint == XS_HINT_PRIORITY) {
-        c->record.priority_set = true;
-        c->record.priority =
-            r->asker.all ? (int32_t)p->value : xs_standing_clamp(&c->standing, (int32_t)p->value);
-        c->record.priority_ns = now_ns;
-    }
-    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client)
-        change_queue(s, q, r, now_ns);
-}
-
-static void hold_process(struct xs_server *s, struct xs_client *c, struct xs_request *r)
-{
-    c->record.held = r->params.hold;
-    xs_sched_process_set_held(s->sched, c->process, r->params.hold);
-}
-
-static void mark_windows(struct xs_server *s)
-{
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
-        bool active = false;
-
-        XS_LIST_FOR(w, &s->windows, struct xs_window, link)
-            active |= w->pid == c->peer.pid; /* NOLINT(clang-analyzer-unix.Malloc): who is freed was taken off before */
-        if (active == c->record.window)
-            continue;
-        c->record.window = active;
-        xs_sched_process_set_window(s->sched, c->process, active);
-    }
-}
-
-/* The window of `pid` is the active one of that display now; 0: that of no program of ours. */
-static void activate(struct xs_server *s, struct xs_request *r)
-{
-    const struct xs_request_params *p = &r->params;
-    struct xs_window *window = NULL;
-    size_t displays = 0;
-    bool own = r->asker.all || (!p->pid && r->asker.known), taken = false;
-
-    XS_LIST_FOR(w, &s->windows, struct xs_window, link) {
-        displays++;
-        if (!strcmp(w->display, p->display))
-            window = w;
-    }
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
-        own |= c->peer.pid == p->pid && may(r, c);
-        taken |= window && c->peer.pid == window->pid && !may(r, c);
-    }
-    if (!own || taken) {
-        answer(s, r, 403, own ? "another user's program has the active window of that display"
-                              : "the process is another user's, or not joined");
-        return;
-    }
-    if (!p->pid) {
-        if (window) {
-            xs_list_remove(&window->link);
-            free(window);
-            mark_windows(s);
-        }
-        answer(s, r, 200, "success");
-        return;
-    }
-    if (!window && displays < 64) {
-        window = calloc(1, sizeof(*window));
-        if (window) {
-            xs_str_copy(window->display, sizeof(window->display), p->display);
-            xs_list_add(&s->windows, &window->link);
-        }
-    }
-    if (!window) {
-        answer(s, r, 503, "too many displays");
-        return;
-    }
-    window->pid = p->pid;
-    mark_windows(s);
-    answer(s, r, 200, "success");
-}
-
-static void hint(struct xs_server *s, struct xs_request *r)
-{
-    const struct xs_request_params *p = &r->params;
-    struct xs_policy_params params = *xs_sched_params(s->sched);
-    struct xs_server_queue *q;
-
-    switch (p->hint) {
-    case XS_HINT_TIMESLICE:
-    case XS_HINT_K:
-        if (!r->asker.all) {
-            answer(s, r, 403, "only an operator may change this for everybody");
-            return;
-        }
-        if (p->hint == XS_HINT_K)
-            params.k = (uint32_t)p->value;
-        else
-            params.timeslice_ns =
-                (uint64_t)p->value == TIMESLICE_UNLIMITED ? UINT64_MAX : (uint64_t)p->value * XS_NS_PER_US;
-        xs_sched_set_params(s->sched, &params);
-        answer(s, r, 200, "success");
-        return;
-    case XS_HINT_WINDOW:
-        activate(s, r);
-        return;
-    default:
-        break;
-    }
-    if (!p->handle) {
-        if (each_of_pid(s, r, change_process))
-            answer(s, r, 200, "success");
-        return;
-    }
-    q = queue_of(s, r);
-    if (q) {
-        change_queue(s, q, r, xs_now_ns());
-        answer(s, r, 200, "success");
-    }
-}
-
-static void configure(struct xs_server *s, struct xs_request *r)
-{
-    const struct xs_request_params *p = &r->params;
-    struct xs_server_queue *q = queue_of(s, r);
-
-    if (!q)
-        return;
-    if ((p->batch_size ? p->batch_size : q->batch_size) > (p->threshold ? p->threshold : q->threshold)) {
-        answer(s, r, 400, "batch size must not be above the threshold");
-        return;
-    }
-    if (p->level && q->levels && !(q->levels & 1u << p->level)) {
-        answer(s, r, 400, "level %d is not available on this queue", (int)p->level);
-        return;
-    }
-    if (!p->level && !p->threshold && !p->batch_size) {
-        answer(s, r, 200, "no change");
-        return;
-    }
-    q->config.handle = q->handle;
-    xs_lv3_touch(s, q->device);
-    if (p->level)
-        q->level = q->config.level = p->level; /* the program says another one if it takes another */
-    if (p->threshold)
-        q->threshold = q->config.threshold = p->threshold;
-    if (p->batch_size)
-        q->batch_size = q->config.batch_size = p->batch_size;
-    q->send_config = true;
-    xs_client_tell(s, q);
-    answer(s, r, 200, "success");
-}
-
-static void set_policy(struct xs_server *s, struct xs_request *r)
-{
-    const struct xs_policy_ops *policy = xs_policy_by_type(r->params.policy);
-
-    if (!r->asker.all) {
-        answer(s, r, 403, "only an operator may change the policy");
-        return;
-    }
-    if (!policy) {
-        answer(s, r, 400, "there is no policy %d", (int)r->params.policy);
-        return;
-    }
-    if (policy != xs_sched_policy(s->sched))
-        xs_server_set_policy(s, policy);
-    answer(s, r, 200, "success");
+    xs_requests_answer(s, r, 200, "success");
 }
 
 /* What CHPF goes by. A bounded part of the programs each time. */
@@ -546,21 +291,10 @@ void xs_requests_handle(struct xs_server *s, struct xs_request *r)
     case XS_REQ_STATUS:
     case XS_REQ_POLICY:
         look_at_state(s, r);
-        answer(s, r, 200, "success");
+        xs_requests_answer(s, r, 200, "success");
         return;
-    case XS_REQ_SET_POLICY:
-        set_policy(s, r);
-        return;
-    case XS_REQ_CONFIG:
-        configure(s, r);
-        return;
-    case XS_REQ_HINT:
-        hint(s, r);
-        return;
-    case XS_REQ_HOLD:
-        if (each_of_pid(s, r, hold_process))
-            answer(s, r, 200, "success");
+    default:
+        xs_requests_change(s, r);
         return;
     }
-    answer(s, r, 500, "unknown request");
 }

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/futex.h"
+#include "xserver/realtime.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -126,7 +127,7 @@ static struct waiter_group *group_new(struct xs_deaths *d)
     if (!g)
         return NULL;
     g->deaths = d;
-    pthread_mutex_init(&g->lock, NULL);
+    xs_realtime_mutex_init(&g->lock);
     if (pthread_create(&g->thread, NULL, watch, g) != 0) {
         free(g);
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the queue of an XQueue handle: a hash table that all programs' handles share. The table never grows, so that no
- * single message pays for all queues; its memory is touched as it is used. Main loop's thread only. */
+ * single message pays for all queues; its memory is touched as it is used. And the sessions of a process, by its number.
+ * Main loop's thread only. */
 #ifndef XS_XSERVER_HANDLES_H
 #define XS_XSERVER_HANDLES_H
 
@@ -56,6 +57,18 @@ static inline void xs_handles_remove(struct xs_server *s, struct xs_server_queue
             return;
         }
     }
+}
+
+static inline void xs_pids_init(struct xs_server *s)
+{
+    for (unsigned i = 0; i < XS_PID_BUCKETS; i++)
+        xs_list_init(&s->by_pid[i]);
+}
+
+/** Joined programs with this and other numbers, through of_pid. */
+static inline struct xs_list *xs_pid_bucket(struct xs_server *s, int32_t pid)
+{
+    return &s->by_pid[(uint32_t)pid % XS_PID_BUCKETS];
 }
 
 #endif

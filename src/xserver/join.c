@@ -8,10 +8,13 @@
 #include "base/log.h"
 #include "base/static_probe.h"
 #include "base/str.h"
+#include "xserver/handles.h"
 #include "xserver/operators.h"
 #include "xserver/procinfo.h"
 #include "xserver/shares/charges.h"
+#include "xserver/shares/log_share.h"
 #include "xserver/users/namespaces.h"
+#include "xserver/windows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -196,6 +199,7 @@ static void move_to_clients(struct xs_server *s, struct xs_client *c)
     s->counts.joined_ever++;
     xs_list_remove(&c->link);
     xs_list_add(&s->clients, &c->link);
+    xs_list_add(xs_pid_bucket(s, c->peer.pid), &c->of_pid);
 }
 
 static void fill_record(struct xs_client *c, const struct xs_msg_hello *m)
@@ -258,11 +262,7 @@ static void apply_wishes(struct xs_server *s, struct xs_client *c, const struct 
         xs_sched_process_set_utilization(s->sched, c->process, m->utilization);
     }
     keep_wishes(s, c);
-    XS_LIST_FOR(w, &s->windows, struct xs_window, link)
-        if (w->pid == c->peer.pid) {
-            c->record.window = true;
-            xs_sched_process_set_window(s->sched, c->process, true);
-        }
+    xs_windows_joined(s, c);
 }
 
 static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
@@ -277,10 +277,11 @@ static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
     return xs_socket_send(c->fd, &m, XS_MSG_welcome, ++c->serial, &page_fd, 1);
 }
 
-static void log_joined(const struct xs_client *c)
+static void log_joined(const struct xs_server *s, struct xs_client *c)
 {
-    XS_INFO("pid %d (uid %u) joined, protocol 1.%u: %s", (int)c->peer.pid, c->peer.uid, c->record.protocol_minor,
-            c->record.cmdline);
+    if (xs_log_share(c, s->now_ns))
+        XS_INFO("pid %d (uid %u) joined, protocol 1.%u: %s", (int)c->peer.pid, c->peer.uid, c->record.protocol_minor,
+                c->record.cmdline);
 }
 
 bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds)
@@ -310,7 +311,7 @@ bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_ms
     s->house_ns = s->now_ns;
     XS_PROBE2(join, c->peer.pid, c->session);
     if (!xs_errands_read_cmdline(s->errands, c->peer.uid, c->peer.pid, c->session))
-        log_joined(c);
+        log_joined(s, c);
     return true;
 }
 
@@ -326,12 +327,17 @@ void xs_client_take_cmdlines(struct xs_server *s)
     struct xs_errand_answer *a;
 
     while (s->errands && (a = xs_errands_take(s->errands)) != NULL) {
-        XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+        /* those that joined last are the last in the list */
+        for (struct xs_list *at = s->clients.prev; at != &s->clients; at = at->prev) {
+            struct xs_client *c = XS_CONTAINER_OF(at, struct xs_client, link);
+
+            if (c->session < a->session)
+                break;
             if (c->session != a->session)
                 continue;
             if (is_alive(c)) /* else it may have been another process's, with the same number */
                 xs_str_copy(c->record.cmdline, sizeof(c->record.cmdline), a->cmdline);
-            log_joined(c);
+            log_joined(s, c);
             break;
         }
         free(a);

@@ -156,7 +156,7 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
                 xs_client_writable(s, c);
             /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): each socket is a client's */
             if (!c->dead && ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
-                xs_client_readable(s, c);
+                xs_client_readable(s, c, ev[i].events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP));
             break;
         case XS_SRC_LISTENER:
             xs_client_accept(s);
@@ -339,7 +339,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         if (n == 0) {
             uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), XS_MIN(s->house_ns, xs_prewake_next(s)));
 
-            bool at_once = s->walking || !xs_list_empty(&s->dead);
+            bool at_once = s->walking || s->changes.first || !xs_list_empty(&s->dead);
 
             until = XS_MIN(until, s->muted_ns);
             at_once = at_once || until <= s->now_ns;
@@ -358,6 +358,8 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         control(s, ev, n);
         if (s->walking)
             xs_requests_walk(s);
+        if (s->changes.first)
+            xs_requests_change_step(s);
         if (s->now_ns >= s->house_ns)
             housekeeping(s);
         if (s->reload) {

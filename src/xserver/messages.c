@@ -101,6 +101,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         return;
     }
     q->client = c;
+    xs_list_init(&q->in_unsent);
     q->handle = m->handle;
     q->device = m->device;
     q->cell = m->cell;
@@ -133,6 +134,7 @@ void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q)
     XS_PROBE2(queue_remove, q->handle, c->peer.pid);
     xs_client_counts_of_queue(s, q, &c->record);
     xs_requests_queue_goes(s, q);
+    xs_changes_queue_goes(s, q);
     xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
     xs_sched_queue_remove(s->sched, q->sched, s->now_ns);
     if (q->ready)
@@ -143,6 +145,7 @@ void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q)
     xs_charges_queue_gone(s, c, q);
     xs_list_remove(&q->in_client);
     xs_list_remove(&q->in_server);
+    xs_list_remove(&q->in_unsent);
     free(q);
 }
 

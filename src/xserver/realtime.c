@@ -103,3 +103,14 @@ void xs_realtime_look(struct xs_realtime *r, uint64_t percent, uint64_t now_ns)
     if (r->policy && percent && !fresh && used * 100 > passed * percent)
         fall_back(r, "xserver used too much of a core (realtime-cpu)", now_ns);
 }
+
+void xs_realtime_mutex_init(pthread_mutex_t *m)
+{
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    (void)pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+    if (pthread_mutex_init(m, &attr) != 0) /* a kernel without */
+        pthread_mutex_init(m, NULL);
+    pthread_mutexattr_destroy(&attr);
+}

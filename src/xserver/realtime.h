@@ -6,6 +6,8 @@
 
 #include "base/xs_base.h"
 
+#include <pthread.h>
+
 struct xs_realtime {
     int policy, priority;     /* as it started; policy 0: no real-time class */
     uint64_t began_ns, cpu_ns; /* of this second */
@@ -19,5 +21,9 @@ void xs_realtime_init(struct xs_realtime *r);
 /** Once a round, cheap: looks once a second.
  *  @param percent  of a core, from which on it is too much; 0: never */
 void xs_realtime_look(struct xs_realtime *r, uint64_t percent, uint64_t now_ns);
+
+/** Initialises a mutex that the main loop shares with threads of the ordinary class: whoever holds it has the main loop's class
+ *  while that waits. Otherwise any program that uses a core could keep the main loop waiting. */
+void xs_realtime_mutex_init(pthread_mutex_t *m);
 
 #endif

@@ -3,9 +3,11 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "xserver/realtime.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct xs_request *xs_request_new(enum xs_request_kind kind)
 {
@@ -25,6 +27,31 @@ void xs_request_free(struct xs_request *r)
     free(r->ended);
     free(r->events);
     free(r);
+}
+
+/* Touched here, not where it is filled. @return NULL: out of memory */
+static void *room_for(size_t n, size_t bytes)
+{
+    void *p = malloc(XS_MAX(n, (size_t)1) * bytes);
+
+    if (p)
+        memset(p, 0, XS_MAX(n, (size_t)1) * bytes);
+    return p;
+}
+
+bool xs_request_make_room(struct xs_request *r, size_t queues, size_t clients)
+{
+    free(r->queues);
+    free(r->clients);
+    r->room_queues = queues;
+    r->room_clients = clients;
+    r->queues = room_for(queues, sizeof(*r->queues));
+    r->clients = room_for(clients, sizeof(*r->clients));
+    if (r->kind == XS_REQ_CLIENTS && !r->ended)
+        r->ended = room_for(XS_HISTORY_LENGTH, sizeof(*r->ended));
+    if (r->kind == XS_REQ_TIMELINE && !r->events)
+        r->events = room_for(XS_TIMELINE_ANSWER, sizeof(*r->events));
+    return r->queues && r->clients && (r->ended || r->kind != XS_REQ_CLIENTS) && (r->events || r->kind != XS_REQ_TIMELINE);
 }
 
 struct xs_client_record *xs_request_client(const struct xs_request *r, uint64_t session)
@@ -52,7 +79,7 @@ int xs_mailbox_init(struct xs_mailbox *m)
     if (m->event_fd < 0)
         return m->event_fd;
     m->last = &m->first;
-    pthread_mutex_init(&m->lock, NULL);
+    xs_realtime_mutex_init(&m->lock);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&m->answered, &attr);

@@ -37,6 +37,8 @@ enum xs_hint_kind { /* numbers of the interface */
                     XS_HINT_WINDOW = 7,
 };
 
+#define XS_REQ_NEEDS_ROOM 1 /* in place of an HTTP status: make room, then ask again */
+
 /** Who asks. */
 struct xs_asker {
     uint32_t uid;
@@ -113,22 +115,29 @@ struct xs_request {
     /* the answer; valid once done */
     int status;     /* HTTP status code */
     char text[160]; /* what went wrong, or what was done */
+    /* Who asks makes room for these (xs_request_make_room): the main loop must not wait for memory. */
     struct xs_queue_record *queues;
     size_t n_queues, room_queues;
     struct xs_client_record *clients, *ended;
     size_t n_clients, room_clients, n_ended;
-    struct xs_status_record state;
     struct xs_timeline_event *events;
     size_t n_events;
+    size_t need_queues, need_clients; /* status XS_REQ_NEEDS_ROOM: for so many, as of now */
+    struct xs_status_record state;
     uint64_t events_next, events_end, events_lost, events_now_ns;
 
     /* the mailbox's */
     bool done, abandoned; /* under its lock */
     void *walk;           /* of the main loop, while a snapshot is being taken */
+    uint64_t changed_ns;  /* of the main loop, while a process is being changed */
+    uint64_t work_ns;     /* what the main loop spent on it; valid once done */
 };
 
 struct xs_request *xs_request_new(enum xs_request_kind kind);
 void xs_request_free(struct xs_request *r);
+/** Room for so many queues and clients, and for all that is bounded (ended programs, events), whatever its kind needs;
+ *  the memory is touched. @return false: out of memory */
+bool xs_request_make_room(struct xs_request *r, size_t queues, size_t clients);
 /** The program of a session in r->clients, which the main loop fills in the order of their sessions. Whoever holds r
  *  at the moment. @return NULL when it is not there */
 struct xs_client_record *xs_request_client(const struct xs_request *r, uint64_t session);

@@ -14,6 +14,7 @@
 #include "xserver/operators.h"
 #include "xserver/shares/charges.h"
 #include "xserver/shares/subuids.h"
+#include "xserver/windows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -378,6 +379,8 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->muted);
     xs_list_init(&s->quiet);
     xs_list_init(&s->windows);
+    s->changes.last = &s->changes.first;
+    xs_pids_init(s);
     s->muted_ns = UINT64_MAX;
     s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
@@ -443,6 +446,7 @@ void xs_server_leave(struct xs_server *s)
         r->status = 503;
         xs_mailbox_answer(&s->mailbox, r);
     }
+    xs_changes_end(s);
     if (s->mailbox.event_fd >= 0)
         xs_mailbox_close(&s->mailbox);
     xs_client_free_dead(s, UINT32_MAX);
@@ -460,8 +464,7 @@ void xs_server_stop(struct xs_server *s)
     if (s->sched)
         xs_sched_free(s->sched);
     xs_policy_unload(s->module);
-    XS_LIST_FOR_SAFE(w, &s->windows, struct xs_window, link)
-        free(w);
+    xs_windows_fini(s);
     xs_quota_fini(&s->quota);
     xs_subuids_unload();
     free(s->handles);

@@ -55,6 +55,7 @@ struct xs_client_device {
 /** One connection: first unjoined, then a program's session. */
 struct xs_client {
     struct xs_list link; /* in the server's unjoined, clients or dead */
+    struct xs_list of_pid; /* joined: sessions of processes with such numbers, in order of session; see handles.h */
     struct xs_source socket_source, bell_source, pidfd_source;
     int fd, bell;
     struct xs_socket_peer peer;
@@ -70,6 +71,7 @@ struct xs_client {
     struct xs_server_page *server_page;
     struct xs_sched_process *process;
     struct xs_list queues, devices;
+    struct xs_list unsent; /* queues with something to tell, once the socket has room */
     uint32_t n_devices, n_places; /* n_places: as XS_POOL_PLACES has them */
     uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is taken */
     struct xs_client_record record;      /* what people see; counts of queues that are gone */
@@ -91,6 +93,7 @@ struct xs_client {
 
 struct xs_server_queue {
     struct xs_list in_client, in_server, in_device;
+    struct xs_list in_unsent; /* of its client */
     struct xs_client_device *on;
     struct xs_server_queue *next_of_hash;
     bool is_marker; /* a walk's place in the server's list, no queue */
@@ -111,12 +114,15 @@ struct xs_server_queue {
     struct xs_msg_queue_config config; /* the one to send */
 };
 
-/** The active window of one display. */
-struct xs_window {
-    struct xs_list link;
-    char display[64];
-    int32_t pid;
+/** Changes of whole processes that are in progress, one after the other: see change_requests.c. */
+struct xs_changes {
+    struct xs_request *first, **last; /* through next */
+    struct xs_client *client;         /* whose queues the first one changes now; NULL: the next session after `session` */
+    uint64_t session;
+    struct xs_list *at; /* the next queue of that client; its list's head: none is left */
 };
+
+#define XS_PID_BUCKETS 1024u
 
 struct xs_server {
     struct xs_options options;
@@ -133,6 +139,7 @@ struct xs_server {
 
     struct xs_list unjoined, clients, dead, queues, windows;
     uint32_t n_unjoined, n_clients;
+    struct xs_list by_pid[XS_PID_BUCKETS]; /* joined ones: see handles.h */
     struct xs_announced expected;  /* kept only when the server ends for want of programs */
     struct xs_quota quota;
     struct xs_server_queue **handles;    /* see handles.h */
@@ -162,6 +169,7 @@ struct xs_server {
     struct xs_mailbox mailbox;
     int64_t clock_offset_ns;    /* its own, as xs_clock_offset_ns */
     struct xs_request *walking; /* snapshots in progress, through next */
+    struct xs_changes changes;
     uint64_t queues_ever;
 
     uint64_t now_ns;        /* of this round */
@@ -210,8 +218,8 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s));
 
 /* sessions.c */
 void xs_client_accept(struct xs_server *s);
-/** Receives a bounded number of packets. */
-void xs_client_readable(struct xs_server *s, struct xs_client *c);
+/** Receives a bounded number of packets. @param hung_up  the program closed its end */
+void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up);
 /** Events of its socket, as waiting_to_send and quiet_link ask for them. */
 void xs_client_listen(struct xs_server *s, struct xs_client *c);
 void xs_client_writable(struct xs_server *s, struct xs_client *c);
@@ -261,6 +269,9 @@ void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, c
 
 /* answer_requests.c: what people ask */
 void xs_requests_handle(struct xs_server *s, struct xs_request *r);
+void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...) XS_PRINTF(4, 5);
+/** Whether a program is the asker's to see and to change. */
+bool xs_requests_may(const struct xs_request *r, const struct xs_client *c);
 /** Goes on with snapshots, a bounded step each. */
 void xs_requests_walk(struct xs_server *s);
 /** A queue goes, or a program with what it has counted so far: snapshots in progress have its counts all the same, so
@@ -268,5 +279,15 @@ void xs_requests_walk(struct xs_server *s);
 void xs_requests_queue_goes(struct xs_server *s, const struct xs_server_queue *q);
 void xs_requests_client_goes(struct xs_server *s, const struct xs_client *c);
 void xs_requests_cpu_classes(struct xs_server *s);
+
+/* change_requests.c: what people change */
+void xs_requests_change(struct xs_server *s, struct xs_request *r);
+/** Goes on with the change in progress, s->changes.first, by a bounded step. */
+void xs_requests_change_step(struct xs_server *s);
+/** A queue goes, or a program: the change in progress does not look at it any more. */
+void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q);
+void xs_changes_client_goes(struct xs_server *s, const struct xs_client *c);
+/** Refuses all that are in progress. */
+void xs_changes_end(struct xs_server *s);
 
 #endif

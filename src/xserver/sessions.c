@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "xserver/handles.h"
 #include "xserver/shares/charges.h"
+#include "xserver/shares/log_share.h"
+#include "xserver/windows.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,6 +26,7 @@
 
 #define ACCEPTS_A_ROUND 64
 #define PACKETS_A_ROUND 32 /* of one program; others are served in between */
+#define SENDS_A_ROUND 32   /* of what one program waits for */
 #define READ_NS         (300 * XS_NS_PER_US) /* no more after so long a round */
 
 static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
@@ -41,6 +44,8 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     c->bell_source = (struct xs_source){XS_SRC_BELL, c};
     c->pidfd_source = (struct xs_source){XS_SRC_PIDFD, c};
     xs_list_init(&c->queues);
+    xs_list_init(&c->unsent);
+    xs_list_init(&c->of_pid);
     xs_list_init(&c->devices);
     xs_list_init(&c->steered_link);
     xs_list_init(&c->muted_link);
@@ -100,7 +105,7 @@ static bool close_unused(struct xs_server *s, uint32_t uid, int *fds, unsigned n
     return any;
 }
 
-void xs_client_readable(struct xs_server *s, struct xs_client *c)
+void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
 {
     for (int i = 0; i < PACKETS_A_ROUND && !c->dead && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
         unsigned char packet[XS_WIRE_MAX_BYTES];
@@ -110,6 +115,11 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c)
         bool joined = c->joined;
         ssize_t n;
 
+        if (i == 0 && !xs_rings_may_speak(s, c)) {
+            if (hung_up) /* which would be an event in each round; and nobody waits for what it said */
+                xs_client_drop(s, c, "left");
+            return;
+        }
         xs_errands_hasten(s->errands, true); /* without descriptors left, the kernel closes those of the message */
         n = xs_socket_receive(c->fd, packet, fds, XS_SOCKET_MAX_FDS, &n_fds);
         xs_errands_hasten(s->errands, false);
@@ -126,7 +136,7 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c)
         }
         if (close_unused(s, uid, fds, n_fds) && !c->dead && xs_errands_behind(s->errands, uid))
             xs_client_drop(s, c, "sends descriptors faster than they can be closed");
-        if (!c->dead && !xs_rings_spoke(s, c, c->joined && !joined))
+        if (!c->dead && !xs_rings_spoke(s, c, !joined))
             return;
     }
 }
@@ -142,7 +152,7 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
     m.refused.handle = handle;
     xs_str_copy(m.refused.text, sizeof(m.refused.text), text);
     s->counts.refused++;
-    if (c->refusals++ == 0)
+    if (c->refusals++ == 0 && xs_log_share(c, s->now_ns))
         XS_WARN("pid %d (uid %u): %s refused: %s", (int)c->peer.pid, c->peer.uid,
                 of ? xs_wire_name(of) : "packet", text);
     /* a program that does not read its refusals loses them */
@@ -151,8 +161,10 @@ void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_
 
 void xs_client_listen(struct xs_server *s, struct xs_client *c)
 {
-    uint32_t in = xs_list_empty(&c->quiet_link) ? EPOLLIN : 0, out = c->waiting_to_send ? EPOLLOUT : 0;
-    struct epoll_event ev = {.events = in | EPOLLRDHUP | out, .data.ptr = &c->socket_source};
+    struct epoll_event ev = {.events = EPOLLRDHUP, .data.ptr = &c->socket_source};
+
+    if (xs_list_empty(&c->quiet_link))
+        ev.events |= EPOLLIN | (c->waiting_to_send ? EPOLLOUT : 0u);
 
     epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->fd, &ev);
 }
@@ -193,8 +205,13 @@ static bool send_pending(struct xs_server *s, struct xs_client *c, struct xs_ser
 
 void xs_client_tell(struct xs_server *s, struct xs_server_queue *q)
 {
-    if (q->client->waiting_to_send || !send_pending(s, q->client, q))
-        want_to_write(s, q->client, true);
+    if (!q->client->waiting_to_send && xs_rings_may_speak(s, q->client) && send_pending(s, q->client, q)) {
+        (void)xs_rings_spoke(s, q->client, false);
+        return;
+    }
+    if (xs_list_empty(&q->in_unsent))
+        xs_list_add(&q->client->unsent, &q->in_unsent);
+    want_to_write(s, q->client, true);
 }
 
 void xs_client_ask_mark(struct xs_server_queue *q)
@@ -209,11 +226,17 @@ void xs_client_ask_mark(struct xs_server_queue *q)
 
 void xs_client_writable(struct xs_server *s, struct xs_client *c)
 {
-    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
+    for (unsigned i = 0; i < SENDS_A_ROUND && !xs_list_empty(&c->unsent); i++) {
+        struct xs_server_queue *q = XS_CONTAINER_OF(c->unsent.next, struct xs_server_queue, in_unsent);
+
         if (!send_pending(s, c, q))
             return;
+        xs_list_remove(&q->in_unsent);
+        if (!xs_rings_spoke(s, c, false))
+            return; /* it is ready again once more may be said */
     }
-    want_to_write(s, c, false);
+    if (xs_list_empty(&c->unsent)) /* else the socket is ready the next time as well */
+        want_to_write(s, c, false);
 }
 
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum)
@@ -268,25 +291,13 @@ static void open_words(struct xs_client *c)
     }
 }
 
-static void forget_windows(struct xs_server *s, int32_t pid)
-{
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link)
-        if (c->peer.pid == pid)
-            return; /* another session of the same process */
-    XS_LIST_FOR_SAFE(w, &s->windows, struct xs_window, link) {
-        if (w->pid == pid) {
-            xs_list_remove(&w->link);
-            free(w);
-        }
-    }
-}
-
 static void leave(struct xs_server *s, struct xs_client *c, const char *why)
 {
     if (s->deaths)
         xs_deaths_remove(s->deaths, c->death_slot);
     xs_client_describe(s, c, &c->record);
     xs_requests_client_goes(s, c);
+    xs_changes_client_goes(s, c);
     c->record.left_s = (int64_t)time(NULL);
     xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
     xs_history_add(&s->history, &c->record);
@@ -302,9 +313,10 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     xs_sched_process_remove(s->sched, c->process, s->now_ns);
     c->process = NULL;
     open_words(c);
-    XS_INFO("pid %d left (%s): %llu commands on %llu queues, held %.3f s (%s)", (int)c->peer.pid, why,
-            (unsigned long long)c->record.entered, (unsigned long long)c->record.queues_ever,
-            (double)c->record.held_ns / (double)XS_NS_PER_S, c->record.cmdline);
+    if (xs_log_share(c, s->now_ns))
+        XS_INFO("pid %d left (%s): %llu commands on %llu queues, held %.3f s (%s)", (int)c->peer.pid, why,
+                (unsigned long long)c->record.entered, (unsigned long long)c->record.queues_ever,
+                (double)c->record.held_ns / (double)XS_NS_PER_S, c->record.cmdline);
     if (s->n_clients == 0)
         s->idle_since_ns = s->now_ns;
     s->house_ns = s->now_ns;
@@ -317,13 +329,14 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
     c->dead = true;
     xs_rings_forget(c);
     xs_list_remove(&c->link);
+    xs_list_remove(&c->of_pid);
     if (c->joined)
         leave(s, c, why);
     else
         s->n_unjoined--;
     xs_charges_gone(s, c);
     if (c->joined)
-        forget_windows(s, c->peer.pid);
+        xs_windows_left(s, c->peer.pid);
     /* The program has the eventfd too: closing our descriptor would not take it out of the set. */
     if (c->bell >= 0)
         epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->bell, NULL);

@@ -38,7 +38,7 @@ uint64_t xs_timeline_housekeeping(struct xs_timeline *t, uint64_t now_ns)
 size_t xs_timeline_copy(const struct xs_timeline *t, uint64_t since, bool (*passes)(void *ctx, uint32_t uid),
                         void *ctx, struct xs_timeline_event *ret, uint64_t *ret_next, uint64_t *ret_lost)
 {
-    uint64_t oldest = t->first, at;
+    uint64_t oldest = t->first, at, end;
     size_t n = 0;
 
     if (t->count - oldest > XS_TIMELINE_LENGTH)
@@ -46,7 +46,8 @@ size_t xs_timeline_copy(const struct xs_timeline *t, uint64_t since, bool (*pass
     at = XS_MIN(since, t->count); /* a number of the future is of another server: from now on */
     *ret_lost = at < oldest ? oldest - at : 0;
     at = XS_MAX(at, oldest);
-    for (; at < t->count && n < XS_TIMELINE_ANSWER; at++) {
+    end = XS_MIN(t->count, at + XS_TIMELINE_ANSWER); /* looked at, whosesoever they are: the main loop waits meanwhile */
+    for (; at < end; at++) {
         const struct xs_timeline_event *e = &t->ring[at % XS_TIMELINE_LENGTH];
 
         if (e->handle == 0 || passes(ctx, e->uid))

@@ -7,7 +7,7 @@
 #include "base/xs_base.h"
 
 #define XS_TIMELINE_LENGTH 65536u /* events; the oldest are overwritten */
-#define XS_TIMELINE_ANSWER 8192u  /* at most in one answer */
+#define XS_TIMELINE_ANSWER 8192u  /* looked at for one answer */
 
 #define XS_TIMELINE_KINDS(X)                                                                                 \
     X(add)                                                                                                   \
@@ -46,7 +46,7 @@ void xs_timeline_add(struct xs_timeline *t, const struct xs_timeline_event *e);
 int xs_timeline_want(struct xs_timeline *t, uint64_t now_ns);
 /** Gives the ring back when nobody asked for a while. @return when to look again; UINT64_MAX: never */
 uint64_t xs_timeline_housekeeping(struct xs_timeline *t, uint64_t now_ns);
-/** Copies events from number `since` on, those that the filter lets pass.
+/** Copies events from number `since` on, of the next XS_TIMELINE_ANSWER those that the filter lets pass.
  *  @param ret_next  the number to go on from
  *  @param ret_lost  how many were overwritten before they were asked for
  *  @return how many; at most XS_TIMELINE_ANSWER */

@@ -93,10 +93,10 @@ static void serve(void)
     xs_client_accept(&g_server);
     for (int again = 0; again < 2; again++) { /* one may drop another */
         XS_LIST_FOR_SAFE (c, &g_server.unjoined, struct xs_client, link)
-            xs_client_readable(&g_server, c);
+            xs_client_readable(&g_server, c, false);
         XS_LIST_FOR_SAFE (c, &g_server.clients, struct xs_client, link)
             if (!c->dead)
-                xs_client_readable(&g_server, c);
+                xs_client_readable(&g_server, c, false);
     }
     xs_client_free_dead(&g_server, UINT32_MAX);
     g_longest_ns = XS_MAX(g_longest_ns, processor_ns() - began);
@@ -398,7 +398,8 @@ static void clean_up(void)
     FUZZ_CHECK(g_server.n_clients == 0 && g_server.n_unjoined == 0);
     FUZZ_CHECK(xs_list_empty(&g_server.clients) && xs_list_empty(&g_server.unjoined));
     FUZZ_CHECK(xs_list_empty(&g_server.queues) && xs_list_empty(&g_server.dead));
-    FUZZ_CHECK(!g_server.quota.users); /* whoever is gone has nothing of any pool */
+    for (const struct xs_quota_user *u = g_server.quota.users; u; u = u->next)
+        FUZZ_CHECK(u->refs == 0);
     for (unsigned i = 0; i < XS_POOL_COUNT; i++)
         FUZZ_CHECK(g_server.quota.used[i] == 0 && g_server.quota.holders[i] == 0);
     xs_sched_counters(g_server.sched, &counters);

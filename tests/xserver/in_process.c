@@ -39,9 +39,9 @@ void inside_serve(void)
 {
     xs_client_accept(&g_inside);
     XS_LIST_FOR_SAFE(c, &g_inside.unjoined, struct xs_client, link)
-        xs_client_readable(&g_inside, c);
+        xs_client_readable(&g_inside, c, false);
     XS_LIST_FOR_SAFE(c, &g_inside.clients, struct xs_client, link)
-        xs_client_readable(&g_inside, c);
+        xs_client_readable(&g_inside, c, false);
 }
 
 void inside_passes(uint64_t us)

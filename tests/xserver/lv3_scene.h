@@ -33,6 +33,8 @@ static inline void lv3_scene_add(struct xs_server *s, struct xs_client *client, 
     xs_list_init(&client->queues);
     xs_list_init(&client->devices);
     xs_list_init(&client->steered_link);
+    xs_list_init(&client->unsent);
+    xs_list_init(&q->in_unsent);
     client->user = xs_quota_user_get(&s->quota, 0);
     client->privileged = true;
     client->process = xs_sched_process_add(s->sched, &info, client);

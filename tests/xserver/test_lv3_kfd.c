@@ -261,6 +261,7 @@ static void claims_cost_little(void **state)
             struct xs_server_queue *q = &queues[i * THEIRS + k];
 
             assert_null(xs_charges_queue(&c->s, &them[i], q, DEVICE + (k < XS_LV3_KFD_DEVICES ? k : 0)));
+            xs_list_init(&q->in_unsent);
             q->client = &them[i];
             q->level = 3;
             q->sched = xs_sched_queue_add(c->s.sched, them[i].process, 0, q->device, k, &hints, c->s.now_ns, q);

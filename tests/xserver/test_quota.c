@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair shares, subordinate user ids and what is remembered of ended programs: the rules, without a server. */
 #include "xserver/history.h"
+#include "xserver/http/connections.h"
 #include "xserver/shares/quota.h"
 #include "xserver/shares/subuids.h"
 
@@ -124,6 +125,66 @@ static void rings_are_counted(void **state)
     assert_in_range(n, 1, XS_RINGS_BURST / 8);
 }
 
+/* Whoever hangs up and comes again has spent what he spent; who was it longest ago is forgotten first. */
+static void what_was_spent_is_remembered(void **state)
+{
+    struct xs_quota q = {.size = {[XS_POOL_SESSIONS] = 100}};
+    struct xs_quota_user *u = xs_quota_user_get(&q, 1);
+
+    (void)state;
+    assert_true(xs_quota_take(&q, u, XS_POOL_SESSIONS, 1, false));
+    u->rings.spent = 7;
+    xs_quota_user_put(&q, u);
+    assert_int_equal(q.used[XS_POOL_SESSIONS], 0);
+    for (uint64_t other = 2; other < 65; other++)
+        xs_quota_user_put(&q, xs_quota_user_get(&q, other));
+    assert_int_equal(q.idle, 64);
+    u = xs_quota_user_get(&q, 1);
+    assert_int_equal(u->rings.spent, 7);
+    assert_int_equal(q.idle, 63);
+    xs_quota_user_put(&q, u);
+    for (uint64_t other = 100; other < 164; other++)
+        xs_quota_user_put(&q, xs_quota_user_get(&q, other));
+    u = xs_quota_user_get(&q, 1);
+    assert_int_equal(u->rings.spent, 0);
+    xs_quota_user_put(&q, u);
+    xs_quota_fini(&q);
+}
+
+/* A user gets a tenth of a core of the threads that answer, and a share of the memory for answers; operators get all. */
+static void answers_are_bounded(void **state)
+{
+    const size_t half = (size_t)(XS_HTTP_ANSWERS - XS_HTTP_ANSWERS / 8) / 2;
+    struct xs_connections *s = xs_connections_new(false);
+    struct xs_asker user = {.uid = 1000, .known = true}, root = {.known = true, .all = true};
+    struct xs_connection_of a, b, c;
+    uint64_t wait_ms;
+
+    (void)state;
+    assert_true(xs_connections_came(s, &user, &a) && xs_connections_came(s, &root, &b));
+    xs_connections_worked(s, &a, XS_HTTP_SAVED_NS - XS_NS_PER_MS);
+    assert_int_equal(xs_connections_wait_ms(s, &a), 0);
+    xs_connections_worked(s, &a, 100 * XS_NS_PER_MS);
+    xs_connections_worked(s, &b, XS_NS_PER_S);
+    wait_ms = xs_connections_wait_ms(s, &a);
+    assert_true(wait_ms > 500 && wait_ms <= 1000);
+    assert_int_equal(xs_connections_wait_ms(s, &b), 0);
+    assert_true(xs_connections_answer(s, &a, half));
+    assert_false(xs_connections_answer(s, &a, 4096));
+    assert_true(xs_connections_answer(s, &b, half));
+    xs_connections_answer_gone(s, b.user, half);
+    xs_connections_gone(s, a.user); /* before its answer is read */
+    assert_true(xs_connections_came(s, &user, &c));
+    assert_true(xs_connections_wait_ms(s, &c) > 0); /* it is still the same user */
+    assert_false(xs_connections_answer(s, &c, 4096));
+    xs_connections_answer_gone(s, a.user, half);
+    assert_true(xs_connections_answer(s, &c, 4096));
+    xs_connections_answer_gone(s, c.user, 4096);
+    xs_connections_gone(s, c.user);
+    xs_connections_gone(s, b.user);
+    xs_connections_free(s);
+}
+
 static void add_ended(struct xs_history *h, uint64_t user, int32_t pid, bool wish)
 {
     struct xs_client_record r = {.share_key = user, .uid = (uint32_t)user, .pid = pid, .held = wish};
@@ -172,6 +233,8 @@ int main(void)
         cmocka_unit_test(one_user_takes_half),
         cmocka_unit_test(small_pools_are_used),
         cmocka_unit_test(subordinate_ids_have_owners),
+        cmocka_unit_test(what_was_spent_is_remembered),
+        cmocka_unit_test(answers_are_bounded),
         cmocka_unit_test(history_is_shared),
         cmocka_unit_test(rings_are_counted),
     };

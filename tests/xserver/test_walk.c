@@ -41,6 +41,7 @@ static struct xs_request *ask(enum xs_request_kind kind)
     struct xs_request *r = xs_request_new(kind);
 
     assert_non_null(r);
+    assert_true(xs_request_make_room(r, 2 * QUEUES, 2));
     r->asker.all = true;
     xs_requests_handle(&g_inside, r);
     return r;
@@ -133,10 +134,31 @@ static void the_server_ends(void **state)
     xs_request_free(r);
 }
 
+/* What there is no room for is told, and nothing is begun. */
+static void needs_room(void **state)
+{
+    struct xs_request *r = xs_request_new(XS_REQ_METRICS);
+
+    (void)state;
+    assert_true(xs_request_make_room(r, 2 * QUEUES - 1, 2));
+    r->asker.all = true;
+    xs_requests_handle(&g_inside, r);
+    assert_int_equal(r->status, XS_REQ_NEEDS_ROOM);
+    assert_int_equal(r->need_queues, 2 * QUEUES);
+    assert_int_equal(r->need_clients, 2);
+    assert_null(g_inside.walking);
+    assert_true(xs_request_make_room(r, 2 * QUEUES, 2));
+    xs_requests_handle(&g_inside, r);
+    finish();
+    assert_int_equal(r->status, 200);
+    assert_int_equal(r->n_queues, 2 * QUEUES);
+    xs_request_free(r);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {T(queues_go), T(a_program_leaves), T(the_server_ends)};
+    const struct CMUnitTest tests[] = {T(queues_go), T(a_program_leaves), T(needs_room), T(the_server_ends)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

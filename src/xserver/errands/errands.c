@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "xserver/errands/haste.h"
 #include "xserver/procinfo.h"
+#include "xserver/realtime.h"
 #include "xserver/shares/subuids.h"
 
 #include <errno.h>
@@ -147,7 +148,7 @@ struct xs_errands *xs_errands_new(int event_fd)
 
     if (!e)
         return NULL;
-    pthread_mutex_init(&e->lock, NULL);
+    xs_realtime_mutex_init(&e->lock);
     pthread_cond_init(&e->ended, NULL);
     e->event_fd = event_fd;
     e->behind = behind();

@@ -2,6 +2,7 @@
 #include "xserver/http/http_events.h"
 
 #include "base/clock.h"
+#include "xserver/http/ask_main.h"
 #include "xserver/http/http_json.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ static char *make_event(struct xs_events *e, const struct xs_asker *asker, size_
     if (!r)
         return NULL;
     r->asker = *asker;
-    if (xs_mailbox_ask(e->mailbox, r, ANSWER_NS) < 0)
+    if (xs_ask(e->mailbox, r, ANSWER_NS) < 0)
         return NULL; /* r is gone */
     if (r->status == 200) {
         o = xs_json_event(r, e->http_port);

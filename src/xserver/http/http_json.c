@@ -6,6 +6,7 @@
 #include "xsched/types.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define EVENT_PROGRAMS 256u /* what a page can show */
 
@@ -116,15 +117,29 @@ static json_t *client_with_counts(const struct xs_client_record *c)
     return o;
 }
 
-json_t *xs_json_queues(const struct xs_request *r)
+/* As one part of a list. There may be very many: as text they take a tenth of what a tree takes. */
+static void add_to_list(struct xs_text *to, bool first, json_t *o)
 {
-    json_t *queues = json_array(), *processes = json_array();
+    char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 
+    json_decref(o);
+    to->failed = to->failed || !text;
+    if (!first)
+        xs_text_add_bytes(to, ",", 1);
+    if (text)
+        xs_text_add_bytes(to, text, strlen(text));
+    free(text);
+}
+
+void xs_json_queues(const struct xs_request *r, struct xs_text *ret)
+{
+    xs_text_add(ret, "{\"xqueues\":[");
     for (size_t i = 0; i < r->n_queues; i++)
-        json_array_append_new(queues, queue(&r->queues[i]));
+        add_to_list(ret, i == 0, queue(&r->queues[i]));
+    xs_text_add(ret, "],\"processes\":[");
     for (size_t i = 0; i < r->n_clients; i++)
-        json_array_append_new(processes, client(&r->clients[i]));
-    return json_pack("{s:o, s:o}", "xqueues", queues, "processes", processes);
+        add_to_list(ret, i == 0, client(&r->clients[i]));
+    xs_text_add(ret, "]}");
 }
 
 json_t *xs_json_queue(const struct xs_request *r)
@@ -133,15 +148,15 @@ json_t *xs_json_queue(const struct xs_request *r)
                      client_with_counts(&r->clients[0]));
 }
 
-json_t *xs_json_clients(const struct xs_request *r)
+void xs_json_clients(const struct xs_request *r, struct xs_text *ret)
 {
-    json_t *joined = json_array(), *ended = json_array();
-
+    xs_text_add(ret, "{\"clients\":[");
     for (size_t i = 0; i < r->n_clients; i++)
-        json_array_append_new(joined, client_with_counts(&r->clients[i]));
+        add_to_list(ret, i == 0, client_with_counts(&r->clients[i]));
+    xs_text_add(ret, "],\"ended\":[");
     for (size_t i = 0; i < r->n_ended; i++)
-        json_array_append_new(ended, client_with_counts(&r->ended[i]));
-    return json_pack("{s:o, s:o}", "clients", joined, "ended", ended);
+        add_to_list(ret, i == 0, client_with_counts(&r->ended[i]));
+    xs_text_add(ret, "]}");
 }
 
 json_t *xs_json_policy(const struct xs_request *r)
@@ -228,37 +243,43 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
     return o;
 }
 
-/* A program as the status page shows it: of its queues the highest priority and level. */
-static json_t *program(const struct xs_request *r, const struct xs_client_record *c)
+/* What the status page shows of a program's queues. */
+struct of_queues {
+    int32_t priority, level; /* the highest ones */
+    bool running, waiting;
+};
+
+static json_t *program(const struct xs_client_record *c, const struct of_queues *q)
 {
     json_t *o = client_with_counts(c);
-    int32_t priority = PRIORITY_NO_EXECUTE, level = 0;
-    bool running = false, waiting = false;
 
-    for (size_t i = 0; i < r->n_queues; i++) {
-        const struct xs_queue_record *q = &r->queues[i];
-
-        if (q->session != c->session)
-            continue;
-        priority = XS_MAX(priority, q->hints.priority);
-        level = XS_MAX(level, q->level);
-        running |= q->status.ready && q->status.permitted;
-        waiting |= q->status.ready && !q->status.permitted;
-    }
-    set_signed(o, "priority", priority);
-    set_signed(o, "level", level);
-    set_text(o, "state", c->held ? "held" : running ? "run" : waiting ? "wait" : "idle");
+    set_signed(o, "priority", q->priority);
+    set_signed(o, "level", q->level);
+    set_text(o, "state", c->held ? "held" : q->running ? "run" : q->waiting ? "wait" : "idle");
     return o;
 }
 
 json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
 {
     json_t *programs = json_array(), *queues = json_object();
+    struct of_queues of[EVENT_PROGRAMS];
     uint64_t idle = 0, running = 0, waiting = 0;
 
+    for (size_t i = 0; i < EVENT_PROGRAMS; i++)
+        of[i] = (struct of_queues){.priority = PRIORITY_NO_EXECUTE};
     for (size_t i = 0; i < r->n_queues; i++) {
-        const struct xs_sched_queue_status *st = &r->queues[i].status;
+        const struct xs_queue_record *q = &r->queues[i];
+        const struct xs_sched_queue_status *st = &q->status;
+        const struct xs_client_record *c = xs_request_client(r, q->session);
 
+        if (c && c - r->clients < (ptrdiff_t)EVENT_PROGRAMS) {
+            struct of_queues *its = &of[c - r->clients];
+
+            its->priority = XS_MAX(its->priority, q->hints.priority);
+            its->level = XS_MAX(its->level, q->level);
+            its->running |= st->ready && st->permitted;
+            its->waiting |= st->ready && !st->permitted;
+        }
         idle += !st->ready;
         running += st->ready && st->permitted;
         waiting += st->ready && !st->permitted;
@@ -267,7 +288,7 @@ json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
     set_int(queues, "running", running);
     set_int(queues, "waiting", waiting);
     for (size_t i = 0; i < r->n_clients && i < EVENT_PROGRAMS; i++)
-        json_array_append_new(programs, program(r, &r->clients[i]));
+        json_array_append_new(programs, program(&r->clients[i], &of[i]));
     return json_pack("{s:o, s:o, s:o}", "status", xs_json_status(r, http_port), "queues", queues, "programs",
                      programs);
 }

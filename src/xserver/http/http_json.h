@@ -11,12 +11,12 @@
 
 json_t *xs_json_error(const char *text);
 json_t *xs_json_info(const char *text);
-/** {"xqueues": [...], "processes": [...]} */
-json_t *xs_json_queues(const struct xs_request *r);
+/** {"xqueues": [...], "processes": [...]}; as text, as all that may be long */
+void xs_json_queues(const struct xs_request *r, struct xs_text *ret);
 /** {"xqueue": {...}, "process": {...}} */
 json_t *xs_json_queue(const struct xs_request *r);
 /** {"clients": [...], "ended": [...]} */
-json_t *xs_json_clients(const struct xs_request *r);
+void xs_json_clients(const struct xs_request *r, struct xs_text *ret);
 json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
 /** {"status": {...}, "queues": {"idle": N, "running": N, "waiting": N}, "programs": [...]}, of an answered
  *  XS_REQ_METRICS */

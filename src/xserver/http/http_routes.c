@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "xsched/types.h"
 #include "xserver/http/http_guard.h"
+#include "xserver/http/ask_main.h"
 #include "xserver/http/http_json.h"
 #include "xserver/http/metrics.h"
 #include "xserver/http/status_page.h"
@@ -352,13 +353,13 @@ static void answer(const struct xs_route_call *call, const struct xs_request *r,
     }
     switch (r->kind) {
     case XS_REQ_QUEUES:
-        ret->json = xs_json_queues(r);
+        xs_json_queues(r, &ret->text);
         return;
     case XS_REQ_QUEUE:
         ret->json = xs_json_queue(r);
         return;
     case XS_REQ_CLIENTS:
-        ret->json = xs_json_clients(r);
+        xs_json_clients(r, &ret->text);
         return;
     case XS_REQ_METRICS:
         xs_metrics_text(r, &ret->text);
@@ -366,7 +367,6 @@ static void answer(const struct xs_route_call *call, const struct xs_request *r,
         return;
     case XS_REQ_TIMELINE:
         xs_json_timeline(r, &ret->text);
-        ret->type = "application/json";
         return;
     case XS_REQ_STATUS:
         ret->json = xs_json_status(r, call->http_port);
@@ -439,9 +439,10 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
         xs_request_free(r);
         return refuse(ret, 403, "it cannot be told who asks: use the Unix socket or a token");
     }
-    if (xs_mailbox_ask(call->mailbox, r, ANSWER_NS) < 0)
+    if (xs_ask(call->mailbox, r, ANSWER_NS) < 0)
         return refuse(ret, 503, "the server is ending or too busy");
     status = r->status;
+    ret->work_ns = r->work_ns;
     answer(call, r, ret);
     xs_request_free(r);
     return status;

@@ -29,6 +29,8 @@ struct xs_route_answer {
     const char *type;        /* ... of this type */
     const char *allow;       /* on status 405 the methods that this path takes */
     bool close;              /* the connection ends with this answer */
+    uint64_t work_ns;        /* what the main loop spent on it */
+    uint64_t retry_s;        /* Retry-After; 0: none */
     const char *policy;      /* Content-Security-Policy; NULL: none */
 };
 

@@ -13,6 +13,7 @@
 #include "xserver/http/http_guard.h"
 #include "xserver/http/http_json.h"
 #include "xserver/http/http_routes.h"
+#include "xserver/http/reply.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_BODY_BYTES  65536u
@@ -52,7 +54,7 @@ struct xs_http {
 
 /* What is kept of a connection while it lasts. */
 struct http_connection {
-    struct xs_quota_user *user;   /* whose share it takes; NULL: none */
+    struct xs_connection_of of; /* whose share it takes */
     struct xs_deadline *deadline;
 };
 
@@ -65,45 +67,6 @@ struct exchange {
     size_t bytes;
     bool too_long;
 };
-
-/* Sends the answer and frees it. */
-static enum MHD_Result reply(struct MHD_Connection *connection, int status, struct xs_route_answer *a)
-{
-    char *text = a->json ? json_dumps(a->json, JSON_COMPACT) : a->text.failed ? NULL : a->text.data;
-    size_t bytes = a->json ? (text ? strlen(text) : 0) : a->text.bytes;
-    const char *type = a->json ? "application/json" : a->type;
-    struct MHD_Response *response;
-    enum MHD_Result r;
-
-    if (text != a->text.data)
-        free(a->text.data);
-    json_decref(a->json);
-    if (!text) {
-        text = strdup("{\"error\":\"out of memory\"}");
-        bytes = text ? strlen(text) : 0;
-        type = "application/json";
-        status = 503;
-    }
-    if (!text)
-        return MHD_NO;
-    response = MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
-    if (!response) {
-        free(text);
-        return MHD_NO;
-    }
-    MHD_add_response_header(response, "Content-Type", type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (a->policy)
-        MHD_add_response_header(response, "Content-Security-Policy", a->policy);
-    if (a->close)
-        MHD_add_response_header(response, "Connection", "close");
-    if (a->allow)
-        MHD_add_response_header(response, "Allow", a->allow);
-    r = MHD_queue_response(connection, (unsigned)status, response);
-    MHD_destroy_response(response);
-    return r;
-}
 
 static void take_body(struct exchange *x, const char *data, size_t bytes)
 {
@@ -124,18 +87,32 @@ static void take_body(struct exchange *x, const char *data, size_t bytes)
     x->body[x->bytes] = 0;
 }
 
-static void set_deadline(struct xs_http *h, struct MHD_Connection *connection, uint64_t ns)
+/* NULL: there was no memory for it. */
+static struct http_connection *state_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
-    const struct http_connection *c = info ? info->socket_context : NULL;
+    return info ? info->socket_context : NULL;
+}
+
+static void set_deadline(struct xs_http *h, struct MHD_Connection *connection, uint64_t ns)
+{
+    const struct http_connection *c = state_of(connection);
 
     if (c)
         xs_deadline_set(h->deadlines, c->deadline, ns);
 }
 
+static enum MHD_Result reply(struct xs_http *h, struct MHD_Connection *connection, int status, struct xs_route_answer *a)
+{
+    static const struct xs_connection_of nobody;
+    const struct http_connection *c = state_of(connection);
+
+    return xs_reply(connection, status, a, h->shares, c ? &c->of : &nobody);
+}
+
 /* The first call is before the body: an answer now ends the connection, so that nothing that follows is taken for a request. */
-static enum MHD_Result begin(struct MHD_Connection *connection, const char *version, void **state)
+static enum MHD_Result begin(struct xs_http *h, struct MHD_Connection *connection, const char *version, void **state)
 {
     const char *wrong = *state == &k_target_with_nul ? "there is a NUL in the path" : xs_framing_check(connection, version);
     struct xs_route_answer answer = {.close = true};
@@ -143,34 +120,25 @@ static enum MHD_Result begin(struct MHD_Connection *connection, const char *vers
     *state = NULL;
     if (wrong) {
         answer.json = xs_json_error(wrong);
-        return reply(connection, 400, &answer);
+        return reply(h, connection, 400, &answer);
     }
     *state = calloc(1, sizeof(struct exchange));
     return *state ? MHD_YES : MHD_NO;
 }
 
-static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Connection *connection,
-                              const char *url, const char *method, const char *version, const char *data,
-                              size_t *data_bytes, void **state)
+static uint64_t thread_ns(void)
 {
-    struct exchange *x = *state;
-    struct xs_route_call call;
-    struct xs_route_answer answer = {0};
-    int status;
+    struct timespec t;
 
-    if (!x || *state == &k_target_with_nul)
-        return begin(connection, version, state);
-    if (*data_bytes) {
-        take_body(x, data, *data_bytes);
-        *data_bytes = 0;
-        return MHD_YES;
-    }
-    set_deadline(h, connection, ANSWER_NS);
-    if (x->too_long) {
-        answer.json = xs_json_error("the body is too long");
-        return reply(connection, 413, &answer);
-    }
-    call = (struct xs_route_call){
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * XS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* The request is complete. */
+static enum MHD_Result answer_it(struct xs_http *h, uint16_t port, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const struct exchange *x, const struct http_connection *c)
+{
+    struct xs_route_call call = {
         .connection = connection,
         .url = url,
         .method = method,
@@ -181,10 +149,50 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
         .mailbox = h->mailbox,
         .events = h->events,
     };
-    status = xs_route(&call, &answer);
+    struct xs_route_answer answer = {0};
+    uint64_t began = thread_ns();
+    int status = xs_route(&call, &answer);
+    enum MHD_Result result = MHD_YES;
+
     if (status == 0)
         set_deadline(h, connection, 0); /* a stream has no end */
-    return status == 0 ? MHD_YES : reply(connection, status, &answer);
+    else
+        result = reply(h, connection, status, &answer);
+    if (c)
+        xs_connections_worked(h->shares, &c->of, thread_ns() - began + answer.work_ns);
+    return result;
+}
+
+static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Connection *connection,
+                              const char *url, const char *method, const char *version, const char *data,
+                              size_t *data_bytes, void **state)
+{
+    const struct http_connection *c = state_of(connection);
+    struct exchange *x = *state;
+    struct xs_route_answer answer = {.close = true};
+    uint64_t wait_ms;
+
+    if (!x || *state == &k_target_with_nul)
+        return begin(h, connection, version, state);
+    if (*data_bytes) {
+        take_body(x, data, *data_bytes);
+        *data_bytes = 0;
+        return MHD_YES;
+    }
+    set_deadline(h, connection, ANSWER_NS);
+    if (x->too_long) {
+        answer.json = xs_json_error("the body is too long");
+        answer.close = false;
+        return reply(h, connection, 413, &answer);
+    }
+    wait_ms = c ? xs_connections_wait_ms(h->shares, &c->of) : 0;
+    if (wait_ms) {
+        answer.json = json_pack("{s:o}", "error", json_sprintf("too many requests of this user: try again in %llu ms",
+                                                                (unsigned long long)wait_ms));
+        answer.retry_s = wait_ms / 1000 + 1;
+        return reply(h, connection, 429, &answer);
+    }
+    return answer_it(h, port, connection, url, method, x, c);
 }
 
 static enum MHD_Result handle_tcp(void *cls, struct MHD_Connection *connection, const char *url,
@@ -259,7 +267,7 @@ static struct http_connection *came(struct xs_http *h, uint16_t port, struct MHD
     struct xs_asker asker;
 
     xs_guard_peer(connection, port, &asker);
-    if (!c || !xs_connections_came(h->shares, &asker, &c->user))
+    if (!c || !xs_connections_came(h->shares, &asker, &c->of))
         hang_up(connection);
     if (c && info)
         c->deadline = xs_deadline_add(h->deadlines, info->connect_fd, REQUEST_NS);
@@ -278,7 +286,7 @@ static void notify(struct xs_http *h, uint16_t port, struct MHD_Connection *conn
     }
     if (c) {
         xs_deadline_remove(h->deadlines, c->deadline);
-        xs_connections_gone(h->shares, c->user);
+        xs_connections_gone(h->shares, c->of.user);
         free(c);
     }
     *state = NULL;
@@ -425,6 +433,7 @@ int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const 
     xs_str_copy(h->unix_path, sizeof(h->unix_path), unix_path);
     h->shares = xs_connections_new(!strcmp(o->share_by, "pod"));
     if (!h->shares) {
+        xs_deadlines_free(h->deadlines);
         free(h);
         snprintf(ret_error, error_size, "out of memory");
         return -ENOMEM;
@@ -457,6 +466,7 @@ void xs_http_stop(struct xs_http *h)
         MHD_stop_daemon(h->tcp);
     xs_events_free(h->events);
     xs_connections_free(h->shares);
+    xs_deadlines_free(h->deadlines);
     free(h);
 }
 

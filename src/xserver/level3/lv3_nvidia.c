@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "xserver/realtime.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -244,7 +245,7 @@ struct xs_lv3 *xs_lv3_new(void)
         return NULL;
     xs_list_init(&l->to_do);
     xs_list_init(&l->to_close);
-    pthread_mutex_init(&l->lock, NULL);
+    xs_realtime_mutex_init(&l->lock);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->idle, NULL);
     pthread_cond_init(&l->closing, NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define RESERVE 8u /* one part in so many is for those that are privileged */
+#define IDLE    64u /* users without anything that are remembered: what they spent must not be forgotten when they hang up */
 
 struct xs_quota_user *xs_quota_user_get(struct xs_quota *q, uint64_t key)
 {
@@ -18,9 +19,36 @@ struct xs_quota_user *xs_quota_user_get(struct xs_quota *q, uint64_t key)
         u->key = key;
         u->next = q->users;
         q->users = u;
+        q->idle++;
     }
+    q->idle -= u->refs == 0;
     u->refs++;
     return u;
+}
+
+static void unlink_user(struct xs_quota *q, const struct xs_quota_user *u)
+{
+    struct xs_quota_user **at = &q->users;
+
+    while (*at && *at != u)
+        at = &(*at)->next;
+    if (*at)
+        *at = u->next;
+}
+
+/* The one that had nothing for the longest time. */
+static void forget_one(struct xs_quota *q)
+{
+    struct xs_quota_user *last = NULL;
+
+    for (struct xs_quota_user *u = q->users; u; u = u->next)
+        if (u->refs == 0)
+            last = u;
+    if (!last)
+        return;
+    unlink_user(q, last);
+    free(last);
+    q->idle--;
 }
 
 void xs_quota_user_put(struct xs_quota *q, struct xs_quota_user *u)
@@ -29,13 +57,11 @@ void xs_quota_user_put(struct xs_quota *q, struct xs_quota_user *u)
         return;
     for (unsigned i = 0; i < XS_POOL_COUNT; i++)
         xs_quota_give(q, u, i, u->used[i]);
-    for (struct xs_quota_user **at = &q->users; *at; at = &(*at)->next) {
-        if (*at == u) {
-            *at = u->next;
-            break;
-        }
-    }
-    free(u);
+    unlink_user(q, u); /* to the front */
+    u->next = q->users;
+    q->users = u;
+    if (++q->idle > IDLE)
+        forget_one(q);
 }
 
 void xs_quota_fini(struct xs_quota *q)

@@ -16,6 +16,7 @@ enum xs_pool {
     XS_POOL_DESCRIPTORS,
     XS_POOL_HTTP,        /* connections to the HTTP interface */
     XS_POOL_STREAMS,     /* watchers of its events */
+    XS_POOL_ANSWERS,     /* bytes of answers over HTTP that their readers do not have yet */
     XS_POOL_COUNT
 };
 
@@ -26,18 +27,23 @@ struct xs_quota_user {
     uint32_t refs;
     uint64_t used[XS_POOL_COUNT];
     struct xs_rings rings, messages;
+    uint64_t http_spent_ns, http_since_ns; /* of the HTTP threads' time: see connections.h */
+    uint64_t log_since_ns; /* see log_share.h */
+    uint32_t log_lines;
     bool warned; /* of rings */
 };
 
 struct xs_quota {
-    struct xs_quota_user *users;
+    struct xs_quota_user *users; /* those without a reference: who was it last comes first */
+    uint32_t idle;               /* how many these are */
     uint64_t size[XS_POOL_COUNT], used[XS_POOL_COUNT];
     uint64_t holders[XS_POOL_COUNT]; /* users that have some of it */
 };
 
 /** The user of a key, made if need be, with one more reference. @return NULL when out of memory */
 struct xs_quota_user *xs_quota_user_get(struct xs_quota *q, uint64_t key);
-/** Gives the reference back. What the user has of the pools stays until the last one goes. u: may be NULL. */
+/** Gives the reference back. What the user has of the pools stays until the last one goes; what it spent is remembered for a
+ *  while after that. u: may be NULL. */
 void xs_quota_user_put(struct xs_quota *q, struct xs_quota_user *u);
 void xs_quota_fini(struct xs_quota *q);
 

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "xserver/server.h"
+#include "xserver/shares/log_share.h"
 
 #include <sys/epoll.h>
 
@@ -40,7 +41,7 @@ static void listen_to(struct xs_server *s, struct xs_client *c, bool on)
 
 static void mute(struct xs_server *s, struct xs_client *c)
 {
-    if (!c->user->warned) {
+    if (!c->user->warned && xs_log_share(c, s->now_ns)) {
         c->user->warned = true;
         XS_WARN("pid %d (uid %u) rings too often: it is looked at each %u us meanwhile", (int)c->peer.pid, c->peer.uid,
                 (unsigned)(XS_RINGS_LOOK_NS / XS_NS_PER_US));
@@ -73,10 +74,9 @@ bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke)
     return news;
 }
 
-bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool hello)
+static bool speak(struct xs_server *s, struct xs_client *c, unsigned parts)
 {
-    if (c->privileged ||
-        xs_rings_spend(&c->user->messages, XS_RINGS_PARTS * (hello ? XS_RINGS_HELLO : 1), 0, s->now_ns))
+    if (c->privileged || xs_rings_spend(&c->user->messages, parts, 0, s->now_ns))
         return true;
     if (xs_list_empty(&c->quiet_link)) {
         xs_list_add(&s->quiet, &c->quiet_link);
@@ -84,6 +84,16 @@ bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool hello)
         xs_client_listen(s, c);
     }
     return false;
+}
+
+bool xs_rings_may_speak(struct xs_server *s, struct xs_client *c)
+{
+    return speak(s, c, 0);
+}
+
+bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first)
+{
+    return speak(s, c, XS_RINGS_PARTS * (first ? XS_RINGS_HELLO : 1));
 }
 
 /* Messages of those whose users may speak again. */

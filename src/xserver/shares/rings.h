@@ -13,7 +13,7 @@
 #define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
-#define XS_RINGS_HELLO    16u                   /* messages that joining counts as */
+#define XS_RINGS_HELLO    40u                   /* messages that the first one of a connection counts as */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
 
 struct xs_server;
@@ -32,8 +32,10 @@ bool xs_rings_recovered(struct xs_rings *r, unsigned sixteenths, uint64_t now_ns
 
 /** Looks at the program's doorbell, since it rang or may have. @param woke  it woke xserver. @return whether it had news */
 bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke);
-/** A message of the program was read. @return whether more may be read now; else a timer says when */
-bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool hello);
+/** Whether a message of the program may be read, or one sent to it; else a timer says when. */
+bool xs_rings_may_speak(struct xs_server *s, struct xs_client *c);
+/** One was read or sent. @param first  of its connection. @return whether more may be read now; else a timer says when */
+bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first);
 /** Looks at some of those that are not heard, if it is time. @return whether any had news */
 bool xs_rings_look(struct xs_server *s);
 /** The program goes. */

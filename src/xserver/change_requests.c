@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers the requests of request.h that change something, in the main loop's thread. A change of a process is one of all its
+ * queues, which may be thousands: it goes in bounded steps, so that decisions are not late because of it. */
+#include "xserver/server.h"
+
+#include "base/clock.h"
+#include "xserver/handles.h"
+#include "xserver/windows.h"
+
+#define CHANGES_A_STEP 32
+
+/* The queue that the request names, if the asker may change it; else the request is answered. */
+static struct xs_server_queue *queue_of(struct xs_server *s, struct xs_request *r)
+{
+    struct xs_server_queue *q = xs_handles_get(s, r->params.handle);
+
+    if (!q) {
+        xs_requests_answer(s, r, 404, "XQueue not found");
+        return NULL;
+    }
+    if (!xs_requests_may(r, q->client)) {
+        xs_requests_answer(s, r, 403, "the queue is another user's");
+        return NULL;
+    }
+    return q;
+}
+
+static void change_queue(struct xs_server *s, struct xs_server_queue *q, const struct xs_request *r, uint64_t now_ns)
+{
+    const struct xs_request_params *p = &r->params;
+    struct xs_dated_hints dated = xs_server_queue_hints(q);
+    const struct xs_hints before = dated.hints;
+    struct xs_hints *h = &dated.hints;
+
+    switch (p->hint) {
+    case XS_HINT_PRIORITY:
+        h->priority = (int32_t)p->value;
+        dated.changed_ns[XS_PART_PRIORITY] = now_ns;
+        break;
+    case XS_HINT_UTILIZATION:
+        h->utilization = (int32_t)p->value;
+        dated.changed_ns[XS_PART_UTILIZATION] = now_ns;
+        break;
+    case XS_HINT_DEADLINE:
+        h->deadline_us = p->value;
+        dated.changed_ns[XS_PART_DEADLINE] = now_ns;
+        break;
+    case XS_HINT_LAXITY:
+        h->laxity_us = p->value;
+        h->lax_priority = p->lax_priority == INT32_MIN ? PRIORITY_DEFAULT : p->lax_priority;
+        h->critical_priority = p->critical_priority == INT32_MIN ? h->priority : p->critical_priority;
+        dated.changed_ns[XS_PART_LAXITY] = now_ns;
+        break;
+    default:
+        return;
+    }
+    if (!r->asker.all)
+        xs_client_bound_hints(q->client, &before, h);
+    xs_server_queue_set_hints(s, q, &dated);
+    q->send_hints = true;
+    xs_client_tell(s, q); /* it says them again when it joins anew */
+}
+
+/* ---- a process: all queues of all of its sessions, a bounded number at a time ---- */
+
+/* What holds for the session as a whole, and for queues to come. @return whether each queue changes as well */
+static bool change_session(struct xs_server *s, struct xs_client *c, const struct xs_request *r)
+{
+    const struct xs_request_params *p = &r->params;
+
+    if (r->kind == XS_REQ_HOLD) {
+        c->record.held = p->hold;
+        xs_sched_process_say_held(c->process, p->hold);
+        return true;
+    }
+    if (p->hint == XS_HINT_UTILIZATION) { /* the process as a whole; its queues keep theirs */
+        c->record.utilization = (int32_t)p->value;
+        c->record.utilization_set = true;
+        xs_sched_process_set_utilization(s->sched, c->process, (int32_t)p->value);
+        return false;
+    }
+    if (p->hint == XS_HINT_PRIORITY) {
+        c->record.priority_set = true;
+        c->record.priority = r->asker.all ? (int32_t)p->value : xs_standing_clamp(&c->standing, (int32_t)p->value);
+        c->record.priority_ns = r->changed_ns;
+    }
+    return true;
+}
+
+static void change_one(struct xs_server *s, struct xs_server_queue *q, const struct xs_request *r)
+{
+    if (r->kind == XS_REQ_HOLD)
+        xs_sched_queue_follow_held(s->sched, q->sched);
+    else
+        change_queue(s, q, r, r->changed_ns);
+}
+
+/* The next session of the process that the request in progress is for. @return false: there is none */
+static bool next_session(struct xs_server *s, const struct xs_request *r)
+{
+    struct xs_list *bucket = xs_pid_bucket(s, r->params.pid);
+    struct xs_changes *ch = &s->changes;
+
+    /* in order of session; from the last one on, where that is still there */
+    for (struct xs_list *at = ch->client ? ch->client->of_pid.next : bucket->next; at != bucket; at = at->next) {
+        struct xs_client *c = XS_CONTAINER_OF(at, struct xs_client, of_pid);
+
+        if (c->peer.pid != r->params.pid || c->session <= ch->session)
+            continue;
+        ch->client = c;
+        ch->session = c->session;
+        ch->at = c->queues.next;
+        return true;
+    }
+    ch->client = NULL;
+    ch->session = 0;
+    return false;
+}
+
+void xs_requests_change_step(struct xs_server *s)
+{
+    struct xs_changes *ch = &s->changes;
+    struct xs_request *r = ch->first;
+    uint64_t began = xs_now_ns();
+
+    for (unsigned left = CHANGES_A_STEP; left > 0; left--) {
+        struct xs_list *at = ch->at;
+
+        if (ch->client && at != &ch->client->queues) {
+            ch->at = at->next;
+            change_one(s, XS_CONTAINER_OF(at, struct xs_server_queue, in_client), r);
+        } else if (!next_session(s, r)) {
+            ch->first = r->next;
+            if (!ch->first)
+                ch->last = &ch->first;
+            r->work_ns += xs_now_ns() - began;
+            xs_requests_answer(s, r, 200, "success");
+            return;
+        }
+    }
+    r->work_ns += xs_now_ns() - began;
+}
+
+void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q)
+{
+    if (s->changes.client && s->changes.at == &q->in_client)
+        s->changes.at = q->in_client.next;
+}
+
+void xs_changes_client_goes(struct xs_server *s, const struct xs_client *c)
+{
+    if (s->changes.client == c)
+        s->changes.client = NULL;
+}
+
+void xs_changes_end(struct xs_server *s)
+{
+    while (s->changes.first) {
+        struct xs_request *r = s->changes.first;
+
+        s->changes.first = r->next;
+        xs_requests_answer(s, r, 503, "the server is ending");
+    }
+    s->changes.last = &s->changes.first;
+}
+
+static void change_process(struct xs_server *s, struct xs_request *r)
+{
+    bool any = false, queues = false;
+
+    XS_LIST_FOR(c, xs_pid_bucket(s, r->params.pid), struct xs_client, of_pid) {
+        if (c->peer.pid != r->params.pid)
+            continue;
+        if (!xs_requests_may(r, c)) {
+            xs_requests_answer(s, r, 403, "the process is another user's");
+            return;
+        }
+        any = true;
+    }
+    if (!any) {
+        xs_requests_answer(s, r, 404, "no process %d is joined", (int)r->params.pid);
+        return;
+    }
+    r->changed_ns = xs_now_ns(); /* not the round's: what the program did before it asked came before */
+    XS_LIST_FOR(c, xs_pid_bucket(s, r->params.pid), struct xs_client, of_pid)
+        if (c->peer.pid == r->params.pid)
+            queues = change_session(s, c, r) || queues;
+    if (!queues) {
+        xs_requests_answer(s, r, 200, "success");
+        return;
+    }
+    r->next = NULL;
+    *s->changes.last = r;
+    s->changes.last = &r->next;
+    if (s->changes.first == r) /* most have few queues */
+        xs_requests_change_step(s);
+}
+static void hint(struct xs_server *s, struct xs_request *r)
+{
+    const struct xs_request_params *p = &r->params;
+    struct xs_policy_params params = *xs_sched_params(s->sched);
+    struct xs_server_queue *q;
+    const char *wrong;
+
+    switch (p->hint) {
+    case XS_HINT_TIMESLICE:
+    case XS_HINT_K:
+        if (!r->asker.all) {
+            xs_requests_answer(s, r, 403, "only an operator may change this for everybody");
+            return;
+        }
+        if (p->hint == XS_HINT_K)
+            params.k = (uint32_t)p->value;
+        else
+            params.timeslice_ns =
+                (uint64_t)p->value == TIMESLICE_UNLIMITED ? UINT64_MAX : (uint64_t)p->value * XS_NS_PER_US;
+        xs_sched_set_params(s->sched, &params);
+        xs_requests_answer(s, r, 200, "success");
+        return;
+    case XS_HINT_WINDOW:
+        wrong = xs_windows_activate(s, &r->asker, p->pid, p->display);
+        xs_requests_answer(s, r, wrong ? 403 : 200, "%s", wrong ? wrong : "success");
+        return;
+    default:
+        break;
+    }
+    if (!p->handle) {
+        change_process(s, r);
+        return;
+    }
+    q = queue_of(s, r);
+    if (q) {
+        change_queue(s, q, r, xs_now_ns());
+        xs_requests_answer(s, r, 200, "success");
+    }
+}
+
+static void configure(struct xs_server *s, struct xs_request *r)
+{
+    const struct xs_request_params *p = &r->params;
+    struct xs_server_queue *q = queue_of(s, r);
+
+    if (!q)
+        return;
+    if ((p->batch_size ? p->batch_size : q->batch_size) > (p->threshold ? p->threshold : q->threshold)) {
+        xs_requests_answer(s, r, 400, "batch size must not be above the threshold");
+        return;
+    }
+    if (p->level && q->levels && !(q->levels & 1u << p->level)) {
+        xs_requests_answer(s, r, 400, "level %d is not available on this queue", (int)p->level);
+        return;
+    }
+    if (!p->level && !p->threshold && !p->batch_size) {
+        xs_requests_answer(s, r, 200, "no change");
+        return;
+    }
+    q->config.handle = q->handle;
+    xs_lv3_touch(s, q->device);
+    if (p->level)
+        q->level = q->config.level = p->level; /* the program says another one if it takes another */
+    if (p->threshold)
+        q->threshold = q->config.threshold = p->threshold;
+    if (p->batch_size)
+        q->batch_size = q->config.batch_size = p->batch_size;
+    q->send_config = true;
+    xs_client_tell(s, q);
+    xs_requests_answer(s, r, 200, "success");
+}
+
+static void set_policy(struct xs_server *s, struct xs_request *r)
+{
+    const struct xs_policy_ops *policy = xs_policy_by_type(r->params.policy);
+
+    if (!r->asker.all) {
+        xs_requests_answer(s, r, 403, "only an operator may change the policy");
+        return;
+    }
+    if (!policy) {
+        xs_requests_answer(s, r, 400, "there is no policy %d", (int)r->params.policy);
+        return;
+    }
+    if (policy != xs_sched_policy(s->sched))
+        xs_server_set_policy(s, policy);
+    xs_requests_answer(s, r, 200, "success");
+}
+
+void xs_requests_change(struct xs_server *s, struct xs_request *r)
+{
+    switch (r->kind) {
+    case XS_REQ_SET_POLICY:
+        set_policy(s, r);
+        return;
+    case XS_REQ_CONFIG:
+        configure(s, r);
+        return;
+    case XS_REQ_HINT:
+        hint(s, r);
+        return;
+    case XS_REQ_HOLD:
+        change_process(s, r);
+        return;
+    default:
+        xs_requests_answer(s, r, 500, "unknown request");
+        return;
+    }
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sends an answer. */
+#ifndef XS_XSERVER_HTTP_REPLY_H
+#define XS_XSERVER_HTTP_REPLY_H
+
+#include "xserver/http/connections.h"
+#include "xserver/http/http_routes.h"
+
+/** Sends the answer and frees it. Until it is read it counts for that user; where it is more than the user's share, the
+ *  answer is that alone. */
+enum MHD_Result xs_reply(struct MHD_Connection *connection, int status, struct xs_route_answer *a,
+                         struct xs_connections *shares, const struct xs_connection_of *of);
+
+#endif

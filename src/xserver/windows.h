@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose window is the active one of a display, for the policy AWF. Each user tells of displays by names of its own: what one says
+ * of ":0" changes nothing about another's. Main loop's thread. */
+#ifndef XS_XSERVER_WINDOWS_H
+#define XS_XSERVER_WINDOWS_H
+
+#include "xserver/request.h"
+
+struct xs_server;
+struct xs_client;
+
+/** The window of that process is the active one of that display now; 0: that of no program of ours.
+ *  @return NULL, or why the asker may not say so */
+const char *xs_windows_activate(struct xs_server *s, const struct xs_asker *asker, int32_t pid, const char *display);
+/** A program joined: whether it has an active window. */
+void xs_windows_joined(struct xs_server *s, struct xs_client *c);
+/** A session ended; it is in no list any more. With the last one of a process its windows are forgotten. */
+void xs_windows_left(struct xs_server *s, int32_t pid);
+void xs_windows_fini(struct xs_server *s);
+
+#endif
