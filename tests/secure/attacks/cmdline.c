@@ -61,7 +61,7 @@ int main(void)
 {
     struct scene s;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     for (int i = 0; i < 10; i++) {
         pid_t pid = fork();
 

@@ -27,7 +27,7 @@ int main(void)
 {
     struct scene s;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
     return scene_end(&s, "device_numbers", 1, 50);

@@ -23,7 +23,7 @@ int main(void)
 {
     struct scene s;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     return scene_end(&s, "doorbell_storm", 1, 50);
 }

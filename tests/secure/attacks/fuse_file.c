@@ -112,7 +112,7 @@ int main(void)
     int bad;
     pid_t pid;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     g_device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     snprintf(g_folder, sizeof(g_folder), "%s/fuse", s.server.dir);
     snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", g_device);

@@ -44,7 +44,7 @@ int main(void)
     struct scene s;
     int before, after, bad;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     for (int i = 0; i < 10; i++)
         scene_probe(&s, HELPER, join_and_leave);
     raw_status(&s.server, "queues");

@@ -37,7 +37,7 @@ int main(void)
     struct scene s;
     int bad = 0;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     for (size_t i = 0; i < XS_ARRAY_LEN(k_headers); i++) {
         if (change(&s, k_headers[i]) == 200) {
             printf("taken, though it has %s", k_headers[i]);

@@ -37,7 +37,7 @@ int main(void)
     struct scene s;
     int bad;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
     bad = scene_end(&s, "http_hint", 3, 15);

@@ -63,7 +63,7 @@ int main(void)
     struct scene s;
     int bad, port;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     port = (int)raw_status(&s.server, "http_port");
     for (size_t i = 0; i < XS_ARRAY_LEN(k_requests); i++) {
         long status = ask(port, k_requests[i].text, k_requests[i].bytes);

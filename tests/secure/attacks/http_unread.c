@@ -73,7 +73,7 @@ int main(void)
     int other, bad;
     long mb;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
     sleep(8);

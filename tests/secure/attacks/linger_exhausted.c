@@ -34,7 +34,7 @@ int main(void)
     struct scene s;
 
     setrlimit(RLIMIT_NOFILE, &l);
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     setrlimit(RLIMIT_NOFILE, &all);
     scene_attack(&s, ATTACKER, attack);
     return scene_end(&s, "linger_exhausted", 1, 50);

@@ -35,7 +35,7 @@ int main(void)
     uint64_t began = 0, worst = 0;
     int bad;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     for (int i = 0; i < 60; i++) {
         began = xs_now_ns();

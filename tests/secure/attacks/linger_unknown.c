@@ -27,7 +27,7 @@ int main(void)
 {
     struct scene s;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     return scene_end(&s, "linger_unknown", 1, 50);
 }

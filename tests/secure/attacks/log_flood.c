@@ -38,7 +38,7 @@ int main(void)
     char *log;
     int bad;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
     s.shared->notes[3] = s.shared->notes[2];

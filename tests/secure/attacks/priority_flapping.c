@@ -20,7 +20,7 @@ int main(void)
 {
     struct scene s;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     return scene_end(&s, "priority_flapping", 2, PRIORITY_BOUND_MS);
 }

@@ -33,17 +33,18 @@ struct scene {
     uint64_t cpu_ns, cpu_since_ns; /* what xserver had used when the victim ran */
 };
 
-/** Starts xserver with these further arguments (NULL: none) and the victim. Ends the process with 77 when this is not
- *  root. */
-void scene_begin(struct scene *s, const char *const *args);
+/** Starts xserver and the victim. Ends the process with 77 when this is not root. With XSCHED_ATTACK_STRICT=1 in the
+ *  environment, on a machine of sixteen cores, xserver does not look at doorbells by itself (spin-cpu 0), and scene_end
+ *  is strict. */
+void scene_begin(struct scene *s);
 /** Runs in a process of that user until it returns, or the scene ends. */
 void scene_attack(struct scene *s, unsigned uid, void (*attack)(struct scene *s));
 /** Runs in a process of that user and waits for its end. @return what it returned; 98: it failed or took a minute */
 int scene_probe(struct scene *s, unsigned uid, int (*probe)(struct scene *s));
 /** Waits until a note of the attackers' has that value, for 30 s at most. */
 void scene_await(struct scene *s, unsigned note, int value);
-/** With XSCHED_ATTACK_STRICT=1 in the environment (a machine of sixteen cores), what the victim waits in 99 of 100 cases
- *  is bounded to 0.5 ms, and what xserver uses to 10 % of a core. Both are printed always.
+/** Where it is strict, what the victim waits in 99 of 100 cases is bounded to 0.5 ms, and what xserver uses to 10 % of a
+ *  core. Both are printed always.
  *  Lets it go on for so long, ends all, prints one line and returns the exit status: 1 where the victim waited
  *  longer than bound_ms for a decision, or xserver did not end well. */
 int scene_end(struct scene *s, const char *name, unsigned seconds, double bound_ms);

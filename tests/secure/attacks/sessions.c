@@ -42,7 +42,7 @@ int main(void)
     struct scene s;
     int other, root, bad;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     for (unsigned i = 0; i < 4; i++)
         scene_attack(&s, i ? 3000 + i : ATTACKER, attack);
     scene_await(&s, 0, 4);

@@ -65,7 +65,7 @@ int main(void)
     int other, root, bad;
 
     give_ids();
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     for (unsigned i = 0; i < 4; i++)
         scene_attack(&s, i ? 300000 + i : ATTACKER, attack);
     scene_await(&s, 0, 4);

@@ -40,7 +40,7 @@ int trickle_run(const char *name, const char *head)
     int bad, ms;
 
     g_head = head;
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_attack(&s, HELPER, attack);
     for (int i = 0; i < WATCHED_S * 10; i++)

@@ -41,7 +41,7 @@ int main(void)
     struct scene s;
     int other, root, bad;
 
-    scene_begin(&s, NULL);
+    scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
     other = scene_probe(&s, HELPER, try_other);
