@@ -277,6 +277,7 @@ void xs_collective_met(struct xs_sched_process *p)
         xs_list_add(&g->ranks, &p->rank_link);
         p->sched->ranks++;
         tell(p);
+        xs_process_read_all(p, p->sched->now_ns); /* finds the busy ones */
     }
     look(p->sched, g);
     if (!is)
@@ -365,9 +366,9 @@ static uint64_t look_after(const struct xs_collective_group *g)
 
 void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
-    v->collective_ns = UINT64_MAX;
-    for (size_t i = 0; i < v->n; i++)
+    for (size_t i = 0; v->some_kept && i < v->n; i++)
         xs_entity_of(v->entities[i])->kept = false;
+    v->some_kept = false;
     if (s->ranks == 0)
         return;
     XS_LIST_FOR(g, &s->collective_groups, struct xs_collective_group, link) {
@@ -381,7 +382,7 @@ void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_n
         if (e->pe.run || !xs_collective_rank(e))
             continue;
         if (keeps_running(s, group_of(e), now_ns))
-            e->pe.run = e->kept = true;
+            e->pe.run = e->kept = v->some_kept = true;
         after = look_after(group_of(e));
         if (after != UINT64_MAX)
             v->collective_ns = XS_MIN(v->collective_ns, now_ns + after);
@@ -406,6 +407,8 @@ static uint64_t limit_of(const struct xs_collective_group *g, const struct xs_sc
 
 void xs_collective_limit(struct xs_view *v, uint64_t now_ns)
 {
+    bool some = false;
+
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         bool limit = e->kept && e->applied && !v->stalled;
@@ -418,5 +421,7 @@ void xs_collective_limit(struct xs_view *v, uint64_t now_ns)
             continue;
         XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link)
             xs_queue_limit(q, XS_PERMIT_OPEN, now_ns);
+        some = some || e->limited;
     }
+    v->some_limited = some;
 }

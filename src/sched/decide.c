@@ -57,6 +57,8 @@ static bool several_ready(const struct xs_view *v)
  * where queues are entities of their own; a gang does so by running as one. */
 void xs_view_let_providers_run(struct xs_view *v)
 {
+    if (!v->some_intra)
+        return;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         struct xs_sched_queue *q;
@@ -194,12 +196,13 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
     if (XS_UNLIKELY(s->ranks))
         xs_collective_look(s); /* may find that something ended */
-    v->lent = false;
-    v->linger_ns = UINT64_MAX;
+    v->lent = v->some_intra = false;
+    v->linger_ns = v->collective_ns = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         settle_entity(s, v, e, now_ns);
+        v->some_intra |= e->intra;
         xs_entity_update_hints(e, now_ns);
         e->decided = e->chosen;
         e->pe.running = e->applied;
@@ -219,7 +222,8 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     if (XS_UNLIKELY(v->nstakes > 1))
         xs_view_grant(s, v, &pv, now_ns);
-    xs_collective_let_run(s, v, now_ns);
+    if (XS_UNLIKELY(s->ranks || v->some_kept))
+        xs_collective_let_run(s, v, now_ns);
     tell_standing(s, v);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
@@ -230,7 +234,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (e->chosen && !e->decided)
             e->chosen_ns = now_ns;
         changed = changed || e->decided != e->chosen; /* a grant is no reason to judge a stall anew */
-        v->lent = v->lent || inherited_rank(e);
+        v->lent = v->lent || (v->some_intra && inherited_rank(e));
     }
     v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + TIMER_MIN_NS);
     if (changed || !v->contended || !running || !contended) {
@@ -412,8 +416,10 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v->resettle)
         resettle(v, now_ns);
     xs_view_charge(s, v, now_ns);
-    xs_view_take_surplus(v, now_ns);
-    xs_view_charge_stakes(v, now_ns);
+    if (XS_UNLIKELY(v->some_put_off))
+        xs_view_take_surplus(v, now_ns);
+    if (XS_UNLIKELY(v->nstakes > 1))
+        xs_view_charge_stakes(v, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
         bool was = v->contended;
 
@@ -430,13 +436,15 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         }
         judge_stall(s, v, now_ns);
         apply(s, v, now_ns);
-        xs_collective_limit(v, now_ns);
+        if (XS_UNLIKELY(v->some_kept || v->some_limited))
+            xs_collective_limit(v, now_ns);
         tell_bound(s, v);
         XS_PROBE2(decision, v->n, v->contended);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }
     xs_view_note_owners(s, v, now_ns);
-    xs_view_note_stakes(s, v, now_ns);
+    if (XS_UNLIKELY(v->nstakes > 1))
+        xs_view_note_stakes(s, v, now_ns);
     xs_view_plan_look(v, now_ns);
 }
 
@@ -559,8 +567,6 @@ static uint64_t rescan_one(struct xs_sched *s, uint64_t now_ns)
 {
     struct xs_sched_process *p;
 
-    if (XS_LIKELY(xs_list_empty(&s->rescans)))
-        return UINT64_MAX;
     if (now_ns < s->rescan_ns)
         return s->rescan_ns;
     s->rescan_ns = now_ns + XS_RESCAN_NS;
@@ -576,7 +582,7 @@ uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
     uint64_t next, more;
 
     now_ns = xs_sched_clock(s, now_ns);
-    more = rescan_one(s, now_ns);
+    more = XS_LIKELY(xs_list_empty(&s->rescans)) ? UINT64_MAX : rescan_one(s, now_ns);
     if (xs_sched_is_host(s)) {
         next = run_view(s, &s->host, now_ns);
         return xs_sched_outside(s, XS_MIN(next, more));

@@ -13,7 +13,8 @@ void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed)
     if (q->armed == armed)
         return;
     q->armed = armed;
-    xs_collective_update_busy(q);
+    if (XS_UNLIKELY(q->process->collective))
+        xs_collective_update_busy(q);
     if (!q->server)
         return;
     /* seq_cst, and a fence before what the caller reads next: pairs with the process, which

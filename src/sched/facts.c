@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define NO_EXECUTE  (-256)
-#define PRIORITY_HI 255
 
 static uint64_t sub_sat(uint64_t a, uint64_t b)
 {
@@ -24,7 +23,7 @@ static int32_t read_inherit(const struct xs_client_cell *c, uint64_t completed, 
         p = XS_MAX(p, atomic_load(&c->inherit_priority));
     if (XS_LENT_NUMBER(lent) > completed)
         p = XS_MAX(p, XS_LENT_PRIORITY(lent));
-    return XS_MIN(p, XS_MIN(most, PRIORITY_HI));
+    return XS_MIN(p, most);
 }
 
 static void take_service(struct xs_sched_queue *q, uint64_t est_completed_ns, uint64_t now_ns)
@@ -152,7 +151,8 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
             xs_queue_put_off(q, now_ns);
     }
     if (q->ready && !q->watched) {
-        bool awaited = xs_entity_end_awaited(q->entity) || xs_collective_end_awaited(q->entity);
+        bool awaited = xs_entity_end_awaited(q->entity) ||
+                       XS_UNLIKELY(q->process->sched->ranks && xs_collective_end_awaited(q->entity));
 
         xs_queue_arm(q, awaited ? XS_ARMED_IDLE : 0);
     }
@@ -299,7 +299,7 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
         return;
     if (q->ready && !barred && e->nready >= XS_READY_MOST) { /* while it was barred it took no room */
         xs_queue_set_state(q, false, now_ns);
-        e->put_off = e->queues;
+        xs_entity_put_off(e);
     }
     if (q->ready && barred) {
         xs_queue_charge(q, now_ns); /* as the watched one that it was */

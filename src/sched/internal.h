@@ -58,6 +58,7 @@ struct xs_view {
     bool progressed;                               /* it did, at a time that the next run tells */
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
+    bool some_put_off, some_kept, some_limited, some_intra; /* of its entities; may be so for none of them any more */
     bool resettle;                                 /* read and arm all queues first */
     uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
     uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
@@ -242,7 +243,7 @@ struct xs_sched_process {
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */
     int32_t utilization, cpu_class;                /* utilization -1: not told */
     struct xs_list queues;
-    struct xs_list busy;                           /* those that have work, or do not ring when they get some */
+    struct xs_list busy;                           /* those that have work, or do not ring when they get some; of ranks only */
     struct xs_sched_queue **cells;                 /* by cell index */
     size_t ncells;
     size_t closed;                                 /* queues whose word is closed */
@@ -361,12 +362,20 @@ bool xs_collective_end_awaited(const struct xs_entity *e);
 /* sched.c */
 /** Reads more of its queues, XS_RESCAN_STEP at most. @return true when anything changed */
 bool xs_process_rescan(struct xs_sched_process *p, uint64_t now_ns);
+/** All of its queues are to be read, some now. @return as xs_process_rescan */
+bool xs_process_read_all(struct xs_sched_process *p, uint64_t now_ns);
 
 /* surplus.c: the work of an event does not grow with queues that are ready without bound. */
+bool xs_entity_has_room(const struct xs_entity *e);
 /** Whether the queue, which has work, may count as ready. */
-bool xs_queue_has_room(const struct xs_sched_queue *q);
+static inline bool xs_queue_has_room(const struct xs_sched_queue *q)
+{
+    return q->ready || q->barred || q->entity->nready < XS_READY_LEAST || xs_entity_has_room(q->entity);
+}
 /** It has work and counts as idle, until others of its entity are idle. */
 void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns);
+/** Some of its idle queues have work: all of them are to be read. */
+void xs_entity_put_off(struct xs_entity *e);
 /** Makes queues ready that were put off, where there is room again. */
 void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns);
 

@@ -71,6 +71,7 @@ void xs_queue_limit(struct xs_sched_queue *q, uint64_t number, uint64_t now_ns)
     if (before == XS_PERMIT_OPEN) {
         closed_add(q->process, now_ns);
         q->entity->limited++;
+        q->entity->view->some_limited = true;
     }
     if (number == XS_PERMIT_OPEN) {
         closed_remove(q->process);

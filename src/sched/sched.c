@@ -233,7 +233,7 @@ void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p,
 
 void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t priority)
 {
-    p->priority_most = priority;
+    p->priority_most = XS_MIN(priority, PRIORITY_MAX);
 }
 
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active)
@@ -335,7 +335,6 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
         atomic_store(&q->server->armed, 0);
         atomic_store(&q->server->permitted, XS_PERMIT_OPEN);
         xs_queue_tell_inflight(s, q);
-        xs_collective_update_busy(q);
     }
     xs_queue_update_barred(q, now_ns);
     if (!q->entity->applied)
@@ -460,12 +459,26 @@ bool xs_process_rescan(struct xs_sched_process *p, uint64_t now_ns)
         xs_list_add(&p->queues, &q->process_link);
         p->rescan_left--;
         changed |= xs_queue_settle(q, now_ns);
+        if (p->collective)
+            xs_collective_update_busy(q);
     }
     if (p->rescan_left == 0 || xs_list_empty(&p->queues)) {
         p->rescan_left = 0;
         xs_list_remove(&p->rescan_link);
     }
     return changed;
+}
+
+bool xs_process_read_all(struct xs_sched_process *p, uint64_t now_ns)
+{
+    struct xs_sched *s = p->sched;
+
+    p->rescan_left = p->nqueues;
+    if (!xs_list_empty(&p->rescan_link)) /* it is read already, as fast as it may be */
+        return false;
+    s->rescan_ns = xs_list_empty(&s->rescans) ? now_ns + XS_RESCAN_NS : s->rescan_ns;
+    xs_list_add(&s->rescans, &p->rescan_link);
+    return xs_process_rescan(p, now_ns);
 }
 
 bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns)
@@ -495,12 +508,7 @@ bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint6
         xs_collective_met(p);
     if (rescan) {
         s->c.rescans++;
-        p->rescan_left = p->nqueues;
-        if (xs_list_empty(&p->rescan_link)) { /* else it is read already, as fast as it may be */
-            s->rescan_ns = xs_list_empty(&s->rescans) ? now_ns + XS_RESCAN_NS : s->rescan_ns;
-            xs_list_add(&s->rescans, &p->rescan_link);
-            changed |= xs_process_rescan(p, now_ns);
-        }
+        changed |= xs_process_read_all(p, now_ns);
     }
     return changed;
 }

@@ -12,16 +12,22 @@ static size_t room(const struct xs_entity *e)
     return XS_MIN(XS_MAX(each, (size_t)XS_READY_LEAST), (size_t)XS_READY_MOST);
 }
 
-bool xs_queue_has_room(const struct xs_sched_queue *q)
+bool xs_entity_has_room(const struct xs_entity *e)
 {
-    return q->ready || q->barred || q->entity->nready < room(q->entity);
+    return e->nready < room(e);
+}
+
+void xs_entity_put_off(struct xs_entity *e)
+{
+    e->put_off = e->queues;
+    e->view->some_put_off = true;
 }
 
 void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns)
 {
     struct xs_entity *e = q->entity;
 
-    e->put_off = e->queues;
+    xs_entity_put_off(e);
     if (q->barred)
         return;
     xs_list_remove(&q->link);
@@ -50,14 +56,18 @@ static void take(struct xs_entity *e, uint64_t now_ns)
 
 void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns)
 {
+    bool some = false;
+
     v->surplus_ns = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (XS_LIKELY(e->put_off == 0) || e->nready > room(e) / 2)
-            continue;
-        take(e, now_ns);
-        if (e->put_off && e->nready <= room(e) / 2)
-            v->surplus_ns = now_ns + XS_RESCAN_NS;
+        if (e->put_off && e->nready <= room(e) / 2) {
+            take(e, now_ns);
+            if (e->put_off && e->nready <= room(e) / 2)
+                v->surplus_ns = now_ns + XS_RESCAN_NS;
+        }
+        some = some || e->put_off;
     }
+    v->some_put_off = some;
 }

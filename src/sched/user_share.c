@@ -40,7 +40,8 @@ static struct xs_stake *stake_get(struct xs_sched *s, struct xs_view *v, uint64_
     k->user = user;
     k->entities = 1;
     xs_list_add(&v->stakes, &k->link);
-    v->nstakes++;
+    if (++v->nstakes == 2)
+        v->stakes_ns = s->now_ns;
     return k;
 }
 
@@ -51,7 +52,8 @@ static void stake_put(struct xs_sched *s, struct xs_view *v, struct xs_stake *k)
     if (v->granted == k)
         v->granted = NULL;
     xs_list_remove(&k->link);
-    v->nstakes--;
+    if (--v->nstakes == 1)
+        v->grant_ns = UINT64_MAX;
     xs_pages_free(s->pages, k);
 }
 
@@ -100,7 +102,7 @@ void xs_view_charge_stakes(struct xs_view *v, uint64_t now_ns)
     int64_t passed = (int64_t)XS_MIN(now_ns - XS_MIN(now_ns, v->stakes_ns), CHARGE_NS);
 
     v->stakes_ns = now_ns;
-    if (passed == 0 || v->nstakes < 2)
+    if (passed == 0)
         return;
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
         if (k->state == XS_STAKE_WAITS)
@@ -180,8 +182,6 @@ void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
     v->stakes_ns = now_ns;
     v->grant_ns = UINT64_MAX;
-    if (v->nstakes < 2)
-        return;
     note_states(v);
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link)
         users += k->state != XS_STAKE_IDLE;
