@@ -18,11 +18,18 @@
 #define QUEUES_A_STEP  128
 #define CLASSES_A_STEP 32
 
+/* The main loop does not sleep while it is in progress. */
+static void note_work(struct xs_request *r)
+{
+    r->work_ns += xs_now_ns() - r->began_ns;
+}
+
 void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...)
 {
     va_list ap;
 
     r->status = status;
+    note_work(r);
     va_start(ap, format);
     vsnprintf(r->text, sizeof(r->text), format, ap);
     va_end(ap);
@@ -203,17 +210,15 @@ void xs_requests_walk(struct xs_server *s)
     for (struct xs_request **at = &s->walking; *at;) {
         struct xs_request *r = *at;
         struct xs_server_queue *marker = r->walk;
-        uint64_t began = xs_now_ns();
-        bool complete = walk_step(s, r);
 
-        r->work_ns += xs_now_ns() - began;
-        if (!complete) {
+        if (!walk_step(s, r)) {
             at = &r->next;
             continue;
         }
         *at = r->next;
         xs_list_remove(&marker->in_server);
         free(marker);
+        note_work(r);
         xs_mailbox_answer(&s->mailbox, r);
     }
 }
@@ -276,6 +281,7 @@ void xs_requests_cpu_classes(struct xs_server *s)
 
 void xs_requests_handle(struct xs_server *s, struct xs_request *r)
 {
+    r->began_ns = xs_now_ns();
     switch (r->kind) {
     case XS_REQ_QUEUES:
     case XS_REQ_CLIENTS:

@@ -121,7 +121,6 @@ void xs_requests_change_step(struct xs_server *s)
 {
     struct xs_changes *ch = &s->changes;
     struct xs_request *r = ch->first;
-    uint64_t began = xs_now_ns();
 
     for (unsigned left = CHANGES_A_STEP; left > 0; left--) {
         struct xs_list *at = ch->at;
@@ -133,12 +132,10 @@ void xs_requests_change_step(struct xs_server *s)
             ch->first = r->next;
             if (!ch->first)
                 ch->last = &ch->first;
-            r->work_ns += xs_now_ns() - began;
             xs_requests_answer(s, r, 200, "success");
             return;
         }
     }
-    r->work_ns += xs_now_ns() - began;
 }
 
 void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q)

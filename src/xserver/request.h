@@ -130,7 +130,8 @@ struct xs_request {
     bool done, abandoned; /* under its lock */
     void *walk;           /* of the main loop, while a snapshot is being taken */
     uint64_t changed_ns;  /* of the main loop, while a process is being changed */
-    uint64_t work_ns;     /* what the main loop spent on it; valid once done */
+    uint64_t began_ns;    /* of the main loop: it took it then */
+    uint64_t work_ns;     /* how long it was in progress there, while the main loop did not sleep; valid once done */
 };
 
 struct xs_request *xs_request_new(enum xs_request_kind kind);

@@ -12,7 +12,7 @@
 #define XS_HTTP_CONNECTIONS 256u /* of all listeners */
 #define XS_HTTP_STREAMS     16u
 #define XS_HTTP_ANSWERS     (256ull << 20) /* bytes of answers */
-#define XS_HTTP_PERCENT     10u            /* of a core: what answering a user may take */
+#define XS_HTTP_PERCENT     5u             /* of a core: what answering a user may take */
 #define XS_HTTP_SAVED_NS    (200 * XS_NS_PER_MS) /* ... saved up at most */
 
 struct xs_connections;

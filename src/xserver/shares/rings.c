@@ -93,7 +93,7 @@ bool xs_rings_may_speak(struct xs_server *s, struct xs_client *c)
 
 bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first)
 {
-    return speak(s, c, XS_RINGS_PARTS * (first ? XS_RINGS_HELLO : 1));
+    return speak(s, c, XS_RINGS_PARTS * (first ? XS_RINGS_HELLO : XS_RINGS_MESSAGE));
 }
 
 /* Messages of those whose users may speak again. */

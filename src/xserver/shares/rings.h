@@ -13,7 +13,8 @@
 #define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
-#define XS_RINGS_HELLO    40u                   /* messages that the first one of a connection counts as */
+#define XS_RINGS_MESSAGE  2u                    /* what a message of a program counts as, or one to it */
+#define XS_RINGS_HELLO    80u                   /* ... the first one of a connection */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
 
 struct xs_server;

@@ -30,7 +30,7 @@ struct scene {
     struct scene_shared *shared;
     pid_t victim, attackers[16];
     unsigned n_attackers;
-    uint64_t cpu_ns, cpu_since_ns; /* what xserver had used when the victim ran */
+    uint64_t cpu_ns, loop_ns, cpu_since_ns; /* what xserver, and its main loop, had used when the victim ran */
 };
 
 /** Starts xserver and the victim. Ends the process with 77 when this is not root. With XSCHED_ATTACK_STRICT=1 in the
@@ -43,7 +43,7 @@ void scene_attack(struct scene *s, unsigned uid, void (*attack)(struct scene *s)
 int scene_probe(struct scene *s, unsigned uid, int (*probe)(struct scene *s));
 /** Waits until a note of the attackers' has that value, for 30 s at most. */
 void scene_await(struct scene *s, unsigned note, int value);
-/** Where it is strict, what the victim waits in 99 of 100 cases is bounded to 0.5 ms, and what xserver uses to 10 % of a
+/** Where it is strict, what the victim waits in 99 of 100 cases is bounded to 0.5 ms, and what the main loop uses to 10 % of a
  *  core. Both are printed always.
  *  Lets it go on for so long, ends all, prints one line and returns the exit status: 1 where the victim waited
  *  longer than bound_ms for a decision, or xserver did not end well. */
