@@ -308,14 +308,16 @@ static int make_signals(void)
 }
 
 /* Each program takes three descriptors here. */
-static void raise_limits(void)
+static void raise_limits(struct xs_server *s)
 {
-    struct rlimit l;
+    struct rlimit l = {0};
 
     if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
         l.rlim_cur = l.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &l);
     }
+    (void)getrlimit(RLIMIT_NOFILE, &l);
+    s->most_fds = (int)XS_MIN(l.rlim_cur, (rlim_t)INT32_MAX);
 }
 
 /* The kernel doubles a process's table of descriptors when it is full. Where threads share the table, the call that
@@ -387,7 +389,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->clock_offset_ns = xs_clock_offset_ns();
     s->counts.session_next = 1;
     s->watchdog_ns = xs_activation_watchdog_ns();
-    raise_limits();
+    raise_limits(s);
     widen_descriptor_table();
     xs_charges_configure(s);
     xs_subuids_load();

@@ -132,6 +132,7 @@ struct xs_server {
     struct xs_source listener_source, timer_source, signals_source, mailbox_source, deaths_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
     int lock_fd;
+    int last_fd, most_fds; /* the number of the descriptor that came last; how many there may be */
     bool activated; /* the socket is the service manager's */
     bool stop, reload;
     unsigned turn; /* of events that are served in turn */

@@ -64,6 +64,7 @@ void xs_client_accept(struct xs_server *s)
         struct xs_client *c;
         int fd = xs_socket_accept(s->listener, &peer);
 
+        s->last_fd = fd < 0 ? s->last_fd : fd;
         if (fd < 0) {
             if (fd == -EMFILE || fd == -ENFILE) {
                 /* the listener stays readable: give back the oldest connection that said nothing */
@@ -105,6 +106,23 @@ static bool close_unused(struct xs_server *s, uint32_t uid, int *fds, unsigned n
     return any;
 }
 
+/* Without descriptors left, the kernel closes those of the message, which may take as long as their maker likes. The lowest
+ * free number is given out, so the last one tells how many there are. */
+static ssize_t receive(struct xs_server *s, struct xs_client *c, unsigned char *packet, int *fds, unsigned *ret_n)
+{
+    bool scarce = s->last_fd > s->most_fds / 2;
+    ssize_t n;
+
+    if (XS_UNLIKELY(scarce))
+        xs_errands_hasten(s->errands, true);
+    n = xs_socket_receive(c->fd, packet, fds, XS_SOCKET_MAX_FDS, ret_n);
+    if (XS_UNLIKELY(scarce))
+        xs_errands_hasten(s->errands, false);
+    for (unsigned i = 0; i < *ret_n; i++)
+        s->last_fd = fds[i];
+    return n;
+}
+
 void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
 {
     for (int i = 0; i < PACKETS_A_ROUND && !c->dead && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
@@ -120,9 +138,7 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
                 xs_client_drop(s, c, "left");
             return;
         }
-        xs_errands_hasten(s->errands, true); /* without descriptors left, the kernel closes those of the message */
-        n = xs_socket_receive(c->fd, packet, fds, XS_SOCKET_MAX_FDS, &n_fds);
-        xs_errands_hasten(s->errands, false);
+        n = receive(s, c, packet, fds, &n_fds);
         if (n == -EAGAIN)
             return;
         if (n == -EMSGSIZE) {
