@@ -207,7 +207,7 @@ static bool look(struct recording *s)
         if (!o)
             return false;
         lost = number_of(o, "lost");
-        more = number_of(o, "next") < number_of(o, "end");
+        more = json_is_true(json_object_get(o, "more"));
         s->next = number_of(o, "next");
         record_events(&s->r, o);
         json_decref(o);

@@ -5,9 +5,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "xserver/handles.h"
 #include "xserver/procinfo.h"
+#include "xserver/shares/subuids.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -106,12 +108,21 @@ static void add_ended(struct xs_server *s, struct xs_request *r)
     }
 }
 
-static void look_at_state(struct xs_server *s, struct xs_request *r)
+/* Counters of the server as a whole tell when others work. Who may not see others sees its own numbers, and else 0. */
+static void count_own(struct xs_server *s, struct xs_request *r)
 {
-    const struct xs_policy_ops *policy = xs_sched_policy(s->sched);
+    r->state.early_death = s->counts.early_death;
+    for (const struct xs_quota_user *u = s->quota.users; u; u = u->next) {
+        if (u->key != xs_subuids_owner(r->asker.uid))
+            continue;
+        r->state.sched.processes = u->used[XS_POOL_SESSIONS];
+        r->state.sched.queues = u->used[XS_POOL_QUEUES];
+    }
+}
 
+static void count_all(struct xs_server *s, struct xs_request *r)
+{
     r->state = s->counts;
-    r->state.uptime_ns = s->now_ns - s->started_ns;
     xs_sched_counters(s->sched, &r->state.sched);
     if (s->lv3)
         xs_lv3_counts(s->lv3, &r->state.lv3);
@@ -120,6 +131,18 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
     r->state.lv3.off_ns = s->kfd_counts.off_ns;
     r->state.lv3.on_ns = s->kfd_counts.on_ns;
     r->state.lv3.denied += s->kfd_counts.denied;
+}
+
+static void look_at_state(struct xs_server *s, struct xs_request *r)
+{
+    const struct xs_policy_ops *policy = xs_sched_policy(s->sched);
+
+    memset(&r->state, 0, sizeof(r->state));
+    if (r->asker.all)
+        count_all(s, r);
+    else if (r->asker.known)
+        count_own(s, r);
+    r->state.uptime_ns = s->now_ns - s->started_ns;
     r->state.params = *xs_sched_params(s->sched);
     r->state.policy = policy->type;
     xs_str_copy(r->state.policy_name, sizeof(r->state.policy_name), policy->name);
@@ -253,9 +276,18 @@ static void timeline(struct xs_server *s, struct xs_request *r)
     }
     s->house_ns = s->now_ns;
     look_at_state(s, r);
-    since = XS_MIN(r->params.since, s->timeline.count); /* "now", or a number of another server */
+    since = r->params.since;
+    if (!r->asker.all && since != UINT64_MAX)
+        since = xs_timeline_unveil(s->handles_secret, since);
+    since = XS_MIN(since, s->timeline.count); /* "now", or a number of another server */
     r->n_events = xs_timeline_copy(&s->timeline, since, passes, r, r->events, &r->events_next, &r->events_lost);
     r->events_end = s->timeline.count;
+    r->events_more = r->events_next < r->events_end;
+    if (!r->asker.all) {
+        r->events_lost = r->events_lost > 0;
+        r->events_next = xs_timeline_veil(s->handles_secret, r->events_next, xs_hash_u64(s->now_ns));
+        r->events_end = r->events_next;
+    }
     r->events_now_ns = s->now_ns;
     xs_requests_answer(s, r, 200, "success");
 }

@@ -143,7 +143,7 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
 
         if (c && c->dead)
             continue;
-        if (source->kind == XS_SRC_SOCKET && k && xs_now_ns() - s->now_ns > CONTROL_NS)
+        if ((source->kind == XS_SRC_SOCKET || source->kind == XS_SRC_PIDFD) && k && xs_now_ns() - s->now_ns > CONTROL_NS)
             continue; /* it is still ready the next time */
         switch (source->kind) {
         case XS_SRC_BELL:
@@ -174,7 +174,8 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
             break;
         case XS_SRC_DEATHS:
             xs_fd_eventfd_drain(s->wake);
-            xs_client_reap(s);
+            if (!xs_client_reap(s, s->now_ns + CONTROL_NS))
+                xs_fd_eventfd_signal(s->wake);
             xs_client_take_cmdlines(s);
             break;
         }

@@ -122,6 +122,7 @@ struct xs_request {
     size_t n_clients, room_clients, n_ended;
     struct xs_timeline_event *events;
     size_t n_events;
+    bool events_more; /* there are some that were not looked at */
     size_t need_queues, need_clients; /* status XS_REQ_NEEDS_ROOM: for so many, as of now */
     struct xs_status_record state;
     uint64_t events_next, events_end, events_lost, events_now_ns;

@@ -239,8 +239,8 @@ struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevic
 /** What people see of it, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum);
-/** Drops those whose robust word shows their death. */
-void xs_client_reap(struct xs_server *s);
+/** Drops those whose robust word shows their death, until then. @return false: there may be more of them */
+bool xs_client_reap(struct xs_server *s, uint64_t until_ns);
 /** Whether its process may see and change everything: the server's own user may, and root and operators in the host's
  *  own namespaces. Of the latter it reads some files of /proc. */
 bool xs_client_operates(const struct xs_server *s, const struct xs_client *c);

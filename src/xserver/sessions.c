@@ -390,11 +390,14 @@ void xs_client_free_dead(struct xs_server *s, unsigned limit)
     }
 }
 
-void xs_client_reap(struct xs_server *s)
+bool xs_client_reap(struct xs_server *s, uint64_t until_ns)
 {
     XS_LIST_FOR_SAFE(c, &s->clients, struct xs_client, link) {
-        if (c->death_slot >= 0 &&
-            atomic_load_explicit(&c->page->h.owner_tid, memory_order_relaxed) & XS_OWNER_DIED)
-            xs_client_drop(s, c, "ended");
+        if (c->death_slot < 0 || !(atomic_load_explicit(&c->page->h.owner_tid, memory_order_relaxed) & XS_OWNER_DIED))
+            continue;
+        xs_client_drop(s, c, "ended");
+        if (xs_now_ns() > until_ns)
+            return false;
     }
+    return true;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/timeline.h"
 
+#include "base/map.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -55,4 +57,41 @@ size_t xs_timeline_copy(const struct xs_timeline *t, uint64_t since, bool (*pass
     }
     *ret_next = at;
     return n;
+}
+
+#define HALF_BITS 31
+#define HALF      ((1ull << HALF_BITS) - 1)
+#define ROUNDS    4
+#define SALT_BITS 20
+#define SALT      ((1ull << SALT_BITS) - 1)
+
+/* A permutation of 62 bits. */
+static uint64_t permute(uint64_t secret, uint64_t number, bool back)
+{
+    uint64_t left = number >> HALF_BITS & HALF, right = number & HALF;
+
+    for (unsigned i = 0; i < ROUNDS; i++) { /* a Feistel network: the same with its rounds in the other order undoes it */
+        unsigned round = back ? ROUNDS - 1 - i : i;
+        uint64_t mixed = xs_hash_u64(xs_hash_u64((back ? left : right) + secret) ^ (secret + round)) & HALF;
+        uint64_t next = (back ? right : left) ^ mixed;
+
+        if (back) {
+            right = left;
+            left = next;
+        } else {
+            left = right;
+            right = next;
+        }
+    }
+    return left << HALF_BITS | right;
+}
+
+uint64_t xs_timeline_veil(uint64_t secret, uint64_t number, uint64_t salt)
+{
+    return permute(secret, number << SALT_BITS | (salt & SALT), false);
+}
+
+uint64_t xs_timeline_unveil(uint64_t secret, uint64_t veiled)
+{
+    return permute(secret, veiled, true) >> SALT_BITS;
 }

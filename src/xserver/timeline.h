@@ -52,5 +52,9 @@ uint64_t xs_timeline_housekeeping(struct xs_timeline *t, uint64_t now_ns);
  *  @return how many; at most XS_TIMELINE_ANSWER */
 size_t xs_timeline_copy(const struct xs_timeline *t, uint64_t since, bool (*passes)(void *ctx, uint32_t uid),
                         void *ctx, struct xs_timeline_event *ret, uint64_t *ret_next, uint64_t *ret_lost);
+/** A number as one sees it who may not know how many events there were, nor whether there were any: enciphered together with
+ *  a salt, of which 20 bits count. */
+uint64_t xs_timeline_veil(uint64_t secret, uint64_t number, uint64_t salt);
+uint64_t xs_timeline_unveil(uint64_t secret, uint64_t veiled);
 
 #endif

@@ -378,7 +378,7 @@ static void decide(struct fuzz_in *in)
     (void)xs_sched_renew_leases(g_server.sched, g_server.now_ns);
     if (g_server.n_lv3 || g_server.n_kfd)
         (void)xs_lv3_update(&g_server);
-    xs_client_reap(&g_server);
+    (void)xs_client_reap(&g_server, UINT64_MAX);
 }
 
 static void clean_up(void)

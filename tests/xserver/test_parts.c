@@ -207,6 +207,15 @@ static void the_timeline_is_bounded(void **state)
     assert_int_equal(xs_timeline_copy(&t, next, own_only, &user, out, &next, &lost), 1);
     assert_true(lost > 0);
     free(t.ring);
+    /* what a user sees of numbers goes back to them, and shows neither how many there are nor whether there were more */
+    for (uint64_t number = 0; number < 1u << 20; number += 997) {
+        uint64_t veiled = xs_timeline_veil(77, number, number * 3);
+
+        assert_true(veiled < 1ull << 62);
+        assert_int_equal(xs_timeline_unveil(77, veiled), number);
+        assert_true(veiled != xs_timeline_veil(77, number, number * 3 + 1));
+        assert_true(veiled != xs_timeline_veil(78, number, number * 3));
+    }
 }
 
 static void text_is_cleaned(void **state)

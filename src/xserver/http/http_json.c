@@ -305,9 +305,9 @@ void xs_json_timeline(const struct xs_request *r, struct xs_text *ret)
     char *policy = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
 
     json_decref(name);
-    xs_text_add(ret, "{\"policy\":%s,\"now_ns\":%llu,\"next\":%llu,\"end\":%llu,\"lost\":%llu,\"events\":[",
+    xs_text_add(ret, "{\"policy\":%s,\"now_ns\":%llu,\"next\":%llu,\"end\":%llu,\"more\":%s,\"lost\":%llu,\"events\":[",
                 policy ? policy : "\"?\"", (unsigned long long)r->events_now_ns, (unsigned long long)r->events_next,
-                (unsigned long long)r->events_end, (unsigned long long)r->events_lost);
+                (unsigned long long)r->events_end, r->events_more ? "true" : "false", (unsigned long long)r->events_lost);
     free(policy);
     for (size_t i = 0; i < r->n_events; i++) {
         const struct xs_timeline_event *e = &r->events[i];
