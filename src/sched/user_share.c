@@ -157,7 +157,8 @@ static void note_states(struct xs_view *v)
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
         struct xs_stake *k = stake_of(e);
 
-        if (e->applied && (e->nready > 0 || e->pe.ready))
+        /* what is still on the device after its time has the device, for as long as others wait for it */
+        if ((e->applied && (e->nready > 0 || e->pe.ready)) || xs_entity_end_awaited(e))
             k->state = XS_STAKE_RUNS;
         else if (e->nready > 0 && k->state == XS_STAKE_IDLE)
             k->state = XS_STAKE_WAITS;

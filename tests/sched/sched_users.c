@@ -364,9 +364,64 @@ static void a_ceiling_bounds_what_is_inherited(void **state)
     }
 }
 
+/* A program whose command never ends makes new queues. While its turn's end is awaited, it does not wait itself: else it
+ * would be owed the turn that the other one is about to begin. That one's command of 1 ms ends on the device. */
+static void what_never_ends_is_owed_nothing(void **state)
+{
+    static const char *const k_policies[] = {"PUP", "UP", "SPUP"};
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_policies); i++) {
+        struct xs_sched *s = world_sched(k_policies[i]);
+        struct proc w[2] = {world_join_as(s, (struct xs_sched_process_info){.id = 1, .user = 1}),
+                            world_join_as(s, (struct xs_sched_process_info){.id = 2, .user = 2})};
+        struct xs_sched_queue *last = world_queue(&w[0], 0, WORLD_DEVICE, 0, MS), *q;
+        uint64_t had_ns = 0, waits_ns = 0, worst_ns = 0, ran_ns = 0;
+        bool on_device = true;
+
+        world_queue(&w[1], 0, WORLD_DEVICE, 0, MS);
+        world_submit(&w[0], 0, 1, 0);
+        world_submit(&w[1], 0, 1, MS);
+        for (uint64_t t = 2 * MS, n = 1; t < 10000 * MS; t += MS / 10) {
+            bool open;
+
+            if (t % (15 * MS) == 0) {
+                uint32_t cell = n++ % 64;
+
+                q = world_queue(&w[0], cell, WORLD_DEVICE, 0, t);
+                world_submit(&w[0], cell, 1, 0);
+                world_step(s, w, 2, t);
+                xs_sched_queue_remove(s, last, t);
+                last = q;
+            }
+            world_step(s, w, 2, t);
+            open = world_open(&w[1], 0);
+            had_ns += open ? MS / 10 : 0;
+            waits_ns = open ? 0 : waits_ns + MS / 10;
+            worst_ns = XS_MAX(worst_ns, waits_ns);
+            if (open && !on_device) { /* the thread at the gate goes on */
+                atomic_store(&w[1].client->cells[0].returned, atomic_load(&w[1].client->cells[0].entered));
+                on_device = true;
+            }
+            ran_ns += on_device ? MS / 10 : 0;
+            if (ran_ns == MS) { /* and the next command comes to the gate */
+                ran_ns = 0;
+                on_device = false;
+                atomic_fetch_add(&w[1].client->cells[0].entered, 1);
+                world_complete(&w[1], 0, 1, MS);
+                xs_page_ring(w[1].client, w[1].server, 0);
+            }
+        }
+        assert_true(had_ns > 2500 * MS);
+        assert_true(worst_ns < 150 * MS);
+        world_done(s, w, 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_never_ends_is_owed_nothing),
         cmocka_unit_test(invented_commands_take_a_bounded_part),
         cmocka_unit_test(who_is_bounded_and_by_how_much),
         cmocka_unit_test(many_programs_of_one_user),
