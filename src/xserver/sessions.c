@@ -59,7 +59,7 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
 
 void xs_client_accept(struct xs_server *s)
 {
-    for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
+    for (int i = 0; i < ACCEPTS_A_ROUND && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
         struct xs_socket_peer peer;
         struct xs_client *c;
         int fd = xs_socket_accept(s->listener, &peer);
@@ -76,7 +76,7 @@ void xs_client_accept(struct xs_server *s)
             }
             return;
         }
-        c = xs_errands_behind(s->errands, peer.uid) ? NULL : client_new(s, fd, &peer);
+        c = xs_errands_behind(s->errands, peer.uid) || !xs_charges_accept(s, &peer) ? NULL : client_new(s, fd, &peer);
         if (!c || !xs_charges_connection(s, c) ||
             xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
             if (c)

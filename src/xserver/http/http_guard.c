@@ -6,6 +6,7 @@
 #include "transport/socket.h"
 #include "xserver/operators.h"
 #include "xserver/users/namespaces.h"
+#include "xserver/http/tcp_owner.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -190,8 +191,11 @@ static char *read_all(const char *path)
 static bool owner_of(const struct sockaddr_in *peer, uint16_t port, uint32_t *ret_uid)
 {
     static const char *const k_tables[] = {"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"};
+    int r = xs_tcp_owner(peer, port, ret_uid);
     bool found = false;
 
+    if (r != -ENOTSUP)
+        return r == 0;
     for (size_t i = 0; i < XS_ARRAY_LEN(k_tables) && !found; i++) {
         char *table = read_all(k_tables[i]);
 

@@ -21,8 +21,9 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
 /** {"status": {...}, "queues": {"idle": N, "running": N, "waiting": N}, "programs": [...]}, of an answered
  *  XS_REQ_METRICS */
 json_t *xs_json_event(const struct xs_request *r, uint16_t http_port);
-/** {"policy": NAME, "now_ns": N, "next": N, "end": N, "more": BOOL, "lost": N, "events": [[TIME_NS, KIND, HANDLE, PID, VALUE, DEVICE
- *  or policy's name], ...]}; as text, since there may be thousands ten times a second */
+/** {"policy": NAME, "now_ns": N, "next": N, "end": N, "more": BOOL, "lost": N,
+ *  "events": [[TIME_NS, KIND, HANDLE, PID, VALUE, DEVICE or policy's name], ...]};
+ *  as text, since there may be thousands ten times a second */
 void xs_json_timeline(const struct xs_request *r, struct xs_text *ret);
 /** {"policy": INT, "name": "HPF"} */
 json_t *xs_json_policy(const struct xs_request *r);

@@ -14,6 +14,7 @@
 #include "xserver/http/http_json.h"
 #include "xserver/http/http_routes.h"
 #include "xserver/http/reply.h"
+#include "xserver/http/tcp_owner.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -389,6 +390,7 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
         return 0;
     }
     if (fd >= 0) {
+        xs_tcp_owner_init(h->port);
         h->tcp = start(h, fd, handle_tcp, notify_tcp);
         if (h->tcp)
             return 0;

@@ -53,6 +53,21 @@ void xs_charges_configure(struct xs_server *s)
         l.rlim_cur > 2 * OWN_DESCRIPTORS ? l.rlim_cur - OWN_DESCRIPTORS : XS_MAX((uint64_t)l.rlim_cur, 64ull);
 }
 
+bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer)
+{
+    bool inside, within;
+    struct xs_quota_user *u;
+
+    if (peer->uid == 0 || peer->uid == s->own_uid)
+        return true;
+    u = xs_quota_user_get(&s->quota, xs_charges_key(!strcmp(s->options.share_by, "pod"), peer->uid, peer->pid, &inside));
+    if (!u)
+        return false;
+    within = xs_rings_spend(&u->connects, XS_RINGS_PARTS * XS_RINGS_CONNECT, 0, s->now_ns);
+    xs_quota_user_put(&s->quota, u);
+    return within;
+}
+
 static struct xs_client *oldest_of(struct xs_server *s, const struct xs_quota_user *u)
 {
     XS_LIST_FOR(c, &s->unjoined, struct xs_client, link)

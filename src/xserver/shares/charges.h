@@ -8,6 +8,7 @@
 #include "xsched/types.h"
 
 struct xs_server;
+struct xs_socket_peer;
 struct xs_client;
 struct xs_server_queue;
 
@@ -19,6 +20,8 @@ uint64_t xs_charges_key(bool by_pod, uint32_t uid, int32_t pid, bool *ret_inside
 /** The pools' sizes, from the options and the limit of open files. */
 void xs_charges_configure(struct xs_server *s);
 
+/** Somebody connects. @return false: its user did so more often than it may */
+bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer);
 /** A connection came: charges its descriptors, and that it said nothing yet. Makes room by dropping those of the same
  *  user, else of the user with most, that are like it.
  *  @return false: there is no room */

@@ -26,7 +26,7 @@ struct xs_quota_user {
     uint64_t key;
     uint32_t refs;
     uint64_t used[XS_POOL_COUNT];
-    struct xs_rings rings, messages;
+    struct xs_rings rings, messages, connects;
     uint64_t http_spent_ns, http_since_ns; /* of the HTTP threads' time: see connections.h */
     uint64_t log_since_ns; /* see log_share.h */
     uint32_t log_lines;

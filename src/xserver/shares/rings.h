@@ -15,6 +15,7 @@
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
 #define XS_RINGS_MESSAGE  2u                    /* what a message of a program counts as, or one to it */
 #define XS_RINGS_HELLO    80u                   /* ... the first one of a connection */
+#define XS_RINGS_CONNECT  4u                    /* what a connection counts as, by itself; more of them are closed */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
 
 struct xs_server;
