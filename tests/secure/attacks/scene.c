@@ -149,7 +149,13 @@ static bool is_strict(void)
 
 void scene_begin(struct scene *s)
 {
-    static const char *const k_strict[] = {"--spin-cpu=0", NULL};
+    scene_begin_with(s, NULL);
+}
+
+void scene_begin_with(struct scene *s, const char *option)
+{
+    const char *args[3] = {NULL};
+    unsigned n = 0;
 
     memset(s, 0, sizeof(*s));
     if (geteuid() != 0) {
@@ -157,7 +163,11 @@ void scene_begin(struct scene *s)
         exit(77);
     }
     s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    raw_server_start(&s->server, is_strict() ? k_strict : NULL);
+    if (is_strict())
+        args[n++] = "--spin-cpu=0";
+    if (option)
+        args[n++] = option;
+    raw_server_start(&s->server, args);
     real_time(s->server.pid);
     s->victim = start(s, VICTIM, victim);
     real_time(s->victim);

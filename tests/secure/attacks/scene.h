@@ -37,6 +37,8 @@ struct scene {
  *  environment, on a machine of sixteen cores, xserver does not look at doorbells by itself (spin-cpu 0), and scene_end
  *  is strict. */
 void scene_begin(struct scene *s);
+/** The same with one more option of xserver's. */
+void scene_begin_with(struct scene *s, const char *option);
 /** Runs in a process of that user until it returns, or the scene ends. */
 void scene_attack(struct scene *s, unsigned uid, void (*attack)(struct scene *s));
 /** Runs in a process of that user and waits for its end. @return what it returned; 98: it failed or took a minute */

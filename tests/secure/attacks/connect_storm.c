@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two users connect to xserver's socket and hang up, without a pause and without a word. */
+#include "scene.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void attack(struct scene *s)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+    strncpy(at.sun_path, s->server.socket, sizeof(at.sun_path) - 1);
+    s->shared->notes[0]++;
+    for (;;) {
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+        if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+            s->shared->notes[1]++;
+        close(fd);
+    }
+}
+
+/* Waits of the victim that took longer than so many milliseconds, of so many. */
+static uint64_t late_waits(const struct scene *s, double ms, uint64_t *ret_all)
+{
+    uint64_t late = 0;
+
+    *ret_all = 0;
+    for (unsigned i = 0; i < SCENE_WAITS; i++) {
+        late += pow(1.09, i ? i - 1 : 0) > ms * 1000 ? s->shared->waits[i] : 0;
+        *ret_all += s->shared->waits[i];
+    }
+    return late;
+}
+
+int main(void)
+{
+    struct scene s;
+    uint64_t late, all;
+    int n, bad;
+
+    scene_begin(&s);
+    for (int i = 0; i < 4; i++)
+        scene_attack(&s, i % 2 ? HELPER : ATTACKER, attack);
+    scene_await(&s, 0, 4);
+    n = s.shared->notes[1];
+    bad = scene_end(&s, "connect_storm", 3, 50);
+    late = late_waits(&s, 2, &all);
+    printf("connect_storm: %d connections a second, %llu of %llu waits took more than 2 ms\n", (s.shared->notes[1] - n) / 3,
+           (unsigned long long)late, (unsigned long long)all);
+    return bad || late * 50 > all;
+}
