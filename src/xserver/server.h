@@ -155,6 +155,8 @@ struct xs_server {
     uint32_t n_kfd;               /* devices of programs that hold queues themselves */
     struct xs_lv3_counts kfd_counts; /* of the latter */
     struct xs_list quiet;         /* programs whose messages are not read for a moment */
+    struct xs_rings accepts;      /* connections of all */
+    bool deaf;                    /* the listener is not heard for a moment: too many connect */
     struct xs_list muted;         /* programs whose doorbells are not heard, see shares/rings.h */
     uint64_t muted_ns;            /* look at some of them then */
 

@@ -59,12 +59,15 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
 
 void xs_client_accept(struct xs_server *s)
 {
-    for (int i = 0; i < ACCEPTS_A_ROUND && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
+    bool may = true;
+
+    for (int i = 0; i < ACCEPTS_A_ROUND && may && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
         struct xs_socket_peer peer;
         struct xs_client *c;
         int fd = xs_socket_accept(s->listener, &peer);
 
         s->last_fd = fd < 0 ? s->last_fd : fd;
+        may = fd < 0 || xs_rings_accepted(s);
         if (fd < 0) {
             if (fd == -EMFILE || fd == -ENFILE) {
                 /* the listener stays readable: give back the oldest connection that said nothing */

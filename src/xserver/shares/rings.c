@@ -96,6 +96,23 @@ bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first)
     return speak(s, c, XS_RINGS_PARTS * (first ? XS_RINGS_HELLO : XS_RINGS_MESSAGE));
 }
 
+static void hear_listener(struct xs_server *s, bool on)
+{
+    struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = &s->listener_source};
+
+    s->deaf = !on;
+    epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener, &ev);
+}
+
+bool xs_rings_accepted(struct xs_server *s)
+{
+    if (xs_rings_spend(&s->accepts, XS_RINGS_PARTS * XS_RINGS_ACCEPT, 0, s->now_ns))
+        return true;
+    hear_listener(s, false);
+    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RINGS_LOOK_NS);
+    return false;
+}
+
 /* Messages of those whose users may speak again. */
 static void read_again(struct xs_server *s)
 {
@@ -120,6 +137,8 @@ bool xs_rings_look(struct xs_server *s)
     if (XS_LIKELY(s->now_ns < s->muted_ns))
         return false;
     read_again(s);
+    if (s->deaf && xs_rings_recovered(&s->accepts, 1, s->now_ns))
+        hear_listener(s, true);
     for (unsigned i = 0; i < XS_RINGS_LOOKS && !xs_list_empty(&s->muted); i++) {
         struct xs_client *c = XS_CONTAINER_OF(s->muted.next, struct xs_client, muted_link);
 
@@ -133,7 +152,7 @@ bool xs_rings_look(struct xs_server *s)
         if (s->muted.next == &c->muted_link)
             break; /* the only one */
     }
-    s->muted_ns = xs_list_empty(&s->muted) && xs_list_empty(&s->quiet) ? UINT64_MAX : s->now_ns + XS_RINGS_LOOK_NS;
+    s->muted_ns = xs_list_empty(&s->muted) && xs_list_empty(&s->quiet) && !s->deaf ? UINT64_MAX : s->now_ns + XS_RINGS_LOOK_NS;
     return news;
 }
 

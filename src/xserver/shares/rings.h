@@ -13,9 +13,10 @@
 #define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
-#define XS_RINGS_MESSAGE  2u                    /* what a message of a program counts as, or one to it */
+#define XS_RINGS_MESSAGE  3u                    /* what a message of a program counts as, or one to it */
 #define XS_RINGS_HELLO    80u                   /* ... the first one of a connection */
 #define XS_RINGS_CONNECT  4u                    /* what a connection counts as, by itself; more of them are closed */
+#define XS_RINGS_ACCEPT   2u                    /* what a connection of anybody counts as; the rest waits in the kernel */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
 
 struct xs_server;
@@ -42,5 +43,7 @@ bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first);
 bool xs_rings_look(struct xs_server *s);
 /** The program goes. */
 void xs_rings_forget(struct xs_client *c);
+/** A connection was accepted. @return whether more may be; else the listener is not heard until some time passed */
+bool xs_rings_accepted(struct xs_server *s);
 
 #endif
