@@ -14,7 +14,7 @@
 #define CONNECTIONS 32
 #define PROGRAMS    900
 #define CLIENTS     4
-#define QUEUES      12000u /* of each of these */
+#define QUEUES      6000u /* of each of these */
 
 /* @return a connection that asked, or -1 */
 static int ask(const struct scene *s, int which)

@@ -76,7 +76,7 @@ int main(void)
     scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
-    sleep(8);
+    sleep(3);
     other = scene_probe(&s, HELPER, ask);
     mb = resident_mb(s.server.pid);
     bad = scene_end(&s, "http_unread", 1, 50);

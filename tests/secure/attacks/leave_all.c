@@ -68,7 +68,7 @@ int main(void)
     scene_begin(&s);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
-    bad = scene_end(&s, "leave_all", 20, 50);
+    bad = scene_end(&s, "leave_all", 9, 50);
     times = s.shared->notes[0] - 1; /* the last one is ended by the scene */
     late = late_waits(&s, 5, &all);
     printf("leave_all: in %d times %llu of %llu waits took more than 5 ms\n", times, (unsigned long long)late,
