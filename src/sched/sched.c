@@ -336,6 +336,8 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
         atomic_store(&q->server->permitted, XS_PERMIT_OPEN);
         xs_queue_tell_inflight(s, q);
     }
+    if (XS_UNLIKELY(p->collective))
+        xs_collective_update_busy(q); /* until it is armed to ring */
     xs_queue_update_barred(q, now_ns);
     if (!q->entity->applied)
         xs_queue_permit(q, false, now_ns);

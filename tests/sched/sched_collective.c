@@ -126,6 +126,25 @@ static void only_members_run(void **state)
     }
 }
 
+/* A rank, alone on its device, makes a queue that has its collective on it already. */
+static void a_queue_that_comes_with_one(void **state)
+{
+    struct proc w[ALL];
+    struct xs_sched *s = groups(w, "1000:a", "1001:b", true);
+    struct xs_client_cell *cell = &w[A1].client->cells[1];
+
+    (void)state;
+    assert_false(world_open(&w[A0], 0));
+    world_submit(&w[A1], 1, 1, MS);
+    atomic_store(&cell->collective, atomic_load(&cell->entered));
+    world_queue(&w[A1], 1, WORLD_DEVICE + 1, 0, 3 * MS);
+    xs_page_ring(w[A1].client, w[A1].server, 1);
+    world_step(s, w, ALL, 3 * MS);
+    assert_true(world_open(&w[A0], 0));
+    assert_false(world_open(&w[B0], 0));
+    world_done(s, w, ALL);
+}
+
 /* Programs of which nothing is known, of one user: all belong together, as far as is known. */
 static void of_one_user_all_run(void **state)
 {
@@ -365,6 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_members_run),
+        cmocka_unit_test(a_queue_that_comes_with_one),
         cmocka_unit_test(of_one_user_all_run),
         cmocka_unit_test(one_that_hangs_is_not_believed),
         cmocka_unit_test(progress_and_peace_are_no_reason),
