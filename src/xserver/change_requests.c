@@ -3,7 +3,6 @@
  * queues, which may be thousands: it goes in bounded steps, so that decisions are not late because of it. */
 #include "xserver/server.h"
 
-#include "base/clock.h"
 #include "xserver/handles.h"
 #include "xserver/windows.h"
 
@@ -25,7 +24,7 @@ static struct xs_server_queue *queue_of(struct xs_server *s, struct xs_request *
     return q;
 }
 
-static void change_queue(struct xs_server *s, struct xs_server_queue *q, const struct xs_request *r, uint64_t now_ns)
+static void change_queue(struct xs_server *s, struct xs_server_queue *q, const struct xs_request *r)
 {
     const struct xs_request_params *p = &r->params;
     struct xs_dated_hints dated = xs_server_queue_hints(q);
@@ -35,21 +34,21 @@ static void change_queue(struct xs_server *s, struct xs_server_queue *q, const s
     switch (p->hint) {
     case XS_HINT_PRIORITY:
         h->priority = (int32_t)p->value;
-        dated.changed_ns[XS_PART_PRIORITY] = now_ns;
+        dated.changed_ns[XS_PART_PRIORITY] = r->began_ns;
         break;
     case XS_HINT_UTILIZATION:
         h->utilization = (int32_t)p->value;
-        dated.changed_ns[XS_PART_UTILIZATION] = now_ns;
+        dated.changed_ns[XS_PART_UTILIZATION] = r->began_ns;
         break;
     case XS_HINT_DEADLINE:
         h->deadline_us = p->value;
-        dated.changed_ns[XS_PART_DEADLINE] = now_ns;
+        dated.changed_ns[XS_PART_DEADLINE] = r->began_ns;
         break;
     case XS_HINT_LAXITY:
         h->laxity_us = p->value;
         h->lax_priority = p->lax_priority == INT32_MIN ? PRIORITY_DEFAULT : p->lax_priority;
         h->critical_priority = p->critical_priority == INT32_MIN ? h->priority : p->critical_priority;
-        dated.changed_ns[XS_PART_LAXITY] = now_ns;
+        dated.changed_ns[XS_PART_LAXITY] = r->began_ns;
         break;
     default:
         return;
@@ -82,7 +81,7 @@ static bool change_session(struct xs_server *s, struct xs_client *c, const struc
     if (p->hint == XS_HINT_PRIORITY) {
         c->record.priority_set = true;
         c->record.priority = r->asker.all ? (int32_t)p->value : xs_standing_clamp(&c->standing, (int32_t)p->value);
-        c->record.priority_ns = r->changed_ns;
+        c->record.priority_ns = r->began_ns;
     }
     return true;
 }
@@ -92,7 +91,7 @@ static void change_one(struct xs_server *s, struct xs_server_queue *q, const str
     if (r->kind == XS_REQ_HOLD)
         xs_sched_queue_follow_held(s->sched, q->sched);
     else
-        change_queue(s, q, r, r->changed_ns);
+        change_queue(s, q, r);
 }
 
 /* The next session of the process that the request in progress is for. @return false: there is none */
@@ -178,7 +177,6 @@ static void change_process(struct xs_server *s, struct xs_request *r)
         xs_requests_answer(s, r, 404, "no process %d is joined", (int)r->params.pid);
         return;
     }
-    r->changed_ns = xs_now_ns(); /* not the round's: what the program did before it asked came before */
     XS_LIST_FOR(c, xs_pid_bucket(s, r->params.pid), struct xs_client, of_pid)
         if (c->peer.pid == r->params.pid)
             queues = change_session(s, c, r) || queues;
@@ -227,7 +225,7 @@ static void hint(struct xs_server *s, struct xs_request *r)
     }
     q = queue_of(s, r);
     if (q) {
-        change_queue(s, q, r, xs_now_ns());
+        change_queue(s, q, r);
         xs_requests_answer(s, r, 200, "success");
     }
 }

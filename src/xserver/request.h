@@ -130,8 +130,7 @@ struct xs_request {
     /* the mailbox's */
     bool done, abandoned; /* under its lock */
     void *walk;           /* of the main loop, while a snapshot is being taken */
-    uint64_t changed_ns;  /* of the main loop, while a process is being changed */
-    uint64_t began_ns;    /* of the main loop: it took it then */
+    uint64_t began_ns;    /* of the main loop: it took it then. Not the round's time: what the asker did before came before */
     uint64_t work_ns;     /* how long it was in progress there, while the main loop did not sleep; valid once done */
 };
 

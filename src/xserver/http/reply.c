@@ -7,7 +7,7 @@
 
 #define SMALL_BYTES 4096u /* an answer of that size counts for nobody: there are no more of them than connections */
 
-/* What a response keeps until its client has it. */
+/* Belongs to a response. libmicrohttpd frees it (forget) once the client has read all. */
 struct kept {
     struct xs_connections *shares;
     struct xs_quota_user *user;

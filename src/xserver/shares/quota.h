@@ -42,8 +42,8 @@ struct xs_quota {
 
 /** The user of a key, made if need be, with one more reference. @return NULL when out of memory */
 struct xs_quota_user *xs_quota_user_get(struct xs_quota *q, uint64_t key);
-/** Gives the reference back. What the user has of the pools stays until the last one goes; what it spent is remembered for a
- *  while after that. u: may be NULL. */
+/** Gives the reference back. With the last one the user's part of the pools is given back. What it spent stays known, for the
+ *  last users that had a reference. u: may be NULL. */
 void xs_quota_user_put(struct xs_quota *q, struct xs_quota_user *u);
 void xs_quota_fini(struct xs_quota *q);
 
