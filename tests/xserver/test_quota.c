@@ -125,7 +125,7 @@ static void rings_are_counted(void **state)
     assert_in_range(n, 1, XS_RINGS_BURST / 8);
 }
 
-/* Whoever hangs up and comes again has spent what he spent; who was it longest ago is forgotten first. */
+/* A user hangs up and comes again: what it spent is known still. Of 64 such users the oldest is forgotten first. */
 static void what_was_spent_is_remembered(void **state)
 {
     struct xs_quota q = {.size = {[XS_POOL_SESSIONS] = 100}};

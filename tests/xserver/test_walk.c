@@ -134,7 +134,7 @@ static void the_server_ends(void **state)
     xs_request_free(r);
 }
 
-/* What there is no room for is told, and nothing is begun. */
+/* A request without enough room is told how much it needs. No snapshot begins. */
 static void needs_room(void **state)
 {
     struct xs_request *r = xs_request_new(XS_REQ_METRICS);

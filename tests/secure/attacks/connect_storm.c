@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -26,19 +25,6 @@ static void attack(struct scene *s)
             s->shared->notes[1]++;
         close(fd);
     }
-}
-
-/* Waits of the victim that took longer than so many milliseconds, of so many. */
-static uint64_t late_waits(const struct scene *s, double ms, uint64_t *ret_all)
-{
-    uint64_t late = 0;
-
-    *ret_all = 0;
-    for (unsigned i = 0; i < SCENE_WAITS; i++) {
-        late += pow(1.09, i ? i - 1 : 0) > ms * 1000 ? s->shared->waits[i] : 0;
-        *ret_all += s->shared->waits[i];
-    }
-    return late;
 }
 
 static int join(struct scene *s)
@@ -64,7 +50,7 @@ int main(void)
     other = scene_probe(&s, OTHER, join);
     n = s.shared->notes[1];
     bad = scene_end(&s, "connect_storm", 3, 50);
-    late = late_waits(&s, 2, &all);
+    late = scene_late_waits(&s, 2, &all);
     printf("connect_storm: %d connections a second, %llu of %llu waits took more than 2 ms\n", (s.shared->notes[1] - n) / 3,
            (unsigned long long)late, (unsigned long long)all);
     printf("connect_storm: another user %s, within %d ms\n", other ? "CANNOT join" : "joins", (int)s.shared->notes[2]);

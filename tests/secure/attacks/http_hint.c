@@ -27,7 +27,7 @@ static void attack(struct scene *s)
         snprintf(body, sizeof(body), "{\"hint_type\":1,\"pid\":%d,\"priority\":%d}", (int)getpid(), i % 7);
         if (raw_http(&s->server, "POST", "/hint", body, NULL) == 200)
             s->shared->notes[1]++;
-        while (raw_receive(&c, &m, 0) > 0) /* reads what it is told, so that there is room for more */
+        while (raw_receive(&c, &m, 0) > 0) /* its socket has room for more then */
             ;
     }
 }

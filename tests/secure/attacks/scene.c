@@ -40,6 +40,24 @@ static unsigned wait_index(uint64_t ns)
     return i >= SCENE_WAITS - 1 ? SCENE_WAITS - 1 : (unsigned)i + 1;
 }
 
+/* The lower end of what is counted there. */
+static double wait_ns(unsigned index)
+{
+    return 1000 * pow(1.09, index ? index - 1 : 0);
+}
+
+uint64_t scene_late_waits(const struct scene *s, double ms, uint64_t *ret_all)
+{
+    uint64_t late = 0;
+
+    *ret_all = 0;
+    for (unsigned i = 0; i < SCENE_WAITS; i++) {
+        late += wait_ns(i) > ms * 1e6 ? s->shared->waits[i] : 0;
+        *ret_all += s->shared->waits[i];
+    }
+    return late;
+}
+
 /* 99 of 100 waits were shorter. @return ns */
 static double most_waits_ns(const struct scene_shared *shared)
 {
@@ -50,7 +68,7 @@ static double most_waits_ns(const struct scene_shared *shared)
         all += shared->waits[i];
     for (i = 0; i < SCENE_WAITS - 1 && seen < all - all / 100; i++)
         seen += shared->waits[i];
-    return 1000 * pow(1.09, i ? i - 1 : 0);
+    return wait_ns(i);
 }
 
 /* @param thread  its first one alone, which is the main loop */

@@ -45,11 +45,12 @@ void scene_attack(struct scene *s, unsigned uid, void (*attack)(struct scene *s)
 int scene_probe(struct scene *s, unsigned uid, int (*probe)(struct scene *s));
 /** Waits until a note of the attackers' has that value, for 30 s at most. */
 void scene_await(struct scene *s, unsigned note, int value);
-/** Where it is strict, what the victim waits in 99 of 100 cases is bounded to 0.5 ms, and what the main loop uses to 10 % of a
- *  core. Both are printed always.
- *  Lets it go on for so long, ends all, prints one line and returns the exit status: 1 where the victim waited
- *  longer than bound_ms for a decision, or xserver did not end well. */
+/** Lets it go on for so long, ends all, prints two lines and returns the exit status: 1 where the victim waited
+ *  longer than bound_ms for a decision, or xserver did not end well. A strict run also fails where one of 100 waits took
+ *  more than 0.5 ms, or the main loop used more than 10 % of a core. */
 int scene_end(struct scene *s, const char *name, unsigned seconds, double bound_ms);
+/** Waits of the victim that took longer than so many milliseconds. *ret_all: how many there were. */
+uint64_t scene_late_waits(const struct scene *s, double ms, uint64_t *ret_all);
 /** Becomes that user, in a process of its own. */
 void scene_become(unsigned uid);
 
