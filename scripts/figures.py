@@ -198,6 +198,8 @@ def load():
             continue
         with open(path, encoding="utf-8") as f:
             for row in raw.expand(line for line in f if line.strip()):
+                if "workload" not in row:
+                    sys.exit(f"{path}: a row has no workload: {row}")
                 if row.get("report", True):
                     rows[row["workload"]].append(row)
         for workload, found in rows.items():
