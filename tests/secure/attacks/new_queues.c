@@ -72,15 +72,16 @@ static int run(struct scene *s)
 int main(void)
 {
     struct scene s;
+    int bad;
 
     scene_begin_with(&s, "--policy=PUP");
     s.shared->stop = 1; /* the scene's own victim */
     usleep(200000);
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
-    scene_probe(&s, HELPER, run);
-    scene_end(&s, "new_queues", 0, 1000);
+    bad = scene_probe(&s, HELPER, run);
+    bad |= scene_end(&s, "new_queues", 0, 1000);
     printf("new_queues: another user waits for %.1f ms at most and has %.1f %% of the time\n", s.shared->notes[1] / 1e3,
            s.shared->notes[2] / 10.0);
-    return s.shared->notes[1] > 300000 || s.shared->notes[2] < 200;
+    return bad || s.shared->notes[1] > 300000 || s.shared->notes[2] < 200;
 }
