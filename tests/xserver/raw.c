@@ -42,13 +42,12 @@ static void pause_ms(int ms)
  * loaded machine much later. */
 static bool http_listens(const struct raw_server *s)
 {
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+    int fd = raw_http_connect(s, 0);
 
-    memcpy(to.sun_path, s->http, strlen(s->http) + 1);
-    r = connect(fd, (struct sockaddr *)&to, sizeof(to));
+    if (fd < 0)
+        return false;
     close(fd);
-    return r == 0;
+    return true;
 }
 
 static bool without_http(const char *const *args)
@@ -291,16 +290,18 @@ int raw_hello_answer(struct raw_client *c)
     return 0;
 }
 
-void raw_join(struct raw_client *c, const char *socket_path)
+int raw_try_join(struct raw_client *c, const char *socket_path)
 {
     union xs_msg m;
-    int fds[2];
 
     raw_connect(c, socket_path);
     raw_hello_fill(c, &m);
-    fds[0] = c->page_fd;
-    fds[1] = c->bell;
-    assert_int_equal(raw_hello(c, &m, fds, 2), 0);
+    return raw_hello(c, &m, (int[]){c->page_fd, c->bell}, 2);
+}
+
+void raw_join(struct raw_client *c, const char *socket_path)
+{
+    assert_int_equal(raw_try_join(c, socket_path), 0);
 }
 
 void raw_leave(struct raw_client *c)
@@ -373,6 +374,19 @@ void raw_add(struct raw_client *c, uint32_t cell, uint64_t device, int32_t prior
     raw_settle(c);
 }
 
+void raw_add_many(struct raw_client *c, uint32_t n, uint64_t device, int32_t priority)
+{
+    union xs_msg m;
+
+    for (uint32_t k = 0; k < n; k++) {
+        raw_add_fill(c, &m, k, device, priority);
+        raw_send(c, &m, XS_MSG_queue_add);
+        if (k % 64 == 63)
+            raw_settle(c);
+    }
+    raw_settle(c);
+}
+
 void raw_remove(struct raw_client *c, uint32_t cell)
 {
     union xs_msg m;
@@ -427,6 +441,18 @@ bool raw_wait_permitted(const struct raw_client *c, uint32_t cell, bool permitte
         usleep(100);
     }
     return true;
+}
+
+int raw_http_connect(const struct raw_server *s, int flags)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+
+    memcpy(to.sun_path, s->http, strlen(s->http) + 1);
+    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 long raw_http(const struct raw_server *s, const char *method, const char *path, const char *body,

@@ -46,7 +46,9 @@ void raw_hello_fill(const struct raw_client *c, union xs_msg *m);
 int raw_hello(struct raw_client *c, union xs_msg *m, const int *fds, unsigned n_fds);
 /** Takes the answer alone. @return as raw_hello */
 int raw_hello_answer(struct raw_client *c);
-/** raw_connect and a good hello; fails the test otherwise. */
+/** raw_connect and a good hello. @return as raw_hello */
+int raw_try_join(struct raw_client *c, const char *socket_path);
+/** The same; fails the test where it is refused. */
 void raw_join(struct raw_client *c, const char *socket_path);
 /** Closes everything, without a word. */
 void raw_leave(struct raw_client *c);
@@ -59,6 +61,8 @@ void raw_add_fill(const struct raw_client *c, union xs_msg *m, uint32_t cell, ui
 uint64_t raw_handle(const struct raw_client *c, uint32_t cell);
 /** A queue on cell `cell`; waits until the server has it. */
 void raw_add(struct raw_client *c, uint32_t cell, uint64_t device, int32_t priority);
+/** Queues on cells 0 to n - 1; waits until the server has them. */
+void raw_add_many(struct raw_client *c, uint32_t n, uint64_t device, int32_t priority);
 void raw_remove(struct raw_client *c, uint32_t cell);
 /** Waits until the server has handled everything that was sent. */
 void raw_settle(struct raw_client *c);
@@ -70,6 +74,9 @@ bool raw_permitted(const struct raw_client *c, uint32_t cell);
 /** Waits until it is so, at most timeout_ms. @return whether it is */
 bool raw_wait_permitted(const struct raw_client *c, uint32_t cell, bool permitted, int timeout_ms);
 
+/** A connection to the Unix socket of HTTP on which nothing was said. @param flags  SOCK_NONBLOCK or 0
+ *  @return the socket, or -1 */
+int raw_http_connect(const struct raw_server *s, int flags);
 /** HTTP on the Unix socket. @return status; *ret_json (may be NULL) is the caller's */
 long raw_http(const struct raw_server *s, const char *method, const char *path, const char *body,
               json_t **ret_json);

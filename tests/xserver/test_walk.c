@@ -134,7 +134,7 @@ static void the_server_ends(void **state)
     xs_request_free(r);
 }
 
-/* A request without enough room is told how much it needs. No snapshot begins. */
+/* The main loop answers a request that has too little room with how much it needs, and begins no snapshot. */
 static void needs_room(void **state)
 {
     struct xs_request *r = xs_request_new(XS_REQ_METRICS);

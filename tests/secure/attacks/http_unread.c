@@ -3,9 +3,6 @@
 #include "scene.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define CONNECTIONS 128
@@ -15,41 +12,26 @@
 static int ask_and_leave_it(const struct scene *s)
 {
     static const char question[] = "GET /xqueues HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int fd = raw_http_connect(&s->server, 0);
 
-    strncpy(at.sun_path, s->server.http, sizeof(at.sun_path) - 1);
-    if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || write(fd, question, sizeof(question) - 1) < 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+    if (fd >= 0 && write(fd, question, sizeof(question) - 1) > 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static void attack(struct scene *s)
 {
     struct raw_client c[CLIENTS];
-    union xs_msg m;
 
     for (unsigned i = 0; i < CLIENTS; i++) {
         raw_join(&c[i], s->server.socket);
-        for (uint32_t k = 0; k < QUEUES; k++) {
-            raw_add_fill(&c[i], &m, k, DEVICE + 1, 0);
-            raw_send(&c[i], &m, XS_MSG_queue_add);
-            if (k % 64 == 63)
-                raw_settle(&c[i]);
-        }
-        raw_settle(&c[i]);
+        raw_add_many(&c[i], QUEUES, DEVICE + 1, 0);
     }
     for (int i = 0; i < CONNECTIONS; i++)
         s->shared->notes[1] += ask_and_leave_it(s) >= 0;
     s->shared->notes[0] = 1;
     pause();
-}
-
-static int ask(struct scene *s)
-{
-    return raw_http(&s->server, "GET", "/status", NULL, NULL) == 200 ? 0 : 1;
 }
 
 static long resident_mb(pid_t pid)
@@ -77,7 +59,7 @@ int main(void)
     scene_attack(&s, ATTACKER, attack);
     scene_await(&s, 0, 1);
     sleep(3);
-    other = scene_probe(&s, HELPER, ask);
+    other = scene_probe(&s, HELPER, scene_ask);
     mb = resident_mb(s.server.pid);
     bad = scene_end(&s, "http_unread", 1, 50);
     printf("http_unread: %d answers, another user %s, xserver used %ld MB\n", (int)s.shared->notes[1],

@@ -5,7 +5,7 @@
 
 #include "scene.h"
 
-/** What such a process does last: it has all, and waits. */
+/** The process has taken all: tells the test so, and waits to be killed. */
 void leaving_waits(struct scene *s);
 /** The whole test: take() ends in leaving_waits(). @param late  of these waits over 5 ms there may be so many for each end
  *  @return exit status */

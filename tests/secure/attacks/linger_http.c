@@ -5,20 +5,14 @@
 #include "base/clock.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static void attack(struct scene *s)
 {
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-
-    memcpy(to.sun_path, s->server.http, strlen(s->server.http) + 1);
     while (!s->shared->stop) {
-        int peer, fd = scene_lingering(&peer, 12), http = socket(AF_UNIX, SOCK_STREAM, 0);
+        int peer, fd = scene_lingering(&peer, 12), http = raw_http_connect(&s->server, 0);
 
-        if (fd < 0 || http < 0 || connect(http, (struct sockaddr *)&to, sizeof(to)) < 0)
+        if (fd < 0 || http < 0)
             break;
         if (scene_send(http, "GET /status HTTP/1.1\r\n", 22, &fd, 1) < 0)
             s->shared->notes[0]++; /* the kernel refused it */

@@ -8,16 +8,10 @@
 static void attack(struct scene *s)
 {
     struct raw_client c;
-    union xs_msg m;
     uint64_t one = 1;
 
     raw_join(&c, s->server.socket);
-    for (uint32_t k = 0; k < 16384; k++) {
-        raw_add_fill(&c, &m, k, DEVICE, 0);
-        raw_send(&c, &m, XS_MSG_queue_add);
-        if (k % 64 == 63)
-            raw_settle(&c);
-    }
+    raw_add_many(&c, 16384, DEVICE, 0);
     s->shared->notes[0] = 1;
     for (;;) {
         atomic_fetch_add(&c.page->h.bell_count, 1000);

@@ -212,6 +212,29 @@ int scene_probe(struct scene *s, unsigned uid, int (*probe)(struct scene *s))
     return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
 
+int scene_join(struct scene *s)
+{
+    struct raw_client c;
+
+    raw_join(&c, s->server.socket);
+    raw_add(&c, 0, DEVICE, 0);
+    raw_leave(&c);
+    return 0;
+}
+
+int scene_ask(struct scene *s)
+{
+    return raw_http(&s->server, "GET", "/status", NULL, NULL) == 200 ? 0 : 1;
+}
+
+bool scene_others(struct scene *s, const char *name, int (*probe)(struct scene *s), const char *yes, const char *no)
+{
+    int other = scene_probe(s, HELPER, probe), root = scene_probe(s, 0, probe);
+
+    printf("%s: another user %s, root %s\n", name, other ? no : yes, root ? no : yes);
+    return other || root;
+}
+
 void scene_await(struct scene *s, unsigned note, int value)
 {
     for (int i = 0; i < 6000 && s->shared->notes[note] < value; i++)

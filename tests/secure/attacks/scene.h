@@ -43,6 +43,12 @@ void scene_begin_with(struct scene *s, const char *option);
 void scene_attack(struct scene *s, unsigned uid, void (*attack)(struct scene *s));
 /** Runs in a process of that user and waits for its end. @return what it returned; 98: it failed or took a minute */
 int scene_probe(struct scene *s, unsigned uid, int (*probe)(struct scene *s));
+/** Probes: a program joins, has a queue and leaves; GET /status is answered. */
+int scene_join(struct scene *s);
+int scene_ask(struct scene *s);
+/** Lets another user and root probe, and prints how that went. @param yes, no  what they do, by what the probe returned
+ *  @return whether it failed for one of them */
+bool scene_others(struct scene *s, const char *name, int (*probe)(struct scene *s), const char *yes, const char *no);
 /** Waits until a note of the attackers' has that value, for 30 s at most. */
 void scene_await(struct scene *s, unsigned note, int value);
 /** Lets it go on for so long, ends all, prints two lines and returns the exit status: 1 where the victim waited

@@ -6,8 +6,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define WATCHED_S 30
@@ -17,12 +15,10 @@ static const char *g_head;
 
 static void attack(struct scene *s)
 {
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int fd = raw_http_connect(&s->server, 0);
     uint64_t began = xs_now_ns();
 
-    memcpy(to.sun_path, s->server.http, strlen(s->server.http) + 1);
-    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || scene_send(fd, g_head, strlen(g_head), NULL, 0) < 0)
+    if (fd < 0 || scene_send(fd, g_head, strlen(g_head), NULL, 0) < 0)
         _exit(1);
     while (!s->shared->stop) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
