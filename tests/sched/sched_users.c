@@ -137,6 +137,29 @@ static void invented_commands_take_a_bounded_part(void **state)
     }
 }
 
+/* A whole equal share is left to each. The other one's work ends during a turn: the user whose turn it is now has all of the
+ * device, and no time is known at which the turn ends. */
+static void a_turn_alone_has_no_end(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin(&p, "HPF");
+    xs_sched_set_user_share(p.s, 100);
+    add(&p, 2001, false, with_priority(255));
+    add(&p, 2000, false, with_priority(0));
+    do
+        play(&p, 1, MS);
+    while (!world_open(&p.w[1], 0));
+    xs_sched_process_set_held(p.s, p.w[0].p, true);
+    play(&p, 1, XS_NS_PER_S);
+    assert_percent(&p, 1, 100, 0.1, XS_NS_PER_S);
+    xs_sched_process_set_held(p.s, p.w[0].p, false);
+    play(&p, 1, 10 * XS_NS_PER_S);
+    assert_percent(&p, 1, 50, 1, 10 * XS_NS_PER_S);
+    finish(&p);
+}
+
 static double victims_percent(const char *policy, uint64_t share, uint64_t liars_user, bool exempt)
 {
     struct play p;
@@ -423,6 +446,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_never_ends_is_owed_nothing),
         cmocka_unit_test(invented_commands_take_a_bounded_part),
+        cmocka_unit_test(a_turn_alone_has_no_end),
         cmocka_unit_test(who_is_bounded_and_by_how_much),
         cmocka_unit_test(many_programs_of_one_user),
         cmocka_unit_test(three_users),
