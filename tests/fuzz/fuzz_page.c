@@ -174,19 +174,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct seen seen[PROGRAMS][CELLS] = {{{0}}};
     static bool ready;
     struct xs_sched *s;
-    uint8_t how;
+    uint8_t how, more;
 
     if (!ready)
         set_up();
     ready = true;
     how = fuzz_u8(&in);
+    more = fuzz_u8(&in);
     xs_sched_config_defaults(&config);
     config.params.starvation_ns = how & 128 ? 20 * XS_NS_PER_MS : 0;
+    config.user_share = (config.user_share + more / 2) % 101;
     s = xs_sched_new(xs_policies[how % xs_policies_count], &config, NULL, NULL);
     FUZZ_CHECK(s != NULL);
     for (int i = 0; i < PROGRAMS; i++)
         clear(&g_programs[i]);
-    if (fuzz_u8(&in) & 1)
+    if (more & 1)
         atomic_store(&g_scribbling, 1);
     for (int i = 0; i < 400 && in.left; i++) {
         uint8_t op = fuzz_u8(&in);
@@ -196,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (!p->process) {
             struct xs_sched_process_info info = {.id = (uint64_t)i + 1,
+                                                 .user = op / 32 % 2,
                                                  .intra = op & 64,
                                                  .group = op & 128 ? "g" : NULL,
                                                  .client = p->client,
