@@ -30,7 +30,7 @@ static int ask(const struct inet_diag_sockid *id, struct inet_diag_msg *ret)
     union {
         struct nlmsghdr head;
         char bytes[1024];
-    } answer;
+    } answer = {{0}};
     int r = -EPROTO, fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     ssize_t n;
 
@@ -73,7 +73,7 @@ int xs_tcp_owner(const struct sockaddr_in *peer, uint16_t port, uint32_t *ret_ui
         .idiag_dst = {htonl(INADDR_LOOPBACK)},
         .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE},
     };
-    struct inet_diag_msg found;
+    struct inet_diag_msg found = {0};
     int r;
 
     if (!g_usable)
