@@ -170,8 +170,9 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
 {
     const struct http_connection *c = state_of(connection);
     struct exchange *x = *state;
-    struct xs_route_answer answer = {.close = true};
+    struct xs_route_answer answer = {0};
     uint64_t wait_ms;
+    char text[80];
 
     if (!x || *state == &k_target_with_nul)
         return begin(h, connection, version, state);
@@ -183,13 +184,13 @@ static enum MHD_Result handle(struct xs_http *h, uint16_t port, struct MHD_Conne
     set_deadline(h, connection, ANSWER_NS);
     if (x->too_long) {
         answer.json = xs_json_error("the body is too long");
-        answer.close = false;
         return reply(h, connection, 413, &answer);
     }
     wait_ms = c ? xs_connections_wait_ms(h->shares, &c->of) : 0;
     if (wait_ms) {
-        answer.json = json_pack("{s:o}", "error", json_sprintf("too many requests of this user: try again in %llu ms",
-                                                                (unsigned long long)wait_ms));
+        snprintf(text, sizeof(text), "too many requests of this user: try again in %llu ms", (unsigned long long)wait_ms);
+        answer.json = xs_json_error(text);
+        answer.close = true;
         answer.retry_s = wait_ms / 1000 + 1;
         return reply(h, connection, 429, &answer);
     }
