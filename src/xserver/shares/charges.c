@@ -53,6 +53,11 @@ void xs_charges_configure(struct xs_server *s)
         l.rlim_cur > 2 * OWN_DESCRIPTORS ? l.rlim_cur - OWN_DESCRIPTORS : XS_MAX((uint64_t)l.rlim_cur, 64ull);
 }
 
+static uint64_t key_of(const struct xs_server *s, const struct xs_socket_peer *peer, bool *ret_inside)
+{
+    return xs_charges_key(!strcmp(s->options.share_by, "pod"), peer->uid, peer->pid, ret_inside);
+}
+
 bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer)
 {
     bool inside, within;
@@ -60,7 +65,7 @@ bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer)
 
     if (peer->uid == 0 || peer->uid == s->own_uid)
         return true;
-    u = xs_quota_user_get(&s->quota, xs_charges_key(!strcmp(s->options.share_by, "pod"), peer->uid, peer->pid, &inside));
+    u = xs_quota_user_get(&s->quota, key_of(s, peer, &inside));
     if (!u)
         return false;
     within = xs_rings_spend(&u->connects, XS_RINGS_PARTS * XS_RINGS_CONNECT, 0, s->now_ns);
@@ -85,7 +90,7 @@ static void forget_user(struct xs_server *s, struct xs_client *c)
 bool xs_charges_connection(struct xs_server *s, struct xs_client *c)
 {
     bool inside;
-    uint64_t key = xs_charges_key(!strcmp(s->options.share_by, "pod"), c->peer.uid, c->peer.pid, &inside);
+    uint64_t key = key_of(s, &c->peer, &inside);
 
     c->operates = xs_client_operates(s, c);
     c->privileged = !inside && c->operates;
