@@ -164,9 +164,7 @@ static void change_process(struct xs_server *s, struct xs_request *r)
 {
     bool any = false, queues = false;
 
-    XS_LIST_FOR(c, xs_pid_bucket(s, r->params.pid), struct xs_client, of_pid) {
-        if (c->peer.pid != r->params.pid)
-            continue;
+    XS_FOR_SESSIONS(c, s, r->params.pid) {
         if (!xs_requests_may(r, c)) {
             xs_requests_answer(s, r, 403, "the process is another user's");
             return;
@@ -177,9 +175,8 @@ static void change_process(struct xs_server *s, struct xs_request *r)
         xs_requests_answer(s, r, 404, "no process %d is joined", (int)r->params.pid);
         return;
     }
-    XS_LIST_FOR(c, xs_pid_bucket(s, r->params.pid), struct xs_client, of_pid)
-        if (c->peer.pid == r->params.pid)
-            queues = change_session(s, c, r) || queues;
+    XS_FOR_SESSIONS(c, s, r->params.pid)
+        queues = change_session(s, c, r) || queues;
     if (!queues) {
         xs_requests_answer(s, r, 200, "success");
         return;
@@ -190,6 +187,7 @@ static void change_process(struct xs_server *s, struct xs_request *r)
     if (s->changes.first == r) /* most have few queues */
         xs_requests_change_step(s);
 }
+
 static void hint(struct xs_server *s, struct xs_request *r)
 {
     const struct xs_request_params *p = &r->params;

@@ -71,4 +71,10 @@ static inline struct xs_list *xs_pid_bucket(struct xs_server *s, int32_t pid)
     return &s->by_pid[(uint32_t)pid % XS_PID_BUCKETS];
 }
 
+/** Each joined session of that process, in order. */
+#define XS_FOR_SESSIONS(c, s, its_pid)                                            \
+    XS_LIST_FOR(c, xs_pid_bucket(s, its_pid), struct xs_client, of_pid)           \
+        if ((c)->peer.pid != (its_pid)) {                                         \
+        } else
+
 #endif

@@ -28,8 +28,8 @@ static void mark(struct xs_server *s, int32_t pid)
 {
     bool active = has_window(s, pid);
 
-    XS_LIST_FOR(c, xs_pid_bucket(s, pid), struct xs_client, of_pid) {
-        if (c->peer.pid != pid || active == c->record.window)
+    XS_FOR_SESSIONS(c, s, pid) {
+        if (active == c->record.window)
             continue;
         c->record.window = active;
         xs_sched_process_set_window(s->sched, c->process, active);
@@ -49,8 +49,8 @@ static bool may(struct xs_server *s, const struct xs_asker *asker, int32_t pid)
 {
     if (asker->all || !pid)
         return asker->all || asker->known;
-    XS_LIST_FOR(c, xs_pid_bucket(s, pid), struct xs_client, of_pid)
-        if (c->peer.pid == pid && asker->known && c->peer.uid == asker->uid)
+    XS_FOR_SESSIONS(c, s, pid)
+        if (asker->known && c->peer.uid == asker->uid)
             return true;
     return false;
 }
@@ -109,9 +109,8 @@ void xs_windows_joined(struct xs_server *s, struct xs_client *c)
 
 void xs_windows_left(struct xs_server *s, int32_t pid)
 {
-    XS_LIST_FOR(c, xs_pid_bucket(s, pid), struct xs_client, of_pid)
-        if (c->peer.pid == pid)
-            return; /* another session of the same process */
+    XS_FOR_SESSIONS(c, s, pid)
+        return; /* another session of the same process */
     XS_LIST_FOR_SAFE(w, &s->windows, struct window, link) {
         if (w->pid == pid) {
             xs_list_remove(&w->link);
