@@ -265,7 +265,10 @@ static void changes_are_in_force(void **state)
     union xs_msg m;
 
     (void)state;
-    raw_join(&c, g_server.socket);
+    raw_connect(&c, g_server.socket);
+    c.prefix = 0x1234abcd; /* with a letter: without one and without 0x, a handle is decimal */
+    raw_hello_fill(&c, &m);
+    assert_int_equal(raw_hello(&c, &m, (int[]){c.page_fd, c.bell}, 2), 0);
     raw_add(&c, 0, 1, 0);
     assert_int_equal(xcli("hint -x %" PRIx64 " -p 33", raw_handle(&c, 0)), 0);
     assert_non_null(strstr(g_output, "33"));
