@@ -40,14 +40,8 @@ static int try_once(struct scene *s)
 int main(void)
 {
     struct scene s;
-    bool refused;
-    int bad;
+    int bad = scene_taken(&s, "event_streams", attack, try_once, "watches", "is REFUSED");
 
-    scene_begin(&s);
-    scene_attack(&s, ATTACKER, attack);
-    scene_await(&s, 0, 1);
-    refused = scene_others(&s, "event_streams", try_once, "watches", "is REFUSED");
-    bad = scene_end(&s, "event_streams", 1, 50);
     printf("event_streams: the attacker has %d\n", (int)s.shared->notes[1]);
-    return bad || refused;
+    return bad;
 }

@@ -45,13 +45,6 @@ static void attack(struct scene *s)
 int main(void)
 {
     struct scene s;
-    bool refused;
-    int bad;
 
-    scene_begin(&s);
-    scene_attack(&s, ATTACKER, attack);
-    scene_await(&s, 0, 1);
-    refused = scene_others(&s, "http_connections", scene_ask, "is answered", "LOCKED OUT");
-    bad = scene_end(&s, "http_connections", 1, 50);
-    return bad || refused;
+    return scene_taken(&s, "http_connections", attack, scene_ask, "is answered", "LOCKED OUT");
 }

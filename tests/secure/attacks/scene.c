@@ -349,3 +349,15 @@ void scene_delay(int fd)
     for (int i = 0; i < 25; i++)
         scene_send(fd, &m, sizeof(m), many, XS_SOCKET_MAX_FDS);
 }
+
+int scene_taken(struct scene *s, const char *name, void (*attack)(struct scene *s), int (*probe)(struct scene *s),
+                const char *yes, const char *no)
+{
+    bool refused;
+
+    scene_begin(s);
+    scene_attack(s, ATTACKER, attack);
+    scene_await(s, 0, 1);
+    refused = scene_others(s, name, probe, yes, no);
+    return scene_end(s, name, 1, 50) || refused;
+}

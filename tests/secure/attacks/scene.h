@@ -49,6 +49,10 @@ int scene_ask(struct scene *s);
 /** Lets another user and root probe, and prints how that went. @param yes, no  what they do, by what the probe returned
  *  @return whether it failed for one of them */
 bool scene_others(struct scene *s, const char *name, int (*probe)(struct scene *s), const char *yes, const char *no);
+/** A whole test: the attacker takes what it can and then sets note 0; does another user, or root, still get some? See
+ *  scene_others. @return exit status */
+int scene_taken(struct scene *s, const char *name, void (*attack)(struct scene *s), int (*probe)(struct scene *s),
+                const char *yes, const char *no);
 /** Waits until a note of the attackers' has that value, for 30 s at most. */
 void scene_await(struct scene *s, unsigned note, int value);
 /** Lets it go on for so long, ends all, prints two lines and returns the exit status: 1 where the victim waited

@@ -39,14 +39,8 @@ static int try_other(struct scene *s)
 int main(void)
 {
     struct scene s;
-    bool refused;
-    int bad;
+    int bad = scene_taken(&s, "windows", attack, try_other, "has one", "is REFUSED");
 
-    scene_begin(&s);
-    scene_attack(&s, ATTACKER, attack);
-    scene_await(&s, 0, 1);
-    refused = scene_others(&s, "windows", try_other, "has one", "is REFUSED");
-    bad = scene_end(&s, "windows", 1, 50);
     printf("windows: the attacker has %d\n", (int)s.shared->notes[1]);
-    return bad || refused;
+    return bad;
 }
