@@ -162,7 +162,7 @@ static char *get_long(spank_t sp, const char *name, bool *ret_failed)
     return NULL;
 }
 
-static void join(spank_t sp, const char *name, const char *const *ours, size_t count, const char *separators)
+static void join(spank_t sp, const char *name, const char *const *ours, size_t count, const char *separators, char joint)
 {
     bool failed;
     char *old = get_long(sp, name, &failed), *list;
@@ -172,7 +172,7 @@ static void join(spank_t sp, const char *name, const char *const *ours, size_t c
         return;
     }
     /* one step inside another comes here twice: each object stands in the list once */
-    list = xs_list_join(ours, count, old, separators, ':');
+    list = xs_list_join(ours, count, old, separators, joint);
     if (list)
         set(sp, name, list);
     free(list);
@@ -213,8 +213,9 @@ static void take_back(spank_t sp)
 
 EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
 {
-    const char *paths[XS_SHIMS_MAX];
+    const char *paths[XS_SHIMS_MAX], *value;
     struct xs_shims shims;
+    struct xs_layer layer;
     char text[64];
     int priority;
 
@@ -230,14 +231,12 @@ EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
         slurm_error("xsched: no shims in %s: the task runs unscheduled", g_step.conf.libdir);
         return 0;
     }
-    for (size_t i = 0; i < shims.count; i++)
-        paths[i] = shims.paths[i];
-    join(sp, "LD_PRELOAD", paths, shims.count, " :");
+    join(sp, "LD_PRELOAD", paths, xs_shims_preloaded(&shims, paths), " :", ':');
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
-        const char *shim = xs_shims_layer(&shims, &xs_platforms[i]);
-
-        if (shim)
-            join(sp, xs_platforms[i].layers, &shim, 1, ":");
+        for (size_t k = 0; xs_shims_layer(&shims, &xs_platforms[i], k, shims.folder, &layer); k++) {
+            value = layer.value;
+            join(sp, layer.variable, &value, 1, layer.joint == ',' ? "," : ":", layer.joint);
+        }
     }
     snprintf(text, sizeof(text), "%d", priority);
     set(sp, "XSCHED_PRIORITY", text);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import List
+from typing import List, Tuple
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "platforms.def")
 
@@ -17,6 +17,17 @@ class Platform:
     def __init__(self, cells: List[str]) -> None:
         (self.number, self.name, self.stem, self.prefix, self.api, self.calls, self.library, self.vendor, self.sonames,
          self.layers, self.probe, self.module, self.devices) = cells
+
+    @property
+    def preloaded(self) -> bool:
+        """Whether its shim is preloaded, by LD_PRELOAD."""
+        return not self.layers.startswith("only ")
+
+    @property
+    def layer_variables(self) -> List[Tuple[str, str, str]]:
+        """The variables by which its loader takes the shim: name, value, what stands between values."""
+        cells = [w.partition("=") for w in self.layers.split(" ") if "=" in w]
+        return [(name.rstrip(","), value, "," if name.endswith(",") else ":") for name, _, value in cells]
 
     @property
     def hal(self) -> str:

@@ -141,7 +141,7 @@ static int is_private_object(const struct dirent *e)
 {
     size_t n = strlen(e->d_name);
 
-    return n > 3 && strcmp(e->d_name + n - 3, ".so") == 0;
+    return (n > 3 && strcmp(e->d_name + n - 3, ".so") == 0) || (n > 5 && strcmp(e->d_name + n - 5, ".json") == 0);
 }
 
 /* @return how many were mounted, or -errno */
@@ -184,6 +184,8 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
 {
     json_t *mounts = json_array(), *env = json_array(), *devices = json_array();
     char preload[XS_SHIMS_MAX * 128] = "LD_PRELOAD=", inside[PATH_MAX];
+    const char *paths[XS_SHIMS_MAX];
+    size_t preloaded;
     struct xs_places places;
     struct stat st;
     char above[PATH_MAX + 4];
@@ -195,18 +197,18 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
         return NULL;
     }
     add_folder(mounts, shims->folder, is_private_object, INSIDE "/xsched");
-    for (size_t i = 0; i < shims->count; i++) {
-        snprintf(inside, sizeof(inside), INSIDE "/xsched/%s", strrchr(shims->paths[i], '/') + 1);
+    preloaded = xs_shims_preloaded(shims, paths);
+    for (size_t i = 0; i < preloaded; i++) {
+        snprintf(inside, sizeof(inside), INSIDE "/xsched/%s", strrchr(paths[i], '/') + 1);
         used += (size_t)snprintf(preload + used, sizeof(preload) - used, "%s%s", i ? ":" : "", inside);
         if (used >= sizeof(preload))
             return NULL;
     }
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
-        const char *shim = xs_shims_layer(shims, &xs_platforms[i]);
+        struct xs_layer layer;
 
-        if (shim)
-            json_array_append_new(env, json_sprintf("%s=" INSIDE "/xsched/%s", xs_platforms[i].layers,
-                                                    strrchr(shim, '/') + 1));
+        for (size_t k = 0; xs_shims_layer(shims, &xs_platforms[i], k, INSIDE "/xsched", &layer); k++)
+            json_array_append_new(env, json_sprintf("%s=%s", layer.variable, layer.value));
     }
     json_array_append_new(env, json_string(preload));
     /* the folder and not the socket: a socket that is mounted is dead after the server's next start */

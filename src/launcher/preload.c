@@ -100,9 +100,71 @@ const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *pla
     return NULL;
 }
 
-const char *xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform)
+#define ONLY "only "
+
+size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHIMS_MAX])
 {
-    return *platform->layers ? xs_shims_get(s, platform) : NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        bool wanted = true;
+
+        for (size_t k = 0; k < XS_PLATFORM_COUNT; k++)
+            wanted &= strncmp(xs_platforms[k].layers, ONLY, strlen(ONLY)) != 0 ||
+                      xs_shims_get(s, &xs_platforms[k]) != s->paths[i];
+        if (wanted)
+            ret_paths[count++] = s->paths[i];
+    }
+    return count;
+}
+
+/* The index-th VARIABLE=VALUE of a row's column. NULL: there are no more */
+static const char *layer_cell(const struct xs_platform *platform, size_t index)
+{
+    const char *at = platform->layers;
+
+    if (strncmp(at, ONLY, strlen(ONLY)) == 0)
+        at += strlen(ONLY);
+    while (index-- && at) {
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
+    }
+    return at && *at ? at : NULL;
+}
+
+/* How long the name is. A comma behind it is not part of it. */
+static size_t layer_name_length(const char *cell)
+{
+    return strcspn(cell, ",=");
+}
+
+bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform, size_t index, const char *folder,
+                    struct xs_layer *ret)
+{
+    const char *cell = layer_cell(platform, index), *shim = xs_shims_get(s, platform), *at;
+    size_t n = cell ? layer_name_length(cell) : 0, used = 0;
+
+    if (!n || !shim || n >= sizeof(ret->variable))
+        return false;
+    memcpy(ret->variable, cell, n);
+    ret->variable[n] = 0;
+    ret->joint = cell[n] == ',' ? ',' : ':';
+    ret->value[0] = 0;
+    for (at = strchr(cell, '=') + 1; *at && *at != ' ' && used < sizeof(ret->value);) {
+        char *to = ret->value + used;
+        size_t room = sizeof(ret->value) - used;
+
+        if (strncmp(at, "{shim}", 6) == 0) {
+            used += (size_t)snprintf(to, room, "%s%s", folder, strrchr(shim, '/'));
+            at += 6;
+        } else if (strncmp(at, "{folder}", 8) == 0) {
+            used += (size_t)snprintf(to, room, "%s", folder);
+            at += 8;
+        } else {
+            used += (size_t)snprintf(to, room, "%c", *at++);
+        }
+    }
+    return used < sizeof(ret->value);
 }
 
 /* Bare names are compared as text, paths as files. */
@@ -215,46 +277,54 @@ static int set_joined(const char *variable, const char *const *ours, size_t coun
 
 int xs_shims_apply(const struct xs_shims *s)
 {
-    const char *paths[XS_SHIMS_MAX];
+    const char *paths[XS_SHIMS_MAX], *value;
+    struct xs_layer layer;
+    size_t preloaded;
     int err;
 
     if (!s->count)
         return 0;
     if (strpbrk(s->folder, " :\t"))
         return -EINVAL;
-    for (size_t i = 0; i < s->count; i++)
-        paths[i] = s->paths[i];
-    err = set_joined("LD_PRELOAD", paths, s->count, " :", ':');
-    for (size_t i = 0; i < XS_PLATFORM_COUNT && err == 0; i++) {
-        const char *shim = xs_shims_layer(s, &xs_platforms[i]);
-
-        if (shim)
-            err = set_joined(xs_platforms[i].layers, &shim, 1, ":", ':');
+    preloaded = xs_shims_preloaded(s, paths);
+    err = preloaded ? set_joined("LD_PRELOAD", paths, preloaded, " :", ':') : 0;
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
+        for (size_t k = 0; err == 0 && xs_shims_layer(s, &xs_platforms[i], k, s->folder, &layer); k++) {
+            value = layer.value;
+            err = set_joined(layer.variable, &value, 1, layer.joint == ',' ? "," : ":", layer.joint);
+        }
     }
     return err;
 }
 
-static bool sets(const char *entry, const char *variable)
+static bool sets(const char *entry, const char *variable, size_t length)
 {
-    size_t n = strlen(variable);
-
-    return n && strncmp(entry, variable, n) == 0 && entry[n] == '=';
+    return strncmp(entry, variable, length) == 0 && entry[length] == '=';
 }
 
 bool xs_shims_is_variable(const char *entry)
 {
+    const char *cell;
+
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
-        if (sets(entry, xs_platforms[i].layers))
-            return true;
+        for (size_t k = 0; (cell = layer_cell(&xs_platforms[i], k)); k++) {
+            if (sets(entry, cell, layer_name_length(cell)))
+                return true;
+        }
     }
-    return sets(entry, "LD_PRELOAD");
+    return sets(entry, "LD_PRELOAD", strlen("LD_PRELOAD"));
 }
 
 void xs_shims_unset(void)
 {
+    const char *cell;
+    char name[64];
+
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
-        if (*xs_platforms[i].layers)
-            unsetenv(xs_platforms[i].layers);
+        for (size_t k = 0; (cell = layer_cell(&xs_platforms[i], k)); k++) {
+            snprintf(name, sizeof(name), "%.*s", (int)layer_name_length(cell), cell);
+            unsetenv(name);
+        }
     }
     unsetenv("LD_PRELOAD");
 }

@@ -10,6 +10,13 @@
 
 #define XS_SHIMS_MAX 8
 
+/** A variable by which a platform's loader takes the shim as a layer. */
+struct xs_layer {
+    char variable[64];
+    char value[PATH_MAX];
+    char joint; /* between this value and others */
+};
+
 struct xs_shims {
     char folder[PATH_MAX]; /* "" when none was found */
     size_t count;
@@ -27,8 +34,14 @@ void xs_shims_find_in(struct xs_shims *ret, const char *folder);
 /** The shim of a platform, or NULL. */
 const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *platform);
 
-/** The shim that the platform's own loader takes as a layer, by the variable platform->layers; NULL: none. */
-const char *xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform);
+/** Those of s->paths that LD_PRELOAD is to name. @return how many */
+size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHIMS_MAX]);
+
+/** The index-th variable by which the platform's own loader takes the shim as a layer.
+ *  @param folder  of the shims, as the program sees it
+ *  @return false: there are no more, or the shim is not here */
+bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform, size_t index, const char *folder,
+                    struct xs_layer *ret);
 
 /** A list in the manner of LD_PRELOAD: what was there, then ours (some libraries must come first,
  *  those of sanitizers for example; ours need not); what is the same file appears once, and
@@ -40,9 +53,10 @@ const char *xs_shims_layer(const struct xs_shims *s, const struct xs_platform *p
 char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators,
                    char joint);
 
-/** Sets the variables that load the shims: LD_PRELOAD, and the one of each platform whose loader takes layers
- *  (OPENCL_LAYERS). @return 0 or -ENOMEM; -EINVAL when the folder has a space or colon in its name, which the loader takes for
- *  the end of a path */
+/** Sets the variables that load the shims: LD_PRELOAD, and those of each platform whose loader takes layers
+ *  (OPENCL_LAYERS for one).
+ *  @return 0 or -ENOMEM; -EINVAL when the folder has a space or colon in its name, which the loader takes for the end of a
+ *  path */
 int xs_shims_apply(const struct xs_shims *s);
 
 /** Whether an entry of an environment, NAME=VALUE, sets one of those variables. */

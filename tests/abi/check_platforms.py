@@ -150,11 +150,13 @@ def check_built(build):
     same("xsched run --help-env", re.findall(r"^XSCHED_(\w+)_LIB=", tool(*run, "--help-env"), re.M), [p.prefix for p in ALL])
     page = content(path("docs/man/xsched-environment.7"))
     same("xsched-environment(7)", re.findall(r"^\.BR XSCHED_(\w+)_LIB ", page, re.M), [p.prefix for p in ALL])
-    same("LD_PRELOAD", sorted(re.findall(r"libshim(\w+)\.so", tool(*run, "--", "/bin/sh", "-c", "echo $LD_PRELOAD"))), has_shim)
-    for p in PLATFORMS.values():
-        if p.layers and p.stem in has_shim:
-            same(p.layers, tool(*run, "--", "/bin/sh", "-c", f"echo ${p.layers}").strip(),
-                 os.path.realpath(path(f"lib/xsched/libshim{p.stem}.so")))
+    same("LD_PRELOAD", sorted(re.findall(r"libshim(\w+)\.so", tool(*run, "--", "/bin/sh", "-c", "echo $LD_PRELOAD"))),
+         [s for s in has_shim if PLATFORMS[s].preloaded])
+    for s in has_shim:
+        shim = os.path.realpath(path(f"lib/xsched/libshim{s}.so"))
+        for variable, value, _ in PLATFORMS[s].layer_variables:
+            same(variable, tool(*run, "--", "/bin/sh", "-c", f"echo ${variable}").strip(),
+                 value.replace("{shim}", shim).replace("{folder}", os.path.dirname(shim)))
     found = json.loads(tool(path("bin/xsched"), "doctor", "--json"))
     same("xsched doctor, vendor libraries", [v["platform"] for v in found["vendor libraries"]], [p.name for p in ALL])
     names = [os.path.basename(l["path"]) for l in found["libraries"]]
