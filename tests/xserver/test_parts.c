@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of xserver without a server. */
 #include "xserver/prewake/cpus.h"
-#include "xserver/device_name.h"
+#include "xserver/devices/device_list.h"
 #include "xserver/http/http_guard.h"
 #include "xserver/options.h"
 #include "xserver/procinfo.h"
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -156,11 +157,79 @@ static void devices_are_named(void **state)
         "Model: \t\t NVIDIA H200\nIRQ:   \t\t 210\nGPU UUID: \t GPU-5f1e\nDevice Minor: \t 3\n", &n);
     assert_string_equal(n.uuid, "GPU-5f1e");
     assert_string_equal(n.gpu, "3");
+    assert_string_equal(n.model, "NVIDIA H200");
     xs_device_name_parse("GPU UUID: a\"b\n", &n); /* would end the label */
     assert_string_equal(n.uuid, "GPU-5f1e");
     xs_device_name_get(1ull << 32 | 0xffff1234, &n);
     assert_string_equal(n.gpu, "1234");
     assert_string_equal(n.pci, "");
+}
+
+static void put(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    f = fopen(path, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void devices_tell_their_state(void **state)
+{
+    char folder[] = "/tmp/xsched-parts-XXXXXX", inner[64], command[96];
+    struct xs_device_state st;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    xs_device_state_get(folder, &st); /* NVIDIA's: the folder has nothing of this */
+    assert_int_equal(st.memory_bytes, XS_DEVICE_UNKNOWN);
+    assert_int_equal(st.temperature_c, XS_DEVICE_UNKNOWN);
+    put(folder, "mem_info_vram_total", "68702699520\n");
+    put(folder, "mem_info_vram_used", "-5\n");
+    snprintf(inner, sizeof(inner), "%s/hwmon", folder);
+    mkdir(inner, 0700);
+    snprintf(inner, sizeof(inner), "%s/hwmon/hwmon7", folder);
+    mkdir(inner, 0700);
+    put(inner, "temp1_input", "54500\n");
+    put(inner, "freq1_input", "1700000000\n");
+    xs_device_state_get(folder, &st);
+    assert_int_equal(st.memory_bytes, 68702699520);
+    assert_int_equal(st.memory_used_bytes, XS_DEVICE_UNKNOWN);
+    assert_int_equal(st.temperature_c, 54);
+    assert_int_equal(st.clock_mhz, 1700);
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* A program may invent as many as it likes: an answer has a bounded number, each once. */
+static void invented_devices_are_bounded(void **state)
+{
+    static struct xs_queue_record queues[200];
+    struct xs_request r = {.queues = queues, .n_queues = XS_ARRAY_LEN(queues)};
+    struct xs_devices *d;
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(queues); i++) {
+        queues[i].status.device = 2ull << 32 | 0xffff0000 | (XDevice)((i * 37) % 100);
+        queues[i].status.ready = i < 100;
+    }
+    d = xs_devices_of(&r);
+    assert_int_equal(d->n, XS_DEVICES_OTHER);
+    assert_true(d->more);
+    for (size_t i = 0; i < d->n; i++) {
+        assert_int_equal(d->rows[i].queues, 2);
+        assert_int_equal(d->rows[i].ready, 1);
+        assert_ptr_equal(xs_devices_find(d, d->rows[i].device), &d->rows[i]);
+    }
+    assert_null(xs_devices_find(d, 99));
+    free(d);
+    r.n_queues = 0;
+    d = xs_devices_of(&r);
+    assert_int_equal(d->n, 0);
+    free(d);
 }
 
 static bool own_only(void *ctx, uint32_t uid)
@@ -369,6 +438,8 @@ int main(void)
         cmocka_unit_test(cpu_classes), cmocka_unit_test(cpus_by_quota),
         cmocka_unit_test(containers_are_named),
         cmocka_unit_test(devices_are_named),
+        cmocka_unit_test(devices_tell_their_state),
+        cmocka_unit_test(invented_devices_are_bounded),
         cmocka_unit_test(the_timeline_is_bounded),
         cmocka_unit_test(text_is_cleaned),
         cmocka_unit_test(owners_are_found),

@@ -4,6 +4,7 @@
 #include "base/platforms.h"
 #include "wire/wire.h"
 #include "xsched/types.h"
+#include "xserver/devices/device_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,43 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
     json_object_set_new(o, "preemption_latency", latency(&st->preemption));
     json_object_set_new(o, "level3", level3(&st->lv3));
     return o;
+}
+
+static void set_known(json_t *o, const char *name, int64_t value)
+{
+    if (value >= 0)
+        set_signed(o, name, value);
+}
+
+static json_t *device(const struct xs_device_row *row)
+{
+    json_t *o = json_object();
+
+    set_int(o, "device", row->device);
+    set_text(o, "gpu", row->name.gpu);
+    set_text(o, "model", row->name.model);
+    set_text(o, "uuid", row->name.uuid);
+    set_text(o, "pci", row->name.pci);
+    set_int(o, "queues", row->queues);
+    set_int(o, "ready", row->ready);
+    set_int(o, "waiting", row->waiting);
+    set_known(o, "memory_bytes", row->state.memory_bytes);
+    set_known(o, "memory_used_bytes", row->state.memory_used_bytes);
+    set_known(o, "temperature_c", row->state.temperature_c);
+    set_known(o, "clock_mhz", row->state.clock_mhz);
+    return o;
+}
+
+json_t *xs_json_devices(const struct xs_request *r)
+{
+    struct xs_devices *d = xs_devices_of(r);
+    json_t *list = json_array();
+
+    for (size_t i = 0; d && i < d->n; i++)
+        json_array_append_new(list, device(&d->rows[i]));
+    list = json_pack("{s:o, s:b}", "devices", list, "more", d && d->more);
+    free(d);
+    return list;
 }
 
 /* What the status page shows of a program's queues. */

@@ -17,6 +17,8 @@ void xs_json_queues(const struct xs_request *r, struct xs_text *ret);
 json_t *xs_json_queue(const struct xs_request *r);
 /** {"clients": [...], "ended": [...]} */
 void xs_json_clients(const struct xs_request *r, struct xs_text *ret);
+/** {"devices": [...], "more": BOOL}, of an answered XS_REQ_QUEUES: devices on which those queues work */
+json_t *xs_json_devices(const struct xs_request *r);
 json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
 /** {"status": {...}, "queues": {"idle": N, "running": N, "waiting": N}, "programs": [...]}, of an answered
  *  XS_REQ_METRICS */

@@ -298,7 +298,7 @@ static const struct row {
     enum xs_request_kind kind;
     fill_fn fill;
     const struct xs_page *page; /* this, as it is */
-    bool stream;
+    bool stream, devices;
 } k_rows[] = {
     {"GET", "/", .page = &xs_page_html},
     {"GET", "/page.css", .page = &xs_page_css},
@@ -307,6 +307,7 @@ static const struct row {
     {"GET", "/xqueues", .kind = XS_REQ_QUEUES},
     {"GET", "/xqueue/", .kind = XS_REQ_QUEUE, .fill = fill_handle},
     {"POST", "/config/", .kind = XS_REQ_CONFIG, .fill = fill_config},
+    {"GET", "/devices", .kind = XS_REQ_QUEUES, .devices = true},
     {"GET", "/policy", .kind = XS_REQ_POLICY},
     {"POST", "/policy", .kind = XS_REQ_SET_POLICY, .fill = fill_policy},
     {"POST", "/hint", .kind = XS_REQ_HINT, .fill = fill_hint},
@@ -345,7 +346,8 @@ static const struct row *find(const struct xs_route_call *call, int *ret_status,
     return NULL;
 }
 
-static void answer(const struct xs_route_call *call, const struct xs_request *r, struct xs_route_answer *ret)
+static void answer(const struct xs_route_call *call, const struct row *row, const struct xs_request *r,
+                   struct xs_route_answer *ret)
 {
     if (r->status != 200) {
         ret->json = xs_json_error(r->text[0] ? r->text : "the server is ending or out of memory");
@@ -353,7 +355,10 @@ static void answer(const struct xs_route_call *call, const struct xs_request *r,
     }
     switch (r->kind) {
     case XS_REQ_QUEUES:
-        xs_json_queues(r, &ret->text);
+        if (row->devices)
+            ret->json = xs_json_devices(r);
+        else
+            xs_json_queues(r, &ret->text);
         return;
     case XS_REQ_QUEUE:
         ret->json = xs_json_queue(r);
@@ -443,7 +448,7 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
         return refuse(ret, 503, "the server is ending or too busy");
     status = r->status;
     ret->work_ns = r->work_ns;
-    answer(call, r, ret);
+    answer(call, row, r, ret);
     xs_request_free(r);
     return status;
 }

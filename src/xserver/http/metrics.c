@@ -2,7 +2,7 @@
 #include "xserver/http/metrics.h"
 
 #include "wire/wire.h"
-#include "xserver/device_name.h"
+#include "xserver/devices/device_name.h"
 
 #include <inttypes.h>
 #include <stdio.h>

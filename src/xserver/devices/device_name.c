@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/device_name.h"
+#include "xserver/devices/device_name.h"
 
 #include "base/str.h"
 
@@ -10,8 +10,8 @@
 
 #define NO_PCI 0xffffu
 
-/* The value of a line "Name:   value". */
-static void take(const char *text, const char *name, char *ret, size_t size)
+/* The value of a line "Name:   value". @param ends  what ends it */
+static void take(const char *text, const char *name, const char *ends, char *ret, size_t size)
 {
     const char *at = strstr(text, name);
     size_t n;
@@ -20,7 +20,7 @@ static void take(const char *text, const char *name, char *ret, size_t size)
         return;
     at += strlen(name);
     at += strspn(at, " \t");
-    n = strcspn(at, "\n \t");
+    n = strcspn(at, ends);
     if (n == 0 || n >= size)
         return;
     for (size_t i = 0; i < n; i++) /* it becomes a label: nothing that ends one */
@@ -32,16 +32,29 @@ static void take(const char *text, const char *name, char *ret, size_t size)
 
 void xs_device_name_parse(const char *information, struct xs_device_name *ret)
 {
-    take(information, "GPU UUID:", ret->uuid, sizeof(ret->uuid));
-    take(information, "Device Minor:", ret->gpu, sizeof(ret->gpu));
+    take(information, "Model:", "\n", ret->model, sizeof(ret->model));
+    take(information, "GPU UUID:", "\n \t", ret->uuid, sizeof(ret->uuid));
+    take(information, "Device Minor:", "\n \t", ret->gpu, sizeof(ret->gpu));
+}
+
+/* A small file as text. @return whether it could be read */
+static bool read_text(const char *path, char *ret, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return false;
+    n = read(fd, ret, size - 1);
+    close(fd);
+    ret[n > 0 ? n : 0] = 0;
+    return n > 0;
 }
 
 void xs_device_name_get(XDevice device, struct xs_device_name *ret)
 {
     uint32_t id = (uint32_t)device;
-    char path[80], text[2048];
-    ssize_t n;
-    int fd;
+    char path[80], text[2048], line[2100];
 
     memset(ret, 0, sizeof(*ret));
     if (id >> 16 == NO_PCI) { /* a hash of its name */
@@ -52,11 +65,13 @@ void xs_device_name_get(XDevice device, struct xs_device_name *ret)
              id & 7);
     xs_str_copy(ret->gpu, sizeof(ret->gpu), ret->pci);
     snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", ret->pci);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (read_text(path, text, sizeof(text))) {
+        xs_device_name_parse(text, ret);
         return;
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    xs_device_name_parse(text, ret);
+    }
+    snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/product_name", ret->pci); /* amdgpu's */
+    if (read_text(path, text, sizeof(text))) {
+        snprintf(line, sizeof(line), "Model: %s", text);
+        take(line, "Model:", "\n", ret->model, sizeof(ret->model));
+    }
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory, temperature and clock of a device, where its kernel driver tells them in sysfs (amdgpu). Any thread. */
+#ifndef XS_XSERVER_DEVICES_DEVICE_STATE_H
+#define XS_XSERVER_DEVICES_DEVICE_STATE_H
+
+#include "base/xs_base.h"
+
+#define XS_DEVICE_UNKNOWN (-1)
+
+struct xs_device_state {
+    int64_t memory_bytes, memory_used_bytes; /* XS_DEVICE_UNKNOWN, as all here: not told */
+    int64_t temperature_c, clock_mhz;
+};
+
+/** @param folder  of the device in sysfs; "/sys/bus/pci/devices/0000:3b:00.0" */
+void xs_device_state_get(const char *folder, struct xs_device_state *ret);
+
+#endif
