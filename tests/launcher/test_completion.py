@@ -112,7 +112,7 @@ class Completion(unittest.TestCase):
     def test_page_names_every_cause(self):
         with open(os.path.join(ROOT, "docs", "man", "xsched.1")) as f:
             page = f.read()
-        folder = os.path.join(ROOT, "src", "launcher")
+        folder = os.path.join(ROOT, "src", "launcher", "doctor")
         causes = set()
         for name in os.listdir(folder):
             if name.startswith("doctor_") and name.endswith(".c"):

@@ -60,8 +60,12 @@ class Installation(Doctor):
 
     def test_text(self):
         text = self.xsched("doctor").stdout
+        self.assertRegex(text.splitlines()[0], r"^XSched .*: 1 problem$")
         self.assertIn("problem (no_libpreempt)", text)
-        self.assertIn("vendor libraries", text)
+        self.assertNotIn("vendor libraries", text)  # a detail
+        more = self.xsched("doctor", "--verbose").stdout
+        self.assertTrue(more.startswith(text))
+        self.assertIn("vendor libraries", more)
 
     def test_missing_parts(self):
         for name in os.listdir(self.shims):
@@ -123,6 +127,8 @@ class Processes(Doctor):
         p = self.python()
         found = self.doctor(str(p.pid), status=1)
         self.assertEqual(self.causes(found), {"not_preloaded"})
+        self.assertEqual(found["verdict"], f"PID {p.pid}: not scheduled: {found['problems'][0]['text']}")
+        self.assertEqual(self.xsched("doctor", str(p.pid)).stdout.splitlines()[0], found["verdict"])
         self.assertEqual(found["process"]["pid"], p.pid)
         self.assertEqual(found["process"]["executable"], os.path.realpath("/usr/bin/python3"))
 
@@ -145,13 +151,16 @@ class Processes(Doctor):
         p = self.python(os.path.join(self.bin, "xsched"), "run", "--local-policy", "HPF", "--")
         found = self.doctor(str(p.pid))
         self.assertEqual(self.causes(found), {"no_vendor"})
+        self.assertIn("schedules itself", found["verdict"])
         self.assertTrue(any("schedules itself" in h for h in found["hints"]))
 
     def test_stopped(self):
         p = self.python()
         os.kill(p.pid, signal.SIGSTOP)
         os.waitpid(p.pid, os.WUNTRACED)
-        self.assertEqual(self.causes_of(p), {"not_preloaded", "stopped"})
+        found = self.doctor(str(p.pid))
+        self.assertEqual(self.causes(found), {"not_preloaded", "stopped"})
+        self.assertEqual(found["verdict"], f"PID {p.pid}: stopped by a signal or a debugger")
 
     def test_preload_that_failed(self):
         path = os.path.join(self.top, "libshimcuda.so")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking the servers that answer. */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include "query/http_client.h"
 #include "transport/http_socket.h"

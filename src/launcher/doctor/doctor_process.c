@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched doctor PID: what the process is bound to, and why it is not scheduled. Everything comes
  * from /proc and from xserver; the process itself is not touched. */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include "base/env.h"
 #include "base/str.h"
@@ -192,7 +192,7 @@ static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
 
 static void queue_line(json_t *to, const json_t *q)
 {
-    static const char *const kept[] = {"handle",    "platform", "level",     "levels",  "priority",   "ready",
+    static const char *const kept[] = {"handle",    "device",  "platform", "level",     "levels",  "priority",   "ready",
                                        "suspended", "commands", "completed", "held_us", "suspensions"};
     json_t *o = json_object(), *v;
 
@@ -204,7 +204,8 @@ static void queue_line(json_t *to, const json_t *q)
     json_array_append_new(to, o);
 }
 
-static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t *q)
+/* @param held  a user suspended the process */
+static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t *q, bool held)
 {
     json_int_t level = json_integer_value(json_object_get(q, "level")), wanted = 0;
     json_int_t priority = json_integer_value(json_object_get(q, "priority"));
@@ -218,10 +219,10 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
                           "queue 0x%llx has level %d, and level %d was asked for", handle, (int)level,
                           (int)wanted);
     if (priority <= -256)
-        xs_doctor_problem(d, "never_runs", "Give it another with `xcli hint`.",
+        xs_doctor_problem(d, "never_runs", "`xcli hint --pid PID --priority 0` gives it another.",
                           "queue 0x%llx has priority -256: it never runs", handle);
-    else if (json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
-        xs_doctor_hint(d, "queue 0x%llx is held for a more important one right now", handle);
+    else if (!held && json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
+        xs_doctor_hint(d, "queue 0x%llx is suspended for a more important one right now", handle);
 }
 
 /* A server that answers no questions (http = OFF) is known by the page that the process has of it. */
@@ -230,6 +231,7 @@ static bool joined_unasked(struct xs_doctor *d, const struct xs_proc *p, const c
     xs_doctor_hint(d, "the xserver at %s answers no questions (http = OFF?): %s", socket_path,
                    p->server_page ? "the program has joined one; its queues cannot be listed"
                                   : "what it knows of the program cannot be seen");
+    d->unasked = p->server_page;
     return p->server_page;
 }
 
@@ -240,7 +242,8 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
     json_t *clients = xs_doctor_ask(socket_path, "/clients"), *all = xs_doctor_ask(socket_path, "/xqueues"),
            *item;
     json_t *queues = json_array();
-    bool joined = clients == NULL && joined_unasked(d, p, socket_path);
+    bool joined = clients == NULL && joined_unasked(d, p, socket_path), held = false;
+    char resume[64];
     size_t i;
 
     json_array_foreach(json_object_get(clients, "clients"), i, item)
@@ -248,16 +251,17 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
         if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
             joined = true;
             json_object_set(d->facts, "joined", item);
-            if (json_is_true(json_object_get(item, "held")))
-                xs_doctor_problem(d, "held", "`xcli` can resume it.",
-                                  "an operator has suspended the process");
+            held = json_is_true(json_object_get(item, "held"));
+            snprintf(resume, sizeof(resume), "`xcli resume --pid %d` resumes it.", (int)p->pid);
+            if (held)
+                xs_doctor_problem(d, "held", resume, "a user has suspended the process (`xcli suspend`)");
         }
     }
     json_array_foreach(json_object_get(all, "xqueues"), i, item)
     {
         if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
             queue_line(queues, item);
-            check_queue(d, w, item);
+            check_queue(d, w, item, held);
         }
     }
     if (joined && clients)
@@ -265,6 +269,12 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
     if (joined && clients && !json_array_size(queues))
         xs_doctor_problem(d, "no_queues", "Nothing is wrong if the program has not used its device yet.",
                           "the program has joined xserver and has made no queue yet");
+    if (json_array_size(queues)) {
+        json_t *answer = xs_doctor_ask(socket_path, "/devices"); /* an older server does not know it */
+
+        d->devices = json_incref(json_object_get(answer, "devices"));
+        json_decref(answer);
+    }
     json_decref(queues);
     json_decref(clients);
     json_decref(all);
@@ -298,7 +308,7 @@ static void check_server(struct xs_doctor *d, const struct xs_proc *p, const str
     json_object_set_new(d->facts, "servers", xs_doctor_servers(&places));
     i = xs_places_first(&places);
     if (i < 0) {
-        xs_doctor_problem(d, "no_server", "Start xserver; the program joins by itself.",
+        xs_doctor_problem(d, "no_server", "`xserver` starts one, or `systemctl start xserver`; the program joins by itself.",
                           "no xserver answers where the program looks (%s)",
                           places.count ? places.items[0].path : "nowhere");
         return;
@@ -339,6 +349,7 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid)
                               "Set XSCHED_AUTO_XQUEUE=ON or XSCHED_PRIORITY, or start it with `xsched run`.",
                               "queues are not scheduled by themselves: neither XSCHED_AUTO_XQUEUE nor "
                               "XSCHED_PRIORITY is set");
+        d->schedules_itself = w.local;
         if (w.local)
             xs_doctor_hint(d, "the program schedules itself (XSCHED_POLICY or XSCHED_SCHEDULER=LCL); xserver "
                               "does not know it");

@@ -2,7 +2,7 @@
 /* Who in a process calls a vendor's library: the objects that depend on one, which copy each of them means, and
  * where the addresses lead that the dynamic linker gave them. Those are read from the process's memory; nothing is
  * stopped for it. What a program fetched with dlsym stands nowhere and is not seen here (`xsched trace` sees it). */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include "base/str.h"
 #include "launcher/elf.h"

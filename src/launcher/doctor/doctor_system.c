@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched doctor without a process: what is installed, and whether it can work here. */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include "base/env.h"
 #include "base/str.h"

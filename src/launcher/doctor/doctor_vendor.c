@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which vendor libraries the loader finds here. They are loaded in a child: their constructors and
  * platforms are other people's code, and may crash or hang. */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include "base/env.h"
 #include "base/platforms.h"

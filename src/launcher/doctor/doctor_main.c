@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched doctor [PID]: status 0 fine, 1 problems found, 2 it could not look. */
 #include "base/str.h"
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 #include "launcher/say.h"
 
 #include <argp.h>
@@ -11,7 +11,7 @@
 
 struct doctor_arguments {
     pid_t pid; /* 0: the system */
-    bool json;
+    bool json, verbose;
     unsigned probe_s; /* 0: no probe */
 };
 
@@ -21,6 +21,7 @@ static const struct argp_option options[] = {
      "`xsched run` goes by it",
      0},
     {"json", 'j', NULL, 0, "one JSON document", 0},
+    {"verbose", 'v', NULL, 0, "the details as well", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -32,6 +33,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'j':
         a->json = true;
+        break;
+    case 'v':
+        a->verbose = true;
         break;
     case 'P':
         a->probe_s = 60; /* a machine with eight GPUs takes seconds to start its driver */
@@ -65,7 +69,8 @@ int main(int argc, char **argv)
         .parser = parse,
         .args_doc = "[PID]",
         .doc =
-            "Says what is installed; with PID, what that process is bound to and why it is not scheduled.\v"
+            "Says whether this machine is ready; with PID, whether that process is scheduled, and why it is not. The first "
+            "line is the verdict; then what is wrong, with what mends it.\v"
             "Exit status: 0 when nothing is wrong, 1 when problems were found, 2 when it could not look, 64 "
             "for "
             "wrong arguments."};
@@ -99,10 +104,14 @@ int main(int argc, char **argv)
         xs_doctor_fini(&d);
         return 2;
     }
+    if (a.pid)
+        xs_doctor_verdict_of_process(&d, a.pid);
+    else
+        xs_doctor_verdict_of_system(&d);
     if (a.json)
         xs_doctor_print_json(&d);
     else
-        xs_doctor_print_text(&d);
+        xs_doctor_print_text(&d, a.verbose);
     status = json_array_size(d.problems) ? 1 : 0;
     xs_doctor_fini(&d);
     return xs_say_unwritten() ? 2 : status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The job that launched a program, which says what its collectives belong to. */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include "base/job.h"
 

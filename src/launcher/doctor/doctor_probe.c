@@ -2,7 +2,7 @@
 /* xsched doctor --probe: which preemption levels really work, tried by a program of its own that may hang or crash. */
 #include "base/probed_levels.h"
 #include "base/str.h"
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 #include "launcher/preload.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of a vendor's library that a process was given and that the shim does not know (wire/unseen.h), read from the
  * process's memory; nothing is stopped for it. */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include "launcher/elf.h"
 #include "launcher/proc.h"

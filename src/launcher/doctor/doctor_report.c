@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collecting and printing; nothing here knows what is being looked at. */
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,6 +12,9 @@ int xs_doctor_init(struct xs_doctor *d)
     d->facts = json_object();
     d->problems = json_array();
     d->hints = json_array();
+    d->devices = NULL;
+    d->schedules_itself = d->unasked = false;
+    d->verdict[0] = 0;
     return d->facts && d->problems && d->hints ? 0 : -ENOMEM;
 }
 
@@ -20,6 +23,7 @@ void xs_doctor_fini(struct xs_doctor *d)
     json_decref(d->facts);
     json_decref(d->problems);
     json_decref(d->hints);
+    json_decref(d->devices);
 }
 
 json_t *xs_doctor_text(const char *text)
@@ -64,8 +68,10 @@ void xs_doctor_hint(struct xs_doctor *d, const char *format, ...)
 
 void xs_doctor_print_json(const struct xs_doctor *d)
 {
-    json_t *all = json_copy(d->facts);
+    json_t *all = json_object(), *verdict = xs_doctor_text(d->verdict);
 
+    json_object_set_new(all, "verdict", verdict);
+    json_object_update(all, d->facts);
     json_object_set(all, "problems", d->problems);
     json_object_set(all, "hints", d->hints);
     json_dumpf(all, stdout, JSON_INDENT(2));
@@ -151,14 +157,13 @@ static void print_section(const char *name, const json_t *v)
     }
 }
 
-void xs_doctor_print_text(const struct xs_doctor *d)
+void xs_doctor_print_text(const struct xs_doctor *d, bool details)
 {
     const char *key;
     json_t *item;
     size_t i;
 
-    json_object_foreach(d->facts, key, item) print_section(key, item);
-    putchar('\n');
+    puts(d->verdict);
     json_array_foreach(d->problems, i, item)
     {
         const char *hint = json_string_value(json_object_get(item, "hint"));
@@ -169,6 +174,8 @@ void xs_doctor_print_text(const struct xs_doctor *d)
             printf("    %s\n", hint);
     }
     json_array_foreach(d->hints, i, item) printf("note: %s\n", json_string_value(item));
-    if (!json_array_size(d->problems))
-        puts("no problems found");
+    if (!details)
+        return;
+    putchar('\n');
+    json_object_foreach(d->facts, key, item) print_section(key, item);
 }

@@ -13,6 +13,9 @@ struct xs_doctor {
     json_t *facts;    /* an object; its sections are printed in order of insertion */
     json_t *problems; /* array of {cause, text, hint} */
     json_t *hints;    /* array of text */
+    json_t *devices;  /* what the server calls devices; NULL: it does not tell */
+    bool schedules_itself, unasked; /* the process: by a local policy; joined a server that answers no questions */
+    char verdict[1280]; /* one line: how it stands */
 };
 
 int xs_doctor_init(struct xs_doctor *d);
@@ -26,9 +29,12 @@ void xs_doctor_hint(struct xs_doctor *d, const char *format, ...) XS_PRINTF(2, 3
 /** Text, with bytes that are no UTF-8 replaced. @return a new reference, never NULL for text */
 json_t *xs_doctor_text(const char *text);
 
-/** Everything as one JSON document, or as text for people. */
+/** Everything as one JSON document; or text for people: the verdict, what is wrong, and with details the facts. */
 void xs_doctor_print_json(const struct xs_doctor *d);
-void xs_doctor_print_text(const struct xs_doctor *d);
+void xs_doctor_print_text(const struct xs_doctor *d, bool details);
+/** Sets the verdict from what was found. */
+void xs_doctor_verdict_of_process(struct xs_doctor *d, pid_t pid);
+void xs_doctor_verdict_of_system(struct xs_doctor *d);
 
 /** What is installed here. */
 void xs_doctor_system(struct xs_doctor *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the probe found before, and whether level 3 needs its answer here. */
 #include "base/probed_levels.h"
-#include "launcher/doctor.h"
+#include "launcher/doctor/doctor.h"
 #include "nvrm/channel_group.h"
 
 #include <errno.h>
