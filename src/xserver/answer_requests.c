@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "xserver/handles.h"
 #include "xserver/procinfo.h"
-#include "xserver/shares/subuids.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -113,7 +112,7 @@ static void count_own(struct xs_server *s, struct xs_request *r)
 {
     r->state.early_death = s->counts.early_death;
     for (const struct xs_quota_user *u = s->quota.users; u; u = u->next) {
-        if (u->key != xs_subuids_owner(r->asker.uid))
+        if (u->key != r->asker.share_key)
             continue;
         r->state.sched.processes = u->used[XS_POOL_SESSIONS];
         r->state.sched.queues = u->used[XS_POOL_QUEUES];

@@ -7,6 +7,7 @@
 #include "xserver/windows.h"
 
 #define CHANGES_A_STEP 32
+#define DUE_A_LOOK     8u /* processes that are resumed by themselves in one look */
 
 /* The queue that the request names, if the asker may change it; else the request is answered. */
 static struct xs_server_queue *queue_of(struct xs_server *s, struct xs_request *r)
@@ -69,6 +70,9 @@ static bool change_session(struct xs_server *s, struct xs_client *c, const struc
 
     if (r->kind == XS_REQ_HOLD) {
         c->record.held = p->hold;
+        c->record.held_until_ns = p->hold && p->for_ms ? s->now_ns + p->for_ms * XS_NS_PER_MS : 0;
+        if (c->record.held_until_ns)
+            xs_changes_end_at(s, c->record.held_until_ns);
         xs_sched_process_say_held(c->process, p->hold);
         return true;
     }
@@ -135,6 +139,45 @@ void xs_requests_change_step(struct xs_server *s)
             return;
         }
     }
+}
+
+/* As a request that nobody waits for: many queues are resumed in bounded steps. */
+static bool resume_by_itself(struct xs_server *s, const struct xs_client *due)
+{
+    struct xs_request *r = xs_request_new(XS_REQ_HOLD);
+
+    if (!r)
+        return false;
+    r->asker.all = true;
+    r->abandoned = true;
+    r->params.pid = due->peer.pid;
+    r->began_ns = s->now_ns;
+    xs_requests_change(s, r);
+    return true;
+}
+
+void xs_changes_end_at(struct xs_server *s, uint64_t at_ns)
+{
+    s->held_due_ns = XS_MIN(s->held_due_ns, at_ns);
+    s->house_ns = XS_MIN(s->house_ns, at_ns);
+}
+
+uint64_t xs_changes_due(struct xs_server *s)
+{
+    uint64_t next = UINT64_MAX;
+    unsigned resumed = 0;
+
+    if (s->now_ns < s->held_due_ns)
+        return s->held_due_ns;
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+        if (!c->record.held_until_ns)
+            continue;
+        if (c->record.held_until_ns > s->now_ns)
+            next = XS_MIN(next, c->record.held_until_ns);
+        else if (resumed++ == DUE_A_LOOK || !resume_by_itself(s, c))
+            return s->held_due_ns = s->now_ns + XS_NS_PER_MS;
+    }
+    return s->held_due_ns = next;
 }
 
 void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q)

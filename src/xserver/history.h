@@ -29,6 +29,7 @@ struct xs_client_record {
     int32_t utilization;
     bool intra, held, window; /* held: by an operator */
     bool priority_set, utilization_set; /* by an operator, for the process and what it is yet to add */
+    uint64_t held_until_ns; /* by our clock; 0: until it is resumed */
     int32_t priority;
     uint64_t priority_ns; /* when it was set, by our clock */
     char group[XS_GROUP_BYTES];

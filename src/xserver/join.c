@@ -241,11 +241,14 @@ static void keep_wishes(struct xs_server *s, struct xs_client *c)
 
     if (!last)
         return;
-    c->record.held = last->held;
+    c->record.held = last->held && (!last->held_until_ns || last->held_until_ns > s->now_ns);
+    c->record.held_until_ns = c->record.held ? last->held_until_ns : 0;
     c->record.priority_set = last->priority_set;
     c->record.priority = last->priority;
     c->record.priority_ns = last->priority_ns;
-    if (last->held)
+    if (c->record.held_until_ns)
+        xs_changes_end_at(s, c->record.held_until_ns);
+    if (c->record.held)
         xs_sched_process_set_held(s->sched, c->process, true);
     if (last->utilization_set) {
         c->record.utilization_set = true;

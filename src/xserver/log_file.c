@@ -64,6 +64,11 @@ int xs_log_file_open(const char *path, uint64_t max_kib)
     return begin();
 }
 
+const char *xs_log_file_path(void)
+{
+    return g_path;
+}
+
 void xs_log_file_reopen(void)
 {
     int r = g_fd >= 0 ? begin() : 0;

@@ -9,6 +9,8 @@
  *  @param max_kib  when it is so long, it becomes PATH.1 and another is begun; 0: never
  *  @return 0 or -errno: lines go where they went */
 int xs_log_file_open(const char *path, uint64_t max_kib);
+/** Its name, "" where there is none; constant once the server has started. Any thread. */
+const char *xs_log_file_path(void);
 /** Opens the file again by its name, as log rotation wants it. Lines go to the old file until then, and where it fails. */
 void xs_log_file_reopen(void);
 

@@ -94,6 +94,7 @@ static void housekeeping(struct xs_server *s)
         if (end > s->now_ns || s->stop) /* else a connection that says nothing is in the way: see above */
             next = XS_MIN(next, end);
     }
+    next = XS_MIN(next, xs_changes_due(s));
     if (s->watchdog_ns) {
         if (s->now_ns >= s->watchdog_next_ns) {
             xs_activation_notify("WATCHDOG=1");

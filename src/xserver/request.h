@@ -42,6 +42,7 @@ enum xs_hint_kind { /* numbers of the interface */
 /** Who asks. */
 struct xs_asker {
     uint32_t uid;
+    uint64_t share_key; /* whose share it counts for (xs_charges_key) */
     int32_t pid; /* as the server's namespace numbers it; 0: not known (TCP, or a process that it does not see) */
     bool known;  /* uid is known */
     bool all;   /* an operator: root, the server's own user, a member of operator-group, or the token;
@@ -59,6 +60,7 @@ struct xs_request_params {
     int32_t lax_priority, critical_priority; /* INT32_MIN: not given */
     char display[64];
     bool hold;
+    uint64_t for_ms; /* with hold: it ends by itself after so long; 0: it does not */
     uint64_t since; /* event; UINT64_MAX: from now on */
 };
 

@@ -384,7 +384,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->changes.last = &s->changes.first;
     xs_pids_init(s);
     s->muted_ns = UINT64_MAX;
-    s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = UINT64_MAX;
+    s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = s->held_due_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->clock_offset_ns = xs_clock_offset_ns();
     s->counts.session_next = 1;

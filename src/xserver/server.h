@@ -179,6 +179,7 @@ struct xs_server {
     uint64_t timer_ns;      /* what the timer is set to; UINT64_MAX: off */
     uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: no word is closed */
     uint64_t house_ns;      /* next look at what changes slowly; UINT64_MAX: nothing does */
+    uint64_t held_due_ns;   /* no suspension ends by itself before this; UINT64_MAX: none does */
     uint64_t idle_since_ns; /* no program joined since then */
     uint64_t watchdog_ns;   /* period of the service manager's watchdog; 0: none */
     uint64_t watchdog_next_ns;
@@ -291,6 +292,10 @@ void xs_requests_change_step(struct xs_server *s);
 void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q);
 void xs_changes_client_goes(struct xs_server *s, const struct xs_client *c);
 /** Refuses all that are in progress. */
+/** A suspension ends by itself then. */
+void xs_changes_end_at(struct xs_server *s, uint64_t at_ns);
+/** Resumes processes whose suspension ends by now. @return when the next one does; UINT64_MAX: none */
+uint64_t xs_changes_due(struct xs_server *s);
 void xs_changes_end(struct xs_server *s);
 
 #endif

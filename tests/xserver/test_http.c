@@ -260,6 +260,35 @@ static void operator_holds_and_frees(void **state)
     raw_complete(&g_client, 0);
 }
 
+static void a_suspension_ends_by_itself(void **state)
+{
+    json_t *json, *c;
+    char body[64];
+
+    (void)state;
+    raw_submit(&g_client, 0);
+    snprintf(body, sizeof(body), "{\"pid\":%d,\"for_ms\":0}", (int)getpid());
+    assert_int_equal(raw_http(&g_server, "POST", "/suspend", body, NULL), 400);
+    snprintf(body, sizeof(body), "{\"pid\":%d,\"for_ms\":300}", (int)getpid());
+    assert_int_equal(raw_http(&g_server, "POST", "/suspend", body, NULL), 200);
+    assert_true(raw_wait_permitted(&g_client, 0, false, 5000));
+    assert_true(raw_wait_permitted(&g_client, 0, true, 30000));
+    assert_int_equal(raw_http(&g_server, "GET", "/clients", NULL, &json), 200);
+    c = json_array_get(json_object_get(json, "clients"), 0);
+    assert_false(json_is_true(json_object_get(c, "held")));
+    assert_null(json_object_get(c, "held_for_us"));
+    json_decref(json);
+
+    /* one without an end takes the place of one with an end */
+    assert_int_equal(raw_http(&g_server, "POST", "/suspend", body, NULL), 200);
+    snprintf(body, sizeof(body), "{\"pid\":%d}", (int)getpid());
+    assert_int_equal(raw_http(&g_server, "POST", "/suspend", body, NULL), 200);
+    assert_false(raw_wait_permitted(&g_client, 0, true, 600));
+    assert_int_equal(raw_http(&g_server, "POST", "/resume", body, NULL), 200);
+    assert_true(raw_wait_permitted(&g_client, 0, true, 5000));
+    raw_complete(&g_client, 0);
+}
+
 static long tcp(const char *method_and_path, const char *headers, const char *body)
 {
     char request[1024], answer[65536];
@@ -488,6 +517,7 @@ int main(void)
         cmocka_unit_test(changes_reach_both),
         cmocka_unit_test(who_asks_is_meant_where_nobody_is_named),
         cmocka_unit_test(operator_holds_and_frees),
+        cmocka_unit_test(a_suspension_ends_by_itself),
         cmocka_unit_test(pages_and_strange_hosts_are_refused),
         cmocka_unit_test(changes_say_where_they_come_from),
         cmocka_unit_test(ambiguous_requests_are_refused),

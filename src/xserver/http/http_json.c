@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/http/http_json.h"
 
+#include "base/clock.h"
 #include "base/platforms.h"
 #include "wire/wire.h"
 #include "xsched/types.h"
 #include "xserver/devices/device_list.h"
+#include "xserver/log_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +79,13 @@ static json_t *queue(const struct xs_queue_record *q)
     return o;
 }
 
+static uint64_t left_us(uint64_t until_ns)
+{
+    uint64_t now_ns = xs_now_ns();
+
+    return until_ns > now_ns ? (until_ns - now_ns) / XS_NS_PER_US : 0;
+}
+
 static json_t *client(const struct xs_client_record *c)
 {
     json_t *o = json_object();
@@ -87,6 +96,8 @@ static json_t *client(const struct xs_client_record *c)
     set_int(o, "queues", c->queues);
     set_signed(o, "utilization", c->utilization);
     set_bool(o, "held", c->held);
+    if (c->held_until_ns)
+        set_int(o, "held_for_us", left_us(c->held_until_ns));
     set_text(o, "group", c->group);
     set_int(o, "session", c->session);
     return o;
@@ -218,6 +229,8 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
         set_int(o, "timeslice_us", st->params.timeslice_ns / XS_NS_PER_US);
     set_int(o, "k", st->params.k);
     set_int(o, "http_port", http_port);
+    if (r->asker.all)
+        set_text(o, "log_file", xs_log_file_path());
     set_int(o, "clients", st->sched.processes);
     set_int(o, "queues", st->sched.queues);
     set_int(o, "entities", st->sched.entities);

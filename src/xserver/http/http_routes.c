@@ -266,11 +266,27 @@ static int fill_pid(const struct xs_route_call *call, struct xs_request *r, char
     return 0;
 }
 
+#define MOST_FOR_MS (30ll * 24 * 3600 * 1000)
+
 static int fill_suspend(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
                         size_t size)
 {
+    const char *text = argument(call, "for_ms");
+    int64_t for_ms = 0;
+    bool bad = false;
+    json_t *o;
+
     (void)rest;
     r->params.hold = true;
+    if (text) {
+        bad = xs_str_parse_i64(text, &for_ms) < 0 || for_ms < 1 || for_ms > MOST_FOR_MS;
+    } else if ((o = body_of(call)) != NULL) {
+        bad = member(o, "for_ms", NULL, 1, MOST_FOR_MS, &for_ms) == -EINVAL;
+        json_decref(o);
+    }
+    if (bad)
+        return wrong(error, size, "for_ms is a number from 1 to %lld", MOST_FOR_MS);
+    r->params.for_ms = (uint64_t)for_ms;
     return fill_pid(call, r, error, size);
 }
 
@@ -406,6 +422,7 @@ static int begin_stream(const struct xs_route_call *call, struct xs_route_answer
     struct xs_asker asker;
 
     xs_guard_asker(call->connection, call->port, &asker);
+    asker.share_key = call->share_key;
     if (xs_events_begin(call->events, call->connection, &asker) < 0)
         return refuse(ret, 503, "too many watch already");
     return 0;
@@ -435,6 +452,7 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
     if (!r)
         return 503;
     xs_guard_asker(call->connection, call->port, &r->asker); /* looking shows what is the asker's */
+    r->asker.share_key = call->share_key;
     status = row->fill ? row->fill(call, call->url + strlen(row->path), r, error, sizeof(error)) : 0;
     if (status) {
         xs_request_free(r);

@@ -17,6 +17,7 @@ struct xs_route_call {
     const char *body; /* ended by a zero */
     size_t body_bytes;
     uint16_t port;      /* that it came to; 0: the Unix socket */
+    uint64_t share_key; /* of the user at the other end */
     uint16_t http_port; /* the server's TCP port; 0: none */
     struct xs_mailbox *mailbox;
     struct xs_events *events;

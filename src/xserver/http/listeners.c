@@ -146,6 +146,7 @@ static enum MHD_Result answer_it(struct xs_http *h, uint16_t port, struct MHD_Co
         .body = x->body ? x->body : "",
         .body_bytes = x->bytes,
         .port = port,
+        .share_key = c && c->of.user ? c->of.user->key : 0,
         .http_port = h->port,
         .mailbox = h->mailbox,
         .events = h->events,
