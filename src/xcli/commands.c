@@ -11,26 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t handle_arg(struct argp_state *state, const char *arg)
-{
-    bool decimal = arg[strspn(arg, "0123456789")] == 0; /* as /xqueues has it; with a letter or 0x it is hexadecimal */
-    uint64_t handle = 0;
-
-    if (xs_str_parse_u64(arg, decimal ? 10 : 16, &handle) < 0 || handle == 0)
-        argp_error(state, "'%s' is no handle: a number as `xcli list` or /xqueues shows it", arg);
-    return handle;
-}
-
-static int64_t number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min,
-                          int64_t max)
-{
-    int64_t number = 0;
-
-    if (xs_str_parse_i64(arg, &number) < 0 || number < min || number > max)
-        argp_error(state, "%s: '%s' is not a number from %" PRId64 " to %" PRId64, what, arg, min, max);
-    return number;
-}
-
 /* Prints the answer of a change. */
 static void done(json_t *answer, const char *text)
 {
@@ -54,16 +34,16 @@ static error_t parse_config(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'x':
-        c->handle = handle_arg(state, arg);
+        c->handle = xcli_handle_arg(state, arg);
         return 0;
     case 'l':
-        c->level = number_arg(state, "level", arg, 1, kPreemptLevelMax - 1);
+        c->level = xcli_number_arg(state, "level", arg, 1, kPreemptLevelMax - 1);
         return 0;
     case 't':
-        c->threshold = number_arg(state, "threshold", arg, 1, INT64_MAX);
+        c->threshold = xcli_number_arg(state, "threshold", arg, 1, INT64_MAX);
         return 0;
     case 'b':
-        c->batch = number_arg(state, "batch size", arg, 1, INT64_MAX);
+        c->batch = xcli_number_arg(state, "batch size", arg, 1, INT64_MAX);
         return 0;
     case ARGP_KEY_END:
         if (!c->handle)
@@ -88,6 +68,7 @@ int xcli_config(int argc, char **argv)
     };
     static const struct argp k_argp = {.options = k_options,
                                        .parser = parse_config,
+                                       .children = xcli_json_child,
                                        .doc = "Changes level and launch configuration of a queue."};
     struct config c = {0};
     char path[200], text[200];
@@ -133,6 +114,11 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
     case 's':
         p->set = true;
         return 0;
+    case ARGP_KEY_ARG: /* xcli policy PUP */
+        if (p->set || p->to)
+            argp_error(state, "one policy at a time");
+        p->set = true; /* fall through */
+        __attribute__((fallthrough));
     case 'n':
         p->to = xs_policy_by_name(arg);
         if (!p->to)
@@ -160,7 +146,9 @@ int xcli_policy(int argc, char **argv)
     };
     static const struct argp k_argp = {.options = k_options,
                                        .parser = parse_policy,
-                                       .doc = "Shows or changes the scheduling policy."};
+                                       .args_doc = "[NAME]",
+                                       .children = xcli_json_child,
+                                       .doc = "Shows or changes the scheduling policy: `xcli policy PUP`."};
     struct policy p = {0};
     char path[64], text[64];
     const char *name;
@@ -186,7 +174,7 @@ int xcli_policy(int argc, char **argv)
         name = xcli_text(answer, "name");
         printf("Current policy:\n  %s\nAvailable policies:\n", name[0] ? name : name_of_number(xcli_int(answer, "policy")));
         for (size_t i = 0; i < xs_policies_count; i++)
-            printf("  %s\n", xs_policies[i]->name);
+            printf("  %-5s %s\n", xs_policies[i]->name, xs_policies[i]->title);
     }
     json_decref(answer);
     return p.query ? XCLI_OK : XCLI_REFUSED; /* neither -q nor -s: the original's status */
@@ -229,7 +217,7 @@ static void set_hint(struct argp_state *state, int type, const char *arg, int64_
     if (type == TIMESLICE && xs_str_equal_nocase(arg, "UNLIMITED"))
         h->unlimited = true;
     else
-        h->value = number_arg(state, k_hints[type].member, arg, min, max);
+        h->value = xcli_number_arg(state, k_hints[type].member, arg, min, max);
 }
 
 static error_t parse_hint(int key, char *arg, struct argp_state *state)
@@ -238,10 +226,14 @@ static error_t parse_hint(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'x':
-        h->handle = handle_arg(state, arg);
+        h->handle = xcli_handle_arg(state, arg);
         return 0;
+    case ARGP_KEY_ARG:
+        if (h->pid)
+            argp_error(state, "one process at a time");
+        __attribute__((fallthrough));
     case KEY_PID:
-        h->pid = number_arg(state, "pid", arg, 1, INT32_MAX);
+        h->pid = xcli_pid_arg(state, arg);
         return 0;
     case 'p':
         set_hint(state, PRIORITY, arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
@@ -262,11 +254,11 @@ static error_t parse_hint(int key, char *arg, struct argp_state *state)
         set_hint(state, LAXITY, arg, NO_LAXITY, INT64_MAX / 1000);
         return 0;
     case KEY_LAX:
-        h->lax = number_arg(state, "lax-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+        h->lax = xcli_number_arg(state, "lax-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
         h->lax_given = true;
         return 0;
     case KEY_CRITICAL:
-        h->critical = number_arg(state, "critical-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+        h->critical = xcli_number_arg(state, "critical-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
         h->critical_given = true;
         return 0;
     case ARGP_KEY_END:
@@ -317,6 +309,8 @@ int xcli_hint(int argc, char **argv)
     };
     static const struct argp k_argp = {.options = k_options,
                                        .parser = parse_hint,
+                                       .args_doc = "[PID]",
+                                       .children = xcli_json_child,
                                        .doc = "Changes a hint of a queue or of a process, or one for all."};
     struct hint h = {0};
     json_t *o, *answer;
@@ -348,61 +342,101 @@ int xcli_hint(int argc, char **argv)
 
 /* ---- suspend, resume ---- */
 
-static error_t parse_pid(int key, char *arg, struct argp_state *state)
+enum { KEY_FOR = 512 };
+
+struct whom {
+    int64_t pid;
+    uint64_t for_ms;
+};
+
+static error_t parse_whom(int key, char *arg, struct argp_state *state)
 {
-    int64_t *pid = state->input;
+    struct whom *w = state->input;
 
     switch (key) {
+    case ARGP_KEY_ARG:
+        if (w->pid)
+            argp_error(state, "one process at a time");
+        __attribute__((fallthrough));
     case KEY_PID:
-        *pid = number_arg(state, "pid", arg, 1, INT32_MAX);
+        w->pid = xcli_pid_arg(state, arg);
+        return 0;
+    case KEY_FOR: /* an option of suspend alone */
+        w->for_ms = xcli_duration_arg(state, arg);
         return 0;
     case ARGP_KEY_END:
-        if (!*pid)
-            argp_error(state, "--pid PID is needed");
+        if (!w->pid)
+            argp_error(state, "a PID is needed");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static int hold(int argc, char **argv, const char *path, const char *done_text, const char *doc)
+int xcli_suspend(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
-        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it", 0},
+        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it; the option's name may be left out", 0},
+        {"for", KEY_FOR, "TIME", 0, "xserver resumes it after 500ms, 30s, 5m, ...", 0},
         {0},
     };
-    const struct argp argp = {.options = k_options, .parser = parse_pid, .doc = doc};
-    int64_t pid = 0;
-    char body[64], text[96];
+    static const struct argp k_argp = {.options = k_options,
+                                       .parser = parse_whom,
+                                       .args_doc = "PID",
+                                       .children = xcli_json_child,
+                                       .doc = "Suspends all queues of a process, whatever the policy says, until "
+                                              "`xcli resume` or for a time."};
+    struct whom w = {0};
+    char body[96], text[96];
     json_t *answer;
     int r;
 
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &pid);
-    snprintf(body, sizeof(body), "{\"pid\":%" PRId64 "}", pid);
-    r = xcli_ask("POST", path, body, &answer);
+    argp_parse(&k_argp, argc, argv, 0, NULL, &w);
+    snprintf(body, sizeof(body), "{\"pid\":%" PRId64 "}", w.pid);
+    snprintf(text, sizeof(text), "Process %" PRId64 " suspended", w.pid);
+    if (w.for_ms) {
+        snprintf(body, sizeof(body), "{\"pid\":%" PRId64 ",\"for_ms\":%" PRIu64 "}", w.pid, w.for_ms);
+        snprintf(text, sizeof(text), "Process %" PRId64 " suspended for %g s", w.pid, (double)w.for_ms / 1e3);
+    }
+    r = xcli_ask("POST", "/suspend", body, &answer);
     if (r)
         return r;
-    snprintf(text, sizeof(text), done_text, pid);
     done(answer, text);
     return XCLI_OK;
 }
 
-int xcli_suspend(int argc, char **argv)
-{
-    return hold(argc, argv, "/suspend", "Process %" PRId64 " suspended",
-                "Holds all queues of a process, whatever the policy says, until `xcli resume`.");
-}
-
 int xcli_resume(int argc, char **argv)
 {
-    return hold(argc, argv, "/resume", "Process %" PRId64 " resumed", "Ends what `xcli suspend` began.");
+    static const struct argp_option k_options[] = {
+        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it; the option's name may be left out", 0},
+        {0},
+    };
+    static const struct argp k_argp = {.options = k_options,
+                                       .parser = parse_whom,
+                                       .args_doc = "PID",
+                                       .children = xcli_json_child,
+                                       .doc = "Ends what `xcli suspend` began."};
+    struct whom w = {0};
+    char body[64], text[96];
+    json_t *answer;
+    int r;
+
+    argp_parse(&k_argp, argc, argv, 0, NULL, &w);
+    snprintf(body, sizeof(body), "{\"pid\":%" PRId64 "}", w.pid);
+    r = xcli_ask("POST", "/resume", body, &answer);
+    if (r)
+        return r;
+    snprintf(text, sizeof(text), "Process %" PRId64 " resumed", w.pid);
+    done(answer, text);
+    return XCLI_OK;
 }
 
 /* ---- status ---- */
 
 int xcli_status(int argc, char **argv)
 {
-    static const struct argp k_argp = {.doc = "Shows the server's version, counters and decision latency."};
+    static const struct argp k_argp = {.children = xcli_json_child,
+                                       .doc = "Shows the server's version, counters and decision latency."};
     json_t *answer, *latency, *value;
     const char *name;
     int r;

@@ -3,6 +3,7 @@
 #include "xcli/text_table.h"
 #include "xcli/xcli.h"
 
+#include "base/clock.h"
 #include "xsched/types.h"
 
 #include <argp.h>
@@ -18,29 +19,32 @@
 enum {
     HANDLE,
     PID,
+    USER,
+    STATE,
+    SHARE,
+    ASKED,
+    PRIORITY,
+    LEVEL,
     DEVICE,
-    LV,
-    PRIO,
+    PERMITTED,
     THRESHOLD,
     BATCH,
-    STATE,
-    SCHED,
-    RUN,
-    UTIL,
     COMMANDS,
     CMD,
     N_COLUMNS
 };
 
-enum { KEY_FORMAT = 256 };
+enum { KEY_FORMAT = 256, KEY_USER, KEY_DEVICE };
 
 static const struct xs_column k_columns[N_COLUMNS] = {
-    [HANDLE] = {"XQUEUE", false, 1}, [PID] = {"PID", true, 2},      [DEVICE] = {"DEVICE", false, 7},
-    [LV] = {"LV", true, 6},          [PRIO] = {"PRIO", true, 3},    [THRESHOLD] = {"THRES", true, 12},
-    [BATCH] = {"BATCH", true, 13},   [STATE] = {"STAT", false, 5},  [SCHED] = {"SCHED", false, 4},
-    [RUN] = {"RUN%", true, 9},       [UTIL] = {"UTIL", true, 11},   [COMMANDS] = {"COMMANDS", true, 10},
-    [CMD] = {"COMMAND", false, 8},
+    [HANDLE] = {"XQUEUE", false, 1},     [PID] = {"PID", true, 2},        [USER] = {"USER", false, 7},
+    [STATE] = {"STATE", false, 3},       [SHARE] = {"SHARE%", true, 5},   [ASKED] = {"ASKED%", true, 10},
+    [PRIORITY] = {"PRIORITY", true, 4},  [LEVEL] = {"LEVEL", true, 9},    [DEVICE] = {"DEVICE", false, 8},
+    [PERMITTED] = {"PERMITTED%", true, 12}, [THRESHOLD] = {"THRESHOLD", true, 13}, [BATCH] = {"BATCH", true, 14},
+    [COMMANDS] = {"COMMANDS", true, 11}, [CMD] = {"COMMAND", false, 6},
 };
+
+#define SHARE_US 200000 /* between the two looks that the share comes from */
 
 void xcli_device_type(uint64_t device, char *ret, size_t size)
 {
@@ -63,13 +67,15 @@ void xcli_device_text(uint64_t device, char *ret, size_t size)
         snprintf(ret, size, "%s:%04x:%02x:%02x.%x", name, id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
 }
 
-static const json_t *find(const json_t *list, const char *key, int64_t value)
+/* Of the device, in the time between two looks. */
+static void share_cell(const json_t *q, const json_t *before, double interval_us, struct xs_table *t)
 {
-    size_t i;
-    json_t *o;
+    double more = before ? (double)(xcli_int(q, "service_us") - xcli_int(before, "service_us")) : -1;
 
-    json_array_foreach(list, i, o) if (xcli_int(o, key) == value) return o;
-    return NULL;
+    if (more < 0 || interval_us <= 0)
+        xs_table_set(t, SHARE, "-");
+    else
+        xs_table_set(t, SHARE, "%.0f", XS_MIN(100 * more / interval_us, 100));
 }
 
 static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
@@ -78,27 +84,31 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
     double waiting = (double)xcli_int(q, "waiting_us");
     /* what a lone program has on the device is not watched, and may show in the device time alone */
     double running = (double)XS_MAX(xcli_int(q, "running_us"), xcli_int(q, "service_us"));
+    const char *state = xcli_true(process, "held")  ? "suspended"
+                        : !xcli_true(q, "ready")    ? "idle"
+                        : xcli_true(q, "suspended") ? "waiting"
+                                                    : "running";
 
     xcli_device_text((uint64_t)xcli_int(q, "device"), device, sizeof(device));
     xs_table_row(t);
     xs_table_set(t, HANDLE, "0x%" PRIx64, xcli_int(q, "handle"));
     xs_table_set(t, PID, "%" PRId64, xcli_int(q, "pid"));
+    xs_table_set(t, USER, "%s", process ? xcli_user_name(xcli_int(process, "uid")) : "?");
+    xs_table_set(t, STATE, "%s", state);
+    xs_table_set(t, ASKED, "%" PRId64, xcli_int(q, "utilization"));
+    xs_table_set(t, PRIORITY, "%" PRId64, xcli_int(q, "priority"));
+    xs_table_set(t, LEVEL, "%" PRId64, xcli_int(q, "level"));
     xs_table_set(t, DEVICE, "%s", device);
-    xs_table_set(t, LV, "%" PRId64, xcli_int(q, "level"));
-    xs_table_set(t, PRIO, "%" PRId64, xcli_int(q, "priority"));
     xs_table_set(t, THRESHOLD, "%" PRId64, xcli_int(q, "threshold"));
     xs_table_set(t, BATCH, "%" PRId64, xcli_int(q, "batch_size"));
-    xs_table_set(t, STATE, "%s", xcli_true(q, "ready") ? "RDY" : "IDL");
-    xs_table_set(t, SCHED, "%s", xcli_true(q, "suspended") ? "SUS" : "RUN");
-    xs_table_set(t, UTIL, "%" PRId64, xcli_int(q, "utilization"));
     xs_table_set(t, COMMANDS, "%" PRId64, xcli_int(q, "commands"));
     if (running + waiting > 0) {
         /* since it is there: of the time in which it had work */
-        xs_table_set(t, RUN, "%.0f", 100 * running / (running + waiting));
+        xs_table_set(t, PERMITTED, "%.0f", 100 * running / (running + waiting));
     } else {
-        xs_table_set(t, RUN, "-");
+        xs_table_set(t, PERMITTED, "-");
     }
-    xs_table_set(t, CMD, "%s%s", xcli_true(process, "held") ? "[held] " : "", xcli_text(process, "cmdline"));
+    xs_table_set(t, CMD, "%s", xcli_text(process, "cmdline"));
 }
 
 static int by_pid_and_handle(const void *a, const void *b)
@@ -119,7 +129,8 @@ static size_t print_width(void)
     return SIZE_MAX / 4;
 }
 
-static void print_queues(const json_t *answer, bool original)
+/* @param before  the answer to an earlier look, that long ago; NULL: none */
+static void print_queues(const json_t *answer, const json_t *before, double interval_us, bool original)
 {
     const json_t *queues = json_object_get(answer, "xqueues"),
                  *processes = json_object_get(answer, "processes");
@@ -139,10 +150,12 @@ static void print_queues(const json_t *answer, bool original)
     json_array_foreach(queues, i, q) sorted[i] = q;
     qsort(sorted, n, sizeof(*sorted), by_pid_and_handle);
     for (i = 0; i < n; i++) {
-        const json_t *process = find(processes, "pid", xcli_int(sorted[i], "pid"));
+        const json_t *process = xcli_find(processes, "pid", xcli_int(sorted[i], "pid"));
 
         commands[i] = xcli_text(process, "cmdline");
         queue_row(sorted[i], process, &t);
+        share_cell(sorted[i], xcli_find(json_object_get(before, "xqueues"), "handle", xcli_int(sorted[i], "handle")),
+                   interval_us, &t);
     }
     if (original)
         xcli_list_original(sorted, commands, n);
@@ -162,10 +175,10 @@ static void time_text(int64_t s, char *ret, size_t size)
         snprintf(ret, size, "?");
 }
 
-static void client_table(const json_t *list, struct xs_table *t)
+static void client_table(const json_t *list, const struct xcli_filter *f, struct xs_table *t)
 {
     static const struct xs_column k_ended[] = {
-        {"PID", true, 1},        {"UID", true, 6},      {"LEFT", false, 3},    {"WHY", false, 4},
+        {"PID", true, 1},        {"USER", false, 6},      {"LEFT", false, 3},    {"WHY", false, 4},
         {"JOINED", false, 8},    {"QUEUES", true, 7},   {"COMMANDS", true, 2}, {"HELD ms", true, 5},
         {"SERVICE ms", true, 6}, {"COMMAND", false, 4},
     };
@@ -177,11 +190,13 @@ static void client_table(const json_t *list, struct xs_table *t)
     {
         char joined[32], left[32];
 
+        if (f->by_user && f->uid != xcli_int(c, "uid"))
+            continue;
         time_text(xcli_int(c, "joined"), joined, sizeof(joined));
         time_text(xcli_int(c, "left"), left, sizeof(left));
         xs_table_row(t);
         xs_table_set(t, 0, "%" PRId64, xcli_int(c, "pid"));
-        xs_table_set(t, 1, "%" PRId64, xcli_int(c, "uid"));
+        xs_table_set(t, 1, "%s", xcli_user_name(xcli_int(c, "uid")));
         xs_table_set(t, 2, "%s", left);
         xs_table_set(t, 3, "%s", xcli_text(c, "why"));
         xs_table_set(t, 4, "%s", joined);
@@ -195,6 +210,7 @@ static void client_table(const json_t *list, struct xs_table *t)
 
 struct list_options {
     bool ended, original;
+    struct xcli_filter filter;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -205,8 +221,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'e':
         l->ended = true;
         return 0;
-    case 'j':
-        g_xcli.json = true;
+    case KEY_USER:
+        if (!xcli_filter_user(&l->filter, arg))
+            argp_error(state, "there is no user '%s'", arg);
+        return 0;
+    case KEY_DEVICE:
+        l->filter.device = arg;
         return 0;
     case KEY_FORMAT:
         if (strcmp(arg, "original") != 0 && strcmp(arg, "table") != 0 && strcmp(arg, "json") != 0)
@@ -223,35 +243,77 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static int list_ended(const struct list_options *l)
+{
+    json_t *answer;
+    struct xs_table t;
+    int r = xcli_ask("GET", "/clients", NULL, &answer);
+
+    if (r)
+        return r;
+    if (g_xcli.json) {
+        xcli_print_json(answer);
+    } else {
+        client_table(json_object_get(answer, "ended"), &l->filter, &t);
+        xs_table_print(&t, print_width());
+        xs_table_free(&t);
+    }
+    json_decref(answer);
+    return XCLI_OK;
+}
+
+static bool any_ready(const json_t *answer)
+{
+    size_t i;
+    json_t *q;
+
+    json_array_foreach(json_object_get(answer, "xqueues"), i, q) if (xcli_true(q, "ready")) return true;
+    return false;
+}
+
+static int list_queues(const struct list_options *l)
+{
+    json_t *answer, *before = NULL;
+    uint64_t at_ns = xs_now_ns();
+    int r = xcli_ask("GET", "/xqueues", NULL, &answer);
+
+    if (r == XCLI_OK && !g_xcli.json && !l->original && any_ready(answer)) { /* shares need two looks */
+        before = answer;
+        usleep(SHARE_US);
+        r = xcli_ask("GET", "/xqueues", NULL, &answer);
+    }
+    if (r == XCLI_OK) {
+        xcli_filter_apply(&l->filter, answer);
+        if (g_xcli.json)
+            xcli_print_json(answer);
+        else
+            print_queues(answer, before, (double)(xs_now_ns() - at_ns) / 1e3, l->original);
+        json_decref(answer);
+    }
+    json_decref(before);
+    return r;
+}
+
 int xcli_list(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
         {"ended", 'e', NULL, 0, "the last programs that left, instead of the queues", 0},
         {"format", KEY_FORMAT, "FORMAT", 0, "table (default), json, or original: the columns of the original XSched's xcli", 0},
-        {"json", 'j', NULL, 0, "print the answer as JSON", 0},
+        {"user", KEY_USER, "USER", 0, "only of this user, by name or number", 0},
+        {"device", KEY_DEVICE, "DEVICE", 0, "only on this device: the driver's number, UUID, a part of its address or model", 0},
         {0},
     };
     static const struct argp k_argp = {.options = k_options,
                                        .parser = parse,
+                                       .children = xcli_json_child,
                                        .doc = "Lists the queues that xserver schedules."};
     struct list_options l = {0};
-    struct xs_table t;
-    json_t *answer;
     int r;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &l);
-    r = xcli_ask("GET", l.ended ? "/clients" : "/xqueues", NULL, &answer);
-    if (r)
-        return r;
-    if (g_xcli.json) {
-        xcli_print_json(answer);
-    } else if (l.ended) {
-        client_table(json_object_get(answer, "ended"), &t);
-        xs_table_print(&t, print_width());
-        xs_table_free(&t);
-    } else {
-        print_queues(answer, l.original);
-    }
-    json_decref(answer);
-    return XCLI_OK;
+    r = xcli_filter_begin(&l.filter);
+    if (r == XCLI_OK)
+        r = l.ended ? list_ended(&l) : list_queues(&l);
+    xcli_filter_end(&l.filter);
+    return r;
 }

@@ -23,6 +23,7 @@ static const struct {
 } k_commands[] = {
     {"list", xcli_list}, {"top", xcli_top},       {"config", xcli_config},   {"policy", xcli_policy},
     {"hint", xcli_hint}, {"status", xcli_status}, {"suspend", xcli_suspend}, {"resume", xcli_resume},
+    {"web", xcli_web},   {"logs", xcli_logs},
 };
 
 struct chosen {
@@ -72,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "a command is needed: list, top, config, policy, hint, status, suspend or resume");
+        argp_error(state, "a command is needed: list, top, config, policy, hint, status, suspend, resume, web or logs");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
         .args_doc = "COMMAND [OPTION...]",
         .doc =
             "Shows and changes what xserver schedules.\v"
-            "Commands: list, top, config, policy, hint, status, suspend, resume; `xcli COMMAND --help` "
+            "Commands: list, top, config, policy, hint, status, suspend, resume, web, logs; `xcli COMMAND --help` "
             "describes "
             "each. Without -a, -p and --socket the first xserver that answers is asked: XSCHED_SOCKET, "
             "this user's, the host's, then 127.0.0.1:50000. Exit status: 0 done, 1 refused by xserver, 2 no "
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
     char name[64], help[] = "--help";
 
     setlocale(LC_ALL, "");
+    if (MB_CUR_MAX == 1) /* names are UTF-8 in the C locale too */
+        setlocale(LC_CTYPE, "C.UTF-8");
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "-h") == 0)
             argv[i] = help; /* argp knows --help and -?; no option of any command takes this as its value */

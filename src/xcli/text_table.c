@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xcli/text_table.h"
 
+#include <libsmartcols.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,8 @@ void xs_table_free(struct xs_table *t)
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
         free(t->cells[i]);
     free(t->cells);
+    free(t->text);
+    t->text = NULL;
     t->cells = NULL;
     t->n_rows = 0;
 }
@@ -76,6 +80,8 @@ void xs_table_set(struct xs_table *t, size_t column, const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
+    free(t->text); /* laid out before */
+    t->text = NULL;
     free(*cell);
     *cell = must(strdup(text));
 }
@@ -121,52 +127,76 @@ static void fit(const struct xs_table *t, size_t width, size_t *widths)
     }
 }
 
-char *xs_table_line(const struct xs_table *t, size_t row, size_t width)
+/* The lines for this width, laid out by libsmartcols, which knows how wide a character is and lets no control character
+ * through to the terminal. */
+static void lay_out(struct xs_table *t, size_t width)
 {
-    size_t *widths = must(calloc(t->n_columns, sizeof(*widths)));
-    size_t room = 1, used = 0, left = width, last = 0;
-    char *line;
+    size_t *widths = must(calloc(t->n_columns, sizeof(*widths))), shown[XS_TABLE_COLUMNS], n = 0;
+    struct libscols_table *table = must(scols_new_table());
+    char *text = NULL;
 
     fit(t, width, widths);
-    for (size_t c = 0; c < t->n_columns; c++) {
-        room += strlen(cell(t, row, c)) + widths[c] + 2;
+    for (size_t c = 0; c < t->n_columns; c++)
         if (widths[c])
-            last = c;
-    }
-    line = must(malloc(room));
-    for (size_t c = 0; c < t->n_columns && left > 0; c++) {
-        const char *text = cell(t, row, c);
-        size_t shown, pad;
+            shown[n++] = c;
+    scols_table_enable_noheadings(table, 1);
+    scols_table_set_termforce(table, SCOLS_TERMFORCE_ALWAYS);
+    scols_table_set_termwidth(table, XS_MAX(XS_MIN(width, (size_t)INT_MAX / 2), (size_t)1));
+    for (size_t i = 0; i < n; i++) {
+        const struct xs_column *c = &t->columns[shown[i]];
 
-        if (!widths[c])
-            continue;
-        if (used && left > 0) {
-            line[used++] = ' ';
-            left--;
-        }
-        shown = XS_MIN(XS_MIN(length(text), widths[c]), left);
-        pad = XS_MIN(widths[c], left) - shown;
-        if (t->columns[c].right)
-            for (size_t i = 0; i < pad; i++)
-                line[used++] = ' ';
-        memcpy(line + used, text, bytes_of(text, shown));
-        used += bytes_of(text, shown);
-        if (!t->columns[c].right && c != last)
-            for (size_t i = 0; i < pad; i++)
-                line[used++] = ' ';
-        left -= shown + pad;
+        must(scols_table_new_column(table, c->title, 1,
+                                    (c->right ? SCOLS_FL_RIGHT : 0) | (i + 1 == n ? SCOLS_FL_TRUNC : 0)));
     }
-    line[used] = 0;
+    for (size_t r = 0; r < t->n_rows; r++) {
+        struct libscols_line *line = must(scols_table_new_line(table, NULL));
+
+        for (size_t i = 0; i < n; i++)
+            if (scols_line_set_data(line, i, cell(t, r, shown[i])) != 0)
+                must(NULL);
+    }
+    if (scols_print_table_to_string(table, &text) != 0)
+        must(NULL);
+    scols_unref_table(table);
     free(widths);
+    free(t->text);
+    t->text = text;
+    t->text_width = width;
+}
+
+char *xs_table_line(struct xs_table *t, size_t row, size_t width)
+{
+    const char *at;
+    char *line;
+    size_t n;
+
+    if (!t->text || t->text_width != width)
+        lay_out(t, width);
+    at = t->text;
+    for (size_t r = 0; r < row && at; r++) {
+        at = strchr(at, '\n');
+        at = at ? at + 1 : NULL;
+    }
+    at = at ? at : "";
+    n = strcspn(at, "\n");
+    while (n > 0 && at[n - 1] == ' ')
+        n--;
+    n = bytes_of(at, XS_MIN(width, n));
+    line = must(strndup(at, XS_MIN(n, strcspn(at, "\n"))));
     return line;
 }
 
-void xs_table_print(const struct xs_table *t, size_t width)
+void xs_table_print(struct xs_table *t, size_t width)
 {
-    for (size_t r = 0; r < t->n_rows; r++) {
-        char *line = xs_table_line(t, r, width);
+    const char *at;
 
-        puts(line);
-        free(line);
+    lay_out(t, width);
+    for (at = t->text; *at;) {
+        size_t n = strcspn(at, "\n"), end = n;
+
+        while (end > 0 && at[end - 1] == ' ')
+            end--;
+        printf("%.*s\n", (int)end, at);
+        at += n + (at[n] == '\n');
     }
 }

@@ -5,6 +5,8 @@
 
 #include "base/xs_base.h"
 
+#define XS_TABLE_COLUMNS 32u /* at most */
+
 struct xs_column {
     const char *title;
     bool right; /* aligned to the right */
@@ -15,6 +17,8 @@ struct xs_table {
     const struct xs_column *columns;
     size_t n_columns, n_rows, room;
     char **cells; /* rows of n_columns; row 0: titles */
+    char *text;   /* all lines as last laid out, for this width; NULL: not laid out */
+    size_t text_width;
 };
 
 void xs_table_init(struct xs_table *t, const struct xs_column *columns, size_t n_columns);
@@ -25,7 +29,7 @@ void xs_table_row(struct xs_table *t);
 void xs_table_set(struct xs_table *t, size_t column, const char *format, ...) XS_PRINTF(3, 4);
 /** A line, without its end, at most `width` characters; the caller frees it.
  *  @param row  0: the titles */
-char *xs_table_line(const struct xs_table *t, size_t row, size_t width);
-void xs_table_print(const struct xs_table *t, size_t width);
+char *xs_table_line(struct xs_table *t, size_t row, size_t width);
+void xs_table_print(struct xs_table *t, size_t width);
 
 #endif

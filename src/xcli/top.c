@@ -45,6 +45,7 @@ static void print_round(const struct top_facts *f, const struct top_options *o, 
     char text[256];
 
     if (g_xcli.json) {
+        xcli_filter_apply(&o->only, f->queues);
         xcli_print_json(f->queues);
         return;
     }
@@ -78,7 +79,7 @@ static int plain(struct top_facts *f, const struct top_options *o)
     return XCLI_OK;
 }
 
-enum { KEY_ONCE = 256 };
+enum { KEY_ONCE = 256, KEY_USER, KEY_DEVICE };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -116,6 +117,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         argp_error(state, "-s takes share, wait, preemptions, priority, pid, commands or command, not '%s'",
                    arg);
         return 0;
+    case KEY_USER:
+        if (!xcli_filter_user(&o->only, arg))
+            argp_error(state, "there is no user '%s'", arg);
+        return 0;
+    case KEY_DEVICE:
+        o->only.device = arg;
+        return 0;
     case 'F':
         if (!xs_str_copy(o->filter, sizeof(o->filter), arg))
             argp_error(state, "the filter is too long");
@@ -138,11 +146,14 @@ int xcli_top(int argc, char **argv)
          0},
         {"reverse", 'r', NULL, 0, "the other way round", 0},
         {"filter", 'F', "TEXT", 0, "only what has TEXT in its command, user, device or pid", 0},
+        {"user", KEY_USER, "USER", 0, "only of this user, by name or number", 0},
+        {"device", KEY_DEVICE, "DEVICE", 0, "only on this device: the driver's number, UUID, a part of its address or model", 0},
         {0},
     };
     static const struct argp k_argp = {
         .options = k_options,
         .parser = parse,
+        .children = xcli_json_child,
         .doc = "Shows programs and queues again and again: who runs, who waits, shares of device time.\v"
                "Plain text when the output is no terminal. On a terminal h lists the keys and q ends it."};
     struct top_options o = {.interval_s = 0.5};
@@ -150,10 +161,12 @@ int xcli_top(int argc, char **argv)
     int r = -1;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
+    xcli_filter_begin(&o.only);
     if (!o.once && !o.plain && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && getenv("TERM"))
         r = top_screen(&f, &o);
     if (r < 0)
         r = plain(&f, &o);
     top_facts_free(&f);
+    xcli_filter_end(&o.only);
     return r;
 }

@@ -28,6 +28,7 @@ struct top_options {
     bool queues;     /* queues below their programs */
     bool reverse;
     int sort;        /* enum top_sort */
+    struct xcli_filter only;
     char filter[64]; /* shown is what has this in it, in any case; "" all */
 };
 

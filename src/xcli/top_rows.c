@@ -3,7 +3,6 @@
 #include "xcli/top.h"
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,22 +129,6 @@ static void add(struct top_row *sum, const struct top_row *q)
     sum->commands += q->commands;
 }
 
-static const char *user_name(int64_t uid)
-{
-    static int64_t last_uid = -1;
-    static char last[33];
-    struct passwd *p;
-
-    if (uid == last_uid)
-        return last;
-    last_uid = uid;
-    p = getpwuid((uid_t)uid);
-    snprintf(last, sizeof(last), "%" PRId64, uid);
-    if (p)
-        snprintf(last, sizeof(last), "%s", p->pw_name);
-    return last;
-}
-
 static bool passes(const struct top_row *program, const char *filter)
 {
     char device[64], pid[24];
@@ -154,7 +137,7 @@ static bool passes(const struct top_row *program, const char *filter)
         return true;
     xcli_device_text(program->device, device, sizeof(device));
     snprintf(pid, sizeof(pid), "%" PRId64, program->pid);
-    return strcasestr(program->command, filter) || strcasestr(user_name(program->uid), filter) ||
+    return strcasestr(program->command, filter) || strcasestr(xcli_user_name(program->uid), filter) ||
            strcasestr(device, filter) || strstr(pid, filter);
 }
 
@@ -265,9 +248,11 @@ void top_rows_make(const struct top_facts *f, const struct top_options *o, struc
         for (size_t k = first_of(of_queues, n_queues, pid); k < n_queues && of_queues[k].pid == pid; k++) {
             if (held)
                 of_queues[k].state = TOP_HELD;
-            add(row, &of_queues[k]);
+            if (xcli_filter_device(&o->only, of_queues[k].device))
+                add(row, &of_queues[k]);
         }
-        if (passes(row, o->filter))
+        if (passes(row, o->filter) && (!o->only.by_user || o->only.uid == row->uid) &&
+            (!o->only.device || row->queues))
             ret->n++;
     }
     g_sort = o->sort;
@@ -352,7 +337,7 @@ void top_table(const struct top_rows *r, struct xs_table *t)
         xs_table_row(t);
         if (!row->is_queue) {
             xs_table_set(t, PID, "%" PRId64, row->pid);
-            xs_table_set(t, USER, "%.10s", user_name(row->uid));
+            xs_table_set(t, USER, "%.10s", xcli_user_name(row->uid));
             xs_table_set(t, QUEUES, "%zu", row->queues);
         }
         if (row->is_queue || row->queues) {

@@ -285,10 +285,14 @@ static void draw(struct screen *s)
     size_t n_devices = top_devices(s->f, devices, MAX_DEVICES);
     int height, width, y = 0;
     char text[256];
+    int64_t port;
 
     getmaxyx(stdscr, height, width);
     erase();
     top_summary(s->f, text, sizeof(text));
+    port = s->f->status ? xcli_int(s->f->status, "http_port") : 0;
+    if (port > 0 && strlen(text) + 28 < (size_t)width) /* the page of `xcli web` */
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", http://127.0.0.1:%" PRId64 "/", port);
     line_at(y++, text, width, A_BOLD);
     for (size_t i = 0; i < n_devices && y < height / 3; i++)
         draw_device(y++, &devices[i], width);

@@ -5,6 +5,7 @@
 
 #include "base/xs_base.h"
 
+#include <argp.h>
 #include <jansson.h>
 
 /** Exit codes. */
@@ -30,6 +31,35 @@ int64_t xcli_int(const json_t *o, const char *name);
 const char *xcli_text(const json_t *o, const char *name);
 bool xcli_true(const json_t *o, const char *name);
 
+/* arguments.c; those with a state end the program where the argument is wrong */
+uint64_t xcli_handle_arg(struct argp_state *state, const char *arg);
+int64_t xcli_number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min, int64_t max);
+int64_t xcli_pid_arg(struct argp_state *state, const char *arg);
+/** "500ms", "30s", "5m", "2h"; a number alone is seconds. @return milliseconds */
+uint64_t xcli_duration_arg(struct argp_state *state, const char *arg);
+/** The option --json behind a command. */
+extern const struct argp_child xcli_json_child[];
+/** The member of a list with that number. @return NULL: there is none */
+const json_t *xcli_find(const json_t *list, const char *key, int64_t value);
+const char *xcli_user_name(int64_t uid);
+
+/** What --user and --device let through. */
+struct xcli_filter {
+    bool by_user;
+    int64_t uid;
+    const char *device; /* the driver's number, UUID, a part of address or model; NULL: all */
+    json_t *devices;    /* answer to /devices */
+};
+/** @return false: there is no such user */
+bool xcli_filter_user(struct xcli_filter *f, const char *arg);
+/** Asks the server for what the filter needs. */
+int xcli_filter_begin(struct xcli_filter *f);
+void xcli_filter_end(struct xcli_filter *f);
+bool xcli_filter_passes(const struct xcli_filter *f, int64_t uid, uint64_t device);
+bool xcli_filter_device(const struct xcli_filter *f, uint64_t device);
+/** Takes out of an answer to /xqueues what does not pass. */
+void xcli_filter_apply(const struct xcli_filter *f, json_t *answer);
+
 /* list.c */
 /** "GPU:0000:3b:00.0" */
 void xcli_device_text(uint64_t device, char *ret, size_t size);
@@ -49,5 +79,7 @@ int xcli_hint(int argc, char **argv);
 int xcli_status(int argc, char **argv);
 int xcli_suspend(int argc, char **argv);
 int xcli_resume(int argc, char **argv);
+int xcli_web(int argc, char **argv);
+int xcli_logs(int argc, char **argv);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <poll.h>
 #include <pty.h>
 #include <setjmp.h>
@@ -79,6 +80,8 @@ static void wrong_use_is_64(void **state)
         "policy -s",
         "policy -n HPF",
         "policy -s -n NONE",
+        "policy NONE",
+        "policy HPF CFS",
         "hint",
         "hint -p 1",
         "hint -x 1",
@@ -92,6 +95,12 @@ static void wrong_use_is_64(void **state)
         "hint -x 1 -p 1 --lax-priority 3",
         "suspend",
         "suspend --pid 0",
+        "suspend 0",
+        "suspend 1 2",
+        "suspend 1 --for 0s",
+        "suspend 1 --for 3parsecs",
+        "resume 1 --for 1s",
+        "list --user nobody-has-this-name",
         "top -f 0",
         "top -f abc",
     };
@@ -215,11 +224,12 @@ static void list_knows_that_a_lone_program_ran(void **state)
     raw_join(&c, g_server.socket);
     raw_add(&c, 0, 1ull << 32 | 0xffffbeef, 0);
     assert_int_equal(xcli("list"), 0);
-    assert_non_null(strstr(g_output, " RUN      -"));
+    assert_non_null(strstr(g_output, "PERMITTED%"));
+    assert_non_null(strstr(g_output, " CPU:beef          -"));
     usleep(20000);
     atomic_store(&c.page->cells[0].est_completed_ns, 10 * XS_NS_PER_MS);
     assert_int_equal(xcli("list"), 0);
-    assert_non_null(strstr(g_output, " RUN    100"));
+    assert_non_null(strstr(g_output, " CPU:beef        100"));
     raw_leave(&c);
     for (int i = 0; i < 1000 && raw_status(&g_server, "clients"); i++)
         usleep(5000);
@@ -244,7 +254,18 @@ static void list_shows_what_is_in_force(void **state)
     assert_non_null(strstr(g_output, pid));
     assert_non_null(strstr(g_output, "CPU:beef"));
     assert_non_null(strstr(g_output, " 17 "));
-    assert_non_null(strstr(g_output, "RDY"));
+    assert_non_null(strstr(g_output, " running "));
+    assert_int_equal(xcli("list --user %d --device beef", (int)getuid()), 0);
+    assert_non_null(strstr(g_output, handle));
+    assert_int_equal(xcli("list --user 4294967294"), 0);
+    assert_null(strstr(g_output, handle));
+    assert_int_equal(xcli("list --device 0000:3b:00.0"), 0);
+    assert_null(strstr(g_output, handle));
+    assert_int_equal(xcli("top --once -f 50 --device beef"), 0);
+    assert_non_null(strstr(g_output, pid));
+    assert_int_equal(xcli("top --once -f 50 --device 0000:3b:00.0"), 0);
+    assert_null(strstr(g_output, pid));
+    assert_int_equal(xcli("list"), 0);
     assert_non_null(strstr(g_output, "test_xcli"));
     assert_int_equal(xcli("list --json"), 0);
     json = json_loads(g_output, 0, NULL);
@@ -302,6 +323,12 @@ static void changes_are_in_force(void **state)
     assert_int_equal(xcli("policy -s -n hpf"), 0);
     assert_int_equal(xcli("policy -q"), 0);
     assert_non_null(strstr(g_output, "Current policy:\n  HPF\n"));
+    assert_non_null(strstr(g_output, "  PUP   process utilization partition\n"));
+    assert_int_equal(xcli("policy PUP"), 0);
+    assert_int_equal(xcli("policy -q --json"), 0);
+    assert_non_null(strstr(g_output, "\"PUP\""));
+    assert_int_equal(xcli("policy hpf --json"), 0);
+    assert_non_null(strstr(g_output, "\"info\""));
     assert_int_equal(xcli("status"), 0);
     assert_non_null(strstr(g_output, "policy_name      HPF"));
 
@@ -311,15 +338,53 @@ static void changes_are_in_force(void **state)
     assert_int_equal(xcli("suspend --pid %d", (int)getpid()), 0);
     assert_true(raw_wait_permitted(&c, 0, false, 5000));
     assert_int_equal(xcli("list"), 0);
-    assert_non_null(strstr(g_output, "SUS"));
-    assert_non_null(strstr(g_output, "[held]"));
+    assert_non_null(strstr(g_output, " suspended "));
     assert_int_equal(xcli("resume --pid %d", (int)getpid()), 0);
     assert_true(raw_wait_permitted(&c, 0, true, 5000));
+    assert_int_equal(xcli("suspend %d --for 300ms --json", (int)getpid()), 0);
+    assert_non_null(strstr(g_output, "\"info\""));
+    assert_true(raw_wait_permitted(&c, 0, false, 5000));
+    assert_true(raw_wait_permitted(&c, 0, true, 30000)); /* by itself */
+    assert_int_equal(xcli("hint %d -p 12", (int)getpid()), 0);
+    assert_non_null(strstr(g_output, "Priority of process"));
     assert_int_equal(xcli("hint -x 0x%" PRIx64 " -p -256", raw_handle(&c, 0)), 0);
     assert_true(raw_wait_permitted(&c, 0, false, 5000)); /* never runs */
     assert_int_equal(xcli("hint -x 0x%" PRIx64 " -p 0", raw_handle(&c, 0)), 0);
     assert_true(raw_wait_permitted(&c, 0, true, 5000));
     raw_leave(&c);
+}
+
+/* Where page and log are. */
+static void page_and_log_are_found(void **state)
+{
+    char address[64], file[] = "/tmp/xcli-log-XXXXXX";
+    const char *const args[] = {"--log-file", file, "--log-level", "INFO", NULL};
+    struct raw_server logged;
+    int fd = mkstemp(file);
+    json_t *o;
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(address, sizeof(address), "http://127.0.0.1:%d/\n", (int)raw_status(&g_server, "http_port"));
+    assert_int_equal(xcli("web"), 0);
+    assert_string_equal(g_output, address);
+    assert_int_equal(xcli("--json web"), 0);
+    o = json_loads(g_output, 0, NULL);
+    assert_int_equal(strlen(json_string_value(json_object_get(o, "address"))), strlen(address) - 1);
+    json_decref(o);
+    raw_server_start(&logged, args);
+    assert_int_equal(xcli("--socket %s logs --json", logged.socket), 0);
+    o = json_loads(g_output, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(o, "log_file")), file);
+    assert_int_equal(json_integer_value(json_object_get(o, "pid")), logged.pid);
+    json_decref(o);
+    assert_int_equal(xcli("--socket %s logs -n 1000", logged.socket), 0);
+    assert_non_null(strstr(g_output, "[XSCHED INFO"));
+    assert_int_equal(xcli("--socket %s logs -n 0", logged.socket), 0);
+    assert_string_equal(g_output, "");
+    assert_int_equal(raw_server_stop(&logged), 0);
+    unlink(file);
 }
 
 static void tcp_works_too(void **state)
@@ -378,6 +443,7 @@ static void tables_fit(void **state)
     struct xs_table t;
 
     (void)state;
+    setlocale(LC_CTYPE, "C.UTF-8");
     xs_table_init(&t, k_columns, 3);
     xs_table_row(&t);
     xs_table_set(&t, 0, "%s", "b\xc3\xa4r");
@@ -413,6 +479,7 @@ int main(void)
         cmocka_unit_test(list_shows_what_is_in_force),
         cmocka_unit_test(list_knows_that_a_lone_program_ran),
         cmocka_unit_test(changes_are_in_force),
+        cmocka_unit_test(page_and_log_are_found),
         cmocka_unit_test(tcp_works_too),
         cmocka_unit_test(top_runs_on_a_small_terminal),
         cmocka_unit_test(tables_fit),

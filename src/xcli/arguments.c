@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What several commands take: --json, a process, a handle, filters. */
+#include "xcli/xcli.h"
+
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t xcli_handle_arg(struct argp_state *state, const char *arg)
+{
+    bool decimal = arg[strspn(arg, "0123456789")] == 0; /* as /xqueues has it; with a letter or 0x it is hexadecimal */
+    uint64_t handle = 0;
+
+    if (xs_str_parse_u64(arg, decimal ? 10 : 16, &handle) < 0 || handle == 0)
+        argp_error(state, "'%s' is no handle: a number as `xcli list` or /xqueues shows it", arg);
+    return handle;
+}
+
+int64_t xcli_number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min,
+                          int64_t max)
+{
+    int64_t number = 0;
+
+    if (xs_str_parse_i64(arg, &number) < 0 || number < min || number > max)
+        argp_error(state, "%s: '%s' is not a number from %" PRId64 " to %" PRId64, what, arg, min, max);
+    return number;
+}
+
+int64_t xcli_pid_arg(struct argp_state *state, const char *arg)
+{
+    return xcli_number_arg(state, "pid", arg, 1, INT32_MAX);
+}
+
+uint64_t xcli_duration_arg(struct argp_state *state, const char *arg)
+{
+    static const struct {
+        const char *unit;
+        double ms;
+    } k_units[] = {{"ms", 1}, {"s", 1e3}, {"", 1e3}, {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}};
+    char *end;
+    double number = strtod(arg, &end);
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_units); i++) {
+        double ms = number * k_units[i].ms;
+
+        if (end != arg && strcmp(end, k_units[i].unit) == 0 && ms >= 1 && ms <= 30.0 * 24 * 3600e3)
+            return (uint64_t)ms;
+    }
+    argp_error(state, "'%s' is no time from 1ms to 720h, such as 500ms, 30s or 5m", arg);
+    return 0;
+}
+
+static error_t parse_json(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    (void)state;
+    if (key != 'j')
+        return ARGP_ERR_UNKNOWN;
+    g_xcli.json = true;
+    return 0;
+}
+
+static const struct argp_option k_json_options[] = {
+    {"json", 'j', NULL, 0, "print the answer as JSON", -1},
+    {0},
+};
+static const struct argp k_json = {.options = k_json_options, .parser = parse_json};
+const struct argp_child xcli_json_child[] = {{.argp = &k_json}, {0}};
+
+/* ---- filters ---- */
+
+bool xcli_filter_user(struct xcli_filter *f, const char *arg)
+{
+    struct passwd *p = getpwnam(arg);
+    uint64_t number;
+
+    if (!p && (xs_str_parse_u64(arg, 10, &number) < 0 || number > UINT32_MAX))
+        return false;
+    f->by_user = true;
+    f->uid = p ? (int64_t)p->pw_uid : (int64_t)number;
+    return true;
+}
+
+/* The server's name of a device, where it tells. */
+static const json_t *named(const struct xcli_filter *f, uint64_t device)
+{
+    size_t i;
+    json_t *o;
+
+    json_array_foreach(json_object_get(f->devices, "devices"), i, o)
+        if ((uint64_t)xcli_int(o, "device") == device)
+            return o;
+    return NULL;
+}
+
+bool xcli_filter_device(const struct xcli_filter *f, uint64_t device)
+{
+    const json_t *o = named(f, device);
+    char text[64];
+
+    if (!f->device)
+        return true;
+    xcli_device_text(device, text, sizeof(text));
+    if (strcmp(f->device, xcli_text(o, "gpu")) == 0 || strcmp(f->device, xcli_text(o, "uuid")) == 0)
+        return true;
+    /* a part of the address or of the model; a number alone is the driver's */
+    return f->device[strspn(f->device, "0123456789")] &&
+           (strcasestr(text, f->device) || strcasestr(xcli_text(o, "model"), f->device));
+}
+
+bool xcli_filter_passes(const struct xcli_filter *f, int64_t uid, uint64_t device)
+{
+    return (!f->by_user || f->uid == uid) && xcli_filter_device(f, device);
+}
+
+int xcli_filter_begin(struct xcli_filter *f)
+{
+    char why[256];
+
+    if (f->device && xcli_try("GET", "/devices", NULL, why, sizeof(why), &f->devices) != XCLI_OK)
+        f->devices = NULL; /* an older server: by address, then */
+    return XCLI_OK;
+}
+
+void xcli_filter_end(struct xcli_filter *f)
+{
+    json_decref(f->devices);
+}
+
+/* The list of such members without those that do not pass. */
+static json_t *filtered(const json_t *list, const struct xcli_filter *f, const json_t *processes)
+{
+    json_t *kept = json_array(), *o;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)list, i, o)
+    {
+        const json_t *process = xcli_find(processes, "pid", xcli_int(o, "pid"));
+
+        if (xcli_filter_passes(f, xcli_int(process ? process : o, "uid"), (uint64_t)xcli_int(o, "device")))
+            json_array_append(kept, o);
+    }
+    return kept;
+}
+
+/* Programs of the user; where a device is asked for, those with a queue on it. */
+static json_t *filtered_programs(const json_t *list, const struct xcli_filter *f, const json_t *queues)
+{
+    json_t *kept = json_array(), *o;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)list, i, o)
+        if ((!f->by_user || f->uid == xcli_int(o, "uid")) &&
+            (!f->device || xcli_find(queues, "pid", xcli_int(o, "pid"))))
+            json_array_append(kept, o);
+    return kept;
+}
+
+void xcli_filter_apply(const struct xcli_filter *f, json_t *answer)
+{
+    json_t *processes = json_object_get(answer, "processes"), *queues;
+
+    if (!f->by_user && !f->device)
+        return;
+    queues = filtered(json_object_get(answer, "xqueues"), f, processes);
+    json_object_set_new(answer, "processes", filtered_programs(processes, f, queues));
+    json_object_set_new(answer, "xqueues", queues);
+}
+
+const json_t *xcli_find(const json_t *list, const char *key, int64_t value)
+{
+    size_t i;
+    json_t *o;
+
+    json_array_foreach((json_t *)(uintptr_t)list, i, o) if (xcli_int(o, key) == value) return o;
+    return NULL;
+}
+
+const char *xcli_user_name(int64_t uid)
+{
+    static int64_t last_uid = -1;
+    static char last[33];
+    struct passwd *p;
+
+    if (uid == last_uid)
+        return last;
+    last_uid = uid;
+    p = getpwuid((uid_t)uid);
+    snprintf(last, sizeof(last), "%" PRId64, uid);
+    if (p)
+        snprintf(last, sizeof(last), "%s", p->pw_name);
+    return last;
+}
