@@ -12,6 +12,7 @@ int xs_command_run(int argc, char **argv);
 int xs_command_trace(int argc, char **argv);
 int xs_command_record(int argc, char **argv);
 int xs_command_doctor(int argc, char **argv);
+int xs_command_top(int argc, char **argv);
 int xs_command_cdi(int argc, char **argv);
 
 /** What run and trace do alike: judges the program, sets the shims' variables. */

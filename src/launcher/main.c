@@ -16,6 +16,7 @@ static const struct {
     {"trace", xs_command_trace, "run a program and list its device calls and how each was handled"},
     {"record", xs_command_record, "write a timeline of who ran, waited and was preempted"},
     {"doctor", xs_command_doctor, "say what is installed, or why a running program is not scheduled"},
+    {"top", xs_command_top, "show programs, shares and waits again and again (xcli top)"},
     {"cdi", xs_command_cdi, "write a specification by which containers get a priority"},
 };
 
@@ -45,6 +46,6 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     }
-    xs_say_error("there is no command \"%s\"; the commands are run, trace, record, doctor and cdi", argv[1]);
+    xs_say_error("there is no command \"%s\"; the commands are run, trace, record, doctor, top and cdi", argv[1]);
     return XS_EXIT_USAGE;
 }

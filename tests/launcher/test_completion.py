@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The completion for bash knows the options that there are, and the manual page names them."""
 import os
+import pty
 import re
+import select
+import shutil
+import signal
 import subprocess
+import tempfile
+import time
 import unittest
 
 BUILD = os.environ["XSCHED_BUILD_DIR"]
@@ -24,8 +30,8 @@ def options_of(command, program="xsched"):
 
 class Completion(unittest.TestCase):
     def test_commands(self):
-        self.assertEqual(complete("xsched", ""), {"run", "trace", "record", "doctor", "cdi", "--help", "--version"})
-        self.assertEqual(complete("xsched", "t"), {"trace"})
+        self.assertEqual(complete("xsched", ""), {"run", "trace", "record", "doctor", "top", "cdi", "--help", "--version"})
+        self.assertEqual(complete("xsched", "t"), {"trace", "top"})
 
     def test_every_option(self):
         for command in ("run", "trace", "record", "doctor", "cdi"):
@@ -39,11 +45,60 @@ class Completion(unittest.TestCase):
 
     def test_every_option_of_xcli(self):
         commands = {w for w in complete("xcli", "") if not w.startswith("-")}
-        self.assertEqual(len(commands), 8)
+        self.assertEqual(len(commands), 10)
         self.assertEqual({w.rstrip("=") for w in complete("xcli", "--")}, options_of(None, "xcli"))
         for command in commands:
             self.assertEqual({w.rstrip("=") for w in complete("xcli", command, "--")}, options_of(command, "xcli"), command)
         self.assertEqual(complete("xcli", "policy", "--set", "--name", "=", "H"), {"HPF", "HHPF"})
+
+    def folder(self):
+        """The completions under the names that they are installed by."""
+        folder = tempfile.mkdtemp(prefix="completions-")
+        self.addCleanup(shutil.rmtree, folder)
+        shutil.copy(f"{BUILD}/completions/xsched.bash", f"{folder}/xsched")
+        shutil.copy(f"{BUILD}/completions/_xsched", folder)
+        shutil.copy(f"{BUILD}/completions/xsched.fish", folder)
+        return folder
+
+    def test_fish(self):
+        if not shutil.which("fish"):
+            self.skipTest("no fish here")
+        folder = self.folder()
+        for line, wanted in (("xcli pol", {"policy"}), ("xcli policy H", {"HPF", "HHPF"}), ("xsched doctor --v", {"--verbose"}),
+                             ("xsched-replay --js", {"--json"})):
+            done = subprocess.run(["fish", "--no-config", "-c", f"source {folder}/xsched.fish; complete -C '{line}'"], text=True,
+                                  env={**os.environ, "XSCHED_COMPLETIONS": folder, "HOME": folder}, capture_output=True, check=True)
+            self.assertEqual(set(done.stdout.split()), wanted, (line, done.stderr))
+
+    def test_zsh(self):
+        if not shutil.which("zsh"):
+            self.skipTest("no zsh here")
+        folder = self.folder()
+        for line, wanted in (("xcli pol", "policy"), ("xsched doctor --v", "--verbose"), ("xcli suspend --fo", "--for")):
+            self.assertIn(wanted, self.zsh(folder, line, wanted), line)
+
+    def zsh(self, folder, line, wanted):
+        """What stands on the terminal once the line was completed."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(XSCHED_COMPLETIONS=folder, HOME=folder, TERM="dumb", PS1="> ")
+            os.execvp("zsh", ["zsh", "-f", "-i"])
+        try:
+            os.write(terminal, f"fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; print re''ady\n".encode())
+            text, sent, end = "", False, time.monotonic() + 30
+            while time.monotonic() < end:
+                if select.select([terminal], [], [], 1)[0]:
+                    text += os.read(terminal, 4096).decode(errors="replace")
+                if not sent and "ready" in text:
+                    text, sent = "", True
+                    os.write(terminal, f"{line}\t".encode())
+                if sent and wanted in text:
+                    break
+            return text
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(terminal)
 
     def test_the_benchmarks(self):
         program = os.path.join(ROOT, "bench", "run")

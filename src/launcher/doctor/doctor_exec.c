@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor, record and cdi are executables of their own, since the libraries that they ask xserver
+/* xsched doctor, record, cdi and top are executables of their own, since the libraries that they ask xserver
  * with, and write JSON with, would make every `xsched run` start ten times slower. */
 #include "launcher/commands.h"
 #include "launcher/preload.h"
@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,10 +22,39 @@ static int become(const char *program, char **argv)
     return 2;
 }
 
+/* The arguments behind the program's own name. */
+static int become_with(const char *program, char **argv)
+{
+    char name[32];
+    char **all;
+    size_t n = 0;
+
+    while (argv[n])
+        n++;
+    all = calloc(n + 2, sizeof(*all));
+    if (!all)
+        return 2;
+    snprintf(name, sizeof(name), "%s", program);
+    all[0] = name;
+    memcpy(all + 1, argv, n * sizeof(*all));
+    n = (size_t)become(program, all); /* returns where it failed */
+    free(all);
+    return (int)n;
+}
+
 int xs_command_doctor(int argc, char **argv)
 {
     (void)argc;
     return become("xsched-doctor", argv);
+}
+
+int xs_command_top(int argc, char **argv)
+{
+    char name[] = "top";
+
+    (void)argc;
+    argv[0] = name; /* xcli's command; exec takes it as its first argument */
+    return become_with("xcli", argv);
 }
 
 int xs_command_record(int argc, char **argv)
