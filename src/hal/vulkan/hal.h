@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libhalvulkan: hardware queues of Vulkan. What the layer uses of it is exported as xsched_priv_vk_* in the node
+ * XSCHED_PRIVATE.
+ *
+ * Each queue has a timeline semaphore of ours. Every submission of the program is followed, in the same call, by a batch
+ * without commands that signals the next value. So how far a queue has come is asked of the semaphore, by any thread, and a
+ * completion mark is no more than a value to wait for. Where a device has no timeline semaphores, a mark is a fence, which
+ * only a thread inside a submission may put into its queue, since Vulkan wants a queue used by one thread at a time. */
+#ifndef XS_HAL_VULKAN_H
+#define XS_HAL_VULKAN_H
+
+#include "base/lock.h"
+#include "hal/common/event_watch.h"
+#include "hal/vulkan/vk_abi.h"
+#include "xqueue/interface.h"
+
+/** The functions of a device, of whatever is behind our layer. */
+struct xs_vk_api {
+    xs_vk_get_function get;
+#define VK_USED(ret, name, as_extension, params) ret (*name) params;
+#include "hal/vulkan/used.def"
+#undef VK_USED
+};
+
+/** A mark in flight, or one to be used again. Its storage stays. */
+struct xs_vk_mark {
+    struct xs_vk_hw *hw;          /* as the queue's: constant from xs_watch_set until the mark is done */
+    uint64_t value;               /* of its semaphore; without one, unused */
+    xs_vk_object fence;           /* 0: none was made */
+    struct xs_vk_mark *next;      /* of the device, or free */
+};
+
+/** A device of the program. Its storage is used again only when nobody can have it. */
+struct xs_vk_device {
+    struct xs_watch_place watch;  /* first: event_watch.h */
+    xs_vk_handle device;          /* this and what follows down to `timeline`: constant while in use */
+    struct xs_vk_api api;
+    XDevice identity;
+    bool timeline;                /* it has timeline semaphores, and they are enabled */
+    _Atomic uint32_t pins;        /* threads that are putting a mark; XS_VK_GONE on top */
+    struct xs_vk_hw *queues;      /* under the lock of devices.c; read without it by the thread that destroys the device */
+    struct xs_vk_mark *marks;     /* under the same lock */
+    struct xs_vk_device *next_free;
+};
+
+#define XS_VK_GONE 0x80000000u    /* the device is destroyed, or about to be */
+
+/** A queue of the program. Its storage is used again only when neither the program nor libpreempt has it. */
+struct xs_vk_hw {
+    xs_vk_handle queue;           /* constant while in use */
+    struct xs_vk_device *device;
+    uint32_t family, index;
+    xs_vk_object semaphore;       /* 0: none */
+    _Atomic uint64_t signalled;   /* the last value that a batch in the queue signals; writer: the thread that submits */
+    _Atomic uint64_t submitter;   /* the thread that is inside a submission; 0: none */
+    _Atomic bool settled;         /* it was decided whether it gets an XQueue by itself */
+    bool held, forgotten;         /* by libpreempt; by the program. Under the lock of devices.c */
+    struct xs_vk_hw *next;        /* of the device, or free */
+};
+
+/** A device was made. @param get  vkGetDeviceProcAddr of what is behind us. @return NULL: no memory */
+struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs_vk_get_function get, XDevice identity,
+                                               bool timeline);
+/** The device that a device, queue or command buffer of the program belongs to; NULL: not seen. No lock. */
+struct xs_vk_device *xsched_priv_vk_device_of(xs_vk_handle object);
+/** Destroys it, and what we know of it. */
+void xsched_priv_vk_device_destroy(struct xs_vk_device *d, const void *allocator);
+
+/** The program was given a queue. @return NULL: no memory, it is left alone */
+struct xs_vk_hw *xsched_priv_vk_queue_given(struct xs_vk_device *d, xs_vk_handle queue, uint32_t family, uint32_t index);
+/** NULL: not seen. No lock. */
+struct xs_vk_hw *xsched_priv_vk_find(xs_vk_handle queue);
+/** The XQueues of a device. @return how many, at most `max` */
+unsigned xsched_priv_vk_queues(struct xs_vk_device *d, struct xs_queue **ret_queues, unsigned max);
+/** The hardware queue, made if there is none. */
+XResult xsched_priv_vk_adopt(struct xs_vk_hw *hw, HwQueueHandle *ret);
+
+/** Which device of the host that is, the same in every process and on every platform. */
+struct xs_vk_physical {
+    uint32_t api;                 /* version that both the program and the device speak */
+    bool timeline;                /* it has timeline semaphores */
+    bool timeline_extension;      /* for those the device must be given XS_VK_TIMELINE_EXTENSION */
+    XDevice identity;
+};
+
+#define XS_VK_TIMELINE_EXTENSION "VK_KHR_timeline_semaphore"
+
+/** The functions of an instance that tell of its physical devices. NULL: it has none */
+struct xs_vk_physical_api {
+    void (*properties)(xs_vk_handle physical, struct xs_vk_properties *ret);
+    void (*properties_2)(xs_vk_handle physical, struct xs_vk_properties_2 *ret);
+    void (*features_2)(xs_vk_handle physical, struct xs_vk_features_2 *ret);
+    xs_vk_result (*extensions)(xs_vk_handle physical, const char *layer, uint32_t *count, struct xs_vk_extension *ret);
+};
+
+/** @param get  vkGetInstanceProcAddr of what is behind us. Only while the instance is being made: later, the loader gives the
+ *              functions of the first layer, not of the next one
+ *  @param api  version for which the program makes its instance */
+void xsched_priv_vk_physical_api(xs_vk_get_function get, xs_vk_handle instance, uint32_t api,
+                                 struct xs_vk_physical_api *ret);
+/** @param extended  the instance has VK_KHR_get_physical_device_properties2 */
+void xsched_priv_vk_physical(const struct xs_vk_physical_api *f, xs_vk_handle physical, uint32_t api, bool extended,
+                             struct xs_vk_physical *ret);
+
+/* Inside the library. */
+bool xs_vk_pin(struct xs_vk_device *d);
+void xs_vk_unpin(struct xs_vk_device *d);
+/** libpreempt lets it go. */
+void xs_vk_hw_release(struct xs_vk_hw *hw);
+/** A mark for this device, new. NULL: no memory */
+struct xs_vk_mark *xs_vk_mark_new(struct xs_vk_device *d);
+/** As ops.mark; the device is pinned. */
+bool xs_vk_mark_put(struct xs_vk_hw *hw, struct xs_queue *q, uint64_t number);
+extern const struct xs_watch_ops xs_vk_watch;
+extern const struct xs_hal_ops xs_vk_ops;
+
+static inline uint64_t xs_vk_key(xs_vk_handle object)
+{
+    return (uint64_t)(uintptr_t)object;
+}
+
+/** What the loader keeps in the first word of an object: one value for a device and all that is dispatched by it. */
+static inline uint64_t xs_vk_dispatch_key(xs_vk_handle object)
+{
+    return (uint64_t)*(const uintptr_t *)object;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the layer share. */
+#ifndef XS_SHIM_VULKAN_VK_LAYER_H
+#define XS_SHIM_VULKAN_VK_LAYER_H
+
+#include "base/clock.h"
+#include "hal/vulkan/hal.h"
+#include "shim/common/depth.h"
+#include "shim/common/rows.h"
+
+/** An instance of the program. Its storage is freed with it. */
+struct xs_vk_instance {
+    xs_vk_handle instance;
+    xs_vk_get_function get;       /* vkGetInstanceProcAddr of what is behind us */
+    void (*destroy)(xs_vk_handle instance, const void *allocator);
+    xs_vk_result (*create_device)(xs_vk_handle physical, const struct xs_vk_device_create *create, const void *allocator,
+                                  xs_vk_handle *ret);
+    struct xs_vk_physical_api physical;
+    uint32_t api;                 /* the version for which it was made */
+    bool extended;                /* it has VK_KHR_get_physical_device_properties2 */
+};
+
+/** The instance that an instance or physical device of the program belongs to; NULL: not seen. No lock. */
+struct xs_vk_instance *xs_vk_instance_of(xs_vk_handle object);
+
+/** Reads the environment. Any thread, once is enough. */
+void xs_vk_start(void);
+
+/* made.c */
+xs_vk_result xs_vk_vkCreateInstance(const struct xs_vk_instance_create *create, const void *allocator, xs_vk_handle *ret);
+void xs_vk_vkDestroyInstance(xs_vk_handle instance, const void *allocator);
+xs_vk_result xs_vk_vkCreateDevice(xs_vk_handle physical, const struct xs_vk_device_create *create, const void *allocator,
+                                  xs_vk_handle *ret);
+void xs_vk_vkDestroyDevice(xs_vk_handle device, const void *allocator);
+void xs_vk_vkGetDeviceQueue(xs_vk_handle device, uint32_t family, uint32_t index, xs_vk_handle *ret);
+void xs_vk_vkGetDeviceQueue2(xs_vk_handle device, const struct xs_vk_queue_wanted *wanted, xs_vk_handle *ret);
+
+/* queue_submit.c */
+xs_vk_result xs_vk_vkQueueSubmit(xs_vk_handle queue, uint32_t count, const struct xs_vk_submit *batches, xs_vk_object fence);
+xs_vk_result xs_vk_vkQueueSubmit2(xs_vk_handle queue, uint32_t count, const struct xs_vk_submit_2 *batches,
+                                  xs_vk_object fence);
+xs_vk_result xs_vk_vkQueueSubmit2KHR(xs_vk_handle queue, uint32_t count, const struct xs_vk_submit_2 *batches,
+                                     xs_vk_object fence);
+xs_vk_result xs_vk_vkQueueBindSparse(xs_vk_handle queue, uint32_t count, const void *binds, xs_vk_object fence);
+xs_vk_result xs_vk_vkQueuePresentKHR(xs_vk_handle queue, const void *present);
+xs_vk_result xs_vk_vkQueueWaitIdle(xs_vk_handle queue);
+xs_vk_result xs_vk_vkDeviceWaitIdle(xs_vk_handle device);
+
+/* layer.c */
+xs_vk_function xs_vk_vkGetInstanceProcAddr(xs_vk_handle instance, const char *name);
+xs_vk_function xs_vk_vkGetDeviceProcAddr(xs_vk_handle device, const char *name);
+
+#endif
