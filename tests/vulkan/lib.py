@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of Vulkan share: environments with the layer and without, and an xserver of their own."""
+import contextlib
+import os
+import subprocess
+import tempfile
+import time
+
+OURS = ("XSCHED_", "XLOG_", "VK_", "LD_PRELOAD")
+ICDS = ("/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d")
+NAME = "VK_LAYER_XSCHED_schedule"
+VALIDATION = "VK_LAYER_KHRONOS_validation"
+
+
+def lavapipe():
+    """The manifest of the driver that computes on the CPU. None: it is not here."""
+    for folder in ICDS:
+        if os.path.isdir(folder):
+            for name in sorted(os.listdir(folder)):
+                if name.startswith("lvp_icd"):
+                    return os.path.join(folder, name)
+    return None
+
+
+def plain(**extra):
+    """An environment without the layer, whose only device is lavapipe."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
+    driver = lavapipe()
+    if driver:
+        env.update(VK_ICD_FILENAMES=driver, VK_DRIVER_FILES=driver)
+    env.update(NODEVICE_SELECT="1", **extra)   # a layer of Mesa's that needs a display
+    return env
+
+
+def layered(shims, layers=NAME, **extra):
+    """With the layer, which lies in the folder `shims`."""
+    return plain(VK_ADD_LAYER_PATH=shims, VK_INSTANCE_LAYERS=layers, **extra)
+
+
+@contextlib.contextmanager
+def xserver(program, *arguments):
+    """The socket of an xserver of our own."""
+    with tempfile.TemporaryDirectory() as folder:
+        socket = os.path.join(folder, "s")
+        with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
+            with subprocess.Popen([program, "--no-http", f"--socket={socket}", *arguments], stdout=log, stderr=log,
+                                  env=plain()) as server:
+                try:
+                    until = time.monotonic() + 20
+                    while not os.path.exists(socket):
+                        if server.poll() is not None or time.monotonic() > until:
+                            raise RuntimeError("xserver does not start")
+                        time.sleep(0.02)
+                    yield socket
+                finally:
+                    server.terminate()
