@@ -100,8 +100,6 @@ const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *pla
     return NULL;
 }
 
-#define ONLY "only "
-
 size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHIMS_MAX])
 {
     size_t count = 0;
@@ -110,8 +108,7 @@ size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHI
         bool wanted = true;
 
         for (size_t k = 0; k < XS_PLATFORM_COUNT; k++)
-            wanted &= strncmp(xs_platforms[k].layers, ONLY, strlen(ONLY)) != 0 ||
-                      xs_shims_get(s, &xs_platforms[k]) != s->paths[i];
+            wanted &= xs_platform_is_preloaded(&xs_platforms[k]) || xs_shims_get(s, &xs_platforms[k]) != s->paths[i];
         if (wanted)
             ret_paths[count++] = s->paths[i];
     }
@@ -123,8 +120,8 @@ static const char *layer_cell(const struct xs_platform *platform, size_t index)
 {
     const char *at = platform->layers;
 
-    if (strncmp(at, ONLY, strlen(ONLY)) == 0)
-        at += strlen(ONLY);
+    if (!xs_platform_is_preloaded(platform))
+        at += strlen("only ");
     while (index-- && at) {
         at = strchr(at, ' ');
         at = at ? at + 1 : NULL;
