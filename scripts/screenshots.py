@@ -49,6 +49,12 @@ def svg(screen):
     return "\n".join(out + ["</g>", "</svg>", ""])
 
 
+def shrink(file):
+    """A page has few colours; python3-pil, which python3-matplotlib brings, leaves no more in the file."""
+    from PIL import Image
+    Image.open(file).convert("RGB").quantize(48).save(file, optimize=True)
+
+
 def main():
     os.makedirs(FOLDER, exist_ok=True)
     stage = Stage()
@@ -75,10 +81,15 @@ def main():
             terminal.press("q")
             terminal.end()
         if browser.path():
-            b = browser.Browser(f"http://127.0.0.1:{stage.port}/", 1100, 420)
+            b = browser.Browser(f"http://127.0.0.1:{stage.port}/", 1100, 760)
             b.wait_for("document.querySelectorAll('#programs tr').length == 4")
-            b.wait_for("+document.querySelectorAll('#programs td')[4].textContent > 0")
-            b.screenshot(f"{FOLDER}/status-page.png")
+            b.wait_for("shareHistory.length > 40")
+            for name, width, height, dark in (("", 1100, 760, False), ("-dark", 1100, 760, True), ("-narrow", 390, 844, False)):
+                b.look(width, height, dark)
+                seen = b.value("shareHistory.length")
+                b.wait_for(f"innerWidth == {width} && shareHistory.length > {seen} + 1")
+                b.screenshot(f"{FOLDER}/status-page{name}.png")
+                shrink(f"{FOLDER}/status-page{name}.png")
             b.close()
         else:
             print("no chromium: the status page stays as it was")

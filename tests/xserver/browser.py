@@ -31,8 +31,12 @@ class Browser:
         os.close(theirs_in)
         os.close(theirs_out)
         self.number, self.rest, self.session = 0, b"", None
-        target = self.ask("Target.createTarget", url=url)["targetId"]
+        self.complaints = []  # exceptions of scripts, and what the page's policy refused
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Runtime", "Log", "Page", "Accessibility"):
+            self.ask(f"{domain}.enable")
+        self.ask("Page.navigate", url=url)
 
     def ask(self, method, **params):
         self.number += 1
@@ -47,6 +51,10 @@ class Browser:
                 self.rest += data
             text, self.rest = self.rest.split(b"\0", 1)
             answer = json.loads(text)
+            if answer.get("method") == "Runtime.exceptionThrown":
+                self.complaints.append(answer["params"]["exceptionDetails"])
+            if answer.get("method") == "Log.entryAdded" and answer["params"]["entry"]["level"] == "error":
+                self.complaints.append(answer["params"]["entry"])
             if answer.get("id") == self.number:
                 assert "error" not in answer, answer
                 return answer["result"]
@@ -59,6 +67,21 @@ class Browser:
         while not self.value(expression):
             assert time.monotonic() < end, f"{expression}: not in\n" + str(self.value("document.documentElement.outerHTML"))
             time.sleep(0.1)
+
+    def look(self, width, height, dark=False):
+        """From now on a window of that size, light or dark."""
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def nodes(self):
+        """What a screen reader is told: [(role, name)]."""
+        found = self.ask("Accessibility.getFullAXTree")["nodes"]
+        return [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in found if not n.get("ignored")]
+
+    def press(self, key):
+        for kind in ("keyDown", "keyUp"):
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"Tab": 9, "Enter": 13}[key],
+                     **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
     def screenshot(self, file):
         data = self.ask("Page.captureScreenshot", format="png")["data"]

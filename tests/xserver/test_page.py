@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The status page: its files, its stream of events, who is refused, and a real browser where one is installed."""
 import json
+import os
+import pwd
 import re
 import socket
 import unittest
@@ -47,11 +49,14 @@ class Page(unittest.TestCase):
         self.fail("the stream ended")
 
     def test_files_need_nothing_from_elsewhere(self):
-        for path, kind in (("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")):
+        for path, kind in (("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript"),
+                           ("/dygraph.min.js", "text/javascript"), ("/dygraph.min.css", "text/css")):
             with self.stage.get(path) as answer:
                 text = answer.read().decode()
                 self.assertEqual(answer.headers["Content-Type"], kind + "; charset=utf-8")
                 self.assertTrue(answer.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'"))
+                if path.startswith("/dygraph"):
+                    continue  # names its authors' addresses in comments
                 self.assertNotRegex(text, r"https?://|//[a-z]+\.|<script>|\sstyle=|\son\w+=|innerHTML")
             for use in re.findall(r'(?:src|href)="([^"]*)"', text):
                 self.assertEqual(self.code(use), 200, use)
@@ -66,6 +71,9 @@ class Page(unittest.TestCase):
         program = second["programs"][0]
         self.assertEqual((program["pid"], program["priority"], program["level"], program["state"]),
                          (self.batch.pid, 7, 1, "run"))
+        self.assertEqual(program["user"], pwd.getpwuid(os.getuid()).pw_name)
+        self.assertEqual([(q["device"], q["state"]) for q in program["shown_queues"]], [(int(GPU, 16), "run")])
+        self.assertEqual([(d["device"], d["queues"]) for d in second["devices"]], [(int(GPU, 16), 1)])
         self.assertGreater(program["service_us"], first["programs"][0]["service_us"])
 
     def test_others_are_refused(self):
@@ -116,24 +124,114 @@ class Page(unittest.TestCase):
             with e:
                 return e.code
 
-    def test_in_a_browser(self):
+    def browser(self):
         if not browser.path():
             print("no chromium is installed: the page is not tested in a browser")
             self.skipTest("no chromium is installed: the page was read by a plain HTTP client only")
-        self.batch.tell("work 0 90")
         b = browser.Browser(f"http://127.0.0.1:{self.stage.port}/")
         self.addCleanup(b.close)
+        return b
+
+    def cell(self, b, label, row=0):
+        return b.value(f"document.querySelectorAll('#programs tr')[{row}].querySelector('td[data-label=\"{label}\"]').textContent")
+
+    def test_in_a_browser(self):
+        self.batch.tell("work 0 90")
+        b = self.browser()
         b.wait_for("document.querySelectorAll('#programs tr').length == 1")
-        b.wait_for("+document.querySelectorAll('#programs td')[4].textContent > 20")  # needs a second event
-        cells = b.value("[...document.querySelectorAll('#programs td')].map(td => td.textContent)")
-        self.assertEqual(cells[:4], [str(self.batch.pid), "run", "7", "1"])
-        self.assertIn(NAME, cells[-1])  # as text
-        self.assertEqual(b.value("document.querySelectorAll('#programs b').length"), 0)
+        b.wait_for("document.querySelector('#programs meter').value > .2")  # needs a second event
+        self.assertEqual([self.cell(b, name) for name in ("PID", "State", "Priority", "Level", "Queues")][:4],
+                         [str(self.batch.pid), "running", "7", "1"])
+        self.assertIn(NAME, self.cell(b, "Program"))  # as text
+        self.assertEqual(b.value("document.querySelectorAll('#programs b, .keys b').length"), 0)
         self.assertIn("HPF", b.value("document.getElementById('sums').textContent"))
+        self.assertIn("GPU 0000:3b:00.0", b.value("document.getElementById('devices').textContent"))
+        # the other one takes the device: why this one waits
+        urgent = self.stage.actor("urgent")
+        urgent.tell(f"queue 0 {GPU} 20")
+        urgent.tell("work 0 100")
+        b.wait_for("document.querySelectorAll('#programs tr').length == 2")
+        b.wait_for(f"document.querySelector('#programs tr td[data-label=State]').textContent == "
+                   f"'waitingPID {urgent.pid} is more urgent (priority 20)'")
+        self.stage.xcli("suspend", str(self.batch.pid))
+        b.wait_for("document.querySelector('#programs tr td[data-label=State]').textContent == 'suspendedsuspended by a user'")
+        urgent.leave()
         self.batch.leave()
         b.wait_for("!document.getElementById('none').hidden")
+        self.assertEqual(b.complaints, [])
         self.stage.server.terminate()
         b.wait_for("document.getElementById('state').className == 'gone'")
+
+    def test_widths(self):
+        """Nothing scrolls sideways, all text can be read, all parts have names, the keyboard reaches the details."""
+        self.batch.tell("work 0 90")
+        other = self.stage.actor("x" * 200 + " " + "--option=value " * 40)
+        for cell in range(3):
+            other.tell(f"queue {cell} {GPU} -3")
+        b = self.browser()
+        b.wait_for("document.querySelectorAll('#programs tr').length == 2")
+        b.wait_for("document.querySelector('#programs meter').value > .2")
+        if b.value("!!window.Dygraph"):
+            b.wait_for("document.querySelectorAll('#shares canvas').length > 0")
+        else:
+            self.assertFalse(b.value("document.getElementById('no-charts').hidden"))
+        for width in (390, 800, 1280):
+            for dark in (False, True):
+                b.look(width, 900, dark)
+                b.wait_for(f"innerWidth == {width}")
+                self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width)
+                self.assertEqual(b.value(OUTSIDE % width), [], width)
+                self.assertEqual(b.value(PALE), [], (width, dark))
+        nodes = b.nodes()
+        for role in ("button", "meter", "Meter", "table", "image", "img", "heading", "columnheader", "DisclosureTriangle"):
+            self.assertEqual([n for n in nodes if n[0] == role and not n[1]], [], role)
+        roles = {n[0] for n in nodes}
+        self.assertLessEqual({"main", "table", "columnheader", "heading", "status"}, roles)
+        b.value("document.activeElement.blur()")
+        b.press("Tab")
+        self.assertEqual(b.value("document.activeElement.className"), "skip")
+        for _ in range(20):
+            b.press("Tab")
+            if b.value("document.activeElement.localName") == "summary":
+                break
+        self.assertEqual(b.value("document.activeElement.localName"), "summary")
+        b.press("Enter")
+        b.wait_for("document.querySelectorAll('#programs details[open] li').length > 0")
+        uptime = b.value("before.status.uptime_us")
+        b.wait_for(f"before.status.uptime_us > {uptime}")  # another event leaves it open
+        self.assertEqual(b.value("document.querySelectorAll('#programs details[open]').length"), 1)
+        self.assertEqual(b.complaints, [])
+
+    def test_shares_are_of_the_time_that_passed(self):
+        """Programs whose own figures come to more are scaled to it, and said to be estimates."""
+        b = self.browser()
+        b.wait_for("!!before")
+        program = "({session: %d, shown_queues: [{handle: %d, device: 1, service_us: %d}], waiting_us: 0})"
+        event = "({status: {uptime_us: %d}, programs: [" + program + ", " + program + "]})"
+        found = b.value(f"(() => {{ before = {event % (0, 1, 1, 0, 2, 2, 0)}; const r = rates({event % (1000000, 1, 1, 900000, 2, 2, 600000)});"
+                        " return [r.shares.get(1).share, r.shares.get(2).share, r.ofDevice.get(1), estimates]; })()")
+        self.assertEqual([round(found[0], 6), round(found[1], 6), found[2], found[3]], [0.6, 0.4, 1, True])
+        found = b.value(f"(() => {{ before = {event % (0, 1, 1, 0, 2, 2, 0)}; const r = rates({event % (1000000, 1, 1, 500000, 2, 2, 250000)});"
+                        " return [r.shares.get(1).share, r.shares.get(2).share, r.ofDevice.get(1), estimates]; })()")
+        self.assertEqual(found, [0.5, 0.25, 0.75, False])
+
+
+# Elements that reach beyond the window.
+OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => !e.closest('.unseen, .skip, thead, svg') && e.offsetParent &&
+    e.getBoundingClientRect().right > %d + 1).map(e => e.outerHTML.slice(0, 80))"""
+# Text with less than 4.5 : 1 between it and what is behind it.
+PALE = r"""(() => {
+    const rgb = c => c.match(/[\d.]+/g).map(Number);
+    const light = c => { const [r, g, b] = rgb(c).slice(0, 3).map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+        return .2126 * r + .7152 * g + .0722 * b; };
+    const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if ((rgb(c)[3] ?? 1) > 0) return c; }
+        return 'rgb(255, 255, 255)'; };
+    return [...document.querySelectorAll('body *')].filter(e => e.offsetParent && !e.closest('.unseen, .skip') &&
+        [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())).filter(e => {
+            const a = light(getComputedStyle(e).color), b = light(behind(e));
+            return (Math.max(a, b) + .05) / (Math.min(a, b) + .05) < 4.5;
+        }).map(e => e.outerHTML.slice(0, 80));
+})()"""
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENT_PROGRAMS 256u /* what a page can show */
-
 json_t *xs_json_error(const char *text)
 {
     return json_pack("{s:s}", "error", text);
@@ -103,7 +101,7 @@ static json_t *client(const struct xs_client_record *c)
     return o;
 }
 
-static json_t *client_with_counts(const struct xs_client_record *c)
+json_t *xs_json_client(const struct xs_client_record *c)
 {
     json_t *o = client(c);
 
@@ -157,17 +155,17 @@ void xs_json_queues(const struct xs_request *r, struct xs_text *ret)
 json_t *xs_json_queue(const struct xs_request *r)
 {
     return json_pack("{s:o, s:o}", "xqueue", queue(&r->queues[0]), "process",
-                     client_with_counts(&r->clients[0]));
+                     xs_json_client(&r->clients[0]));
 }
 
 void xs_json_clients(const struct xs_request *r, struct xs_text *ret)
 {
     xs_text_add(ret, "{\"clients\":[");
     for (size_t i = 0; i < r->n_clients; i++)
-        add_to_list(ret, i == 0, client_with_counts(&r->clients[i]));
+        add_to_list(ret, i == 0, xs_json_client(&r->clients[i]));
     xs_text_add(ret, "],\"ended\":[");
     for (size_t i = 0; i < r->n_ended; i++)
-        add_to_list(ret, i == 0, client_with_counts(&r->ended[i]));
+        add_to_list(ret, i == 0, xs_json_client(&r->ended[i]));
     xs_text_add(ret, "]}");
 }
 
@@ -292,56 +290,6 @@ json_t *xs_json_devices(const struct xs_request *r)
     list = json_pack("{s:o, s:b}", "devices", list, "more", d && d->more);
     free(d);
     return list;
-}
-
-/* What the status page shows of a program's queues. */
-struct of_queues {
-    int32_t priority, level; /* the highest ones */
-    bool running, waiting;
-};
-
-static json_t *program(const struct xs_client_record *c, const struct of_queues *q)
-{
-    json_t *o = client_with_counts(c);
-
-    set_signed(o, "priority", q->priority);
-    set_signed(o, "level", q->level);
-    set_text(o, "state", c->held ? "held" : q->running ? "run" : q->waiting ? "wait" : "idle");
-    return o;
-}
-
-json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
-{
-    json_t *programs = json_array(), *queues = json_object();
-    struct of_queues of[EVENT_PROGRAMS];
-    uint64_t idle = 0, running = 0, waiting = 0;
-
-    for (size_t i = 0; i < EVENT_PROGRAMS; i++)
-        of[i] = (struct of_queues){.priority = PRIORITY_NO_EXECUTE};
-    for (size_t i = 0; i < r->n_queues; i++) {
-        const struct xs_queue_record *q = &r->queues[i];
-        const struct xs_sched_queue_status *st = &q->status;
-        const struct xs_client_record *c = xs_request_client(r, q->session);
-
-        if (c && c - r->clients < (ptrdiff_t)EVENT_PROGRAMS) {
-            struct of_queues *its = &of[c - r->clients];
-
-            its->priority = XS_MAX(its->priority, q->hints.priority);
-            its->level = XS_MAX(its->level, q->level);
-            its->running |= st->ready && st->permitted;
-            its->waiting |= st->ready && !st->permitted;
-        }
-        idle += !st->ready;
-        running += st->ready && st->permitted;
-        waiting += st->ready && !st->permitted;
-    }
-    set_int(queues, "idle", idle);
-    set_int(queues, "running", running);
-    set_int(queues, "waiting", waiting);
-    for (size_t i = 0; i < r->n_clients && i < EVENT_PROGRAMS; i++)
-        json_array_append_new(programs, program(&r->clients[i], &of[i]));
-    return json_pack("{s:o, s:o, s:o}", "status", xs_json_status(r, http_port), "queues", queues, "programs",
-                     programs);
 }
 
 void xs_json_timeline(const struct xs_request *r, struct xs_text *ret)

@@ -319,6 +319,8 @@ static const struct row {
     {"GET", "/", .page = &xs_page_html},
     {"GET", "/page.css", .page = &xs_page_css},
     {"GET", "/page.js", .page = &xs_page_js},
+    {"GET", "/dygraph.min.js", .page = &xs_dygraph_min_js},
+    {"GET", "/dygraph.min.css", .page = &xs_dygraph_min_css},
     {"GET", "/events", .stream = true},
     {"GET", "/xqueues", .kind = XS_REQ_QUEUES},
     {"GET", "/xqueue/", .kind = XS_REQ_QUEUE, .fill = fill_handle},

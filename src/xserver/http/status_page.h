@@ -10,7 +10,7 @@ struct xs_page {
     const unsigned char *data;
     size_t bytes;
 };
-extern const struct xs_page xs_page_html, xs_page_css, xs_page_js;
+extern const struct xs_page xs_page_html, xs_page_css, xs_page_js, xs_dygraph_min_js, xs_dygraph_min_css;
 
 /** What a browser may do with it: load these files from here, ask here, and nothing else. */
 #define XS_PAGE_POLICY                                                                                       \

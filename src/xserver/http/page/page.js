@@ -2,75 +2,276 @@
 // Shows what /events sends. All text goes in as text, so that no command line can become markup.
 "use strict";
 
-let before = null;
+const KEPT = 300, SERIES = 6;    // points of a chart, one a second; programs that have a line of their own
+const $ = id => document.getElementById(id);
+let before = null, estimates = false;
+const rows = new Map(), shareHistory = [], latencyHistory = [];
 
-function cell(row, text, kind) {
-    const td = row.insertCell();
-    td.textContent = text;
-    if (kind) td.className = kind;
-    return td;
+function element(name, text, className) {
+    const e = document.createElement(name);
+    if (text !== undefined) e.textContent = text;
+    if (className) e.className = className;
+    return e;
 }
 
-function percent(part) {
-    return (100 * Math.max(part, 0)).toFixed(part > 0 && part < 0.0995 ? 1 : 0);
+function set(e, text) {
+    if (e.textContent !== String(text)) e.textContent = text;
 }
+
+function definitions(pairs) {
+    return pairs.map(([name, value]) => {
+        const div = element("div");
+        div.append(element("dt", name), element("dd", value));
+        return div;
+    });
+}
+
+const percent = part => (100 * Math.max(part, 0)).toFixed(part > 0 && part < 0.0995 ? 1 : 0) + " %";
+const about = part => (estimates && part > 0 ? "≈ " : "") + percent(part);
+
+function bytes(n) {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let i = 0;
+    for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
+    return n.toFixed(n < 10 && i ? 1 : 0) + " " + units[i];
+}
+
+const kinds = ["Device", "CPU", "GPU", "NPU", "FPGA", "ASIC", "MCA"];
+function deviceName(d) {
+    const kind = kinds[Math.floor(d.device / 4294967296)] || kinds[0];
+    return `${kind} ${d.gpu}${d.model ? " " + d.model : ""}`;
+}
+
+// ---- from two events to rates ----
+
+// Device time of each queue and program in the interval. What programs say of themselves can come to more than the time
+// that passed, where their threads wait for a CPU: then it is scaled to it, and called an estimate.
+function rates(now) {
+    const us = before ? now.status.uptime_us - before.status.uptime_us : 0;
+    const old = new Map(before ? before.programs.map(p => [p.session, p]) : []);
+    const ofDevice = new Map(), shares = new Map();
+    estimates = false;
+    for (const p of now.programs) {
+        const o = old.get(p.session), oldQueues = new Map(o ? o.shown_queues.map(q => [q.handle, q]) : []);
+        const its = {share: 0, devices: new Map()};
+        its.waiting = o && us > 0 ? (p.waiting_us - o.waiting_us) / us : 0;
+        for (const q of p.shown_queues) {
+            const oq = oldQueues.get(q.handle);
+            const share = oq && us > 0 ? Math.max(q.service_us - oq.service_us, 0) / us : 0;
+            its.devices.set(q.device, (its.devices.get(q.device) || 0) + share);
+            ofDevice.set(q.device, (ofDevice.get(q.device) || 0) + share);
+        }
+        shares.set(p.session, its);
+    }
+    for (const its of shares.values()) {
+        for (const [device, share] of its.devices) {
+            const sum = ofDevice.get(device);
+            its.devices.set(device, sum > 1 ? share / sum : share);
+            its.share += its.devices.get(device);
+        }
+    }
+    for (const [device, sum] of ofDevice) {
+        estimates = estimates || sum > 1.02;
+        ofDevice.set(device, Math.min(sum, 1));
+    }
+    return {shares, ofDevice};
+}
+
+// Mean and 99th percentile of what a histogram counted since the last event, in microseconds.
+function latencyOf(now, then) {
+    const counts = now.buckets.map((b, i) => b.count - (then ? then.buckets[i].count : 0));
+    const sum = counts.reduce((a, b) => a + b, 0);
+    if (!sum || !then) return [null, null];
+    let seen = 0, p99 = null;
+    for (let i = 0; i < counts.length && p99 === null; i++) {
+        seen += counts[i];
+        if (seen >= 0.99 * sum) p99 = (now.buckets[i].below_ns || now.max_ns) / 1000;
+    }
+    return [(now.count * now.mean_ns - then.count * then.mean_ns) / (now.count - then.count) / 1000, p99];
+}
+
+// ---- why a program stands where it does ----
+
+function why(p, now) {
+    if (p.state === "held")
+        return p.held_for_us ? `suspended by a user, for ${(p.held_for_us / 1e6).toFixed(0)} s more` : "suspended by a user";
+    if (p.state === "idle") return p.queues ? "has no work" : "has no queue yet";
+    if (p.state === "run") return "";
+    if (p.priority <= -256) return "priority -256 never runs";
+    const devices = new Set(p.shown_queues.map(q => q.device));
+    const first = now.programs.filter(o => o.session !== p.session && o.state === "run" &&
+        o.shown_queues.some(q => q.state === "run" && devices.has(q.device))).sort((a, b) => b.priority - a.priority)[0];
+    if (first && first.priority > p.priority) return `PID ${first.pid} is more urgent (priority ${first.priority})`;
+    return first ? `PID ${first.pid} has its turn (${now.status.policy_name})` : `waits for its turn (${now.status.policy_name})`;
+}
+
+// ---- sums, devices, programs ----
 
 function showSums(now) {
-    const s = now.status, sums = document.getElementById("sums");
-    const latency = s.decision_latency;
-    const rows = [["Policy", s.policy_name], ["Programs", now.programs.length],
-        ["Queues running", now.queues.running], ["waiting", now.queues.waiting], ["idle", now.queues.idle],
-        ["Decisions", s.decisions], ["Mean decision", (latency.mean_ns / 1000).toFixed(1) + " µs"],
-        ["Refused", s.refused]];
-    sums.replaceChildren(...rows.map(([name, value]) => {
-        const div = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd");
-        dt.textContent = name;
-        dd.textContent = value;
-        div.append(dt, dd);
-        return div;
+    const s = now.status, operator = s.decisions > 0;
+    const pairs = [["Policy", s.policy_name], ["Programs", now.programs.length], ["Queues running", now.queues.running],
+        ["waiting", now.queues.waiting], ["idle", now.queues.idle]];
+    if (operator)
+        pairs.push(["Decisions", s.decisions], ["Refused", s.refused]);
+    if (s.decision_latency.count > 0) pairs.push(["Mean decision", (s.decision_latency.mean_ns / 1000).toFixed(1) + " µs"]);
+    $("sums").replaceChildren(...definitions(pairs));
+}
+
+function showDevices(now, ofDevice) {
+    $("devices").replaceChildren(...now.devices.map(d => {
+        const li = element("li"), pairs = [["In use", about(ofDevice.get(d.device) || 0)], ["Queues", d.queues], ["Waiting", d.waiting]];
+        if (d.memory_bytes !== undefined)
+            pairs.push(["Memory", (d.memory_used_bytes !== undefined ? bytes(d.memory_used_bytes) + " of " : "") + bytes(d.memory_bytes)]);
+        if (d.temperature_c !== undefined) pairs.push(["Temperature", d.temperature_c + " °C"]);
+        if (d.clock_mhz !== undefined) pairs.push(["Clock", d.clock_mhz + " MHz"]);
+        if (d.pci) pairs.push(["Address", d.pci]);
+        const dl = element("dl");
+        dl.append(...definitions(pairs));
+        li.append(element("h3", deviceName(d)), dl);
+        return li;
     }));
+    $("no-device").hidden = now.devices.length > 0;
 }
 
-function showPrograms(now) {
-    const body = document.createElement("tbody");
-    const old = new Map(before ? before.programs.map(p => [p.session, p]) : []);
-    const us = before ? now.status.uptime_us - before.status.uptime_us : 0;
-    body.id = "programs";
-    for (const p of now.programs) {
-        const o = old.get(p.session), row = body.insertRow();
-        const share = o && us > 0 ? (p.service_us - o.service_us) / us : 0;
-        const waiting = o && us > 0 ? (p.waiting_us - o.waiting_us) / us : 0;
-        const rate = o && us > 0 ? (p.commands - o.commands) * 1e6 / us : 0;
-        cell(row, p.pid, "n");
-        cell(row, p.state, p.state);
-        cell(row, p.queues ? p.priority : "", "n");
-        cell(row, p.queues ? p.level : "", "n");
-        cell(row, percent(share), "n");
-        const meter = document.createElement("meter");
-        meter.value = Math.min(Math.max(share, 0), 1);
-        cell(row, "", "bar").append(meter);
-        cell(row, percent(waiting), "n");
-        cell(row, p.preemptions, "n");
-        cell(row, rate.toFixed(0), "n");
-        cell(row, p.queues, "n");
-        cell(row, p.cmdline).title = p.cmdline;
+const columns = [["pid", "PID", "n"], ["program", "Program", "program"], ["user", "User", ""], ["state", "State", ""],
+    ["priority", "Priority", "n"], ["level", "Level", "n"], ["share", "Share", ""], ["waiting", "Waiting", "n"],
+    ["preempted", "Preempted", "n"], ["memory", "Memory", ""], ["queues", "Queues", ""]];
+
+function newRow() {
+    const row = {tr: element("tr")};
+    for (const [name, label, className] of columns) {
+        row[name] = element("td", undefined, className);
+        row[name].dataset.label = label;
+        row.tr.append(row[name]);
     }
-    document.getElementById("programs").replaceWith(body);
-    document.getElementById("none").hidden = now.programs.length > 0;
+    row.stateText = element("span");
+    row.whyText = element("span", "", "why");
+    row.state.append(row.stateText, row.whyText);
+    row.meter = element("meter");
+    row.shareText = element("span");
+    row.share.append(row.meter, " ", row.shareText);
+    row.details = element("details");
+    row.summary = element("summary");
+    row.list = element("ul");
+    row.details.append(row.summary, row.list);
+    row.queues.append(row.details);
+    return row;
 }
 
-const events = new EventSource("/events");
-const state = document.getElementById("state");
+const states = {run: "running", wait: "waiting", idle: "idle", held: "suspended"};
+function showProgram(row, p, its, now) {
+    const names = new Map(now.devices.map(d => [d.device, deviceName(d)]));
+    set(row.pid, p.pid);
+    set(row.program, p.cmdline);
+    set(row.user, p.user);
+    set(row.stateText, states[p.state]);
+    row.stateText.className = p.state;
+    set(row.whyText, why(p, now));
+    set(row.priority, p.queues ? p.priority : "-");
+    set(row.level, p.queues ? p.level : "-");
+    row.meter.value = Math.min(its.share, 1);
+    row.meter.setAttribute("aria-label", `share of PID ${p.pid}`);
+    set(row.shareText, about(its.share) + (p.utilization >= 0 && p.utilization < 100 ? ` of ${p.utilization} % asked` : ""));
+    set(row.waiting, percent(its.waiting));
+    set(row.preempted, p.preemptions);
+    set(row.memory, p.memory_limit_bytes ? `${bytes(p.memory_used_bytes)} of ${bytes(p.memory_limit_bytes)}` : "-");
+    set(row.summary, p.queues === 1 ? "1 queue" : `${p.queues} queues`);
+    const lines = p.shown_queues.map(q => `0x${BigInt(q.handle).toString(16)} on ${names.get(q.device) || "another device"}: ` +
+        `${states[q.state]}, priority ${q.priority}, level ${q.level}`);
+    if (p.queues > p.shown_queues.length) lines.push(`and ${p.queues - p.shown_queues.length} more`);
+    if (lines.join("\n") !== row.lines) row.list.replaceChildren(...lines.map(l => element("li", l)));
+    row.lines = lines.join("\n");
+}
+
+function showPrograms(now, shares) {
+    const body = $("programs"), seen = new Set();
+    for (const p of now.programs) {
+        if (!rows.has(p.session)) {
+            rows.set(p.session, newRow());
+            body.append(rows.get(p.session).tr);
+        }
+        showProgram(rows.get(p.session), p, shares.get(p.session), now);
+        seen.add(p.session);
+    }
+    for (const [session, row] of rows) {
+        if (seen.has(session)) continue;
+        row.tr.remove();
+        rows.delete(session);
+    }
+    $("none").hidden = now.programs.length > 0;
+    $("more").hidden = !now.more;
+    $("estimate").hidden = !estimates;
+}
+
+// ---- charts ----
+
+// Its legend writes styles into markup, which this page's policy refuses; the keys below the charts are ours.
+if (window.Dygraph) Dygraph.PLUGINS = Dygraph.PLUGINS.filter(plugin => plugin !== Dygraph.Plugins.Legend);
+
+const charts = {};
+function color(i) {
+    return getComputedStyle(document.documentElement).getPropertyValue("--s" + i).trim();
+}
+
+// Names of lines are numbers: the library puts them into the page as markup.
+function draw(id, points, names, most) {
+    const style = i => names[i] === "others" ? SERIES : Math.min(i, SERIES);
+    const data = points.length > 1 ? points : [[new Date(Date.now() - 1000), ...names.map(() => null)], [new Date(), ...names.map(() => null)]];
+    const options = {file: data, labels: ["time", ...names.map((_, i) => "line" + i)], colors: names.map((_, i) => color(style(i))),
+        dateWindow: [Date.now() - KEPT * 1000, Date.now()], valueRange: [0, most], axisLineColor: color(SERIES), gridLineColor: color(SERIES) + "44"};
+    if (!charts[id])
+        charts[id] = new Dygraph($(id), data, {...options, interactionModel: {}, strokeWidth: 2, axisLabelWidth: 44});
+    else
+        charts[id].updateOptions(options);
+    $(id + "-keys").replaceChildren(...names.map((n, i) => element("li", n, "c" + style(i))));
+}
+
+function showCharts(now, shares) {
+    if (!window.Dygraph) {
+        $("charts").hidden = true;
+        $("no-charts").hidden = false;
+        return;
+    }
+    const time = new Date(), of = new Map(), d = now.status.decision_latency;
+    for (const p of now.programs) of.set(p.session, shares.get(p.session).share);
+    shareHistory.push({time, of});
+    latencyHistory.push([time, ...latencyOf(d, before && before.status.decision_latency)]);
+    if (shareHistory.length > KEPT) shareHistory.shift();
+    if (latencyHistory.length > KEPT) latencyHistory.shift();
+    const sums = new Map(now.programs.map(p => [p.session, 0]));
+    for (const point of shareHistory)
+        for (const [session, share] of point.of)
+            if (sums.has(session)) sums.set(session, sums.get(session) + share);
+    const top = [...now.programs].sort((a, b) => sums.get(b.session) - sums.get(a.session)).slice(0, SERIES);
+    const names = [...top.map(p => `${p.pid} ${p.cmdline}`), "others"];
+    draw("shares", shareHistory.map(point => {
+        const own = top.map(p => point.of.has(p.session) ? 100 * point.of.get(p.session) : null);
+        let all = 0;
+        for (const share of point.of.values()) all += 100 * share;
+        return [point.time, ...own, Math.max(all - own.reduce((a, b) => a + (b || 0), 0), 0)];
+    }), names, Math.max(100, 100 * now.devices.length) * 1.05);
+    set($("shares-text"), top.map(p => `${p.cmdline}: ${about(shares.get(p.session).share)}`).join(", ") || "no program");
+    $("latencies-figure").hidden = d.count === 0;
+    if (d.count) {
+        draw("latencies", latencyHistory, ["mean", "99 of 100 below"], null);
+        const last = latencyHistory[latencyHistory.length - 1];
+        set($("latencies-text"), last[1] === null ? "none in the last second" : `mean ${last[1].toFixed(1)}, 99 of 100 below ${last[2]}`);
+    }
+}
+
+const events = new EventSource("/events"), state = $("state");
 events.onmessage = event => {
-    const now = JSON.parse(event.data);
+    const now = JSON.parse(event.data), {shares, ofDevice} = rates(now);
     showSums(now);
-    showPrograms(now);
+    showDevices(now, ofDevice);
+    showPrograms(now, shares);
+    showCharts(now, shares);
     before = now;
-    state.textContent = "version " + now.status.version;
+    set(state, "version " + now.status.version);
     state.className = "";
 };
 events.onerror = () => {
-    state.textContent = "xserver does not answer";
+    set(state, "xserver does not answer");
     state.className = "gone";
     before = null;
 };

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the status page is told each second. Its size is bounded, whatever programs do. */
+#include "xserver/http/http_json.h"
+
+#include "xserver/users/user_names.h"
+#include "xsched/types.h"
+
+#include <stdlib.h>
+
+#define PROGRAMS 256u /* what a page can show */
+#define QUEUES   8u   /* ... of one program */
+
+/* What the status page shows of a program's queues. */
+struct shown {
+    int32_t priority, level; /* the highest ones */
+    bool running, waiting;
+    unsigned n;
+    const struct xs_queue_record *queues[QUEUES];
+};
+
+static json_t *number(uint64_t value)
+{
+    return json_integer((json_int_t)XS_MIN(value, (uint64_t)INT64_MAX));
+}
+
+static json_t *queue_of(const struct xs_queue_record *q)
+{
+    const struct xs_sched_queue_status *st = &q->status;
+
+    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o}", "handle", number(st->handle), "device", number(st->device), "priority",
+                     (int)q->hints.priority, "level", (int)q->level, "state",
+                     !st->ready      ? "idle"
+                     : st->permitted ? "run"
+                                     : "wait",
+                     "service_us", number(st->service_ns / XS_NS_PER_US));
+}
+
+static json_t *program(const struct xs_client_record *c, const struct shown *shown)
+{
+    json_t *o = xs_json_client(c), *queues = json_array();
+    char name[XS_USER_NAME_BYTES];
+
+    for (unsigned i = 0; i < XS_MIN(shown->n, QUEUES); i++)
+        json_array_append_new(queues, queue_of(shown->queues[i]));
+    json_object_set_new(o, "shown_queues", queues);
+    json_object_set_new(o, "priority", json_integer(shown->priority));
+    json_object_set_new(o, "level", json_integer(shown->level));
+    xs_user_name(c->uid, name);
+    json_object_set_new(o, "user", json_string(name));
+    json_object_set_new(o, "state",
+                        json_string(c->held          ? "held"
+                                    : shown->running ? "run"
+                                    : shown->waiting ? "wait"
+                                                     : "idle"));
+    return o;
+}
+
+static void look_at(struct shown *its, const struct xs_queue_record *q)
+{
+    its->priority = XS_MAX(its->priority, q->hints.priority);
+    its->level = XS_MAX(its->level, q->level);
+    its->running |= q->status.ready && q->status.permitted;
+    its->waiting |= q->status.ready && !q->status.permitted;
+    if (its->n < QUEUES)
+        its->queues[its->n] = q;
+    its->n++;
+}
+
+json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
+{
+    json_t *programs = json_array(), *devices = xs_json_devices(r), *o;
+    struct shown *shown = calloc(PROGRAMS, sizeof(*shown));
+    uint64_t idle = 0, running = 0, waiting = 0;
+
+    for (size_t i = 0; shown && i < PROGRAMS; i++)
+        shown[i].priority = PRIORITY_NO_EXECUTE;
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct xs_queue_record *q = &r->queues[i];
+        const struct xs_sched_queue_status *st = &q->status;
+        const struct xs_client_record *c = xs_request_client(r, q->session);
+
+        if (shown && c && c - r->clients < (ptrdiff_t)PROGRAMS)
+            look_at(&shown[c - r->clients], q);
+        idle += !st->ready;
+        running += st->ready && st->permitted;
+        waiting += st->ready && !st->permitted;
+    }
+    for (size_t i = 0; shown && i < r->n_clients && i < PROGRAMS; i++)
+        json_array_append_new(programs, program(&r->clients[i], &shown[i]));
+    free(shown);
+    o = json_pack("{s:o, s:{s:o, s:o, s:o}, s:O, s:o, s:b}", "status", xs_json_status(r, http_port), "queues",
+                  "idle", number(idle), "running", number(running), "waiting", number(waiting),
+                  "devices", json_object_get(devices, "devices"), "programs", programs,
+                  "more", r->n_clients > PROGRAMS);
+    json_decref(devices);
+    return o;
+}
