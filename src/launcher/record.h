@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched record: from the server's events to a file. record_main.c asks and runs the program,
- * record_queues.c follows each queue's state, record_chrome.c and record_replay.c write. One thread. */
+/* xsched record: from the server's events to a file. record_main.c asks and runs the program, record_queues.c follows each
+ * queue's state, record_devices.c each device's, record_chrome.c and record_replay.c write. One thread. */
 #ifndef XS_LAUNCHER_RECORD_H
 #define XS_LAUNCHER_RECORD_H
 
@@ -9,15 +9,16 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum record_state { RECORD_UNKNOWN, RECORD_IDLE, RECORD_RUN, RECORD_WAIT, RECORD_PREEMPTED };
+enum record_state { RECORD_UNKNOWN, RECORD_IDLE, RECORD_RUN, RECORD_WAIT, RECORD_PREEMPTED, RECORD_SUSPENDED };
 
 /** What both formats are told. Times are nanoseconds since the recording began, and never go back
  *  in what is not a slice; a slice is told at its end. */
 struct record_writer {
-    void (*begin)(FILE *f);
+    /** @param began_ns  when that is, by this host's clock that never goes back */
+    void (*begin)(FILE *f, uint64_t began_ns);
     void (*process)(FILE *f, int64_t pid, const char *command);
-    void (*queue)(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64_t device, int64_t priority,
-                  uint64_t at_ns);
+    void (*queue)(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64_t device, const char *device_name,
+                  int64_t priority, uint64_t at_ns);
     void (*gone)(FILE *f, unsigned number, uint64_t at_ns);
     /** From here on it has work, or has none. */
     void (*ready)(FILE *f, unsigned number, bool ready, uint64_t at_ns);
@@ -26,6 +27,9 @@ struct record_writer {
     void (*policy)(FILE *f, const char *name, uint64_t at_ns);
     void (*slice)(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority,
                   uint64_t from_ns, uint64_t to_ns);
+    /** A track of its own for each device: the programs that ran there in that time, and nothing else. */
+    void (*device)(FILE *f, unsigned number, const char *name);
+    void (*had)(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns, uint64_t to_ns);
     void (*share)(FILE *f, int64_t pid, double percent, uint64_t at_ns);
     void (*lost)(FILE *f, uint64_t count, uint64_t at_ns);
     void (*end)(FILE *f, uint64_t at_ns, uint64_t lost);
@@ -40,9 +44,25 @@ struct record {
     uint64_t written, lost;
     struct record_queue *queues;
     struct record_process *processes;
-    unsigned next_number;
+    struct record_device *devices; /* record_devices.c */
+    json_t *device_names;          /* the server's answer to /devices; NULL: not asked yet */
+    json_t *(*ask)(void *ctx, const char *path); /* asks the server; @return NULL: not told */
+    void *ctx;
+    bool names_asked; /* since the last answer of events */
+    unsigned next_number, next_device;
     char policy[32];
 };
+
+/* ---- record_devices.c ---- */
+
+/** The device's name, as the server tells it. */
+void record_device_name(struct record *r, uint64_t device, char *ret, size_t size);
+/** From here on one queue more, or one less, of the program runs on the device. */
+void record_device_change(struct record *r, uint64_t device, int64_t pid, const char *program, bool runs);
+/** Ends what is open. */
+void record_devices_end(struct record *r);
+
+/* ---- record_queues.c ---- */
 
 /** Events of an answer to /timeline. */
 void record_events(struct record *r, const json_t *answer);

@@ -162,6 +162,14 @@ struct recording {
     char why[2304];
 };
 
+static json_t *ask_again(void *ctx, const char *path)
+{
+    struct recording *s = ctx;
+    char why[256];
+
+    return ask(&s->a, path, why, sizeof(why));
+}
+
 static uint64_t number_of(const json_t *o, const char *name)
 {
     return (uint64_t)json_integer_value(json_object_get(o, name));
@@ -187,7 +195,7 @@ static bool begin(struct recording *s)
     s->next = number_of(o, "next");
     s->r.began_ns = number_of(o, "now_ns");
     xs_str_copy(s->r.policy, sizeof(s->r.policy), json_string_value(json_object_get(o, "policy")));
-    s->r.to->begin(s->r.f);
+    s->r.to->begin(s->r.f, s->r.began_ns);
     s->r.to->policy(s->r.f, s->r.policy, 0);
     json_decref(o);
     s->begun = snapshot(s, true);
@@ -295,6 +303,8 @@ int main(int argc, char **argv)
         return XS_EXIT_USAGE;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    s.r.ask = ask_again;
+    s.r.ctx = &s;
     s.r.to = s.a.replay ? &record_replay : &record_chrome;
     s.r.f = fopen(s.a.output, "we");
     if (!s.r.f) {
@@ -315,6 +325,7 @@ int main(int argc, char **argv)
         xs_say_error("%s: cannot be written", s.a.output);
         return 1;
     }
-    xs_say("%s: %" PRIu64 " entries%s", s.a.output, s.r.written, s.r.lost ? ", some events were lost" : "");
+    xs_say("%s: %" PRIu64 " entries%s%s", s.a.output, s.r.written, s.r.lost ? ", some events were lost" : "",
+           s.a.replay ? "; xsched-replay reads it" : "; open at ui.perfetto.dev");
     return status;
 }

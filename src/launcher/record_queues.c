@@ -11,8 +11,9 @@
 struct record_process {
     int64_t pid;
     bool named;
+    char command[96]; /* as far as it is known */
     int64_t service_us, counted_us; /* device time of its queues: as last asked; while it is summed */
-    bool asked;
+    bool asked, held; /* held: by a user, as last asked */
     UT_hash_handle hh;
 };
 
@@ -20,8 +21,10 @@ struct record_queue {
     uint64_t handle;
     unsigned number;
     struct record_process *process;
+    uint64_t device;
     int64_t priority;
     bool ready, permitted;
+    bool held; /* a user suspended the program, and it is not permitted for that */
     enum record_state state;
     uint64_t since_ns;
     UT_hash_handle hh;
@@ -55,22 +58,59 @@ static struct record_queue *find(struct record *r, uint64_t handle)
     return q;
 }
 
+static void name(struct record *r, const json_t *list)
+{
+    size_t i;
+    json_t *o;
+
+    json_array_foreach(list, i, o)
+    {
+        struct record_process *p = process_of(r, number_of(o, "pid"));
+        const char *command = json_string_value(json_object_get(o, "cmdline"));
+
+        p->held = json_is_true(json_object_get(o, "held"));
+        if (p->named || !command)
+            continue;
+        p->named = true;
+        snprintf(p->command, sizeof(p->command), "%s", command);
+        r->to->process(r->f, p->pid, command);
+    }
+}
+
+/* A program that came since its server was last asked for names; slices of devices need its name at once. */
+static void name_new(struct record *r, const struct record_process *p)
+{
+    json_t *answer;
+
+    if (p->named || r->names_asked || !r->ask)
+        return;
+    r->names_asked = true;
+    answer = r->ask(r->ctx, "/clients");
+    name(r, json_object_get(answer, "clients"));
+    name(r, json_object_get(answer, "ended"));
+    json_decref(answer);
+}
+
 static struct record_queue *add(struct record *r, uint64_t handle, int64_t pid, uint64_t device,
                                 int64_t priority)
 {
     struct record_queue *q = calloc(1, sizeof(*q));
+    char name[128];
 
     if (!q)
         abort();
     q->handle = handle;
     q->number = ++r->next_number;
     q->process = process_of(r, pid);
+    q->device = device;
+    name_new(r, q->process);
     q->priority = priority;
     q->permitted = true;
     q->state = RECORD_IDLE;
     q->since_ns = r->at_ns;
     HASH_ADD(hh, r->queues, handle, sizeof(handle), q);
-    r->to->queue(r->f, q->number, pid, handle, device, priority, r->at_ns);
+    record_device_name(r, device, name, sizeof(name));
+    r->to->queue(r->f, q->number, pid, handle, device, name, priority, r->at_ns);
     r->written++;
     return q;
 }
@@ -79,6 +119,8 @@ static void enter(struct record *r, struct record_queue *q, enum record_state st
 {
     if (q->state == state)
         return;
+    if (state == RECORD_RUN || q->state == RECORD_RUN)
+        record_device_change(r, q->device, q->process->pid, q->process->command, state == RECORD_RUN);
     if (q->state > RECORD_IDLE && r->at_ns > q->since_ns) {
         r->to->slice(r->f, q->number, q->process->pid, q->state, q->priority, q->since_ns, r->at_ns);
         r->written++;
@@ -87,10 +129,11 @@ static void enter(struct record *r, struct record_queue *q, enum record_state st
     q->since_ns = r->at_ns;
 }
 
-static void settle(struct record *r, struct record_queue *q, bool ready, bool permitted)
+static void settle(struct record *r, struct record_queue *q, bool ready, bool permitted, bool held)
 {
-    bool preempted = q->state == RECORD_RUN && ready && !permitted;
+    bool preempted = q->state == RECORD_RUN && ready && !permitted && !held;
 
+    q->held = held && !permitted;
     if (ready != q->ready) {
         q->ready = ready;
         r->to->ready(r->f, q->number, ready, r->at_ns);
@@ -99,7 +142,9 @@ static void settle(struct record *r, struct record_queue *q, bool ready, bool pe
         q->permitted = permitted;
         r->to->decision(r->f, q->number, q->process->pid, permitted, preempted, r->at_ns);
     }
-    if (preempted)
+    if (q->held) /* with work or without */
+        enter(r, q, RECORD_SUSPENDED);
+    else if (preempted)
         enter(r, q, RECORD_PREEMPTED);
     else if (!ready)
         enter(r, q, RECORD_IDLE);
@@ -125,7 +170,7 @@ static void set_priority(struct record *r, struct record_queue *q, int64_t prior
         enum record_state state = q->state;
 
         enter(r, q, RECORD_IDLE);
-        q->state = state;
+        enter(r, q, state);
     }
     q->priority = priority;
     r->to->priority(r->f, q->number, priority, r->at_ns);
@@ -169,9 +214,9 @@ static void event(struct record *r, const json_t *e)
     else if (!strcmp(kind, "hint"))
         set_priority(r, q, value);
     else if (!strcmp(kind, "ready") || !strcmp(kind, "idle"))
-        settle(r, q, kind[0] == 'r', q->permitted);
+        settle(r, q, kind[0] == 'r', q->permitted, q->held);
     else if (!strcmp(kind, "permit") || !strcmp(kind, "hold"))
-        settle(r, q, q->ready, kind[0] == 'p');
+        settle(r, q, q->ready, kind[0] == 'p', kind[0] == 'h' && value == 1);
 }
 
 void record_events(struct record *r, const json_t *answer)
@@ -180,28 +225,12 @@ void record_events(struct record *r, const json_t *answer)
     size_t i;
     json_t *e;
 
+    r->names_asked = false;
     if (lost) {
         r->lost += lost;
         r->to->lost(r->f, lost, r->at_ns);
     }
     json_array_foreach(json_object_get(answer, "events"), i, e) event(r, e);
-}
-
-static void name(struct record *r, const json_t *list)
-{
-    size_t i;
-    json_t *o;
-
-    json_array_foreach(list, i, o)
-    {
-        struct record_process *p = process_of(r, number_of(o, "pid"));
-        const char *command = json_string_value(json_object_get(o, "cmdline"));
-
-        if (p->named || !command)
-            continue;
-        p->named = true;
-        r->to->process(r->f, p->pid, command);
-    }
 }
 
 void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bool states)
@@ -218,14 +247,18 @@ void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bo
         struct record_queue *q = find(r, handle);
 
         process_of(r, number_of(o, "pid"))->counted_us += number_of(o, "service_us");
+        if (!states && q && !q->permitted && q->held != q->process->held) { /* suspended while it waited, or no longer */
+            r->at_ns = XS_MAX(r->at_ns, at_ns);
+            settle(r, q, q->ready, q->permitted, q->process->held);
+        }
         if (!states)
             continue;
         if (!q)
             q = add(r, handle, number_of(o, "pid"), (uint64_t)number_of(o, "device"),
                     number_of(o, "priority"));
         set_priority(r, q, number_of(o, "priority"));
-        settle(r, q, json_is_true(json_object_get(o, "ready")),
-               !json_is_true(json_object_get(o, "suspended")));
+        settle(r, q, json_is_true(json_object_get(o, "ready")), !json_is_true(json_object_get(o, "suspended")),
+               q->process->held);
     }
     for (struct record_process *p = r->processes; p; p = p->hh.next) {
         int64_t more = p->counted_us - p->service_us;
@@ -279,5 +312,6 @@ void record_end(struct record *r, uint64_t now_ns)
         free(p);
     }
     /* NOLINTEND(clang-analyzer-unix.Malloc) */
+    record_devices_end(r);
     r->to->end(r->f, r->at_ns, r->lost);
 }

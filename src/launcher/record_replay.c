@@ -10,8 +10,9 @@ static void time_of(FILE *f, uint64_t ns)
     fprintf(f, "%" PRIu64 " ", ns / 1000);
 }
 
-static void begin(FILE *f)
+static void begin(FILE *f, uint64_t began_ns)
 {
+    (void)began_ns;
     fputs("# recorded by xsched record\n", f);
 }
 
@@ -35,9 +36,10 @@ static unsigned device_number(uint64_t device)
     return n++;
 }
 
-static void queue(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64_t device, int64_t priority,
-                  uint64_t at_ns)
+static void queue(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64_t device, const char *device_name,
+                  int64_t priority, uint64_t at_ns)
 {
+    (void)device_name;
     time_of(f, at_ns);
     fprintf(f, "queue q%u process=p%" PRId64 " device=%u priority=%" PRId64 " # 0x%" PRIx64 "\n", number, pid,
             device_number(device), priority, handle);
@@ -108,6 +110,20 @@ static void end(FILE *f, uint64_t at_ns, uint64_t lost_events)
     fputs("end\n", f);
 }
 
+static void no_device(FILE *f, unsigned number, const char *name)
+{
+    (void)f;
+    (void)number;
+    (void)name;
+}
+
+static void nobody_had(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns, uint64_t to_ns)
+{
+    (void)from_ns;
+    (void)to_ns;
+    no_device(f, device_number, programs);
+}
+
 const struct record_writer record_replay = {
     .begin = begin,
     .process = process,
@@ -118,6 +134,8 @@ const struct record_writer record_replay = {
     .priority = priority,
     .policy = policy,
     .slice = slice,
+    .device = no_device,
+    .had = nobody_had,
     .share = share,
     .lost = lost,
     .end = end,

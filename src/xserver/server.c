@@ -70,7 +70,7 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     xs_lv3_touch(s, q->device);
     q->closed = !run;
     if (q->client) { /* else it is just being added */
-        xs_server_note(s, q, run ? XS_TIMELINE_permit : XS_TIMELINE_hold, 0, now_ns);
+        xs_server_note(s, q, run ? XS_TIMELINE_permit : XS_TIMELINE_hold, !run && q->client->record.held, now_ns);
         xs_prewake_queue(s, q, now_ns);
     }
     if (run)

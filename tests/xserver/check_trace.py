@@ -14,7 +14,8 @@ PHASES = {  # members beyond ph, pid, tid, name
     "C": {"ts": NUMBER, "args": dict},
     "M": {"args": dict},
 }
-METADATA = {"process_name", "thread_name", "process_labels", "process_sort_index", "thread_sort_index"}
+METADATA = {"process_name": "name", "thread_name": "name", "process_labels": "labels", "process_sort_index": "sort_index",
+            "thread_sort_index": "sort_index"}
 
 
 def judge(trace):
@@ -39,7 +40,7 @@ def judge(trace):
         else:
             if e.get("ts", 0) < 0:
                 bad("it is before the beginning")
-            if e["ph"] == "M" and (e["name"] not in METADATA or "name" not in e["args"]):
+            if e["ph"] == "M" and (e["name"] not in METADATA or METADATA[e["name"]] not in e["args"]):
                 bad("no known metadata")
             if e["ph"] == "i" and e["s"] not in "gpt":
                 bad("its scope is none of g, p, t")

@@ -86,6 +86,49 @@ class Record(unittest.TestCase):
         self.assertEqual([e["pid"] for e in events if e["name"] == "preempt"], [self.batch.pid])
         self.assertEqual([e["name"] for e in events if e["name"].startswith("policy ")], ["policy HPF", "policy CFS"])
 
+    def test_devices_have_tracks(self):
+        """Who had the device, by name; that is where the slices of queues say that they ran."""
+        other = self.stage.actor("second")
+        other.tell(f"queue 0 {GPU} 1")  # two programs: submits are heard
+        p = self.begin()
+        online = self.scene()
+        self.assertEqual(self.finish(p), 0)
+        self.assertIn("open at ui.perfetto.dev", p.stderr.read())
+        events = self.trace()
+        device, = [e["pid"] for e in events if e["name"] == "process_name" and e["args"]["name"] == "GPU 0000:3b:00.0"]
+        slices = [e for e in events if e["ph"] == "X" and e["pid"] == device]
+        batch, urgent = (re.compile(rf"(^| \+ ).*\({a.pid}\)") for a in (self.batch, online))
+        self.assertTrue(any(batch.search(e["name"]) for e in slices), slices)
+        for actor, name in ((self.batch, batch), (online, urgent)):
+            ran = sum(e["dur"] for e in events if e["ph"] == "X" and e["pid"] == actor.pid and e["name"] == "run")
+            had = sum(e["dur"] for e in slices if name.search(e["name"]))
+            self.assertGreater(ran, 0)
+            self.assertAlmostEqual(had, ran, delta=1)
+        names = [e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] == self.batch.pid]
+        self.assertEqual([n.endswith(" on GPU 0000:3b:00.0") for n in names], [True])
+
+    def test_a_suspended_program_does_not_run(self):
+        self.batch.tell("work 0 90")
+        before = time.time_ns()
+        p = self.begin()
+        self.stage.xcli("suspend", str(self.batch.pid))
+        time.sleep(0.3)
+        self.stage.xcli("resume", str(self.batch.pid))
+        time.sleep(0.1)
+        self.assertEqual(self.finish(p), 0)
+        with open(self.file, encoding="utf-8") as f:
+            trace = json.load(f)
+        slices = [e for e in self.trace() if e["ph"] == "X" and e["pid"] == self.batch.pid]
+        self.assertEqual([e["name"] for e in slices], ["run", "suspended", "run"])
+        self.assertGreater(slices[1]["dur"], 250000)
+        self.assertEqual([e for e in trace["traceEvents"] if e["name"] == "preempt"], [])
+        # the clock is the wall's, from the base that torch.profiler has
+        base = trace["baseTimeNanoseconds"]
+        self.assertEqual(base % (7889238 * 10**9), 0)
+        begun, ended = base + slices[0]["ts"] * 1000, base + (slices[2]["ts"] + slices[2]["dur"]) * 1000
+        self.assertGreater(begun, before)
+        self.assertLess(ended, time.time_ns())
+
     def test_shares_of_device_time(self):
         self.batch.tell("work 0 80")
         p = self.begin("--duration", "2")

@@ -13,7 +13,7 @@ struct xs_doctor {
     json_t *facts;    /* an object; its sections are printed in order of insertion */
     json_t *problems; /* array of {cause, text, hint} */
     json_t *hints;    /* array of text */
-    json_t *devices;  /* what the server calls devices; NULL: it does not tell */
+    json_t *devices;  /* the server's answer to /devices; NULL: it does not tell */
     bool schedules_itself, unasked; /* the process: by a local policy; joined a server that answers no questions */
     char verdict[1280]; /* one line: how it stands */
 };

@@ -270,10 +270,7 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
         xs_doctor_problem(d, "no_queues", "Nothing is wrong if the program has not used its device yet.",
                           "the program has joined xserver and has made no queue yet");
     if (json_array_size(queues)) {
-        json_t *answer = xs_doctor_ask(socket_path, "/devices"); /* an older server does not know it */
-
-        d->devices = json_incref(json_object_get(answer, "devices"));
-        json_decref(answer);
+        d->devices = xs_doctor_ask(socket_path, "/devices"); /* an older server does not know it */
     }
     json_decref(queues);
     json_decref(clients);

@@ -3,6 +3,7 @@
 #include "launcher/doctor/doctor.h"
 
 #include "base/str.h"
+#include "query/device_text.h"
 #include "xsched/types.h"
 
 #include <stdio.h>
@@ -44,31 +45,6 @@ static const char *reason(const struct xs_doctor *d)
     return NULL;
 }
 
-/* "GPU 0 NVIDIA H100"; a server that does not tell names leaves the address. */
-static void device_text(json_int_t device, const json_t *named, char *ret, size_t size)
-{
-    static const char *const k_types[] = {"device", "CPU", "GPU", "NPU", "FPGA", "ASIC", "MCA"};
-    uint64_t type = (uint64_t)device >> 32;
-    uint32_t id = (uint32_t)device;
-    const char *kind = type < XS_ARRAY_LEN(k_types) ? k_types[type] : k_types[0];
-    size_t i;
-    json_t *o;
-
-    json_array_foreach((json_t *)(uintptr_t)named, i, o)
-    {
-        const char *gpu = json_string_value(json_object_get(o, "gpu")), *model = json_string_value(json_object_get(o, "model"));
-
-        if (json_integer_value(json_object_get(o, "device")) == device && gpu) {
-            snprintf(ret, size, "%s %s%s%s", kind, gpu, model && *model ? " " : "", model ? model : "");
-            return;
-        }
-    }
-    if (id >> 16 == 0xffff) /* a hash of its name */
-        snprintf(ret, size, "%s %04x", kind, id & 0xffff);
-    else
-        snprintf(ret, size, "%s %04x:%02x:%02x.%x", kind, id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
-}
-
 /* ", GPU 0 NVIDIA H100, GPU 1 NVIDIA H100" */
 static void devices_text(const struct xs_doctor *d, char *ret, size_t size)
 {
@@ -80,7 +56,7 @@ static void devices_text(const struct xs_doctor *d, char *ret, size_t size)
     {
         char name[128];
 
-        device_text(json_integer_value(json_object_get(q, "device")), d->devices, name, sizeof(name));
+        xs_device_text((uint64_t)json_integer_value(json_object_get(q, "device")), d->devices, name, sizeof(name));
         if (!strstr(ret, name) && used + strlen(name) + 3 < size)
             used += (size_t)snprintf(ret + used, size - used, ", %s", name);
     }
