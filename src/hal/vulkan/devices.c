@@ -46,8 +46,8 @@ static void get_api(struct xs_vk_api *api, xs_vk_handle device, xs_vk_get_functi
 #undef VK_USED
 }
 
-XS_EXPORT struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs_vk_get_function get, XDevice identity,
-                                                         bool timeline)
+XS_EXPORT struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs_vk_handle physical,
+                                                         xs_vk_get_function get, XDevice identity, bool timeline)
 {
     struct xs_vk_device *d;
 
@@ -59,6 +59,7 @@ XS_EXPORT struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs
     if (!d && !(d = calloc(1, sizeof(*d))))
         return NULL;
     d->device = device;
+    d->physical = physical;
     d->identity = identity;
     get_api(&d->api, device, get);
     d->timeline = timeline && d->api.vkGetSemaphoreCounterValue && d->api.vkWaitSemaphores;

@@ -33,7 +33,7 @@ struct xs_vk_mark {
 /** A device of the program. Its storage is used again only when nobody can have it. */
 struct xs_vk_device {
     struct xs_watch_place watch;  /* first: event_watch.h */
-    xs_vk_handle device;          /* this and what follows down to `timeline`: constant while in use */
+    xs_vk_handle device, physical; /* these and what follows down to `timeline`: constant while in use */
     struct xs_vk_api api;
     XDevice identity;
     bool timeline;                /* it has timeline semaphores, and they are enabled */
@@ -59,8 +59,8 @@ struct xs_vk_hw {
 };
 
 /** A device was made. @param get  vkGetDeviceProcAddr of what is behind us. @return NULL: no memory */
-struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs_vk_get_function get, XDevice identity,
-                                               bool timeline);
+struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs_vk_handle physical, xs_vk_get_function get,
+                                               XDevice identity, bool timeline);
 /** The device that a device, queue or command buffer of the program belongs to; NULL: not seen. No lock. */
 struct xs_vk_device *xsched_priv_vk_device_of(xs_vk_handle object);
 /** Destroys it, and what we know of it. */
@@ -91,6 +91,8 @@ struct xs_vk_physical_api {
     void (*properties_2)(xs_vk_handle physical, struct xs_vk_properties_2 *ret);
     void (*features_2)(xs_vk_handle physical, struct xs_vk_features_2 *ret);
     xs_vk_result (*extensions)(xs_vk_handle physical, const char *layer, uint32_t *count, struct xs_vk_extension *ret);
+    void (*memory)(xs_vk_handle physical, struct xs_vk_memory_properties *ret);
+    void (*memory_2)(xs_vk_handle physical, struct xs_vk_memory_properties_2 *ret);
 };
 
 /** @param get  vkGetInstanceProcAddr of what is behind us. Only while the instance is being made: later, the loader gives the

@@ -24,6 +24,9 @@ XS_EXPORT void xsched_priv_vk_physical_api(xs_vk_get_function from, xs_vk_handle
 
     get(from, instance, "vkGetPhysicalDeviceProperties", &ret->properties);
     get(from, instance, "vkEnumerateDeviceExtensionProperties", &ret->extensions);
+    get(from, instance, "vkGetPhysicalDeviceMemoryProperties", &ret->memory);
+    get(from, instance, core ? "vkGetPhysicalDeviceMemoryProperties2" : "vkGetPhysicalDeviceMemoryProperties2KHR",
+        &ret->memory_2);
     get(from, instance, core ? "vkGetPhysicalDeviceProperties2" : "vkGetPhysicalDeviceProperties2KHR", &ret->properties_2);
     get(from, instance, core ? "vkGetPhysicalDeviceFeatures2" : "vkGetPhysicalDeviceFeatures2KHR", &ret->features_2);
 }

@@ -18,6 +18,7 @@ enum {
     XS_VK_NOT_READY = 1,
     XS_VK_TIMEOUT = 2,
     XS_VK_ERROR_OUT_OF_HOST_MEMORY = -1,
+    XS_VK_ERROR_OUT_OF_DEVICE_MEMORY = -2,
     XS_VK_ERROR_INITIALIZATION_FAILED = -3,
 };
 
@@ -29,10 +30,15 @@ enum {
     XS_VK_TYPE_SUBMIT = 4,
     XS_VK_TYPE_FENCE_CREATE = 8,
     XS_VK_TYPE_SEMAPHORE_CREATE = 9,
+    XS_VK_TYPE_MEMORY_ALLOCATE = 5,
     XS_VK_TYPE_LAYER_INSTANCE = 47,
     XS_VK_TYPE_LAYER_DEVICE = 48,
     XS_VK_TYPE_FEATURES_12 = 51,
     XS_VK_TYPE_FEATURES_2 = 1000059000,
+    XS_VK_TYPE_MEMORY_PROPERTIES_2 = 1000059006,
+    XS_VK_TYPE_IMPORT_FD = 1000074000,
+    XS_VK_TYPE_IMPORT_HOST = 1000178000,
+    XS_VK_TYPE_MEMORY_BUDGET = 1000237000,
     XS_VK_TYPE_PROPERTIES_2 = 1000059001,
     XS_VK_TYPE_TIMELINE_FEATURES = 1000207000,
     XS_VK_TYPE_SEMAPHORE_KIND = 1000207002,
@@ -226,6 +232,40 @@ struct xs_vk_pci_bus {
     int32_t type;
     void *next;
     uint32_t domain, bus, device, function;
+};
+
+struct xs_vk_memory_allocate {
+    int32_t type;
+    const void *next;
+    uint64_t bytes;
+    uint32_t memory_type;
+};
+
+#define XS_VK_MEMORY_HEAPS      16
+#define XS_VK_HEAP_DEVICE_LOCAL 1u
+
+struct xs_vk_memory_properties {
+    uint32_t types_count;
+    struct {
+        uint32_t flags, heap;
+    } types[32];
+    uint32_t heaps_count;
+    struct {
+        uint64_t bytes;
+        uint32_t flags;
+    } heaps[XS_VK_MEMORY_HEAPS];
+};
+
+struct xs_vk_memory_properties_2 {
+    int32_t type;
+    void *next;
+    struct xs_vk_memory_properties properties;
+};
+
+struct xs_vk_memory_budget {
+    int32_t type;
+    void *next;
+    uint64_t budget[XS_VK_MEMORY_HEAPS], usage[XS_VK_MEMORY_HEAPS];
 };
 
 struct xs_vk_extension {

@@ -177,7 +177,7 @@ xs_vk_result xs_vk_vkCreateDevice(xs_vk_handle physical, const struct xs_vk_devi
         l->link.device = behind;  /* the next layer took its part of it */
         r = i->create_device(physical, create, allocator, ret);
     }
-    if (r == XS_VK_SUCCESS && !xsched_priv_vk_device_new(*ret, get_device, p.identity, timeline)) {
+    if (r == XS_VK_SUCCESS && !xsched_priv_vk_device_new(*ret, physical, get_device, p.identity, timeline)) {
         void (*destroy)(xs_vk_handle, const void *);
         xs_vk_function f = get_device(*ret, "vkDestroyDevice");
 
@@ -194,8 +194,10 @@ void xs_vk_vkDestroyDevice(xs_vk_handle device, const void *allocator)
 {
     struct xs_vk_device *d = device ? xsched_priv_vk_device_of(device) : NULL;
 
-    if (d)
+    if (d) {
+        xs_vk_memory_device_ends(device);
         xsched_priv_vk_device_destroy(d, allocator);
+    }
 }
 
 static void given(struct xs_vk_device *d, xs_vk_handle queue, uint32_t family, uint32_t index)

@@ -46,6 +46,16 @@ xs_vk_result xs_vk_vkQueuePresentKHR(xs_vk_handle queue, const void *present);
 xs_vk_result xs_vk_vkQueueWaitIdle(xs_vk_handle queue);
 xs_vk_result xs_vk_vkDeviceWaitIdle(xs_vk_handle device);
 
+/* vulkan_memory.c */
+void xs_vk_vkGetPhysicalDeviceMemoryProperties(xs_vk_handle physical, struct xs_vk_memory_properties *ret);
+void xs_vk_vkGetPhysicalDeviceMemoryProperties2(xs_vk_handle physical, struct xs_vk_memory_properties_2 *ret);
+void xs_vk_vkGetPhysicalDeviceMemoryProperties2KHR(xs_vk_handle physical, struct xs_vk_memory_properties_2 *ret);
+xs_vk_result xs_vk_vkAllocateMemory(xs_vk_handle device, const struct xs_vk_memory_allocate *allocate,
+                                    const void *allocator, xs_vk_object *ret);
+void xs_vk_vkFreeMemory(xs_vk_handle device, xs_vk_object memory, const void *allocator);
+/** Before a device is destroyed: what the program did not free counts no more. */
+void xs_vk_memory_device_ends(xs_vk_handle device);
+
 /* layer.c */
 xs_vk_function xs_vk_vkGetInstanceProcAddr(xs_vk_handle instance, const char *name);
 xs_vk_function xs_vk_vkGetDeviceProcAddr(xs_vk_handle device, const char *name);
