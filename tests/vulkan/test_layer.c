@@ -552,13 +552,32 @@ static void lost(void **state)
     end_device();                 /* with a mark in flight that will never be reached */
 }
 
+/* For instructions.py: so many submissions on a device that is done at once. */
+static void submissions(void **state)
+{
+    unsigned n = (unsigned)atoi(getenv("SUBMISSIONS"));
+    xs_vk_handle q;
+
+    (void)state;
+    make_device(NULL);
+    q = queue(0, 0);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(work(q, 0), XS_VK_SUCCESS);
+        d.counter[1] = i + 1;
+    }
+    end_device();
+}
+
 int main(void)
 {
+    const struct CMUnitTest cost[] = {cmocka_unit_test_setup(submissions, set_up)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(families, set_up),    cmocka_unit_test_setup(submits_2, set_up),
         cmocka_unit_test_setup(no_timeline, set_up), cmocka_unit_test_setup(refused, set_up),
         cmocka_unit_test_setup(named_feature, set_up), cmocka_unit_test_setup(lost, set_up),
     };
 
+    if (getenv("SUBMISSIONS"))
+        return cmocka_run_group_tests(cost, set_up_layer, NULL);
     return cmocka_run_group_tests(tests, set_up_layer, NULL);
 }

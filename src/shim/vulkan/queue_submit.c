@@ -32,7 +32,8 @@ static __attribute__((noinline)) void settle(struct xs_vk_hw *hw)
         xsched_priv_auto_queue(handle, 0);
 }
 
-static void open_submission(struct submission *s, enum xs_row row, xs_vk_handle queue, const void *caller)
+static inline __attribute__((always_inline)) void open_submission(struct submission *s, enum xs_row row,
+                                                                  xs_vk_handle queue, const void *caller)
 {
     s->hw = xsched_priv_vk_find(queue);
     s->device = s->hw ? s->hw->device : xsched_priv_vk_device_of(queue);
@@ -49,7 +50,7 @@ static void open_submission(struct submission *s, enum xs_row row, xs_vk_handle 
 }
 
 /* The turn. @param commands  command buffers; a submission without any is no work, and others may wait for what it signals */
-static void begin(struct submission *s, uint64_t key, uint64_t commands)
+static inline __attribute__((always_inline)) void begin(struct submission *s, uint64_t key, uint64_t commands)
 {
     if (XS_UNLIKELY(!s->hw->semaphore))
         atomic_store(&s->hw->submitter, xs_thread_id());
@@ -63,7 +64,7 @@ static void begin(struct submission *s, uint64_t key, uint64_t commands)
 }
 
 /* @param r  of the program's own part */
-static void end(struct submission *s, xs_vk_result r, bool marked)
+static inline __attribute__((always_inline)) void end(struct submission *s, xs_vk_result r, bool marked)
 {
     if (s->queue) {
         if (marked)
@@ -140,7 +141,9 @@ xs_vk_result xs_vk_vkQueueSubmit(xs_vk_handle queue, uint32_t count, const struc
         struct end_batch e;
 
         fill_end_batch(&e, &s);
-        memcpy(all, batches, count * sizeof(*all));
+        all[0] = batches[0];      /* mostly that is all */
+        if (count > 1)
+            memcpy(all + 1, batches + 1, (count - 1) * sizeof(*all));
         all[count] = e.batch;
         r = s.device->api.vkQueueSubmit(queue, count + 1, all, fence);
         marked = r == XS_VK_SUCCESS;
@@ -185,7 +188,9 @@ static xs_vk_result submit_2(enum xs_row row, xs_vk_handle queue, uint32_t count
                                                 .value = s.value, .stages = XS_VK_STAGE_2_ALL};
         struct xs_vk_submit_2 all[BATCHES_MOST + 1];
 
-        memcpy(all, batches, count * sizeof(*all));
+        all[0] = batches[0];      /* mostly that is all */
+        if (count > 1)
+            memcpy(all + 1, batches + 1, (count - 1) * sizeof(*all));
         all[count] = (struct xs_vk_submit_2){.type = XS_VK_TYPE_SUBMIT_2, .signals_count = 1, .signals = &signal};
         r = s.device->api.vkQueueSubmit2(queue, count + 1, all, fence);
         marked = r == XS_VK_SUCCESS;
