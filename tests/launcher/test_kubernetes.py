@@ -13,11 +13,13 @@ except ImportError:
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "integration", "kubernetes")
 TEXT, FLAG, MAP, TEXTS, ANY = str, bool, "map", "texts", "any"
 
-VOLUME = {"name": TEXT, "hostPath": {"path": TEXT, "type": TEXT}}
+VOLUME = {"name": TEXT, "hostPath": {"path": TEXT, "type": TEXT}, "configMap": {"name": TEXT}}
 CONTAINER = {
+    "env": [{"name": TEXT, "valueFrom": {"secretKeyRef": {"name": TEXT, "key": TEXT}}}],
     "name": TEXT, "image": TEXT, "command": TEXTS, "args": TEXTS, "resources": {"requests": MAP, "limits": MAP},
     "securityContext": {"allowPrivilegeEscalation": FLAG, "readOnlyRootFilesystem": FLAG, "runAsUser": int,
                         "capabilities": {"drop": TEXTS, "add": TEXTS}},
+    "ports": [{"name": TEXT, "containerPort": int}],
     "volumeMounts": [{"name": TEXT, "mountPath": TEXT, "readOnly": FLAG}],
 }
 POD = {
@@ -27,6 +29,12 @@ POD = {
 METADATA = {"name": TEXT, "namespace": TEXT, "labels": MAP, "annotations": MAP}
 KINDS = {
     ("v1", "Namespace"): {"metadata": METADATA},
+    ("v1", "ConfigMap"): {"metadata": METADATA, "data": MAP},
+    ("v1", "Service"): {"metadata": METADATA, "spec": {
+        "clusterIP": TEXT, "selector": MAP, "ports": [{"name": TEXT, "port": int, "targetPort": TEXT}]}},
+    ("monitoring.coreos.com/v1", "ServiceMonitor"): {"metadata": METADATA, "spec": {
+        "selector": {"matchLabels": MAP}, "endpoints": [{"port": TEXT, "interval": TEXT, "honorLabels": FLAG, "relabelings": [
+            {"action": TEXT, "sourceLabels": TEXTS, "targetLabel": TEXT, "regex": TEXT}]}]}},
     ("v1", "Pod"): {"metadata": METADATA, "spec": POD},
     ("apps/v1", "DaemonSet"): {"metadata": METADATA, "spec": {
         "selector": {"matchLabels": MAP}, "updateStrategy": {"type": TEXT},
@@ -53,11 +61,11 @@ def check(value, schema, where):
 
 
 def documents():
-    for name in sorted(os.listdir(FOLDER)):
-        if name.endswith(".yaml"):
-            with open(os.path.join(FOLDER, name), encoding="utf-8") as f:
-                for number, document in enumerate(yaml.safe_load_all(f)):
-                    yield f"{name}[{number}]", document
+    paths = [os.path.join(FOLDER, name) for name in sorted(os.listdir(FOLDER)) if name.endswith(".yaml")]
+    for path in [*paths, os.path.join(FOLDER, "..", "prometheus", "kubernetes.yaml")]:
+        with open(path, encoding="utf-8") as f:
+            for number, document in enumerate(yaml.safe_load_all(f)):
+                yield f"{os.path.basename(path)}[{number}]", document
 
 
 @unittest.skipIf(yaml is None, "python3-yaml is not installed")
@@ -69,7 +77,7 @@ class Kubernetes(unittest.TestCase):
             self.assertIn(kind, KINDS, where)
             check(document, KINDS[kind], where)
             seen.add(kind[1])
-        self.assertEqual(seen, {"Namespace", "Pod", "DaemonSet"})
+        self.assertEqual(seen, {"Namespace", "Pod", "DaemonSet", "ConfigMap", "Service", "ServiceMonitor"})
 
     def test_names_meet(self):
         for where, document in documents():

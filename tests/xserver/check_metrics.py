@@ -3,7 +3,7 @@
 """What /metrics answered, judged by others: promtool where it is installed, the parser of Prometheus' own Python
 client, and rules that neither knows. Then the dashboard: its queries name only metrics that are shown.
 
-check_metrics.py SCRAPE METRICS.DEF DASHBOARD.JSON MAN_PAGE"""
+check_metrics.py SCRAPE METRICS.DEF DASHBOARD.JSON MAN_PAGE RULES.YAML"""
 import json
 import re
 import shutil
@@ -12,7 +12,7 @@ import sys
 
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}
 FUNCTIONS = {"sum", "rate", "irate", "increase", "by", "without", "histogram_quantile", "max", "min", "avg", "on",
-             "group_left", "topk", "le", "label_values", "ignoring", "clamp_max"}
+             "group_left", "topk", "le", "absent", "label_replace", "label_values", "ignoring", "clamp_max"}
 
 
 def rows(text):
@@ -106,10 +106,28 @@ def judge_dashboard(dashboard, known):
         bare = re.sub(r'\{[^}]*\}|"[^"]*"|\[[^]]*\]|\([\w, ]*\)(?= *\()', " ", expr)
         for word in re.findall(r"\b[a-zA-Z_]\w*\b", bare):
             if not word.startswith("xsched_") and word not in FUNCTIONS and word not in (
-                    "pid", "gpu", "container", "queue", "command", "kind", "state", "session", "instance"):
+                    "pid", "gpu", "container", "queue", "command", "user", "pod", "kind", "state", "session", "instance",
+                    "namespace", "pod_name", "uid", "kube_pod_info"):
                 wrong.append(f"the dashboard uses {word}: {expr}")
+        if re.search(r"\b(sum|max|min|avg)\b(?! by \([^)]*(instance|uid))", expr):
+            wrong.append(f"a sum without instance adds up hosts: {expr}")
     if not used:
         wrong.append("the dashboard asks for nothing")
+    return wrong
+
+
+def judge_rules(text, known):
+    """The file of alerts; promtool knows more than this, where it is installed."""
+    import yaml
+
+    wrong = judge_dashboard(yaml.safe_load(text), known)
+    for group in yaml.safe_load(text)["groups"]:
+        for rule in group["rules"]:
+            if ("alert" in rule) == ("record" in rule) or "alert" in rule and not {"summary", "description"} <= rule["annotations"].keys():
+                wrong.append(f"a rule alerts, with summary and description, or records: {rule}")
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "rules"], input=text, text=True, capture_output=True)
+        wrong += [] if done.returncode == 0 else ["promtool: " + (done.stdout + done.stderr).strip()]
     return wrong
 
 
@@ -129,18 +147,18 @@ def self_test():
     for bad in (good.replace('x="2"', 'x="1"'), good + 'xsched_a_total{x="3"} 1\n', good.replace("gauge", "counter"),
                 good.replace(" -2", " two"), good.replace("xsched_b", "xsched_c"), good.replace('="1"', '="1')):
         assert judge_text(bad, known), bad
-    assert not judge_dashboard({"panels": [{"expr": "sum by (pid) (rate(xsched_a_total[1m]))"}]}, known)
-    for bad in ("xsched_a", "rate(node_cpu[1m])", "up"):
+    assert not judge_dashboard({"panels": [{"expr": "sum by (instance, pid) (rate(xsched_a_total[1m]))"}]}, known)
+    for bad in ("xsched_a", "rate(node_cpu[1m])", "up", "sum by (pid) (rate(xsched_a_total[1m]))", "sum(xsched_b)"):
         assert judge_dashboard({"panels": [{"expr": bad}]}, known), bad
     assert judge_page("xsched_b and xsched\\_nothing", known) and not judge_page("xsched_b", known)
 
 
 def main():
     self_test()
-    scrape, table, dashboard, page = (open(p, encoding="utf-8").read() for p in sys.argv[1:5])
+    scrape, table, dashboard, page, rules = (open(p, encoding="utf-8").read() for p in sys.argv[1:6])
     known = rows(table)
     wrong = (judge_text(scrape, known) + judge_by_client(scrape) + judge_by_promtool(scrape) +
-             judge_dashboard(json.loads(dashboard), known) + judge_page(page, known))
+             judge_dashboard(json.loads(dashboard), known) + judge_rules(rules, known) + judge_page(page, known))
     print("\n".join(wrong) if wrong else f"{len(known)} metrics, {len(scrape.splitlines())} lines")
     return bool(wrong)
 

@@ -77,8 +77,8 @@ static void judged_by_others(const char *text)
     assert_non_null(f);
     assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
     fclose(f);
-    snprintf(command, sizeof(command), "%s -B %s %s %s %s %s", PYTHON, CHECK_METRICS, path, METRICS_DEF,
-             DASHBOARD, MAN_PAGE);
+    snprintf(command, sizeof(command), "%s -B %s %s %s %s %s %s", PYTHON, CHECK_METRICS, path, METRICS_DEF,
+             DASHBOARD, MAN_PAGE, RULES);
     status = system(command);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
@@ -120,7 +120,7 @@ static void what_happened_is_counted(void **state)
     assert_true(ran >= 0.05 && ran < 30);
     assert_true(queue_sample(text, "waiting_seconds_total", &high) < waited);
     /* each queue is its process's only one */
-    assert_true(sample(text, "xsched_process_preemptions_total{pid=\"%d\",session=\"%" PRIu64 "\"}",
+    assert_true(sample(text, "xsched_process_preemptions_total{pid=\"%d\",session=\"%" PRIu64 "\",command=\"test_metrics\",",
                        (int)getpid(), low.session) == 1);
     assert_true(sample(text, "xsched_decision_latency_seconds_count") >= 1);
     assert_true(sample(text, "xsched_preemption_latency_seconds_count") == 1);

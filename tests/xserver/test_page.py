@@ -96,10 +96,10 @@ class Page(unittest.TestCase):
         known = check_metrics.rows(text.replace("# TYPE xsched_", "M_X(").replace(" gauge\n", ", gauge,\n")
                                    .replace(" counter\n", ", counter,\n").replace(" histogram\n", ", histogram,\n"))
         self.assertEqual(check_metrics.judge_text(text, known) + check_metrics.judge_by_client(text), [])
-        self.assertIn(r'command="a\"b ', text)
-        self.assertIn(r'command="back\\slash ', text)
-        self.assertIn(r'command="two?lines\", pid=\"1 ', text)
-        self.assertIn('command="\u00e4\u20ac ', text)
+        self.assertIn(r'cmdline="a\"b ', text)
+        self.assertIn(r'cmdline="back\\slash ', text)
+        self.assertIn(r'cmdline="two?lines\", pid=\"1 ', text)
+        self.assertIn('cmdline="\u00e4\u20ac ', text)
 
     def test_many_watchers(self):
         watchers = [self.stage.get("/events") for _ in range(MAX_WATCHERS)]

@@ -2,12 +2,16 @@
 #include "xserver/http/metrics.h"
 
 #include "wire/wire.h"
-#include "xserver/devices/device_name.h"
+#include "xserver/devices/device_list.h"
+#include "xserver/procinfo.h"
+#include "xserver/users/user_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define COMMAND_BYTES 48u
 
 /* The labels of one queue or program, as they stand between the braces. */
 struct labels {
@@ -19,6 +23,7 @@ struct page {
     struct xs_text *out;
     struct xs_text labels;
     struct labels *queues, *processes;
+    struct xs_devices *devices;
 };
 
 /* A label's value: backslash, quote and line end are escaped. */
@@ -51,10 +56,37 @@ static void number_label(struct xs_text *t, size_t from, const char *name, int64
     label(t, from, name, text);
 }
 
+/* What people call a program: "serve.py" of "/usr/bin/python3 serve.py --model x". It stands in every line, and the command
+ * line in xsched_process_info alone. */
+static void command_label(struct xs_text *t, size_t from, const char *cmdline)
+{
+    size_t end = strcspn(cmdline, " "), begin = 0;
+    const char *script = cmdline[end] ? cmdline + end + 1 : "";
+    char name[COMMAND_BYTES];
+
+    for (size_t i = 0; i < end; i++)
+        if (cmdline[i] == '/')
+            begin = i + 1;
+    if (script[0] && script[0] != '-' && script[0] != '/' && /* an interpreter's script */
+        (!strncmp(cmdline + begin, "python", 6) || !strncmp(cmdline + begin, "node", 4) || !strncmp(cmdline + begin, "sh", 2) ||
+         !strncmp(cmdline + begin, "bash", 4))) {
+        begin = end + 1;
+        end = begin + strcspn(script, " ");
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)XS_MIN(end - begin, sizeof(name) - 1), cmdline + begin);
+    xs_text_clean(name); /* a character may have been cut */
+    label(t, from, "command", name);
+}
+
 static void where_labels(struct xs_text *t, size_t from, const struct xs_client_record *c)
 {
+    char user[XS_USER_NAME_BYTES];
+
     if (!c)
         return;
+    command_label(t, from, c->cmdline);
+    xs_user_name(c->uid, user);
+    label(t, from, "user", user);
     label(t, from, "container", c->container.id);
     label(t, from, "pod", c->container.pod);
 }
@@ -219,9 +251,73 @@ static void hand_process_info(struct page *p)
         xs_text_add_bytes(p->out, p->labels.data + p->processes[i].at, p->processes[i].bytes);
         xs_text_add(p->out, ",uid=\"%u\"", c->uid);
         label(p->out, 0, "group", c->group);
-        label(p->out, 0, "command", c->cmdline);
+        label(p->out, 0, "cmdline", c->cmdline);
         xs_text_add(p->out, "} 1\n");
     }
+}
+
+/* One value a device; < 0: not told. */
+static void of_devices(struct page *p, const char *name, bool model, int64_t (*get)(const struct xs_device_row *))
+{
+    for (size_t i = 0; i < p->devices->n; i++) {
+        const struct xs_device_row *d = &p->devices->rows[i];
+        struct xs_text *t = p->out;
+        int64_t v = get(d);
+        size_t from;
+
+        if (v < 0)
+            continue;
+        xs_text_add(t, "xsched_%s{", name);
+        from = t->bytes;
+        label(t, from, "gpu", d->name.gpu);
+        label(t, from, "UUID", d->name.uuid);
+        label(t, from, "pci_bus_id", d->name.pci);
+        if (model)
+            label(t, from, "modelName", d->name.model);
+        xs_text_add_bytes(t, "}", 1);
+        value(t, ONE, v);
+    }
+}
+
+static int64_t one(const struct xs_device_row *d)
+{
+    (void)d;
+    return 1;
+}
+
+static int64_t memory(const struct xs_device_row *d)
+{
+    return d->state.memory_bytes;
+}
+
+static int64_t memory_used(const struct xs_device_row *d)
+{
+    return d->state.memory_used_bytes;
+}
+
+static int64_t temperature(const struct xs_device_row *d)
+{
+    return d->state.temperature_c;
+}
+
+static void hand_device_info(struct page *p)
+{
+    of_devices(p, "device_info", true, one);
+}
+
+static void hand_device_memory_bytes(struct page *p)
+{
+    of_devices(p, "device_memory_bytes", false, memory);
+}
+
+static void hand_device_memory_used_bytes(struct page *p)
+{
+    of_devices(p, "device_memory_used_bytes", false, memory_used);
+}
+
+static void hand_device_temperature_celsius(struct page *p)
+{
+    of_devices(p, "device_temperature_celsius", false, temperature);
 }
 
 void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
@@ -231,7 +327,8 @@ void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
 
     page.queues = calloc(r->n_queues + 1, sizeof(*page.queues));
     page.processes = calloc(r->n_clients + 1, sizeof(*page.processes));
-    if (!page.queues || !page.processes)
+    page.devices = xs_devices_of(r);
+    if (!page.queues || !page.processes || !page.devices)
         ret->failed = true;
     else
         make_labels(p);
@@ -260,6 +357,7 @@ void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
     }
 #include "xserver/http/metrics.def"
     }
+    free(page.devices);
     free(page.queues);
     free(page.processes);
     free(page.labels.data);
