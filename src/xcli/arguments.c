@@ -171,6 +171,43 @@ void xcli_filter_apply(const struct xcli_filter *f, json_t *answer)
     json_object_set_new(answer, "xqueues", queues);
 }
 
+struct of_device {
+    uint64_t device;
+    size_t place;
+};
+
+static int in_order_of_device(const void *a, const void *b)
+{
+    const struct of_device *oa = a, *ob = b;
+
+    return oa->device < ob->device ? -1 : oa->device > ob->device;
+}
+
+bool xcli_scale_shares(const uint64_t *devices, double *shares, size_t n)
+{
+    struct of_device *order = calloc(n + 1, sizeof(*order));
+    bool scaled = false;
+
+    if (!order)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct of_device){devices[i], i};
+    qsort(order, n, sizeof(*order), in_order_of_device);
+    for (size_t from = 0, to; from < n; from = to) {
+        double sum = 0;
+
+        for (to = from; to < n && order[to].device == order[from].device; to++)
+            sum += shares[order[to].place];
+        if (sum <= 1)
+            continue;
+        for (size_t i = from; i < to; i++)
+            shares[order[i].place] /= sum;
+        scaled = scaled || sum > 1.02; /* two clocks never agree */
+    }
+    free(order);
+    return scaled;
+}
+
 const json_t *xcli_find(const json_t *list, const char *key, int64_t value)
 {
     size_t i;

@@ -67,15 +67,41 @@ void xcli_device_text(uint64_t device, char *ret, size_t size)
         snprintf(ret, size, "%s:%04x:%02x:%02x.%x", name, id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
 }
 
-/* Of the device, in the time between two looks. */
-static void share_cell(const json_t *q, const json_t *before, double interval_us, struct xs_table *t)
+/* Of the device, in the time between two looks. @param ret_shares  < 0: not known */
+static void shares_of(const json_t **queues, size_t n, const json_t *before, double interval_us, double *ret_shares)
 {
-    double more = before ? (double)(xcli_int(q, "service_us") - xcli_int(before, "service_us")) : -1;
+    uint64_t *devices = calloc(n + 1, sizeof(*devices));
+    double *known = calloc(n + 1, sizeof(*known));
+    json_t *by_handle = json_object(), *q;
+    char handle[24];
+    size_t k;
 
-    if (more < 0 || interval_us <= 0)
-        xs_table_set(t, SHARE, "-");
-    else
-        xs_table_set(t, SHARE, "%.0f", XS_MIN(100 * more / interval_us, 100));
+    json_array_foreach(json_object_get(before, "xqueues"), k, q)
+    {
+        snprintf(handle, sizeof(handle), "%" PRIx64, xcli_int(q, "handle"));
+        json_object_set(by_handle, handle, q);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *old;
+        double more;
+
+        snprintf(handle, sizeof(handle), "%" PRIx64, xcli_int(queues[i], "handle"));
+        old = json_object_get(by_handle, handle);
+        more = old ? (double)(xcli_int(queues[i], "service_us") - xcli_int(old, "service_us")) : -1;
+        ret_shares[i] = more < 0 || interval_us <= 0 ? -1 : more / interval_us;
+        if (devices && known) {
+            devices[i] = (uint64_t)xcli_int(queues[i], "device");
+            known[i] = XS_MAX(ret_shares[i], 0);
+        }
+    }
+    if (devices && known) {
+        xcli_scale_shares(devices, known, n);
+        for (size_t i = 0; i < n; i++)
+            ret_shares[i] = ret_shares[i] < 0 ? -1 : known[i];
+    }
+    json_decref(by_handle);
+    free(known);
+    free(devices);
 }
 
 static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
@@ -137,10 +163,12 @@ static void print_queues(const json_t *answer, const json_t *before, double inte
     size_t n = json_array_size(queues), i;
     const json_t **sorted = calloc(n + 1, sizeof(*sorted));
     const char **commands = calloc(n + 1, sizeof(*commands));
+    double *shares = calloc(n + 1, sizeof(*shares));
     struct xs_table t;
     json_t *q;
 
-    if (!sorted || !commands) {
+    if (!sorted || !commands || !shares) {
+        free(shares);
         free(sorted);
         free(commands);
         fputs("xcli: out of memory\n", stderr);
@@ -149,19 +177,20 @@ static void print_queues(const json_t *answer, const json_t *before, double inte
     xs_table_init(&t, k_columns, N_COLUMNS);
     json_array_foreach(queues, i, q) sorted[i] = q;
     qsort(sorted, n, sizeof(*sorted), by_pid_and_handle);
+    shares_of(sorted, n, before, interval_us, shares);
     for (i = 0; i < n; i++) {
         const json_t *process = xcli_find(processes, "pid", xcli_int(sorted[i], "pid"));
 
         commands[i] = xcli_text(process, "cmdline");
         queue_row(sorted[i], process, &t);
-        share_cell(sorted[i], xcli_find(json_object_get(before, "xqueues"), "handle", xcli_int(sorted[i], "handle")),
-                   interval_us, &t);
+        xs_table_set(&t, SHARE, shares[i] < 0 ? "-" : "%.0f", 100 * shares[i]);
     }
     if (original)
         xcli_list_original(sorted, commands, n);
     else
         xs_table_print(&t, print_width());
     xs_table_free(&t);
+    free(shares);
     free(commands);
     free(sorted);
 }

@@ -38,7 +38,7 @@ void top_facts_free(struct top_facts *f)
     json_decref(f->status);
 }
 
-static void print_round(const struct top_facts *f, const struct top_options *o, bool first)
+static void print_round(struct top_facts *f, const struct top_options *o, bool first)
 {
     struct top_rows rows;
     struct xs_table table;
@@ -49,9 +49,9 @@ static void print_round(const struct top_facts *f, const struct top_options *o, 
         xcli_print_json(f->queues);
         return;
     }
+    top_rows_make(f, o, &rows);
     top_summary(f, text, sizeof(text));
     printf("%s%s\n", first ? "" : "\n", text);
-    top_rows_make(f, o, &rows);
     top_table(&rows, &table);
     xs_table_print(&table, SIZE_MAX / 4);
     xs_table_free(&table);

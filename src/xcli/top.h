@@ -35,6 +35,7 @@ struct top_options {
 /** Two looks at the server, an interval apart. */
 struct top_facts {
     json_t *queues, *before; /* answers to /xqueues; before: NULL at first */
+    bool estimates;          /* shares of the rows that were made last were scaled: xcli_scale_shares() */
     json_t *status;          /* answer to /status; NULL: none */
     uint64_t at_ns, before_ns;
     int state; /* of the last question: an exit code */
@@ -64,7 +65,7 @@ struct top_rows {
     size_t n;
 };
 /** Sorted and filtered; queues, where asked for, below their programs. */
-void top_rows_make(const struct top_facts *f, const struct top_options *o, struct top_rows *ret);
+void top_rows_make(struct top_facts *f, const struct top_options *o, struct top_rows *ret);
 void top_rows_free(struct top_rows *r);
 void top_table(const struct top_rows *r, struct xs_table *ret);
 /** "HPF, 3 programs, 12 queues: 2 running, 1 waiting" */

@@ -218,7 +218,26 @@ static void unfold(struct top_rows *programs, struct top_row *queues, size_t n_q
     programs->n = n;
 }
 
-void top_rows_make(const struct top_facts *f, const struct top_options *o, struct top_rows *ret)
+/* @return whether they are estimates */
+static bool scale(struct top_row *queues, size_t n)
+{
+    uint64_t *devices = must(calloc(n + 1, sizeof(*devices)));
+    double *shares = must(calloc(n + 1, sizeof(*shares)));
+    bool scaled;
+
+    for (size_t i = 0; i < n; i++) {
+        devices[i] = queues[i].device;
+        shares[i] = queues[i].share;
+    }
+    scaled = xcli_scale_shares(devices, shares, n);
+    for (size_t i = 0; i < n; i++)
+        queues[i].share = shares[i];
+    free(shares);
+    free(devices);
+    return scaled;
+}
+
+void top_rows_make(struct top_facts *f, const struct top_options *o, struct top_rows *ret)
 {
     double interval_us = f->before ? (double)(f->at_ns - f->before_ns) / 1e3 : 0;
     size_t n_queues, n_before, n_programs;
@@ -229,6 +248,7 @@ void top_rows_make(const struct top_facts *f, const struct top_options *o, struc
 
     for (size_t i = 0; i < n_queues; i++)
         fill_queue(queues[i], find(before, n_before, queues[i], by_handle), interval_us, &of_queues[i]);
+    f->estimates = scale(of_queues, n_queues);
     ret->rows = must(calloc(n_programs + 1, sizeof(*ret->rows)));
     ret->n = 0;
     for (size_t i = 0; i < n_programs; i++) {
@@ -382,9 +402,9 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
         waiting += xcli_true(q, "suspended");
         running += !xcli_true(q, "suspended");
     }
-    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %zu waiting", policy,
+    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %zu waiting%s", policy,
              policy[0] ? ", " : "", json_array_size(json_object_get(f->queues, "processes")),
-             json_array_size(queues), running, waiting);
+             json_array_size(queues), running, waiting, f->estimates ? "; shares are estimates" : "");
 }
 
 size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max)
@@ -408,6 +428,8 @@ size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max
             ret[d].share +=
                 more(queues[i], find(before, n_before, queues[i], by_handle), "service_us") / interval_us;
     }
+    for (size_t d = 0; d < n; d++)
+        ret[d].share = XS_MIN(ret[d].share, 1); /* as its queues' shares were scaled */
     free(queues);
     free(before);
     return n;

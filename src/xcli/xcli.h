@@ -60,6 +60,12 @@ bool xcli_filter_device(const struct xcli_filter *f, uint64_t device);
 /** Takes out of an answer to /xqueues what does not pass. */
 void xcli_filter_apply(const struct xcli_filter *f, json_t *answer);
 
+/** The device time that programs say they had can come to more than the time that passed, where their threads wait for a CPU
+ *  between a command's end and the look at it. The shares of such a device are scaled to 100 %.
+ *  @param devices, shares  of n queues
+ *  @return whether that was needed: they are estimates then */
+bool xcli_scale_shares(const uint64_t *devices, double *shares, size_t n);
+
 /* list.c */
 /** "GPU:0000:3b:00.0" */
 void xcli_device_text(uint64_t device, char *ret, size_t size);

@@ -75,6 +75,24 @@ class Top(unittest.TestCase):
         self.assertEqual(t.end(), 0)
         t.pid = 0
 
+    def test_shares_of_a_device_add_up(self):
+        """Two programs that both say that they had nearly all of it: their shares are scaled to the time that passed."""
+        other = self.stage.actor("another-training")
+        other.tell(f"queue 0 {GPU} 1")
+        self.batch.tell("work 0 90")
+        other.tell("work 0 90")
+        t = self.terminal(120, 20)
+        lines = t.wait_for(lambda lines: "shares are estimates" in lines[0] and
+                           min(number_of(lines, a.pid, "DEV%") for a in (self.batch, other)) > 30, "both shares")
+        shares = [number_of(lines, a.pid, "DEV%") for a in (self.batch, other)]
+        self.assertLessEqual(sum(shares), 101, lines)
+        listed = [line.split() for line in self.stage.xcli("list").stdout.splitlines()]
+        column = listed[0].index("SHARE%")
+        self.assertLessEqual(sum(int(row[column]) for row in listed[1:] if row[column] != "-"), 101, listed)
+        other.tell("work 0 0")
+        t.wait_for(lambda lines: "shares are estimates" not in lines[0], "one program alone")
+        self.quit(t)
+
     def test_programs_and_changes(self):
         self.batch.tell("work 0 90")
         t = self.terminal(120, 20)
