@@ -46,7 +46,11 @@ struct xs_client_header {
      * process. Any thread. */
     _Atomic uint64_t collectives;
     _Atomic uint64_t peer_memory;           /* times that memory of another process was opened; any thread; 0 likewise */
-    uint64_t reserved2[5];
+    /* Device memory that the program has allocated, and may, over all devices; limit 0: it has none, and use is not counted.
+     * The shim, under its lock; for people. 0 likewise. */
+    _Atomic uint64_t memory_used;
+    _Atomic uint64_t memory_limit;
+    uint64_t reserved2[3];
     /* The last rings, oldest overwritten: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16 | cell
      * index. A scheduler that finds another ring there (overwritten, or not written yet) looks at
      * all queues of this process instead: what a ring tells was stored before bell_count grew. */

@@ -27,6 +27,7 @@ enum {
     LEVEL,
     DEVICE,
     PERMITTED,
+    MEMORY,
     THRESHOLD,
     BATCH,
     COMMANDS,
@@ -37,11 +38,14 @@ enum {
 enum { KEY_FORMAT = 256, KEY_USER, KEY_DEVICE };
 
 static const struct xs_column k_columns[N_COLUMNS] = {
-    [HANDLE] = {"XQUEUE", false, 1},     [PID] = {"PID", true, 2},        [USER] = {"USER", false, 7},
-    [STATE] = {"STATE", false, 3},       [SHARE] = {"SHARE%", true, 5},   [ASKED] = {"ASKED%", true, 10},
-    [PRIORITY] = {"PRIORITY", true, 4},  [LEVEL] = {"LEVEL", true, 9},    [DEVICE] = {"DEVICE", false, 8},
-    [PERMITTED] = {"PERMITTED%", true, 12}, [THRESHOLD] = {"THRESHOLD", true, 13}, [BATCH] = {"BATCH", true, 14},
-    [COMMANDS] = {"COMMANDS", true, 11}, [CMD] = {"COMMAND", false, 6},
+    [HANDLE] = {"XQUEUE", false, 1},        [PID] = {"PID", true, 2},
+    [USER] = {"USER", false, 7},            [STATE] = {"STATE", false, 3},
+    [SHARE] = {"SHARE%", true, 5},          [ASKED] = {"ASKED%", true, 10},
+    [PRIORITY] = {"PRIORITY", true, 4},     [LEVEL] = {"LEVEL", true, 8},
+    [DEVICE] = {"DEVICE", false, 8},        [PERMITTED] = {"PERMITTED%", true, 12},
+    [MEMORY] = {"MEMORY/LIMIT", true, 9},   [THRESHOLD] = {"THRESHOLD", true, 13},
+    [BATCH] = {"BATCH", true, 14},          [COMMANDS] = {"COMMANDS", true, 11},
+    [CMD] = {"COMMAND", false, 6},
 };
 
 #define SHARE_US 200000 /* between the two looks that the share comes from */
@@ -134,6 +138,11 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
     } else {
         xs_table_set(t, PERMITTED, "-");
     }
+    if (xcli_int(process, "memory_limit_bytes") > 0)
+        xs_table_set(t, MEMORY, "%.1f/%.1fG", (double)xcli_int(process, "memory_used_bytes") / (1 << 30),
+                     (double)xcli_int(process, "memory_limit_bytes") / (1 << 30));
+    else
+        xs_table_set(t, MEMORY, "-");
     xs_table_set(t, CMD, "%s", xcli_text(process, "cmdline"));
 }
 

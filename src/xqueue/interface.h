@@ -201,6 +201,10 @@ void xsched_priv_collectives_ahead(void);
  *  opening. */
 void xsched_priv_peer_memory(void);
 
+/** The device memory that the program has, and may have, over all devices; shown by xserver. It stores and takes no lock: one
+ *  caller at a time. */
+void xsched_priv_memory(uint64_t used_bytes, uint64_t limit_bytes);
+
 /** The program was given a function that no table of ours knows: it is listed for `xsched doctor`. Any thread, no lock.
  *  @param version  of the function, as the program asked for it; 0: it has none
  *  @param works    it hands over work or begins a capture */

@@ -6,7 +6,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "xqueue/announce_collectives.h"
+#include "xqueue/announce/announce_collectives.h"
+#include "xqueue/announce/announce_memory.h"
 #include "xqueue/control/control_thread.h"
 #include "xqueue/inherit.h"
 #include "xqueue/shim_presence.h"
@@ -240,8 +241,10 @@ struct xs_state *xs_state_get_or_make(void)
         }
         r->pid = (int32_t)getpid();
         atomic_store(&r->state, st);
-        if (st)
+        if (st) {
             xs_collectives_tell(st);
+            xs_memory_tell(st);
+        }
     }
     xs_lock_release(&r->lock);
     return st;

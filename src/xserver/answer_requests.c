@@ -81,8 +81,10 @@ static bool add_clients(struct xs_server *s, struct xs_request *r)
 
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* in order of session */
         if (xs_requests_may(r, c)) {
-            if (clients < r->room_clients)
+            if (clients < r->room_clients) {
                 r->clients[clients] = c->record;
+                xs_client_memory(c, &r->clients[clients]);
+            }
             clients++;
             queues += c->record.queues;
         }

@@ -23,6 +23,7 @@ struct xs_client_record {
     uint64_t held_ns;    /* time that its threads spent at gates */
     uint64_t running_ns, waiting_ns; /* of its queues: with work, permitted or not */
     uint64_t service_ns; /* device time received, as far as known */
+    uint64_t memory_used, memory_limit; /* bytes, as the program tells; limit 0: not known */
     uint64_t suspensions, preemptions; /* times held; ... with work */
     int64_t joined_s, left_s; /* since 1970; left_s 0: still joined */
     uint32_t protocol_minor;

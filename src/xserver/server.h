@@ -239,6 +239,8 @@ void xs_client_tell(struct xs_server *s, struct xs_server_queue *q);
 void xs_client_ask_mark(struct xs_server_queue *q);
 /** NULL: it has no queues there. */
 struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevice device);
+/** What the program tells of its device memory; nobody checks it. */
+void xs_client_memory(const struct xs_client *c, struct xs_client_record *ret);
 /** What people see of it, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum);

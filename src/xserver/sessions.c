@@ -272,9 +272,16 @@ void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue
     sum->held_ns += atomic_load_explicit(&q->client->page->cells[q->cell].held_ns, memory_order_relaxed);
 }
 
+void xs_client_memory(const struct xs_client *c, struct xs_client_record *ret)
+{
+    ret->memory_used = atomic_load_explicit(&c->page->h.memory_used, memory_order_relaxed);
+    ret->memory_limit = atomic_load_explicit(&c->page->h.memory_limit, memory_order_relaxed);
+}
+
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret)
 {
     *ret = c->record;
+    xs_client_memory(c, ret);
     XS_LIST_FOR(q, &((struct xs_client *)(uintptr_t)c)->queues, struct xs_server_queue, in_client)
         xs_client_counts_of_queue(s, q, ret);
 }

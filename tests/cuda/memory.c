@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mappings.h"
+
 #define MIB     ((size_t)1 << 20)
 #define OOM     2
 #define THREADS 8
@@ -235,6 +237,25 @@ static void threads(P ctx)
     CHECK(used() == 0);
 }
 
+/* What others are told of it: the page, once there is one. */
+static void page_tells(size_t limit)
+{
+    struct xs_client_page *p = mappings_client_page();
+    uint64_t before;
+    D a;
+
+    CHECK(!getenv("XSCHED_AUTO_XQUEUE") || p);
+    if (!p)
+        return;
+    CHECK(atomic_load(&p->h.memory_limit) > 0 && atomic_load(&p->h.memory_limit) % limit == 0); /* of each device */
+    before = atomic_load(&p->h.memory_used);
+    CHECK(before < atomic_load(&p->h.memory_limit));
+    CHECK(alloc(&a, 16 * MIB) == 0);
+    CHECK(atomic_load(&p->h.memory_used) == before + 16 * MIB);
+    CHECK(release(a) == 0);
+    CHECK(atomic_load(&p->h.memory_used) == before);
+}
+
 int main(int argc, char **argv)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW), *fake = dlopen(getenv("FAKE"), RTLD_NOW), *p = NULL;
@@ -298,9 +319,12 @@ int main(int argc, char **argv)
         contexts(ctx);
         threads(ctx);
         reused(ctx);
+        CHECK(set(ctx) == 0);
+        page_tells(want_total);
     } else {
         D a;
 
+        CHECK(!mappings_client_page() || atomic_load(&mappings_client_page()->h.memory_limit) == 0);
         CHECK(alloc(&a, 600 * MIB) == 0 && release(a) == 0);
     }
     return g_wrong ? 1 : 0;

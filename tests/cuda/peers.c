@@ -6,26 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/page.h"
-
 #include "hal/cuda/cuda_abi.h"
+#include "mappings.h"
 #include "ways/ways.h"
-
-/* This process's own page. */
-static struct xs_client_page *page(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    struct xs_client_page *found = NULL;
-    unsigned long long from;
-    char line[512];
-
-    while (maps && fgets(line, sizeof(line), maps))
-        if (!found && strstr(line, "xsched-client") && sscanf(line, "%llx-", &from) == 1)
-            found = (struct xs_client_page *)(uintptr_t)from;
-    if (maps)
-        fclose(maps);
-    return found;
-}
 
 static bool opens(void *lib, const char *name)
 {
@@ -61,7 +44,7 @@ int main(int argc, char **argv)
         return 2;
     if (strcmp(argv[2], "after") == 0 && !opens(lib, argv[1]))
         return 3;
-    p = page();
+    p = mappings_client_page();
     if (!p || p->h.magic != XS_PAGE_MAGIC)
         return 2;
     printf("peers %d, collectives %d\n", (int)atomic_load(&p->h.peer_memory), (int)atomic_load(&p->h.collectives));

@@ -104,6 +104,8 @@ static void what_happened_is_counted(void **state)
     assert_true(sample(text, "xsched_policy_info{policy=\"HPF\"}") == 1);
     free(text);
 
+    atomic_store(&low.page->h.memory_used, 4096); /* the limit that a hostile page says is shown as far as numbers go */
+    atomic_store(&low.page->h.memory_limit, UINT64_MAX);
     raw_submit(&low, 0);
     raw_submit(&high, 0);
     assert_true(raw_wait_permitted(&low, 0, false, 5000));
@@ -120,6 +122,8 @@ static void what_happened_is_counted(void **state)
     assert_true(ran >= 0.05 && ran < 30);
     assert_true(queue_sample(text, "waiting_seconds_total", &high) < waited);
     /* each queue is its process's only one */
+    assert_true(sample(text, "xsched_process_memory_bytes{pid=\"%d\"", (int)getpid()) == 4096);
+    assert_true(sample(text, "xsched_process_memory_limit_bytes{pid=\"%d\"", (int)getpid()) == (double)INT64_MAX);
     assert_true(sample(text, "xsched_process_preemptions_total{pid=\"%d\",session=\"%" PRIu64 "\",command=\"test_metrics\",",
                        (int)getpid(), low.session) == 1);
     assert_true(sample(text, "xsched_decision_latency_seconds_count") >= 1);

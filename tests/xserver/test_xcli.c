@@ -255,6 +255,11 @@ static void list_shows_what_is_in_force(void **state)
     assert_non_null(strstr(g_output, "CPU:beef"));
     assert_non_null(strstr(g_output, " 17 "));
     assert_non_null(strstr(g_output, " running "));
+    assert_non_null(strstr(g_output, "MEMORY/LIMIT"));
+    atomic_store(&c.page->h.memory_used, 512ull << 20);
+    atomic_store(&c.page->h.memory_limit, 2ull << 30);
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, " 0.5/2.0G "));
     assert_int_equal(xcli("list --user %d --device beef", (int)getuid()), 0);
     assert_non_null(strstr(g_output, handle));
     assert_int_equal(xcli("list --user 4294967294"), 0);

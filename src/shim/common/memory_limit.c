@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/size.h"
+#include "xqueue/interface.h"
 
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ struct mapping {
     uint64_t noted;
 };
 
-static struct xs_lock g_lock; /* all of this; nothing is called under it */
+static struct xs_lock g_lock; /* all of this; nothing is called under it that takes a lock */
 static struct device {
     uint64_t id, limit, used;
 } g_devices[DEVICES];
@@ -67,6 +68,18 @@ bool xs_mem_limited(void)
     return seen == 2;
 }
 
+/* To whoever looks at xserver; stores only. */
+static void tell_locked(void)
+{
+    uint64_t used = 0, limit = 0;
+
+    for (int i = 0; i < g_n_devices; i++) {
+        used += g_devices[i].used;
+        limit += XS_MIN(g_devices[i].limit, UINT64_MAX / DEVICES);
+    }
+    xsched_priv_memory(used, limit);
+}
+
 static int find_locked(uint64_t id)
 {
     for (int i = 0; i < g_n_devices; i++)
@@ -102,6 +115,7 @@ int xs_mem_add(uint64_t id, uint64_t total)
             .limit = g_limit.percent ? total / 100 * g_limit.percent + total % 100 * g_limit.percent / 100
                                      : g_limit.bytes,
         };
+        tell_locked();
     }
     xs_lock_release(&g_lock);
     return i;
@@ -116,8 +130,10 @@ bool xs_mem_take(int device, uint64_t bytes)
         return true;
     xs_lock_acquire(&g_lock);
     fits = bytes <= g_devices[device].limit && g_devices[device].used <= g_devices[device].limit - bytes;
-    if (fits)
+    if (fits) {
         g_devices[device].used += bytes;
+        tell_locked();
+    }
     d = g_devices[device];
     xs_lock_release(&g_lock);
     if (!fits)
@@ -128,8 +144,10 @@ bool xs_mem_take(int device, uint64_t bytes)
 
 static void give_locked(int device, uint64_t bytes)
 {
-    if (device >= 0)
-        g_devices[device].used -= XS_MIN(bytes, g_devices[device].used);
+    if (device < 0)
+        return;
+    g_devices[device].used -= XS_MIN(bytes, g_devices[device].used);
+    tell_locked();
 }
 
 void xs_mem_give(int device, uint64_t bytes)

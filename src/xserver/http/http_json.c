@@ -94,6 +94,10 @@ static json_t *client(const struct xs_client_record *c)
     set_int(o, "queues", c->queues);
     set_signed(o, "utilization", c->utilization);
     set_bool(o, "held", c->held);
+    if (c->memory_limit) {
+        set_int(o, "memory_used_bytes", c->memory_used);
+        set_int(o, "memory_limit_bytes", c->memory_limit);
+    }
     if (c->held_until_ns)
         set_int(o, "held_for_us", left_us(c->held_until_ns));
     set_text(o, "group", c->group);

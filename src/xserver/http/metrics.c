@@ -256,6 +256,26 @@ static void hand_process_info(struct page *p)
     }
 }
 
+static void of_memory(struct page *p, const char *name, bool limit)
+{
+    for (size_t i = 0; i < p->r->n_clients; i++) {
+        const struct xs_client_record *c = &p->r->clients[i];
+
+        if (c->memory_limit)
+            line(p, name, &p->processes[i], ONE, (int64_t)XS_MIN(limit ? c->memory_limit : c->memory_used, (uint64_t)INT64_MAX));
+    }
+}
+
+static void hand_process_memory_bytes(struct page *p)
+{
+    of_memory(p, "process_memory_bytes", false);
+}
+
+static void hand_process_memory_limit_bytes(struct page *p)
+{
+    of_memory(p, "process_memory_limit_bytes", true);
+}
+
 /* One value a device; < 0: not told. */
 static void of_devices(struct page *p, const char *name, bool model, int64_t (*get)(const struct xs_device_row *))
 {

@@ -2,7 +2,7 @@
 /* A process that will do collectives is known for it before its first one: else another process's first collective
  * could run and wait for one of this process that is suspended. So is one that opened memory of other processes: its
  * kernels may wait for each other under names that nobody knows. */
-#include "xqueue/announce_collectives.h"
+#include "xqueue/announce/announce_collectives.h"
 
 #include "base/fd.h"
 #include "xqueue/state.h"

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the shim counts of device memory, for those who look at xserver. It may count before there is a page. */
+#include "xqueue/announce/announce_memory.h"
+
+#include "xqueue/state.h"
+
+static _Atomic uint64_t s_used, s_limit; /* writer: the shim, one thread at a time */
+
+void xs_memory_tell(struct xs_state *st)
+{
+    atomic_store_explicit(&st->client->h.memory_used, atomic_load(&s_used), memory_order_relaxed);
+    atomic_store_explicit(&st->client->h.memory_limit, atomic_load(&s_limit), memory_order_relaxed);
+}
+
+void xsched_priv_memory(uint64_t used_bytes, uint64_t limit_bytes)
+{
+    struct xs_state *st;
+
+    atomic_store(&s_used, used_bytes);
+    atomic_store(&s_limit, limit_bytes);
+    st = xs_state_get(); /* seq_cst, as xs_state_get_or_make: one of both sees the other's */
+    if (st)
+        xs_memory_tell(st);
+}
