@@ -10,7 +10,7 @@ INSTALL_PATH ?= $(CURDIR)/output
 PLATFORMS = $(shell awk -F'"' '/^XS_PLATFORM.kPlatform/ && $$6 != "" { print $$4 }' src/base/platforms.def)
 ABSENT    = $(filter-out $(PLATFORMS),ascend corex cuda cudla hip levelzero opencl vpi)
 
-.PHONY: $(PLATFORMS) $(ABSENT) all help setup demo demo-third-party test test-fast fuzz sequences faults model soak trials install deb lint figures clean
+.PHONY: $(PLATFORMS) $(ABSENT) all help setup demo demo-third-party test test-fast fuzz sequences faults model soak trials long install deb lint figures clean
 ifeq ($(origin PLATFORM),command line)
 all: $(filter $(ABSENT),$(PLATFORM)) $(or $(firstword $(filter $(PLATFORMS),$(PLATFORM))),build)
 else
@@ -73,6 +73,10 @@ test:
 test-fast:
 	@scripts/setup.sh build test
 	@scripts/test.sh fast
+
+long:
+	@scripts/setup.sh build test
+	@scripts/test.sh long
 
 fuzz:
 	@scripts/setup.sh build test

@@ -9,6 +9,7 @@
 #   packages  Debian packages in a fresh root, with and without systemd
 #   system  both of these, side by side
 #   fast    gcc build, fast tests only (not part of the default)
+#   long    gcc build, what takes too long for every run (not part of the default)
 #
 # Without arguments: gcc clang asan tsan robust system. That the checkout is as it was before is a test too. The last line
 # is `N passed, N failed, N skipped`, summed over the results of ctest; the exit status is 0 only when nothing failed.
@@ -100,11 +101,12 @@ section()   # NAME
     echo "== $1"
     case $1 in
     robust) build gcc && run_robust ;;
-    gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages|robust)$' ;;
+    gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages|robust|long)$' ;;
     fast)   build gcc && run_tests gcc fast -L '^fast$' ;;
-    clang)  build clang && run_tests clang clang -LE '^(matrix|packages|robust|once)$' ;;
+    clang)  build clang && run_tests clang clang -LE '^(matrix|packages|robust|once|long)$' ;;
     asan)   build asan && run_tests asan asan -L '^(fast|asan)$' ;;
     tsan)   build tsan && run_tsan ;;
+    long)   build gcc && run_tests gcc long -L '^long$' ;;
     matrix) build gcc && run_tests gcc matrix -L '^matrix$' ;;
     packages) build gcc && run_tests gcc packages -L '^packages$' ;;
     system) build gcc && run_tests gcc system -L '^(matrix|packages)$' ;;
