@@ -2,7 +2,6 @@
 #include "xcli/text_table.h"
 
 #include <libsmartcols.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,17 +130,19 @@ static void fit(const struct xs_table *t, size_t width, size_t *widths)
  * through to the terminal. */
 static void lay_out(struct xs_table *t, size_t width)
 {
-    size_t *widths = must(calloc(t->n_columns, sizeof(*widths))), shown[XS_TABLE_COLUMNS], n = 0;
+    size_t *widths = must(calloc(t->n_columns, sizeof(*widths))), shown[XS_TABLE_COLUMNS], n = 0, most = 1;
     struct libscols_table *table = must(scols_new_table());
     char *text = NULL;
 
     fit(t, width, widths);
     for (size_t c = 0; c < t->n_columns; c++)
-        if (widths[c])
+        if (widths[c]) {
             shown[n++] = c;
+            most += 4 * widths[c] + 1; /* a byte that is no character takes four cells */
+        }
     scols_table_enable_noheadings(table, 1);
     scols_table_set_termforce(table, SCOLS_TERMFORCE_ALWAYS);
-    scols_table_set_termwidth(table, XS_MAX(XS_MIN(width, (size_t)INT_MAX / 2), (size_t)1));
+    scols_table_set_termwidth(table, XS_MAX(XS_MIN(width, most), (size_t)1)); /* its time grows with this */
     for (size_t i = 0; i < n; i++) {
         const struct xs_column *c = &t->columns[shown[i]];
 

@@ -2,6 +2,7 @@
 /* xcli as a user runs it. */
 #include "raw.h"
 
+#include "base/clock.h"
 #include "query/http_client.h"
 #include "xcli/text_table.h"
 
@@ -446,6 +447,7 @@ static void tables_fit(void **state)
 {
     static const struct xs_column k_columns[] = {{"NAME", false, 1}, {"N", true, 3}, {"LONG", false, 2}};
     struct xs_table t;
+    uint64_t began;
 
     (void)state;
     setlocale(LC_CTYPE, "C.UTF-8");
@@ -469,6 +471,9 @@ static void tables_fit(void **state)
             free(line);
         }
     }
+    began = xs_now_ns(); /* no terminal, no bound: that takes no longer */
+    free(xs_table_line(&t, 1, SIZE_MAX / 4));
+    assert_true(xs_now_ns() - began < 2 * XS_NS_PER_S);
     xs_table_free(&t);
 }
 
