@@ -126,21 +126,29 @@ void record_device_change(struct record *r, uint64_t device, int64_t pid, const 
     }
 }
 
+static void forget_runners(struct record_device *d)
+{
+    struct runner *p, *next_p;
+
+    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the head that HASH_DEL moves on is lost on the analyzer */
+    HASH_ITER(hh, d->runners, p, next_p)
+    {
+        HASH_DEL(d->runners, p);
+        free(p);
+    }
+    /* NOLINTEND(clang-analyzer-unix.Malloc) */
+}
+
 void record_devices_end(struct record *r)
 {
     struct record_device *d, *next_d;
 
-    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the head that HASH_DEL moves on is lost on the analyzer */
+    for (d = r->devices; d; d = d->hh.next)
+        end_slice(r, d);
+    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): as above */
     HASH_ITER(hh, r->devices, d, next_d)
     {
-        struct runner *p, *next_p;
-
-        end_slice(r, d);
-        HASH_ITER(hh, d->runners, p, next_p)
-        {
-            HASH_DEL(d->runners, p);
-            free(p);
-        }
+        forget_runners(d);
         HASH_DEL(r->devices, d);
         free(d);
     }
