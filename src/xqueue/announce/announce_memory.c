@@ -18,7 +18,9 @@ void xsched_priv_memory(uint64_t used_bytes, uint64_t limit_bytes)
 
     atomic_store(&s_used, used_bytes);
     atomic_store(&s_limit, limit_bytes);
-    st = xs_state_get(); /* seq_cst, as xs_state_get_or_make: one of both sees the other's */
+    /* seq_cst pairs with xs_state_get_or_make: publishes the state, then looks here */
+    atomic_thread_fence(memory_order_seq_cst);
+    st = xs_state_get();
     if (st)
         xs_memory_tell(st);
 }
