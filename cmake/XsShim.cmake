@@ -65,6 +65,7 @@ function(xs_shim_alias shim target)
   set_target_properties(${target} PROPERTIES NO_SONAME ON PREFIX "" SUFFIX "" OUTPUT_NAME ${A_FILE}
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${A_RPATH}" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${A_FOLDER})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${A_FOLDER})
+  set_property(GLOBAL APPEND PROPERTY XS_ALIAS_LIBRARIES ${target})
   target_link_libraries(${shim} PRIVATE
     -Wl,--push-state,--no-as-needed $<TARGET_FILE:${target}_stand_in> -Wl,--pop-state)
   add_dependencies(${shim} ${target}_stand_in ${target})

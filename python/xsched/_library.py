@@ -37,20 +37,27 @@ def mapped(stem: str) -> List[str]:
     return list(found.values())
 
 
+def _library_folders(prefix: str) -> List[str]:
+    return [os.path.join(prefix, lib) for lib in ("lib", f"lib/{os.uname().machine}-linux-gnu", "lib64")]
+
+
+def _own_folders() -> List[str]:
+    """Where the libraries are that were installed together with this package: under its own prefix."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    return [os.path.join(here, "lib")] + _library_folders(os.path.normpath(os.path.join(here, *[os.pardir] * 4)))
+
+
 def _candidates(file: str) -> List[str]:
     """Full paths at which an installation may be, nearest first."""
-    folders: List[str] = [os.path.dirname(p) for p in mapped("libpreempt.so")]
-    here = os.path.dirname(os.path.abspath(__file__))
-    folders.append(os.path.join(here, "lib"))
-    prefixes = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(here)))), sys.prefix]
+    folders: List[str] = [os.path.dirname(p) for p in mapped("libpreempt.so")] + _own_folders()
+    prefixes = [sys.prefix]
     for place in os.environ.get("PATH", "").split(os.pathsep):
         tool = os.path.join(place, "xsched")
         if place and os.access(tool, os.X_OK) and not os.path.isdir(tool):
             prefixes.append(os.path.dirname(os.path.dirname(os.path.realpath(tool))))
     prefixes.append("/usr/local")
-    machine = os.uname().machine
     for prefix in prefixes:
-        folders += [os.path.join(prefix, lib) for lib in ("lib", f"lib/{machine}-linux-gnu", "lib64")]
+        folders += _library_folders(prefix)
     return [os.path.join(f, file) for f in folders]
 
 
@@ -66,7 +73,10 @@ def _open(name: str) -> ctypes.CDLL:
             beside = os.path.join(os.path.dirname(path), soname)
             if os.path.exists(beside):
                 return ctypes.CDLL(beside)
-    for path in [soname] + [p for p in _candidates(soname) if os.path.exists(p)]:
+    # LD_LIBRARY_PATH, then those that came with this package, then what the system has, which may be another version
+    folders = [f for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f] + _own_folders()
+    nearest = [p for p in (os.path.join(f, soname) for f in folders) if os.path.exists(p)]
+    for path in nearest + [soname] + [p for p in _candidates(soname) if os.path.exists(p)]:
         try:
             return ctypes.CDLL(path)
         except OSError as error:

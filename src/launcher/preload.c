@@ -78,7 +78,9 @@ void xs_shims_find(struct xs_shims *ret)
                 return;
         }
     }
+#ifdef XSCHED_FULL_LIBDIR
     look_into(ret, XSCHED_FULL_LIBDIR "/xsched");
+#endif
 }
 
 void xs_shims_find_in(struct xs_shims *ret, const char *folder)

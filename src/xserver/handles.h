@@ -11,8 +11,10 @@
 #include "base/map.h"
 
 #include <errno.h>
+#include <linux/random.h>
 #include <stdlib.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define XS_HANDLE_BUCKETS 65536u
 
@@ -25,7 +27,8 @@ static inline struct xs_server_queue **xs_handle_bucket(struct xs_server *s, uin
 /** @return 0 or -ENOMEM */
 static inline int xs_handles_init(struct xs_server *s)
 {
-    if (getrandom(&s->handles_secret, sizeof(s->handles_secret), GRND_NONBLOCK) < 0)
+    /* a system call, since glibc 2.17 has no function for it */
+    if (syscall(SYS_getrandom, &s->handles_secret, sizeof(s->handles_secret), GRND_NONBLOCK) < 0)
         s->handles_secret = xs_now_ns();
     s->handles = calloc(XS_HANDLE_BUCKETS, sizeof(struct xs_server_queue *));
     return s->handles ? 0 : -ENOMEM;

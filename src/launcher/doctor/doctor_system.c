@@ -9,6 +9,7 @@
 #include "policy/policies.h"
 
 #include <errno.h>
+#include <linux/memfd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,7 +215,7 @@ static void kernel(struct xs_doctor *d)
     struct utsname u;
     struct rlimit files = {0, 0}, locked = {0, 0};
     json_t *o = json_object();
-    int memfd = memfd_create("xsched-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING), pidfd;
+    int memfd = (int)syscall(SYS_memfd_create, "xsched-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING), pidfd;
     bool waitv = false;
 
     uname(&u);

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the wheel holds (pyproject.toml): a prefix with bin/ and lib/, as an installed XSched has, which becomes that of the
+# Python environment. So xsched finds its libraries beside itself, and the Python package finds both.
+# A wheel holds no links: a library has the one name by which it is loaded.
+set(programs xsched xsched-doctor xsched-record xsched-cdi xcli xserver xsched-replay xsched-probe-cuda xsched-probe-hip)
+foreach(program IN LISTS programs)
+  install(PROGRAMS $<TARGET_FILE:${program}> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
+endforeach()
+
+get_property(libraries GLOBAL PROPERTY XS_PRELOAD_LIBRARIES)
+get_property(aliases GLOBAL PROPERTY XS_ALIAS_LIBRARIES)
+foreach(library IN LISTS libraries aliases)
+  get_target_property(folder ${library} LIBRARY_OUTPUT_DIRECTORY)
+  file(RELATIVE_PATH folder ${PROJECT_BINARY_DIR} ${folder})
+  get_target_property(version ${library} SOVERSION)
+  if(version)
+    set(name $<TARGET_SONAME_FILE_NAME:${library}>)
+  else()
+    set(name $<TARGET_FILE_NAME:${library}>)
+  endif()
+  install(PROGRAMS $<TARGET_FILE:${library}> DESTINATION ${SKBUILD_DATA_DIR}/${folder} RENAME ${name} COMPONENT wheel)
+endforeach()
+
+foreach(platform IN LISTS XS_PLATFORMS) # manifests of layers
+  file(GLOB manifests ${PROJECT_SOURCE_DIR}/src/shim/${platform}/*.json)
+  if(manifests)
+    install(FILES ${manifests} DESTINATION ${SKBUILD_DATA_DIR}/lib/xsched COMPONENT wheel)
+  endif()
+endforeach()
+
+set(XSCHED_LICENSES "" CACHE PATH "the folder with the licences of libraries that are linked into the programs")
+if(XSCHED_LICENSES)
+  install(DIRECTORY ${XSCHED_LICENSES}/ DESTINATION ${SKBUILD_METADATA_DIR}/licenses/linked COMPONENT wheel)
+endif()
