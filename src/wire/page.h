@@ -74,7 +74,14 @@ struct xs_client_cell {
     _Atomic uint32_t marked_to;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
-    uint64_t reserved1[4];
+    uint64_t reserved1[2];
+    /* Threads of the process, which wait: for how long threads waited for this queue's work, or for room in flight. Kept
+     * only where queues of one process are scheduled against each other; 0 on every page of an older process. */
+    _Atomic uint64_t waited_ns;
+    /* The thread that makes lanes (hal/cuda/lanes.c): XS_LANES(wide, narrow), XS_LANES_NONE where there will be none; 0: not
+     * made yet, as on every page of an older process. */
+    _Atomic uint32_t lanes;
+    uint32_t reserved2;
     /* Threads of the process; rarely. Until that many are complete, a kernel that waits for others like it, in
      * other queues or processes, may be under way. Stored before its vendor call. */
     _Atomic uint64_t collective;
@@ -114,13 +121,28 @@ struct xs_server_header {
  * wait and a kernel that is longer than thought, a millisecond and two kernels. */
 #define XS_INFLIGHT_SHARED_US 850u
 
+/* Lanes: kernels of a queue that run beside a more important one are confined to some multiprocessors of the device. A queue
+ * has two: the wide lane leaves a few multiprocessors to others, the narrow one about half. */
+#define XS_LANES(wide, narrow)  ((uint32_t)(wide) | (uint32_t)(narrow) << 16)
+#define XS_LANES_WIDE(lanes)    ((lanes) & 0xffffu)
+#define XS_LANES_NARROW(lanes)  ((lanes) >> 16)
+#define XS_LANES_NONE           1u
+
+/* xs_server_cell.lane; else the multiprocessors to which kernels are confined, one of the two of xs_client_cell.lanes */
+#define XS_LANE_OFF             0u    /* kernels run on the whole device */
+#define XS_LANE_MAKE            1u    /* likewise; lanes are to be made, since they will be of use */
+#define XS_LANE_ONLY            0x10000u /* beside the number: kernels that cannot be confined wait until they need not be */
+#define XS_LANE_WIDTH(lane)     ((lane) & 0xffffu)
+
 struct xs_server_cell {
     /* one line: the scheduler; the process may only open `permitted` */
     _Atomic uint64_t permitted;             /* number of the last command that may start */
     _Atomic uint32_t armed;                 /* XS_ARMED_* */
     _Atomic uint32_t inflight_us;           /* bound in force; 0: XS_INFLIGHT_SHARED_US */
     _Atomic uint64_t suspensions;           /* how often permitted was closed; for people */
-    uint64_t reserved[5];
+    _Atomic uint32_t lane;                  /* for kernels that are launched from now on */
+    uint32_t reserved0;
+    uint64_t reserved[4];
 };
 
 _Static_assert(sizeof(struct xs_client_cell) == 2 * XS_CACHE_LINE, "two lines");
