@@ -237,6 +237,12 @@ bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known,
     return true;
 }
 
+void xsched_priv_submit_weighs(struct xs_ticket *t, uint32_t entries)
+{
+    if (t->queue && t->weighed)
+        weigh(t->queue, entries);
+}
+
 void xs_gates_take_back(struct xs_queue *q)
 {
     weigh(q, -1);

@@ -12,5 +12,7 @@ void xs_state_update_intra(struct xs_state *st);
 void xs_queue_inherit_end(struct xs_queue *q, uint64_t number);
 /** The queue has this priority now: the queues that it waits for on the device inherit it. Any thread. */
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority);
+/** A thread waited for the queue's work since then; 0: nothing is counted. */
+void xs_queue_waited(struct xs_queue *q, uint64_t since_ns);
 
 #endif

@@ -105,13 +105,16 @@ struct xs_ticket {
     bool mark;                    /* this command should be marked: see submit_end */
     bool weighed;                 /* it counts in the room of its context */
     bool inside;                  /* xsched_priv_inside_begin was called for it */
+    bool padding;                 /* so that one store clears the four */
     uint32_t code;                /* with `inside`: of estimate.h, before the call */
+    uint32_t lane;                /* XS_LANE_* of wire/page.h: where the scheduler wants a kernel to run */
 };
 
 enum {
     XS_SUBMIT_PASS = 1u,          /* count it, never sleep (inside a capture, a callback of the vendor, a group) */
     XS_SUBMIT_NO_MARK = 2u,       /* nothing may be appended to the stream now */
     XS_SUBMIT_COLLECTIVE = 4u,    /* a kernel that waits for others like it, in other queues or processes */
+    XS_SUBMIT_WHOLE = 16u,        /* kernels that cannot be confined to a lane */
     XS_SUBMIT_OUTSIDE = 8u,       /* its call may wait for the device: it has its turn before the vendor, at no gate */
 };
 
@@ -127,6 +130,15 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
  *                      mark operation is called from here
  *  @return the number to report; valid with self_marked; the queue is held alive until it is reported */
 uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked);
+
+/** The command of this ticket stands in the stream with so many entries more than its own (level 2 counts them). Between
+ *  xsched_priv_submit_begin and _end. */
+void xsched_priv_submit_weighs(struct xs_ticket *t, uint32_t entries);
+/** The kernel of this ticket cannot run on the lane that the scheduler wants: if it is a long one, sleeps until the queue has the
+ *  whole device. Where a lane is in force, others must not wait for it. Between xsched_priv_submit_begin and _end. */
+void xsched_priv_submit_whole(struct xs_ticket *t);
+/** The lanes of a queue, as xs_client_cell.lanes has them: a scheduler may use them from now on. Any thread. */
+void xsched_priv_queue_lanes(struct xs_queue *q, uint32_t lanes);
 
 /** The first `number` returned commands are complete. Any thread, also the vendor's; wakes
  *  sleepers, never blocks. */

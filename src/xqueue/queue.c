@@ -11,6 +11,7 @@
 #include "xqueue/interface.h"
 #include "xqueue/shim_presence.h"
 #include "xqueue/state.h"
+#include "xqueue/submit/doorbell.h"
 #include "xqueue/submit/progress.h"
 
 #include "xsched/xqueue.h"
@@ -158,6 +159,8 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->held_ns, 0);
     atomic_store(&cc->inherit_priority, INT32_MIN);
     atomic_store(&cc->lent, 0);
+    atomic_store(&cc->waited_ns, 0);
+    atomic_store(&cc->lanes, 0);
     atomic_store(&cc->collective, 0);
     atomic_store(&cc->let_through, 0);
     atomic_store(&q->waits_for.queue, NULL);
@@ -467,4 +470,10 @@ uint64_t xsched_priv_scheduled_count(void)
             sum += atomic_load(&q->cc->entered);
     xs_lock_release(&st->lock);
     return sum;
+}
+
+void xsched_priv_queue_lanes(struct xs_queue *q, uint32_t lanes)
+{
+    atomic_store(&q->cc->lanes, lanes);
+    xs_queue_ring(q);
 }

@@ -75,6 +75,7 @@ struct xs_queue_waits {
 struct xs_queue_completion {
     _Atomic uint32_t progress;              /* changes with each completion; futex */
     _Atomic uint32_t progress_waiters;      /* threads that sleep on it */
+    _Atomic uint64_t waited_since_ns;       /* the first of the threads that wait in the vendor began then (wait.c) */
     _Atomic uint64_t last_done_ns;          /* time of the last known completion */
     _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
     _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */

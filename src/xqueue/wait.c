@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Around calls of the program that wait for a queue. While a thread waits, the queue has at least the
  * priority of that thread (priority inheritance). */
+#include "base/clock.h"
 #include "xqueue/inherit.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"
@@ -18,9 +19,25 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
         ;
 }
 
+/* For how long threads wait tells a scheduler of single queues whether the device or the program is the slower one. Of several
+ * at once the first one's time counts; two that come and go at one moment may lose the time between. */
+static inline bool times(void)
+{
+    return XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) != 0); /* a hint */
+}
+
+void xs_queue_waited(struct xs_queue *q, uint64_t since_ns)
+{
+    uint64_t now_ns = xs_now_ns();
+
+    if (since_ns && now_ns > since_ns)
+        atomic_fetch_add_explicit(&q->cc->waited_ns, now_ns - since_ns, memory_order_relaxed);
+}
+
 static inline uint64_t wait_begin(struct xs_queue *q)
 {
-    atomic_fetch_add(&q->cc->inherit, 1);
+    if (atomic_fetch_add(&q->cc->inherit, 1) == 0 && times())
+        atomic_store_explicit(&q->completion.waited_since_ns, xs_now_ns(), memory_order_relaxed);
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for.queue)))
         xs_queue_inherit_on(q, xs_tls.priority);
@@ -51,6 +68,8 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
         atomic_store_explicit(&q->submit.unwaited, unwaited - 1, memory_order_relaxed);
     if (all_complete)             /* before this wait is over: then the queue may be another one */
         xs_queue_complete(q, began, false);
+    if (times() && atomic_load(&q->cc->inherit) == 1)
+        xs_queue_waited(q, atomic_exchange_explicit(&q->completion.waited_since_ns, 0, memory_order_relaxed));
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);
 

@@ -9,6 +9,7 @@
 #include "xqueue/submit/permission.c"
 #include "xqueue/submit/progress.c"
 #include "xqueue/submit/submit.c"
+#include "xqueue/submit/whole.c"
 #include "xqueue/submit/turn.c"
 #include "xqueue/wait.c"
 

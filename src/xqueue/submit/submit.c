@@ -48,6 +48,13 @@ static void loads(struct xs_ticket *t)
     t->inside = xsched_priv_inside_begin();
 }
 
+static __attribute__((noinline)) void wait_for_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, uint32_t flags,
+                                                    struct xs_ticket *t)
+{
+    xs_turn_wait(q, n, est_ns, true, flags);
+    t->lane = atomic_load_explicit(&atomic_load(&q->sc)->lane, memory_order_relaxed); /* it may have changed meanwhile */
+}
+
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
 {
     struct xs_client_cell *cc = q->cc;
@@ -62,14 +69,17 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->mark = false;
     t->weighed = false;
     t->inside = false;
+    t->padding = false;
     if (XS_UNLIKELY(xs_tls.in_command == q)) { /* a callback command's own vendor calls: it was counted */
         t->queue = NULL;
+        t->lane = XS_LANE_OFF;
         return;
     }
     /* seq_cst pairs with the scheduler: stores armed, then reads entered again */
     n = atomic_fetch_add(&cc->entered, 1) + 1;
     sc = atomic_load(&q->sc);
     armed = atomic_load(&sc->armed);
+    t->lane = atomic_load_explicit(&sc->lane, memory_order_relaxed); /* a value by itself */
     if (XS_UNLIKELY(armed & XS_ARMED_SUBMIT))
         xs_queue_ring(q);
     if (!xs_queue_managed(q, sc)) {
@@ -111,12 +121,14 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
                                          atomic_load_explicit(&cc->completed, memory_order_relaxed) + (uint64_t)threshold
                                    : old_ns > done_ns && old_ns - done_ns + est_ns > bound_ns)) &&
         !(flags & XS_SUBMIT_PASS))
-        xs_turn_wait(q, n, est_ns, true, flags);
-    if (gated && !xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* as at level 1, then */
-        xs_turn_wait(q, n, est_ns, true, flags | XS_SUBMIT_NO_MARK);
+        wait_for_turn(q, n, est_ns, flags, t);
+    if (gated) {
+        if (!xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* as at level 1, then */
+            wait_for_turn(q, n, est_ns, flags | XS_SUBMIT_NO_MARK, t);
+        t->weighed = true;
+    }
 
     t->est_ns = (uint32_t)est_ns;
-    t->weighed = gated;
     old_ns = atomic_fetch_add_explicit(&cc->est_entered_ns, est_ns, memory_order_relaxed);
     done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
     if (old_ns <= done_ns)        /* it looks empty: what starts now starts now */
@@ -144,6 +156,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
             loads(t);
         if (flags & XS_SUBMIT_NO_MARK)
             t->mark = false;
+        if (flags & XS_SUBMIT_WHOLE)
+            xsched_priv_submit_whole(t);
     }
 }
 

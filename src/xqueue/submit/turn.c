@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/static_probe.h"
 #include "xqueue/gate.h"
+#include "xqueue/inherit.h"
+#include "xqueue/interface.h"
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/submit/in_flight.h"
@@ -149,6 +151,8 @@ static bool wait_for_room(struct turn *t, uint32_t seen)
         xs_queue_sleep_look(q, seen, sleep_ns);
     else
         xs_queue_sleep(q, seen, sleep_ns);
+    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed)))
+        xs_queue_waited(q, now);
     return true;
 }
 

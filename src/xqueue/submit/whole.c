@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue that runs beside a more important one has a lane, to which not every kernel can be confined (src/hal/cuda/lanes). A
+ * short one runs on the whole device nevertheless: the urgent program's next kernel waits for its blocks. A long one waits until
+ * the queue has the device, as if it were suspended. */
+#include "base/clock.h"
+#include "base/futex.h"
+#include "wire/page.h"
+#include "xqueue/interface.h"
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
+#include "xqueue/submit/permission.h"
+
+#define SHORT_NS (100 * XS_NS_PER_US)
+
+/* A scheduler that has died, or stands still, confines nobody. */
+static bool is_void(const struct xs_queue *q, uint64_t now_ns)
+{
+    struct xs_server_page *page = atomic_load(&q->state->server);
+
+    return !page || now_ns > atomic_load(&page->h.lease_until_ns);
+}
+
+static bool sleep_confined(struct xs_queue *q)
+{
+    struct xs_server_cell *sc = atomic_load(&q->sc);
+    uint32_t lane = atomic_load(&sc->lane);
+
+    if (!(lane & XS_LANE_ONLY) || is_void(q, xs_now_ns()))
+        return false;
+    /* seq_cst pairs with the scheduler: stores lane, then looks at waiters */
+    atomic_fetch_add(&q->cc->waiters, 1);
+    if (atomic_load(&sc->lane) == lane)
+        xs_futex_wait(&sc->lane, lane, XS_LEASE_TICK_NS);
+    atomic_fetch_sub(&q->cc->waiters, 1);
+    return true;
+}
+
+void xsched_priv_submit_whole(struct xs_ticket *t)
+{
+    struct xs_queue *q = t->queue;
+    uint64_t began_ns, n;
+
+    if (!q || !(t->lane & XS_LANE_ONLY) || t->est_ns <= SHORT_NS || t->flags & (XS_SUBMIT_PASS | XS_SUBMIT_COLLECTIVE))
+        return;
+    began_ns = xs_now_ns();
+    n = atomic_load(&q->cc->entered);
+    while (sleep_confined(q))
+        ;
+    while (!xs_queue_permitted(q, n)) /* it was suspended meanwhile */
+        xs_permission_sleep(q, n, &began_ns);
+}
