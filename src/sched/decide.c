@@ -13,7 +13,7 @@ static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
 {
     bool ready = e->nready > 0;
 
-    if (!ready && e->pe.ready && e->pe.run && v->contended && s->config.linger_ns) {
+    if (!ready && e->pe.ready && e->pe.run && !e->beside.runs && v->contended && s->config.linger_ns) {
         if (e->linger_until_ns == 0)
             e->linger_until_ns = now_ns + XS_MAX(e->linger_ns, s->config.linger_ns);
         ready = now_ns < e->linger_until_ns;
@@ -224,11 +224,14 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         xs_view_grant(s, v, &pv, now_ns);
     if (XS_UNLIKELY(s->ranks || v->some_kept))
         xs_collective_let_run(s, v, now_ns);
+    v->beside_ns = UINT64_MAX;
+    if (XS_UNLIKELY(v->some_intra))
+        xs_view_let_run_beside(s, v, now_ns);
     tell_standing(s, v);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        contended = contended || (e->nready > 0 && !e->pe.run);
+        contended = contended || (e->nready > 0 && (!e->pe.run || e->beside.runs));
         running = running || (e->nready > 0 && e->pe.run);
         e->chosen = e->chosen || e->kept;
         if (e->chosen && !e->decided)
@@ -268,7 +271,7 @@ static bool waits_for_suspended(const struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (!e->pe.run || e->nready == 0)
+        if (!e->pe.run || e->beside.runs || e->nready == 0)
             continue;
         if (!e->intra)
             return false;
@@ -385,7 +388,7 @@ static void set_watches(struct xs_view *v, uint64_t now_ns)
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         /* one that loses and binds its gang elsewhere: no longer than it has work here */
-        if (v->contended && (e->pe.run || e->loses) && e->nready > 0) {
+        if (v->contended && ((e->pe.run && !e->beside.runs) || e->loses) && e->nready > 0) {
             bool fresh = e->nwatched == 0;
 
             xs_entity_watch(e, now_ns);
@@ -512,7 +515,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !xs_view_drains(s, v, now_ns)))
         v->dirty = true;
-    if (now_ns >= v->collective_ns || now_ns >= v->surplus_ns || now_ns >= v->grant_ns)
+    if (now_ns >= v->collective_ns || now_ns >= v->surplus_ns || now_ns >= v->grant_ns || now_ns >= v->beside_ns)
         v->dirty = true;
     if (now_ns >= v->verify_ns)
         check_unwatched(v, false, now_ns);
@@ -530,6 +533,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     plan_verify(v, now_ns);
     next = XS_MIN(XS_MIN(xs_view_timer(v), v->linger_ns), XS_MIN(v->verify_ns, v->collective_ns));
     next = XS_MIN(XS_MIN(next, v->begin_ns), XS_MIN(v->surplus_ns, v->grant_ns));
+    next = XS_MIN(next, v->beside_ns);
     if (v->drain_ns)
         next = XS_MIN(next, v->drain_ns);
     if (v->contended) {

@@ -64,6 +64,12 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     q->told = XS_MIN(completed, entered);
     completed = XS_MIN(XS_MAX(completed, marked), entered);
     completed = XS_MAX(completed, q->completed);
+    if (XS_UNLIKELY(q->process->intra)) {
+        uint32_t lanes = atomic_load(&c->lanes);
+
+        q->entity->view->dirty |= lanes != q->lanes;
+        q->lanes = lanes;
+    }
     inherit = read_inherit(c, completed, q->process->priority_most);
     q->sleepers = atomic_load(&c->waiters);   /* seq_cst: as entered */
     returned = XS_MIN(XS_MAX(returned, completed), entered);

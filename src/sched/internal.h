@@ -7,6 +7,7 @@
  *   idle_hints.c    what an entity is worth while nothing of it is ready
  *   surplus.c more ready queues than are counted
  *   user_share.c    what of a device the priority of other users cannot take from a user
+ *   beside.c  what runs beside a more important queue, on a part of the device
  *   turns.c   handing over a device: draining, the clock of the turns, whose the device was
  *
  * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
@@ -60,6 +61,7 @@ struct xs_view {
     bool dirty;                                    /* decide at the next run */
     bool some_put_off, some_kept, some_limited, some_intra; /* of its entities; may be so for none of them any more */
     bool resettle;                                 /* read and arm all queues first */
+    uint64_t beside_ns;                            /* next look at what others run beside; UINT64_MAX: none is due */
     uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
     uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
     uint64_t charged_ns;                           /* the owners' service is true up to here */
@@ -140,6 +142,19 @@ struct xs_presence {
     size_t queues;
 };
 
+/** What others of its process do while an entity is active. */
+enum xs_beside_step { XS_BESIDE_SUSPENDED, XS_BESIDE_NARROW, XS_BESIDE_WIDE };
+
+struct xs_beside {
+    bool runs;                                     /* it runs beside others itself: the policy would suspend it */
+    /* of an entity beside which others could run */
+    enum xs_beside_step step;
+    int32_t share;                                 /* of its time in which threads waited for the device, in 1/1024; average */
+    uint64_t seen_ns, waited_ns;                   /* the last look, and what it found; 0: none since it became active */
+    uint64_t ahead_ns;                             /* counted already of a wait that has not ended */
+    uint64_t since_ns, try_ns;                     /* of this step; the next wider one is tried after so long */
+};
+
 struct xs_entity {
     struct xs_policy_entity pe;
     struct xs_sched *sched;
@@ -176,6 +191,7 @@ struct xs_entity {
     uint64_t drain_until_ns;                       /* waited for at most until then */
     bool loses;                                    /* ready here, and held by the decision for this device */
     bool bound;                                    /* held because it loses on another device */
+    struct xs_beside beside;
     bool kept;                                     /* runs for its collectives' sake; the policy would suspend it */
     size_t limited;                                /* queues of it with a limit */
 };
@@ -206,6 +222,7 @@ struct xs_sched_queue {
     bool marks;                                    /* the device writes its completions */
     bool covered;                                  /* a mark in flight will tell of its end */
     bool gated;                                    /* level 2: what is in flight may stand behind a closed gate */
+    uint32_t lanes, lane;                          /* its lanes, as read; the word XS_LANE_*, as stored */
     uint64_t asked_returned;                       /* a mark was asked for when returned was this */
     /* what follows from it */
     bool ready;
@@ -460,6 +477,10 @@ void xs_idle_hints_join(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_remove(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_update(struct xs_entity *e);
 
+/* beside.c */
+/** Inside a decision, after the policy: what it would suspend runs on a lane where what is active leaves the device idle. */
+void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+
 /* decide.c */
 /** What something more important in the same process waits for runs while that one runs. */
 void xs_view_let_providers_run(struct xs_view *v);
@@ -478,6 +499,8 @@ void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns);
 void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e);
 void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q);
 void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d);
+/** Kernels that it launches from now on run there. */
+void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane);
 
 /* tables.c */
 int xs_view_insert(struct xs_view *v, struct xs_entity *e);

@@ -53,12 +53,17 @@ static void close_word(struct xs_sched_queue *q)
     close_after(q, XS_PERMIT_CLOSED);
 }
 
-static void wake(struct xs_sched_queue *q)
+static void wake_at(struct xs_sched_queue *q, _Atomic uint32_t *word)
 {
-    /* pairs with the sleeper: counts itself in waiters, then looks at permitted again */
+    /* pairs with the sleeper: counts itself in waiters, then looks at the word again */
     atomic_thread_fence(memory_order_seq_cst);
     if (q->client && atomic_load(&q->client->waiters) > 0)
-        xs_futex_wake(xs_futex_low(&q->server->permitted), INT32_MAX);
+        xs_futex_wake(word, INT32_MAX);
+}
+
+static void wake(struct xs_sched_queue *q)
+{
+    wake_at(q, xs_futex_low(&q->server->permitted));
 }
 
 /* A word with a limit is a closed one to whoever comes later: it needs the lease. */
@@ -161,6 +166,21 @@ void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q)
         return;
     q->inflight_us = word;
     atomic_store_explicit(&q->server->inflight_us, word, memory_order_relaxed); /* a value by itself */
+}
+
+void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane)
+{
+    bool was = q->lane > XS_LANE_MAKE, is = lane > XS_LANE_MAKE;
+
+    if (!q->server || q->lane == lane)
+        return;
+    q->lane = lane;
+    if (is && !was)               /* a launch may wait for the end of it: that needs the lease, as a closed word does */
+        closed_add(q->process, q->process->sched->now_ns);
+    if (was && !is)
+        closed_remove(q->process);
+    atomic_store(&q->server->lane, lane); /* before the queue is permitted to run */
+    wake_at(q, &q->server->lane);
 }
 
 void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e)

@@ -45,7 +45,7 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->host.pending);
     xs_list_init(&s->host.stakes);
     s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns =
-        s->host.begin_ns = s->host.surplus_ns = s->host.grant_ns = UINT64_MAX;
+        s->host.begin_ns = s->host.surplus_ns = s->host.grant_ns = s->host.beside_ns = UINT64_MAX;
     return s;
 }
 
@@ -69,7 +69,7 @@ static void view_reset(struct xs_view *v)
 {
     memset(v->memo, 0, sizeof(v->memo));
     v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns =
-        v->surplus_ns = UINT64_MAX;
+        v->surplus_ns = v->beside_ns = UINT64_MAX;
     v->look_step_ns = 0;
     v->stands_since_ns = v->stood_ns = 0;
     v->contended = v->stalled = false;
@@ -353,6 +353,7 @@ void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_
     now_ns = xs_sched_clock(s, now_ns);
     xs_queue_permit(q, true, now_ns); /* whatever waits there is free from now on */
     xs_queue_limit(q, XS_PERMIT_OPEN, now_ns);
+    xs_queue_tell_lane(q, XS_LANE_OFF);
     xs_queue_arm(q, 0);
     xs_queue_detach(s, q);
     q->process->cells[q->cell] = NULL;

@@ -29,6 +29,14 @@ struct xs_sched_ops {
     void (*on_mark_wanted)(void *ctx, struct xs_sched_queue *q);
 };
 
+/** Where kernels of queues that are entities of their own run. */
+enum xs_sched_lanes {
+    XS_SCHED_LANES_BY_LOAD,        /* beside.c */
+    XS_SCHED_LANES_NEVER,          /* on the whole device */
+    XS_SCHED_LANES_ALWAYS,         /* on the wide lane, those that may; for tests */
+    XS_SCHED_LANES_CHANGING,       /* here and there; likewise */
+};
+
 struct xs_sched_config {
     uint64_t linger_ns;            /* an entity that ran dry counts as ready for this long, while
                                       others are held for it; default 100 us */
@@ -41,6 +49,7 @@ struct xs_sched_config {
     uint64_t user_share;           /* percent of what a user would have if all users with work had the same of a device: the
                                       programs of other users cannot take that by their standing; 0: they can take
                                       all; default 50 */
+    enum xs_sched_lanes lanes;
     struct xs_policy_params params;
     struct xs_pages *pages;        /* where its tables come from; NULL: the C library's heap */
 };

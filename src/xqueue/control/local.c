@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/tune.h"
 #include "xqueue/control/control_thread.h"
 #include "xqueue/inherit.h"
 #include "xqueue/marker.h"
@@ -63,6 +64,14 @@ static void local_mark_wanted(void *ctx, struct xs_sched_queue *sq)
 
 static const struct xs_sched_ops k_ops = {.on_mark_wanted = local_mark_wanted};
 
+static enum xs_sched_lanes lanes(void)
+{
+    static const enum xs_sched_lanes of[] = {XS_SCHED_LANES_NEVER, XS_SCHED_LANES_ALWAYS, XS_SCHED_LANES_CHANGING};
+    int64_t tuned = xs_tune_i64(XS_TUNE_LANES, -1);
+
+    return tuned < 0 ? XS_SCHED_LANES_BY_LOAD : of[tuned];
+}
+
 static void take_sched_hints(struct xs_state *st, struct xs_sched *s)
 {
     struct xs_policy_params p = *xs_sched_params(s);
@@ -115,6 +124,7 @@ void xs_local_run(struct xs_state *st)
     }
     xs_sched_config_defaults(&config);
     config.pages = &st->tables;
+    config.lanes = lanes();
     if (st->local_page)
         l.sched = xs_sched_new(xs_policy_by_type(atomic_load(&st->local_policy)), &config, &k_ops, NULL);
     info.server = st->local_page;
