@@ -66,14 +66,18 @@ API cuDeviceGetAttribute(int *v, int attribute, CUdevice d)
     return 0;
 }
 
-static CUcontext new_context(int dev)
+static CUcontext new_context(int dev, CUcontext green_of)
 {
     static unsigned long long contexts; /* under fake_lock */
     struct CUctx_st *c = calloc(1, sizeof(*c));
 
     c->dev = dev;
     c->id = ++contexts;
-    fake_group_new(c);
+    c->green_of = green_of;
+    if (green_of)
+        c->slot = green_of->slot;
+    else
+        fake_group_new(c);
     fake_stream_new(c, 0, 0)->legacy = true;
     c->next = fake_contexts;
     fake_contexts = c;
@@ -84,7 +88,7 @@ API cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice d)
 {
     (void)flags;
     pthread_mutex_lock(&fake_lock);
-    *ret = new_context(d);
+    *ret = new_context(d, NULL);
     pthread_mutex_unlock(&fake_lock);
     t_stack[t_depth++] = *ret;
     return 0;
@@ -101,7 +105,8 @@ static void end_context(CUcontext c)
         while (s->running)
             pthread_cond_wait(&fake_changed, &fake_lock);
     fake_host_memory_of_context_ends_locked(c);
-    fake_group_ends(c);
+    if (!c->green_of)
+        fake_group_ends(c);
 }
 
 API cuCtxDestroy_v2(CUcontext c)
@@ -188,8 +193,9 @@ CUresult fake_context_synchronize(void)
     if (!fake_current())
         return INVALID_CONTEXT;
     pthread_mutex_lock(&fake_lock);
-    for (struct CUstream_st *s = fake_current()->streams; s; s = s->next)
-        fake_drain(s);
+    for (struct CUctx_st *c = fake_contexts; c; c = c->next)
+        for (struct CUstream_st *s = c == fake_current() || c->green_of == fake_current() ? c->streams : NULL; s; s = s->next)
+            fake_drain(s);
     r = fake_lost ? ILLEGAL_ADDRESS : 0;
     pthread_mutex_unlock(&fake_lock);
     return r;
@@ -228,7 +234,7 @@ API cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
 {
     pthread_mutex_lock(&fake_lock);
     if (!g_primary[d]) {
-        g_primary[d] = new_context(d);
+        g_primary[d] = new_context(d, NULL);
         g_primary[d]->primary = true;
     }
     g_primary_refs[d]++;
@@ -238,13 +244,44 @@ API cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice d)
     return 0;
 }
 
-API cuDevicePrimaryCtxRelease_v2(CUdevice d)
+static void release_locked(int d)
 {
-    pthread_mutex_lock(&fake_lock);
     if (g_primary_refs[d] && --g_primary_refs[d] == 0) {
         end_context(g_primary[d]);
         g_primary[d] = NULL;
     }
+}
+
+CUcontext fake_green_new_locked(int dev, unsigned multiprocessors)
+{
+    CUcontext c;
+
+    if (!g_primary[dev])
+        return NULL;
+    g_primary_refs[dev]++;
+    c = new_context(dev, g_primary[dev]);
+    c->multiprocessors = multiprocessors;
+    return c;
+}
+
+void fake_green_end_locked(CUcontext green)
+{
+    end_context(green);
+    release_locked(green->dev);
+}
+
+static bool has_greens(CUcontext primary)
+{
+    for (struct CUctx_st *c = fake_contexts; c; c = c->next)
+        if (primary && c->green_of == primary)
+            return true;
+    return false;
+}
+
+API cuDevicePrimaryCtxRelease_v2(CUdevice d)
+{
+    pthread_mutex_lock(&fake_lock);
+    release_locked(d);
     pthread_mutex_unlock(&fake_lock);
     call(atomic_load(&g_on_release));
     return 0;
@@ -253,6 +290,10 @@ API cuDevicePrimaryCtxRelease_v2(CUdevice d)
 API cuDevicePrimaryCtxReset_v2(CUdevice d)
 {
     pthread_mutex_lock(&fake_lock);
+    if (has_greens(g_primary[d])) {
+        pthread_mutex_unlock(&fake_lock);
+        return NOT_PERMITTED;
+    }
     if (g_primary[d])
         end_context(g_primary[d]);
     g_primary[d] = NULL;

@@ -43,7 +43,7 @@ static bool may_start(const struct CUstream_st *s)
 
         return (op->flags & 3) == 0 ? (int64_t)(v - op->value) >= 0 : v == op->value;
     }
-    return true;
+    return fake_has_room(s, op);
 }
 
 static struct CUstream_st *choose(int dev)

@@ -13,7 +13,10 @@
  * stamp, takes ns and adds ns to sum; "spin" (u64 ns) takes ns; "add" (u64 *at) adds 1; "grind" (u64
  * ns, u64 *sum) takes ns and adds a number that depends on it; "count" (u64 ns, u64 *at, u64 *stop) adds 1 for each ms
  * that it had the device, for ns or until *stop is not 0; "meet" (u32 *at, u32 ranks), also under the
- * name of a collective of NCCL's, adds 1 and runs until so many have. */
+ * name of a collective of NCCL's, adds 1 and runs until so many have; "barrier" (u64 *at) adds 1 when all of its blocks run.
+ *
+ * A device has 132 multiprocessors, and each takes one block. Of that only kernels know that wait for others: "barrier" starts
+ * when there is room for its blocks, and "meet" when there is beside others of the kind, in the worst of places. */
 #ifndef XS_FAKE_CUDA_H
 #define XS_FAKE_CUDA_H
 
@@ -32,6 +35,8 @@ struct fake_op {
     uint64_t *add;
     uint64_t grind;               /* added to sum instead of the time */
     uint32_t *meet, ranks;        /* runs until so many have come there */
+    uint64_t blocks;              /* of the grid; one on each multiprocessor */
+    bool barrier;                 /* its blocks wait for one another */
     uint64_t *count, *stop;       /* counts there until this is not 0 */
     /* COPY, FILL */
     void *dst;
@@ -56,6 +61,8 @@ struct CUctx_st {
     struct CUstream_st *streams;  /* the legacy one first */
     int slot;                     /* its channel group in the world; -1: none */
     uint32_t group;               /* for the kernel driver; 0: none */
+    struct CUctx_st *green_of;    /* the primary context, which it holds; NULL: it is no green one */
+    unsigned multiprocessors;     /* of a green one */
     const void *holder;           /* the thread that is blocked inside the driver with the context's lock */
     struct CUctx_st *next;
 };

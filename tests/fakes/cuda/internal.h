@@ -12,7 +12,9 @@
 #define API __attribute__((visibility("default"))) CUresult
 
 #define DEVICES             2
+#define MULTIPROCESSORS     132u
 #define INVALID_CONTEXT     201
+#define NOT_PERMITTED       800
 #define INVALID_HANDLE      400
 #define ILLEGAL_STATE       401
 #define ILLEGAL_ADDRESS     700
@@ -66,10 +68,16 @@ void fake_host_memory_of_context_ends_locked(struct CUctx_st *c);
 /* launch.c: by name; NULL: there is none. */
 const struct CUfunc_st *fake_function(const char *name);
 
+/* green.c, under the lock: whether a kernel that waits for others may start; a launch. */
+bool fake_has_room(const struct CUstream_st *s, const struct fake_op *op);
+void fake_count_launch(const struct CUstream_st *s);
+
 /* library.c. The function of a kernel, loaded if need be; what is no kernel is a function already. */
 const struct CUfunc_st *fake_loaded(const void *handle);
 
-/* contexts.c */
+/* contexts.c. A green context, which holds the primary one. */
+CUcontext fake_green_new_locked(int dev, unsigned multiprocessors);
+void fake_green_end_locked(CUcontext green);
 CUcontext fake_current(void);
 /* What the driver calls of its own does not go through a shim. */
 CUresult fake_context_synchronize(void);

@@ -7,7 +7,7 @@
 static const struct CUfunc_st g_functions[] = {{"work"}, {"nop"}, {"burn"}, {"spin"}, {"add"}, {"grind"},
                                                {"meet"}, {"_Z31ncclDevKernel_AllReduce_of_fake"},
                                                {"_Z35ncclSymkDevKernel_AllReduce_of_fake"},
-                                               {"count"}};
+                                               {"count"}, {"barrier"}};
 
 API cuModuleLoadData(void **mod, const void *image)
 {
@@ -39,9 +39,9 @@ API cuModuleGetFunction(const struct CUfunc_st **f, void *mod, const char *name)
     return 0;
 }
 
-static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, bool per_thread)
+static CUresult launch(const struct CUfunc_st *f, uint64_t blocks, CUstream s, void **params, bool per_thread)
 {
-    struct fake_op op = {.kind = FAKE_WORK};
+    struct fake_op op = {.kind = FAKE_WORK, .blocks = blocks};
 
     f = fake_loaded(f);
     if (!f)
@@ -74,30 +74,41 @@ static CUresult launch(const struct CUfunc_st *f, CUstream s, void **params, boo
         op.count = *(uint64_t **)params[1];
         op.stop = *(uint64_t **)params[2];
     }
+    if (f == &g_functions[10]) {
+        op.add = *(uint64_t **)params[0];
+        op.barrier = true;
+    }
+    if ((uintptr_t)s > 2)
+        fake_count_launch(s);
     return fake_put(s, per_thread, op);
+}
+
+static uint64_t blocks_of(const struct xs_cu_launch_config *c)
+{
+    return (uint64_t)c->grid[0] * c->grid[1] * c->grid[2];
 }
 
 #define GRID unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned shared
 API cuLaunchKernel(const struct CUfunc_st *f, GRID, CUstream s, void **params, void **extra)
 {
-    (void)a, (void)b, (void)c, (void)d, (void)e, (void)g, (void)shared, (void)extra;
-    return launch(f, s, params, false);
+    (void)d, (void)e, (void)g, (void)shared, (void)extra;
+    return launch(f, (uint64_t)a * b * c, s, params, false);
 }
 
 API cuLaunchKernel_ptsz(const struct CUfunc_st *f, GRID, CUstream s, void **params, void **extra)
 {
-    (void)a, (void)b, (void)c, (void)d, (void)e, (void)g, (void)shared, (void)extra;
-    return launch(f, s, params, true);
+    (void)d, (void)e, (void)g, (void)shared, (void)extra;
+    return launch(f, (uint64_t)a * b * c, s, params, true);
 }
 
 API cuLaunchCooperativeKernel(const struct CUfunc_st *f, GRID, CUstream s, void **params)
 {
-    (void)a, (void)b, (void)c, (void)d, (void)e, (void)g, (void)shared;
-    return launch(f, s, params, false);
+    (void)d, (void)e, (void)g, (void)shared;
+    return launch(f, (uint64_t)a * b * c, s, params, false);
 }
 
 API cuLaunchKernelEx(const struct xs_cu_launch_config *config, const struct CUfunc_st *f, void **params, void **extra)
 {
     (void)extra;
-    return launch(f, config->stream, params, false);
+    return launch(f, blocks_of(config), config->stream, params, false);
 }

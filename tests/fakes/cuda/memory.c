@@ -7,7 +7,8 @@
 
 /* FAKE_CUDA=no_memory_ops: a device without them, as far as the program does not use them itself; no_writes: the same,
  * and its attribute says that it has them; no_waits: it writes, and does not wait;
- * FAKE_CUDA=no_register: host memory cannot be registered; FAKE_CUDA=hangs: cuInit does not return. */
+ * FAKE_CUDA=no_register: host memory cannot be registered; FAKE_CUDA=hangs: cuInit does not return. no_green: a driver without
+ * green contexts; no_split: it refuses to divide a device; no_multiprocessors: the device has few. */
 bool fake_without(const char *what)
 {
     const char *set = getenv("FAKE_CUDA");

@@ -99,6 +99,21 @@ API cuStreamQuery_ptsz(CUstream s)
     return query(s, true);
 }
 
+/* For tests: the call of the kind after so many others fails; 0: none does. */
+static _Atomic int g_fail_record, g_fail_wait;
+
+void fake_cuda_fail(int record, int wait) __attribute__((visibility("default")));
+void fake_cuda_fail(int record, int wait)
+{
+    g_fail_record = record;
+    g_fail_wait = wait;
+}
+
+static bool fails(_Atomic int *left)
+{
+    return *left && --*left == 0;
+}
+
 API cuEventCreate(CUevent *e, unsigned flags)
 {
     (void)flags;
@@ -113,6 +128,8 @@ API cuEventRecord(CUevent e, CUstream stream)
 
     if ((uintptr_t)stream <= 2 && !fake_current())
         return INVALID_CONTEXT;
+    if (fails(&g_fail_record))
+        return XS_CU_OUT_OF_MEMORY;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
     e->capture = s->capture;
@@ -183,6 +200,8 @@ API cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
     (void)flags;
     if ((uintptr_t)stream <= 2 && !fake_current())
         return INVALID_CONTEXT;
+    if (fails(&g_fail_wait))
+        return XS_CU_OUT_OF_MEMORY;
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
     if (e->capture && !s->capture) {
