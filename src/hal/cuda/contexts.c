@@ -54,7 +54,7 @@ static struct xs_cuda_context *storage(void)
     return c;
 }
 
-static struct xs_cuda_context *find_and_use(CUcontext ctx)
+struct xs_cuda_context *xs_cuda_context_find(CUcontext ctx)
 {
     struct xs_cuda_context *c;
 
@@ -176,7 +176,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     bool primary, ok, has;
     XDevice device;
 
-    c = find_and_use(ctx);
+    c = xs_cuda_context_find(ctx);
     if (c || !xs_cuda_enter(ctx, &e))
         return c;
     ok = api->cuCtxGetDevice(&dev) == XS_CU_SUCCESS;
@@ -254,7 +254,7 @@ CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, 
 
 XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx)
 {
-    struct xs_cuda_context *c = find_and_use(ctx);
+    struct xs_cuda_context *c = xs_cuda_context_find(ctx);
 
     xs_cuda_context_ends(ctx);
     if (!c)
@@ -269,7 +269,7 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_going(CUcontext ctx)
 
 XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_context_quiet(CUcontext ctx)
 {
-    struct xs_cuda_context *c = ctx ? find_and_use(ctx) : NULL;
+    struct xs_cuda_context *c = ctx ? xs_cuda_context_find(ctx) : NULL;
 
     if (c)
         xs_watch_hold(&c->watch);

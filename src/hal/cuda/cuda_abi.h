@@ -65,6 +65,39 @@ struct xs_cu_copy_3d {
     size_t dst_pitch, dst_height, width_bytes, height, depth;
 };
 
+/* CUlaunchAttribute: the first words of its value */
+struct xs_cu_launch_attribute {
+    int id, padding;
+    unsigned value[16];
+};
+
+/* CUdevResource of a device's multiprocessors; later versions of it may be longer */
+struct xs_cu_resource {
+    int type;
+    unsigned char padding[92];
+    unsigned multiprocessors;
+    unsigned char rest[412];
+};
+
+/* CUlaunchAttributeID */
+#define XS_CU_LAUNCH_IGNORE              0
+#define XS_CU_LAUNCH_ACCESS_WINDOW       1
+#define XS_CU_LAUNCH_COOPERATIVE         2
+#define XS_CU_LAUNCH_CLUSTER             4
+#define XS_CU_LAUNCH_CLUSTER_POLICY      5
+#define XS_CU_LAUNCH_PROGRAMMATIC        6
+#define XS_CU_LAUNCH_PRIORITY            8
+#define XS_CU_LAUNCH_SYNC_DOMAIN_MAP     9
+#define XS_CU_LAUNCH_SYNC_DOMAIN         10
+#define XS_CU_LAUNCH_CARVEOUT            14
+/* CUfunction_attribute */
+#define XS_CU_FUNC_SHARED_MOST           8
+#define XS_CU_FUNC_CLUSTER_WIDTH         11
+#define XS_CU_FUNC_CLUSTER_HEIGHT        12
+#define XS_CU_FUNC_CLUSTER_DEPTH         13
+/* CUevent_flags */
+#define XS_CU_EVENT_DISABLE_TIMING       2u
+
 /* CUmemorytype */
 #define XS_CU_MEMORY_HOST        1u
 #define XS_CU_MEMORY_DEVICE      2u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real library, the operations on a hardware queue, and the public entries. */
 #include "hal/cuda/hal.h"
+#include "hal/cuda/lanes/lanes.h"
 
 #include "base/lock.h"
 #include "base/log.h"
@@ -193,6 +194,7 @@ static void op_release(void *opaque)
 {
     struct xs_cuda_context *c = ((struct xs_cuda_hw *)opaque)->context;
 
+    xs_lanes_stream_ends(opaque);
     xs_stream_release(&xs_cuda_streams, opaque);
     xs_cuda_context_put(c);
 }

@@ -21,6 +21,15 @@ struct xs_cuda_api {
 #undef CUDA_USED
 };
 
+/** Green contexts for lanes (lanes/lanes.h): the wide one, the narrow one. Of a primary context; the thread that makes lanes
+ *  writes, and who ends them. */
+struct xs_cuda_greens {
+    void *contexts[2];            /* NULL: not made */
+    unsigned multiprocessors[2], total;
+    _Atomic uint32_t stops;       /* threads that are about to end the context: none is made meanwhile */
+    _Atomic uint32_t makers;      /* threads that make some */
+};
+
 /** One context in which there is a hardware queue. Storage is kept and used again. */
 struct xs_cuda_context {
     CUcontext ctx;
@@ -38,6 +47,7 @@ struct xs_cuda_context {
     _Atomic(CUstream) mark_stream;              /* legacy_marks.c; NULL: none yet */
     _Atomic bool no_mark_stream;                /* the driver refused it */
     struct xs_device_pages pages;
+    struct xs_cuda_greens greens;
 };
 
 /** One stream that has a hardware queue. */
@@ -46,6 +56,26 @@ struct xs_cuda_hw {
     CUstream stream;              /* as the driver takes it: never null */
     struct xs_cuda_context *context;
     CUcontext ctx;
+    /* lanes/lanes.c */
+    _Atomic(struct xs_lanes *) lanes;           /* NULL: none */
+    _Atomic uint32_t lanes_state;
+    _Atomic uint32_t no_lanes;    /* memory is attached to the stream: kernels of others may not use it */
+};
+
+/** A kernel that is to be launched, as far as it matters where it may run. */
+struct xs_cuda_kernel {
+    CUfunction f;
+    uint64_t blocks;
+    unsigned threads, shared_bytes;             /* of a block */
+    unsigned cluster;                           /* blocks of a cluster; 0: the function's own say */
+};
+
+/** One launch on a lane. */
+struct xs_cuda_bracket {
+    struct xs_lanes *lanes;
+    CUstream stream;              /* where to launch */
+    CUstream program;             /* the stream that the program named */
+    unsigned pair;
 };
 
 extern const struct xs_vendor xsched_priv_cuda_vendor;
@@ -115,6 +145,34 @@ void xsched_priv_cuda_context_go_on(struct xs_cuda_context *c);
 /** Calls fn for each queue of the current context (ctx NULL) or of ctx. */
 void xsched_priv_cuda_each_queue(CUcontext ctx, void (*fn)(struct xs_queue *q, void *arg), void *arg);
 
+/** Around the launch of a kernel that the scheduler wants confined (ticket->lane is not 0), after xsched_priv_submit_begin.
+ *  @return false: launch as ever; else on ret->stream */
+bool xsched_priv_cuda_lane_enter(struct xs_ticket *ticket, CUstream stream, bool per_thread, const struct xs_cuda_kernel *k,
+                                 struct xs_cuda_bracket *ret);
+/** @param launched  false: the driver refused it there, and it goes to the program's own stream now */
+void xsched_priv_cuda_lane_leave(struct xs_cuda_bracket *b, bool launched);
+/** What became of a launch that the scheduler wanted confined. */
+enum xs_lane_outcome {
+    XS_LANE_FITS,                 /* it was */
+    XS_LANE_TOO_SMALL,            /* its blocks fit the device at once, and not the lane */
+    XS_LANE_SHARED,               /* ... not beside those of the process's other queues */
+    XS_LANE_UNKNOWN,              /* it is new */
+    XS_LANE_REFUSED,              /* a capture, a collective, or the driver refused */
+    XS_LANE_OUTCOMES
+};
+/** @return how many had this outcome; *ret_est_ns: their estimated device time. For tests. */
+uint64_t xsched_priv_cuda_lane_count(unsigned outcome, uint64_t *ret_est_ns);
+/** This stream gets no lane. */
+void xsched_priv_cuda_lane_never(CUstream stream, bool per_thread);
+/** Functions are about to be unloaded. */
+void xsched_priv_cuda_lane_forget(void);
+/** An attribute of a function was set, which may change how many of its blocks fit on a multiprocessor. */
+void xsched_priv_cuda_lane_function_set(const void *f, int attribute, int value);
+/** A context is about to be released, reset or destroyed: lanes that would keep it end, and none begins until the second call.
+ *  @return for the second; NULL: there were none */
+struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx);
+void xsched_priv_cuda_lanes_may_begin(struct xs_cuda_context *c);
+
 /** Work that is put into a default stream waits for the blocking streams of its context, and the other way round:
  *  tells the scheduler what this queue waits for. Only where xsched_priv_intra. */
 void xsched_priv_cuda_implicit(struct xs_queue *q, uint64_t native);
@@ -160,6 +218,8 @@ void xs_cuda_leave(struct xs_cuda_entered *e);
 void xs_cuda_context_seen(CUcontext ctx);
 /** It is about to be destroyed. */
 void xs_cuda_context_ends(CUcontext ctx);
+/** The same where it is known already. NULL: it is not */
+struct xs_cuda_context *xs_cuda_context_find(CUcontext ctx);
 /** For one more stream in it; xs_cuda_context_put when libpreempt lets that go. NULL: no memory, or not a context */
 struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx);
 void xs_cuda_context_put(struct xs_cuda_context *c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hardware queues of CUDA's streams: what hal/common/stream_queues.h leaves to the platform. */
 #include "hal/cuda/hal.h"
+#include "hal/cuda/lanes/lanes.h"
 
 struct xs_streams xs_cuda_streams = {.platform = kPlatformCUDA, .bytes = sizeof(struct xs_cuda_hw)};
 
@@ -108,6 +109,7 @@ XS_EXPORT XResult xsched_priv_cuda_make(CUstream stream, uint64_t native, HwQueu
         hw->stream = xs_native_is_null(native) ? XS_CU_STREAM_LEGACY : XS_CU_STREAM_PER_THREAD;
     hw->context = c;
     hw->ctx = ctx;
+    xs_lanes_stream_begins(hw);
     atomic_store(&hw->st.no_marks, !c->writes);
     atomic_store(&hw->st.blocking, hw->st.owner || (created && is_blocking(api, stream)));
     r = xs_stream_enter(&xs_cuda_streams, &hw->st, &c->group, &xs_cuda_ops, c->device, ret);
@@ -148,8 +150,14 @@ XS_EXPORT void xsched_priv_cuda_stream_gone(CUstream stream)
 
 XS_EXPORT void xsched_priv_cuda_stream_ends(CUstream stream)
 {
-    if (xs_stream_is_created(stream))
-        xs_stream_ends(&xs_cuda_streams, (uintptr_t)stream);
+    struct xs_cuda_hw *hw;
+
+    if (!xs_stream_is_created(stream))
+        return;
+    hw = (struct xs_cuda_hw *)xs_stream_find(&xs_cuda_streams, (uintptr_t)stream);
+    if (hw)
+        xs_lanes_stream_ends(hw);
+    xs_stream_ends(&xs_cuda_streams, (uintptr_t)stream);
 }
 
 XS_EXPORT void xsched_priv_cuda_implicit(struct xs_queue *q, uint64_t native)

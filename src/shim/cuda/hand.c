@@ -104,7 +104,9 @@ void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function)
 /* The end of a context waits for what other contexts have on its device (measured on an H100), closed gates included. */
 #define DESTROY(symbol, ctx, args)                                                                \
     do {                                                                                          \
-        struct xs_cuda_context *c = xsched_priv_cuda_context_going(ctx);                          \
+        CUcontext going = ctx;                                                                    \
+        struct xs_cuda_context *lanes = xsched_priv_cuda_lanes_end(going);                        \
+        struct xs_cuda_context *c = xsched_priv_cuda_context_going(going);                        \
         bool inside = xsched_priv_inside_begin();                                                 \
         CUresult r;                                                                               \
         xs_api_code_gone();                                                                       \
@@ -112,6 +114,7 @@ void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function)
         if (inside)                                                                               \
             xsched_priv_inside_end();                                                             \
         xsched_priv_cuda_context_gone(c, r == XS_CU_SUCCESS);                                     \
+        xsched_priv_cuda_lanes_may_begin(lanes);                                                  \
         return r;                                                                                 \
     } while (0)
 
@@ -165,15 +168,18 @@ CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUd
 /* Only afterwards it is known whether this was the last reference. */
 #define RELEASE(symbol)                                                                           \
     do {                                                                                          \
-        struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(xsched_priv_cuda_primary(dev)); \
+        CUcontext primary = xsched_priv_cuda_primary(dev);                                        \
+        struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(primary), *lanes;              \
         bool inside = xsched_priv_inside_begin();                                                 \
         CUresult r;                                                                               \
+        lanes = xsched_priv_cuda_lanes_end(primary);                                              \
         xs_api_code_gone();                                                                       \
         r = XS_REAL(symbol)(dev);                                                                 \
         if (inside)                                                                               \
             xsched_priv_inside_end();                                                             \
         if (r == XS_CU_SUCCESS)                                                                   \
             xsched_priv_cuda_primary_released(c, dev);                                            \
+        xsched_priv_cuda_lanes_may_begin(lanes);                                                  \
         xsched_priv_cuda_context_go_on(c);                                                        \
         return r;                                                                                 \
     } while (0)

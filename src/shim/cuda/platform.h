@@ -133,6 +133,7 @@ void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function);
 static inline void xs_api_code_gone(void)
 {
     xs_loaded_forget();
+    xsched_priv_cuda_lane_forget();
     xsched_priv_code_gone();
 }
 
@@ -155,19 +156,23 @@ static inline void xs_api_made(CUcontext *ret)
 #define xs_api_named_cuMemImportFromShareableHandle(...)     xsched_priv_peer_memory()
 #define xs_api_named_cuMemPoolImportFromShareableHandle(...) xsched_priv_peer_memory()
 
-/* Rows of kinds NAMED and ONCE, after success. */
+/* Rows of kinds NAMED and ONCE, after success. What is set without an attribute's number has one of ours. */
+#define XS_CUDA_CACHE 1000
+#define XS_CUDA_BANKS 1001
+
 #define xs_api_named_cuFuncGetAttribute(...)      ((void)0)
 #define xs_api_named_cuFuncGetModule(...)         ((void)0)
 #define xs_api_named_cuFuncGetParamCount(...)     ((void)0)
 #define xs_api_named_cuFuncGetParamInfo(...)      ((void)0)
 #define xs_api_named_cuFuncLoad(...)              ((void)0)
-#define xs_api_named_cuFuncSetAttribute(...)      ((void)0)
-#define xs_api_named_cuFuncSetCacheConfig(...)    ((void)0)
-#define xs_api_named_cuFuncSetSharedMemConfig(...) ((void)0)
+#define xs_api_named_cuFuncSetAttribute(f, attribute, value) xsched_priv_cuda_lane_function_set(f, attribute, value)
+#define xs_api_named_cuFuncSetCacheConfig(f, config) xsched_priv_cuda_lane_function_set(f, XS_CUDA_CACHE, config)
+#define xs_api_named_cuFuncSetSharedMemConfig(f, config) xsched_priv_cuda_lane_function_set(f, XS_CUDA_BANKS, config)
 #define xs_api_named_cuKernelGetParamCount(...)   ((void)0)
 #define xs_api_named_cuKernelGetParamInfo(...)    ((void)0)
-#define xs_api_named_cuKernelSetAttribute(...)    ((void)0)
-#define xs_api_named_cuKernelSetCacheConfig(...)  ((void)0)
+#define xs_api_named_cuKernelSetAttribute(attribute, value, kernel, dev) \
+    xsched_priv_cuda_lane_function_set(kernel, attribute, value)
+#define xs_api_named_cuKernelSetCacheConfig(kernel, config, dev) xsched_priv_cuda_lane_function_set(kernel, XS_CUDA_CACHE, config)
 #define xs_api_named_cuLibraryGetModule(...)      ((void)0)
 #define xs_api_named_cuOccupancyAvailableDynamicSMemPerBlock(...)              ((void)0)
 #define xs_api_named_cuOccupancyMaxActiveBlocksPerMultiprocessor(...)          ((void)0)
@@ -201,6 +206,19 @@ static inline void xs_cuda_got_function_of(const struct xs_api_runtime *rt, void
     xs_collective_same(*(void **)ret, kernel);
     xs_cuda_note_loaded(rt, *(void **)ret);
 }
+
+/* lane_launch.c: rows of kind LAUNCH where the ticket names a lane. */
+#define XS_CUDA_LAUNCH_PARAMS                                                                         \
+    CUfunction f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX, unsigned blockDimY,    \
+    unsigned blockDimZ, unsigned sharedMemBytes, CUstream hStream, void **kernelParams, void **extra
+#define XS_CUDA_LAUNCH_EX_PARAMS const void *config, CUfunction f, void **kernelParams, void **extra
+CUresult xs_api_lane_cuLaunchKernel(const struct xs_api_runtime *rt, struct xs_ticket *t, XS_CUDA_LAUNCH_PARAMS);
+CUresult xs_api_lane_cuLaunchKernel_ptsz(const struct xs_api_runtime *rt, struct xs_ticket *t, XS_CUDA_LAUNCH_PARAMS);
+CUresult xs_api_lane_cuLaunchKernelEx(const struct xs_api_runtime *rt, struct xs_ticket *t, XS_CUDA_LAUNCH_EX_PARAMS);
+CUresult xs_api_lane_cuLaunchKernelEx_ptsz(const struct xs_api_runtime *rt, struct xs_ticket *t, XS_CUDA_LAUNCH_EX_PARAMS);
+
+/* The key of a command that lets the stream's kernels alone use some memory. */
+#define XS_KEY_ATTACH(stream, per_thread) (xsched_priv_cuda_lane_never(stream, per_thread), XS_KEY_ROW)
 
 #define XS_CONFIG_STREAM(config) xs_cuda_config_stream(config)
 

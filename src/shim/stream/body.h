@@ -7,6 +7,7 @@
 #include "shim/stream/captures.h"
 #include "shim/stream/stream_call.h"
 #include "shim/stream/stream_events.h"
+#include "wire/page.h"
 
 #define PER_THREAD_LEGACY false
 #define PER_THREAD_ANY    false
@@ -22,6 +23,9 @@
     BODY_SUBMIT_WITH(SUBMIT_FLAGS(kind), symbol, streams, args, on, key)
 
 #define BODY_SUBMIT_WITH(flags, symbol, streams, args, on, key)                                   \
+    BODY_SUBMIT_CALL(flags, XS_REAL(symbol) args, streams, on, key)
+
+#define BODY_SUBMIT_CALL(flags, call, streams, on, key)                                           \
     struct xs_api_submit s;                                                                       \
     xs_api_submit_open(&s, rt, row, __builtin_return_address(0), ON(on), PER_THREAD_##streams);   \
     if (XS_LIKELY(s.queue != NULL)) {                                                             \
@@ -34,10 +38,21 @@
         xs_collective_captured(key_);                                                             \
         xs_api_captured_open(&s, key_);                                                           \
     }                                                                                             \
-    r = XS_REAL(symbol) args;                                                                     \
+    r = call;                                                                                     \
     xs_api_submit_close(&s, r);
 
 #define BODY_COUNT BODY_SUBMIT
+
+#define BODY_WHOLE(kind, symbol, streams, args, on, key)                                          \
+    BODY_SUBMIT_WITH(XS_SUBMIT_WHOLE, symbol, streams, args, on, key)
+
+/* The scheduler may want the kernel confined. */
+#define BODY_LAUNCH(kind, symbol, streams, args, on, key)                                         \
+    BODY_SUBMIT_CALL(SUBMIT_FLAGS(kind),                                                          \
+                     XS_LIKELY(!s.queue || s.ticket.lane == XS_LANE_OFF)                          \
+                         ? XS_REAL(symbol) args                                                   \
+                         : xs_api_lane_##symbol(rt, &s.ticket, XS_UNPACK args),                   \
+                     streams, on, key)
 
 /* In a default stream: */
 #define BODY_ON_DEVICE(it_is, symbol, streams, args, on, key)                                     \

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lives of lanes. To make a green context takes 1.5 ms, and waits for what its device has of the process (measured on an H100:
+ * 21 ms beside a kernel of 20 ms), so a thread of ours does it. A green context holds the primary context: a program that
+ * resets or releases that would find it alive, or be refused (error 800), so they end before. */
+#include "hal/cuda/lanes/lanes.h"
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/lock.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEAST_MULTIPROCESSORS 32u  /* fewer leave too little to either side */
+#define WIDE_LEAVES           11u  /* the wide lane leaves one in so many */
+#define NARROW_LEAVES         2u
+#define RESOURCE_SM           1
+#define DEFAULT_STREAM        1u   /* a green context must be made with one */
+#define PAUSE_NS              (50 * XS_NS_PER_US)
+
+#define WISHES                64u
+
+/* hw.lanes_state */
+enum { UNASKED, ASKED, MADE, NEVER, ENDED };
+
+/* A stream that is to get lanes, as it was then: its storage may be of another one since. */
+struct lane_wish {
+    _Atomic(struct xs_cuda_hw *) hw;            /* NULL: free */
+    uint64_t entered;
+};
+
+_Atomic(struct xs_lanes *) xs_lanes_all;
+
+static struct xs_lock g_lock;      /* of what is published; nothing is called under it */
+static struct lane_wish g_wishes[WISHES]; /* under g_lock; the thread that makes lanes empties them */
+static bool g_maker;               /* that thread runs; under g_lock */
+
+static void pause_for(uint64_t ns)
+{
+    static _Atomic uint32_t never; /* nobody wakes it */
+
+    xs_futex_wait(&never, 0, ns);
+}
+
+/* ---- green contexts, one for each context and width ---- */
+
+static bool has_functions(const struct xs_cuda_api *api)
+{
+    return api->cuGreenCtxCreate && api->cuGreenCtxDestroy && api->cuGreenCtxStreamCreate && api->cuDeviceGetDevResource &&
+           api->cuDevSmResourceSplitByCount && api->cuDevResourceGenerateDesc && api->cuStreamWaitEvent &&
+           api->cuEventDestroy_v2 && api->cuEventRecord && api->cuEventCreate && api->cuStreamDestroy_v2 &&
+           api->cuStreamQuery && api->cuFuncGetAttribute && api->cuOccupancyMaxActiveBlocksPerMultiprocessor;
+}
+
+/* @return 0, or the driver's error */
+static CUresult make_green(const struct xs_cuda_api *api, struct xs_cuda_context *c, unsigned width, unsigned leaves)
+{
+    struct xs_cu_resource all, part, rest;
+    unsigned groups = 1, total;
+    void *desc = NULL;
+    CUresult r;
+
+    memset(&all, 0, sizeof(all));
+    memset(&part, 0, sizeof(part));
+    memset(&rest, 0, sizeof(rest));
+    r = api->cuDeviceGetDevResource(c->dev, &all, RESOURCE_SM);
+    if (r != XS_CU_SUCCESS)
+        return r;
+    total = all.multiprocessors;
+    if (total < LEAST_MULTIPROCESSORS)
+        return XS_CU_NOT_SUPPORTED;
+    r = api->cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, total - XS_MAX(total / leaves, 1));
+    if (r != XS_CU_SUCCESS)
+        return r;
+    if (!groups || part.multiprocessors >= total) /* it was rounded up to all */
+        return XS_CU_NOT_SUPPORTED;
+    r = api->cuDevResourceGenerateDesc(&desc, &part, 1);
+    if (r == XS_CU_SUCCESS)
+        r = api->cuGreenCtxCreate(&c->greens.contexts[width], desc, c->dev, DEFAULT_STREAM);
+    if (r == XS_CU_SUCCESS) {
+        c->greens.multiprocessors[width] = part.multiprocessors;
+        c->greens.total = total;
+    } else {
+        c->greens.contexts[width] = NULL;
+    }
+    return r;
+}
+
+static void end_greens(const struct xs_cuda_api *api, struct xs_cuda_context *c)
+{
+    for (unsigned i = 0; i < XS_LANE_WIDTHS; i++) {
+        if (c->greens.contexts[i])
+            api->cuGreenCtxDestroy(c->greens.contexts[i]);
+        c->greens.contexts[i] = NULL;
+    }
+}
+
+static CUresult make_greens(const struct xs_cuda_api *api, struct xs_cuda_context *c)
+{
+    CUresult r;
+
+    if (c->greens.contexts[0])
+        return XS_CU_SUCCESS;
+    r = make_green(api, c, 0, WIDE_LEAVES);
+    if (r == XS_CU_SUCCESS)
+        r = make_green(api, c, 1, NARROW_LEAVES);
+    if (r == XS_CU_SUCCESS && c->greens.multiprocessors[0] <= c->greens.multiprocessors[1])
+        r = XS_CU_NOT_SUPPORTED;
+    if (r != XS_CU_SUCCESS)
+        end_greens(api, c);
+    return r;
+}
+
+/* ---- the lanes of a stream ---- */
+
+static struct xs_lanes *storage(void)
+{
+    struct xs_lanes *l;
+
+    for (l = atomic_load(&xs_lanes_all); l; l = l->next)
+        if (!atomic_load(&l->context) && !atomic_load(&l->users))
+            break;
+    if (l) /* nobody else makes any: the maker is one thread */
+        return l;
+    if (posix_memalign((void **)&l, XS_CACHE_LINE, sizeof(*l)) != 0)
+        return NULL;
+    memset(l, 0, sizeof(*l));
+    l->next = atomic_load(&xs_lanes_all);
+    atomic_store(&xs_lanes_all, l);
+    return l;
+}
+
+/* What waits in them goes on; nobody puts anything there any more. */
+static void destroy(const struct xs_cuda_api *api, struct xs_lanes *l)
+{
+    for (unsigned i = 0; i < XS_LANE_WIDTHS; i++) {
+        if (l->streams[i])
+            api->cuStreamDestroy_v2(l->streams[i]);
+        l->streams[i] = NULL;
+    }
+    for (unsigned i = 0; i < XS_LANE_PAIRS; i++) {
+        if (l->events[i].in)
+            api->cuEventDestroy_v2(l->events[i].in);
+        if (l->events[i].out)
+            api->cuEventDestroy_v2(l->events[i].out);
+        l->events[i].in = l->events[i].out = NULL;
+    }
+    atomic_store(&l->busy, false);
+    atomic_store(&l->peak, 0);
+    atomic_store(&l->unknown_until_ns, 0);
+    atomic_store(&l->context, NULL);
+}
+
+static CUresult make_lanes(const struct xs_cuda_api *api, struct xs_cuda_context *c, const struct xs_cuda_hw *hw,
+                           struct xs_lanes *l)
+{
+    int priority = 0;
+    CUresult r = XS_CU_SUCCESS;
+
+    if (api->cuStreamGetPriority)
+        api->cuStreamGetPriority(hw->stream, &priority);
+    for (unsigned i = 0; i < XS_LANE_WIDTHS && r == XS_CU_SUCCESS; i++)
+        r = api->cuGreenCtxStreamCreate(&l->streams[i], c->greens.contexts[i], XS_CU_STREAM_NON_BLOCKING, priority);
+    for (unsigned i = 0; i < XS_LANE_PAIRS && r == XS_CU_SUCCESS; i++) {
+        r = api->cuEventCreate(&l->events[i].in, XS_CU_EVENT_DISABLE_TIMING);
+        if (r == XS_CU_SUCCESS)
+            r = api->cuEventCreate(&l->events[i].out, XS_CU_EVENT_DISABLE_TIMING);
+    }
+    return r;
+}
+
+/* A profiler or debugger may follow contexts, and does not know of ours. */
+static bool is_watched(void)
+{
+    static const char name[] = "TracerPid:\t";
+    char text[4096], *at;
+    ssize_t n = 0;
+    int fd;
+
+    if (getenv("CUDA_INJECTION64_PATH"))
+        return true;
+    fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+    }
+    text[XS_MAX(n, 0)] = '\0';
+    at = strstr(text, name);
+    return at && at[sizeof(name) - 1] != '0';
+}
+
+static void refuse(struct xs_cuda_hw *hw, struct xs_queue *q, CUresult r)
+{
+    static _Atomic bool said;
+
+    atomic_store(&hw->lanes_state, NEVER);
+    xsched_priv_queue_lanes(q, XS_LANES_NONE);
+    if (atomic_exchange(&said, true))
+        return;
+    XS_LOG_AT(r == XS_CU_NOT_SUPPORTED ? XS_LOG_INFO : XS_LOG_WARN,
+              "CUDA: no lanes (error %d): a less important queue waits while another one of this program is active", r);
+}
+
+static bool publish(struct xs_cuda_hw *hw, uint64_t entered, struct xs_cuda_context *c, struct xs_lanes *l)
+{
+    bool ok;
+
+    atomic_store(&l->hw, hw);
+    atomic_store(&l->context, c);
+    xs_lock_acquire(&g_lock);
+    ok = atomic_load(&hw->st.entered) == entered && atomic_load(&hw->lanes_state) == ASKED && hw->context == c &&
+         atomic_load(&c->greens.stops) == 0;
+    if (ok) {
+        atomic_store(&hw->lanes, l);
+        atomic_store(&hw->lanes_state, MADE);
+    }
+    xs_lock_release(&g_lock);
+    return ok;
+}
+
+/* The context of the stream is current, and nobody ends it. */
+static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, struct xs_cuda_hw *hw, uint64_t entered,
+                    struct xs_queue *q)
+{
+    bool inside = xsched_priv_inside_begin();
+    CUresult r = make_greens(api, c);
+    struct xs_lanes *l = NULL;
+
+    if (inside)
+        xsched_priv_inside_end();
+    if (r == XS_CU_SUCCESS) {
+        l = storage();
+        r = l ? make_lanes(api, c, hw, l) : XS_CU_OUT_OF_MEMORY;
+    }
+    if (r == XS_CU_SUCCESS && publish(hw, entered, c, l)) {
+        xsched_priv_queue_lanes(q, XS_LANES(c->greens.multiprocessors[0], c->greens.multiprocessors[1]));
+        return;
+    }
+    if (l)
+        destroy(api, l);
+    if (r != XS_CU_SUCCESS)
+        refuse(hw, q, r);
+}
+
+static void make(struct xs_cuda_hw *hw, uint64_t entered)
+{
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
+    struct xs_cuda_context *c = xs_cuda_context_find(hw->ctx);
+    struct xs_queue *q = c ? xsched_priv_queue_pin(kPlatformCUDA, xs_stream_native(&hw->st)) : NULL;
+    uint32_t asked = ASKED;
+    struct xs_cuda_entered e;
+
+    if (q && (!c->primary || !has_functions(api) || is_watched())) {
+        refuse(hw, q, XS_CU_NOT_SUPPORTED);
+    } else if (q) {
+        atomic_fetch_add(&c->greens.makers, 1); /* seq_cst pairs with xsched_priv_cuda_lanes_end: stops, then makers */
+        if (atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(hw->ctx, &e)) {
+            make_in(api, c, hw, entered, q);
+            xs_cuda_leave(&e);
+        }
+        atomic_fetch_sub(&c->greens.makers, 1);
+    }
+    if (q)
+        xsched_priv_queue_let_go(q);
+    if (c)
+        xs_cuda_context_put(c);
+    atomic_compare_exchange_strong(&hw->lanes_state, &asked, UNASKED); /* nothing came of it: the next launch asks again */
+}
+
+static bool next_wish(struct xs_cuda_hw **ret_hw, uint64_t *ret_entered)
+{
+    struct lane_wish *w = g_wishes;
+
+    xs_lock_acquire(&g_lock);
+    while (w < g_wishes + WISHES && !atomic_load(&w->hw))
+        w++;
+    g_maker = w < g_wishes + WISHES;
+    if (g_maker) {
+        *ret_entered = w->entered;
+        *ret_hw = atomic_exchange(&w->hw, NULL);
+    }
+    xs_lock_release(&g_lock);
+    return w < g_wishes + WISHES;
+}
+
+static void *maker(void *unused)
+{
+    struct xs_cuda_hw *hw;
+    uint64_t entered;
+
+    (void)unused;
+    while (next_wish(&hw, &entered))
+        make(hw, entered);
+    return NULL;
+}
+
+static bool start_maker(void)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    int r;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    r = pthread_create(&thread, &attr, maker, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return r == 0;
+}
+
+void xs_lanes_stream_begins(struct xs_cuda_hw *hw)
+{
+    atomic_store(&hw->no_lanes, false);
+    atomic_store(&hw->lanes_state, UNASKED);
+}
+
+void xs_lanes_want(struct xs_cuda_hw *hw)
+{
+    uint32_t unasked = UNASKED;
+    struct lane_wish *w = g_wishes;
+    bool start = false;
+
+    if (XS_LIKELY(atomic_load_explicit(&hw->lanes_state, memory_order_relaxed) != UNASKED)) /* a hint */
+        return;
+    xs_lock_acquire(&g_lock);
+    while (w < g_wishes + WISHES && atomic_load(&w->hw))
+        w++;
+    if (w < g_wishes + WISHES && atomic_compare_exchange_strong(&hw->lanes_state, &unasked, ASKED)) {
+        w->entered = atomic_load(&hw->st.entered);
+        atomic_store(&w->hw, hw);
+        start = !g_maker;
+        g_maker = true;
+    }
+    xs_lock_release(&g_lock);
+    if (start && !start_maker()) {
+        xs_lock_acquire(&g_lock);
+        g_maker = false;           /* the next stream's wish tries again */
+        xs_lock_release(&g_lock);
+    }
+}
+
+struct xs_lanes *xs_lanes_use(struct xs_cuda_hw *hw)
+{
+    struct xs_lanes *l = atomic_load(&hw->lanes);
+
+    if (!l)
+        return NULL;
+    atomic_fetch_add(&l->users, 1); /* seq_cst pairs with take(): takes it away, then looks at users */
+    if (XS_LIKELY(atomic_load(&hw->lanes) == l))
+        return l;
+    xs_lanes_let_go(l);
+    return NULL;
+}
+
+void xs_lanes_let_go(struct xs_lanes *l)
+{
+    atomic_fetch_sub(&l->users, 1);
+}
+
+static struct xs_lanes *take(struct xs_cuda_hw *hw, uint32_t state)
+{
+    struct xs_lanes *l;
+
+    xs_lock_acquire(&g_lock);
+    l = atomic_exchange(&hw->lanes, NULL);
+    if (l || state == ENDED)
+        atomic_store(&hw->lanes_state, state);
+    xs_lock_release(&g_lock);
+    while (l && atomic_load(&l->users)) /* inside the vendor, for a launch */
+        pause_for(PAUSE_NS);
+    return l;
+}
+
+void xs_lanes_stream_ends(struct xs_cuda_hw *hw)
+{
+    struct xs_lanes *l = take(hw, ENDED);
+
+    if (l)
+        destroy(xsched_priv_cuda_api(NULL), l);
+}
+
+static void end_lanes(const struct xs_cuda_api *api, struct xs_cuda_hw *hw)
+{
+    struct xs_queue *q = xsched_priv_queue_pin(kPlatformCUDA, xs_stream_native(&hw->st));
+    struct xs_lanes *l = take(hw, UNASKED);
+
+    if (l)
+        destroy(api, l);
+    if (!q)
+        return;
+    xsched_priv_queue_lanes(q, 0);
+    xsched_priv_queue_let_go(q);
+}
+
+XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx)
+{
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
+    struct xs_cuda_context *c = ctx ? xs_cuda_context_find(ctx) : NULL;
+
+    if (!c)
+        return NULL;
+    if (!c->primary) {
+        xs_cuda_context_put(c);
+        return NULL;
+    }
+    atomic_fetch_add(&c->greens.stops, 1);
+    while (atomic_load(&c->greens.makers)) /* a few ms; what it waits for, the program's own call would wait for as well */
+        pause_for(PAUSE_NS);
+    if (!c->greens.contexts[0] || !(XS_LANE_RULES & XS_LANE_RULE_END))
+        return c;
+    for (struct xs_lanes *l = atomic_load(&xs_lanes_all); l; l = l->next)
+        if (atomic_load(&l->context) == c)
+            end_lanes(api, atomic_load(&l->hw));
+    end_greens(api, c);
+    return c;
+}
+
+XS_EXPORT void xsched_priv_cuda_lanes_may_begin(struct xs_cuda_context *c)
+{
+    if (!c)
+        return;
+    atomic_fetch_sub(&c->greens.stops, 1);
+    xs_cuda_context_put(c);
+}

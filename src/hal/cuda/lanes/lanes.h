@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes: a second way to the device for the kernels of a queue, confined to some of its multiprocessors.
+ *
+ * A lane of a queue is a stream of a green context of the queue's device. A kernel on it runs between two pairs of an event and
+ * a wait for it, so that its order with everything else in the program's own stream S is what it would be in S:
+ *
+ *     record(S), wait(lane), launch(lane), record(lane), wait(S)
+ *
+ * A queue has lanes of its own, since in a shared one the work of one stream would wait for that of another.
+ *
+ *   lanes.c      lives: making, finding, ending
+ *   bracket.c    one launch
+ *   fits.c       which kernels may be launched there
+ */
+#ifndef XS_HAL_CUDA_LANES_H
+#define XS_HAL_CUDA_LANES_H
+
+#include "hal/cuda/hal.h"
+#include "wire/page.h"
+
+/* What keeps a program's results as they are; tests leave out one by one, and must notice. */
+#define XS_LANE_RULE_BEFORE  1u    /* a kernel waits for what stands before it in the program's stream */
+#define XS_LANE_RULE_AFTER   2u    /* what comes behind it there waits for it */
+#define XS_LANE_RULE_GRID    4u    /* blocks that fit the device at once fit the lane */
+#define XS_LANE_RULE_OTHERS  8u    /* ... beside those of other queues */
+#define XS_LANE_RULE_CAPTURE 16u   /* no capture is ordered behind a lane */
+#define XS_LANE_RULE_ATTACH  32u   /* kernels stay in a stream to which memory is attached */
+#define XS_LANE_RULE_END     64u   /* lanes end before their context */
+#ifndef XS_LANE_RULES
+#define XS_LANE_RULES        127u
+#endif
+
+#define XS_LANE_WIDTHS 2u          /* the wide lane, the narrow one */
+#define XS_LANE_PAIRS  4u          /* threads that launch into one queue at one moment; more launch without the lane */
+
+struct xs_lane_events {
+    CUevent in, out;
+};
+
+/** The lanes of one stream. Storage is kept and used again. */
+struct xs_lanes {
+    _Atomic(struct xs_cuda_context *) context;     /* NULL: out of use */
+    _Atomic(struct xs_cuda_hw *) hw;
+    CUstream streams[XS_LANE_WIDTHS];
+    struct xs_lane_events events[XS_LANE_PAIRS];
+    _Atomic uint32_t events_taken;                 /* bit i: a thread has pair i */
+    _Atomic uint32_t users;                        /* threads inside a bracket; who ends the lanes waits for them */
+    _Atomic bool busy;                             /* something was launched there, and may run yet */
+    _Atomic uint32_t peak;                         /* the most multiprocessors that one kernel of the queue needs at once */
+    _Atomic uint64_t unknown_until_ns;             /* until then a kernel of which that is not known may run; 0: none */
+    struct xs_lanes *next;                         /* all that were ever made; constant */
+};
+extern _Atomic(struct xs_lanes *) xs_lanes_all;    /* a list that only grows; owner: lanes.c */
+
+/** The storage is of another stream now. */
+void xs_lanes_stream_begins(struct xs_cuda_hw *hw);
+/** Has lanes made for the stream, in a thread of ours. Once for each; returns at once. */
+void xs_lanes_want(struct xs_cuda_hw *hw);
+/** The lanes of the stream, which stay until xs_lanes_let_go. NULL: it has none. */
+struct xs_lanes *xs_lanes_use(struct xs_cuda_hw *hw);
+void xs_lanes_let_go(struct xs_lanes *l);
+/** The stream is about to be destroyed, or libpreempt lets it go: so do its lanes. May call the vendor. */
+void xs_lanes_stream_ends(struct xs_cuda_hw *hw);
+
+/** Whether the kernel may run on the lane; notes what it needs. Calls the driver the second time that it sees one.
+ *  @param width  index of the lane */
+enum xs_lane_outcome xs_lane_fits(struct xs_cuda_context *c, struct xs_lanes *l, unsigned width, const struct xs_cuda_kernel *k);
+
+#endif
