@@ -3,8 +3,8 @@
 """Random legal programs, compared with themselves without XSched:
 run.py PROGRAM SHIM FOLDER_OF_THE_FAKE XSERVER SEEDS STEPS [FIRST_SEED]
 
-Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process; and,
-two batches at a time, under an xserver where one program is held for the other. The digests of each seed must be
+Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process, where kernels stay
+or change between lanes and the whole device all the time; and, two batches at a time, under an xserver where one program is held for the other. The digests of each seed must be
 equal (results, order on each stream, memory), and nothing may be said in the log but that something stalled. The last lines count the API calls
 and the rows of the table that were called.
 """
@@ -23,6 +23,7 @@ STALL = "urgent queues completed nothing"   # a second's wait for what nobody se
 TIMEOUT = 600
 APP = {"XSCHED_AUTO_XQUEUE": "ON"}
 LOCAL = {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}
+LANES = dict(LOCAL, XSCHED_TUNE="lanes=2", SEQ_LANES="1")
 
 
 def clean():
@@ -34,7 +35,7 @@ class Runner:
         self.program, self.shim, self.fake, self.steps = program, shim, fake, steps
         # not by the vendor's name, where there is another one: the shim may answer to that
         self.real = sorted(glob.glob(os.path.join(fake, "fake*.so")) + glob.glob(os.path.join(fake, "lib*.so.[0-9]")))[0]
-        self.calls, self.seeds, self.stalls, self.bad, self.uncalled, self.rows = 0, 0, 0, [], None, 0
+        self.calls, self.seeds, self.stalls, self.bad, self.uncalled, self.rows, self.confined = 0, 0, 0, [], None, 0, 0
         self.lock = threading.Lock()
 
     def run(self, first, count, extra=None):
@@ -46,8 +47,10 @@ class Runner:
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         except subprocess.TimeoutExpired:
             return None, "hangs"
+        confined = [int(line.split()[1]) for line in r.stderr.splitlines() if re.fullmatch(r"confined \d+", line)]
         said = [line for line in r.stderr.splitlines() if "XSCHED" in line]
         with self.lock:
+            self.confined += max(confined, default=0) if extra is LANES else 0
             self.stalls += sum(STALL in line for line in said)
         if r.returncode != 0 or any(STALL not in line for line in said):
             return None, f"exit code {r.returncode}: {r.stdout.splitlines()[-1:]} {r.stderr.splitlines()[-3:]}"
@@ -102,13 +105,16 @@ def main(program, shim, fake, xserver, seeds, steps, first="1"):
     with ThreadPoolExecutor(4 * os.cpu_count()) as pool:     # a stall is a second's sleep
         for i, (start, count) in enumerate(batches):
             if i % 8 not in (2, 3):
-                pool.submit(runner.batch, start, count, "local" if i % 8 == 0 else "app", LOCAL if i % 8 == 0 else APP)
+                mode, extra = {0: ("local", LOCAL), 4: ("lanes", LANES), 6: ("lanes", LANES)}.get(i % 8, ("app", APP))
+                pool.submit(runner.batch, start, count, mode, extra)
     under_xserver(runner, [held[i:i + 2] for i in range(0, len(held), 2)], xserver)
     for line in runner.bad[:20]:
         print(line)
     uncalled = runner.uncalled or set()
     print(f"{runner.seeds} seeded programs, {runner.calls} API calls, {len(runner.bad)} differences, "
           f"{runner.stalls} batches with a stall, {runner.rows - len(uncalled)} of {runner.rows} rows called, {time.monotonic() - begin:.0f} s")
+    if runner.confined:
+        print(f"{runner.confined} kernels ran on lanes")
     if uncalled:
         print("rows not called:", " ".join(sorted(uncalled)))
     return 1 if runner.bad or uncalled or runner.seeds != seeds else 0

@@ -10,6 +10,7 @@ typedef uintptr_t (*generic_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uint
                                 uintptr_t, uintptr_t);
 
 unsigned long seq_steps;
+const char *seq_real;
 bool seq_verbose; /* SEQ_VERBOSE: what goes into the digest, to find where two runs part */
 uint64_t seq_scratch[8192];
 
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
     count = strtoul(argv[3], NULL, 0);
     steps = strtoul(argv[4], NULL, 0);
     seq_verbose = getenv("SEQ_VERBOSE") != NULL;
+    seq_real = argv[1];
     if (open_library(argv[1]) < 0)
         return 2;
     for (unsigned long seed = first; seed < first + count; seed++) {

@@ -45,6 +45,7 @@ bool seq_argument(const char *parameter, uintptr_t *ret, unsigned *ret_slots);
 
 /* ---- given to the platform ---- */
 extern unsigned long seq_steps;
+extern const char *seq_real;            /* the file of the library itself */
 extern bool seq_verbose;
 /** Zero, and never written: what is called with it does nothing. */
 extern uint64_t seq_scratch[8192];

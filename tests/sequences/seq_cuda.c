@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA's functions for seq_stream.c. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "hal/cuda/cuda_abi.h"
 #include "seq_stream.h"
 
@@ -25,6 +30,7 @@ void *(*const seq_find)(unsigned row) = NULL;
 
 static CUfunction g_work, g_nop;
 static CUcontext g_context;
+static bool g_primary;         /* the primary context, which the next program may find as it is */
 
 #define DEV(p) ((CUdeviceptr)(uintptr_t)(p))
 
@@ -59,23 +65,26 @@ bool seq_argument(const char *type, uintptr_t *ret, unsigned *ret_slots)
 
 int seq_launch(struct seq_slot *s, bool work, unsigned how, void **params)
 {
+    static const unsigned grids[] = {1, 100, 130, 5000}; /* these matter to where a kernel may be confined */
+    unsigned grid = grids[how / 7 % 4];
     CUfunction f = work ? g_work : g_nop;
 
     if (s->per_thread && how % 2)
-        return CALL(cuLaunchKernel_ptsz, LAUNCH_TYPES, f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+        return CALL(cuLaunchKernel_ptsz, LAUNCH_TYPES, f, grid, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
     if (how % 7 == 3)
         return CALL(cuLaunchCooperativeKernel,
                     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                      CUstream, void **),
                     f, 1, 1, 1, 1, 1, 1, 0, s->stream, params);
     if (how % 7 == 5) {
-        struct xs_cu_launch_config config = {{1, 1, 1}, {1, 1, 1}, 0, s->stream, NULL, 0};
+        struct xs_cu_launch_attribute programmatic = {.id = XS_CU_LAUNCH_PROGRAMMATIC, .value = {how / 28 % 2}};
+        struct xs_cu_launch_config config = {{grid, 1, 1}, {1, 1, 1}, 0, s->stream, &programmatic, 1};
 
         return CALL(cuLaunchKernelEx,
                     (const struct xs_cu_launch_config *, CUfunction, void **, void **), &config, f, params,
                     NULL);
     }
-    return CALL(cuLaunchKernel, LAUNCH_TYPES, f, 1, 1, 1, 1, 1, 1, 0, s->stream, params, NULL);
+    return CALL(cuLaunchKernel, LAUNCH_TYPES, f, grid, 1, 1, 1, 1, 1, 0, s->stream, params, NULL);
 }
 
 int seq_copy_out(struct seq_slot *s)
@@ -414,20 +423,49 @@ static void libraries(void)
     CALL(cuLibraryUnload, (void *), library);
 }
 
+/* The program's own green context: a stream of it is one more, beside others. */
+static void green_context(void)
+{
+    struct xs_cu_resource all, part, rest;
+    CUcontext primary = NULL, of = NULL;
+    void *desc = NULL, *green = NULL, *stream = NULL;
+    unsigned groups = 1;
+
+    if (CALL(cuDevicePrimaryCtxRetain, (CUcontext *, int), &primary, 1) != 0)
+        return;
+    if (CALL(cuDeviceGetDevResource, (int, void *, int), 1, &all, 1) == 0 &&
+        CALL(cuDevSmResourceSplitByCount, (void *, unsigned *, const void *, void *, unsigned, unsigned), &part, &groups, &all,
+             &rest, 0, 16) == 0 &&
+        CALL(cuDevResourceGenerateDesc, (void **, void *, unsigned), &desc, &part, 1) == 0 &&
+        CALL(cuGreenCtxCreate, (void **, void *, int, unsigned), &green, desc, 1, 1) == 0) {
+        CALL(cuCtxFromGreenCtx, (CUcontext *, void *), &of, green);
+        if (CALL(cuGreenCtxStreamCreate, (void **, void *, unsigned, int), &stream, green, 1, 0) == 0) {
+            CALL(cuLaunchKernel, LAUNCH_TYPES, g_nop, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+            CALL(cuStreamSynchronize, (CUstream), stream);
+            CALL(cuStreamDestroy_v2, (CUstream), stream);
+        }
+        CALL(cuGreenCtxDestroy, (void *), green);
+    }
+    CALL(cuDevicePrimaryCtxRelease_v2, (int), 1);
+}
+
 static void contexts_and_libraries(void)
 {
     CUcontext primary = NULL, old = NULL;
     void *pointer = NULL;
     int status = 0, dev = (int)seq_chance(2);
 
-    switch (seq_chance(6)) {
+    switch (seq_chance(7)) {
+    case 6:
+        green_context();
+        break;
     case 0:
         OK(CALL(cuDevicePrimaryCtxRetain, (CUcontext *, int), &primary, dev));
         CALL(cuCtxPushCurrent_v2, (CUcontext), primary);
         CALL(cuCtxSynchronize, (void));
         if (CALL(cuCtxPopCurrent_v2, (CUcontext *), &old) != 0) /* a fault: that one may be about to end */
             CALL(cuCtxSetCurrent, (CUcontext), g_context);
-        if (seq_chance(4))
+        if ((g_primary && dev == 0) || seq_chance(4))
             CALL(cuDevicePrimaryCtxRelease_v2, (int), dev);
         else
             CALL(cuDevicePrimaryCtxReset_v2, (int), dev);
@@ -511,12 +549,29 @@ void seq_other(struct seq_slot *s)
     }
 }
 
+/* Lanes are made when the first kernel asks for one, in a thread aside, and programs are short. */
+static void let_lanes_be_made(void)
+{
+    if (!g_primary || !getenv("SEQ_LANES"))
+        return;
+    for (int i = 0; i < SEQ_SLOTS; i++)
+        OK(((int (*)LAUNCH_TYPES)seq_fn[ROW_cuLaunchKernel])(g_nop, 5000, 1, 1, 1, 1, 1, 0, seq_slots[i].stream, NULL, NULL));
+    usleep(3000);
+    OK(((int (*)(void))seq_fn[ROW_cuCtxSynchronize])());
+}
+
 void seq_open(void)
 {
     CUdeviceptr p;
     void *module = NULL;
 
-    OK(CALL(cuCtxCreate_v2, (CUcontext *, unsigned, int), &g_context, 0, (int)seq_chance(2)));
+    g_primary = seq_chance(2);
+    if (g_primary) {
+        OK(CALL(cuDevicePrimaryCtxRetain, (CUcontext *, int), &g_context, 0));
+        OK(CALL(cuCtxSetCurrent, (CUcontext), g_context));
+    } else {
+        OK(CALL(cuCtxCreate_v2, (CUcontext *, unsigned, int), &g_context, 0, (int)seq_chance(2)));
+    }
     OK(CALL(cuModuleLoadData, (void **, const void *), &module, "image"));
     OK(CALL(cuModuleGetFunction, (CUfunction *, void *, const char *), &g_work, module, "work"));
     OK(CALL(cuModuleGetFunction, (CUfunction *, void *, const char *), &g_nop, module, "nop"));
@@ -531,6 +586,17 @@ void seq_open(void)
         seq_slots[i].log = (void *)(uintptr_t)p;
         OK(CALL(cuEventCreate, (void **, unsigned), &seq_slots[i].event, 0));
     }
+    let_lanes_be_made();
+}
+
+/* How many kernels were confined so far, if the library can tell: run.py looks for it. */
+static void say_confined(void)
+{
+    void *library = dlopen(seq_real, RTLD_NOW | RTLD_NOLOAD);
+    int (*confined)(void) = library ? (int (*)(void))dlsym(library, "fake_cuda_confined") : NULL;
+
+    if (confined)
+        fprintf(stderr, "confined %d\n", confined());
 }
 
 void seq_close(void)
@@ -541,5 +607,9 @@ void seq_close(void)
         CALL(cuMemFree_v2, (CUdeviceptr), DEV(seq_slots[i].words));
         CALL(cuMemFree_v2, (CUdeviceptr), DEV(seq_slots[i].log));
     }
-    OK(CALL(cuCtxDestroy_v2, (CUcontext), g_context));
+    if (!g_primary)
+        OK(CALL(cuCtxDestroy_v2, (CUcontext), g_context));
+    else if (seq_chance(4) == 0)
+        OK(CALL(cuDevicePrimaryCtxReset_v2, (int), 0));
+    say_confined();
 }
