@@ -203,6 +203,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
         c->device = device;
         c->primary = primary;
         c->writes = has;
+        atomic_store(&c->greens.asked, false);
         c->live = true;
     }
     xs_lock_release(&g_lock);

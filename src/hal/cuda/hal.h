@@ -26,6 +26,8 @@ struct xs_cuda_api {
 struct xs_cuda_greens {
     void *contexts[2];            /* NULL: not made */
     unsigned multiprocessors[2], total;
+    _Atomic bool asked;           /* they were made, or cannot be; they are not made again in this context */
+    _Atomic bool there;
     _Atomic uint32_t stops;       /* threads that are about to end the context: none is made meanwhile */
     _Atomic uint32_t makers;      /* threads that make some */
 };
@@ -169,8 +171,9 @@ void xsched_priv_cuda_lane_forget(void);
 /** An attribute of a function was set, which may change how many of its blocks fit on a multiprocessor. */
 void xsched_priv_cuda_lane_function_set(const void *f, int attribute, int value);
 /** A context is about to be released, reset or destroyed: lanes that would keep it end, and none begins until the second call.
+ *  @param released  what is on them goes on, since the context may: waits for it, a second at most
  *  @return for the second; NULL: there were none */
-struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx);
+struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx, bool released);
 void xsched_priv_cuda_lanes_may_begin(struct xs_cuda_context *c);
 
 /** Work that is put into a default stream waits for the blocking streams of its context, and the other way round:

@@ -132,6 +132,8 @@ static struct xs_queue *make_queue(const void *opaque, void *stream, uint64_t na
         api->cuStreamGetPriority(stream, &priority);
     q = xs_stream_make_queue(&xs_cuda_streams, handle, native, priority);
     hw = (struct xs_cuda_hw *)xs_stream_find(&xs_cuda_streams, native);
+    if (q && hw)
+        xs_lanes_context_begins(hw->context);
     if (q && hw && !atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed))
         xs_cuda_marks_to(hw, q);
     return q;

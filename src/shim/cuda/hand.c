@@ -105,7 +105,7 @@ void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function)
 #define DESTROY(symbol, ctx, args)                                                                \
     do {                                                                                          \
         CUcontext going = ctx;                                                                    \
-        struct xs_cuda_context *lanes = xsched_priv_cuda_lanes_end(going);                        \
+        struct xs_cuda_context *lanes = xsched_priv_cuda_lanes_end(going, false);                 \
         struct xs_cuda_context *c = xsched_priv_cuda_context_going(going);                        \
         bool inside = xsched_priv_inside_begin();                                                 \
         CUresult r;                                                                               \
@@ -172,7 +172,7 @@ CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUd
         struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(primary), *lanes;              \
         bool inside = xsched_priv_inside_begin();                                                 \
         CUresult r;                                                                               \
-        lanes = xsched_priv_cuda_lanes_end(primary);                                              \
+        lanes = xsched_priv_cuda_lanes_end(primary, true);                                        \
         xs_api_code_gone();                                                                       \
         r = XS_REAL(symbol)(dev);                                                                 \
         if (inside)                                                                               \

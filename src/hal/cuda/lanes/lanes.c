@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lives of lanes. To make a green context takes 1.5 ms, and waits for what its device has of the process (measured on an H100:
- * 21 ms beside a kernel of 20 ms), so a thread of ours does it. A green context holds the primary context: a program that
- * resets or releases that would find it alive, or be refused (error 800), so they end before. */
+/* Lives of lanes. To make a green context takes 1.5 ms and waits for what the context has on the device, with its lock held
+ * (measured on an H100: 21 ms beside a kernel of 20 ms). What is there may itself wait for a thread of the program, so green
+ * contexts are made before the first command in a context, in the program's thread. The streams and events of a lane wait for
+ * nothing, and a thread of ours makes them.
+ *
+ * A green context holds the primary context: a program that resets or releases that would be refused (error 800), or find it
+ * alive. So they end before, and where the context goes on it has no lanes from then on. */
 #include "hal/cuda/lanes/lanes.h"
 
 #include "base/clock.h"
@@ -21,6 +25,7 @@
 #define NARROW_LEAVES         2u
 #define RESOURCE_SM           1
 #define DEFAULT_STREAM        1u   /* a green context must be made with one */
+#define IDLE_NS               XS_NS_PER_S
 #define PAUSE_NS              (50 * XS_NS_PER_US)
 
 #define WISHES                64u
@@ -102,11 +107,8 @@ static void end_greens(const struct xs_cuda_api *api, struct xs_cuda_context *c)
 
 static CUresult make_greens(const struct xs_cuda_api *api, struct xs_cuda_context *c)
 {
-    CUresult r;
+    CUresult r = make_green(api, c, 0, WIDE_LEAVES);
 
-    if (c->greens.contexts[0])
-        return XS_CU_SUCCESS;
-    r = make_green(api, c, 0, WIDE_LEAVES);
     if (r == XS_CU_SUCCESS)
         r = make_green(api, c, 1, NARROW_LEAVES);
     if (r == XS_CU_SUCCESS && c->greens.multiprocessors[0] <= c->greens.multiprocessors[1])
@@ -114,6 +116,55 @@ static CUresult make_greens(const struct xs_cuda_api *api, struct xs_cuda_contex
     if (r != XS_CU_SUCCESS)
         end_greens(api, c);
     return r;
+}
+
+/* A profiler or debugger may follow contexts, and does not know of ours. */
+static bool is_watched(void)
+{
+    static const char name[] = "TracerPid:\t";
+    char text[4096], *at;
+    ssize_t n = 0;
+    int fd;
+
+    if (getenv("CUDA_INJECTION64_PATH"))
+        return true;
+    fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+    }
+    text[XS_MAX(n, 0)] = '\0';
+    at = strstr(text, name);
+    return at && at[sizeof(name) - 1] != '0';
+}
+
+static void say_none(CUresult r)
+{
+    static _Atomic bool said;
+
+    if (atomic_exchange(&said, true))
+        return;
+    XS_LOG_AT(r == XS_CU_NOT_SUPPORTED ? XS_LOG_INFO : XS_LOG_WARN,
+              "CUDA: no lanes (error %d): a less important queue waits while another one of this program is active", r);
+}
+
+void xs_lanes_context_begins(struct xs_cuda_context *c)
+{
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
+    CUresult r = XS_CU_NOT_SUPPORTED;
+    struct xs_cuda_entered e;
+
+    if (!atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) || atomic_exchange(&c->greens.asked, true))
+        return;
+    atomic_fetch_add(&c->greens.makers, 1); /* seq_cst pairs with xsched_priv_cuda_lanes_end: stops, then makers */
+    if (c->primary && has_functions(api) && !is_watched() && atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(c->ctx, &e)) {
+        r = make_greens(api, c);
+        xs_cuda_leave(&e);
+    }
+    atomic_store(&c->greens.there, r == XS_CU_SUCCESS);
+    atomic_fetch_sub(&c->greens.makers, 1);
+    if (r != XS_CU_SUCCESS)
+        say_none(r);
 }
 
 /* ---- the lanes of a stream ---- */
@@ -174,36 +225,10 @@ static CUresult make_lanes(const struct xs_cuda_api *api, struct xs_cuda_context
     return r;
 }
 
-/* A profiler or debugger may follow contexts, and does not know of ours. */
-static bool is_watched(void)
+static void refuse(struct xs_cuda_hw *hw, struct xs_queue *q)
 {
-    static const char name[] = "TracerPid:\t";
-    char text[4096], *at;
-    ssize_t n = 0;
-    int fd;
-
-    if (getenv("CUDA_INJECTION64_PATH"))
-        return true;
-    fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        n = read(fd, text, sizeof(text) - 1);
-        close(fd);
-    }
-    text[XS_MAX(n, 0)] = '\0';
-    at = strstr(text, name);
-    return at && at[sizeof(name) - 1] != '0';
-}
-
-static void refuse(struct xs_cuda_hw *hw, struct xs_queue *q, CUresult r)
-{
-    static _Atomic bool said;
-
     atomic_store(&hw->lanes_state, NEVER);
     xsched_priv_queue_lanes(q, XS_LANES_NONE);
-    if (atomic_exchange(&said, true))
-        return;
-    XS_LOG_AT(r == XS_CU_NOT_SUPPORTED ? XS_LOG_INFO : XS_LOG_WARN,
-              "CUDA: no lanes (error %d): a less important queue waits while another one of this program is active", r);
 }
 
 static bool publish(struct xs_cuda_hw *hw, uint64_t entered, struct xs_cuda_context *c, struct xs_lanes *l)
@@ -227,24 +252,19 @@ static bool publish(struct xs_cuda_hw *hw, uint64_t entered, struct xs_cuda_cont
 static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, struct xs_cuda_hw *hw, uint64_t entered,
                     struct xs_queue *q)
 {
-    bool inside = xsched_priv_inside_begin();
-    CUresult r = make_greens(api, c);
-    struct xs_lanes *l = NULL;
+    struct xs_lanes *l = storage();
+    CUresult r = l ? make_lanes(api, c, hw, l) : XS_CU_OUT_OF_MEMORY;
 
-    if (inside)
-        xsched_priv_inside_end();
-    if (r == XS_CU_SUCCESS) {
-        l = storage();
-        r = l ? make_lanes(api, c, hw, l) : XS_CU_OUT_OF_MEMORY;
-    }
     if (r == XS_CU_SUCCESS && publish(hw, entered, c, l)) {
         xsched_priv_queue_lanes(q, XS_LANES(c->greens.multiprocessors[0], c->greens.multiprocessors[1]));
         return;
     }
     if (l)
         destroy(api, l);
-    if (r != XS_CU_SUCCESS)
-        refuse(hw, q, r);
+    if (r == XS_CU_SUCCESS)
+        return;
+    refuse(hw, q);
+    say_none(r);
 }
 
 static void make(struct xs_cuda_hw *hw, uint64_t entered)
@@ -255,18 +275,17 @@ static void make(struct xs_cuda_hw *hw, uint64_t entered)
     uint32_t asked = ASKED;
     struct xs_cuda_entered e;
 
-    if (q && (!c->primary || !has_functions(api) || is_watched())) {
-        refuse(hw, q, XS_CU_NOT_SUPPORTED);
-    } else if (q) {
-        atomic_fetch_add(&c->greens.makers, 1); /* seq_cst pairs with xsched_priv_cuda_lanes_end: stops, then makers */
-        if (atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(hw->ctx, &e)) {
+    if (q) {
+        atomic_fetch_add(&c->greens.makers, 1); /* see xs_lanes_context_begins */
+        if (!atomic_load(&c->greens.there)) {
+            refuse(hw, q);
+        } else if (atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(hw->ctx, &e)) {
             make_in(api, c, hw, entered, q);
             xs_cuda_leave(&e);
         }
         atomic_fetch_sub(&c->greens.makers, 1);
-    }
-    if (q)
         xsched_priv_queue_let_go(q);
+    }
     if (c)
         xs_cuda_context_put(c);
     atomic_compare_exchange_strong(&hw->lanes_state, &asked, UNASKED); /* nothing came of it: the next launch asks again */
@@ -365,14 +384,14 @@ void xs_lanes_let_go(struct xs_lanes *l)
     atomic_fetch_sub(&l->users, 1);
 }
 
+/* Nobody launches there from now on. */
 static struct xs_lanes *take(struct xs_cuda_hw *hw, uint32_t state)
 {
     struct xs_lanes *l;
 
     xs_lock_acquire(&g_lock);
     l = atomic_exchange(&hw->lanes, NULL);
-    if (l || state == ENDED)
-        atomic_store(&hw->lanes_state, state);
+    atomic_store(&hw->lanes_state, state);
     xs_lock_release(&g_lock);
     while (l && atomic_load(&l->users)) /* inside the vendor, for a launch */
         pause_for(PAUSE_NS);
@@ -387,20 +406,43 @@ void xs_lanes_stream_ends(struct xs_cuda_hw *hw)
         destroy(xsched_priv_cuda_api(NULL), l);
 }
 
-static void end_lanes(const struct xs_cuda_api *api, struct xs_cuda_hw *hw)
+static void take_away(struct xs_cuda_hw *hw)
 {
     struct xs_queue *q = xsched_priv_queue_pin(kPlatformCUDA, xs_stream_native(&hw->st));
-    struct xs_lanes *l = take(hw, UNASKED);
 
-    if (l)
-        destroy(api, l);
+    take(hw, NEVER);
     if (!q)
         return;
-    xsched_priv_queue_lanes(q, 0);
+    xsched_priv_queue_lanes(q, XS_LANES_NONE);
     xsched_priv_queue_let_go(q);
 }
 
-XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx)
+/* What is on a lane ends with its green context, and the program's stream would wait for it for ever. */
+static bool are_idle(const struct xs_cuda_api *api, const struct xs_cuda_context *c)
+{
+    for (struct xs_lanes *l = atomic_load(&xs_lanes_all); l; l = l->next)
+        for (unsigned i = 0; atomic_load(&l->context) == c && i < XS_LANE_WIDTHS; i++)
+            if (api->cuStreamQuery(l->streams[i]) == XS_CU_NOT_READY)
+                return false;
+    return true;
+}
+
+static bool become_idle(const struct xs_cuda_api *api, struct xs_cuda_context *c)
+{
+    uint64_t until_ns = xs_now_ns() + IDLE_NS;
+
+    for (struct xs_lanes *l = atomic_load(&xs_lanes_all); l; l = l->next)
+        if (atomic_load(&l->context) == c)
+            take_away(atomic_load(&l->hw)); /* nothing is put there from now on */
+    while (!are_idle(api, c)) {
+        if (xs_now_ns() >= until_ns)
+            return false;
+        pause_for(PAUSE_NS);
+    }
+    return true;
+}
+
+XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx, bool released)
 {
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     struct xs_cuda_context *c = ctx ? xs_cuda_context_find(ctx) : NULL;
@@ -412,13 +454,18 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx)
         return NULL;
     }
     atomic_fetch_add(&c->greens.stops, 1);
-    while (atomic_load(&c->greens.makers)) /* a few ms; what it waits for, the program's own call would wait for as well */
+    while (atomic_load(&c->greens.makers)) /* as long as a few calls of the driver take */
         pause_for(PAUSE_NS);
-    if (!c->greens.contexts[0] || !(XS_LANE_RULES & XS_LANE_RULE_END))
+    if (!atomic_load(&c->greens.there) || !(XS_LANE_RULES & XS_LANE_RULE_END))
         return c;
+    if (!become_idle(api, c) && released) {
+        XS_WARN_ONCE("CUDA: work on lanes does not end; the primary context that the program releases stays active");
+        return c;
+    }
+    atomic_store(&c->greens.there, false);
     for (struct xs_lanes *l = atomic_load(&xs_lanes_all); l; l = l->next)
         if (atomic_load(&l->context) == c)
-            end_lanes(api, atomic_load(&l->hw));
+            destroy(api, l);
     end_greens(api, c);
     return c;
 }

@@ -52,6 +52,8 @@ struct xs_lanes {
 };
 extern _Atomic(struct xs_lanes *) xs_lanes_all;    /* a list that only grows; owner: lanes.c */
 
+/** Before the first command in the context: makes its green contexts, if lanes may be of use in this process. */
+void xs_lanes_context_begins(struct xs_cuda_context *c);
 /** The storage is of another stream now. */
 void xs_lanes_stream_begins(struct xs_cuda_hw *hw);
 /** Has lanes made for the stream, in a thread of ours. Once for each; returns at once. */
