@@ -109,7 +109,11 @@ if [ ! -e "$deps/.complete" ]; then
     echo "wheel: building the libraries of the tools (a few minutes, once)"
     sources curl jansson libmicrohttpd util-linux
     for name in curl jansson libmicrohttpd util-linux; do
-        (build_$name) >"$work/$name.log" 2>&1 </dev/null || { tail -20 "$work/$name.log"; fail "building $name failed"; }
+        set +e # what stands before || would go on after its first failure
+        (set -e; build_$name) >"$work/$name.log" 2>&1 </dev/null
+        status=$?
+        set -e
+        [ $status = 0 ] || { tail -20 "$work/$name.log"; fail "building $name failed"; }
         cp "$(echo "$work/src/$name"-*/debian/copyright)" "$deps/licenses/$name.txt"
     done
     from_system
