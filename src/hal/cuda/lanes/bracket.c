@@ -104,16 +104,19 @@ XS_EXPORT bool xsched_priv_cuda_lane_enter(struct xs_ticket *ticket, CUstream st
     return false;
 }
 
-XS_EXPORT void xsched_priv_cuda_lane_leave(struct xs_cuda_bracket *b, bool launched)
+/* Where the driver refuses, this thread waits in the stream's place: what comes next there comes after the kernel. */
+static void end(const struct xs_cuda_api *api, const struct xs_cuda_bracket *b)
 {
-    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     CUevent out = b->lanes->events[b->pair].out;
 
-    /* where the driver refuses, this thread waits in the stream's place: what comes next there comes after the kernel */
-    if (launched && XS_LANE_RULES & XS_LANE_RULE_AFTER &&
-        (api->cuEventRecord(out, b->stream) != XS_CU_SUCCESS ||
-         api->cuStreamWaitEvent(b->program, out, 0) != XS_CU_SUCCESS))
+    if (api->cuEventRecord(out, b->stream) != XS_CU_SUCCESS || api->cuStreamWaitEvent(b->program, out, 0) != XS_CU_SUCCESS)
         api->cuStreamSynchronize(b->stream);
+}
+
+XS_EXPORT void xsched_priv_cuda_lane_leave(struct xs_cuda_bracket *b, bool launched)
+{
+    if (launched && XS_LANE_RULES & XS_LANE_RULE_AFTER)
+        end(xsched_priv_cuda_api(NULL), b);
     give_pair(b->lanes, b->pair);
     xs_lanes_let_go(b->lanes);
 }

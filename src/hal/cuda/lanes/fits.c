@@ -242,9 +242,9 @@ static uint32_t peaks_of_others(const struct xs_cuda_context *c, const struct xs
 
 enum xs_lane_outcome xs_lane_fits(struct xs_cuda_context *c, struct xs_lanes *l, unsigned width, const struct xs_cuda_kernel *k)
 {
-    unsigned lane = c->greens.multiprocessors[width];
     struct fits fits;
     uint64_t need;
+    unsigned lane;
 
     if (!known(c, l, k, &fits)) {
         unknown(c, l);
@@ -256,6 +256,7 @@ enum xs_lane_outcome xs_lane_fits(struct xs_cuda_context *c, struct xs_lanes *l,
         grow(c, l, c->greens.total);
         return XS_LANE_TOO_SMALL;
     }
+    lane = c->greens.multiprocessors[width];
     need = (k->blocks * lane + fits.lanes[width] - 1) / fits.lanes[width];
     grow(c, l, (uint32_t)need);
     return !(XS_LANE_RULES & XS_LANE_RULE_OTHERS) || need + peaks_of_others(c, l) <= lane ? XS_LANE_FITS : XS_LANE_SHARED;

@@ -444,8 +444,8 @@ static bool become_idle(const struct xs_cuda_api *api, struct xs_cuda_context *c
 
 XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx, bool released)
 {
-    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     struct xs_cuda_context *c = ctx ? xs_cuda_context_find(ctx) : NULL;
+    const struct xs_cuda_api *api;
 
     if (!c)
         return NULL;
@@ -458,6 +458,7 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx, bool
         pause_for(PAUSE_NS);
     if (!atomic_load(&c->greens.there) || !(XS_LANE_RULES & XS_LANE_RULE_END))
         return c;
+    api = xsched_priv_cuda_api(NULL);
     if (!become_idle(api, c) && released) {
         XS_WARN_ONCE("CUDA: work on lanes does not end; the primary context that the program releases stays active");
         return c;
