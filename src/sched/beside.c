@@ -80,8 +80,11 @@ static void look(struct xs_entity *e, uint64_t now_ns)
 
     if (!q || !q->client)
         return;
-    if (!b->try_ns)
+    if (!b->try_ns) {                       /* nothing is known of it: the device is its own */
         b->try_ns = TRY_NS;
+        b->since_ns = now_ns;
+        b->share = ONE;
+    }
     dt = b->seen_ns ? now_ns - b->seen_ns : 0;
     if (!b->seen_ns) {                      /* it became active, or there was nothing to decide */
         b->waited_ns = atomic_load_explicit(&q->client->waited_ns, memory_order_relaxed);

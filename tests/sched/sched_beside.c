@@ -16,7 +16,7 @@ struct beside {
 
 static struct beside begin(const char *policy, uint32_t lanes)
 {
-    struct beside b = {.s = world_sched(policy), .now = MS};
+    struct beside b = {.s = world_sched(policy), .now = 3600 * XS_NS_PER_S};
 
     b.w[0] = world_join(b.s, 1, NULL, true);
     world_queue(&b.w[0], LOW, WORLD_DEVICE, 1, b.now);
@@ -76,7 +76,7 @@ static void test_gaps(void **state)
     struct beside b = begin("HPF", XS_LANES(WIDE, NARROW));
 
     (void)state;
-    urgent(&b, 10 * MS, 50);
+    urgent(&b, 20 * MS, 50);
     assert_false(world_open(&b.w[0], LOW));
     urgent(&b, 15 * MS, 50);
     assert_true(world_open(&b.w[0], LOW));
