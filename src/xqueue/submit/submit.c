@@ -152,12 +152,12 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
             t->mark = true; /* its end is awaited by all that take part */
             collective_begins(q, n, est_ns, true, flags, t);
         }
+        if (flags & XS_SUBMIT_WHOLE)
+            xsched_priv_submit_whole(t);
         if (gated && (flags & XS_SUBMIT_OUTSIDE))
             loads(t);
         if (flags & XS_SUBMIT_NO_MARK)
             t->mark = false;
-        if (flags & XS_SUBMIT_WHOLE)
-            xsched_priv_submit_whole(t);
     }
 }
 

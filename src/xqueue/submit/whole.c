@@ -40,6 +40,8 @@ void xsched_priv_submit_whole(struct xs_ticket *t)
     struct xs_queue *q = t->queue;
     uint64_t began_ns, n;
 
+    if (t->inside) /* no gate closes in this context until its call returns */
+        return;
     if (!q || !(t->lane & XS_LANE_ONLY) || t->est_ns <= SHORT_NS || t->flags & (XS_SUBMIT_PASS | XS_SUBMIT_COLLECTIVE))
         return;
     began_ns = xs_now_ns();
