@@ -21,8 +21,8 @@ struct xs_cuda_api {
 #undef CUDA_USED
 };
 
-/** Green contexts for lanes (lanes/lanes.h): the wide one, the narrow one. Of a primary context; the thread that makes lanes
- *  writes, and who ends them. */
+/** Green contexts for lanes (lanes/lanes.h) of a primary context: the wide one, the narrow one. The thread that makes the
+ *  context's first queue writes them, and a thread that ends them. */
 struct xs_cuda_greens {
     void *contexts[2];            /* NULL: not made */
     unsigned multiprocessors[2], total;

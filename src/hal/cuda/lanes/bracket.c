@@ -84,7 +84,7 @@ XS_EXPORT bool xsched_priv_cuda_lane_enter(struct xs_ticket *ticket, CUstream st
         return false;
     }
     if (width_of(hw->context, XS_LANE_WIDTH(ticket->lane), &width) && !(ticket->flags & XS_SUBMIT_COLLECTIVE) &&
-        (!(XS_LANE_RULES & XS_LANE_RULE_CAPTURE) || xs_cuda_may_append(hw)))
+        xs_cuda_may_append(hw))
         outcome = xs_lane_fits(hw->context, l, width, k);
     if (outcome == XS_LANE_FITS) {
         ret->lanes = l;

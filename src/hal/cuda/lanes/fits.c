@@ -183,8 +183,9 @@ static bool is_idle(const struct xs_cuda_api *api, struct xs_lanes *l)
     return true;
 }
 
-/* What others have on their lanes may have to start beside this kernel, of which they do not know: it waits until they have
- * nothing there. Once for each kernel that needs more than any before; not for long, since what runs there may spin for it. */
+/* A kernel on another queue's lane may have to start beside this one, and its own check did not count this one. So this launch
+ * waits until the other lanes are empty. It does so once for each kernel that needs more than any before. It does not wait long,
+ * since a kernel on those lanes may spin for this one. */
 static void wait_for_others(const struct xs_cuda_context *c, const struct xs_lanes *own)
 {
     static _Atomic uint32_t never; /* nobody wakes it */
@@ -207,7 +208,7 @@ static void wait_for_others(const struct xs_cuda_context *c, const struct xs_lan
     }
 }
 
-/* What a kernel needs that is not known yet may be all, as long as it runs. */
+/* A kernel that is not known yet may need the whole device for as long as it runs. */
 static void unknown(const struct xs_cuda_context *c, struct xs_lanes *l)
 {
     atomic_store(&l->unknown_until_ns, xs_now_ns() + UNKNOWN_NS);

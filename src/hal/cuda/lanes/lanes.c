@@ -186,7 +186,7 @@ static struct xs_lanes *storage(void)
     return l;
 }
 
-/* What waits in them goes on; nobody puts anything there any more. */
+/* Work in the streams goes on. No thread puts more there. */
 static void destroy(const struct xs_cuda_api *api, struct xs_lanes *l)
 {
     for (unsigned i = 0; i < XS_LANE_WIDTHS; i++) {

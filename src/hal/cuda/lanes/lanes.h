@@ -23,11 +23,10 @@
 #define XS_LANE_RULE_AFTER   2u    /* what comes behind it there waits for it */
 #define XS_LANE_RULE_GRID    4u    /* blocks that fit the device at once fit the lane */
 #define XS_LANE_RULE_OTHERS  8u    /* ... beside those of other queues */
-#define XS_LANE_RULE_CAPTURE 16u   /* no capture is ordered behind a lane */
-#define XS_LANE_RULE_ATTACH  32u   /* kernels stay in a stream to which memory is attached */
-#define XS_LANE_RULE_END     64u   /* lanes end before their context */
+#define XS_LANE_RULE_ATTACH  16u   /* kernels stay in a stream to which memory is attached */
+#define XS_LANE_RULE_END     32u   /* lanes end before their context */
 #ifndef XS_LANE_RULES
-#define XS_LANE_RULES        127u
+#define XS_LANE_RULES        63u
 #endif
 
 #define XS_LANE_WIDTHS 2u          /* the wide lane, the narrow one */
