@@ -34,3 +34,10 @@ int xs_futex_wake(_Atomic uint32_t *word, int count)
     errno = saved;
     return r;
 }
+
+void xs_futex_pause(uint64_t ns)
+{
+    static _Atomic uint32_t never; /* no thread wakes it */
+
+    xs_futex_wait(&never, 0, ns);
+}

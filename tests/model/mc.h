@@ -172,6 +172,12 @@ static inline int xs_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint6
 {
     return mc_futex_wait(word, expected, timeout_ns != UINT64_MAX);
 }
+static inline void xs_futex_pause(uint64_t ns)
+{
+    static _Atomic uint32_t never;
+
+    xs_futex_wait(&never, 0, ns);
+}
 static inline int xs_futex_wake(_Atomic uint32_t *word, int count)
 {
     return mc_futex_wake(word, count);

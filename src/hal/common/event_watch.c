@@ -30,13 +30,6 @@ static _Atomic int32_t g_pid;     /* the process that has the thread */
 static _Atomic(const struct xs_watch_place *) g_asking; /* writer: the thread */
 static const struct xs_watch_ops *g_ops; /* set before the thread starts */
 
-static void pause_for(uint64_t ns)
-{
-    static _Atomic uint32_t never; /* nobody wakes it */
-
-    xs_futex_wait(&never, 0, ns);
-}
-
 /* Marks that one look found. Those of a queue are told from the last one back: a thread that had no CPU for a while finds
  * several, and told one by one, in the order of their rows, all but the first would seem to have taken no time. */
 struct finds {
@@ -150,7 +143,7 @@ static void *watcher(void *place)
         pause_ns = next_pause_ns(pause_ns, done, now_ns - found_ns);
         if (done)
             found_ns = now_ns;
-        pause_for(pause_ns);
+        xs_futex_pause(pause_ns);
     }
     return NULL;
 }
@@ -267,7 +260,7 @@ void xs_watch_hold(struct xs_watch_place *place)
             until_ns = now_ns + XS_NS_PER_S;
         if (now_ns > until_ns)
             break;                /* the vendor does not answer: what follows will not come back either */
-        pause_for(LOOK_MIN_NS);
+        xs_futex_pause(LOOK_MIN_NS);
     }
 }
 

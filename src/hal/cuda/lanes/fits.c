@@ -188,7 +188,6 @@ static bool is_idle(const struct xs_cuda_api *api, struct xs_lanes *l)
  * since a kernel on those lanes may spin for this one. */
 static void wait_for_others(const struct xs_cuda_context *c, const struct xs_lanes *own)
 {
-    static _Atomic uint32_t never; /* nobody wakes it */
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     uint64_t until_ns = 0;
 
@@ -202,7 +201,7 @@ static void wait_for_others(const struct xs_cuda_context *c, const struct xs_lan
             until_ns = until_ns ? until_ns : now_ns + OTHERS_NS;
             if (now_ns >= until_ns)
                 break;
-            xs_futex_wait(&never, 0, LOOK_NS);
+            xs_futex_pause(LOOK_NS);
         }
         atomic_fetch_sub(&l->users, 1);
     }

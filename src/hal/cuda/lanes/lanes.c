@@ -45,13 +45,6 @@ static struct xs_lock g_lock;      /* of what is published; nothing is called un
 static struct lane_wish g_wishes[WISHES]; /* under g_lock; the thread that makes lanes empties them */
 static bool g_maker;               /* that thread runs; under g_lock */
 
-static void pause_for(uint64_t ns)
-{
-    static _Atomic uint32_t never; /* nobody wakes it */
-
-    xs_futex_wait(&never, 0, ns);
-}
-
 /* ---- green contexts, one for each context and width ---- */
 
 static bool has_functions(const struct xs_cuda_api *api)
@@ -394,7 +387,7 @@ static struct xs_lanes *take(struct xs_cuda_hw *hw, uint32_t state)
     atomic_store(&hw->lanes_state, state);
     xs_lock_release(&g_lock);
     while (l && atomic_load(&l->users)) /* inside the vendor, for a launch */
-        pause_for(PAUSE_NS);
+        xs_futex_pause(PAUSE_NS);
     return l;
 }
 
@@ -437,7 +430,7 @@ static bool become_idle(const struct xs_cuda_api *api, struct xs_cuda_context *c
     while (!are_idle(api, c)) {
         if (xs_now_ns() >= until_ns)
             return false;
-        pause_for(PAUSE_NS);
+        xs_futex_pause(PAUSE_NS);
     }
     return true;
 }
@@ -455,7 +448,7 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx, bool
     }
     atomic_fetch_add(&c->greens.stops, 1);
     while (atomic_load(&c->greens.makers)) /* as long as a few calls of the driver take */
-        pause_for(PAUSE_NS);
+        xs_futex_pause(PAUSE_NS);
     if (!atomic_load(&c->greens.there) || !(XS_LANE_RULES & XS_LANE_RULE_END))
         return c;
     api = xsched_priv_cuda_api(NULL);
