@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -245,6 +246,8 @@ static void the_log_is_opened_again_and_bounded(void **state)
     snprintf(path, sizeof(path), "%s/rotated.log", g_dir);
     snprintf(moved, sizeof(moved), "%s.moved", path);
     raw_server_start(&s, args);
+    for (int i = 0; i < 2000 && !size_of(path); i++)
+        usleep(5000); /* it listens before it writes its first line */
     assert_true(size_of(path) > 0);
     assert_int_equal(rename(path, moved), 0);
     before = size_of(moved);
@@ -278,6 +281,7 @@ static void servers_share_a_folder(void **state)
     for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             unsetenv("NOTIFY_SOCKET");
             execl(XSERVER_PATH, "xserver", "--port", "0", "--log-level", "OFF", "--socket", file(k_rows[i].name), NULL);
             _exit(127);
