@@ -94,10 +94,18 @@ class Suite:
             self.told.add((platform.name, side.client))
         return batch
 
+    def llama(self):
+        """@return the command of llama.cpp's client, but for its role"""
+        found = [os.path.join(self.args.llama, name) for name in ("llama-server", "model.gguf")]
+        for path in found:
+            if not os.path.exists(path):
+                raise services.ServiceError(f"--llama: {path} is missing")
+        return [sys.executable, os.path.join(platforms.HERE, "clients", "llama_client.py"), *found]
+
     def progress(self, i, n, cell, rows, left=0):
         parts = []
         for r in rows:
-            if r["metric"] in ("p50", "p99", "start_p99", "throughput"):
+            if r["metric"] in ("p50", "p99", "start_p99", "throughput", "tokens"):
                 parts.append(f"{r['side'] or r['variant']} {r['metric']} {r['value']:.4g} {r['unit']}")
             if r.get("wrong"):
                 parts.append(f"{r['side']}: WRONG RESULT")
@@ -130,7 +138,7 @@ class Suite:
 
     def run(self, letters):
         only = self.args.platforms.split(",") if self.args.platforms else None
-        with_torch = any(s.client != "load" for n in letters for p in workloads.BY_LETTER[n].plans.values() for s in p.sides)
+        with_torch = any(s.client.startswith("torch:") for n in letters for p in workloads.BY_LETTER[n].plans.values() for s in p.sides)
         found, absent = platforms.detect(self.args.build, self.args.python, only, self.rounds, with_torch, say)
         for name, why in absent.items():
             say(f"platform {name}: not here ({why})")
@@ -227,6 +235,7 @@ def parse():
     p.add_argument("--resume", action="store_true", help="go on in DIR (what happens anyway; an error if there is nothing)")
     p.add_argument("--time-limit", type=float, default=0, metavar="S", help="end cleanly before S seconds, with status 75")
     p.add_argument("--build", default=machine.build_folder(), help="what was built or installed")
+    p.add_argument("--llama", metavar="DIR", help="llama-server, and model.gguf (clients/llama_model.py makes one): for L")
     p.add_argument("--python", help="the Python that has PyTorch")
     p.add_argument("--no-report", action="store_true", help="raw results only")
     p.add_argument("--report", metavar="DIR", action="append", default=[], help="make report and plots of raw results again")

@@ -37,6 +37,11 @@ class Client:
         return self.process.pid
 
     @property
+    def worker(self):
+        """The process that uses the device: this one, or the one that it named."""
+        return (self.hello or {}).get("worker", self.pid)
+
+    @property
     def which(self):
         """This process and no other, also where pids begin anew with the machine."""
         return f"{self.pid}@{self.born:.3f}"

@@ -152,6 +152,8 @@ class Measurement:
         p = self.platform
         shown = variant.priorities or (variant.kind == "xsched" and self.plan.one_process)
         words, devices = [], self.devices_of(sides)
+        if sides[0].client == "llama":
+            return [*p.prefix, *variant.prefix, *self.suite.llama(), sides[0].name]
         for s in sides:
             priority, device = (1 if s.urgent else 0) if shown else 0, devices.index(s.device)
             if s.client == "load":
@@ -239,7 +241,7 @@ class Measurement:
                 c = self.pool.get((base.name, name))
                 if base.kind == "xsched":
                     server = self.server_of(base)
-                    queues = joined(server, c.pid)
+                    queues = joined(server, c.worker)
                     if not queues:
                         raise ClientError("its queues did not reach xserver (try `xsched doctor PID`)")
                     c.level = max(q["level"] for q in queues)
@@ -402,6 +404,10 @@ class Measurement:
             self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: {why}")
             self.suite.raw_skip(self.workload.letter, self.platform.name, why)
             return
+        if any(s.client == "llama" for s in self.plan.sides) and not self.suite.args.llama:
+            self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: --llama DIR names llama.cpp's server")
+            self.suite.raw_skip(self.workload.letter, self.platform.name, "no --llama")
+            return
         shape = "" if self.platform.name in ("cuda", "hip") else " (its shape, with kernels of stated lengths)"
         self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}{shape}")
         least = 3 if all(s.client == "load" for s in self.plan.sides) else 30
@@ -479,11 +485,13 @@ def side_rows(of, side, a, lead_ns, window_ns, block):
         r = a["requests_us"]
         ms = [round((x[3] - x[0]) / 1e3, 4) for x in r]
         add_samples(rows, of, "", ms, "ms", ("p50", "p90", "p99"))
-        if side.mode == "gap":
-            add_samples(rows, of, "start_", [round(x[2] - x[1], 1) for x in r if x[2]], "us", ("p50", "p99"))
-        elif a.get("tokens_us"):
+        if a.get("tokens_us"):
+            rows.append(dict(of, metric="tokens", value=round(1e6 * len(a["tokens_us"]) / sum(a["tokens_us"]), 2), unit="1/s",
+                             n=len(a["tokens_us"])))
             add_samples(rows, of, "ttft_", [round((x[2] - x[0]) / 1e3, 4) for x in r], "ms", ("p50", "p99"))
             add_samples(rows, of, "token_", [round(x / 1e3, 4) for x in a["tokens_us"]], "ms", ("p50", "p99"))
+        elif side.mode == "gap":
+            add_samples(rows, of, "start_", [round(x[2] - x[1], 1) for x in r if x[2]], "us", ("p50", "p99"))
         if block == 0:
             rows.append(dict(of, metric="timeline", unit="us", report=False, n=len(r),
                              samples=[[round(x[0]), round(x[3])] for x in r if x[0] < TIMELINE_US]))

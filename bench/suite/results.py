@@ -138,8 +138,8 @@ class Results:
         """Block by block against the block beside it, where both ran in the same processes: what differs from block to
         block falls out."""
         base = self.base(platform, letter, variant, base)
-        by = [{r["run"]: r["value"] for r in self.find(platform, letter, v, side, metric)} for v in (variant, base)]
-        ratios = [value / by[1][run] for run, value in sorted(by[0].items()) if by[1].get(run)]
+        by = [{(r["run"], r.get("process")): r["value"] for r in self.find(platform, letter, v, side, metric)} for v in (variant, base)]
+        ratios = [value / by[1][key] for key, value in sorted(by[0].items(), key=str) if by[1].get(key)]
         if not ratios:
             raise Missing(f"{variant} {side}")
         return Figure(sum(ratios) / len(ratios), *stats.interval(stats.mean_draws(ratios)), len(ratios))

@@ -7,7 +7,7 @@ import dataclasses
 @dataclasses.dataclass(frozen=True)
 class Side:
     name: str
-    client: str                   # what runs: torch:MODEL or load
+    client: str                   # what runs: torch:MODEL, llama or load
     mode: str = "closed"          # open, gap (think time after each end) or closed
     rate: float = 0               # requests a second; gap: 1 / mean think time
     load: float = 0               # instead: the share of the time that it would be busy if alone; closed: the rest is a pause
@@ -127,6 +127,10 @@ G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3
 # ---- H: decoding with CUDA graphs beside training ----
 H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
                      ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"), requests=400)
+# ---- L: a language model's server, which decodes nearly all of the time, beside training ----
+L_LLAMA = Plan((Side("high", "llama", "gap", rate=200, arrivals="uniform", priority=10, gib=4, urgent=True), torch_low("train-resnet50", 10)),
+               ("alone", "alone-low", "native", "alone-xsched", "xsched-auto", "mps-priority"), extra=("alone-low-xsched", "xsched-2", "mps"),
+               blocks=3, seconds=6, fresh=True)
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
@@ -162,6 +166,7 @@ WORKLOADS = [
     Workload("I", "six BERT tasks in three priority groups", {"cuda": I_TORCH, "hip": I_TORCH}),
     Workload("J", "decision latency of xserver, with 2 and 64 processes and with 10,000 queues", {}, ("decision",)),
     Workload("K", "an idle process with 100 queues: CPU, memory, threads, descriptors", {}, ("idle",)),
+    Workload("L", "llama.cpp's server, a request a moment after the last one's end, beside training (--llama)", {"cuda": L_LLAMA}),
     Workload("M", "two devices: A on each at once, and one program on both beside an urgent one on the second",
              {"cuda": M_TORCH, "hip": M_TORCH, "fake": M_LOAD}),
 ]

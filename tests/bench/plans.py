@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plans for a GPU without one: plans.py ROOT
 
-Programs that answer at once stand for the models, on two made-up devices. Each block of C, G, H, I and M starts its processes
+Programs that answer at once stand for the models, on two made-up devices. Each block of C, G, H, I, L and M starts its processes
 once, on CPUs of their own that are the same whatever the variant, as much as the devices' memory holds; a side alone runs in
 the very process of xsched-auto; and what is compared within one process is in the table of targets, where it was measured."""
 import collections
@@ -18,8 +18,8 @@ from suite import cli, measure, platforms, raw, results, starts, targets, varian
 
 GIB, CPUS = 139, range(32)
 SHARED = {"C": ["alone-xsched"], "G": ["alone-xsched"], "H": ["alone-xsched"], "I": ["alone-group-xsched"],
-          "M": ["alone-second-xsched"]}
-ROWS = {"C": 1, "G": 1, "H": 2, "I": 1, "M": 1}
+          "L": ["alone-xsched"], "M": ["alone-second-xsched"]}
+ROWS = {"C": 1, "G": 1, "H": 2, "I": 1, "L": 2, "M": 1}
 # bench/clients/torch_client.py, without work: each request takes 2 ms
 CLIENT = r"""
 import json, os, sys
@@ -90,7 +90,7 @@ def need(condition, text):
 def run(folder, letter, *options):
     """@return (rows, [(block, key, CPUs or "free", what the process said of itself)], the measurement)"""
     log = os.path.join(folder, "programs")
-    sys.argv = ["bench/run", "--out", os.path.join(folder, "out"), "--build", folder, *options]
+    sys.argv = ["bench/run", "--out", os.path.join(folder, "out"), "--build", folder, "--llama", folder, *options]
     args, names = cli.parse()
     cli.say = lambda text: None if "skipped" not in text else need(False, text)
     suite = cli.Suite(args, names)
@@ -98,6 +98,7 @@ def run(folder, letter, *options):
     client = os.path.join(folder, "client.py")
     with open(client, "w", encoding="utf-8") as f:
         f.write(CLIENT)
+    suite.llama = lambda: [sys.executable, "-S", client]
     env = {"PATH": os.environ["PATH"], "PLANS_LOG": log}
     platform = platforms.Platform("cuda", device="made up", memory_gib=GIB, devices=2, torch=[sys.executable, "-S", client], env=env)
     m = measure.Measurement(suite, workloads.BY_LETTER[letter], platform)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One side of a benchmark: llama.cpp's own server, asked by HTTP as its users ask it.
+
+  llama_client.py SERVER MODEL ROLE
+
+Starts SERVER (llama-server) with MODEL, a GGUF file, and all layers on the device. A request is a prompt of 512 tokens and 64 more,
+the likeliest ones; its first token's time is that of the prompt. The program obeys lines as bench/clients/load.c says (modes open,
+gap and closed; fields start, end, fill_us, at) and answers with the same JSON lines. Times are CLOCK_MONOTONIC. The environment is
+the server's too, so that it is scheduled; `worker` in the first line names its process.
+"""
+import http.client
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zlib
+
+PROMPT, TOKENS = 512, 64
+START_S = 100                # within which the server has read the model
+ASK = json.dumps({"prompt": [1000 + i * 37 % 20000 for i in range(PROMPT)], "n_predict": TOKENS, "temperature": 0, "seed": 1,
+                  "ignore_eos": True, "cache_prompt": False, "stream": True, "return_tokens": True})
+
+
+def say(row):
+    sys.stdout.write(json.dumps(row, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def sleep_until(ns):
+    left = ns - time.monotonic_ns()
+    if left > 0:
+        time.sleep(left / 1e9)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    def __init__(self, program, model):
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            [program, "-m", model, "-ngl", "99", "-c", "2048", "-np", "1", "--host", "127.0.0.1", "--port", str(self.port),
+             "--no-webui", "--no-warmup"], stdin=subprocess.DEVNULL, stdout=sys.stderr)
+        deadline = time.monotonic() + START_S
+        while True:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"llama-server ended with status {self.process.returncode}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"llama-server does not answer after {START_S} s")
+            try:
+                http_ = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+                http_.request("GET", "/health")
+                if http_.getresponse().status == 200:
+                    break
+            except OSError:
+                pass
+            time.sleep(0.1)
+        self.http = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+
+    def request(self):
+        """@return (when each token came, in ns; checksum of the tokens)"""
+        self.http.request("POST", "/completion", ASK, {"Content-Type": "application/json"})
+        answer = self.http.getresponse()
+        if answer.status != 200:
+            raise RuntimeError(f"llama-server: status {answer.status}: {answer.read(200)!r}")
+        times, tokens = [], []
+        for line in answer:
+            if not line.startswith(b"data: "):
+                continue
+            now, row = time.monotonic_ns(), json.loads(line[6:])
+            if row.get("tokens"):
+                times.append(now)
+                tokens += row["tokens"]
+        if len(tokens) < TOKENS:
+            raise RuntimeError(f"llama-server gave {len(tokens)} tokens of {TOKENS}")
+        return times, zlib.crc32(json.dumps(tokens[:TOKENS]).encode())
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def obey(server, role, checksum, mode, o):
+    start, end, fill_ns = int(o["start"]), int(o["end"]), int(float(o.get("fill_us", 0)) * 1e3)
+    cpu = resource.getrusage(resource.RUSAGE_SELF)
+    row, done, tokens, wrong = {"role": role}, [], [], 0
+    sleep_until(start)
+
+    def one():
+        nonlocal wrong, checksum
+        times, found = server.request()
+        wrong += found != checksum
+        return times
+    if mode == "closed":
+        while time.monotonic_ns() < end:
+            one()
+            done.append(round((time.monotonic_ns() - start) / 1e3))
+        row["ends_us"] = done[:4000]
+    else:
+        for text in filter(None, o.get("at", "").split(",")):
+            due = (time.monotonic_ns() if mode == "gap" else start) + int(float(text) * 1e3)
+            if due >= end and done:
+                break
+            while fill_ns and due > time.monotonic_ns() + 3 * fill_ns:
+                one()
+                time.sleep(fill_ns / 1e9)
+            sleep_until(due)
+            begun = time.monotonic_ns()
+            times = one()
+            done.append([round((t - start) / 1e3, 1) for t in (due, begun, times[0], time.monotonic_ns())])
+            tokens += [round((b - a) / 1e3, 1) for a, b in zip(times, times[1:])]
+        row.update(requests_us=done, tokens_us=tokens)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    row.update(n=len(done), seconds=(time.monotonic_ns() - start) / 1e9, checksum=checksum, wrong=wrong,
+               cpu_ms=round(1e3 * (after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime), 1))
+    say(row)
+
+
+def main():
+    if len(sys.argv) != 4:
+        print(__doc__, file=sys.stderr)
+        return 2
+    program, model, role = sys.argv[1:]
+    server = None
+    try:
+        server = Server(program, model)
+        server.request()
+        _, checksum = server.request()
+        began = time.monotonic()
+        server.request()
+        say({"ready": True, "worker": server.process.pid, "framework": "llama.cpp",
+             "roles": {role: {"checksum": checksum, "once_ms": round(1e3 * (time.monotonic() - began), 3), "model": os.path.basename(model)}}})
+        for line in sys.stdin:
+            words = line.split()
+            if words[:2] != ["run", role]:
+                print(f"llama_client: not understood: {line[:80]}", file=sys.stderr)
+                return 2
+            obey(server, role, checksum, words[2], dict(w.split("=", 1) for w in words[3:]))
+    except (OSError, RuntimeError, http.client.HTTPException) as e:
+        say({"role": role, "error": f"{type(e).__name__}: {e}"})
+        return 1
+    finally:
+        if server:
+            server.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
