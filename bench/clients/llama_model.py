@@ -39,14 +39,16 @@ def main():
     w.add_eos_token_id(2)
     random = numpy.random.default_rng(0)
 
-    def weights(name, *shape):
-        w.add_tensor(name, (random.standard_normal(shape, dtype=numpy.float32) * 0.02).astype(numpy.float16))
+    def weights(name, *shape, zero=0):
+        values = (random.standard_normal(shape, dtype=numpy.float32) * 0.02).astype(numpy.float16)
+        values[:zero] = 0
+        w.add_tensor(name, values)
 
     def ones(name):
         w.add_tensor(name, numpy.ones(WIDTH, dtype=numpy.float32))
     weights("token_embd.weight", TOKENS, WIDTH)
     ones("output_norm.weight")
-    weights("output.weight", TOKENS, WIDTH)
+    weights("output.weight", TOKENS, WIDTH, zero=len(special) + BYTES)      # it says words alone, never a part of a character
     for i in range(LAYERS):
         block = f"blk.{i}."
         ones(block + "attn_norm.weight")

@@ -40,13 +40,15 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         time.sleep(0.01)
-        for i in range(o["n_predict"] - (what == "short")):
+        n = o["n_predict"] - (what == "short")
+        for i in range(n):
             if i:
                 time.sleep(0.002)
             row = {"content": "w", "tokens": [i * i %% 97 + (what == "wrong" and i == 5)]}
             self.wfile.write(b"data: " + json.dumps(row).encode() + b"\n\n")
             self.wfile.flush()
-        self.wfile.write(b'data: {"content": "", "tokens": [], "stop": true}\n\n')
+        row = {"content": "", "tokens": [], "stop": True, "tokens_predicted": n}
+        self.wfile.write(b"data: " + json.dumps(row).encode() + b"\n\n")
         self.close_connection = True
 port = int(sys.argv[sys.argv.index("--port") + 1])
 http.server.ThreadingHTTPServer(("127.0.0.1", port), Answer).serve_forever()
