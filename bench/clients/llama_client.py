@@ -62,12 +62,12 @@ class Server:
             except OSError:
                 pass
             time.sleep(0.1)
-        self.http = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
 
     def request(self):
         """@return (when each token came, in ns; checksum of the tokens)"""
-        self.http.request("POST", "/completion", ASK, {"Content-Type": "application/json"})
-        answer = self.http.getresponse()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)     # it closes each
+        connection.request("POST", "/completion", ASK, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
         if answer.status != 200:
             raise RuntimeError(f"llama-server: status {answer.status}: {answer.read(200)!r}")
         times, tokens, made = [], [], 0
