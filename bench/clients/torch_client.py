@@ -193,7 +193,7 @@ class Role(threading.Thread):
 
 
 def about():
-    row = {"ready": True, "pid": os.getpid(), "framework": "PyTorch " + torch.__version__}
+    row = {"ready": True, "worker": os.getpid(), "framework": "PyTorch " + torch.__version__}
     if DEVICE == "cuda":
         p = torch.cuda.get_device_properties(0)
         row["devices"] = torch.cuda.device_count()

@@ -77,7 +77,7 @@ class Attention(nn.Module):
         if mask is not None:
             scores = scores.masked_fill(mask, float("-inf"))
         y = scores.softmax(-1) @ v
-        return self.out(y.transpose(1, 2).reshape(x.shape))
+        return self.out(y.transpose(1, 2).flatten(2))      # of the heads that are here
 
 
 class Layer(nn.Module):

@@ -138,7 +138,7 @@ class Suite:
 
     def run(self, letters):
         only = self.args.platforms.split(",") if self.args.platforms else None
-        with_torch = any(s.client.startswith("torch:") for n in letters for p in workloads.BY_LETTER[n].plans.values() for s in p.sides)
+        with_torch = any(s.client.startswith(("torch:", "ranks:")) for n in letters for p in workloads.BY_LETTER[n].plans.values() for s in p.sides)
         found, absent = platforms.detect(self.args.build, self.args.python, only, self.rounds, with_torch, say)
         for name, why in absent.items():
             say(f"platform {name}: not here ({why})")
@@ -211,7 +211,7 @@ def show_list():
 def parse():
     p = argparse.ArgumentParser(prog=NAME, description=__doc__.replace("bench/run", NAME), formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--list", action="store_true", help="workloads, variants and programs")
-    p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to M, or programs")
+    p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to P, or programs")
     p.add_argument("--variants", metavar="NAME,...", help="only these")
     p.add_argument("--platforms", metavar="NAME,...", help="only these of " + ", ".join(platforms.NAMES))
     p.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND PREFIX",

@@ -154,6 +154,7 @@ class Measurement:
         words, devices = [], self.devices_of(sides)
         if sides[0].client == "llama":
             return [*p.prefix, *variant.prefix, *self.suite.llama(), sides[0].name]
+        ranks = sides[0].client.startswith("ranks:")
         for s in sides:
             priority, device = (1 if s.urgent else 0) if shown else 0, devices.index(s.device)
             if s.client == "load":
@@ -161,7 +162,7 @@ class Measurement:
             else:
                 batch = f"@{self.suite.batch(s, p)}" if self.suite.batch(s, p) else ""
                 green = variant.green if s.urgent else 0
-                words.append(f"{s.name}={s.client[6:]}{batch}:{priority}"
+                words.append(f"{s.name}={s.client.partition(':')[2]}{batch}:{priority}"
                              + (f":{green}:{device}" if device else f":{green}" if green else ""))
         if sides[0].client == "load":
             if not p.load:
@@ -173,10 +174,12 @@ class Measurement:
             if not p.torch:
                 raise ServiceError(f"PyTorch: {p.missing.get('torch', 'missing')}")
             client = p.torch + (["--created"] if self.plan.one_process and variant.created else [])
+            if ranks:
+                client = [*p.torch[:-1], os.path.join(os.path.dirname(p.torch[-1]), "ranks_client.py"), str(sides[0].ranks)]
         return [*p.prefix, *variant.prefix, *client, *words]
 
     def devices_of(self, sides):
-        return sorted({s.device for s in sides})
+        return sorted({d for s in sides for d in range(s.device, s.device + s.ranks)})
 
     def visible(self, sides):
         """What makes a process see only the devices that it uses, as services are started on machines with several."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workloads A to M as they run on each platform: who takes part, how requests arrive, which variants are of
+"""The workloads A to P as they run on each platform: who takes part, how requests arrive, which variants are of
 interest. A platform that is not in a workload's plans cannot run it."""
 import dataclasses
 
@@ -7,7 +7,7 @@ import dataclasses
 @dataclasses.dataclass(frozen=True)
 class Side:
     name: str
-    client: str                   # what runs: torch:MODEL, llama or load
+    client: str                   # what runs: torch:MODEL, ranks:MODEL, llama or load
     mode: str = "closed"          # open, gap (think time after each end) or closed
     rate: float = 0               # requests a second; gap: 1 / mean think time
     load: float = 0               # instead: the share of the time that it would be busy if alone; closed: the rest is a pause
@@ -21,6 +21,7 @@ class Side:
     gib: float = 1                # device memory that it needs, about
     urgent: bool = False
     device: int = 0
+    ranks: int = 1                # ranks:MODEL: on so many devices, from that one on
     process: str = ""             # sides with the same name here are threads of one process; "": one of its own
     apart: bool = False           # takes part only where a variant names it
 
@@ -150,6 +151,16 @@ M_TORCH = Plan(on(0, *A_TORCH.sides) + on(1, *A_TORCH.sides) + M_SPAN,
 M_LOAD = Plan(on(0, CL_HIGH, CL_LOW) + on(1, CL_HIGH, CL_LOW), PAIRS, extra=("native-first", "native-second"), one_process=True,
               requests=400, devices=2)
 
+# ---- O, P: programs of two ranks, a GPU each, beside a program on the second ----
+O_TORCH = Plan((Side("high", "ranks:tp-gpt", "gap", rate=200, arrivals="uniform", priority=10, gib=4, urgent=True, ranks=2),
+                dataclasses.replace(torch_low("train-resnet50", 10), device=1)),
+               ("alone", "alone-low", "native", "alone-xsched", "xsched-auto"), extra=("alone-low-xsched", "xsched-2"),
+               blocks=3, seconds=6, devices=2, fresh=True)
+P_TORCH = Plan((dataclasses.replace(torch_high("resnet18", rate=20), device=1),
+                Side("low", "ranks:ddp-resnet50", gib=10, ranks=2)),
+               ("alone", "alone-low", "native", "alone-xsched", "xsched-auto"), extra=("alone-low-xsched", "xsched-2"),
+               requests=300, blocks=3, devices=2, fresh=True)
+
 WORKLOADS = [
     Workload("A", "two processes: ResNet-18 batch 1, 20 requests/s, beside ResNet-50 batch 1024 in a loop",
              {"cuda": A_TORCH, "hip": A_TORCH, "opencl": A_LOAD}),
@@ -169,6 +180,9 @@ WORKLOADS = [
     Workload("L", "llama.cpp's server, a request a moment after the last one's end, beside training (--llama)", {"cuda": L_LLAMA}),
     Workload("M", "two devices: A on each at once, and one program on both beside an urgent one on the second",
              {"cuda": M_TORCH, "hip": M_TORCH, "fake": M_LOAD}),
+    Workload("O", "a decoder split over two devices, beside training on the second", {"cuda": O_TORCH, "hip": O_TORCH}),
+    Workload("P", "an urgent program on the second of two devices, beside data-parallel training (DDP) on both",
+             {"cuda": P_TORCH, "hip": P_TORCH}),
 ]
 BY_LETTER = {w.letter: w for w in WORKLOADS}
 QUICK_LETTERS = ("A", "B", "E", "J")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plans for a GPU without one: plans.py ROOT
 
-Programs that answer at once stand for the models, on two made-up devices. Each block of C, G, H, I, L and M starts its processes
+Programs that answer at once stand for the models, on two made-up devices. Each block of C, G, H, I, L, M, O and P starts its processes
 once, on CPUs of their own that are the same whatever the variant, as much as the devices' memory holds; a side alone runs in
 the very process of xsched-auto; and what is compared within one process is in the table of targets, where it was measured."""
 import collections
@@ -18,12 +18,12 @@ from suite import cli, measure, platforms, raw, results, starts, targets, varian
 
 GIB, CPUS = 139, range(32)
 SHARED = {"C": ["alone-xsched"], "G": ["alone-xsched"], "H": ["alone-xsched"], "I": ["alone-group-xsched"],
-          "L": ["alone-xsched"], "M": ["alone-second-xsched"]}
-ROWS = {"C": 1, "G": 1, "H": 2, "I": 1, "L": 2, "M": 1}
+          "L": ["alone-xsched"], "O": ["alone-xsched"], "P": ["alone-xsched"], "M": ["alone-second-xsched"]}
+ROWS = {"C": 1, "G": 1, "H": 2, "I": 1, "L": 2, "O": 1, "P": 1, "M": 1}
 # bench/clients/torch_client.py, without work: each request takes 2 ms
 CLIENT = r"""
 import json, os, sys
-names = [w.split("=")[0] for w in sys.argv[1:]]
+names = [w.split("=")[0] for w in sys.argv[1:] if not w.isdigit()]
 with open(os.environ["PLANS_LOG"], "a") as f:
     f.write(json.dumps({"pid": os.getpid(), "sides": names, "devices": os.environ.get("CUDA_VISIBLE_DEVICES"),
                         "hash": os.environ.get("PYTHONHASHSEED")}) + "\n")
@@ -96,8 +96,9 @@ def run(folder, letter, *options):
     suite = cli.Suite(args, names)
     suite.services = Services()
     client = os.path.join(folder, "client.py")
-    with open(client, "w", encoding="utf-8") as f:
-        f.write(CLIENT)
+    for path in (client, os.path.join(folder, "ranks_client.py")):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(CLIENT)
     suite.llama = lambda: [sys.executable, "-S", client]
     env = {"PATH": os.environ["PATH"], "PLANS_LOG": log}
     platform = platforms.Platform("cuda", device="made up", memory_gib=GIB, devices=2, torch=[sys.executable, "-S", client], env=env)
