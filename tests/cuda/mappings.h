@@ -28,11 +28,12 @@ static inline struct xs_client_page *mappings_client_page(void)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
     struct xs_client_page *found = NULL;
-    unsigned long long from;
+    unsigned long long from, offset;
     char line[512];
 
+    /* the device's own view of a part of it is a mapping too, and may come first */
     while (maps && fgets(line, sizeof(line), maps))
-        if (!found && strstr(line, "xsched-client") && sscanf(line, "%llx-", &from) == 1)
+        if (!found && strstr(line, "xsched-client") && sscanf(line, "%llx-%*x %*s %llx", &from, &offset) == 2 && offset == 0)
             found = (struct xs_client_page *)(uintptr_t)from;
     if (maps)
         fclose(maps);
