@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver, its device, memory, modules, queues, fences and events; and the functions that the loader asks for tables. */
+#include "internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MEMORY_BYTES (256ull << 20)
+
+static int g_driver, g_device, g_context; /* their addresses are handles */
+#define DRIVER ((ze_driver_handle_t)(void *)&g_driver)
+#define DEVICE ((ze_device_handle_t)(void *)&g_device)
+
+void fake_say(const char *what, const ze_command_queue_desc_t *desc)
+{
+    const char *file = getenv("FAKE_ZE_SAID");
+    int fd = file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+
+    if (fd >= 0) {
+        dprintf(fd, "%s priority %d mode %d\n", what, (int)desc->priority, (int)desc->mode);
+        close(fd);
+    }
+}
+
+static ze_result_t init(ze_init_flags_t flags)
+{
+    (void)flags;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t one(void *handle, uint32_t *count, void **ret)
+{
+    if (ret && *count)
+        ret[0] = handle;
+    *count = 1;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t driver_get(uint32_t *count, ze_driver_handle_t *ret)
+{
+    return one(DRIVER, count, (void **)ret);
+}
+
+static ze_result_t driver_version(ze_driver_handle_t driver, ze_api_version_t *ret)
+{
+    (void)driver;
+    *ret = ZE_API_VERSION_CURRENT;
+    return ZE_RESULT_SUCCESS;
+}
+
+/* A driver that hands out objects with tables in them says so here. */
+static ze_result_t driver_properties(ze_driver_handle_t driver, ze_driver_properties_t *ret)
+{
+    (void)driver;
+    memset(&ret->uuid, 7, sizeof(ret->uuid));
+    ret->driverVersion = 1;
+    for (ze_base_properties_t *b = ret->pNext; b; b = b->pNext) {
+        if ((unsigned)b->stype == 0x20027)
+            *(uint32_t *)(void *)(b + 1) = 1;
+    }
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t driver_extensions(ze_driver_handle_t driver, uint32_t *count, ze_driver_extension_properties_t *ret)
+{
+    (void)driver, (void)ret;
+    *count = 0;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_get(ze_driver_handle_t driver, uint32_t *count, ze_device_handle_t *ret)
+{
+    (void)driver;
+    return one(DEVICE, count, (void **)ret);
+}
+
+static ze_result_t device_properties(ze_device_handle_t device, ze_device_properties_t *ret)
+{
+    (void)device;
+    ret->type = ZE_DEVICE_TYPE_GPU;
+    ret->vendorId = 0x8086;
+    ret->deviceId = 0x1234;
+    ret->flags = 0;
+    ret->maxMemAllocSize = MEMORY_BYTES;
+    ret->timerResolution = 1;
+    strcpy(ret->name, "fake Level Zero device");
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_pci(ze_device_handle_t device, ze_pci_ext_properties_t *ret)
+{
+    (void)device;
+    ret->address = (ze_pci_address_ext_t){0, 0x7a, 3, 0};
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_groups(ze_device_handle_t device, uint32_t *count, ze_command_queue_group_properties_t *ret)
+{
+    (void)device;
+    for (uint32_t i = 0; ret && i < *count && i < 2; i++) {
+        ret[i].flags = i ? ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
+                         : ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE | ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY;
+        ret[i].maxMemoryFillPatternSize = 16;
+        ret[i].numQueues = 4;
+    }
+    *count = 2;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_memory(ze_device_handle_t device, uint32_t *count, ze_device_memory_properties_t *ret)
+{
+    (void)device;
+    if (ret && *count)
+        ret[0].totalSize = MEMORY_BYTES;
+    *count = 1;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t context_create(ze_driver_handle_t driver, const ze_context_desc_t *desc, ze_context_handle_t *ret)
+{
+    (void)driver, (void)desc;
+    *ret = (ze_context_handle_t)(void *)&g_context;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t context_destroy(ze_context_handle_t context)
+{
+    return context ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+}
+
+static ze_result_t alloc(size_t bytes, void **ret)
+{
+    *ret = fake_refused("alloc") ? NULL : calloc(1, bytes ? bytes : 1);
+    return *ret ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static ze_result_t alloc_device(ze_context_handle_t c, const ze_device_mem_alloc_desc_t *desc, size_t bytes, size_t alignment,
+                                ze_device_handle_t device, void **ret)
+{
+    (void)c, (void)desc, (void)alignment, (void)device;
+    return alloc(bytes, ret);
+}
+
+static ze_result_t alloc_shared(ze_context_handle_t c, const ze_device_mem_alloc_desc_t *desc,
+                                const ze_host_mem_alloc_desc_t *host, size_t bytes, size_t alignment, ze_device_handle_t device,
+                                void **ret)
+{
+    (void)c, (void)desc, (void)host, (void)alignment, (void)device;
+    return alloc(bytes, ret);
+}
+
+static ze_result_t alloc_host(ze_context_handle_t c, const ze_host_mem_alloc_desc_t *host, size_t bytes, size_t alignment,
+                              void **ret)
+{
+    (void)c, (void)host, (void)alignment;
+    return alloc(bytes, ret);
+}
+
+static ze_result_t mem_free(ze_context_handle_t c, void *at)
+{
+    (void)c;
+    free(at);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t module_create(ze_context_handle_t c, ze_device_handle_t device, const ze_module_desc_t *desc,
+                                 ze_module_handle_t *ret, ze_module_build_log_handle_t *ret_log)
+{
+    (void)c, (void)device, (void)desc;
+    *ret = (ze_module_handle_t)(void *)&g_context;
+    if (ret_log)
+        *ret_log = NULL;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t module_destroy(ze_module_handle_t module)
+{
+    return module ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+}
+
+static ze_result_t kernel_create(ze_module_handle_t module, const ze_kernel_desc_t *desc, ze_kernel_handle_t *ret)
+{
+    bool mix = strcmp(desc->pKernelName, "mix") == 0;
+
+    (void)module;
+    if (!mix && strcmp(desc->pKernelName, "work") != 0)
+        return ZE_RESULT_ERROR_INVALID_KERNEL_NAME;
+    *ret = calloc(1, sizeof(**ret));
+    (*ret)->kind = mix ? KERNEL_MIX : KERNEL_WORK;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_destroy(ze_kernel_handle_t kernel)
+{
+    free(kernel);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_groups(ze_kernel_handle_t kernel, uint32_t x, uint32_t y, uint32_t z)
+{
+    return kernel && x && y && z ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+}
+
+static ze_result_t kernel_argument(ze_kernel_handle_t kernel, uint32_t index, size_t bytes, const void *value)
+{
+    if (index >= ARGS_MOST || bytes > sizeof(uint64_t))
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    kernel->args[index] = 0;
+    memcpy(&kernel->args[index], value, bytes);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t queue_create(ze_context_handle_t c, ze_device_handle_t device, const ze_command_queue_desc_t *desc,
+                                ze_command_queue_handle_t *ret)
+{
+    ze_command_queue_handle_t q = calloc(1, sizeof(*q));
+
+    (void)c, (void)device;
+    if (!q || fake_refused("queue")) {
+        free(q);
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    fake_say("queue", desc);
+    q->synchronous = desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+    fake_fifo_start(&q->fifo);
+    *ret = q;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t queue_destroy(ze_command_queue_handle_t q)
+{
+    fake_fifo_end(&q->fifo);
+    free(q);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t execute(ze_command_queue_handle_t q, uint32_t count, ze_command_list_handle_t *lists, ze_fence_handle_t fence)
+{
+    struct fake_command last = {.kind = FAKE_NOTHING, .fence = fence};
+
+    if (!count || !lists)
+        return ZE_RESULT_ERROR_INVALID_SIZE;
+    if (fake_refused("execute"))
+        return ZE_RESULT_ERROR_DEVICE_LOST;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!lists[i]->closed)
+            return ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE;
+        for (const struct fake_command *command = lists[i]->commands; command; command = command->next)
+            fake_fifo_put(&q->fifo, command);
+    }
+    fake_fifo_put(&q->fifo, &last);
+    return q->synchronous ? fake_fifo_wait(&q->fifo, UINT64_MAX) : ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t queue_synchronize(ze_command_queue_handle_t q, uint64_t timeout_ns)
+{
+    return fake_fifo_wait(&q->fifo, timeout_ns);
+}
+
+static ze_result_t fence_create(ze_command_queue_handle_t q, const ze_fence_desc_t *desc, ze_fence_handle_t *ret)
+{
+    ze_fence_handle_t fence = fake_refused("fence") ? NULL : calloc(1, sizeof(*fence));
+
+    if (!fence)
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    fence->fifo = &q->fifo;
+    fence->signalled = desc->flags & ZE_FENCE_FLAG_SIGNALED;
+    *ret = fence;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t fence_destroy(ze_fence_handle_t fence)
+{
+    free(fence);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t fence_wait(ze_fence_handle_t fence, uint64_t timeout_ns)
+{
+    return fake_wait(&fence->signalled, timeout_ns);
+}
+
+static ze_result_t fence_query(ze_fence_handle_t fence)
+{
+    return fake_wait(&fence->signalled, 0);
+}
+
+static ze_result_t set(bool *flag, bool to)
+{
+    pthread_mutex_lock(&fake_lock);
+    *flag = to;
+    pthread_cond_broadcast(&fake_changed);
+    pthread_mutex_unlock(&fake_lock);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t fence_reset(ze_fence_handle_t fence)
+{
+    return set(&fence->signalled, false);
+}
+
+static ze_result_t pool_create(ze_context_handle_t c, const ze_event_pool_desc_t *desc, uint32_t n, ze_device_handle_t *devices,
+                               ze_event_pool_handle_t *ret)
+{
+    (void)c, (void)desc, (void)n, (void)devices;
+    if (fake_refused("pool"))
+        return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+    *ret = malloc(1);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t pool_destroy(ze_event_pool_handle_t pool)
+{
+    free(pool);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t event_create(ze_event_pool_handle_t pool, const ze_event_desc_t *desc, ze_event_handle_t *ret)
+{
+    (void)pool, (void)desc;
+    *ret = fake_refused("event") ? NULL : calloc(1, sizeof(**ret));
+    return *ret ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static ze_result_t event_destroy(ze_event_handle_t event)
+{
+    free(event);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t event_signal(ze_event_handle_t event)
+{
+    return set(&event->signalled, true);
+}
+
+static ze_result_t event_wait(ze_event_handle_t event, uint64_t timeout_ns)
+{
+    return fake_wait(&event->signalled, timeout_ns);
+}
+
+static ze_result_t event_query(ze_event_handle_t event)
+{
+    return fake_wait(&event->signalled, 0);
+}
+
+static ze_result_t event_reset(ze_event_handle_t event)
+{
+    return set(&event->signalled, false);
+}
+
+/* A table is filled with what is here; the rest is what a driver without these functions leaves. */
+#define TABLE(getter, type, ...)                                                                  \
+    API ze_result_t getter(ze_api_version_t version, type *t)                                     \
+    {                                                                                             \
+        (void)version;                                                                            \
+        *t = (type){__VA_ARGS__};                                                                 \
+        return ZE_RESULT_SUCCESS;                                                                 \
+    }
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+TABLE(zeGetGlobalProcAddrTable, ze_global_dditable_t, .pfnInit = init)
+TABLE(zeGetDriverProcAddrTable, ze_driver_dditable_t, .pfnGet = driver_get, .pfnGetApiVersion = driver_version,
+      .pfnGetProperties = driver_properties, .pfnGetExtensionProperties = driver_extensions)
+TABLE(zeGetDeviceProcAddrTable, ze_device_dditable_t, .pfnGet = device_get, .pfnGetProperties = device_properties,
+      .pfnGetCommandQueueGroupProperties = device_groups, .pfnGetMemoryProperties = device_memory,
+      .pfnPciGetPropertiesExt = device_pci)
+TABLE(zeGetDeviceExpProcAddrTable, ze_device_exp_dditable_t, NULL)
+TABLE(zeGetContextProcAddrTable, ze_context_dditable_t, .pfnCreate = context_create, .pfnDestroy = context_destroy)
+TABLE(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t, .pfnCreate = queue_create, .pfnDestroy = queue_destroy,
+      .pfnExecuteCommandLists = execute, .pfnSynchronize = queue_synchronize)
+TABLE(zeGetFenceProcAddrTable, ze_fence_dditable_t, .pfnCreate = fence_create, .pfnDestroy = fence_destroy,
+      .pfnHostSynchronize = fence_wait, .pfnQueryStatus = fence_query, .pfnReset = fence_reset)
+TABLE(zeGetEventPoolProcAddrTable, ze_event_pool_dditable_t, .pfnCreate = pool_create, .pfnDestroy = pool_destroy)
+TABLE(zeGetEventProcAddrTable, ze_event_dditable_t, .pfnCreate = event_create, .pfnDestroy = event_destroy,
+      .pfnHostSignal = event_signal, .pfnHostSynchronize = event_wait, .pfnQueryStatus = event_query,
+      .pfnHostReset = event_reset)
+TABLE(zeGetEventExpProcAddrTable, ze_event_exp_dditable_t, NULL)
+TABLE(zeGetImageProcAddrTable, ze_image_dditable_t, NULL)
+TABLE(zeGetImageExpProcAddrTable, ze_image_exp_dditable_t, NULL)
+TABLE(zeGetMemProcAddrTable, ze_mem_dditable_t, .pfnAllocShared = alloc_shared, .pfnAllocDevice = alloc_device,
+      .pfnAllocHost = alloc_host, .pfnFree = mem_free)
+TABLE(zeGetModuleProcAddrTable, ze_module_dditable_t, .pfnCreate = module_create, .pfnDestroy = module_destroy)
+TABLE(zeGetModuleBuildLogProcAddrTable, ze_module_build_log_dditable_t, NULL)
+TABLE(zeGetKernelProcAddrTable, ze_kernel_dditable_t, .pfnCreate = kernel_create, .pfnDestroy = kernel_destroy,
+      .pfnSetGroupSize = kernel_groups, .pfnSetArgumentValue = kernel_argument)
+TABLE(zeGetKernelExpProcAddrTable, ze_kernel_exp_dditable_t, NULL)
+TABLE(zeGetSamplerProcAddrTable, ze_sampler_dditable_t, NULL)
+TABLE(zeGetPhysicalMemProcAddrTable, ze_physical_mem_dditable_t, NULL)
+TABLE(zeGetVirtualMemProcAddrTable, ze_virtual_mem_dditable_t, NULL)
+TABLE(zeGetFabricVertexExpProcAddrTable, ze_fabric_vertex_exp_dditable_t, NULL)
+TABLE(zeGetFabricEdgeExpProcAddrTable, ze_fabric_edge_exp_dditable_t, NULL)
+
+API ze_result_t zeGetCommandListProcAddrTable(ze_api_version_t version, ze_command_list_dditable_t *t)
+{
+    *t = (ze_command_list_dditable_t){NULL};
+    fake_command_list_table(version, t);
+    return ZE_RESULT_SUCCESS;
+}
