@@ -27,6 +27,8 @@ int xs_own_folder(char *ret, size_t size)
     return xs_str_copy(ret, size, exe) ? 0 : -ENAMETOOLONG;
 }
 
+#define VALUES_MAX 8 /* entries of one layer's value */
+
 static bool is_shim_name(const char *name)
 {
     size_t n = strlen(name);
@@ -274,11 +276,25 @@ static int set_joined(const char *variable, const char *const *ours, size_t coun
     return err;
 }
 
+/* The entries of a layer's value, which is cut into them, so that each is there once. @return how many */
+static size_t split(char *value, char joint, const char *ret_values[VALUES_MAX])
+{
+    size_t count = 0;
+
+    for (char *at = value; at && count < VALUES_MAX;) {
+        ret_values[count++] = at;
+        at = strchr(at, joint);
+        if (at && count < VALUES_MAX)
+            *at++ = 0;
+    }
+    return count;
+}
+
 int xs_shims_apply(const struct xs_shims *s)
 {
-    const char *paths[XS_SHIMS_MAX], *value;
+    const char *paths[XS_SHIMS_MAX], *values[VALUES_MAX];
     struct xs_layer layer;
-    size_t preloaded;
+    size_t preloaded, count;
     int err;
 
     if (!s->count)
@@ -289,8 +305,8 @@ int xs_shims_apply(const struct xs_shims *s)
     err = preloaded ? set_joined("LD_PRELOAD", paths, preloaded, " :", ':') : 0;
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
         for (size_t k = 0; err == 0 && xs_shims_layer(s, &xs_platforms[i], k, s->folder, &layer); k++) {
-            value = layer.value;
-            err = set_joined(layer.variable, &value, 1, layer.joint == ',' ? "," : ":", layer.joint);
+            count = split(layer.value, layer.joint, values);
+            err = set_joined(layer.variable, values, count, layer.joint == ',' ? "," : ":", layer.joint);
         }
     }
     return err;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Level Zero's loader opens in place of the driver XS_ZE_DRIVER of drivers.def. It depends on that driver: what the loader
+ * asks for and is not here it finds there. */
+#include "shim/levelzero/proxy.h"
+
+enum {
+#define ZE_TABLE(table, getter, late) INDEX_##getter,
+#include "shim/levelzero/tables.def"
+#undef ZE_TABLE
+};
+
+#define ZE_TABLE(table, getter, late)                                                             \
+    XS_EXPORT xs_ze_result getter(uint32_t version, void **entries);                              \
+    XS_EXPORT xs_ze_result getter(uint32_t version, void **entries)                               \
+    {                                                                                             \
+        return xsched_priv_ze_table(XS_ZE_DRIVER, INDEX_##getter, version, entries);              \
+    }
+#include "shim/levelzero/tables.def"
+#undef ZE_TABLE

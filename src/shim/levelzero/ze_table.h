@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rows of levelzero_api.def become, and the sides from which calls come: one for each driver behind the loader
+ * (proxy.c), and the loader's own functions in programs that are linked with it (loader_calls.c). */
+#ifndef XS_SHIM_LEVELZERO_ZE_TABLE_H
+#define XS_SHIM_LEVELZERO_ZE_TABLE_H
+
+#include "hal/levelzero/hal.h"
+#include "shim/common/depth.h"
+#include "shim/common/rows.h"
+
+#define XS_ZE_DRIVERS 4           /* rows of drivers.def */
+
+/** The functions behind us, by row and by name. NULL: there is none. */
+struct xs_ze_table {
+    union {
+        void *real[ROW_COUNT];
+        struct {
+#define ZE(kind, table, slot, since, name, params, args, key) xs_ze_result (*name) params;
+#include "shim/levelzero/levelzero_api.def"
+#undef ZE
+        };
+    };
+};
+
+/** A side. Filled before any of its functions can be called; stays. */
+struct xs_ze_side {
+    struct xs_ze_table real;
+    struct xs_ze_api api;         /* what libhallevelzero calls for queues that are made here */
+};
+
+/** The hand-written ones. */
+#define ZE(kind, table, slot, since, name, params, args, key)                                     \
+    XS_IF_HAND(kind, xs_ze_result xs_hand_##name(const struct xs_ze_side *side, const void *caller, XS_UNPACK params);)
+#include "shim/levelzero/levelzero_api.def"
+#undef ZE
+
+/** The side of the exported functions. NULL: there is no loader */
+const struct xs_ze_side *xs_ze_preloaded(const void *caller);
+
+/** Reads the environment. Any thread, once is enough. */
+void xs_ze_start(void);
+
+/** Whether the loader has one of our drivers: it sees every call, and the exported functions see to nothing. Writer: proxy.c */
+extern _Atomic bool xs_ze_proxied;
+
+/** Our entry for a row, of the side of a driver. */
+void *xs_ze_entry(int driver, enum xs_row row);
+/** The side of a driver. */
+struct xs_ze_side *xs_ze_side_of(int driver);
+
+#endif
