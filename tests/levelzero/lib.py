@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of Level Zero share: environments with XSched and without, and an xserver of their own."""
+import contextlib
+import os
+import subprocess
+import tempfile
+import time
+
+OURS = ("XSCHED_", "XLOG_", "ZE_", "FAKE_ZE", "LD_PRELOAD", "LD_LIBRARY_PATH")
+DRIVERS = ("gpu", "gpu_legacy1", "vpu", "npu")
+WAYS = ("proxy", "preload", "both")
+
+
+def plain(driver, **extra):
+    """An environment without XSched, where the real loader finds the fake driver, which is in the folder `driver`."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
+    env.update(LD_LIBRARY_PATH=driver, **extra)
+    return env
+
+
+def under(driver, shims, way, **extra):
+    """The same with XSched, whose shims are in the folder `shims`."""
+    env = plain(driver)
+    if way != "preload":
+        env["ZE_ENABLE_ALT_DRIVERS"] = ",".join(f"{shims}/libxsched-ze_intel_{d}.so" for d in DRIVERS)
+        env["ZE_ENABLE_LOADER_DRIVER_DDI_PATH"] = "0"
+    if way != "proxy":
+        env["LD_PRELOAD"] = f"{shims}/libshimlevelzero.so"
+    env.update(extra)
+    return env
+
+
+@contextlib.contextmanager
+def xserver(program, *arguments):
+    """The socket of an xserver of our own."""
+    with tempfile.TemporaryDirectory() as folder:
+        socket = os.path.join(folder, "s")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(OURS[:3])}
+        with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
+            with subprocess.Popen([program, "--no-http", f"--socket={socket}", *arguments], stdout=log, stderr=log,
+                                  env=env) as server:
+                try:
+                    until = time.monotonic() + 20
+                    while not os.path.exists(socket):
+                        if server.poll() is not None or time.monotonic() > until:
+                            raise RuntimeError("xserver does not start")
+                        time.sleep(0.02)
+                    yield socket
+                finally:
+                    server.terminate()
