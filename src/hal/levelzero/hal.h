@@ -33,7 +33,8 @@ struct xs_ze_mark {
  *  has it. */
 struct xs_ze_hw {
     struct xs_watch_place watch;  /* first: event_watch.h */
-    xs_ze_handle native, context, device; /* these and what follows down to `identity`: constant while in use */
+    _Atomic(xs_ze_handle) native; /* this and what follows down to `identity`: constant while in use */
+    xs_ze_handle context, device;
     const struct xs_ze_api *api;  /* by which it was made; stays */
     uint32_t ordinal;             /* of its group of engines */
     bool immediate, in_order;     /* in_order: what it does is complete in the order in which it was handed over */

@@ -12,9 +12,20 @@ static struct xs_lock g_lock;     /* lists of queues and marks, and the free one
 static struct xs_ze_hw *g_all, *g_free;
 static struct xs_ze_mark *g_free_marks;
 
+/* Most of a thread's calls are on the queue of the last one. What ended is marked as gone before its record serves another. */
+static _Thread_local struct xs_ze_hw *t_last;
+
 XS_EXPORT struct xs_ze_hw *xsched_priv_ze_find(xs_ze_handle native)
 {
-    return native ? xs_map_get(&g_queues, xs_ze_key(native)) : NULL;
+    struct xs_ze_hw *hw = t_last;
+
+    if (XS_LIKELY(hw && atomic_load_explicit(&hw->native, memory_order_relaxed) == native &&
+                  !atomic_load_explicit(&hw->gone, memory_order_acquire)))
+        return hw;
+    hw = native ? xs_map_get(&g_queues, xs_ze_key(native)) : NULL;
+    if (hw)
+        t_last = hw;
+    return hw;
 }
 
 struct xs_ze_mark *xs_ze_mark_new(struct xs_ze_hw *hw)
@@ -91,7 +102,7 @@ struct xs_ze_hw *xs_ze_hw_new(const struct xs_ze_hw *as)
         atomic_store(&hw->submitter, 0);
         atomic_store(&hw->capturing, false);
         atomic_store(&hw->settled, false);
-        atomic_store(&hw->gone, false);
+        atomic_store(&hw->gone, false); /* last: a look without the map may find it from here on */
         if (xs_map_put(&g_queues, xs_ze_key(hw->native), hw) < 0) {
             hw->forgotten = true;
             free_hw_locked(hw);
