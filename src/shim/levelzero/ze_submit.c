@@ -24,6 +24,18 @@ __attribute__((noinline)) bool xs_ze_captures(const struct xs_ze_hw *hw)
            hw->api->zeCommandListIsGraphCaptureEnabledExt(hw->native) == XS_ZE_QUERY_TRUE;
 }
 
+__attribute__((noinline)) void xs_ze_submit_marked(struct xs_ze_submit *s, bool free)
+{
+    if (free)
+        s->watch = xsched_priv_ze_mark_take(s->hw, &s->own);
+    if (s->own && s->watch < 0)
+        s->own = NULL;
+    if (s->own || !s->hw->immediate)
+        return;
+    s->marker = true;
+    atomic_store(&s->hw->submitter, xs_thread_id());
+}
+
 __attribute__((noinline)) void xs_ze_submit_end_synchronous(struct xs_ze_submit *s, bool ok)
 {
     uint64_t number;

@@ -16,8 +16,8 @@ struct xs_ze_submit {
     xs_ze_handle native;
     uint64_t begin_ns, began;     /* for the trace; of a call that returns when its work is complete */
     enum xs_row row;
-    int watch;                    /* with `own` */
-    bool outer;
+    int watch, depth;             /* with `own`; of calls around this one */
+    bool marker;                  /* this thread may put a mark into the list */
     struct xs_ticket ticket;
 };
 
@@ -34,11 +34,15 @@ static inline __attribute__((always_inline)) void xs_ze_submit_open(struct xs_ze
     s->hw = xsched_priv_ze_find(native);
     s->queue = NULL;
     s->own = NULL;
+    s->marker = false;
     s->native = native;
     s->row = row;
-    s->outer = !xs_depth_is_inner(xsched_priv_depth());
+    s->depth = 0;
     s->begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;
-    if (XS_UNLIKELY(!s->hw || !s->outer || xs_shim_disabled || xs_row_filtered(row, caller)))
+    if (!s->hw)
+        return;
+    s->depth = xsched_priv_depth();
+    if (XS_UNLIKELY(xs_depth_is_inner(s->depth) || xs_shim_disabled || xs_row_filtered(row, caller)))
         return;
     /* relaxed: a hint */
     if (XS_UNLIKELY(atomic_load_explicit(&xs_ze_captures_count, memory_order_relaxed)) && xs_ze_captures(s->hw))
@@ -48,27 +52,26 @@ static inline __attribute__((always_inline)) void xs_ze_submit_open(struct xs_ze
     s->queue = xsched_priv_queue_find(kPlatformLevelZero, xs_ze_key(native));
 }
 
+/** This command is to be marked. @param free  by what the call itself carries */
+void xs_ze_submit_marked(struct xs_ze_submit *s, bool free);
+
 /** May sleep. @param free  the call has room for a mark of ours: the program gave no fence or event */
 static inline __attribute__((always_inline)) void xs_ze_submit_begin(struct xs_ze_submit *s, uint64_t key, uint32_t flags,
                                                                      bool free)
 {
     struct xs_ze_hw *hw = s->hw;
 
-    if (XS_UNLIKELY(xs_depth_in_callback(xsched_priv_depth())))
+    if (XS_UNLIKELY(xs_depth_in_callback(s->depth)))
         flags |= XS_SUBMIT_PASS;  /* a thread of the vendor's: others wait for it */
     xsched_priv_submit_begin(s->queue, key, flags, &s->ticket);
     if (!s->ticket.queue) {       /* part of a command that is counted as a whole */
         s->queue = NULL;
         return;
     }
-    if (hw->immediate)
-        atomic_store(&hw->submitter, xs_thread_id());
     if (hw->synchronous)
         s->began = xsched_priv_wait_begin(s->queue);
-    else if (s->ticket.mark && free && hw->in_order)
-        s->watch = xsched_priv_ze_mark_take(hw, &s->own);
-    if (s->own && s->watch < 0)
-        s->own = NULL;
+    else if (XS_UNLIKELY(s->ticket.mark))
+        xs_ze_submit_marked(s, free && hw->in_order);
 }
 
 void xs_ze_submit_end_synchronous(struct xs_ze_submit *s, bool ok);
@@ -88,10 +91,10 @@ static inline __attribute__((always_inline)) void xs_ze_submit_close(struct xs_z
             else if (s->own)
                 xsched_priv_ze_mark_give_back(s->watch, s->own);
         }
-        if (s->hw->immediate)
+        if (XS_UNLIKELY(s->marker))
             atomic_store(&s->hw->submitter, 0);
     }
-    if (XS_UNLIKELY(xs_shim_tracing) && s->outer)
+    if (XS_UNLIKELY(xs_shim_tracing) && !xs_depth_is_inner(s->depth))
         xs_trace_call(xs_row_info[s->row].symbol, s->queue ? XS_HOW_SUBMIT : XS_HOW_PASS, xs_ze_key(s->native), r, false,
                       s->begin_ns);
 }
