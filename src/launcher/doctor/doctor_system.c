@@ -113,7 +113,8 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
                 xs_doctor_problem(d, "no_alias", "Install it again.", "%s is missing: %s cannot be loaded", beside,
                                   base);
         }
-        if (platform)
+        /* under its own name it has what it takes part in, and all else is the vendor's library's */
+        if (platform && strcmp(elf.soname, base) != 0)
             compare(d, o, path, platform, vendors);
     }
     json_array_append_new(list, o);
