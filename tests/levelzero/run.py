@@ -3,7 +3,8 @@
 """suite.c with XSched and without: run.py SUITE DRIVER SHIMS
 
 Every case gives what it gives natively: by each way, scheduled and not. Each command is handled once, by both ways at once as
-well, so that the trace has as many submissions. Faults of the driver come back as they are.
+well, so that the trace has as many submissions. Faults of the driver come back as they are. A program
+in the background gets queues of the vendor's low priority.
 """
 import os
 import subprocess
@@ -53,6 +54,14 @@ def main(suite, driver, shims):
         # the wrong variant: nothing takes part, and so nothing is seen
         if any(len(s) < 500 for s in submits.values()):
             bad.append("too few submissions were seen")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("hpf", "background"):
+            path = os.path.join(folder, name)
+            run(lib.under(driver, shims, "proxy", FAKE_ZE_SAID=path, **SCHEDULERS[name]), suite, "queue")
+            with open(path, encoding="utf-8") as f:
+                said = set(f.read().splitlines())
+            if said != {f"queue priority {int(name == 'background')} mode 2"}:
+                bad.append((name, said))
     for fault in FAULTS:
         case = "lost" if fault.startswith("lost") else "refused"
         want = run(lib.plain(driver, FAKE_ZE=fault), suite, case)
