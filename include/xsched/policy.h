@@ -102,9 +102,19 @@ struct xs_policy_ops {
 #define XS_POLICY_TURNS 4u
 /** ops.flags: it reads sched_class_priority. Without this flag xserver does not look at the CPU scheduling of programs. */
 #define XS_POLICY_CPU_CLASS 8u
+/** ops.flags: which hints it reads. xsched run, xcli and doctor say of the others that they have no effect. */
+#define XS_POLICY_READS_PRIORITY 16u             /* hints.priority, beyond PRIORITY_NO_EXECUTE */
+#define XS_POLICY_READS_UTILIZATION 32u          /* hints.utilization */
+#define XS_POLICY_READS_PROCESS_UTILIZATION 64u  /* process->utilization */
+#define XS_POLICY_READS_DEADLINE 128u            /* hints.deadline_us */
+#define XS_POLICY_READS_LAXITY 256u              /* hints.laxity_us, lax_priority, critical_priority */
+#define XS_POLICY_READS                                                                                                  \
+    (XS_POLICY_READS_PRIORITY | XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION |                      \
+     XS_POLICY_READS_DEADLINE | XS_POLICY_READS_LAXITY)
 /** ops.flags_known: the flags of this header. xserver takes a policy that knows fewer flags, or more, than xserver does, and
  *  logs one line with those that the policy cannot set and those that xserver does not know. */
-#define XS_POLICY_FLAGS_KNOWN (XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK | XS_POLICY_TURNS | XS_POLICY_CPU_CLASS)
+#define XS_POLICY_FLAGS_KNOWN                                                                                            \
+    (XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK | XS_POLICY_TURNS | XS_POLICY_CPU_CLASS | XS_POLICY_READS)
 
 /** A shared object with a policy exports a function of this type under the name
  *  XS_POLICY_ENTRY. What it returns stays valid while the object is loaded. */

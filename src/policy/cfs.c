@@ -134,5 +134,5 @@ const struct xs_policy_ops xs_policy_cfs = {
     .title = "least virtual runtime first",
     .scope = XS_SCOPE_DEVICE,
     .decide = decide,
-    .flags = XS_POLICY_USES_SERVICE,
+    .flags = XS_POLICY_USES_SERVICE | XS_POLICY_READS_PRIORITY,
 };

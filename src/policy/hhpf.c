@@ -21,6 +21,6 @@ const struct xs_policy_ops xs_policy_hhpf = {
     .name = "HHPF",
     .title = "highest priority first over all devices",
     .scope = XS_SCOPE_HOST,
-    .flags = XS_POLICY_BY_RANK,
+    .flags = XS_POLICY_BY_RANK | XS_POLICY_READS_PRIORITY,
     .decide = decide,
 };

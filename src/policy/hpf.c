@@ -20,6 +20,6 @@ const struct xs_policy_ops xs_policy_hpf = {
     .name = "HPF",
     .title = "highest priority first",
     .scope = XS_SCOPE_DEVICE,
-    .flags = XS_POLICY_BY_RANK,
+    .flags = XS_POLICY_BY_RANK | XS_POLICY_READS_PRIORITY,
     .decide = decide,
 };

@@ -74,6 +74,6 @@ const struct xs_policy_ops xs_policy_kedf = {
     .name = "KEDF",
     .title = "k earliest deadlines first",
     .scope = XS_SCOPE_DEVICE,
-    .flags = XS_POLICY_BY_RANK,
+    .flags = XS_POLICY_BY_RANK | XS_POLICY_READS_DEADLINE,
     .decide = decide,
 };

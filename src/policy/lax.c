@@ -41,6 +41,6 @@ const struct xs_policy_ops xs_policy_lax = {
     .name = "LAX",
     .title = "lax priority until the laxity has passed",
     .scope = XS_SCOPE_DEVICE,
-    .flags = XS_POLICY_BY_RANK,
+    .flags = XS_POLICY_BY_RANK | XS_POLICY_READS_PRIORITY | XS_POLICY_READS_LAXITY,
     .decide = decide,
 };

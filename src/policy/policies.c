@@ -44,6 +44,24 @@ const struct xs_policy_ops *xs_policy_by_name(const char *name)
     return NULL;
 }
 
+const struct xs_policy_hint xs_policy_hints[] = {
+    {"priority", XS_POLICY_READS_PRIORITY},
+    {"utilization", XS_POLICY_READS_UTILIZATION},
+    {"process_utilization", XS_POLICY_READS_PROCESS_UTILIZATION},
+    {"deadline", XS_POLICY_READS_DEADLINE},
+    {"laxity", XS_POLICY_READS_LAXITY},
+};
+const size_t xs_policy_hints_count = XS_ARRAY_LEN(xs_policy_hints);
+
+const struct xs_policy_ops *xs_policy_that_reads(uint32_t reads)
+{
+    for (size_t i = 0; i < xs_policies_count; i++) {
+        if (xs_policies[i]->flags & reads)
+            return xs_policies[i];
+    }
+    return NULL;
+}
+
 const char *xs_policy_names(char *ret, size_t size, const char *between)
 {
     size_t at = 0;

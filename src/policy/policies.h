@@ -24,6 +24,27 @@ static inline uint32_t xs_policy_flags(const struct xs_policy_ops *ops)
     return ops->flags;
 }
 
+/** Which hints it reads (XS_POLICY_READS_*). @return false: its writer could not say */
+static inline bool xs_policy_reads(const struct xs_policy_ops *ops, uint32_t *ret)
+{
+    bool known = ops->type != 0 || /* one of ours */
+                 (ops->size >= offsetof(struct xs_policy_ops, flags_known) + sizeof(ops->flags_known) &&
+                  (ops->flags_known & XS_POLICY_READS) == XS_POLICY_READS);
+
+    *ret = known ? ops->flags & XS_POLICY_READS : 0;
+    return known;
+}
+
+/** The hints that a policy may read, as xserver's answer to /policy names them. */
+struct xs_policy_hint {
+    const char *name;
+    uint32_t reads; /* XS_POLICY_READS_* */
+};
+extern const struct xs_policy_hint xs_policy_hints[];
+extern const size_t xs_policy_hints_count;
+/** The first built-in policy that reads one of these hints (XS_POLICY_READS_*), or NULL. */
+const struct xs_policy_ops *xs_policy_that_reads(uint32_t reads);
+
 /** Room for all names and what stands between them; tests/policy sees that they fit. */
 #define XS_POLICY_NAMES_BYTES 256
 /** What an entity gets that was suspended for too long: a slice (timeslice_ns, at least 20 times the cost of a switch);

@@ -16,5 +16,5 @@ const struct xs_policy_ops xs_policy_pup = {
     .title = "process utilization partition",
     .scope = XS_SCOPE_DEVICE,
     .decide = decide,
-    .flags = XS_POLICY_USES_SERVICE | XS_POLICY_TURNS,
+    .flags = XS_POLICY_USES_SERVICE | XS_POLICY_TURNS | XS_POLICY_READS_PROCESS_UTILIZATION,
 };

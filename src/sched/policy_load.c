@@ -101,7 +101,8 @@ bool xs_policy_module_differs(const struct xs_policy_module *m, char *ret_text, 
     const char *before = "cannot set ";
     size_t at = 0;
 
-    if (!(XS_POLICY_FLAGS_KNOWN & ~known) && !unknown)
+    /* one that does not say which hints it reads works as it did */
+    if (!(XS_POLICY_FLAGS_KNOWN & ~XS_POLICY_READS & ~known) && !unknown)
         return false;
     for (size_t i = 0; i < XS_ARRAY_LEN(k_flags) && at < size; i++) {
         if (known & k_flags[i].flag)

@@ -104,6 +104,8 @@ struct xs_status_record {
     struct xs_policy_params params;
     int32_t policy;
     char policy_name[32];
+    uint32_t policy_reads; /* XS_POLICY_READS_* */
+    bool policy_reads_known;
     struct xs_lv3_counts lv3;
     bool early_death; /* deaths are noticed by robust futexes */
 };

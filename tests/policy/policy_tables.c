@@ -601,6 +601,95 @@ static void test_alone(void **state)
     }
 }
 
+/* ---- what a policy says that it reads ---- */
+
+enum { READS_TRIALS = 300, READS_STEPS = 40, READS_ENTITIES = 3 };
+
+static uint32_t draw(uint32_t *seed, uint32_t below)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % below;
+}
+
+/* Makes one hint of the first entity another. */
+static void change_hint(uint32_t reads, struct xs_policy_entity *e, uint32_t *seed)
+{
+    switch (reads) {
+    case XS_POLICY_READS_PRIORITY:
+        e->hints.priority = (int32_t)draw(seed, 401) - 200;
+        break;
+    case XS_POLICY_READS_UTILIZATION:
+        e->hints.utilization = (int32_t)draw(seed, 100) + 1;
+        break;
+    case XS_POLICY_READS_PROCESS_UTILIZATION:
+        e->process->utilization = (int32_t)draw(seed, 100) + 1;
+        break;
+    case XS_POLICY_READS_DEADLINE:
+        e->hints.deadline_us = draw(seed, 5000);
+        break;
+    default:
+        e->hints.laxity_us = draw(seed, 5000);
+        e->hints.critical_priority = (int32_t)draw(seed, 401) - 200;
+    }
+}
+
+/* A few decisions, as one number; `reads` is the hint that was changed before, 0: none. */
+static uint64_t decisions(const struct xs_policy_ops *ops, uint32_t seed, uint32_t reads)
+{
+    struct xs_policy_process processes[READS_ENTITIES] = {0};
+    struct xs_policy_entity e[READS_ENTITIES] = {0}, *all[READS_ENTITIES];
+    struct xs_policy_params params = {.timeslice_ns = 2 * MS, .k = 1};
+    uint32_t other = seed ^ 0x5bd1e995u;
+    uint64_t memo[8] = {0}, sum = 0;
+
+    for (unsigned i = 0; i < READS_ENTITIES; i++) {
+        processes[i].id = i + 1;
+        processes[i].utilization = (int32_t)draw(&seed, 60) + 1;
+        e[i] = (struct xs_policy_entity){
+            .id = i + 1, .process = &processes[i], .ready = true, .ready_since_ns = 1 + draw(&seed, 1000) * US,
+            .hints = {.priority = (int32_t)draw(&seed, 401) - 200, .utilization = (int32_t)draw(&seed, 60) + 1,
+                      .deadline_us = draw(&seed, 5000), .laxity_us = draw(&seed, 2) ? -1 : (int64_t)draw(&seed, 5000),
+                      .critical_priority = 10}};
+        all[i] = &e[i];
+    }
+    if (reads)
+        change_hint(reads, &e[0], &other);
+    for (unsigned step = 0; step < READS_STEPS; step++) {
+        struct xs_policy_view v = {.now_ns = (1 + step) * MS, .params = &params, .entities = all, .n = READS_ENTITIES,
+                                   .memo = memo};
+
+        ops->decide(&v);
+        sum = sum * 31 + v.next_ns;
+        for (unsigned i = 0; i < READS_ENTITIES; i++) {
+            sum = sum * 31 + e[i].run;
+            e[i].running = e[i].run;
+            e[i].service_ns += e[i].run ? MS : 0;
+            e[i].run = false;
+        }
+    }
+    return sum;
+}
+
+/* A hint changes what a policy decides just where it says that it reads it. */
+static void test_reads(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < xs_policies_count; p++) {
+        for (size_t h = 0; h < xs_policy_hints_count; h++) {
+            uint32_t reads = xs_policy_hints[h].reads, known;
+            bool differs = false;
+
+            for (uint32_t seed = 0; seed < READS_TRIALS && !differs; seed++)
+                differs = decisions(xs_policies[p], seed, 0) != decisions(xs_policies[p], seed, reads);
+            assert_true(xs_policy_reads(xs_policies[p], &known));
+            if (differs != ((known & reads) != 0))
+                fail_msg("%s: %s %s its decisions", xs_policies[p]->name, xs_policy_hints[h].name,
+                         differs ? "changes" : "does not change");
+            assert_non_null(xs_policy_that_reads(reads));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -608,7 +697,7 @@ int main(void)
         cmocka_unit_test(test_hhpf),     cmocka_unit_test(test_chpf),  cmocka_unit_test(test_up),
         cmocka_unit_test(test_pup),      cmocka_unit_test(test_spup),  cmocka_unit_test(test_kedf),
         cmocka_unit_test(test_lax),      cmocka_unit_test(test_awf),   cmocka_unit_test(test_cfs),
-        cmocka_unit_test(test_mlfq),
+        cmocka_unit_test(test_mlfq),      cmocka_unit_test(test_reads),
         cmocka_unit_test(test_mlfq_shorter_slices),
     };
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/platforms.h"
+#include "policy/policies.h"
 #include "wire/wire.h"
 #include "xsched/types.h"
 #include "xserver/devices/device_list.h"
@@ -175,7 +176,16 @@ void xs_json_clients(const struct xs_request *r, struct xs_text *ret)
 
 json_t *xs_json_policy(const struct xs_request *r)
 {
-    return json_pack("{s:i, s:s}", "policy", (int)r->state.policy, "name", r->state.policy_name);
+    json_t *o = json_pack("{s:i, s:s}", "policy", (int)r->state.policy, "name", r->state.policy_name);
+    json_t *reads = json_array();
+
+    for (size_t i = 0; i < xs_policy_hints_count; i++)
+        if (r->state.policy_reads & xs_policy_hints[i].reads)
+            json_array_append_new(reads, json_string(xs_policy_hints[i].name));
+    if (r->state.policy_reads_known)
+        json_object_set(o, "reads", reads);
+    json_decref(reads);
+    return o;
 }
 
 static json_t *level3(const struct xs_lv3_counts *c)
