@@ -323,5 +323,5 @@ int xs_autostart(bool start, unsigned idle_s)
         xs_place_expect(socket_path);
     if (err == 0 && !agents_look)
         setenv("XSCHED_SOCKET", socket_path, 1);
-    return err;
+    return err < 0 ? err : 1;
 }

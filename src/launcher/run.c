@@ -9,6 +9,8 @@
 #include "launcher/program.h"
 #include "launcher/say.h"
 #include "policy/policies.h"
+#include "query/find_xserver.h"
+#include "query/policy_in_force.h"
 #include "transport/socket.h"
 
 #include <argp.h>
@@ -18,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+
+#define YOUNG_MS 500
 
 enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER, KEY_IDLE };
 
@@ -233,6 +237,70 @@ static void print_env_help(void)
     }
 }
 
+static const struct {
+    enum xs_env_id id;
+    uint32_t reads;
+    const char *option, *without; /* the value that asks for nothing */
+} k_hints[] = {
+    {XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, XS_POLICY_READS_PRIORITY, "--priority", "0"},
+    {XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION,
+     "--utilization", "100"},
+    {XS_ENV_XSCHED_AUTO_XQUEUE_DEADLINE, XS_POLICY_READS_DEADLINE, "--deadline", "-1"},
+    {XS_ENV_XSCHED_AUTO_XQUEUE_LAXITY, XS_POLICY_READS_LAXITY, "--laxity", "-1"},
+};
+
+/* The value of a hint that asks for something; NULL: none. */
+static const char *asked(size_t hint)
+{
+    const char *value = xs_env_get(k_hints[hint].id);
+
+    /* what never runs, never runs under any policy */
+    return value && strcmp(value, k_hints[hint].without) != 0 && strcmp(value, "-256") != 0 ? value : NULL;
+}
+
+/* Hints of the command line or the environment that have no effect. @param change  the command that changes the policy */
+static void say_unread_hints(const struct xs_policy_in_force *policy, const char *change)
+{
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_hints); i++) {
+        char what[64], text[256];
+
+        if (!asked(i))
+            continue;
+        snprintf(what, sizeof(what), "%s %.20s", k_hints[i].option, asked(i));
+        if (xs_policy_in_force_unread(policy, k_hints[i].reads, what, change, text, sizeof(text)))
+            xs_say("%s", text);
+    }
+}
+
+static void say_unread_by_local(const char *name)
+{
+    const struct xs_policy_ops *ops = xs_policy_by_name(name);
+    struct xs_policy_in_force policy;
+
+    if (!ops || !xs_policy_reads(ops, &policy.reads))
+        return;
+    xs_str_copy(policy.name, sizeof(policy.name), ops->name);
+    say_unread_hints(&policy, "xsched run --local-policy");
+}
+
+/* @param young  the server was started just now: it answers questions a moment after it takes programs */
+static void say_unread_by_server(bool young)
+{
+    struct xs_policy_in_force policy;
+    struct xs_places places;
+    bool any = false;
+    int i;
+
+    for (size_t k = 0; k < XS_ARRAY_LEN(k_hints); k++)
+        any |= asked(k) != NULL;
+    if (!any)
+        return;
+    xs_places_get(&places);
+    i = xs_places_first(&places);
+    if (i >= 0 && xs_policy_in_force_ask(places.items[i].path, young ? YOUNG_MS : 0, &policy))
+        say_unread_hints(&policy, "xcli policy");
+}
+
 /* The program says it, too, but only in its log, and only once it uses a device. */
 static void say_withdrawn_variables(void)
 {
@@ -259,6 +327,7 @@ int xs_command_run(int argc, char **argv)
                "it is not found."};
     struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
     char name[] = "xsched run", path[PATH_MAX];
+    int server = -ENOENT;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
@@ -282,6 +351,10 @@ int xs_command_run(int argc, char **argv)
     if (xs_program_find(r.program[0], path, sizeof(path)) == -ENOENT)
         return xs_exec_program(r.program); /* which says so: nothing needs a server */
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
-        xs_autostart(!r.no_server, r.idle_s);
+        server = xs_autostart(!r.no_server, r.idle_s);
+    if (server >= 0)
+        say_unread_by_server(server == 1);
+    else if (xs_env_get(XS_ENV_XSCHED_POLICY))
+        say_unread_by_local(xs_env_get(XS_ENV_XSCHED_POLICY));
     return xs_exec_program(r.program);
 }

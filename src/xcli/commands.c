@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "policy/policies.h"
+#include "query/policy_in_force.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -190,13 +191,14 @@ enum { NONE = 0, PRIORITY = 1, UTILIZATION = 2, TIMESLICE = 3, DEADLINE = 4, K =
 static const struct {
     const char *member, *name;
     bool whom;
+    uint32_t of_queue, of_process; /* XS_POLICY_READS_*: what a policy reads that goes by it */
 } k_hints[] = {
-    [PRIORITY] = {"priority", "Priority", true},
-    [UTILIZATION] = {"utilization", "Utilization", true},
-    [TIMESLICE] = {"timeslice", "Timeslice", false},
-    [DEADLINE] = {"deadline", "Deadline", true},
-    [K] = {"k", "K of KEDF", false},
-    [LAXITY] = {"laxity", "Laxity", true},
+    [PRIORITY] = {"priority", "Priority", true, XS_POLICY_READS_PRIORITY, XS_POLICY_READS_PRIORITY},
+    [UTILIZATION] = {"utilization", "Utilization", true, XS_POLICY_READS_UTILIZATION, XS_POLICY_READS_PROCESS_UTILIZATION},
+    [TIMESLICE] = {"timeslice", "Timeslice", false, 0, 0},
+    [DEADLINE] = {"deadline", "Deadline", true, XS_POLICY_READS_DEADLINE, XS_POLICY_READS_DEADLINE},
+    [K] = {"k", "K of KEDF", false, 0, 0},
+    [LAXITY] = {"laxity", "Laxity", true, XS_POLICY_READS_LAXITY, XS_POLICY_READS_LAXITY},
 };
 
 struct hint {
@@ -292,6 +294,25 @@ static void hint_text(const struct hint *h, char *ret, size_t size)
         snprintf(ret, size, "%s%s set to %" PRId64, k_hints[h->type].name, whom, h->value);
 }
 
+/* Where the policy does not go by the hint. */
+static void say_unread(const struct hint *h)
+{
+    uint32_t wanted = h->handle ? k_hints[h->type].of_queue : k_hints[h->type].of_process;
+    struct xs_policy_in_force policy;
+    char text[256], what[96], *body;
+    json_t *answer;
+
+    if (!wanted || (h->type == PRIORITY && h->value == PRIORITY_NO_EXECUTE) || xcli_ask("GET", "/policy", NULL, &answer))
+        return;
+    body = json_dumps(answer, JSON_COMPACT);
+    json_decref(answer);
+    snprintf(what, sizeof(what), "the %s of a %s", k_hints[h->type].member, h->handle ? "queue" : "process");
+    if (body && xs_policy_in_force_parse(body, &policy) &&
+        xs_policy_in_force_unread(&policy, wanted, what, "xcli policy", text, sizeof(text)))
+        fprintf(stderr, "xcli: %s\n", text);
+    free(body);
+}
+
 int xcli_hint(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
@@ -337,6 +358,7 @@ int xcli_hint(int argc, char **argv)
         return r;
     hint_text(&h, text, sizeof(text));
     done(answer, text);
+    say_unread(&h);
     return XCLI_OK;
 }
 

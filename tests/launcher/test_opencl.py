@@ -82,6 +82,25 @@ class Doctor(OpenCL):
         self.assertIn("correct", p.communicate(timeout=120)[0])
         self.assertEqual(p.returncode, 0)
 
+    def test_hints_without_effect(self):
+        """Those of the program that runs, with the command that mends it; the program is scheduled all the same."""
+        self.start_server()
+        p = self.start_load("--utilization", "30", "--deadline", "500")
+        status, found = self.doctor(p.pid)
+        said = {f["text"] for f in found["problems"] if f["cause"] == "hint_without_effect"}
+        self.assertEqual(status, 1)
+        self.assertEqual(said, {
+            "a utilization of 30 % has no effect under the policy HPF: `xcli policy PUP` changes to one that goes by it",
+            "a deadline of 500 us has no effect under the policy HPF: `xcli policy KEDF` changes to one that goes by it"})
+        self.assertRegex(found["verdict"], rf"^PID {p.pid}: scheduled, priority 0")
+        xcli = [os.path.join(BUILD, "bin", "xcli"), "--socket", self.socket]
+        subprocess.run([*xcli, "policy", "PUP"], check=True, capture_output=True)
+        self.assertEqual([f["text"].split(" has")[0] for f in self.doctor(p.pid)[1]["problems"]], ["a deadline of 500 us"])
+        hint = [subprocess.run([*xcli, "hint", str(p.pid), *args], check=True, capture_output=True, text=True).stderr
+                for args in (["-u", "40"], ["-p", "7"])]
+        self.assertEqual(hint[0], "")
+        self.assertIn("the priority of a process has no effect under the policy PUP: `xcli policy HPF`", hint[1])
+
     def test_no_server_then_one(self):
         p = self.start_load("--no-server")
         status, found = self.doctor(p.pid)

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from layout import Layout
+from layout import BUILD, Layout
 
 
 class Autostart(Layout):
@@ -133,6 +133,33 @@ class Autostart(Layout):
                           ([], {"XSCHED_SCHEDULER": "APP"})):
             self.assertEqual(self.xsched("run", *args, "--", "true", env=env).stderr, "")
             self.assertEqual(self.servers(), [])
+
+    def notes(self, *args, env=None):
+        done = self.xsched("run", *args, "--", "true", env=env)
+        self.assertEqual(done.returncode, 0)
+        return [line for line in done.stderr.splitlines() if "was started for" not in line]
+
+    def test_hints_without_effect_are_named(self):
+        """Once for each, with the command that makes it work; and when that was done, no more."""
+        utilization = ("xsched: --utilization 30 has no effect under the policy HPF: `xcli policy PUP` changes to one that goes "
+                       "by it")
+        self.assertEqual(self.notes("--utilization", "30"), [utilization])
+        self.assertEqual(self.notes("-u", "30", "-q"), [])
+        self.assertEqual(self.notes(env={"XSCHED_AUTO_XQUEUE_UTILIZATION": "30"}), [utilization])
+        deadline, laxity = self.notes("--deadline", "500", "--laxity", "9")
+        self.assertIn("--deadline 500 has no effect under the policy HPF: `xcli policy KEDF`", deadline)
+        self.assertIn("--laxity 9 has no effect under the policy HPF: `xcli policy LAX`", laxity)
+        self.assertEqual(self.notes("--priority", "5", "--utilization", "100"), [])
+        xcli = [os.path.join(BUILD, "bin", "xcli"), "--socket", self.socket]
+        subprocess.run([*xcli, "policy", "PUP"], check=True, capture_output=True, timeout=60)
+        self.assertEqual(self.notes("--utilization", "30", "--priority", "-256"), [])
+        self.assertIn("`xcli policy HPF`", " ".join(self.notes("--priority", "5")))
+
+    def test_a_local_policy_is_looked_at_too(self):
+        said, = self.notes("--local-policy", "HPF", "--utilization", "30")
+        self.assertIn("has no effect under the policy HPF: `xsched run --local-policy PUP`", said)
+        self.assertEqual(self.notes("--local-policy", "UP", "--utilization", "30"), [])
+        self.assertEqual(self.servers(), [])
 
     @unittest.skipIf(os.geteuid() != 0, "only root can remove /run/user/0 from sight")
     def test_without_runtime_folder(self):

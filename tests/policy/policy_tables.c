@@ -693,11 +693,12 @@ static void test_reads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads),
         cmocka_unit_test(test_registry), cmocka_unit_test(test_alone), cmocka_unit_test(test_hpf),
         cmocka_unit_test(test_hhpf),     cmocka_unit_test(test_chpf),  cmocka_unit_test(test_up),
         cmocka_unit_test(test_pup),      cmocka_unit_test(test_spup),  cmocka_unit_test(test_kedf),
         cmocka_unit_test(test_lax),      cmocka_unit_test(test_awf),   cmocka_unit_test(test_cfs),
-        cmocka_unit_test(test_mlfq),      cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_mlfq),
         cmocka_unit_test(test_mlfq_shorter_slices),
     };
 

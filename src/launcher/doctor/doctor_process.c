@@ -8,6 +8,7 @@
 #include "launcher/preload.h"
 #include "launcher/proc.h"
 #include "launcher/program.h"
+#include "query/policy_in_force.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -225,6 +226,46 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
         xs_doctor_hint(d, "queue 0x%llx is suspended for a more important one right now", handle);
 }
 
+/* What the process asks for, and the policy does not go by.
+ * @param process  as the server lists it, with its queues */
+static void check_unread(struct xs_doctor *d, const json_t *process, const json_t *queues, const char *socket_path)
+{
+    static const struct {
+        const char *member;
+        uint32_t reads;
+        json_int_t without; /* the value that asks for nothing */
+        const char *format;
+    } k_hints[] = {
+        {"priority", XS_POLICY_READS_PRIORITY, PRIORITY_DEFAULT, "priority %lld"},
+        {"utilization", XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION, UTILIZATION_DEFAULT,
+         "a utilization of %lld %%"},
+        {"deadline", XS_POLICY_READS_DEADLINE, NO_DEADLINE, "a deadline of %lld us"},
+        {"laxity", XS_POLICY_READS_LAXITY, NO_LAXITY, "a laxity of %lld us"},
+    };
+    struct xs_policy_in_force policy;
+    json_int_t value;
+    json_t *q;
+    size_t k;
+
+    if (!xs_policy_in_force_ask(socket_path, 0, &policy))
+        return;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_hints); i++) {
+        char what[64], text[256];
+
+        value = k_hints[i].without;
+        if (json_object_get(process, k_hints[i].member))
+            value = json_integer_value(json_object_get(process, k_hints[i].member));
+        json_array_foreach((json_t *)(uintptr_t)queues, k, q)
+            if (value == k_hints[i].without)
+                value = json_integer_value(json_object_get(q, k_hints[i].member));
+        if (value == k_hints[i].without || (value <= PRIORITY_NO_EXECUTE))
+            continue;
+        snprintf(what, sizeof(what), k_hints[i].format, (long long)value);
+        if (xs_policy_in_force_unread(&policy, k_hints[i].reads, what, "xcli policy", text, sizeof(text)))
+            xs_doctor_problem(d, "hint_without_effect", "", "%s", text);
+    }
+}
+
 /* A server that answers no questions (http = OFF) is known by the page that the process has of it. */
 static bool joined_unasked(struct xs_doctor *d, const struct xs_proc *p, const char *socket_path)
 {
@@ -241,7 +282,7 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
 {
     json_t *clients = xs_doctor_ask(socket_path, "/clients"), *all = xs_doctor_ask(socket_path, "/xqueues"),
            *item;
-    json_t *queues = json_array();
+    json_t *queues = json_array(), *whole = json_array();
     bool joined = clients == NULL && joined_unasked(d, p, socket_path), held = false;
     char resume[64];
     size_t i;
@@ -260,6 +301,7 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
     json_array_foreach(json_object_get(all, "xqueues"), i, item)
     {
         if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
+            json_array_append(whole, item);
             queue_line(queues, item);
             check_queue(d, w, item, held);
         }
@@ -271,7 +313,9 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
                           "the program has joined xserver and has made no queue yet");
     if (json_array_size(queues)) {
         d->devices = xs_doctor_ask(socket_path, "/devices"); /* an older server does not know it */
+        check_unread(d, json_object_get(d->facts, "joined"), whole, socket_path);
     }
+    json_decref(whole);
     json_decref(queues);
     json_decref(clients);
     json_decref(all);

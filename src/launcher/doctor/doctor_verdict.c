@@ -12,7 +12,7 @@
 /* Something is wrong, and the program is scheduled all the same. */
 static const char *const k_beside[] = {
     "level_denied", "two_runtimes", "two_shims",            "newer_functions", "calls_escape", "namespace",
-    "never_runs",   "no_vendor",    "no_shim_for_platform", "shim_replaced",   "held"};
+    "never_runs",   "no_vendor",    "no_shim_for_platform", "shim_replaced",   "held", "hint_without_effect"};
 
 static const json_t *problem(const struct xs_doctor *d, const char *cause)
 {
