@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import xsched
@@ -81,6 +82,91 @@ def test_status_without_programs(server, monkeypatch):
     p = subprocess.run([sys.executable, "-m", "xsched", "status"], capture_output=True, text=True,
                        env=dict(os.environ, PYTHONPATH=PACKAGE))
     assert p.returncode == 0 and "policy HPF" in p.stdout, p.stderr
+
+
+OTHERS = r"""
+import ctypes, sys
+cu = ctypes.CDLL("libcuda.so.1")
+ctx, stream, nop = (ctypes.c_void_p() for _ in range(3))
+cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0); cu.cuCtxSetCurrent(ctx)
+cu.cuStreamCreate(ctypes.byref(stream), 1); cu.cuModuleGetFunction(ctypes.byref(nop), None, b"nop")
+cu.cuLaunchKernel(nop, 1, 1, 1, 1, 1, 1, 0, stream, None, None)
+print("launched", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_other_programs_by_number_and_by_name(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("XSCHED_SOCKET", server)
+    env = dict(os.environ, PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=f"{BUILD}/lib:{FAKE}")
+    started = []
+
+    def wait_for(what):
+        for _ in range(500):
+            if what():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def priorities():
+        return [{q.priority for q in xsched.status().of(p.pid)} for p in started]
+
+    try:
+        for name in ("train.py", "serve.py"):
+            (tmp_path / name).write_text(OTHERS)
+            started.append(subprocess.Popen([sys.executable, "-m", "xsched", "run", "-q", str(tmp_path / name)], env=env,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            assert started[-1].stdout.readline() == "launched\n"
+        train, serve = started
+        assert wait_for(lambda: priorities() == [{0}, {0}])
+        assert xsched.hint("serve.py", priority=10) == (serve.pid,)
+        assert xsched.hint(train.pid, priority=-5) == (train.pid,)
+        assert wait_for(lambda: priorities() == [{-5}, {10}])
+        assert set(xsched.hint(os.getpid(), priority=7, utilization=40, children=True)) == {train.pid, serve.pid}
+        assert wait_for(lambda: priorities() == [{7}, {7}])
+        assert xsched.suspend("train.py") == (train.pid,)
+        assert [p.held for p in xsched.status().processes if p.pid == train.pid] == [True]
+        assert xsched.resume(train.pid) == (train.pid,)
+        assert [p.held for p in xsched.status().processes if p.pid == train.pid] == [False]
+        assert xsched.suspend(train.pid, for_s=0.05) == (train.pid,)
+        assert wait_for(lambda: not any(p.held for p in xsched.status().processes))     # xserver ends it
+        assert (xsched.policy(), xsched.policy("pup"), xsched.policy()) == ("HPF", "PUP", "PUP")
+        for call in (lambda: xsched.hint("nobody.py", priority=1), lambda: xsched.suspend(1), lambda: xsched.resume("nobody.py")):
+            with pytest.raises(xsched.NotFoundError, match="has joined xserver"):
+                call()
+        for wrong in (lambda: xsched.policy("NONE"), lambda: xsched.hint("serve.py"), lambda: xsched.hint(0, priority=1),
+                      lambda: xsched.hint(1, priority=300), lambda: xsched.suspend(1, for_s=-1)):
+            with pytest.raises(xsched.InvalidValueError):
+                wrong()
+    finally:
+        for p in started:
+            p.communicate("\n", timeout=60)
+
+
+def test_lenient_everywhere(tmp_path):
+    """Without xserver and without libraries: each call says it and goes on, and with strict each raises."""
+    p = python("import warnings, xsched\n"
+               "calls = {'hint': lambda s: xsched.hint('a', priority=1, strict=s), 'suspend': lambda s: xsched.suspend(1, strict=s),\n"
+               "         'resume': lambda s: xsched.resume(1, strict=s), 'policy': lambda s: xsched.policy(strict=s),\n"
+               "         'status': lambda s: xsched.status(strict=s).queues,\n"
+               "         'process': lambda s: xsched.set_priority(xsched.PROCESS, 1, strict=s)}\n"
+               "warnings.simplefilter('error')\n"
+               "for name, call in calls.items():\n"
+               "    try: call(True); print(name, 'did not raise')\n"
+               "    except xsched.XSchedError as e: assert 'no xserver' in e.reason, e\n"
+               "warnings.simplefilter('always')\n"
+               "with warnings.catch_warnings(record=True) as said:\n"
+               "    print([call(False) for call in calls.values()])\n"
+               "print(len(said), said[0].category.__name__)\n",
+               env={"XSCHED_SOCKET": str(tmp_path / "none.sock")})
+    assert p.stdout == "[(), (), (), '', (), None]\n1 XSchedWarning\n", p.stdout + p.stderr
+
+
+@pytest.mark.parametrize("cmdline, names", [("/usr/bin/python3 -u /a/serve.py --x y", {"python3", "serve.py"}), ("./load", {"load"}),
+                                            ("", set()), ("torchrun --nproc 2 train.py", {"torchrun", "2"})])
+def test_names_of_programs(cmdline, names):
+    from xsched import _programs
+    assert _programs.names_of(cmdline) == names
 
 
 def test_no_server(tmp_path):
@@ -171,11 +257,11 @@ def test_a_stream_of_a_destroyed_context(tmp_path):
 IN_CONTAINER = r"""
 import ctypes, os, time
 import xsched
-from xsched._server import ask, hint_started_by
+from xsched._server import ask
 assert os.getpid() < 100, os.getpid()
 cu = ctypes.CDLL("libcuda.so.1")
 ctx, stream, nop = (ctypes.c_void_p() for _ in range(3))
-assert hint_started_by(os.getpid(), 1, priority=30) == 0       # not joined yet
+assert xsched.hint(os.getpid(), priority=30, children=True) == ()       # not joined yet
 cu.cuInit(0); cu.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0); cu.cuCtxSetCurrent(ctx)
 cu.cuStreamCreate(ctypes.byref(stream), 1); cu.cuModuleGetFunction(ctypes.byref(nop), None, b"nop")
 assert cu.cuLaunchKernel(nop, 1, 1, 1, 1, 1, 1, 0, stream, None, None) == 0
@@ -184,7 +270,7 @@ for _ in range(500):
         break
     time.sleep(0.02)
 before = [c["pid_in_namespace"] for c in ask("GET", "/clients")[1]["clients"]]
-print(before == [os.getpid()], hint_started_by(os.getpid(), 1, priority=31), [q.priority for q in xsched.status().queues])
+print(before == [os.getpid()], len(xsched.hint(os.getpid(), priority=31, children=True)), [q.priority for q in xsched.status().queues])
 """
 
 
@@ -209,15 +295,17 @@ def test_those_that_end_meanwhile_are_no_error(monkeypatch):
 
     def ask(method, path, body=None, timeout_s=5.0):
         if path == "/clients":
-            return "here", {"clients": [{"pid": os.getpid()}, {"pid": os.getpid()}, {"pid": 1}]}
+            return "here", {"clients": [{"pid": os.getpid()}, {"pid": child.pid}, {"pid": 1}]}
         told.append(body)
         if len(told) == 1:
             raise xsched.ServerError("no process is joined", "", xsched.XResult.kXSchedErrorNotFound)
         return "here", {}
 
     monkeypatch.setattr(_server, "ask", ask)
-    assert _server.hint_started_by(os.getpid(), 1, priority=3) == 1
-    assert told == [{"hint_type": 1, "pid": os.getpid(), "priority": 3}] * 2
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert len(xsched.hint(os.getpid(), priority=3, children=True)) == 1
+        child.kill()
+    assert sorted(t["pid"] for t in told) == sorted([os.getpid(), child.pid])
 
 
 NAMED_FIRST = r"""

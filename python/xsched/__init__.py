@@ -4,13 +4,15 @@
     with xsched.priority(5):                  # what this thread launches inside is urgent
         y = model(x)
     xsched.set_priority(torch_stream, 5)      # or by stream: PyTorch, CuPy, Numba, pyopencl, an integer
+    xsched.hint("train.py", priority=-5)      # another program, by its name or its process number
     print(xsched.status().policy)             # what xserver does
 
 The program runs under XSched when it is started with `python -m xsched run --priority 0 script.py` (or `xsched run`).
 Importing this package loads no library and opens no device; no framework is imported by it.
 
 class XSched, and the class of a platform in its module, such as XSchedCuda in xsched.cuda, are the C calls one by one, with
-results as numbers; everything else raises exceptions.
+results as numbers; everything else raises exceptions. With strict=False, which each call takes, what cannot be done because
+there is no library, no xserver or no such program is an XSchedWarning, said once, and the program goes on.
 """
 from __future__ import annotations
 
@@ -18,10 +20,12 @@ from ._calls import XSched
 from ._errors import (HardwareError, InvalidValueError, LibraryError, NotAllowedError, NotFoundError, NotSupportedError,
                       ServerError, StreamTypeError, XSchedError, XSchedWarning)
 from ._hints import (PROCESS, set_deadline, set_laxity, set_priority, set_scheduler, set_timeslice, set_utilization)
+from ._launcher import launcher
 from ._policies import XPolicyType
+from ._programs import hint, policy, resume, status, suspend
 from ._queue import Command, Queue
 from ._scope import priority
-from ._server import ProcessStatus, QueueStatus, Status, status
+from ._server import ProcessStatus, QueueStatus, Status
 from ._types import (NO_DEADLINE, NO_LAXITY, PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE,
                      TIMESLICE_DEFAULT, TIMESLICE_MAX, TIMESLICE_MIN, TIMESLICE_UNLIMITED, UTILIZATION_DEFAULT,
                      UTILIZATION_MAX, UTILIZATION_MIN, Deadline, HwCommandHandle, HwQueueHandle, Laxity, Priority,
@@ -38,6 +42,6 @@ __all__ = [
     "TIMESLICE_UNLIMITED", "Timeslice", "UTILIZATION_DEFAULT", "UTILIZATION_MAX", "UTILIZATION_MIN", "Utilization",
     "XDevice", "XDeviceId", "XDeviceType", "XPlatform", "XPolicyType", "XPreemptLevel", "XQueueCreateFlag",
     "XQueueFeature", "XQueueHandle", "XQueueResumeFlag", "XQueueState", "XQueueSuspendFlag", "XResult", "XSched",
-    "XSchedError", "XSchedWarning", "XSchedulerType", "__version__", "priority", "set_deadline", "set_laxity",
-    "set_priority", "set_scheduler", "set_timeslice", "set_utilization", "status",
+    "XSchedError", "XSchedWarning", "XSchedulerType", "__version__", "hint", "launcher", "policy", "priority", "resume", "set_deadline",
+    "set_laxity", "set_priority", "set_scheduler", "set_timeslice", "set_utilization", "status", "suspend",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import List, Optional, Tuple
 
 from ._errors import XSchedError
+from ._launcher import launcher
 from ._version import VERSION
 
 USAGE = """usage: python -m xsched run [OPTION...] [--] SCRIPT [ARGUMENT...]
@@ -26,25 +26,6 @@ where   the libraries and tools that this package finds"""
 WITH_VALUE = ("priority", "utilization", "deadline", "laxity", "timeslice", "level", "threshold", "batch", "group", "filter",
               "local-policy", "idle-exit", "socket", "memory")
 LETTERS_WITH_VALUE = "pudxsltbS"
-
-
-def tool() -> str:
-    """The launcher: of the installation whose libraries are used, else the first on PATH."""
-    from ._library import _candidates, load
-    try:
-        load("preempt")
-    except XSchedError:
-        pass  # the launcher may be there all the same
-    for library in _candidates("libpreempt.so.1"):
-        folder = os.path.dirname(library)
-        for up in (os.pardir, os.path.join(os.pardir, os.pardir)):
-            path = os.path.normpath(os.path.join(folder, up, "bin", "xsched"))
-            if os.path.exists(library) and os.access(path, os.X_OK):
-                return path
-    found = shutil.which("xsched")
-    if found is None:
-        raise XSchedError("the launcher `xsched` is not found", "install XSched, or put its bin folder on PATH")
-    return found
 
 
 def split(arguments: List[str]) -> Tuple[List[str], List[str]]:
@@ -69,7 +50,7 @@ def run(arguments: List[str]) -> int:
     if not rest and not {"--help", "-?", "--usage", "--help-env", "--version", "-V"} & set(options):
         print(USAGE, file=sys.stderr)
         return 64
-    path = tool()
+    path = launcher()
     command = [path, "run"] + options + (["--", sys.executable] + rest if rest else [])
     sys.stdout.flush()
     os.execv(path, command)
@@ -101,7 +82,7 @@ def where() -> int:
             print(f"{name:10} {error.reason}")
             missing += [error] if name == "preempt" else []
     try:
-        print(f"launcher   {tool()}")
+        print(f"launcher   {launcher()}")
     except XSchedError as error:
         print(f"launcher   {error.reason}")
         missing.append(error)

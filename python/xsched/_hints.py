@@ -2,10 +2,10 @@
 """set_priority(stream, 5) and the like."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from ._calls import XSched
-from ._errors import InvalidValueError, NotSupportedError, check
+from ._errors import InvalidValueError, LibraryError, NotSupportedError, check
 from ._policies import POLICIES
 from ._queue import Queue, integer, priority_value
 from ._scope import _queue_said
@@ -25,40 +25,49 @@ _SCHEDULERS = {"app": XSchedulerType.kSchedulerAppManaged, "local": XSchedulerTy
                "global": XSchedulerType.kSchedulerGlobal}
 
 
-def set_priority(target: Any, value: int) -> None:
+def _said(target: Any, strict: bool, call: Callable[[Queue], None]) -> None:
+    from ._server import passed_over
+    try:
+        call(_queue_said(target))
+    except LibraryError as error:
+        passed_over(strict, error)
+
+
+def set_priority(target: Any, value: int, *, strict: bool = True) -> None:
     """Priority of a stream, a Queue or PROCESS: -255 to 255, larger is more urgent; -256 never runs."""
     if target is PROCESS:
         from ._server import hint_process
-        hint_process(1, priority=priority_value(value))
+        hint_process(1, strict, priority=priority_value(value))
     else:
-        _queue_said(target).set_priority(value)
+        _said(target, strict, lambda q: q.set_priority(value))
 
 
-def set_utilization(target: Any, percent: int) -> None:
+def set_utilization(target: Any, percent: int, *, strict: bool = True) -> None:
     """Share of the device in percent, of a stream, a Queue or PROCESS (policies UP, PUP, SPUP)."""
     if target is PROCESS:
         from ._server import hint_process
-        hint_process(2, utilization=integer(percent, 0, 100, "the utilization", " percent"))
+        hint_process(2, strict, utilization=integer(percent, 0, 100, "the utilization", " percent"))
     else:
-        _queue_said(target).set_utilization(percent)
+        _said(target, strict, lambda q: q.set_utilization(percent))
 
 
-def set_deadline(target: Any, deadline_us: Optional[int]) -> None:
+def set_deadline(target: Any, deadline_us: Optional[int], *, strict: bool = True) -> None:
     """Microseconds from becoming ready, of a stream, a Queue or PROCESS (policy KEDF); None: no deadline."""
     if target is PROCESS:
         from ._server import hint_process
-        hint_process(4, deadline=-1 if deadline_us is None else
+        hint_process(4, strict, deadline=-1 if deadline_us is None else
                      integer(deadline_us, 1, (1 << 63) - 1, "the deadline", " microseconds"))
     else:
-        _queue_said(target).set_deadline(deadline_us)
+        _said(target, strict, lambda q: q.set_deadline(deadline_us))
 
 
-def set_laxity(target: Any, laxity_us: Optional[int], lax_priority: int = 0, critical_priority: int = 0) -> None:
+def set_laxity(target: Any, laxity_us: Optional[int], lax_priority: int = 0, critical_priority: int = 0, *,
+               strict: bool = True) -> None:
     """Priority lax_priority until ready for so long, then critical_priority (policy LAX); None: no laxity."""
     if target is PROCESS:
         raise NotSupportedError("laxity is set by stream", "pass a stream, or set XSCHED_AUTO_XQUEUE_LAXITY",
                                 XResult.kXSchedErrorNotSupported)
-    _queue_said(target).set_laxity(laxity_us, lax_priority, critical_priority)
+    _said(target, strict, lambda q: q.set_laxity(laxity_us, lax_priority, critical_priority))
 
 
 def set_timeslice(timeslice_us: Optional[int]) -> None:

@@ -16,9 +16,10 @@ import warnings
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import _streams
-from ._errors import InvalidValueError, XSchedWarning, check
+from ._errors import InvalidValueError, LibraryError, XSchedWarning, check
 from ._library import mapped, quick
 from ._queue import Queue, priority_value, queue_for
+from ._server import passed_over
 from ._streams import Key, current_keys, stream_of_key
 from ._types import PRIORITY_MAX, PRIORITY_NO_EXECUTE
 
@@ -215,9 +216,9 @@ class priority:
 
     # A block is to cost no more than a microsecond: the usual one, on one queue that no other block is open on, makes
     # two calls into the library with arguments made beforehand, and nothing else that could be left out.
-    __slots__ = ("value", "_number", "_stream", "_held")
+    __slots__ = ("value", "_number", "_stream", "_held", "_strict")
 
-    def __init__(self, value: int, stream: Any = _CURRENT, *more: Any) -> None:
+    def __init__(self, value: int, stream: Any = _CURRENT, *more: Any, strict: bool = True) -> None:
         number = _numbers.get(value) if type(value) is int else None
         if number is None:
             value = priority_value(value)
@@ -226,6 +227,7 @@ class priority:
         self._number = number
         self._stream = _Many((stream, *more)) if more else stream
         self._held: Any = None  # None, a line, or a list of lines
+        self._strict = strict
 
     def __enter__(self) -> priority:
         stream = self._stream
@@ -305,6 +307,10 @@ class priority:
                          "framework first (torch.cuda.init()), or name the stream: xsched.priority(5, stream)")
             elif _device is None:
                 _shorten()
+        except LibraryError as error:
+            if self._strict:
+                self.__exit__()
+            passed_over(self._strict, error)
         except BaseException:
             self.__exit__()
             raise

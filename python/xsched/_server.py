@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from ._errors import ServerError
+from ._errors import ServerError, XSchedError
 from ._types import XResult
 
 
@@ -150,9 +150,24 @@ def status(timeout_s: float = 5.0) -> Status:
                           XResult.kXSchedErrorBadResponse) from None
 
 
-def hint_process(kind: int, **values: int) -> None:
+def passed_over(strict: bool, error: XSchedError) -> None:
+    """The one mode of all calls: strict raises what cannot be done, lenient says it once for each call and goes on."""
+    if strict:
+        raise error
+    from ._scope import say_once
+    say_once(f"lenient {error.result}", f"{error}; passed over, since strict is False")
+
+
+def hint_process(kind: int, strict: bool = True, **values: int) -> None:
     """A hint for all queues of this process, also later ones."""
-    body: Dict[str, Any] = {"hint_type": kind, **values}  # for whoever asks: the server knows that on its Unix socket
+    try:
+        hint_this_process({"hint_type": kind, **values})
+    except ServerError as error:
+        passed_over(strict, error)
+
+
+def hint_this_process(body: Dict[str, Any]) -> None:
+    """For whoever asks: the server knows that on its Unix socket."""
     try:
         ask("POST", "/hint", body)
     except ServerError as error:
@@ -161,17 +176,6 @@ def hint_process(kind: int, **values: int) -> None:
         if error.result != XResult.kXSchedErrorInvalidValue:
             raise
         ask("POST", "/hint", {**body, "pid": _pid_at_server()})  # an older server, or one that is asked over TCP
-
-
-def hint_started_by(ancestor: int, kind: int, **values: int) -> int:
-    """The same for every program that has joined and is a process, or was started by it or by one that it started.
-    Returns how many those are. In a container, whose numbers are not xserver's, only this process is told of, if it is
-    one of them: of the others it is not known which they are."""
-    where, answer = ask("GET", "/clients")
-    if _outside(where):
-        return int(_descends(os.getpid(), ancestor) and _has_joined(lambda: hint_process(kind, **values)))
-    return sum(_has_joined(lambda: ask("POST", "/hint", {"hint_type": kind, "pid": pid, **values}))
-               for pid in [int(c["pid"]) for c in answer.get("clients", [])] if _descends(pid, ancestor))
 
 
 def _has_joined(hint: Callable[[], object]) -> bool:
