@@ -7,8 +7,10 @@ keeps its priority at the highest of the requests that it is working on.
 
 A request says how urgent it is in the header X-Priority (-255 to 255; larger is more urgent). When none is in flight the
 priority is that of --idle. All processes that the server starts get the same priority. Answers are streamed through as
-they come; each connection carries one request.
+they come; connections are kept for further requests on both sides.
 """
+from __future__ import annotations
+
 import argparse
 import asyncio
 import os
@@ -16,39 +18,51 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
+from typing import Any, AsyncIterator, Callable, List, Optional, Set, Tuple
+
+try:
+    from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
+    from multidict import CIMultiDict
+    from yarl import URL
+except ImportError:
+    sys.exit("xsched_proxy: aiohttp is missing: `pip install aiohttp`, or the package python3-aiohttp")
 
 try:
     import xsched
 except ImportError:  # in the source tree
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "python"))
     import xsched
-from xsched.__main__ import tool
-from xsched._server import _outside, ask, hint_started_by
 
-HEAD_MAX = 65536
-HEAD_S, CONNECT_S, WRITE_S = 10, 10, 60
+CONNECT_S, HEAD_S, IDLE_S, WRITE_S = 10, 10, 30, 60
+BACK_IDLE_S = 2   # shorter than servers keep their end, so that a request seldom meets its closing
+LOOK_S = 0.25
+# of a connection, and of no request
+HOP = {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+       "transfer-encoding", "upgrade"}
 
 
 class Priority:
     """The highest of what is in flight, told to xserver when it changes."""
 
-    def __init__(self, pid, idle, quiet):
-        self.pid, self.idle, self.quiet = pid, idle, quiet
-        self.inflight, self.told, self.changed = [], None, asyncio.Event()
-        self.looked = quiet
+    def __init__(self, pid: int, idle: int) -> None:
+        self.pid, self.idle = pid, idle
+        self.inflight: List[int] = []
+        self.told: Optional[int] = None
+        self.changed = asyncio.Event()
 
-    def wanted(self):
+    def wanted(self) -> int:
         return max(self.inflight, default=self.idle)
 
-    def enter(self, value):
+    def enter(self, value: int) -> None:
         self.inflight.append(value)
         self.changed.set()
 
-    def leave(self, value):
+    def leave(self, value: int) -> None:
         self.inflight.remove(value)
         self.changed.set()
 
-    async def run(self):
+    async def run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             try:  # from time to time also without a change: the server may have started another process
@@ -57,190 +71,191 @@ class Priority:
                 self.told = None
             self.changed.clear()
             value = self.wanted()
-            if value != self.told:
-                try:
-                    if await loop.run_in_executor(None, self.tell, value):
-                        self.told = value
-                except xsched.XSchedError as error:
-                    if not self.quiet:
-                        print(f"xsched_proxy: {error}", file=sys.stderr, flush=True)
+            if value != self.told and await loop.run_in_executor(None, self.tell, value):
+                self.told = value
 
-    def tell(self, value):
-        told = bool(hint_started_by(self.pid, 1, priority=value))
-        if not told and not self.looked:
-            self.looked = True
-            if _outside(ask("GET", "/status")[0]):
-                print("xsched_proxy: xserver is outside of this container and knows its processes by other numbers: their "
-                      "priority stays as it is; run the container in the host's PID namespace", file=sys.stderr, flush=True)
-        return told
+    def tell(self, value: int) -> bool:
+        return bool(xsched.hint(self.pid, priority=value, children=True, strict=False))
 
 
-def parse(head):
-    """The priority that the request asks for, the head as it is passed on, and the length of its body; -1: chunked."""
-    lines = head.split(b"\r\n")
-    value, out, lengths, chunked = None, [lines[0]], [], False
-    for line in lines[1:]:
-        name, _, rest = line.partition(b":")
-        key = name.strip().lower()
-        if key == b"x-priority":
+class Refused(Exception):
+    """A request that is answered here: status and text."""
+
+
+def text_of(status: int, text: str) -> web.Response:
+    response = web.Response(status=status, text=text + "\n")
+    response.force_close()  # what is left of the request is not read
+    return response
+
+
+def asked_priority(request: web.BaseRequest, default: int) -> int:
+    text = request.headers.get("X-Priority")
+    if text is None:
+        return default
+    if not re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", text):
+        raise Refused(400, "X-Priority is no integer")
+    return max(xsched.PRIORITY_MIN, min(xsched.PRIORITY_MAX, int(text)))
+
+
+def passed(headers: Any) -> CIMultiDict[str]:
+    """The headers without those of the connection, and without ours."""
+    out: CIMultiDict[str] = CIMultiDict(headers)
+    named = {n.strip().lower() for value in headers.getall("Connection", []) for n in value.split(",")}
+    for name in HOP | named | {"x-priority"}:
+        out.popall(name, None)
+    return out
+
+
+async def left(request: web.BaseRequest) -> None:
+    """Returns when the client is gone, so that the server can stop working for it."""
+    while request.transport is not None and not request.transport.is_closing():
+        await asyncio.sleep(LOOK_S)
+
+
+class Proxy:
+    def __init__(self, options: argparse.Namespace, priority: Priority, session: ClientSession) -> None:
+        self.options, self.priority, self.session = options, priority, session
+        self.new: Set[Any] = set()  # connections that had no request yet
+
+    async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.new.discard(request.protocol)
+        try:
+            value = asked_priority(request, self.options.default)
+            self.priority.enter(value)
             try:
-                value = max(xsched.PRIORITY_MIN, min(xsched.PRIORITY_MAX, int(rest)))
-            except ValueError:
-                raise ValueError("X-Priority is no integer") from None
-        elif key not in (b"connection", b"keep-alive"):
-            out.append(line)
-        if key == b"content-length":
-            lengths.append(rest.strip())
-        chunked |= key == b"transfer-encoding"
-    if len(lengths) > 1 or (lengths and (chunked or not re.fullmatch(rb"[0-9]{1,18}", lengths[0]))):
-        raise ValueError("a body is either chunked or has one Content-Length")
-    end = out.index(b"")
-    return value, b"\r\n".join(out[:end] + [b"Connection: close"] + out[end:]), -1 if chunked else int(lengths[0]) if lengths else 0
+                return await self.exchange(request)
+            finally:
+                self.priority.leave(value)
+        except Refused as refused:
+            return text_of(*refused.args)
 
-
-async def write(writer, data):
-    """A peer that does not read for so long is given up."""
-    writer.write(data)
-    await asyncio.wait_for(writer.drain(), WRITE_S)
-
-
-def end(writer):
-    try:
-        if writer.can_write_eof():
-            writer.write_eof()
-    except OSError:
-        pass
-
-
-async def send_body(reader, writer, length):
-    """Returns when the whole body is passed on. The last chunk is looked for at the end of what came: where it is seen too
-    early, the deadline of the body alone ends early."""
-    tail = b""
-    while length:
-        data = await reader.read(65536 if length < 0 else min(65536, length))
-        if not data:
-            raise ConnectionError("the client left in the middle of its request")
-        await write(writer, data)
-        tail = (tail + data)[-5:]
-        length = 0 if length < 0 and tail == b"0\r\n\r\n" else length - len(data) if length > 0 else length
-
-
-async def pass_end(reader, writer):
-    """Tells the server when the client is done, or gone, so that it can stop working for it."""
-    while await reader.read(65536):
-        pass
-    end(writer)
-
-
-async def pass_answer(reader, writer, answer_s, began):
-    while True:
-        data = await asyncio.wait_for(reader.read(65536), answer_s)
-        if not data:
-            break
-        began.set()
-        await write(writer, data)
-    end(writer)
-
-
-async def refuse(writer, status, text):
-    body = (text + "\n").encode()
-    writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
-    try:
-        await asyncio.wait_for(writer.drain(), WRITE_S)
-    except (OSError, asyncio.TimeoutError):
-        pass
-    writer.close()
-
-
-async def exchange(options, reader, writer, back, length):
-    """One request and its answer. The request's priority lasts as long as this."""
-    back_reader, back_writer = back
-    began = asyncio.Event()
-    body = asyncio.ensure_future(send_body(reader, back_writer, length))
-    answer = asyncio.ensure_future(pass_answer(back_reader, writer, options.answer_timeout, began))
-    after = None
-    try:
-        await asyncio.wait({body, answer}, timeout=options.body_timeout, return_when=asyncio.FIRST_COMPLETED)
-        if body.done() and not answer.done():
-            body.result()
-            after = asyncio.ensure_future(pass_end(reader, back_writer))
-        elif not answer.done() and not began.is_set():
-            return await refuse(writer, "408 Request Timeout", f"the body did not come within {options.body_timeout:g} s")
-        await answer
-    except asyncio.TimeoutError:
-        if not began.is_set():
-            await refuse(writer, "504 Gateway Timeout", "the server does not answer")
-    except OSError:
-        pass
-    finally:
-        for task in (body, answer, after):
-            if task:
-                task.cancel()
-        await asyncio.gather(*(t for t in (body, answer, after) if t), return_exceptions=True)
-
-
-async def serve(options, priority, reader, writer):
-    try:
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
-        value, head, length = parse(head)
-    except ValueError as error:
-        return await refuse(writer, "400 Bad Request", str(error))
-    except asyncio.TimeoutError:
-        return await refuse(writer, "408 Request Timeout", f"the header did not come within {HEAD_S} s")
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
-        return writer.close()
-    value = options.default if value is None else value
-    priority.enter(value)
-    try:
+    async def exchange(self, request: web.BaseRequest) -> web.StreamResponse:
+        """One request and its answer. The request's priority lasts as long as this."""
+        sent, gone = asyncio.Event(), asyncio.ensure_future(left(request))
         try:
-            back = await asyncio.wait_for(asyncio.open_connection(*options.to), CONNECT_S)
-        except (OSError, asyncio.TimeoutError) as error:
-            return await refuse(writer, "502 Bad Gateway", f"the server does not answer: {error}")
-        try:
-            back[1].write(head)
-            await exchange(options, reader, writer, back, length)
+            back = await self.answer(request, sent, gone)
+            try:
+                return await self.pass_answer(request, back, gone)
+            finally:
+                back.close() if not back.content.at_eof() else back.release()
         finally:
-            back[1].close()
-    finally:
-        priority.leave(value)
-        writer.close()
+            gone.cancel()
+
+    async def body(self, request: web.BaseRequest, sent: asyncio.Event) -> AsyncIterator[bytes]:
+        async for data in request.content.iter_any():
+            yield data
+        sent.set()
+
+    async def answer(self, request: web.BaseRequest, sent: asyncio.Event, gone: asyncio.Future[None]) -> ClientResponse:
+        """The head of the server's answer, once more where a kept connection was just being closed."""
+        if not request.body_exists:
+            sent.set()
+        for again in (not request.body_exists, False):
+            try:
+                return await self.ask(request, sent, gone)
+            except (ClientError, OSError) as error:
+                if not again:
+                    raise Refused(502, f"the server does not answer: {error}") from None
+        raise AssertionError
+
+    async def ask(self, request: web.BaseRequest, sent: asyncio.Event, gone: asyncio.Future[None]) -> ClientResponse:
+        host, port = self.options.to
+        url = URL(f"http://{f'[{host}]' if ':' in host else host}:{port}{request.raw_path}", encoded=True)
+        asking = asyncio.ensure_future(self.session.request(
+            request.method, url, headers=passed(request.headers), allow_redirects=False,
+            data=self.body(request, sent) if request.body_exists else None))
+        came = asyncio.ensure_future(sent.wait())
+        try:
+            waits: List[asyncio.Future[Any]] = [asking, came, gone]
+            await asyncio.wait(waits, timeout=self.options.body_timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done() and not gone.done() and not came.done():
+                raise Refused(408, f"the body did not come within {self.options.body_timeout:g} s")
+            await asyncio.wait(waits[::2], timeout=self.options.answer_timeout, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
+            raise Refused(*((499, "the client left") if gone.done() else (504, "the server does not answer")))
+        finally:
+            came.cancel()
+            asking.cancel()
+
+    async def pass_answer(self, request: web.BaseRequest, back: ClientResponse, gone: asyncio.Future[None]) -> web.StreamResponse:
+        response = web.StreamResponse(status=back.status, reason=back.reason, headers=passed(back.headers))
+        try:
+            await response.prepare(request)
+            while not gone.done():
+                data = await asyncio.wait_for(back.content.readany(), self.options.answer_timeout)
+                if not data:
+                    return response
+                await asyncio.wait_for(response.write(data), WRITE_S)
+        except (ClientError, OSError, asyncio.TimeoutError):
+            pass
+        if request.transport is not None:
+            request.transport.abort()  # the client must see that the answer is not whole
+        return response
 
 
-async def main_loop(options, process):
-    priority = Priority(process.pid, options.idle, options.quiet)
+class Listener(web.Server):
+    """Ends connections on which no request comes."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(proxy.serve, keepalive_timeout=IDLE_S, access_log=None)
+        self.proxy = proxy
+
+    def __call__(self) -> Any:
+        protocol = super().__call__()
+        self.proxy.new.add(protocol)
+        asyncio.get_running_loop().call_later(HEAD_S, self.end, protocol)
+        return protocol
+
+    def end(self, protocol: Any) -> None:
+        if protocol not in self.proxy.new:
+            return
+        self.proxy.new.discard(protocol)
+        if protocol.transport is not None:
+            protocol.transport.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            protocol.transport.close()
+
+
+async def main_loop(options: argparse.Namespace, process: subprocess.Popen[bytes]) -> None:
+    priority = Priority(process.pid, options.idle)
     teller = asyncio.ensure_future(priority.run())
-    server = await asyncio.start_server(lambda r, w: serve(options, priority, r, w), options.address, options.listen,
-                                        limit=HEAD_MAX)
-    print(f"xsched_proxy: {options.address}:{server.sockets[0].getsockname()[1]} -> {':'.join(map(str, options.to))}", flush=True)
-    stop = asyncio.Event()
-    for signo in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(signo, stop.set)
-    waiter = asyncio.ensure_future(stop.wait())
-    while process.poll() is None and not stop.is_set():
-        await asyncio.wait([waiter], timeout=0.2)
-    teller.cancel()
-    server.close()
+    connector = TCPConnector(limit=0, keepalive_timeout=BACK_IDLE_S)
+    async with ClientSession(connector=connector, auto_decompress=False, cookie_jar=DummyCookieJar(),
+                             timeout=ClientTimeout(total=None, sock_connect=CONNECT_S),
+                             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type")) as session:
+        runner = web.ServerRunner(Listener(Proxy(options, priority, session)))
+        await runner.setup()
+        await web.TCPSite(runner, options.address, options.listen, shutdown_timeout=1).start()
+        print(f"xsched_proxy: {options.address}:{runner.addresses[0][1]} -> {':'.join(map(str, options.to))}", flush=True)
+        stop = asyncio.Event()
+        for signo in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(signo, stop.set)
+        waiter = asyncio.ensure_future(stop.wait())
+        while process.poll() is None and not stop.is_set():
+            await asyncio.wait([waiter], timeout=0.2)
+        teller.cancel()
+        await runner.cleanup()
 
 
-def number(low, high):
-    def read(text):
+def number(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
         if not re.fullmatch(r"[+-]?\d+", text) or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(f"{text!r} is no number from {low} to {high}")
         return int(text)
     return read
 
 
-def seconds(text):
+def seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        value = 0
+        value = 0.0
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return value
 
 
-def place(text):
+def place(text: str) -> Tuple[str, int]:
     """HOST:PORT, and [HOST]:PORT for an address with colons in it."""
     parts = re.fullmatch(r"(?:\[([^][]+)\]|([^][:]+)):(\d+)", text)
     if not parts or not 1 <= int(parts[3]) <= 65535:
@@ -248,7 +263,7 @@ def place(text):
     return parts[1] or parts[2], int(parts[3])
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--listen", type=number(0, 65535), required=True, help="port; 0 takes a free one and says which")
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
@@ -263,7 +278,8 @@ def main():
     parser.add_argument("--quiet", action="store_true", help="say nothing about xserver")
     parser.add_argument("command", nargs="+", help="the server")
     options = parser.parse_args()
-    command = [tool(), "run", "--priority", str(options.idle), "--"] + options.command
+    warnings.simplefilter("ignore" if options.quiet else "default", xsched.XSchedWarning)
+    command = [xsched.launcher(), "run", "--priority", str(options.idle), "--"] + options.command
     process = subprocess.Popen(command)
     try:
         asyncio.run(main_loop(options, process))

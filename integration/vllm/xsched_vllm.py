@@ -17,7 +17,6 @@ import threading
 import xsched
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
-from xsched._server import hint_started_by
 
 AGAIN_S = 1.0   # workers join when they first use the device, which may be after the first request
 
@@ -43,11 +42,9 @@ class Teller(threading.Thread):
             value = self.wanted
             if value is None or value == self.told:
                 continue
-            try:
-                if hint_started_by(os.getpid(), 1, priority=value):
-                    self.told = value
-            except xsched.XSchedError:
-                pass    # no server: the program runs as it would without XSched
+            # no server: the program runs as it would without XSched
+            if xsched.hint(os.getpid(), priority=value, children=True, strict=False):
+                self.told = value
 
 
 class Urgent:
