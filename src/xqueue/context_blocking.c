@@ -7,6 +7,7 @@
  * stores a smaller one from then on. Numbers only grow, so nothing has to be taken back. */
 #include "xqueue/context_blocking.h"
 
+#include "base/futex.h"
 #include "xqueue/gate.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
@@ -34,6 +35,10 @@ void xs_gates_open_locked(struct xs_queue *q)
         open_to(&sc->permitted, n);
     if (word)
         open_to(word, n);
+    if (atomic_load(&q->gates.host_waiters)) { /* a device sees it by itself */
+        xs_futex_wake(xs_futex_low(&sc->permitted), INT32_MAX);
+        xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
+    }
 }
 
 bool xsched_priv_inside_begin(void)

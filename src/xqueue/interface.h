@@ -116,6 +116,7 @@ enum {
     XS_SUBMIT_COLLECTIVE = 4u,    /* a kernel that waits for others like it, in other queues or processes */
     XS_SUBMIT_WHOLE = 16u,        /* kernels that cannot be confined to a lane */
     XS_SUBMIT_OUTSIDE = 8u,       /* its call may wait for the device: it has its turn before the vendor, at no gate */
+    XS_SUBMIT_LOADED = 32u,       /* its call loads no code, whatever its key */
 };
 
 /** Before the vendor call. Sleeps while the queue is held or too much is in flight (a raw futex
@@ -180,6 +181,16 @@ void xsched_priv_end_near(struct xs_queue *q);
  *  Any thread; nests.  @return whether to call _end afterwards */
 bool xsched_priv_inside_begin(void);
 void xsched_priv_inside_end(void);
+
+/** For gates that the host opens (ops.gate), in a thread that does nothing else: sleeps until the command may start, the queue
+ *  is another one by now, or the time is over. @param id  xsched_priv_queue_id
+ *  @return whether its gate may be opened */
+bool xsched_priv_gate_wait(struct xs_queue *q, uint64_t id, uint64_t number, uint64_t timeout_ns);
+/** Whether all that was begun may run. Any thread. */
+bool xsched_priv_may_run(struct xs_queue *q);
+/** Sleeps until the next command of the queue is permitted, for so long at most or a little longer: for who may not be suspended
+ *  for longer. Before xsched_priv_submit_begin. @return whether it is */
+bool xsched_priv_permit_wait(struct xs_queue *q, uint64_t timeout_ns);
 
 /** Code is about to be unloaded, or a context is about to end: what launches come next may have to load theirs, also under
  *  handles, and so keys, that were known before. Any thread. */

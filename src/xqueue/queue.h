@@ -45,6 +45,7 @@ struct xs_gates {
                                                this storage; see xs_ctx_entries */
     _Atomic uint64_t weight_marked;         /* weight_in at the last mark */
     _Atomic uint32_t app_changes;           /* suspensions and resumptions by the application */
+    _Atomic uint32_t host_waiters;          /* threads that sleep until they may open a gate */
     /* under mark_lock: what account() saw last */
     uint64_t suspensions;
     uint32_t seen_app_changes;

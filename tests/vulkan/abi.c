@@ -42,6 +42,8 @@ VALUE(XS_VK_TYPE_TIMELINE_FEATURES, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_S
 VALUE(XS_VK_TYPE_SEMAPHORE_KIND, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
 VALUE(XS_VK_TYPE_TIMELINE_SUBMIT, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
 VALUE(XS_VK_TYPE_SEMAPHORE_WAIT, VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+VALUE(XS_VK_TYPE_SEMAPHORE_SIGNAL, VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO);
+VALUE(XS_VK_STAGE_ALL, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
 VALUE(XS_VK_TYPE_PCI_BUS, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT);
 VALUE(XS_VK_TYPE_SUBMIT_2, VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
 VALUE(XS_VK_TYPE_SEMAPHORE_SUBMIT, VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
@@ -124,6 +126,9 @@ SAME_SIZE(xs_vk_semaphore_wait, VkSemaphoreWaitInfo);
 SAME(xs_vk_semaphore_wait, count, VkSemaphoreWaitInfo, semaphoreCount);
 SAME(xs_vk_semaphore_wait, semaphores, VkSemaphoreWaitInfo, pSemaphores);
 SAME(xs_vk_semaphore_wait, values, VkSemaphoreWaitInfo, pValues);
+SAME_SIZE(xs_vk_semaphore_signal, VkSemaphoreSignalInfo);
+SAME(xs_vk_semaphore_signal, semaphore, VkSemaphoreSignalInfo, semaphore);
+SAME(xs_vk_semaphore_signal, value, VkSemaphoreSignalInfo, value);
 SAME_SIZE(xs_vk_queue_wanted, VkDeviceQueueInfo2);
 SAME(xs_vk_queue_wanted, family, VkDeviceQueueInfo2, queueFamilyIndex);
 SAME(xs_vk_queue_wanted, index, VkDeviceQueueInfo2, queueIndex);

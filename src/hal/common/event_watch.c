@@ -5,9 +5,8 @@
 #include "base/futex.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/common/worker.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #define WATCH_MAX 4096u           /* marks in flight: a few a queue */
@@ -148,23 +147,6 @@ static void *watcher(void *place)
     return NULL;
 }
 
-static int make_thread(struct xs_watch_place *place)
-{
-    pthread_attr_t attr;
-    sigset_t all, old;
-    pthread_t thread;
-    int r;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    r = pthread_create(&thread, &attr, watcher, place);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return r;
-}
-
 /* Where the thread cannot be made (a limit of processes), the next mark tries again. Meanwhile another thread may have relied on
  * this one's attempt and put a mark: xs_watch_set looks whether it failed, and this one whether there is a mark. */
 static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
@@ -180,7 +162,7 @@ static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
         if (known != 0 || !atomic_compare_exchange_strong(&g_pid, &known, pid))
             return known == pid;  /* a forked child has no device either */
         g_ops = ops;
-        r = make_thread(place);
+        r = xs_worker_start(watcher, place);
         if (r == 0)
             return true;
         XS_WARN_ONCE("%s: no thread to watch events (error %d); what is in flight is not bounded", ops->name, r);

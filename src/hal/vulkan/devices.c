@@ -63,9 +63,13 @@ XS_EXPORT struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs
     d->identity = identity;
     get_api(&d->api, device, get);
     d->timeline = timeline && d->api.vkGetSemaphoreCounterValue && d->api.vkWaitSemaphores;
-    d->queues = NULL;
+    atomic_store(&d->queues, NULL);
     d->marks = NULL;
     atomic_store(&d->pins, 0);
+    atomic_store(&d->gated, false);
+    atomic_store(&d->no_gates, false);
+    atomic_store(&d->presents, false);
+    atomic_store(&d->ctx_entries.out, 0);
     if (xs_map_put(&g_devices, xs_vk_dispatch_key(device), d) == 0)
         return d;
     xs_lock_acquire(&g_lock);
@@ -122,15 +126,12 @@ void xs_vk_hw_release(struct xs_vk_hw *hw)
     xs_lock_release(&g_lock);
 }
 
-static xs_vk_object make_semaphore(struct xs_vk_device *d)
+bool xs_vk_timeline_new(struct xs_vk_device *d, xs_vk_object *ret)
 {
     struct xs_vk_semaphore_kind kind = {.type = XS_VK_TYPE_SEMAPHORE_KIND, .kind = XS_VK_SEMAPHORE_TIMELINE};
     struct xs_vk_simple_create create = {.type = XS_VK_TYPE_SEMAPHORE_CREATE, .next = &kind};
-    xs_vk_object semaphore = 0;
 
-    if (!d->timeline || d->api.vkCreateSemaphore(d->device, &create, NULL, &semaphore) != XS_VK_SUCCESS)
-        return 0;
-    return semaphore;
+    return d->timeline && d->api.vkCreateSemaphore(d->device, &create, NULL, ret) == XS_VK_SUCCESS;
 }
 
 /* Two threads may be given one queue at the same time: the first one's record counts. */
@@ -142,7 +143,8 @@ XS_EXPORT struct xs_vk_hw *xsched_priv_vk_queue_given(struct xs_vk_device *d, xs
 
     if (hw)
         return hw;
-    semaphore = make_semaphore(d);
+    if (!xs_vk_timeline_new(d, &semaphore))
+        semaphore = 0;
     xs_lock_acquire(&g_lock);
     hw = g_free_hws;
     if (hw)
@@ -157,6 +159,7 @@ XS_EXPORT struct xs_vk_hw *xsched_priv_vk_queue_given(struct xs_vk_device *d, xs
         hw->semaphore = semaphore;
         hw->held = false;
         hw->forgotten = false;
+        hw->gates = NULL;
         atomic_store(&hw->signalled, 0);
         atomic_store(&hw->submitter, 0);
         atomic_store(&hw->settled, false);
@@ -227,6 +230,8 @@ XS_EXPORT void xsched_priv_vk_device_destroy(struct xs_vk_device *d, const void 
     }
     atomic_fetch_or(&d->pins, XS_VK_GONE);
     xs_watch_hold(&d->watch);
+    for (hw = d->queues; hw; hw = hw->next)
+        xs_vk_gates_end(hw);
     for (hw = d->queues; hw; hw = hw->next) {
         if (hw->semaphore)
             api.vkDestroySemaphore(device, hw->semaphore, NULL);

@@ -50,11 +50,14 @@ const struct xs_hal_ops xs_vk_ops = {
     .size = sizeof(struct xs_hal_ops),
     .platform = XS_PLATFORM_NUMBER_VULKAN,
     .name = "Vulkan",
-    .levels = 1u << kPreemptLevelBlock,
+    .levels = 1u << kPreemptLevelBlock | 1u << kPreemptLevelDeactivate,
+    .auto_levels = 1u << kPreemptLevelBlock, /* decision 0032 */
     .synchronize = op_synchronize,
     .mark = op_mark,
     .release = op_release,
     .marks_from_outside = true,   /* by a semaphore; a fence is refused there */
+    .gate = xs_vk_gate,
+    .ctx_entries = xs_vk_ctx_entries,
 };
 
 XS_EXPORT XResult VulkanQueueCreate(HwQueueHandle *hwq, VkQueue queue)

@@ -11,6 +11,7 @@
 
 #include "base/lock.h"
 #include "hal/common/event_watch.h"
+#include "hal/vulkan/host_gates.h"
 #include "hal/vulkan/vk_abi.h"
 #include "xqueue/interface.h"
 
@@ -38,7 +39,11 @@ struct xs_vk_device {
     XDevice identity;
     bool timeline;                /* it has timeline semaphores, and they are enabled */
     _Atomic uint32_t pins;        /* threads that are putting a mark; XS_VK_GONE on top */
-    struct xs_vk_hw *queues;      /* under the lock of devices.c; read without it by the thread that destroys the device */
+    _Atomic bool gated;           /* a gate was put into one of its queues */
+    _Atomic bool no_gates;        /* it gets none any more */
+    _Atomic bool presents;        /* the program shows something by it */
+    struct xs_ctx_entries ctx_entries; /* level 2 */
+    _Atomic(struct xs_vk_hw *) queues; /* grows at its head, under the lock of devices.c; read without it */
     struct xs_vk_mark *marks;     /* under the same lock */
     struct xs_vk_device *next_free;
 };
@@ -54,6 +59,7 @@ struct xs_vk_hw {
     _Atomic uint64_t signalled;   /* the last value that a batch in the queue signals; writer: the thread that submits */
     _Atomic uint64_t submitter;   /* the thread that is inside a submission; 0: none */
     _Atomic bool settled;         /* it was decided whether it gets an XQueue by itself */
+    struct xs_vk_gates *gates;    /* level 2; NULL: none was put; writer: the thread that submits */
     bool held, forgotten;         /* by libpreempt; by the program. Under the lock of devices.c */
     struct xs_vk_hw *next;        /* of the device, or free */
 };
@@ -111,6 +117,8 @@ void xs_vk_unpin(struct xs_vk_device *d);
 void xs_vk_hw_release(struct xs_vk_hw *hw);
 /** A mark for this device, new. NULL: no memory */
 struct xs_vk_mark *xs_vk_mark_new(struct xs_vk_device *d);
+/** A timeline semaphore that begins with 0. */
+bool xs_vk_timeline_new(struct xs_vk_device *d, xs_vk_object *ret);
 /** As ops.mark; the device is pinned. */
 bool xs_vk_mark_put(struct xs_vk_hw *hw, struct xs_queue *q, uint64_t number);
 extern const struct xs_watch_ops xs_vk_watch;

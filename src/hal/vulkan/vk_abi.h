@@ -44,6 +44,7 @@ enum {
     XS_VK_TYPE_SEMAPHORE_KIND = 1000207002,
     XS_VK_TYPE_TIMELINE_SUBMIT = 1000207003,
     XS_VK_TYPE_SEMAPHORE_WAIT = 1000207004,
+    XS_VK_TYPE_SEMAPHORE_SIGNAL = 1000207005,
     XS_VK_TYPE_PCI_BUS = 1000212000,
     XS_VK_TYPE_SUBMIT_2 = 1000314004,
     XS_VK_TYPE_SEMAPHORE_SUBMIT = 1000314005,
@@ -51,6 +52,7 @@ enum {
 
 #define XS_VK_API(major, minor)   ((uint32_t)(major) << 22 | (uint32_t)(minor) << 12)
 #define XS_VK_SEMAPHORE_TIMELINE  1
+#define XS_VK_STAGE_ALL           0x00010000u
 #define XS_VK_STAGE_2_ALL         0x00010000ull
 #define XS_VK_LINK_INFO           0 /* VkLayerFunction */
 #define XS_VK_LAYER_VERSION       2 /* of the interface between the loader and layers */
@@ -194,6 +196,13 @@ struct xs_vk_semaphore_wait {
     uint32_t flags, count;
     const xs_vk_object *semaphores;
     const uint64_t *values;
+};
+
+struct xs_vk_semaphore_signal {   /* VkSemaphoreSignalInfo */
+    int32_t type;
+    const void *next;
+    xs_vk_object semaphore;
+    uint64_t value;
 };
 
 struct xs_vk_queue_wanted {       /* VkDeviceQueueInfo2 */

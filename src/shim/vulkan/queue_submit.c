@@ -17,6 +17,9 @@ struct submission {
     struct xs_vk_hw *hw;          /* NULL: not seen */
     struct xs_queue *queue;       /* NULL: not scheduled */
     uint64_t begin_ns, value;     /* for the trace; what the batch of ours signals */
+    uint64_t gate_value;          /* what the submission waits for; 0: nothing */
+    xs_vk_object gate;
+    bool inside;                  /* no gate is put anywhere meanwhile */
     xs_vk_handle native;
     enum xs_row row;
     bool outer;
@@ -38,6 +41,8 @@ static inline __attribute__((always_inline)) void open_submission(struct submiss
     s->hw = xsched_priv_vk_find(queue);
     s->device = s->hw ? s->hw->device : xsched_priv_vk_device_of(queue);
     s->queue = NULL;
+    s->gate_value = 0;
+    s->inside = false;
     s->native = queue;
     s->row = row;
     s->begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;
@@ -49,15 +54,34 @@ static inline __attribute__((always_inline)) void open_submission(struct submiss
     s->queue = xsched_priv_queue_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(queue));
 }
 
-/* The turn. @param commands  command buffers; a submission without any is no work, and others may wait for what it signals */
-static inline __attribute__((always_inline)) void begin(struct submission *s, uint64_t key, uint64_t commands)
+/* For who waits longest: a window that shows nothing for longer looks dead. */
+#define PRESENTER_MOST_NS (250 * XS_NS_PER_MS)
+
+/* The turn.
+ * @param commands  command buffers; a submission without any is no work, and others may wait for what it signals
+ * @param outside   it waits for a binary semaphore: all that its signal depends on must have been submitted, and no gate of
+ *                  ours may stand closed in between */
+static inline __attribute__((always_inline)) void begin(struct submission *s, uint64_t key, uint64_t commands, bool outside)
 {
-    if (XS_UNLIKELY(!s->hw->semaphore))
-        atomic_store(&s->hw->submitter, xs_thread_id());
-    xsched_priv_submit_begin(s->queue, key, commands ? 0 : XS_SUBMIT_PASS, &s->ticket);
+    uint32_t flags = XS_SUBMIT_LOADED | (commands ? 0 : XS_SUBMIT_PASS) | (outside ? XS_SUBMIT_OUTSIDE : 0);
+
+    /* relaxed: the thread itself asks */
+    atomic_store_explicit(&s->hw->submitter, xs_thread_id(), memory_order_relaxed);
+    if (XS_UNLIKELY(atomic_load_explicit(&s->device->presents, memory_order_relaxed)) && commands &&
+        !xsched_priv_permit_wait(s->queue, PRESENTER_MOST_NS)) {
+        flags |= XS_SUBMIT_PASS;
+        outside = true;           /* it is not to wait at a gate of before, either */
+    }
+    xsched_priv_submit_begin(s->queue, key, flags, &s->ticket);
     if (!s->ticket.queue) {       /* part of a command that is counted as a whole */
         s->queue = NULL;
         return;
+    }
+    if (XS_UNLIKELY(s->hw->gates != NULL))
+        s->gate_value = xsched_priv_vk_gate_take(s->hw, &s->gate);
+    if (XS_UNLIKELY(outside)) {
+        s->inside = xsched_priv_inside_begin();
+        xsched_priv_vk_gates_open(s->device);
     }
     /* relaxed: one thread at a time uses a queue */
     s->value = atomic_load_explicit(&s->hw->signalled, memory_order_relaxed) + 1;
@@ -70,33 +94,57 @@ static inline __attribute__((always_inline)) void end(struct submission *s, xs_v
         if (marked)
             atomic_store(&s->hw->signalled, s->value); /* before the count: see xs_vk_mark_put */
         xsched_priv_submit_end(&s->ticket, r == XS_VK_SUCCESS, false);
-        if (XS_UNLIKELY(!s->hw->semaphore))
-            atomic_store(&s->hw->submitter, 0);
+        atomic_store_explicit(&s->hw->submitter, 0, memory_order_relaxed); /* as above */
+        if (XS_UNLIKELY(s->inside))
+            xsched_priv_inside_end();
     }
     if (XS_UNLIKELY(xs_shim_tracing) && s->outer)
         xs_trace_call(xs_row_info[s->row].symbol, s->queue ? XS_HOW_SUBMIT : XS_HOW_PASS, xs_vk_key(s->native), r, false,
                       s->begin_ns);
 }
 
-/* A batch without commands, which signals that all before it is complete. */
-struct end_batch {
+/* A batch without commands, before the program's, which waits for permission (level 2), or behind them, which signals that all
+ * before it is complete. */
+struct own_batch {
     struct xs_vk_submit batch;
     struct xs_vk_timeline_submit timeline;
 };
 
-static void fill_end_batch(struct end_batch *e, const struct submission *s)
+static void fill_gate_batch(struct own_batch *b, const struct submission *s)
 {
-    e->timeline = (struct xs_vk_timeline_submit){.type = XS_VK_TYPE_TIMELINE_SUBMIT, .signals_count = 1, .signals = &s->value};
-    e->batch = (struct xs_vk_submit){.type = XS_VK_TYPE_SUBMIT, .next = &e->timeline, .signals_count = 1,
+    static const uint32_t all = XS_VK_STAGE_ALL;
+
+    b->timeline = (struct xs_vk_timeline_submit){.type = XS_VK_TYPE_TIMELINE_SUBMIT, .waits_count = 1, .waits = &s->gate_value};
+    b->batch = (struct xs_vk_submit){.type = XS_VK_TYPE_SUBMIT, .next = &b->timeline, .waits_count = 1, .waits = &s->gate,
+                                     .wait_stages = &all};
+}
+
+static void fill_end_batch(struct own_batch *b, const struct submission *s)
+{
+    b->timeline = (struct xs_vk_timeline_submit){.type = XS_VK_TYPE_TIMELINE_SUBMIT, .signals_count = 1, .signals = &s->value};
+    b->batch = (struct xs_vk_submit){.type = XS_VK_TYPE_SUBMIT, .next = &b->timeline, .signals_count = 1,
                                      .signals = &s->hw->semaphore};
 }
 
-static xs_vk_result submit_end_batch(const struct submission *s)
+/* In a call of its own. @return whether it is there */
+static bool submit_end_batch(const struct submission *s)
 {
-    struct end_batch e;
+    struct own_batch b;
 
-    fill_end_batch(&e, s);
-    return s->device->api.vkQueueSubmit(s->native, 1, &e.batch, 0);
+    if (!s->queue || !s->hw->semaphore)
+        return false;
+    fill_end_batch(&b, s);
+    return s->device->api.vkQueueSubmit(s->native, 1, &b.batch, 0) == XS_VK_SUCCESS;
+}
+
+static xs_vk_result submit_gate_batch(const struct submission *s)
+{
+    struct own_batch b;
+
+    if (!s->gate_value)
+        return XS_VK_SUCCESS;
+    fill_gate_batch(&b, s);
+    return s->device->api.vkQueueSubmit(s->native, 1, &b.batch, 0);
 }
 
 static inline uint64_t mix(uint64_t h, xs_vk_handle command)
@@ -107,6 +155,33 @@ static inline uint64_t mix(uint64_t h, xs_vk_handle command)
 static uint64_t key_of(uint64_t h)
 {
     return xs_hash_u64(h) | 1;
+}
+
+/* Whether one of the batches waits for a binary semaphore. Only a device with gates has to know. */
+static inline bool waits_for_binary(const struct submission *s, uint32_t count, const struct xs_vk_submit *batches)
+{
+    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed))) /* stored before a gate, by who relies on it */
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < batches[i].waits_count; k++) {
+            if (!xs_vk_is_timeline(s->device->device, batches[i].waits[k]))
+                return true;
+        }
+    }
+    return false;
+}
+
+static inline bool waits_for_binary_2(const struct submission *s, uint32_t count, const struct xs_vk_submit_2 *batches)
+{
+    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed))) /* as above */
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < batches[i].waits_count; k++) {
+            if (!xs_vk_is_timeline(s->device->device, batches[i].waits[k].semaphore))
+                return true;
+        }
+    }
+    return false;
 }
 
 static uint64_t read_batches(uint32_t count, const struct xs_vk_submit *batches, uint64_t *ret_key)
@@ -132,24 +207,30 @@ xs_vk_result xs_vk_vkQueueSubmit(xs_vk_handle queue, uint32_t count, const struc
     open_submission(&s, ROW_vkQueueSubmit, queue, __builtin_return_address(0));
     if (s.queue && count) {
         commands = read_batches(count, batches, &key);
-        begin(&s, key, commands);
+        begin(&s, key, commands, waits_for_binary(&s, count, batches));
     } else {
         s.queue = NULL;           /* a fence alone */
     }
     if (s.queue && s.hw->semaphore && count <= BATCHES_MOST) {
-        struct xs_vk_submit all[BATCHES_MOST + 1];
-        struct end_batch e;
+        struct xs_vk_submit all[BATCHES_MOST + 2], *to = all;
+        struct own_batch gate, last;
 
-        fill_end_batch(&e, &s);
-        all[0] = batches[0];      /* mostly that is all */
-        if (count > 1)
-            memcpy(all + 1, batches + 1, (count - 1) * sizeof(*all));
-        all[count] = e.batch;
-        r = s.device->api.vkQueueSubmit(queue, count + 1, all, fence);
+        if (XS_UNLIKELY(s.gate_value)) {
+            fill_gate_batch(&gate, &s);
+            *to++ = gate.batch;
+        }
+        *to++ = batches[0];       /* mostly that is all */
+        for (uint32_t i = 1; i < count; i++)
+            *to++ = batches[i];
+        fill_end_batch(&last, &s);
+        *to++ = last.batch;
+        r = s.device->api.vkQueueSubmit(queue, (uint32_t)(to - all), all, fence);
         marked = r == XS_VK_SUCCESS;
     } else {
-        r = s.device->api.vkQueueSubmit(queue, count, batches, fence);
-        marked = r == XS_VK_SUCCESS && s.queue && s.hw->semaphore && submit_end_batch(&s) == XS_VK_SUCCESS;
+        r = submit_gate_batch(&s);
+        if (r == XS_VK_SUCCESS)
+            r = s.device->api.vkQueueSubmit(queue, count, batches, fence);
+        marked = r == XS_VK_SUCCESS && submit_end_batch(&s);
     }
     end(&s, r, marked);
     return r;
@@ -179,24 +260,31 @@ static xs_vk_result submit_2(enum xs_row row, xs_vk_handle queue, uint32_t count
     open_submission(&s, row, queue, caller);
     if (s.queue && count) {
         commands = read_batches_2(count, batches, &key);
-        begin(&s, key, commands);
+        begin(&s, key, commands, waits_for_binary_2(&s, count, batches));
     } else {
         s.queue = NULL;
     }
     if (s.queue && s.hw->semaphore && count <= BATCHES_MOST) {
-        struct xs_vk_semaphore_submit signal = {.type = XS_VK_TYPE_SEMAPHORE_SUBMIT, .semaphore = s.hw->semaphore,
-                                                .value = s.value, .stages = XS_VK_STAGE_2_ALL};
-        struct xs_vk_submit_2 all[BATCHES_MOST + 1];
+        struct xs_vk_semaphore_submit wait, signal = {.type = XS_VK_TYPE_SEMAPHORE_SUBMIT, .semaphore = s.hw->semaphore,
+                                                      .value = s.value, .stages = XS_VK_STAGE_2_ALL};
+        struct xs_vk_submit_2 all[BATCHES_MOST + 2], *to = all;
 
-        all[0] = batches[0];      /* mostly that is all */
-        if (count > 1)
-            memcpy(all + 1, batches + 1, (count - 1) * sizeof(*all));
-        all[count] = (struct xs_vk_submit_2){.type = XS_VK_TYPE_SUBMIT_2, .signals_count = 1, .signals = &signal};
-        r = s.device->api.vkQueueSubmit2(queue, count + 1, all, fence);
+        if (XS_UNLIKELY(s.gate_value)) {
+            wait = (struct xs_vk_semaphore_submit){.type = XS_VK_TYPE_SEMAPHORE_SUBMIT, .semaphore = s.gate,
+                                                   .value = s.gate_value, .stages = XS_VK_STAGE_2_ALL};
+            *to++ = (struct xs_vk_submit_2){.type = XS_VK_TYPE_SUBMIT_2, .waits_count = 1, .waits = &wait};
+        }
+        *to++ = batches[0];       /* mostly that is all */
+        for (uint32_t i = 1; i < count; i++)
+            *to++ = batches[i];
+        *to++ = (struct xs_vk_submit_2){.type = XS_VK_TYPE_SUBMIT_2, .signals_count = 1, .signals = &signal};
+        r = s.device->api.vkQueueSubmit2(queue, (uint32_t)(to - all), all, fence);
         marked = r == XS_VK_SUCCESS;
     } else {
-        r = s.device->api.vkQueueSubmit2(queue, count, batches, fence);
-        marked = r == XS_VK_SUCCESS && s.queue && s.hw->semaphore && submit_end_batch(&s) == XS_VK_SUCCESS;
+        r = submit_gate_batch(&s);
+        if (r == XS_VK_SUCCESS)
+            r = s.device->api.vkQueueSubmit2(queue, count, batches, fence);
+        marked = r == XS_VK_SUCCESS && submit_end_batch(&s);
     }
     end(&s, r, marked);
     return r;
@@ -221,22 +309,32 @@ xs_vk_result xs_vk_vkQueueBindSparse(xs_vk_handle queue, uint32_t count, const v
     xs_vk_result r;
 
     open_submission(&s, ROW_vkQueueBindSparse, queue, __builtin_return_address(0));
-    if (s.queue && count)
-        begin(&s, key_of(5), 0);  /* the kernel's driver does it, for submissions that wait for it */
+    if (s.queue && count)         /* the kernel's driver does it, for submissions that wait for it; never behind a gate */
+        begin(&s, key_of(5), 0, atomic_load_explicit(&s.device->gated, memory_order_relaxed)); /* as in waits_for_binary */
     else
         s.queue = NULL;
     r = s.device->api.vkQueueBindSparse(queue, count, binds, fence);
-    marked = r == XS_VK_SUCCESS && s.queue && s.hw->semaphore && submit_end_batch(&s) == XS_VK_SUCCESS;
+    marked = r == XS_VK_SUCCESS && submit_end_batch(&s);
     end(&s, r, marked);
     return r;
 }
 
-/* Never held: what it shows was submitted before. */
+/* Never suspended: what it shows was submitted before. It waits for binary semaphores, so no gate may stand closed. */
 xs_vk_result xs_vk_vkQueuePresentKHR(xs_vk_handle queue, const void *present)
 {
     uint64_t begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;
-    xs_vk_result r = xsched_priv_vk_device_of(queue)->api.vkQueuePresentKHR(queue, present);
+    struct xs_vk_device *d = xsched_priv_vk_device_of(queue);
+    bool gated = atomic_load_explicit(&d->gated, memory_order_relaxed); /* as in waits_for_binary */
+    bool inside = gated && xsched_priv_inside_begin();
+    xs_vk_result r;
 
+    if (XS_UNLIKELY(!atomic_load_explicit(&d->presents, memory_order_relaxed))) /* a hint */
+        atomic_store(&d->presents, true);
+    if (gated)
+        xsched_priv_vk_gates_open(d);
+    r = d->api.vkQueuePresentKHR(queue, present);
+    if (inside)
+        xsched_priv_inside_end();
     if (XS_UNLIKELY(xs_shim_tracing))
         xs_trace_call("vkQueuePresentKHR", XS_HOW_PASS, xs_vk_key(queue), r, false, begin_ns);
     return r;
@@ -253,7 +351,7 @@ xs_vk_result xs_vk_vkQueueWaitIdle(xs_vk_handle queue)
     q = s.queue;
     s.queue = NULL;
     if (q) {
-        if (!s.hw->semaphore)
+        if (!s.hw->semaphore)     /* a mark is a fence */
             atomic_store(&s.hw->submitter, xs_thread_id());
         began = xsched_priv_wait_begin_own(q);
         atomic_store(&s.hw->submitter, 0);

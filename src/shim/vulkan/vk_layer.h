@@ -46,6 +46,13 @@ xs_vk_result xs_vk_vkQueuePresentKHR(xs_vk_handle queue, const void *present);
 xs_vk_result xs_vk_vkQueueWaitIdle(xs_vk_handle queue);
 xs_vk_result xs_vk_vkDeviceWaitIdle(xs_vk_handle device);
 
+/* vk_semaphores.c */
+/** Whether the program made this one as a timeline semaphore. False where that was not seen. No lock. */
+bool xs_vk_is_timeline(xs_vk_handle device, xs_vk_object semaphore);
+xs_vk_result xs_vk_vkCreateSemaphore(xs_vk_handle device, const struct xs_vk_simple_create *create, const void *allocator,
+                                     xs_vk_object *ret);
+void xs_vk_vkDestroySemaphore(xs_vk_handle device, xs_vk_object semaphore, const void *allocator);
+
 /* vulkan_memory.c */
 void xs_vk_vkGetPhysicalDeviceMemoryProperties(xs_vk_handle physical, struct xs_vk_memory_properties *ret);
 void xs_vk_vkGetPhysicalDeviceMemoryProperties2(xs_vk_handle physical, struct xs_vk_memory_properties_2 *ret);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "xqueue/control/control_thread.h"
+#include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
@@ -83,4 +84,9 @@ bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
     if (told)
         atomic_fetch_sub(&q->cc->waiters, 1);
     return open;
+}
+
+bool xsched_priv_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
+{
+    return xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1) || xs_queue_permit_wait(q, timeout_ns);
 }

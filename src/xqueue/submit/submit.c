@@ -89,7 +89,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
             collective_begins(q, n, 0, false, flags, t);
         if (XS_UNLIKELY(xs_queue_gated(q)) && !(flags & XS_SUBMIT_PASS) &&
-            ((flags & XS_SUBMIT_OUTSIDE) || !xs_estimate_is_loaded(key)))
+            ((flags & XS_SUBMIT_OUTSIDE) || (!(flags & XS_SUBMIT_LOADED) && !xs_estimate_is_loaded(key))))
             loads(t); /* the application may suspend another queue of this context */
         /* a caller may mark a command that this function would not have */
         t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
@@ -108,9 +108,9 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     est_ns = known_ns ? known_ns : told_ns;
     /* A kernel that was never seen, or not since code was unloaded, may have to be loaded by this very call
      * (CUDA_MODULE_LOADING=LAZY), and loading waits for all that the context has: such a call goes as at level 1. */
-    if (gated && XS_UNLIKELY(!known_ns || !xs_estimate_is_loaded(key)) && !(flags & XS_SUBMIT_PASS))
+    if (gated && XS_UNLIKELY(!known_ns || !xs_estimate_is_loaded(key)) && !(flags & (XS_SUBMIT_PASS | XS_SUBMIT_LOADED)))
         flags |= XS_SUBMIT_OUTSIDE;
-    else if (gated)
+    else if (gated && !(flags & XS_SUBMIT_OUTSIDE))
         bound_ns = xs_gates_bound_ns(told_ns, est_ns);
     threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
     old_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Level 2 on Vulkan: a gate is a batch without commands that waits for a value of a timeline semaphore of ours. The host
+ * signals it, because a device cannot read a permit in our memory.
+ *
+ * A signal cannot be taken back, so a gate is opened late: when what stands before the gate before it is complete. Then at most
+ * two spacings of work (gate.c) are behind open gates when a suspension comes, and the device has one spacing to do while
+ * the host opens the next gate. A thread for each queue does that, the opener. It sleeps on the permit as a
+ * submitting thread does at level 1, so a resumption and a lease that runs out reach it in the same way.
+ *
+ * Three things that level 1 does not have to care about:
+ *  - A wait for a binary semaphore is legal only when all that its signal depends on has been submitted, the host's signals
+ *    included. The layer has such a submission take its turn first, and opens the gates of the device before the call.
+ *  - The driver may put several queues into one. Then work that may run can stand behind a closed gate of another queue. The
+ *    opener notices that nothing of it completes, opens its gates, and the device has none from then on.
+ *  - Nothing in the queue before a gate needs anything behind it, so that a gate is opened late delays no one else. */
+#include "hal/vulkan/host_gates.h"
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/platforms.h"
+#include "hal/common/stream_queues.h"
+#include "hal/common/worker.h"
+#include "hal/vulkan/hal.h"
+
+#include <stdlib.h>
+
+#define GATES_MOST   64           /* closed or not opened yet, of one queue */
+#define CALL_MOST_NS (10 * XS_NS_PER_MS)  /* of a wait inside the driver: for so long the end of a device may be delayed */
+#define LOOK_NS      (100 * XS_NS_PER_MS) /* between two looks at the other queues of the device */
+#define LOOKS_STUCK  3            /* so many without a completion: see others_stand_behind */
+
+/* Atomic, since who opens gates early may give a place free while the opener still reads it; then it does not use what it read. */
+struct gate {
+    _Atomic uint64_t number;      /* of the command behind it */
+    _Atomic uint64_t before;      /* value of the queue's own semaphore when all before it is complete */
+    _Atomic uint64_t queue_id;
+    _Atomic(struct xs_queue *) queue;
+};
+
+/* The gates of one queue, numbered from 1: the number is the value of the semaphore that opens it. Freed by the later of the
+ * device's end and the opener's. */
+struct xs_vk_gates {
+    struct xs_vk_hw *hw;          /* constant; the opener uses it while `inside` only */
+    xs_vk_object semaphore;       /* constant */
+    uint64_t pending;             /* to be taken by the submission under way; the thread that submits */
+    _Atomic uint64_t put;         /* the last one; writer: the thread that submits */
+    _Atomic uint64_t opened;      /* the last one that was signalled; writer: who has `signalling` */
+    _Atomic uint64_t wanted;      /* the last one that may be opened */
+    _Atomic uint32_t signalling;  /* somebody is inside vkSignalSemaphore, which does not wait for anything */
+    _Atomic uint32_t news;        /* the opener sleeps on it where no gate is left */
+    _Atomic uint32_t inside;      /* the opener is about to call the driver, or does */
+    _Atomic uint32_t dead;        /* the device is about to be destroyed */
+    _Atomic uint32_t refs;
+    struct gate of[GATES_MOST];   /* by number; written before `put` */
+};
+
+static void let_go(struct xs_vk_gates *g)
+{
+    if (atomic_fetch_sub(&g->refs, 1) == 1)
+        free(g);
+}
+
+static bool enter(struct xs_vk_gates *g)
+{
+    atomic_store(&g->inside, 1);  /* seq_cst pairs with xs_vk_gates_end: dead is stored, then inside is read */
+    if (!atomic_load(&g->dead))
+        return true;
+    atomic_store(&g->inside, 0);
+    return false;
+}
+
+static void leave(struct xs_vk_gates *g)
+{
+    atomic_store(&g->inside, 0);
+}
+
+/* Opens all gates up to `value`. Values of a semaphore must grow, so one thread at a time signals, and takes the others' wishes
+ * along. */
+static void open_to(struct xs_vk_hw *hw, struct xs_vk_gates *g, uint64_t value)
+{
+    uint64_t wanted = atomic_load(&g->wanted);
+
+    while (value > wanted && !atomic_compare_exchange_weak(&g->wanted, &wanted, value))
+        ;
+    while (atomic_load(&g->opened) < value) {
+        if (atomic_exchange(&g->signalling, 1)) {
+            xs_cpu_relax();
+            continue;
+        }
+        wanted = atomic_load(&g->wanted);
+        if (atomic_load(&g->opened) < wanted) {
+            struct xs_vk_semaphore_signal s = {.type = XS_VK_TYPE_SEMAPHORE_SIGNAL, .semaphore = g->semaphore,
+                                               .value = wanted};
+
+            /* where it fails the device is lost, and its queues are stopped anyway */
+            hw->device->api.vkSignalSemaphore(hw->device->device, &s);
+            atomic_store(&g->opened, wanted);
+        }
+        atomic_store(&g->signalling, 0);
+    }
+}
+
+/* Whether work of another queue of the device may run and does not complete. @param looks  how often that was seen */
+static bool others_stand_behind(struct xs_vk_hw *hw, uint64_t *ret_seen, unsigned *looks)
+{
+    bool stuck = false;
+    uint64_t seen = 0;
+
+    for (const struct xs_vk_hw *o = atomic_load(&hw->device->queues); o; o = o->next) {
+        struct xs_queue *q = o == hw ? NULL : xsched_priv_queue_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(o->queue));
+        uint64_t reached;
+
+        if (!q || !o->semaphore || !xsched_priv_may_run(q) ||
+            hw->device->api.vkGetSemaphoreCounterValue(hw->device->device, o->semaphore, &reached) != XS_VK_SUCCESS)
+            continue;
+        stuck |= reached < atomic_load(&o->signalled);
+        seen = xs_hash_u64(seen ^ xs_vk_key(o->queue)) ^ reached;
+    }
+    *looks = stuck && seen == *ret_seen ? *looks + 1 : 0;
+    *ret_seen = seen;
+    return *looks >= LOOKS_STUCK;
+}
+
+/* @return false: the device ends */
+static bool look_at_others(struct xs_vk_gates *g, uint64_t *seen, unsigned *looks)
+{
+    struct xs_vk_hw *hw = g->hw;
+
+    if (!enter(g))
+        return false;
+    if (others_stand_behind(hw, seen, looks)) {
+        if (!atomic_exchange(&hw->device->no_gates, true))
+            XS_INFO("Vulkan: work of one queue seems to stand behind a closed gate of another; level 1 is used on this "
+                    "device instead of 2");
+        open_to(hw, g, atomic_load(&g->put));
+    }
+    leave(g);
+    return true;
+}
+
+/* Until the command behind the gate is permitted. @return false: the device ends */
+static bool wait_for_permit(struct xs_vk_gates *g, uint64_t value)
+{
+    const struct gate *at = &g->of[value % GATES_MOST];
+    uint64_t seen = 0;
+    unsigned looks = 0;
+
+    while (atomic_load(&g->opened) < value &&
+           !xsched_priv_gate_wait(at->queue, at->queue_id, at->number, LOOK_NS)) {
+        if (!look_at_others(g, &seen, &looks))
+            return false;
+    }
+    return !atomic_load(&g->dead);
+}
+
+/* Until the device comes near the gate. @return false: the device ends */
+static bool wait_for_device(struct xs_vk_gates *g, uint64_t value)
+{
+    uint64_t before = value > 1 ? g->of[(value - 1) % GATES_MOST].before : 0;
+    struct xs_vk_semaphore_wait wait = {.type = XS_VK_TYPE_SEMAPHORE_WAIT, .count = 1, .values = &before};
+    xs_vk_result r = XS_VK_TIMEOUT;
+
+    while (before && r == XS_VK_TIMEOUT && atomic_load(&g->opened) < value) {
+        if (!enter(g))
+            return false;
+        wait.semaphores = &g->hw->semaphore;
+        r = g->hw->device->api.vkWaitSemaphores(g->hw->device->device, &wait, CALL_MOST_NS);
+        leave(g);
+    }
+    return true;
+}
+
+static void *opener(void *arg)
+{
+    struct xs_vk_gates *g = arg;
+
+    for (;;) {
+        uint32_t news = atomic_load(&g->news);
+        uint64_t value = atomic_load(&g->opened) + 1;
+
+        if (atomic_load(&g->dead))
+            break;
+        if (value > atomic_load(&g->put)) {
+            xs_futex_wait(&g->news, news, UINT64_MAX);
+            continue;
+        }
+        /* the permit last: it may have been taken away while the device came near */
+        if (!wait_for_permit(g, value) || !wait_for_device(g, value) || !wait_for_permit(g, value) || !enter(g))
+            break;
+        open_to(g->hw, g, value);
+        leave(g);
+    }
+    let_go(g);
+    return NULL;
+}
+
+static struct xs_vk_gates *gates_new(struct xs_vk_hw *hw)
+{
+    struct xs_vk_gates *g = calloc(1, sizeof(*g));
+
+    if (!g)
+        return NULL;
+    g->hw = hw;
+    g->refs = 2;
+    if (xs_vk_timeline_new(hw->device, &g->semaphore)) {
+        if (xs_worker_start(opener, g) == 0)
+            return g;
+        hw->device->api.vkDestroySemaphore(hw->device->device, g->semaphore, NULL);
+    }
+    free(g);
+    return NULL;
+}
+
+struct xs_ctx_entries *xs_vk_ctx_entries(void *opaque)
+{
+    return &((struct xs_vk_hw *)opaque)->device->ctx_entries;
+}
+
+static int never(struct xs_vk_device *d)
+{
+    if (!atomic_exchange(&d->no_gates, true))
+        XS_WARN_ONCE("Vulkan: this device cannot wait for permission; level 1 is used instead of 2");
+    return -1;
+}
+
+/* The words are not looked at: the opener asks for both permits by the queue's own. */
+int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t number)
+{
+    struct xs_vk_hw *hw = opaque;
+    struct xs_vk_device *d = hw->device;
+    struct xs_vk_gates *g = hw->gates;
+    struct gate *at;
+    uint64_t value;
+
+    (void)word, (void)serial;
+    if (atomic_load_explicit(&d->no_gates, memory_order_relaxed)) /* a hint */
+        return -1;
+    /* relaxed: its own number, or another thread's */
+    if (atomic_load_explicit(&hw->submitter, memory_order_relaxed) != xs_thread_id())
+        return 0;                 /* no submission of the layer's, which alone can put it there */
+    if (g && g->pending) {        /* it stands there for the other word already */
+        return 1;
+    }
+    if (!g) {
+        if (!hw->semaphore || !d->api.vkSignalSemaphore || !d->api.vkWaitSemaphores || !(g = gates_new(hw)))
+            return never(d);
+        hw->gates = g;
+        atomic_store(&d->gated, true);
+    }
+    value = atomic_load(&g->put) + 1;
+    if (value > atomic_load(&g->opened) + GATES_MOST - 1) /* the one before the first that is closed is needed, too */
+        return 0;
+    at = &g->of[value % GATES_MOST];
+    at->queue = xsched_priv_queue_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(hw->queue));
+    if (!at->queue)
+        return 0;
+    at->queue_id = xsched_priv_queue_id(at->queue);
+    at->number = number;
+    at->before = atomic_load(&hw->signalled);
+    g->pending = value;
+    return 1;
+}
+
+XS_EXPORT uint64_t xsched_priv_vk_gate_take(struct xs_vk_hw *hw, xs_vk_object *ret_semaphore)
+{
+    struct xs_vk_gates *g = hw->gates;
+    uint64_t value = g ? g->pending : 0;
+
+    if (!value)
+        return 0;
+    g->pending = 0;
+    *ret_semaphore = g->semaphore;
+    atomic_store(&g->put, value);
+    atomic_fetch_add(&g->news, 1);
+    xs_futex_wake(&g->news, 1);
+    return value;
+}
+
+XS_EXPORT void xsched_priv_vk_gates_open(struct xs_vk_device *d)
+{
+    for (struct xs_vk_hw *hw = atomic_load(&d->queues); hw; hw = hw->next) {
+        struct xs_vk_gates *g = hw->gates;
+
+        if (g)
+            open_to(hw, g, atomic_load(&g->put));
+    }
+}
+
+void xs_vk_gates_end(struct xs_vk_hw *hw)
+{
+    struct xs_vk_gates *g = hw->gates;
+
+    if (!g)
+        return;
+    atomic_store(&g->dead, 1);
+    atomic_fetch_add(&g->news, 1);
+    xs_futex_wake(&g->news, 1);
+    while (atomic_load(&g->inside)) /* at most CALL_MOST_NS, and its queues are idle */
+        xs_futex_pause(50 * XS_NS_PER_US);
+    hw->device->api.vkDestroySemaphore(hw->device->device, g->semaphore, NULL);
+    hw->gates = NULL;
+    let_go(g);
+}
