@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/futex.h"
 #include "base/tune.h"
 #include "wire/wire.h"
 #include "xqueue/hwq.h"
@@ -17,7 +16,6 @@
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
-#include "xqueue/submit/permission.h"
 
 #include <sys/mman.h>
 
@@ -307,29 +305,6 @@ void xs_queue_app_set(struct xs_queue *q, uint64_t permitted)
     xs_lock_acquire(&q->state->lock);
     xs_queue_app_set_locked(q, permitted);
     xs_lock_release(&q->state->lock);
-}
-
-static bool may_open(struct xs_queue *q, uint64_t number)
-{
-    return number <= atomic_load(&atomic_load(&q->sc)->permitted) &&
-           (number <= atomic_load(&q->app_permitted) || number <= atomic_load(&q->cc->let_through));
-}
-
-bool xsched_priv_gate_wait(struct xs_queue *q, uint64_t id, uint64_t number, uint64_t timeout_ns)
-{
-    uint64_t began_ns = xs_now_ns(), lease_ns = began_ns;
-    bool open;
-
-    atomic_fetch_add(&q->gates.host_waiters, 1); /* seq_cst pairs with xs_gates_open_locked: opens, then reads it */
-    while (open = xsched_priv_queue_id(q) != id || may_open(q, number), !open && xs_now_ns() - began_ns < timeout_ns)
-        xs_permission_sleep(q, number, &lease_ns);
-    atomic_fetch_sub(&q->gates.host_waiters, 1);
-    return open;
-}
-
-bool xsched_priv_may_run(struct xs_queue *q)
-{
-    return xs_queue_permitted(q, atomic_load(&q->cc->entered));
 }
 
 bool xs_gates_passed(struct xs_queue *q)

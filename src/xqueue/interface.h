@@ -186,8 +186,8 @@ void xsched_priv_inside_end(void);
  *  is another one by now, or the time is over. @param id  xsched_priv_queue_id
  *  @return whether its gate may be opened */
 bool xsched_priv_gate_wait(struct xs_queue *q, uint64_t id, uint64_t number, uint64_t timeout_ns);
-/** Whether all that was begun may run. Any thread. */
-bool xsched_priv_may_run(struct xs_queue *q);
+/** Whether all that was begun may run, and so many commands more. Any thread. */
+bool xsched_priv_may_run(struct xs_queue *q, uint64_t more);
 /** Sleeps until the next command of the queue is permitted, for so long at most or a little longer: for who may not be suspended
  *  for longer. Before xsched_priv_submit_begin. @return whether it is */
 bool xsched_priv_permit_wait(struct xs_queue *q, uint64_t timeout_ns);

@@ -37,6 +37,17 @@ def layered(shims, layers=NAME, **extra):
     return plain(VK_ADD_LAYER_PATH=shims, VK_INSTANCE_LAYERS=layers, **extra)
 
 
+def judged(lines):
+    """What a program printed, without one finding that is wrong: Debian 12's validation layer takes what the host has signalled
+    for pending until a thread of its own has noted what waited for it. No queue signals the semaphores of our gates."""
+    wrong, kept = False, []
+    for line in lines:
+        wrong = line.startswith("VUID-VkSemaphoreSignalInfo-value-03259") or (wrong and line.startswith("   "))
+        if not wrong:
+            kept.append(line)
+    return kept
+
+
 @contextlib.contextmanager
 def xserver(program, *arguments):
     """The socket of an xserver of our own."""

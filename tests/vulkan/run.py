@@ -3,8 +3,8 @@
 """The suite in one mode, compared with a plain run: run.py SUITE SHIMS MODE
 
 MODE: quiet (no XQueue), app (XQueues, nobody schedules), hpf (a policy in the process, so that marks and bounds are in
-force), filter (submissions are left alone), disable. With above and below it is as hpf, with Khronos's validation layer over
-ours and under ours, which must find nothing: neither in what the program sees of us, nor in what we ask of the driver; a case
+force), gates (the same at level 2), filter (submissions are left alone), disable. With above and below it is as hpf, and with
+gates_below as gates, with Khronos's validation layer over ours and under ours, which must find nothing: neither in what the program sees of us, nor in what we ask of the driver; a case
 that is wrong on purpose must be found. The scheduled commands are counted twice, by libpreempt and in the trace, and must
 agree.
 """
@@ -37,11 +37,14 @@ def main(suite, shims, mode):
     if not lib.lavapipe():
         print("skipped: no lavapipe (mesa-vulkan-drivers)")
         return 77
-    layers = {"above": f"{lib.VALIDATION}:{lib.NAME}", "below": f"{lib.NAME}:{lib.VALIDATION}"}.get(mode, lib.NAME)
+    layers = {"above": f"{lib.VALIDATION}:{lib.NAME}", "below": f"{lib.NAME}:{lib.VALIDATION}",
+              "gates_below": f"{lib.NAME}:{lib.VALIDATION}"}.get(mode, lib.NAME)
     extra = {} if mode in ("quiet", "disable") else {"XSCHED_AUTO_XQUEUE": "ON"}
     extra.update({"quiet": {}, "app": {"XSCHED_SCHEDULER": "APP"}, "filter": {"XSCHED_FILTER": "vkQueueSubmit*"},
                   "disable": {"XSCHED_DISABLE": "1", "XSCHED_POLICY": "HPF"}}.get(mode, {"XSCHED_POLICY": "HPF"}))
-    if mode in ("above", "below"):
+    if mode.startswith("gates"):
+        extra["XSCHED_AUTO_XQUEUE_LEVEL"] = "2"
+    if layers != lib.NAME:
         _, found, _ = run(lib.layered(shims, layers, **extra), suite, "invalid")
         if not any("Validation Error" in line for line in found):
             print("skipped: no validation layer (vulkan-validationlayers)")
@@ -55,6 +58,8 @@ def main(suite, shims, mode):
         if mode != "quiet":
             extra["XSCHED_TRACE"] = trace
         code, ours, said = run(lib.layered(shims, layers, **extra), suite)
+        if mode == "gates_below":
+            ours = lib.judged(ours)
         if code or ours != plain or said:
             print(f"exit status {code}\n" + "\n".join(ours + said))
             return 1

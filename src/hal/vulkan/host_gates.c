@@ -11,7 +11,7 @@
  *  - A wait for a binary semaphore is legal only when all that its signal depends on has been submitted, the host's signals
  *    included. The layer has such a submission take its turn first, and opens the gates of the device before the call.
  *  - The driver may put several queues into one. Then work that may run can stand behind a closed gate of another queue. The
- *    opener notices that nothing of it completes, opens its gates, and the device has none from then on.
+ *    opener notices that nothing of it completes and opens its gates. If that helps, the device has none from then on.
  *  - Nothing in the queue before a gate needs anything behind it, so that a gate is opened late delays no one else. */
 #include "hal/vulkan/host_gates.h"
 
@@ -29,7 +29,10 @@
 #define GATES_MOST   64           /* closed or not opened yet, of one queue */
 #define CALL_MOST_NS (10 * XS_NS_PER_MS)  /* of a wait inside the driver: for so long the end of a device may be delayed */
 #define LOOK_NS      (100 * XS_NS_PER_MS) /* between two looks at the other queues of the device */
-#define LOOKS_STUCK  3            /* so many without a completion: see others_stand_behind */
+#define LOOKS_STUCK  2            /* so many at which nothing had got on are followed by a trial: look_at_others */
+#define LOOKS_MOST   128
+#define TRIAL_NS     (50 * XS_NS_PER_MS)
+#define TRIAL_LOOKS  10
 
 /* Atomic, since who opens gates early may give a place free while the opener still reads it; then it does not use what it read. */
 struct gate {
@@ -37,6 +40,12 @@ struct gate {
     _Atomic uint64_t before;      /* value of the queue's own semaphore when all before it is complete */
     _Atomic uint64_t queue_id;
     _Atomic(struct xs_queue *) queue;
+};
+
+/* What the opener keeps of the other queues while it waits at closed gates. */
+struct others {
+    uint64_t seen;                /* how far they were at the last look */
+    unsigned looks, patience;     /* at which work that may run had not got on; how many are too many */
 };
 
 /* The gates of one queue, numbered from 1: the number is the value of the semaphore that opens it. Freed by the later of the
@@ -53,6 +62,7 @@ struct xs_vk_gates {
     _Atomic uint32_t inside;      /* the opener is about to call the driver, or does */
     _Atomic uint32_t dead;        /* the device is about to be destroyed */
     _Atomic uint32_t refs;
+    struct others others;         /* the opener */
     struct gate of[GATES_MOST];   /* by number; written before `put` */
 };
 
@@ -102,41 +112,57 @@ static void open_to(struct xs_vk_hw *hw, struct xs_vk_gates *g, uint64_t value)
     }
 }
 
-/* Whether work of another queue of the device may run and does not complete. @param looks  how often that was seen */
-static bool others_stand_behind(struct xs_vk_hw *hw, uint64_t *ret_seen, unsigned *looks)
+/* How far the other queues are, as one number. @param ret_stuck  one of them has work that may run; NULL: not asked */
+static uint64_t progress_of_others(struct xs_vk_hw *hw, bool *ret_stuck)
 {
-    bool stuck = false;
     uint64_t seen = 0;
 
     for (const struct xs_vk_hw *o = atomic_load(&hw->device->queues); o; o = o->next) {
         struct xs_queue *q = o == hw ? NULL : xsched_priv_queue_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(o->queue));
         uint64_t reached;
 
-        if (!q || !o->semaphore || !xsched_priv_may_run(q) ||
+        if (!q || !o->semaphore || !xsched_priv_may_run(q, 0) ||
             hw->device->api.vkGetSemaphoreCounterValue(hw->device->device, o->semaphore, &reached) != XS_VK_SUCCESS)
             continue;
-        stuck |= reached < atomic_load(&o->signalled);
-        seen = xs_hash_u64(seen ^ xs_vk_key(o->queue)) ^ reached;
+        seen = xs_hash_u64(seen ^ xs_vk_key(o->queue)) + reached;
+        if (ret_stuck)
+            *ret_stuck |= reached < atomic_load(&o->signalled);
     }
-    *looks = stuck && seen == *ret_seen ? *looks + 1 : 0;
-    *ret_seen = seen;
-    return *looks >= LOOKS_STUCK;
+    return seen;
 }
 
-/* @return false: the device ends */
-static bool look_at_others(struct xs_vk_gates *g, uint64_t *seen, unsigned *looks)
+/* Work of another queue may run and does not get on: because it takes long, or because it stands behind this gate. Opening the
+ * gate tells which. @return false: the device ends */
+static bool look_at_others(struct xs_vk_gates *g)
 {
+    struct others *o = &g->others;
     struct xs_vk_hw *hw = g->hw;
+    bool stuck = false, moved = false;
+    uint64_t seen;
 
     if (!enter(g))
         return false;
-    if (others_stand_behind(hw, seen, looks)) {
-        if (!atomic_exchange(&hw->device->no_gates, true))
-            XS_INFO("Vulkan: work of one queue seems to stand behind a closed gate of another; level 1 is used on this "
-                    "device instead of 2");
-        open_to(hw, g, atomic_load(&g->put));
-    }
+    seen = progress_of_others(hw, &stuck);
+    o->looks = stuck && seen == o->seen ? o->looks + 1 : 0;
+    o->seen = seen;
     leave(g);
+    if (o->looks < o->patience)
+        return true;
+    o->looks = 0;
+    o->patience = XS_MIN(o->patience * 2, LOOKS_MOST); /* each trial lets some work run */
+    for (unsigned i = 0; i < TRIAL_LOOKS && !moved; i++) {
+        if (!enter(g))
+            return false;
+        open_to(hw, g, atomic_load(&g->put));
+        leave(g);
+        xs_futex_pause(TRIAL_NS / TRIAL_LOOKS);
+        if (!enter(g))
+            return false;
+        moved = progress_of_others(hw, NULL) != seen;
+        leave(g);
+    }
+    if (moved && !atomic_exchange(&hw->device->no_gates, true))
+        XS_INFO("Vulkan: work of one queue stood behind a closed gate of another; level 1 is used on this device instead of 2");
     return true;
 }
 
@@ -144,12 +170,9 @@ static bool look_at_others(struct xs_vk_gates *g, uint64_t *seen, unsigned *look
 static bool wait_for_permit(struct xs_vk_gates *g, uint64_t value)
 {
     const struct gate *at = &g->of[value % GATES_MOST];
-    uint64_t seen = 0;
-    unsigned looks = 0;
-
     while (atomic_load(&g->opened) < value &&
            !xsched_priv_gate_wait(at->queue, at->queue_id, at->number, LOOK_NS)) {
-        if (!look_at_others(g, &seen, &looks))
+        if (!look_at_others(g))
             return false;
     }
     return !atomic_load(&g->dead);
@@ -204,6 +227,7 @@ static struct xs_vk_gates *gates_new(struct xs_vk_hw *hw)
         return NULL;
     g->hw = hw;
     g->refs = 2;
+    g->others.patience = LOOKS_STUCK;
     if (xs_vk_timeline_new(hw->device, &g->semaphore)) {
         if (xs_worker_start(opener, g) == 0)
             return g;
@@ -221,7 +245,7 @@ struct xs_ctx_entries *xs_vk_ctx_entries(void *opaque)
 static int never(struct xs_vk_device *d)
 {
     if (!atomic_exchange(&d->no_gates, true))
-        XS_WARN_ONCE("Vulkan: this device cannot wait for permission; level 1 is used instead of 2");
+        XS_INFO("Vulkan: this device cannot wait for permission; level 1 is used instead of 2");
     return -1;
 }
 

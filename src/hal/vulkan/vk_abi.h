@@ -20,12 +20,14 @@ enum {
     XS_VK_ERROR_OUT_OF_HOST_MEMORY = -1,
     XS_VK_ERROR_OUT_OF_DEVICE_MEMORY = -2,
     XS_VK_ERROR_INITIALIZATION_FAILED = -3,
+    XS_VK_ERROR_NOT_PERMITTED = -1000174001,
 };
 
 /* What a structure is: its first member. */
 enum {
     XS_VK_TYPE_APPLICATION = 0,
     XS_VK_TYPE_INSTANCE_CREATE = 1,
+    XS_VK_TYPE_QUEUE_CREATE = 2,
     XS_VK_TYPE_DEVICE_CREATE = 3,
     XS_VK_TYPE_SUBMIT = 4,
     XS_VK_TYPE_FENCE_CREATE = 8,
@@ -37,6 +39,7 @@ enum {
     XS_VK_TYPE_FEATURES_2 = 1000059000,
     XS_VK_TYPE_MEMORY_PROPERTIES_2 = 1000059006,
     XS_VK_TYPE_IMPORT_FD = 1000074000,
+    XS_VK_TYPE_GLOBAL_PRIORITY = 1000174000,
     XS_VK_TYPE_IMPORT_HOST = 1000178000,
     XS_VK_TYPE_MEMORY_BUDGET = 1000237000,
     XS_VK_TYPE_PROPERTIES_2 = 1000059001,
@@ -60,6 +63,9 @@ enum {
 /* VkPhysicalDeviceVulkan12Features.timelineSemaphore */
 #define XS_VK_FEATURES_12_TIMELINE_AT 164
 #define XS_VK_NAME_BYTES          256
+
+/* Global priorities of queues. */
+enum { XS_VK_PRIORITY_LOW = 128, XS_VK_PRIORITY_MEDIUM = 256, XS_VK_PRIORITY_HIGH = 512 };
 
 /* Kinds of physical devices. */
 enum { XS_VK_INTEGRATED_GPU = 1, XS_VK_DISCRETE_GPU = 2, XS_VK_VIRTUAL_GPU = 3, XS_VK_CPU = 4 };
@@ -100,6 +106,19 @@ struct xs_vk_device_create {
     uint32_t extensions_count;
     const char *const *extensions;
     const void *features;
+};
+
+struct xs_vk_queue_create {       /* VkDeviceQueueCreateInfo */
+    int32_t type;
+    const void *next;
+    uint32_t flags, family, count;
+    const float *priorities;
+};
+
+struct xs_vk_global_priority {    /* VkDeviceQueueGlobalPriorityCreateInfoKHR */
+    int32_t type;
+    const void *next;
+    int32_t priority;
 };
 
 /* What the loader hands to a layer: whom to call next. */
