@@ -174,3 +174,16 @@ SAME(xs_vk_memory_budget, budget, VkPhysicalDeviceMemoryBudgetPropertiesEXT, hea
 SAME(xs_vk_memory_budget, usage, VkPhysicalDeviceMemoryBudgetPropertiesEXT, heapUsage);
 SAME_SIZE(xs_vk_extension, VkExtensionProperties);
 SAME(xs_vk_extension, name, VkExtensionProperties, extensionName);
+
+#define VK_FEATURES(number, bytes, name, type_name)                                               \
+    VALUE(number, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type_name);                                 \
+    VALUE(bytes, sizeof(VkPhysicalDevice##name));
+#ifdef VK_VERSION_1_4
+#define VK_FEATURES_14 VK_FEATURES
+#else
+#define VK_FEATURES_14(number, bytes, name, type_name)
+#endif
+#define VK_SIZED(number, bytes, name, type_name)                                                  \
+    VALUE(number, VK_STRUCTURE_TYPE_##type_name);                                                 \
+    VALUE(bytes, sizeof(Vk##name));
+#include "shim/vulkan/create_chain.def"

@@ -41,6 +41,7 @@ static struct {
     uint32_t api;
     xs_vk_result answer;          /* of submissions */
     /* what it saw */
+    unsigned unknown;             /* structures that nobody knows */
     unsigned creates, wishes, semaphores, fences, waits;
     unsigned submits, batches[SEEN];
     uint64_t signalled[QUEUES];   /* value of the last signal in that queue */
@@ -97,6 +98,7 @@ static xs_vk_result create_device(xs_vk_handle physical, const struct xs_vk_devi
     for (const struct xs_vk_base *b = create->next; b; b = b->next) {
         if (b->type == XS_VK_TYPE_TIMELINE_FEATURES)
             wished |= ((const struct xs_vk_timeline_features *)(const void *)b)->timeline != 0;
+        d.unknown += b->type == 12345;
     }
     d.creates++;
     d.wishes += wished;
@@ -515,11 +517,12 @@ static void refused(void **state)
     end_device();
 }
 
-/* The program names the feature and does not enable it; we do, for the call alone, where its memory can be written. */
+/* The program names the feature and does not enable it: the driver is given a copy that does, where all that stands before it is
+ * known. The program's memory is not written to, which here it cannot be. */
 static void named_feature(void **state)
 {
     struct xs_vk_timeline_features *f = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    static struct xs_vk_base last = {.type = 12345};
+    static struct xs_vk_base last = {.type = 12345}, first = {.type = 12345};
 
     (void)state;
     assert_ptr_not_equal(f, MAP_FAILED);
@@ -532,6 +535,13 @@ static void named_feature(void **state)
     f->next = &last;
     assert_int_equal(mprotect(f, 4096, PROT_READ), 0);
     make_device((struct xs_vk_base *)(void *)f);
+    assert_int_equal(d.creates, 1);
+    assert_int_equal(d.wishes, 1);
+    assert_int_equal(d.unknown, 1); /* it is still there, behind the copy */
+    end_device();
+    d.creates = d.wishes = 0;
+    first.next = f;
+    make_device(&first);
     assert_int_equal(d.creates, 1);
     assert_int_equal(d.wishes, 0);
     end_device();

@@ -86,6 +86,7 @@ struct xs_vk_physical {
     uint32_t api;                 /* version that both the program and the device speak */
     bool timeline;                /* it has timeline semaphores */
     bool timeline_extension;      /* for those the device must be given XS_VK_TIMELINE_EXTENSION */
+    const char *priority_extension; /* by which queues get a global priority; NULL: they cannot */
     XDevice identity;
 };
 

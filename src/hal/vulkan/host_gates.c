@@ -34,7 +34,7 @@
 #define TRIAL_NS     (50 * XS_NS_PER_MS)
 #define TRIAL_LOOKS  10
 
-/* Atomic, since who opens gates early may give a place free while the opener still reads it; then it does not use what it read. */
+/* Atomic: who opens gates early may give a place free while the opener reads it, which then does not use what it read. */
 struct gate {
     _Atomic uint64_t number;      /* of the command behind it */
     _Atomic uint64_t before;      /* value of the queue's own semaphore when all before it is complete */

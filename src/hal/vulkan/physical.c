@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a physical device is, and whether it has timeline semaphores. */
+/* What a physical device is, and what it has. */
 #include "hal/vulkan/hal.h"
 
 #include "base/map.h"
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PCI_EXTENSION "VK_EXT_pci_bus_info"
+#define PCI_EXTENSION          "VK_EXT_pci_bus_info"
+#define PRIORITY_EXTENSION     "VK_KHR_global_priority"
+#define PRIORITY_EXTENSION_EXT "VK_EXT_global_priority"
 
 static void get(xs_vk_get_function from, xs_vk_handle instance, const char *name, void *ret)
 {
@@ -31,7 +33,9 @@ XS_EXPORT void xsched_priv_vk_physical_api(xs_vk_get_function from, xs_vk_handle
     get(from, instance, core ? "vkGetPhysicalDeviceFeatures2" : "vkGetPhysicalDeviceFeatures2KHR", &ret->features_2);
 }
 
-/* @return which of the two extensions the device has: bit 0 timeline semaphores, bit 1 its PCI address */
+/* The extensions of a device that are of interest, by bits. */
+enum { HAS_TIMELINE = 1, HAS_PCI = 2, HAS_PRIORITY = 4, HAS_PRIORITY_EXT = 8 };
+
 static unsigned extensions_of(const struct xs_vk_physical_api *api, xs_vk_handle physical)
 {
     struct xs_vk_extension *list;
@@ -47,9 +51,13 @@ static unsigned extensions_of(const struct xs_vk_physical_api *api, xs_vk_handle
         count = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(list[i].name, XS_VK_TIMELINE_EXTENSION) == 0)
-            found |= 1;
+            found |= HAS_TIMELINE;
         else if (strcmp(list[i].name, PCI_EXTENSION) == 0)
-            found |= 2;
+            found |= HAS_PCI;
+        else if (strcmp(list[i].name, PRIORITY_EXTENSION) == 0)
+            found |= HAS_PRIORITY;
+        else if (strcmp(list[i].name, PRIORITY_EXTENSION_EXT) == 0)
+            found |= HAS_PRIORITY_EXT;
     }
     free(list);
     return found;
@@ -101,13 +109,15 @@ XS_EXPORT void xsched_priv_vk_physical(const struct xs_vk_physical_api *f, xs_vk
     if ((ret->api < XS_VK_API(1, 1) && !extended) || !f->properties_2 || !f->features_2)
         return;
     extensions = extensions_of(f, physical);
-    if (extensions & 2) {
+    if (extensions & (HAS_PRIORITY | HAS_PRIORITY_EXT))
+        ret->priority_extension = extensions & HAS_PRIORITY ? PRIORITY_EXTENSION : PRIORITY_EXTENSION_EXT;
+    if (extensions & HAS_PCI) {
         f->properties_2(physical, &more);
         id = xs_pci_number(bus.domain, bus.bus, bus.device, bus.function);
         ret->identity = (XDevice)type_of(plain.kind) << 32 | id;
     }
     core = ret->api >= XS_VK_API(1, 2);
-    if (!core && !(extensions & 1))
+    if (!core && !(extensions & HAS_TIMELINE))
         return;
     f->features_2(physical, &features);
     ret->timeline = timeline.timeline;

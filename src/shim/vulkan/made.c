@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instances, devices and queues as the program makes them. A device is made with timeline semaphores where it can have them. */
+/* Instances, devices and queues as the program makes them. */
+#include "shim/vulkan/device_wish.h"
 #include "shim/vulkan/vk_layer.h"
 
-#include "base/log.h"
 #include "base/map.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define EXTENDED "VK_KHR_get_physical_device_properties2"
 
@@ -19,15 +16,6 @@ static struct xs_map g_instances; /* by dispatch key */
 struct xs_vk_instance *xs_vk_instance_of(xs_vk_handle object)
 {
     return xs_map_get(&g_instances, xs_vk_dispatch_key(object));
-}
-
-static bool names(const char *const *list, uint32_t count, const char *name)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(list[i], name) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* What the loader tells us in the chain of a create call. NULL: nothing */
@@ -72,7 +60,7 @@ xs_vk_result xs_vk_vkCreateInstance(const struct xs_vk_instance_create *create, 
     f = get(*ret, "vkCreateDevice");
     memcpy(&i->create_device, &f, sizeof(f));
     i->api = create->application && create->application->api ? create->application->api : XS_VK_API(1, 0);
-    i->extended = names(create->extensions, create->extensions_count, EXTENDED);
+    i->extended = xs_vk_names(create->extensions, create->extensions_count, EXTENDED);
     xsched_priv_vk_physical_api(get, *ret, i->api, &i->physical);
     if (xs_map_put(&g_instances, xs_vk_dispatch_key(*ret), i) < 0) {
         i->destroy(*ret, allocator);
@@ -93,91 +81,34 @@ void xs_vk_vkDestroyInstance(xs_vk_handle instance, const void *allocator)
     free(i);
 }
 
-/* Writes into a structure of the program, which may lie in memory that cannot be written. */
-static bool poke(uint32_t *at, uint32_t value)
-{
-    struct iovec from = {&value, sizeof(value)}, to = {at, sizeof(value)};
-
-    return syscall(SYS_process_vm_writev, (long)getpid(), &from, 1L, &to, 1L, 0L) == (long)sizeof(value);
-}
-
-/* How the feature is asked for. */
-struct timeline_wish {
-    struct xs_vk_timeline_features own; /* in front of the program's chain */
-    uint32_t *poked;              /* in the program's chain: was 0; NULL: nothing was changed */
-    const char **extensions;      /* the program's and one more; NULL: the program's */
-};
-
-/* Has the device made with timeline semaphores. @return false: it cannot be asked for, and nothing was changed */
-static bool wish_timeline(const struct xs_vk_physical *p, const struct xs_vk_device_create *create,
-                          struct xs_vk_device_create *c, struct timeline_wish *w)
-{
-    uint32_t *there = NULL, n = create->extensions_count;
-
-    for (const struct xs_vk_base *b = create->next; b; b = b->next) {
-        if (b->type == XS_VK_TYPE_FEATURES_12)
-            there = (uint32_t *)((uintptr_t)b + XS_VK_FEATURES_12_TIMELINE_AT);
-        else if (b->type == XS_VK_TYPE_TIMELINE_FEATURES)
-            there = &((struct xs_vk_timeline_features *)(uintptr_t)b)->timeline;
-    }
-    if (p->timeline_extension && !names(create->extensions, n, XS_VK_TIMELINE_EXTENSION)) {
-        w->extensions = malloc((n + 1) * sizeof(*w->extensions));
-        if (!w->extensions)
-            return false;
-        if (n)
-            memcpy(w->extensions, create->extensions, n * sizeof(*w->extensions));
-        w->extensions[n] = XS_VK_TIMELINE_EXTENSION;
-        c->extensions = w->extensions;
-        c->extensions_count = n + 1;
-    }
-    if (!there) {
-        w->own = (struct xs_vk_timeline_features){XS_VK_TYPE_TIMELINE_FEATURES, (void *)(uintptr_t)create->next, 1};
-        c->next = &w->own;
-    } else if (!*there) {
-        if (!poke(there, 1)) {
-            *c = *create;
-            return false;
-        }
-        w->poked = there;
-    }
-    return true;
-}
-
-static void unwish(struct timeline_wish *w)
-{
-    if (w->poked)
-        *w->poked = 0;
-    free(w->extensions);
-}
-
 xs_vk_result xs_vk_vkCreateDevice(xs_vk_handle physical, const struct xs_vk_device_create *create, const void *allocator,
                                   xs_vk_handle *ret)
 {
     struct xs_vk_layer_create *l = link_of(create->next, XS_VK_TYPE_LAYER_DEVICE);
     struct xs_vk_instance *i = xs_vk_instance_of(physical);
-    struct xs_vk_device_create c = *create;
-    struct timeline_wish wish = {.poked = NULL};
     xs_vk_get_function get_device;
     struct xs_vk_device_link *behind;
+    struct xs_vk_device_wish wish;
     struct xs_vk_physical p;
     xs_vk_result r;
-    bool timeline;
+    unsigned more;
 
     if (!l || !l->link.device || !i)
         return XS_VK_ERROR_INITIALIZATION_FAILED;
     get_device = l->link.device->device_function;
     behind = l->link.device->next;
     xsched_priv_vk_physical(&i->physical, physical, i->api, i->extended, &p);
-    timeline = !xs_shim_disabled && p.timeline && wish_timeline(&p, create, &c, &wish);
     l->link.device = behind;
-    r = i->create_device(physical, &c, allocator, ret);
-    unwish(&wish);
-    if (r != XS_VK_SUCCESS && timeline) { /* what we asked for may be the reason: as the program asked, then */
-        timeline = false;
+    /* What is wished for may be the reason for which the driver refuses: with less of it, then, and last as the program asked. */
+    more = xs_shim_disabled ? 0 : xs_vk_wishes(&p, create);
+    do {
+        more = xs_vk_wish(&p, create, more, &wish);
         l->link.device = behind;  /* the next layer took its part of it */
-        r = i->create_device(physical, create, allocator, ret);
-    }
-    if (r == XS_VK_SUCCESS && !xsched_priv_vk_device_new(*ret, physical, get_device, p.identity, timeline)) {
+        r = i->create_device(physical, &wish.create, allocator, ret);
+        xs_vk_wish_free(&wish);
+    } while (r != XS_VK_SUCCESS && more && (more &= more - 1, true));
+    if (r == XS_VK_SUCCESS &&
+        !xsched_priv_vk_device_new(*ret, physical, get_device, p.identity, more & XS_VK_WISH_TIMELINE)) {
         void (*destroy)(xs_vk_handle, const void *);
         xs_vk_function f = get_device(*ret, "vkDestroyDevice");
 
@@ -186,7 +117,9 @@ xs_vk_result xs_vk_vkCreateDevice(xs_vk_handle physical, const struct xs_vk_devi
         return XS_VK_ERROR_OUT_OF_HOST_MEMORY;
     }
     if (r == XS_VK_SUCCESS && xs_shim_tracing)
-        xs_trace_note("Vulkan: device %" PRIx64 "%s", (uint64_t)p.identity, timeline ? "" : ", without timeline semaphores");
+        xs_trace_note("Vulkan: device %" PRIx64 "%s%s", (uint64_t)p.identity,
+                      more & XS_VK_WISH_TIMELINE ? "" : ", without timeline semaphores",
+                      more & XS_VK_WISH_PRIORITY ? ", with a global priority" : "");
     return r;
 }
 

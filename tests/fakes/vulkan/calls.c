@@ -154,7 +154,8 @@ static bool fences_done(const void *arg)
     return n == f->count || (n && !f->all);
 }
 
-static xs_vk_result wait_fences(xs_vk_handle device, uint32_t count, const xs_vk_object *fences, uint32_t all, uint64_t timeout_ns)
+static xs_vk_result wait_fences(xs_vk_handle device, uint32_t count, const xs_vk_object *fences, uint32_t all,
+                                uint64_t timeout_ns)
 {
     struct some_fences f = {fences, count, all};
     xs_vk_result r;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What we ask for in the program's name when it makes a device. The program's own structures are read and never written. */
+#ifndef XS_SHIM_VULKAN_DEVICE_WISH_H
+#define XS_SHIM_VULKAN_DEVICE_WISH_H
+
+#include "hal/vulkan/hal.h"
+
+/* The one of less worth has the lower bit: a refused device is asked for without that one first. */
+#define XS_VK_WISH_PRIORITY 1u    /* a global priority of its queues */
+#define XS_VK_WISH_TIMELINE 2u    /* timeline semaphores */
+
+#define XS_VK_WISH_NAMES 2        /* extensions that may have to be named */
+
+/** A create structure with some of it. */
+struct xs_vk_device_wish {
+    struct xs_vk_device_create create;
+    struct xs_vk_timeline_features timeline;
+    struct xs_vk_global_priority *priorities; /* one for each entry of queues; allocated */
+    struct xs_vk_queue_create *queues; /* allocated */
+    const char **extensions;      /* allocated */
+    void *chain;                  /* copies of the program's structures; allocated */
+};
+
+/** What there is to wish for. */
+unsigned xs_vk_wishes(const struct xs_vk_physical *p, const struct xs_vk_device_create *create);
+/** Fills *ret with the program's wishes and with these of ours. It is to be freed, also without any.
+ *  @return which of ours are in it: what there is no memory for is left out */
+unsigned xs_vk_wish(const struct xs_vk_physical *p, const struct xs_vk_device_create *create, unsigned wishes,
+                    struct xs_vk_device_wish *ret);
+void xs_vk_wish_free(struct xs_vk_device_wish *w);
+
+bool xs_vk_names(const char *const *list, uint32_t count, const char *name);
+
+#endif
