@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What run_vulkan runs: vulkan.py DIR OUT [PART...]
 
-suite    tests/vulkan/suite.c: every case, natively and with the layer, with no scheduler, with a policy in the process and
-         with xserver; results are checked by the program
-alone    a program of 1 ms submissions by itself, native and under XSched in turn
-beside   the same beside a program that submits 1 ms of work without an end: native, and under XSched with priorities
-A row for each: what, how, P50 and P99 of the urgent side in us, what the background completed in a second.
+suite    tests/vulkan/suite.c: every case, natively and with the layer, with no scheduler, with a policy in the process, with
+         xserver, and at level 2; results are checked by the program
+cost     a submission that has nothing to do: ns in the program's thread
+rate     a program by itself that submits 1 ms or 0.1 ms of work without an end, eight in flight: how many a second
+alone    a program of 1 ms submissions by itself
+beside   the same beside a program that submits 1 ms of work without an end, one or eight in flight, at levels 1 and 2
+mixed    a Vulkan program and a CUDA program (tests/gpu/client.c), each as the urgent one once, at levels auto, 1 and 2
+llama    llama-bench by itself and beside a CUDA program of 5 ms kernels, where DIR/vulkan has it and model.gguf
+Each natively and under XSched by turns. A row for each: what, how, P50 and P99 of the urgent side in us, what the background
+completed in a second, and the longest call of a submission there.
 """
 import json
 import os
@@ -16,9 +21,12 @@ import threading
 import time
 
 DIR, OUT = sys.argv[1], sys.argv[2]
-PARTS = sys.argv[3:] or ["suite", "alone", "beside"]
+PARTS = sys.argv[3:] or ["suite", "cost", "rate", "alone", "beside", "mixed", "llama"]
 US, COUNT, GAP_S, TURNS = 1000, 300, 0.01, 3
 NAME = "VK_LAYER_XSCHED_schedule"
+CUDA, LLAMA = os.path.join(DIR, "vulkan", "gpu_client"), os.path.join(DIR, "vulkan", "llama-bench")
+MODEL = os.path.join(DIR, "vulkan", "model.gguf")
+SHIM = os.path.join(DIR, "lib", "xsched", "libshimcuda.so")
 SUITE, TWO = os.path.join(DIR, "vulkan", "vulkan_suite"), os.path.join(DIR, "vulkan", "vulkan_two_programs")
 
 
@@ -58,8 +66,12 @@ class Server:
         self.process.wait()
         self.folder.cleanup()
 
-    def env(self, priority):
-        return layered(XSCHED_SOCKET=self.socket, XSCHED_SCHEDULER="GLB", XSCHED_PRIORITY=str(priority))
+    def env(self, priority, level="auto"):
+        return layered(XSCHED_SOCKET=self.socket, XSCHED_SCHEDULER="GLB", XSCHED_PRIORITY=str(priority),
+                       XSCHED_AUTO_XQUEUE_LEVEL=str(level))
+
+    def cuda_env(self, priority, level="auto"):
+        return {**self.env(priority, level), "LD_PRELOAD": SHIM}
 
 
 class Program:
@@ -71,7 +83,7 @@ class Program:
                                             stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1)
         if self.line() != ["ready"]:
             raise RuntimeError("it is not ready")
-        self.done = 0
+        self.done = self.longest = 0
 
     def line(self):
         text = self.process.stdout.readline()
@@ -85,8 +97,9 @@ class Program:
 
     def count(self):
         def read():
-            for _ in self.process.stdout:
+            for text in self.process.stdout:
                 self.done += 1
+                self.longest = max(self.longest, int((text.split() + ["0"])[1]))
         self.reader = threading.Thread(target=read, daemon=True)
         self.reader.start()
 
@@ -94,6 +107,33 @@ class Program:
         self.process.stdin.close()
         if self.process.wait() != 0:
             raise RuntimeError("a program failed")
+
+
+class Cuda:
+    """tests/gpu/client.c, which is ready when this is made."""
+    per_ms = None
+
+    def __init__(self, env, *arguments):
+        if Cuda.per_ms is None:
+            text = subprocess.run([CUDA, "calibrate"], env=native(), stdout=subprocess.PIPE, check=True).stdout
+            Cuda.per_ms = json.loads(text)["rounds_per_ms"]
+        self.process = subprocess.Popen([CUDA, *map(str, arguments), str(Cuda.per_ms)], env=env, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        for text in self.process.stderr:
+            if text.startswith("ready"):
+                return
+        raise RuntimeError(f"the CUDA program ended with {self.process.wait()}")
+
+    def answer(self):
+        text = self.process.communicate(timeout=120)[0]
+        got = json.loads(text)
+        if self.process.returncode or got["wrong"]:
+            raise RuntimeError("the CUDA program failed")
+        return got
+
+    def stop(self):
+        self.process.terminate()
+        return self.answer()
 
 
 def urgent(program):
@@ -107,9 +147,9 @@ def urgent(program):
     return took[COUNT // 2], took[COUNT * 99 // 100]
 
 
-def measure(what, how, urgent_env, background_env=None):
+def measure(what, how, urgent_env, background_env=None, ahead=1):
     up = Program(urgent_env, "bursts", US, 1, COUNT)
-    down = Program(background_env, "loop", US) if background_env else None
+    down = Program(background_env, *(("pipe", US, ahead) if ahead > 1 else ("loop", US))) if background_env else None
     if down:
         down.go()
         down.count()
@@ -119,14 +159,72 @@ def measure(what, how, urgent_env, background_env=None):
     up.end()
     if down:
         down.end()
-    row(what=what, how=how, p50_us=p50, p99_us=p99, background_per_s=rate and round(rate, 1))
+    row(what=what, how=how, ahead=ahead, p50_us=p50, p99_us=p99, background_per_s=rate and round(rate, 1),
+        longest_submit_us=down.longest if down else None)
+
+
+def cost(how, env):
+    p = Program(env, "cost", 20000)
+    p.go()
+    median, mean = map(int, p.line())
+    p.end()
+    row(what="cost", how=how, median_ns=median, mean_ns=mean)
+
+
+def rate(how, env, us):
+    p = Program(env, "pipe", us, 8)
+    p.go()
+    p.count()
+    time.sleep(0.5)
+    before, since = p.done, time.monotonic()
+    time.sleep(3)
+    row(what="rate", how=how, us=us, per_s=round((p.done - before) / (time.monotonic() - since), 1))
+    p.end()
+
+
+def vulkan_before_cuda(how, vulkan_env, cuda_env):
+    down = Cuda(cuda_env, "low", 5, 60)
+    up = Program(vulkan_env, "bursts", US, 1, COUNT)
+    p50, p99 = urgent(up)
+    up.end()
+    got = down.stop()
+    row(what="vulkan before cuda", how=how, p50_us=p50, p99_us=p99, background_per_s=round(got["kernels"] / got["seconds"], 1))
+
+
+def cuda_before_vulkan(how, vulkan_env, cuda_env):
+    down = Program(vulkan_env, "pipe", US, 8) if vulkan_env else None
+    if down:
+        down.go()
+        down.count()
+    before, since = (down.done if down else 0), time.monotonic()
+    got = Cuda(cuda_env, "high", COUNT).answer()
+    per_s = (down.done - before) / (time.monotonic() - since) if down else None
+    if down:
+        down.end()
+    row(what="cuda before vulkan" if down else "cuda alone", how=how, p50_us=got["p50"], p99_us=got["p99"],
+        background_per_s=per_s and round(per_s, 1), longest_submit_us=down.longest if down else None)
+
+
+def llama(how, env, cuda_env=None):
+    down = Cuda(cuda_env, "low", 5, 120) if cuda_env else None
+    r = subprocess.run([LLAMA, "-m", MODEL, "-ngl", "99", "-p", "128", "-n", "64", "-r", "3", "-o", "json"], env=env,
+                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=110, check=False)
+    got = down.stop() if down else None
+    if r.returncode:
+        row(what="llama", how=how, beside_cuda=bool(down), status=r.returncode)
+        return
+    for line in json.loads(r.stdout):
+        row(what="llama", how=how, beside_cuda=bool(down), backend=line.get("backends"), prompt=line["n_prompt"],
+            generated=line["n_gen"], tokens_per_s=line["avg_ts"],
+            background_per_s=got and round(got["kernels"] / got["seconds"], 1))
 
 
 def suite():
     bad = 0
     with Server() as server:
         for how, env in (("native", native()), ("app", layered(XSCHED_SCHEDULER="APP")),
-                         ("local", layered(XSCHED_POLICY="HPF", XSCHED_SCHEDULER="LCL")), ("xserver", server.env(3))):
+                         ("local", layered(XSCHED_POLICY="HPF", XSCHED_SCHEDULER="LCL")), ("xserver", server.env(3)),
+                         ("level 2", server.env(3, 2))):
             with open(os.path.join(OUT, f"suite_{how}.log"), "w", encoding="utf-8") as log:
                 code = subprocess.run([SUITE], env=env, stdout=log, stderr=log, timeout=120, check=False).returncode
             row(what="suite", how=how, status=code)
@@ -136,14 +234,34 @@ def suite():
 
 def main():
     bad = suite() if "suite" in PARTS else 0
-    for _ in range(TURNS):
+    for turn in range(TURNS):
         with Server() as server:
+            up, down = server.env(10), server.env(-10)
+            if "cost" in PARTS:
+                cost("native", native())
+                cost("xsched", server.env(0))
+            for us in (1000, 100) if "rate" in PARTS else ():
+                rate("native", native(), us)
+                rate("xsched", server.env(0), us)
             if "alone" in PARTS:
                 measure("alone", "native", native())
-                measure("alone", "xsched", server.env(10))
-            if "beside" in PARTS:
-                measure("beside", "native", native(), native())
-                measure("beside", "xsched", server.env(10), server.env(-10))
+                measure("alone", "xsched", up)
+            for ahead in (1, 8) if "beside" in PARTS else ():
+                measure("beside", "native", native(), native(), ahead)
+                measure("beside", "xsched", up, down, ahead)
+                measure("beside", "xsched level 2", server.env(10, 2), server.env(-10, 2), ahead)
+            if "mixed" in PARTS and turn == 0:
+                cuda_before_vulkan("native", None, native())
+                vulkan_before_cuda("native", native(), native())
+                cuda_before_vulkan("native", native(), native())
+                for level in ("auto", 1, 2):
+                    vulkan_before_cuda(f"xsched {level}", server.env(10, level), server.cuda_env(-10, level))
+                    cuda_before_vulkan(f"xsched {level}", server.env(-10, level), server.cuda_env(10, level))
+            if "llama" in PARTS and turn == 0 and os.path.exists(LLAMA) and os.path.exists(MODEL):
+                llama("native", native())
+                llama("xsched", up)
+                llama("native", native(), native())
+                llama("xsched", up, server.cuda_env(-10))
     return 1 if bad else 0
 
 
