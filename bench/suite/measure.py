@@ -131,11 +131,11 @@ class Measurement:
 
     def service(self, variant):
         server = mps = None
-        if variant.kind == "xsched":
+        if variant.scheduled:
             if "shim" in self.platform.missing:
                 raise ServiceError(self.platform.missing["shim"])
             server = self.suite.services.server([*self.plan.server, *variant.server], self.platform.server_prefix)
-        elif variant.kind == "mps":
+        if variant.kind in ("mps", "space"):
             if self.platform.name != "cuda":
                 raise ServiceError("MPS is NVIDIA's")
             mps = self.suite.services.mps()
@@ -150,7 +150,7 @@ class Measurement:
 
     def command(self, variant, sides):
         p = self.platform
-        shown = variant.priorities or (variant.kind == "xsched" and self.plan.one_process)
+        shown = variant.priorities or (variant.scheduled and self.plan.one_process)
         words, devices = [], self.devices_of(sides)
         if sides[0].client == "llama":
             return [*p.prefix, *variant.prefix, *self.suite.llama(), sides[0].name]
@@ -242,7 +242,7 @@ class Measurement:
         try:
             for name, sides in self.groups(variant):
                 c = self.pool.get((base.name, name))
-                if base.kind == "xsched":
+                if base.scheduled:
                     server = self.server_of(base)
                     queues = joined(server, c.worker)
                     if not queues:
@@ -360,7 +360,7 @@ class Measurement:
             for s in sides:
                 per_client[client[s.name]] = per_client.get(client[s.name], 0) + 1
             got = collect(list(per_client), per_client, self.suite.patience(seconds * 4 + 60))
-            if base.kind == "xsched":
+            if base.scheduled:
                 self.server_of(base)     # without it they would run on unscheduled
             seen = watchers.stop() if watchers else {}
         finally:

@@ -10,7 +10,7 @@ import shlex
 class Variant:
     name: str
     text: str
-    kind: str = "native"          # native, xsched, mps or peer
+    kind: str = "native"          # native, xsched, space (xsched under MPS), mps or peer
     sides: object = "all"         # all, high (that side alone), low, or names of sides
     level: str = ""               # XSCHED_AUTO_XQUEUE_LEVEL
     server: tuple = ()            # more options of xserver
@@ -22,6 +22,10 @@ class Variant:
     prefix: tuple = ()            # before the command line of each client
     uses: str = ""                # the variant whose processes it runs in
     watched: bool = False         # metrics are scraped, top looks and a timeline is recorded meanwhile
+
+    @property
+    def scheduled(self):
+        return self.kind in ("xsched", "space")
 
 
 FIRST, SECOND, SPAN = ("high0", "low0"), ("high1", "low1"), ("both0", "both1")
@@ -42,6 +46,13 @@ ROWS = [
     Variant("mps-priority", "MPS with client priorities", "mps",
             env=(("high", "CUDA_MPS_CLIENT_PRIORITY", "0"), ("low", "CUDA_MPS_CLIENT_PRIORITY", "1"),
                  ("top", "CUDA_MPS_CLIENT_PRIORITY", "0"), ("mid", "CUDA_MPS_CLIENT_PRIORITY", "1"))),   # there are two
+    Variant("alone-mps-priority", "the urgent side by itself in the very process of mps-priority", "mps", "high", uses="mps-priority"),
+    Variant("alone-low-mps-priority", "the other side by itself in the very process of mps-priority", "mps", "low",
+            uses="mps-priority"),
+    Variant("space", "XSched in space: MPS with client priorities, and the other side confined, or suspended, by load", "space",
+            level="auto"),
+    Variant("alone-space", "the urgent side by itself in the very process of space", "space", "high", "auto", uses="space"),
+    Variant("alone-low-space", "the other side by itself in the very process of space", "space", "low", "auto", uses="space"),
     Variant("mps-threads", "MPS, the other side confined to 70 % of the threads", "mps",
             env=(("low", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "70"),)),
     Variant("xsched-1", "level 1", "xsched", level="1"),
@@ -112,14 +123,16 @@ def tuned(text):
 def environment(variant, side, priority, share, server, mps, shim, one_process):
     """What is added to the environment of the client of a side."""
     whose = ("", side.rstrip("012"))
-    env = {name: value for of, name, value in variant.env if of in whose or (one_process and variant.kind == "xsched")}
-    if variant.kind == "xsched":
+    env = {name: value for of, name, value in variant.env if of in whose or (one_process and variant.scheduled)}
+    if variant.scheduled:
         env.update(LD_PRELOAD=shim, XSCHED_SOCKET=server.socket, XSCHED_AUTO_XQUEUE_LEVEL=variant.level,
                    XSCHED_PRIORITY=str(0 if one_process else priority))
         if one_process:
             env["XSCHED_INTRA"] = "ON"
         if share is not None:
             env["XSCHED_AUTO_XQUEUE_UTILIZATION"] = str(share)
+    if variant.kind == "space":
+        env.update(mps.env, XSCHED_SHARE="SPACE", CUDA_MPS_CLIENT_PRIORITY="0" if priority > 0 else "1")
     elif variant.kind == "mps":
         env.update(mps.env)
     elif variant.kind == "peer":

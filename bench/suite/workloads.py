@@ -53,10 +53,11 @@ class Workload:
 
 
 QUICK = ("alone", "native", "xsched-auto")
+SPACE = ("alone-mps-priority", "alone-low-mps-priority", "space", "alone-space", "alone-low-space")   # beside mps-priority
 
 
-def torch_high(model, **more):
-    return Side("high", "torch:" + model, "open", priority=10, urgent=True, **more)
+def torch_high(model, mode="open", **more):
+    return Side("high", "torch:" + model, mode, priority=10, urgent=True, **more)
 
 
 def torch_low(model, gib=4, **more):
@@ -76,7 +77,7 @@ def torch_pair(high, low, variants, **more):
 A_TORCH = torch_pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "xsched-2", "mps",
                       "mps-priority"),
-                     extra=("alone-low", "alone-low-xsched", "xsched-3", "mps-threads", "xsched-watched", "asleep-auto", "marks-each"),
+                     extra=("alone-low", "alone-low-xsched", *SPACE, "xsched-3", "mps-threads", "xsched-watched", "asleep-auto", "marks-each"),
                      quick=QUICK, requests=800)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
 CL_LOW = Side("low", "load", work_us=1000, depth=64)
@@ -91,7 +92,8 @@ B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-au
 
 # ---- C: fixed priority, twice the same model ----
 C_TORCH = torch_pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
-                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps", "mps-priority"), requests=700)
+                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps", "mps-priority"),
+                     extra=("alone-low", "alone-low-xsched", *SPACE), requests=700)
 C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us=1000, kernels=8, priority=10, urgent=True),
               CL_LOW, ("alone", "native", "xsched-auto"))
 
@@ -107,7 +109,7 @@ E_HIGH = Side("high", "load", "gap", rate=1 / 0.0085, arrivals="uniform", work_u
 E_LOW = Side("low", "load", depth=16)
 E_T = tuple({"t_ms": t} for t in (0.1, 1, 5, 20, 50))
 E_CUDA = Plan((E_HIGH, E_LOW), ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-3",
-                                "xsched-auto", "mps", "mps-priority"), extra=("gates-150", "gates-each", "asleep-2"), quick=QUICK, params=E_T,
+                                "xsched-auto", "mps", "mps-priority"), extra=(*SPACE[2:4], "gates-150", "gates-each", "asleep-2"), quick=QUICK, params=E_T,
               quick_params=(E_T[1], E_T[3]), requests=300, blocks=3, seconds=1.2)
 E_FAKE = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dataclasses.replace(E_LOW, depth=4)),
               ("alone", "native", "xsched-1", "xsched-1-n8", "xsched-2", "xsched-auto"), quick=QUICK, params=E_T[:4],
@@ -120,18 +122,22 @@ E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dat
 F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=10, urgent=True),
                 Side("low", "torch:train-resnet50", load=0.8, gib=10)),
                ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"),
-               blocks=3, seconds=10, fresh=True)
+               extra=("alone-low-xsched", *SPACE), blocks=3, seconds=10, fresh=True)
 # ---- G: BERT-large ----
 G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"),
-                     requests=600)
+                     extra=SPACE, requests=600)
 # ---- H: decoding with CUDA graphs beside training ----
 H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
-                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"), requests=400)
+                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"), extra=SPACE, requests=400)
 # ---- L: a language model's server, which decodes nearly all of the time, beside training ----
 L_LLAMA = Plan((Side("high", "llama", "gap", rate=200, arrivals="uniform", priority=10, gib=4, urgent=True), torch_low("train-resnet50", 10)),
-               ("alone", "alone-low", "native", "alone-xsched", "xsched-auto", "mps-priority"), extra=("alone-low-xsched", "xsched-2", "mps"),
+               ("alone", "alone-low", "native", "alone-xsched", "xsched-auto", "mps-priority"), extra=("alone-low-xsched", *SPACE, "xsched-2", "mps"),
                blocks=3, seconds=6, fresh=True)
+# ---- N: an eager decoder of the library that most use, which launches more slowly than the device computes, beside training ----
+N_TORCH = Plan((torch_high("generate", gib=6, mode="gap", rate=10), torch_low("train-resnet50", 10)),
+               ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "alone-low-xsched", "mps-priority", *SPACE),
+               blocks=5, seconds=12, requests=150)
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
@@ -178,6 +184,7 @@ WORKLOADS = [
     Workload("J", "decision latency of xserver, with 2 and 64 processes and with 10,000 queues", {}, ("decision",)),
     Workload("K", "an idle process with 100 queues: CPU, memory, threads, descriptors", {}, ("idle",)),
     Workload("L", "llama.cpp's server, a request a moment after the last one's end, beside training (--llama)", {"cuda": L_LLAMA}),
+    Workload("N", "Hugging Face's generate, a prompt 0.1 s after each answer, beside training", {"cuda": N_TORCH}),
     Workload("M", "two devices: A on each at once, and one program on both beside an urgent one on the second",
              {"cuda": M_TORCH, "hip": M_TORCH, "fake": M_LOAD}),
     Workload("O", "a decoder split over two devices, beside training on the second", {"cuda": O_TORCH, "hip": O_TORCH}),

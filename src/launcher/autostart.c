@@ -5,23 +5,17 @@
 #include "base/env.h"
 #include "base/str.h"
 #include "query/find_xserver.h"
+#include "launcher/daemonize.h"
 #include "launcher/preload.h"
-#include "launcher/program.h"
 #include "launcher/say.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define START_TIMEOUT_NS (5 * XS_NS_PER_S)
@@ -41,118 +35,21 @@ static int find_server(char *ret, size_t size)
     return -ENOENT;
 }
 
-/* Makes the folder if it is ours to make; it must belong to this user, and nobody else may write
- * there: who can replace the socket is who schedules us. */
-static int prepare_folder(const char *folder)
+struct server_arguments {
+    const char *server, *socket_path, *idle_s;
+};
+
+/* any free TCP port: the usual one belongs to the system's server */
+static unsigned server_arguments(const void *ctx, const char *log, const char **argv)
 {
-    struct stat st;
+    const struct server_arguments *a = ctx;
+    unsigned n = 0;
 
-    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-        return -errno;
-    if (lstat(folder, &st) < 0)
-        return -errno;
-    if (!S_ISDIR(st.st_mode))
-        return -ENOTDIR;
-    if (st.st_uid != geteuid() || (st.st_mode & 022))
-        return -EPERM;
-    return 0;
-}
-
-/* @return the descriptor that holds the lock (closed on exec), or -errno */
-static int take_lock(const char *folder)
-{
-    char path[PATH_MAX];
-    uint64_t until = xs_now_ns() + LOCK_TIMEOUT_NS;
-    int fd;
-
-    if ((size_t)snprintf(path, sizeof(path), "%s/start.lock", folder) >= sizeof(path))
-        return -ENAMETOOLONG;
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return -errno;
-    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK || xs_now_ns() > until) {
-            int err = errno == EWOULDBLOCK ? -ETIMEDOUT : -errno;
-
-            close(fd);
-            return err;
-        }
-        usleep(POLL_MS * 1000);
-    }
-    return fd;
-}
-
-/* @param ret_log  of the server; empty: none
- * The server must not be a client of itself, and what the caller chose for one program (a core,
- * niceness, blocked signals) is not meant for it. */
-static void become_daemon(const char *folder, char *ret_log, size_t log_size)
-{
-    cpu_set_t all;
-    sigset_t none;
-    int fd;
-
-    memset(&all, 0xff, sizeof(all));
-    sched_setaffinity(0, sizeof(all), &all);
-    if (getpriority(PRIO_PROCESS, 0) > 0)
-        setpriority(PRIO_PROCESS, 0, 0); /* often not allowed; then it stays as it is */
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    for (int s = 1; s < NSIG; s++) {
-        if (s != SIGKILL && s != SIGSTOP)
-            signal(s, SIG_DFL);
-    }
-    for (size_t i = 0; i < XS_ENV_COUNT; i++)
-        unsetenv(xs_env_rows[i].name);
-    xs_shims_unset();
-    umask(077);
-    if (chdir("/") < 0)
-        _exit(126);
-    fd = open("/dev/null", O_RDONLY);
-    if (fd >= 0)
-        dup2(fd, STDIN_FILENO);
-    snprintf(ret_log, log_size, "%s/xserver.log", folder);
-    fd = open(ret_log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        fd = open("/dev/null", O_WRONLY);
-        ret_log[0] = 0;
-    }
-    if (fd >= 0) {
-        dup2(fd, STDOUT_FILENO);
-        dup2(fd, STDERR_FILENO);
-    }
-    for (fd = 3; fd < 1024; fd++)
-        fcntl(fd, F_SETFD, FD_CLOEXEC); /* the caller's pipes must see their end when the program does */
-}
-
-/* Whether this user's systemd can give the server a scope of its own. Without one it belongs to the session, the service or the
- * job of the first program, and ends with that, while others use it. */
-static bool user_manager_is_there(void)
-{
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    char path[PATH_MAX], ignored[PATH_MAX];
-    struct stat st;
-
-    return runtime && runtime[0] == '/' &&
-           (size_t)snprintf(path, sizeof(path), "%s/systemd/private", runtime) < sizeof(path) && stat(path, &st) == 0 &&
-           S_ISSOCK(st.st_mode) && xs_program_find("systemd-run", ignored, sizeof(ignored)) == 0;
-}
-
-/* In the daemon: becomes the server. systemd-run becomes it, too, once it has made the scope. */
-static void exec_server(const char *server, const char *folder, const char *socket_path, unsigned idle_s, bool scoped)
-{
-    char idle[16], log[PATH_MAX + 16];
-    /* any free TCP port: the usual one belongs to the system's server */
-    const char *argv[24] = {"systemd-run", "--user", "--scope", "--quiet", "--collect",
-                            "--description=XSched server that xsched run started", "--"};
-    unsigned scope = 7, n = scope;
-
-    snprintf(idle, sizeof(idle), "%u", idle_s);
-    become_daemon(folder, log, sizeof(log));
-    argv[n++] = server;
+    argv[n++] = a->server;
     argv[n++] = "--idle-exit";
-    argv[n++] = idle;
+    argv[n++] = a->idle_s;
     argv[n++] = "--socket";
-    argv[n++] = socket_path;
+    argv[n++] = a->socket_path;
     argv[n++] = "--port";
     argv[n++] = "0";
     if (log[0]) {
@@ -161,48 +58,7 @@ static void exec_server(const char *server, const char *folder, const char *sock
         argv[n++] = "--log-max-kib";
         argv[n++] = LOG_MAX_KIB;
     }
-    if (scoped)
-        execvp(argv[0], (char **)(uintptr_t)argv);
-    else
-        execv(server, (char **)(uintptr_t)(argv + scope));
-}
-
-/* Forks twice, so that the server is nobody's child. @return its pid or -errno */
-static pid_t spawn(const char *server, const char *folder, const char *socket_path, unsigned idle_s, bool scoped)
-{
-    int channel[2];
-    pid_t child, daemon_pid = -1;
-
-    if (pipe2(channel, O_CLOEXEC) < 0)
-        return -errno;
-    child = fork();
-    if (child < 0) {
-        int err = -errno;
-
-        close(channel[0]);
-        close(channel[1]);
-        return err;
-    }
-    if (child == 0) {
-        pid_t pid;
-
-        setsid();
-        pid = fork();
-        if (pid == 0) {
-            exec_server(server, folder, socket_path, idle_s, scoped);
-            _exit(127);
-        }
-        if (write(channel[1], &pid, sizeof(pid)) != sizeof(pid))
-            _exit(1);
-        _exit(0);
-    }
-    close(channel[1]);
-    if (read(channel[0], &daemon_pid, sizeof(daemon_pid)) != sizeof(daemon_pid))
-        daemon_pid = -ECHILD;
-    close(channel[0]);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-    return daemon_pid > 0 ? daemon_pid : -ECHILD;
+    return n;
 }
 
 static int wait_until_it_answers(const char *socket_path, pid_t pid)
@@ -242,18 +98,24 @@ static const char *reason(int err)
 
 static int start_server(const char *folder, const char *socket_path, unsigned idle_s)
 {
-    char server[PATH_MAX];
+    char server[PATH_MAX], idle[16];
+    const struct server_arguments arguments = {server, socket_path, idle};
+    const struct xs_daemon daemon = {
+        .folder = folder, .log = "xserver.log", .description = "XSched server that xsched run started",
+        .arguments = server_arguments, .ctx = &arguments,
+    };
     int lock, err;
     bool scoped;
     pid_t pid;
 
+    snprintf(idle, sizeof(idle), "%u", idle_s);
     err = find_server(server, sizeof(server));
     if (err < 0) {
         xs_say("no xserver answers and none is installed beside xsched: the program runs unscheduled");
         return err;
     }
-    err = prepare_folder(folder);
-    lock = err < 0 ? err : take_lock(folder);
+    err = xs_daemon_folder(folder);
+    lock = err < 0 ? err : xs_daemon_lock(folder, "start.lock", LOCK_TIMEOUT_NS);
     if (lock < 0) {
         xs_say("cannot start xserver in %s (%s): the program runs unscheduled", folder, reason(lock));
         return lock;
@@ -262,13 +124,13 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
         close(lock);
         return 0;
     }
-    scoped = user_manager_is_there();
-    pid = spawn(server, folder, socket_path, idle_s, scoped);
+    scoped = xs_daemon_has_manager();
+    pid = xs_daemon_spawn(&daemon, scoped);
     err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
     if (err < 0 && scoped) { /* a manager that refuses or is stuck: better a server in this session than none */
         if (pid > 0 && err == -ETIMEDOUT)
             kill(pid, SIGKILL);
-        pid = spawn(server, folder, socket_path, idle_s, false);
+        pid = xs_daemon_spawn(&daemon, false);
         err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
     }
     close(lock);

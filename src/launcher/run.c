@@ -8,6 +8,7 @@
 #include "launcher/commands.h"
 #include "launcher/program.h"
 #include "launcher/say.h"
+#include "launcher/space/space.h"
 #include "policy/policies.h"
 #include "query/find_xserver.h"
 #include "query/policy_in_force.h"
@@ -23,7 +24,7 @@
 
 #define YOUNG_MS 500
 
-enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER, KEY_IDLE };
+enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER, KEY_IDLE, KEY_SHARE };
 
 static const struct argp_option options[] = {
 #define O(name, key, arg, variable, least, most, help) {name, key, arg, 0, help, 1},
@@ -31,6 +32,8 @@ static const struct argp_option options[] = {
 #undef O
     {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
     {"group", KEY_GROUP, "NAME", 0, "programs of one group are suspended and resumed together", 2},
+    {"share", KEY_SHARE, "time|space|auto", 0,
+     "how the program shares the device: by turns, or at one time under MPS with others of this user (CUDA); default time", 2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
     {"memory", 'm', "8G|50%", 0, "device memory that the program may allocate on each device", 2},
     {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries",
@@ -156,6 +159,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_INTRA:
         set(XS_ENV_XSCHED_INTRA, "ON");
         break;
+    case KEY_SHARE:
+        set_choice(state, "share", XS_ENV_XSCHED_SHARE, arg);
+        break;
     case 'm':
         if (xs_size_parse(arg, &size) < 0)
             argp_error(state, "--memory takes an amount (8G, 512M) or a percentage (50%%), not \"%s\"", arg);
@@ -221,6 +227,24 @@ static void use_probed_level(const struct xs_platform *of)
     snprintf(text, sizeof(text), "%d", probed);
     if (setenv(variable, text, 1) < 0)
         xs_say_error("out of memory");
+}
+
+/* What is asked for becomes what there is: TIME or SPACE. What auto should be is not measured yet: time. */
+static void begin_to_share(const struct run *r)
+{
+    const char *share = xs_env_get(XS_ENV_XSCHED_SHARE);
+    int64_t priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, 0, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+    bool space = false;
+
+    if (!share)
+        return;
+    if (!priority)
+        priority = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, 0, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+    if (xs_str_equal_nocase(share, "SPACE"))
+        space = xs_space_begin((int)priority, r->idle_s);
+    else if (!xs_str_equal_nocase(share, "TIME") && !xs_str_equal_nocase(share, "AUTO"))
+        xs_say("XSCHED_SHARE=%s is none of %s: the program shares in time", share, xs_env_rows[XS_ENV_XSCHED_SHARE].values);
+    set(XS_ENV_XSCHED_SHARE, space ? "SPACE" : "TIME");
 }
 
 static void print_env_help(void)
@@ -350,6 +374,7 @@ int xs_command_run(int argc, char **argv)
     xs_prepare_program(r.program);
     if (xs_program_find(r.program[0], path, sizeof(path)) == -ENOENT)
         return xs_exec_program(r.program); /* which says so: nothing needs a server */
+    begin_to_share(&r);
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         server = xs_autostart(!r.no_server, r.idle_s);
     if (server >= 0)

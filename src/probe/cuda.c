@@ -5,6 +5,8 @@
  *
  *   xsched-probe-cuda               all devices
  *   xsched-probe-cuda rival DEVICE  the second process: obeys lines on its standard input (struct order)
+ *   xsched-probe-cuda devices       which devices a program would see here; makes no context
+ *   xsched-probe-cuda space         and whether one runs a kernel, and as a client of MPS (`xsched run --share=space`)
  *
  * Each GPU runs this work for about two seconds. No other program's work is stopped. */
 #include "base/pci.h"
@@ -366,6 +368,59 @@ static void probe(int ordinal)
     cuDevicePrimaryCtxReset_v2(d.id);
 }
 
+/* ---- sharing in space: `xsched run` reads NAME=VALUE lines ---- */
+
+static const char *error_text(CUresult r)
+{
+    static const char *const k_mps[] = {
+        "the MPS server cannot be reached", "a call to the MPS server failed", "the MPS server takes no new programs now",
+        "MPS serves no more than 60 programs at one time", "the MPS server has no connections left",
+        "the MPS server ended the program",
+    };
+    static char text[48];
+
+    if (r >= XS_CU_MPS_FIRST && r <= XS_CU_MPS_LAST)
+        return k_mps[r - XS_CU_MPS_FIRST];
+    snprintf(text, sizeof(text), "the driver's error %d", r);
+    return text;
+}
+
+/* A part of a device has an identity of its own beside that of its device. */
+static bool is_part(const void *lib, CUdevice id)
+{
+    CUresult (*own)(unsigned char *, CUdevice);
+    unsigned char part[16], whole[16];
+    void *p = dlsym((void *)(uintptr_t)lib, "cuDeviceGetUuid_v2");
+
+    memcpy(&own, &p, sizeof(own));
+    return p && own(part, id) == XS_CU_SUCCESS && cuDeviceGetUuid(whole, id) == XS_CU_SUCCESS &&
+           memcmp(part, whole, sizeof(whole)) != 0;
+}
+
+static void tell_devices(const void *lib, bool run)
+{
+    struct cuda_device d = {0};
+    const char *broken = NULL;
+    char uuid[64];
+    int count = 0, mps = 0;
+    CUresult r = cuInit(0);
+
+    if (r == XS_CU_SUCCESS)
+        r = cuDeviceGetCount(&count);
+    if (r == XS_CU_SUCCESS)
+        r = cuDeviceGet(&d.id, 0);
+    if (r != XS_CU_SUCCESS) {
+        printf("count=%d\nwhy=%s\n", count, error_text(r));
+        return;
+    }
+    uuid_text(d.id, 0, uuid, sizeof(uuid));
+    if (cuDeviceGetAttribute(&mps, XS_CU_ATTR_MPS, d.id) != XS_CU_SUCCESS)
+        mps = 0;
+    if (run)
+        broken = prepare(&d);
+    printf("count=%d\nuuid=%s\nmig=%d\nmps=%d\nwhy=%s\n", count, uuid, is_part(lib, d.id), mps, broken ? broken : "");
+}
+
 /* Of no interest here. */
 void xs_rm_group_made(void)
 {
@@ -374,11 +429,12 @@ void xs_rm_group_made(void)
 int main(int argc, char **argv)
 {
     bool rival = argc == 3 && strcmp(argv[1], "rival") == 0;
+    bool space = argc == 2 && strcmp(argv[1], "space") == 0, devices = argc == 2 && strcmp(argv[1], "devices") == 0;
     int64_t device = 0;
     void *lib = open_vendor(&xs_platforms[XS_PLATFORM_CUDA]), *p;
     int count = 0;
 
-    if (argc > 1 && (!rival || xs_str_parse_i64(argv[2], &device) < 0 || device < 0 || device > 1000)) {
+    if (argc > 1 && !space && !devices && (!rival || xs_str_parse_i64(argv[2], &device) < 0 || device < 0 || device > 1000)) {
         fputs("usage: xsched-probe-cuda (`xsched doctor --probe` starts it)\n", stderr);
         return 64;
     }
@@ -394,6 +450,11 @@ int main(int argc, char **argv)
     memcpy(&name, &p, sizeof(p));
     FUNCTIONS(X)
 #undef X
+    if (space || devices) {
+        tell_devices(lib, space);
+        fflush(stdout);
+        _exit(0);
+    }
     xs_rm_try_newer();
     signal(SIGPIPE, SIG_IGN);
     if (cuInit(0) || cuDeviceGetCount(&count))

@@ -114,6 +114,8 @@ struct xs_cu_resource {
 #define XS_CU_NOT_READY          600
 #define XS_CU_CAPTURE_IMPLICIT   906
 #define XS_CU_NOT_SUPPORTED      801
+#define XS_CU_MPS_FIRST          805   /* of MPS's six: no connection, a failed call, server not ready, */
+#define XS_CU_MPS_LAST           810   /* ... too many clients, too many connections, client terminated */
 
 #define XS_CU_STREAM_NON_BLOCKING 1u
 #define XS_CU_STREAM_LEGACY      ((CUstream)1)
@@ -126,6 +128,7 @@ struct xs_cu_resource {
 #define XS_CU_ATTR_PCI_DEVICE    34
 #define XS_CU_ATTR_PCI_DOMAIN    50
 #define XS_CU_ATTR_MEM_OPS_64    122   /* CAN_USE_64_BIT_STREAM_MEM_OPS, of the _v2 functions */
+#define XS_CU_ATTR_MPS           133   /* contexts on the device are of an MPS server */
 
 #define XS_CU_WAIT_GEQ           0u
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, devices, contexts. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -26,9 +30,27 @@ void fake_freed(void)
         fake_cuda_on_free();
 }
 
+/* Whether contexts are of an MPS server: a daemon listens in the folder that the environment names. */
+static bool fake_mps(void)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = folder ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    bool there = fd >= 0 && (size_t)snprintf(at.sun_path, sizeof(at.sun_path), "%s/control", folder) < sizeof(at.sun_path) &&
+                 connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return there;
+}
+
 API cuInit(unsigned flags)
 {
+    const char *error = getenv("FAKE_MPS_ERROR");
+
     (void)flags;
+    if (error && fake_mps())
+        return atoi(error);
     while (fake_without("hangs"))
         sleep(1);
     pthread_mutex_lock(&fake_lock);
@@ -46,7 +68,9 @@ API cuDriverGetVersion(int *v)
 
 API cuDeviceGetCount(int *n)
 {
-    *n = getenv("FAKE_CUDA_ONE") ? 1 : DEVICES;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+    *n = getenv("FAKE_CUDA_ONE") || (visible && strncmp(visible, "GPU-", 4) == 0) ? 1 : DEVICES;
     return g_init ? 0 : XS_CU_NOT_INITIALIZED;
 }
 
@@ -63,6 +87,8 @@ API cuDeviceGetAttribute(int *v, int attribute, CUdevice d)
     *v = attribute == XS_CU_ATTR_PCI_BUS ? 0x10 + d : 0;
     if (attribute == XS_CU_ATTR_MEM_OPS_64)
         *v = !fake_without("no_memory_ops");
+    if (attribute == XS_CU_ATTR_MPS)
+        *v = fake_mps();
     return 0;
 }
 

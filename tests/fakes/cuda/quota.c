@@ -127,3 +127,23 @@ API cuMemRetainAllocationHandle(uint64_t *handle, void *at)
     *handle = g_mapped;
     return 0;
 }
+
+/* ---- identity, where FAKE_CUDA_UUID asks for one; FAKE_CUDA=mig: the device is a part of another one ---- */
+
+API cuDeviceGetUuid(unsigned char *ret, CUdevice d)
+{
+    if (!getenv("FAKE_CUDA_UUID"))
+        return XS_CU_NOT_SUPPORTED;
+    memset(ret, 0xab, 16);
+    ret[15] = (unsigned char)d;
+    return 0;
+}
+
+API cuDeviceGetUuid_v2(unsigned char *ret, CUdevice d)
+{
+    CUresult r = cuDeviceGetUuid(ret, d);
+
+    if (r == 0 && fake_without("mig"))
+        ret[0] = 1;
+    return r;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sharing in space: programs of one user run at one time on a device, under NVIDIA's MPS. One MPS daemon for each user and device
+ * is kept by a helper (xsched-space) that `xsched run` starts, as the user, when the first program asks; it ends after the last.
+ *
+ *   space_run.c      `xsched run`: asks the helper, tries it all in a child, sets the environment or says why not
+ *   space_helper.c   the helper: who uses the daemon, its start, its end, its faults
+ *   mps_control.c    NVIDIA's control program
+ *
+ * The launcher and the helper exchange packets of text over SPACE_SOCKET: "join" -> "ok", the daemon's pipe folder and a note, or
+ * "no" and the reason; then "stays", or the end of the connection from one that will not use it. What was asked for by a process
+ * counts for as long as that process lives, whatever it becomes. */
+#ifndef XS_LAUNCHER_SPACE_H
+#define XS_LAUNCHER_SPACE_H
+
+#include "base/xs_base.h"
+
+#include <sys/types.h>
+
+#define XS_SPACE_SOCKET   "space.sock"
+#define XS_SPACE_PACKET   4096u
+#define XS_SPACE_MOST     60u            /* programs that one MPS daemon serves */
+
+/* What keeps a daemon's life right; tests leave out one by one, and must notice. */
+#define XS_SPACE_RULE_ONE   1u           /* one that runs is used */
+#define XS_SPACE_RULE_LAST  2u           /* it stays while a program uses it, and ends after the last */
+#define XS_SPACE_RULE_MOST  4u           /* no more programs than it serves */
+#define XS_SPACE_RULE_FAULT 8u           /* after a fault it is started anew */
+#ifndef XS_SPACE_RULES
+#define XS_SPACE_RULES      15u
+#endif
+
+/** An MPS daemon, by its folders. */
+struct xs_mps {
+    const char *pipe, *log, *device;     /* device: UUID; NULL: it is not ours to start */
+};
+/** Starts it. @param ret_why  one line when it cannot be started  @return 0 or -errno */
+int xs_mps_start(const struct xs_mps *m, char *ret_why, size_t size);
+/** @return 0 and the answer of the daemon, or -errno: it does not answer */
+int xs_mps_ask(const struct xs_mps *m, const char *command, char *ret, size_t size);
+/** Its process, or -errno. */
+pid_t xs_mps_pid(const struct xs_mps *m);
+/** Programs that its servers serve now. @param ret_fault  a server stands after a fault; may be NULL
+ *  @return how many, or -errno */
+int xs_mps_programs(const struct xs_mps *m, bool *ret_fault);
+
+/** `xsched run --share=space`: sets the environment of the program that this process becomes, or says why it shares in time.
+ *  @param priority  of the program
+ *  @param idle_s    the helper ends so long after the last program; 0: never
+ *  @return whether it shares in space */
+bool xs_space_begin(int priority, unsigned idle_s);
+
+#endif

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sharing in space on a GPU, by programs that know nothing of it (the driver through ctypes).
+
+  space.py load SECONDS       launches kernels that count, and checks what they counted; prints one JSON line
+  space.py park STREAMS       puts a closed gate into so many streams, with kernels behind each, until its input ends
+  space.py life BUILD         one daemon for several programs of `xsched run --share=space`, which ends after them
+  space.py kills BUILD TIMES  the helper, MPS's control daemon, its server and xserver are killed under load, each so often
+  space.py gates BUILD        what closed gates in one program's streams do to another program of the same MPS server
+
+Rows on stdout; ends with 1 when something is wrong."""
+import ctypes
+import json
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PTX = b""".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry add(.param .u64 at) {
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [at];
+  mov.u64 %rd2, 1;
+  red.global.add.u64 [%rd1], %rd2;
+  ret;
+}
+"""
+MPS_ENABLED = 133
+
+
+class Driver:
+    def __init__(self):
+        self.lib = ctypes.CDLL("libcuda.so.1")
+        self.call("cuInit", 0)
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        mps = ctypes.c_int()
+        self.lib.cuDeviceGetAttribute(ctypes.byref(mps), MPS_ENABLED, device)
+        self.mps = mps.value
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self.call("cuCtxSetCurrent", context)
+        module, self.add = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), PTX)
+        self.call("cuModuleGetFunction", ctypes.byref(self.add), module, b"add")
+
+    def call(self, name, *args):
+        r = getattr(self.lib, name)(*args)
+        if r:
+            print(json.dumps({"error": r, "call": name}), flush=True)
+            sys.exit(3)
+
+    def stream(self):
+        s = ctypes.c_void_p()
+        self.call("cuStreamCreate", ctypes.byref(s), 1)
+        return s
+
+    def word(self):
+        """Zeroed memory of the device."""
+        at = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(at), 8)
+        self.call("cuMemsetD8_v2", at, 0, 8)
+        return at
+
+    def host_words(self):
+        self.shared, at = mmap.mmap(-1, 4096), ctypes.c_uint64()
+        host = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self.shared)))
+        self.call("cuMemHostRegister_v2", host, ctypes.c_size_t(4096), 2)
+        self.call("cuMemHostGetDevicePointer_v2", ctypes.byref(at), host, 0)
+        return ctypes.cast(host, ctypes.POINTER(ctypes.c_uint64)), at
+
+    def launch(self, stream, at):
+        p = ctypes.c_uint64(at.value)
+        params = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(p), ctypes.c_void_p))
+        self.call("cuLaunchKernel", self.add, 132, 1, 1, 128, 1, 1, 0, stream, params, None)
+
+    def value(self, at):
+        v = ctypes.c_uint64()
+        self.call("cuMemcpyDtoH_v2", ctypes.byref(v), at, 8)
+        return v.value
+
+
+def load(seconds):
+    d = Driver()
+    s, at, n, took = d.stream(), d.word(), 0, []
+    print(json.dumps({"ready": os.getpid(), "mps": d.mps}), flush=True)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        t = time.perf_counter()
+        for _ in range(50):
+            d.launch(s, at)
+        d.call("cuStreamSynchronize", s)
+        took.append((time.perf_counter() - t) * 1e6)
+        n += 50
+    took.sort()
+    found = d.value(at)
+    print(json.dumps({"launches": n, "right": found == n * 132 * 128, "mps": d.mps, "p50_us": round(took[len(took) // 2], 1),
+                      "p99_us": round(took[int(len(took) * .99)], 1)}), flush=True)
+    return 0 if found == n * 132 * 128 else 1
+
+
+def park(streams):
+    d = Driver()
+    words, at = d.host_words()
+    all_streams = [d.stream() for _ in range(streams)]
+    count = d.word()
+    d.launch(all_streams[0], count)
+    d.call("cuStreamSynchronize", all_streams[0])
+    for s in all_streams:
+        d.call("cuStreamWaitValue64_v2", s, at, ctypes.c_uint64(1), 0)
+        for _ in range(8):
+            d.launch(s, count)
+    free = d.stream()
+    t = time.perf_counter()
+    done = False
+    d.launch(free, count)
+    while time.perf_counter() - t < 2 and not done:       # another stream of the same program
+        done = d.lib.cuStreamQuery(free) == 0
+    print(json.dumps({"parked": streams, "own_other_stream_runs": done}), flush=True)
+    sys.stdin.read()
+    words[0] = 1
+    for s in all_streams:
+        d.call("cuStreamSynchronize", s)
+    return 0
+
+
+# ---- what starts those ----
+
+class Bad(Exception):
+    pass
+
+
+def row(**what):
+    print(json.dumps(what), flush=True)
+
+
+def until(what, seconds=30):
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Place:
+    """A runtime folder of its own, so that nothing else of this user is met."""
+
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.top = tempfile.mkdtemp(prefix="xsp-", dir="/tmp")
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "CUDA_MPS_"))}
+        libs = os.path.join(self.build, "server-lib")
+        self.env.update(XDG_RUNTIME_DIR=self.top, XSPACE=self.top)
+        if os.path.isdir(libs):
+            self.env["LD_LIBRARY_PATH"] = ":".join(p for p in (libs, self.env.get("LD_LIBRARY_PATH")) if p)
+
+    def start(self, *args, share="space", priority="0", idle="2", **kwargs):
+        return subprocess.Popen([os.path.join(self.build, "bin", "xsched"), "run", f"--share={share}", "--priority", priority,
+                                 "--idle-exit", idle, "--", sys.executable, os.path.abspath(__file__), *args], env=self.env,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+
+    def processes(self, *names):
+        """Those of this place by the name of their program."""
+        found = []
+        for pid in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+                    comm = f.read().strip()
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    ours = f"XSPACE={self.top}".encode() in f.read()
+            except (OSError, UnicodeDecodeError):
+                continue
+            if ours and any(n[:15].startswith(comm) or comm.startswith(n[:15]) for n in names):
+                found.append(int(pid))
+        return found
+
+    def end(self):
+        for pid in self.processes("xsched-space", "xserver"):
+            os.kill(pid, signal.SIGKILL)
+        for folder in (os.path.join(self.top, "xsched", n) for n in os.listdir(os.path.join(self.top, "xsched"))):
+            if os.path.isdir(os.path.join(folder, "mps")):
+                subprocess.run(["nvidia-cuda-mps-control"], input="quit -t 2\n", text=True, timeout=60, check=False,
+                               env={**self.env, "CUDA_MPS_PIPE_DIRECTORY": os.path.join(folder, "mps")}, capture_output=True)
+
+
+def first_line(p, seconds=90):
+    line = p.stdout.readline()
+    if not line:
+        raise Bad(f"ended at once: {p.wait(seconds)} {p.stderr.read()}")
+    return json.loads(line)
+
+
+def last(p, seconds=60):
+    out, err = p.communicate(timeout=seconds)
+    lines = [json.loads(line) for line in out.splitlines()]
+    return p.returncode, (lines or [{}])[-1], err
+
+
+def life(build):
+    place = Place(build)
+    try:
+        programs = [place.start("load", "4", priority=str(i)) for i in (0, 5, 10)]
+        ready = [first_line(p) for p in programs]
+        row(test="life", metric="under_mps", value=sum(r["mps"] for r in ready), of=3)
+        control, helper = place.processes("nvidia-cuda-mps-control"), place.processes("xsched-space")
+        row(test="life", metric="daemons", value=len(control), helpers=len(helper))
+        for p in programs:
+            status, found, err = last(p)
+            row(test="life", metric="program", status=status, said=err.strip(), **found)
+            if status or not found.get("right"):
+                raise Bad(f"a program: {status} {found} {err}")
+        began = time.monotonic()
+        gone = until(lambda: not place.processes("nvidia-cuda-mps-control", "xsched-space"))
+        row(test="life", metric="ended_after_s", value=round(time.monotonic() - began, 2), gone=gone)
+        if sum(r["mps"] for r in ready) != 3 or len(helper) != 1 or not control or not gone:
+            raise Bad("the daemon's life")
+    finally:
+        place.end()
+
+
+def kills(build, times):
+    """Programs go on, or end with the vendor's error; a new one starts; nothing hangs."""
+    place, bad = Place(build), 0
+    for what in ("xsched-space", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server", "xserver"):
+        outcomes = {}
+        for _ in range(times):
+            programs = [place.start("load", "1.5", priority=p, idle="30") for p in ("0", "10")]
+            for p in programs:
+                first_line(p)
+            for pid in place.processes(what):
+                os.kill(pid, signal.SIGKILL)
+            for p in programs:
+                try:
+                    status, found, _ = last(p, 60)
+                    kind = "right" if found.get("right") else f"vendor's error {found['error']}" if "error" in found else \
+                        f"status {status}"
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    kind = "hung"
+                outcomes[kind] = outcomes.get(kind, 0) + 1
+            new = place.start("load", "0.2", idle="30")
+            try:
+                status, found, err = last(new, 90)
+                kind = f"new: {'space' if found.get('mps') else 'time'}" if found.get("right") else f"new: {status} {found} {err[-200:]}"
+            except subprocess.TimeoutExpired:
+                new.kill()
+                kind = "new: hung"
+            outcomes[kind] = outcomes.get(kind, 0) + 1
+        row(test="kills", what=what, times=times, outcomes=outcomes)
+        bad += sum(n for kind, n in outcomes.items() if "hung" in kind or kind.startswith("status") or
+                   (kind.startswith("new") and kind not in ("new: space", "new: time")))
+    place.end()
+    if bad:
+        raise Bad(f"{bad} outcomes")
+
+
+def gates(build):
+    """The other program's latency and the program's own other stream, for more and more closed gates."""
+    place = Place(build)
+    try:
+        for streams in (0, 1, 2, 4, 8, 16, 32):
+            parked = place.start("park", str(streams), share="space", idle="30") if streams else None
+            own = first_line(parked) if parked else {}
+            other = place.start("load", "2", share="space", priority="10", idle="30")
+            try:
+                status, found, err = last(other, 30)
+            except subprocess.TimeoutExpired:
+                other.kill()
+                status, found, err = None, {"hung": True}, ""
+            row(test="gates", gates=streams, status=status, said=err.strip()[-200:], **own, **found)
+            if parked:
+                parked.communicate(timeout=60)
+    finally:
+        place.end()
+
+
+def main(args):
+    try:
+        if args[:1] == ["load"]:
+            return load(float(args[1]))
+        if args[:1] == ["park"]:
+            return park(int(args[1]))
+        if args[:1] == ["life"]:
+            life(args[1])
+        elif args[:1] == ["kills"]:
+            kills(args[1], int(args[2]))
+        elif args[:1] == ["gates"]:
+            gates(args[1])
+        else:
+            print(__doc__)
+            return 2
+    except Bad as e:
+        row(failed=str(e))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
