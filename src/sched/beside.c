@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues that run beside a more important one of their process, confined to a part of the device's multiprocessors.
+/* Queues that run beside a more important one, confined to a part of the device's multiprocessors: of their own process, or of
+ * another one in the same MPS server.
  *
  * A policy suspends a queue for as long as a more important one is active. That is right where the device is what the urgent
  * program waits for. Where the program launches more slowly than the device computes, the device idles in between, and the
@@ -35,20 +36,68 @@ static struct xs_sched_queue *queue_of(const struct xs_entity *e)
     return xs_list_empty(in) ? NULL : XS_CONTAINER_OF(in->next, struct xs_sched_queue, link);
 }
 
-/* @param dt_ns  since the last look, not 0  @return how much of that its threads waited, at most dt_ns */
-static uint64_t waited(struct xs_beside *b, const struct xs_client_cell *c, uint64_t dt_ns)
+static uint64_t space_of(const struct xs_entity *e)
 {
-    uint64_t total = atomic_load_explicit(&c->waited_ns, memory_order_relaxed); /* a value by itself */
-    uint64_t new = total > b->waited_ns ? total - b->waited_ns : 0, before = XS_MIN(new, b->ahead_ns);
+    return e->presence->group->space;
+}
 
-    b->waited_ns = total;
-    b->ahead_ns -= before;
-    new -= before;
-    if (atomic_load(&c->inherit) && new < dt_ns) { /* a thread waits now, and tells of it when it is done */
-        b->ahead_ns += dt_ns - new;
-        new = dt_ns;
+/* Whether there is anything beside which it could run. */
+static bool has_company(const struct xs_entity *e)
+{
+    return e->intra || space_of(e);
+}
+
+/* Kernels of both can run at one time: they are of one context, or of two in one MPS server. */
+static bool are_together(const struct xs_entity *a, const struct xs_entity *b)
+{
+    if (a->intra && b->intra && a->pe.process == b->pe.process)
+        return true;
+    return space_of(a) && space_of(a) == space_of(b) && a->presence->group->user == b->presence->group->user;
+}
+
+/* @param from_ns  the last look at its entity: one that was not looked at then has nothing to compare with
+ * @param dt_ns    since then  @return how much of that its threads waited, at most dt_ns */
+static uint64_t waited(struct xs_sched_queue *q, uint64_t from_ns, uint64_t dt_ns)
+{
+    const struct xs_client_cell *c = q->client;
+    uint64_t total, new, before;
+
+    if (!c)
+        return 0;
+    total = atomic_load_explicit(&c->waited_ns, memory_order_relaxed); /* a value by itself */
+    if (!dt_ns || q->waited_at_ns != from_ns) {
+        q->waited_ahead_ns = 0;
+        new = 0;
+    } else {
+        new = total > q->waited_ns ? total - q->waited_ns : 0;
+        before = XS_MIN(new, q->waited_ahead_ns);
+        q->waited_ahead_ns -= before;
+        new -= before;
+        if (atomic_load(&c->inherit) && new < dt_ns) { /* a thread waits now, and tells of it when it is done */
+            q->waited_ahead_ns += dt_ns - new;
+            new = dt_ns;
+        }
     }
+    q->waited_ns = total;
+    q->waited_at_ns = from_ns + dt_ns;
     return XS_MIN(new, dt_ns);
+}
+
+/* Its threads: those that wait for a queue that is ready, or was a moment ago. One may wait for one queue after the other; what
+ * two do at one moment counts twice, which is on the safe side. */
+static uint64_t threads_waited(struct xs_entity *e, uint64_t dt_ns)
+{
+    uint64_t from_ns = e->beside.seen_ns, sum = 0;
+    unsigned n = 0;
+
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        sum += waited(q, from_ns, dt_ns);
+    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
+        if (n++ >= XS_IDLE_CLOSES)
+            break;
+        sum += waited(q, from_ns, dt_ns);
+    }
+    return XS_MIN(sum, dt_ns);
 }
 
 static void step(struct xs_beside *b, int by, uint64_t now_ns)
@@ -74,12 +123,9 @@ static void judge(struct xs_beside *b, uint64_t now_ns)
 /* The facts of an urgent entity. */
 static void look(struct xs_entity *e, uint64_t now_ns)
 {
-    const struct xs_sched_queue *q = queue_of(e);
     struct xs_beside *b = &e->beside;
     uint64_t dt;
 
-    if (!q || !q->client)
-        return;
     if (!b->try_ns) {                       /* nothing is known of it: the device is its own */
         b->try_ns = TRY_NS;
         b->since_ns = now_ns;
@@ -87,11 +133,10 @@ static void look(struct xs_entity *e, uint64_t now_ns)
     }
     dt = b->seen_ns ? now_ns - b->seen_ns : 0;
     if (!b->seen_ns) {                      /* it became active, or there was nothing to decide */
-        b->waited_ns = atomic_load_explicit(&q->client->waited_ns, memory_order_relaxed);
-        b->ahead_ns = 0;
         b->seen_ns = now_ns;
+        threads_waited(e, 0);
     } else if (dt >= LOOK_NS / 5) {         /* less than that says little, and decisions come often */
-        int64_t x = (int64_t)(waited(b, q->client, dt) * ONE / dt), d = (int64_t)XS_MIN(dt, AVERAGE_NS);
+        int64_t x = (int64_t)(threads_waited(e, dt) * ONE / dt), d = (int64_t)XS_MIN(dt, AVERAGE_NS);
 
         b->share += (int32_t)((x - b->share) * d / (int64_t)AVERAGE_NS);
         b->seen_ns = now_ns;
@@ -99,8 +144,8 @@ static void look(struct xs_entity *e, uint64_t now_ns)
     judge(b, now_ns);
 }
 
-/* The least that all active entities of a process allow; none where another process has an active one. */
-static enum xs_beside_step allowed(struct xs_view *v, const struct xs_policy_process **ret, uint64_t now_ns)
+/* The least that all active entities allow to those that are together with *ret; none where two of them are not. */
+static enum xs_beside_step allowed(struct xs_view *v, struct xs_entity **ret, uint64_t now_ns)
 {
     enum xs_beside_step least = XS_BESIDE_WIDE;
 
@@ -109,9 +154,9 @@ static enum xs_beside_step allowed(struct xs_view *v, const struct xs_policy_pro
 
         if (!is_active(e))
             continue;
-        if (!e->intra || (*ret && e->pe.process != *ret))
+        if (!has_company(e) || (*ret && !are_together(*ret, e)))
             return XS_BESIDE_SUSPENDED;
-        *ret = e->pe.process;
+        *ret = e;
         look(e, now_ns);
         least = XS_MIN(least, e->beside.step);
     }
@@ -123,11 +168,23 @@ static uint32_t lane_of(const struct xs_sched_queue *q, enum xs_beside_step step
     return step == XS_BESIDE_WIDE ? XS_LANES_WIDE(q->lanes) : XS_LANES_NARROW(q->lanes);
 }
 
+/* The policy suspends it, and each of its queues has lanes, or will. */
 static bool could_run_beside(const struct xs_entity *e)
 {
-    const struct xs_sched_queue *q = e->intra && e->nready > 0 ? queue_of(e) : NULL;
+    if (!has_company(e) || e->nready == 0 || e->pe.run || e->bound)
+        return false;
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        if (!q->server || q->lanes == XS_LANES_NONE)
+            return false;
+    return true;
+}
 
-    return q && !e->pe.run && !e->bound && q->server && q->lanes != XS_LANES_NONE;
+static bool has_lanes(const struct xs_entity *e)
+{
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        if (!q->lanes)
+            return false;
+    return true;
 }
 
 static bool any_could(const struct xs_view *v)
@@ -168,9 +225,43 @@ static void force(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
 }
 
+/* It runs beside others: what is ready, and what was, since that is open and may submit before it is heard of. */
+static void confine(struct xs_entity *e, enum xs_beside_step most)
+{
+    unsigned n = 0;
+
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+        xs_queue_tell_lane(q, lane_of(q, most) | XS_LANE_ONLY);
+    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
+        if (n++ >= XS_IDLE_CLOSES)
+            break;
+        if (q->lanes > XS_LANES_NONE)
+            xs_queue_tell_lane(q, lane_of(q, most) | XS_LANE_ONLY);
+    }
+}
+
+/* @param wanted  it would run beside others if it could */
+static void set_free(struct xs_view *v, struct xs_entity *e, bool wanted)
+{
+    bool held = !e->pe.run && !v->stalled;
+
+    XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+        if (held && q->lane > XS_LANE_MAKE)
+            continue;             /* a launch that waits for the whole device would take its end for that */
+        xs_queue_tell_lane(q, !q->lanes && (q->lane == XS_LANE_MAKE || wanted) ? XS_LANE_MAKE : XS_LANE_OFF);
+    }
+    if (!e->on_lanes && !e->intra)
+        return;
+    XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
+        if (held && q->lane > XS_LANE_MAKE)
+            continue;
+        xs_queue_tell_lane(q, !q->lanes && q->lane == XS_LANE_MAKE ? XS_LANE_MAKE : XS_LANE_OFF);
+    }
+}
+
 void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
-    const struct xs_policy_process *process = NULL;
+    struct xs_entity *urgent = NULL;
     enum xs_beside_step most;
     bool ranks = s->config.lanes == XS_SCHED_LANES_BY_LOAD && xs_sched_policy_flags(s) & XS_POLICY_BY_RANK &&
                  !xs_sched_is_host(s) && !v->stalled;
@@ -182,7 +273,7 @@ void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_
         return;
     }
     if (ranks && any_could(v)) {
-        most = allowed(v, &process, now_ns);
+        most = allowed(v, &urgent, now_ns);
         v->beside_ns = now_ns + LOOK_NS;
     } else {
         forget_looks(v);
@@ -190,21 +281,17 @@ void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_
     }
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
-        struct xs_sched_queue *q = e->intra ? queue_of(e) : NULL;
-        uint32_t lane = XS_LANE_OFF;
+        bool could = ranks && could_run_beside(e);
 
         if (!is_active(e))
             e->beside.seen_ns = 0;
-        if (!q)
+        if (!has_company(e))
             continue;
-        if (most > XS_BESIDE_SUSPENDED && could_run_beside(e) && q->lanes && e->pe.process == process) {
-            lane = lane_of(q, most) | XS_LANE_ONLY;
+        if (most > XS_BESIDE_SUSPENDED && could && has_lanes(e) && are_together(urgent, e)) {
+            confine(e, most);
             e->pe.run = e->beside.runs = true;
-        } else if (!e->pe.run && !v->stalled && q->lane > XS_LANE_MAKE) {
-            continue;             /* a launch that waits for the whole device would take its end for that */
-        } else if (!q->lanes && (q->lane == XS_LANE_MAKE || (ranks && could_run_beside(e)))) {
-            lane = XS_LANE_MAKE; /* until they are there */
+        } else {
+            set_free(v, e, could);
         }
-        xs_queue_tell_lane(q, lane);
     }
 }

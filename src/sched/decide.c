@@ -196,13 +196,14 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
     if (XS_UNLIKELY(s->ranks))
         xs_collective_look(s); /* may find that something ended */
-    v->lent = v->some_intra = false;
+    v->lent = v->some_intra = v->some_space = false;
     v->linger_ns = v->collective_ns = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         settle_entity(s, v, e, now_ns);
         v->some_intra |= e->intra;
+        v->some_space |= e->presence->group->space != 0;
         xs_entity_update_hints(e, now_ns);
         e->decided = e->chosen;
         e->pe.running = e->applied;
@@ -225,7 +226,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (XS_UNLIKELY(s->ranks || v->some_kept))
         xs_collective_let_run(s, v, now_ns);
     v->beside_ns = UINT64_MAX;
-    if (XS_UNLIKELY(v->some_intra))
+    if (XS_UNLIKELY(v->some_intra || v->some_space))
         xs_view_let_run_beside(s, v, now_ns);
     tell_standing(s, v);
     for (size_t i = 0; i < v->n; i++) {

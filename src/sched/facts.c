@@ -64,7 +64,7 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     q->told = XS_MIN(completed, entered);
     completed = XS_MIN(XS_MAX(completed, marked), entered);
     completed = XS_MAX(completed, q->completed);
-    if (XS_UNLIKELY(q->process->intra)) {
+    if (XS_UNLIKELY(q->process->intra || q->process->space)) {
         uint32_t lanes = atomic_load(&c->lanes);
 
         q->entity->view->dirty |= lanes != q->lanes;

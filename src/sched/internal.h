@@ -59,7 +59,7 @@ struct xs_view {
     bool progressed;                               /* it did, at a time that the next run tells */
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
-    bool some_put_off, some_kept, some_limited, some_intra; /* of its entities; may be so for none of them any more */
+    bool some_put_off, some_kept, some_limited, some_intra, some_space; /* of its entities; may be so for none of them any more */
     bool resettle;                                 /* read and arm all queues first */
     uint64_t beside_ns;                            /* next look at what others run beside; UINT64_MAX: none is due */
     uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
@@ -109,6 +109,7 @@ struct xs_group {
     struct xs_policy_process pp;
     uint64_t user;
     bool exempt;                                   /* of its processes: all are */
+    uint64_t space;                                /* of its processes: that of all; 0: they share in time, or differ */
     enum xs_drain drain;                           /* of its processes: ON before OFF before none said */
     struct xs_list processes;
     struct xs_list presences;
@@ -150,8 +151,7 @@ struct xs_beside {
     /* of an entity beside which others could run */
     enum xs_beside_step step;
     int32_t share;                                 /* of its time in which threads waited for the device, in 1/1024; average */
-    uint64_t seen_ns, waited_ns;                   /* the last look, and what it found; 0: none since it became active */
-    uint64_t ahead_ns;                             /* counted already of a wait that has not ended */
+    uint64_t seen_ns;                              /* the last look; 0: none since it became active */
     uint64_t since_ns, try_ns;                     /* of this step; the next wider one is tried after so long */
 };
 
@@ -192,6 +192,7 @@ struct xs_entity {
     bool loses;                                    /* ready here, and held by the decision for this device */
     bool bound;                                    /* held because it loses on another device */
     struct xs_beside beside;
+    size_t on_lanes;                               /* queues whose word names a lane */
     bool kept;                                     /* runs for its collectives' sake; the policy would suspend it */
     size_t limited;                                /* queues of it with a limit */
 };
@@ -222,6 +223,8 @@ struct xs_sched_queue {
     bool marks;                                    /* the device writes its completions */
     bool covered;                                  /* a mark in flight will tell of its end */
     bool gated;                                    /* level 2: what is in flight may stand behind a closed gate */
+    uint64_t waited_ns, waited_at_ns;              /* the waits of its threads, as read then (beside.c) */
+    uint64_t waited_ahead_ns;                      /* counted already of a wait that has not ended */
     uint32_t lanes, lane;                          /* its lanes, as read; the word XS_LANE_*, as stored */
     uint64_t asked_returned;                       /* a mark was asked for when returned was this */
     /* what follows from it */
@@ -254,6 +257,7 @@ struct xs_sched_process {
     void *user;
     uint64_t id;
     bool intra, held, window, exempt;
+    uint64_t space;                                /* see xs_sched_process_info */
     int32_t priority_most;                         /* more is not inherited */
     enum xs_drain drain;
     int64_t clock_ahead_ns;

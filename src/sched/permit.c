@@ -175,6 +175,7 @@ void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane)
     if (!q->server || q->lane == lane)
         return;
     q->lane = lane;
+    q->entity->on_lanes += (size_t)is - (size_t)was;
     if (is && !was)               /* a launch may wait for the end of it: that needs the lease, as a closed word does */
         closed_add(q->process, q->process->sched->now_ns);
     if (was && !is)

@@ -164,6 +164,7 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     p->sched = s;
     p->id = info->id;
     p->intra = info->intra;
+    p->space = info->space;
     p->exempt = info->exempt;
     p->priority_most = PRIORITY_MAX;
     p->drain = info->drain;

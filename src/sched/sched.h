@@ -78,6 +78,8 @@ struct xs_sched_process_info {
     uint64_t id;                   /* unique, chosen by the owner */
     const char *group;             /* processes of one name are one gang; NULL or "": its own */
     const char *job;               /* without a group: processes of one job do collectives together; NULL: those without */
+    uint64_t space;                /* kernels of processes of one user with the same number can run at one time (one MPS server);
+                                      0: it has the device in turn with others */
     bool intra;                    /* its queues are entities of their own */
     uint64_t user;                 /* whose it is; processes of one name are of one user */
     bool exempt;                   /* user_share of others does not bound it */

@@ -147,12 +147,14 @@ void xs_group_update(struct xs_group *g)
     int32_t utilization = -1, cpu_class = INT32_MIN;
     bool window = false, exempt = true;
     enum xs_drain drain = XS_DRAIN_BY_POLICY;
+    uint64_t space = UINT64_MAX;
 
     XS_LIST_FOR(p, &g->processes, struct xs_sched_process, group_link) {
         utilization = XS_MAX(utilization, p->utilization);
         cpu_class = XS_MAX(cpu_class, p->cpu_class);
         window = window || p->window;
         exempt = exempt && p->exempt;
+        space = space == UINT64_MAX || space == p->space ? p->space : 0;
         drain = XS_MAX(drain, p->drain);
         p->sched->host.dirty = true;
     }
@@ -163,6 +165,7 @@ void xs_group_update(struct xs_group *g)
     g->pp.window_active = window;
     g->drain = drain;
     g->exempt = exempt;
+    g->space = space == UINT64_MAX ? 0 : space;
 }
 
 static struct xs_group *group_new(struct xs_sched *s, const char *name, const char *job, uint64_t user)

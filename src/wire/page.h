@@ -76,7 +76,8 @@ struct xs_client_cell {
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
     uint64_t reserved1[2];
     /* Threads of the process, which wait: for how long threads waited for this queue's work, or for room in flight. Kept
-     * only where queues of one process are scheduled against each other; 0 on every page of an older process. */
+     * only where queues of one process are scheduled against each other, or it shares in space; 0 on every page of an
+     * older process. */
     _Atomic uint64_t waited_ns;
     /* The thread that makes lanes (hal/cuda/lanes/lanes.c): XS_LANES(wide, narrow), or XS_LANES_NONE where there will be none.
      * 0: not made yet, as on every page of an older process. */

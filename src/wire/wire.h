@@ -11,7 +11,7 @@
 #ifdef XS_WIRE_MINOR_FORCED
 #define XS_WIRE_MINOR XS_WIRE_MINOR_FORCED
 #else
-#define XS_WIRE_MINOR 6u
+#define XS_WIRE_MINOR 7u
 #endif
 #define XS_WIRE_MAX_BYTES 1024u   /* no packet is longer */
 #define XS_WIRE_MAX_FDS   8u

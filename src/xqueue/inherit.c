@@ -18,14 +18,17 @@
 /* As long as a thread asks for nothing else, so often and this long, it waits. */
 #define POLLS_US 2000u
 
-_Atomic uint32_t xsched_priv_intra;
+_Atomic uint32_t xsched_priv_intra, xsched_priv_beside;
 
 void xs_state_update_intra(struct xs_state *st)
 {
     int mode = atomic_load(&st->mode);
 
-    atomic_store_explicit(&xsched_priv_intra, mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra),
-                          memory_order_relaxed); /* a hint: what began before is not lent */
+    bool intra = mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra);
+
+    atomic_store_explicit(&xsched_priv_intra, intra, memory_order_relaxed); /* a hint: what began before is not lent */
+    atomic_store_explicit(&xsched_priv_beside, intra || (mode == XS_MODE_GLOBAL && st->space),
+                          memory_order_relaxed); /* likewise */
 }
 
 static uint64_t completed(struct xs_queue *q)

@@ -199,6 +199,8 @@ void xsched_priv_code_gone(void);
 /** Whether a scheduler decides about single queues of this process, so that one of them may be held while another
  *  runs; else nothing of what follows is needed. A hint; owner: inherit.c. */
 extern _Atomic uint32_t xsched_priv_intra;
+/** Whether queues of this process may run beside more important ones of it, or of other processes. A hint likewise. */
+extern _Atomic uint32_t xsched_priv_beside;
 /** How many commands of the queue have come back from the vendor. */
 uint64_t xsched_priv_returned(struct xs_queue *q);
 /** How many were begun. */

@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "xqueue/announce/announce_collectives.h"
 #include "xqueue/announce/announce_memory.h"
@@ -122,6 +123,19 @@ static enum xs_drain drain_from_env(void)
     return drain;
 }
 
+/* Programs share in space when they have one MPS server: it is known by its folder. xsched run has seen that it serves. */
+static uint64_t space_from_env(void)
+{
+    const char *share = xs_env_get(XS_ENV_XSCHED_SHARE), *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
+    uint64_t hash = 1;
+
+    if (!share || !xs_str_equal_nocase(share, "SPACE"))
+        return 0;
+    for (folder = folder && folder[0] ? folder : "/tmp/nvidia-mps"; *folder; folder++)
+        hash = xs_hash_u64(hash ^ (unsigned char)*folder);
+    return hash | 1;
+}
+
 static void read_environment(struct xs_state *st)
 {
     const char *policy = xs_env_get(XS_ENV_XSCHED_POLICY);
@@ -160,6 +174,7 @@ static void read_environment(struct xs_state *st)
     if (atomic_load(&st->timeslice_us) || atomic_load(&st->k))
         atomic_store(&st->sched_hints_changes, 1);
     st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
+    st->space = space_from_env();
     st->drain = drain_from_env();
     for (unsigned i = 0; st->sockets_count < XS_ARRAY_LEN(st->sockets); i++) {
         int r = xs_socket_path(i, st->sockets[st->sockets_count], sizeof(st->sockets[0]));

@@ -71,6 +71,7 @@ struct xs_state {
     _Atomic uint32_t sched_hints_changes;
     _Atomic uint64_t scheduled;             /* counts of destroyed queues; live ones are added */
     bool intra;
+    uint64_t space;                         /* XSCHED_SHARE: the MPS server of this process; 0: it shares in time; constant */
     enum xs_drain drain;                    /* XSCHED_SCHEDULER_SUSPEND_*: constant */
     /* From the environment as it was when the state was made: the control thread may not read it,
      * since the program changes it when it likes. Constant. */

@@ -19,11 +19,11 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
         ;
 }
 
-/* For how long threads wait tells a scheduler of single queues whether the device or the program is the slower one. Of several
- * at once the first one's time counts; two that come and go at one moment may lose the time between. */
+/* For how long threads wait tells a scheduler that lets others run beside this queue whether the device or the program is the
+ * slower one. Of several at once the first one's time counts; two that come and go at one moment may lose the time between. */
 static inline bool times(void)
 {
-    return XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) != 0); /* a hint */
+    return XS_UNLIKELY(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) != 0); /* a hint */
 }
 
 void xs_queue_waited(struct xs_queue *q, uint64_t since_ns)

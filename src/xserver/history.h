@@ -28,7 +28,7 @@ struct xs_client_record {
     int64_t joined_s, left_s; /* since 1970; left_s 0: still joined */
     uint32_t protocol_minor;
     int32_t utilization;
-    bool intra, held, window; /* held: by an operator */
+    bool intra, space, held, window; /* held: by an operator */
     bool priority_set, utilization_set; /* by an operator, for the process and what it is yet to add */
     uint64_t held_until_ns; /* by our clock; 0: until it is resumed */
     int32_t priority;

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/job.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/static_probe.h"
 #include "base/str.h"
 #include "xserver/handles.h"
@@ -147,6 +148,7 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
         .id = c->session,
         .group = m->group[0] ? group : NULL,
         .job = job,
+        .space = m->space ? xs_hash_u64(m->space ^ xs_hash_u64(c->peer.uid)) | 1 : 0, /* MPS serves one user at a time */
         .intra = m->flags & XS_HELLO_INTRA,
         .user = c->record.share_key, /* pods and subordinate ids as everywhere */
         .drain = m->flags & XS_HELLO_DRAIN ? XS_DRAIN_ON
@@ -212,6 +214,7 @@ static void fill_record(struct xs_client *c, const struct xs_msg_hello *m)
     r->joined_s = (int64_t)time(NULL);
     r->protocol_minor = m->protocol_minor;
     r->intra = m->flags & XS_HELLO_INTRA;
+    r->space = m->space != 0;
     xs_str_copy(r->group, sizeof(r->group), m->group);
     xs_text_clean(r->group);
     xs_proc_name(c->peer.pid, r->cmdline, sizeof(r->cmdline));

@@ -303,7 +303,7 @@ static bool say_hello(struct agent_session *s)
         .flags = (s->st->intra ? XS_HELLO_INTRA : 0) | (s->st->drain == XS_DRAIN_ON ? XS_HELLO_DRAIN : 0) |
                  (s->st->drain == XS_DRAIN_OFF ? XS_HELLO_NO_DRAIN : 0) |
                  (util >= 0 ? XS_HELLO_UTILIZATION : 0),
-        .utilization = util >= 0 ? util : 0}};
+        .utilization = util >= 0 ? util : 0, .space = s->st->space}};
 
     xs_str_copy(m.hello.group, sizeof(m.hello.group), s->st->group);
     xs_str_copy(m.hello.job, sizeof(m.hello.job), s->st->job);

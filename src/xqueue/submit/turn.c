@@ -151,7 +151,7 @@ static bool wait_for_room(struct turn *t, uint32_t seen)
         xs_queue_sleep_look(q, seen, sleep_ns);
     else
         xs_queue_sleep(q, seen, sleep_ns);
-    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed)))
+    if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed)))
         xs_queue_waited(q, now);
     return true;
 }

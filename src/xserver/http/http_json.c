@@ -102,6 +102,7 @@ static json_t *client(const struct xs_client_record *c)
     if (c->held_until_ns)
         set_int(o, "held_for_us", left_us(c->held_until_ns));
     set_text(o, "group", c->group);
+    set_text(o, "share", c->space ? "space" : "time");
     set_int(o, "session", c->session);
     return o;
 }

@@ -138,7 +138,7 @@ static void say_none(CUresult r)
     if (atomic_exchange(&said, true))
         return;
     XS_LOG_AT(r == XS_CU_NOT_SUPPORTED ? XS_LOG_INFO : XS_LOG_WARN,
-              "CUDA: no lanes (error %d): a less important queue waits while another one of this program is active", r);
+              "CUDA: no lanes (error %d): a less important queue waits while another one is active", r);
 }
 
 void xs_lanes_context_begins(struct xs_cuda_context *c)
@@ -147,7 +147,7 @@ void xs_lanes_context_begins(struct xs_cuda_context *c)
     CUresult r = XS_CU_NOT_SUPPORTED;
     struct xs_cuda_entered e;
 
-    if (!atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) || atomic_exchange(&c->greens.asked, true))
+    if (!atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) || atomic_exchange(&c->greens.asked, true))
         return;
     atomic_fetch_add(&c->greens.makers, 1); /* seq_cst pairs with xsched_priv_cuda_lanes_end: stops, then makers */
     if (c->primary && has_functions(api) && !is_watched() && atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(c->ctx, &e)) {
