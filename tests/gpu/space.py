@@ -75,7 +75,7 @@ class Driver:
     def launch(self, stream, at):
         p = ctypes.c_uint64(at.value)
         params = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(p), ctypes.c_void_p))
-        self.call("cuLaunchKernel", self.add, 132, 1, 1, 128, 1, 1, 0, stream, params, None)
+        self.call("cuLaunchKernel", self.add, 1, 1, 1, 1, 1, 1, 0, stream, params, None)
 
     def value(self, at):
         v = ctypes.c_uint64()
@@ -97,9 +97,9 @@ def load(seconds):
         n += 50
     took.sort()
     found = d.value(at)
-    print(json.dumps({"launches": n, "right": found == n * 132 * 128, "mps": d.mps, "p50_us": round(took[len(took) // 2], 1),
+    print(json.dumps({"launches": n, "right": found == n, "mps": d.mps, "p50_us": round(took[len(took) // 2], 1),
                       "p99_us": round(took[int(len(took) * .99)], 1)}), flush=True)
-    return 0 if found == n * 132 * 128 else 1
+    return 0 if found == n else 1
 
 
 def park(streams):
