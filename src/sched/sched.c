@@ -417,6 +417,7 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
     ret->preemptions = q->preemptions;
     ret->entered = q->entered;
     ret->completed = q->completed;
+    ret->lane = q->permitted && q->lane > XS_LANE_MAKE ? XS_LANE_WIDTH(q->lane) : 0;
     if (q->client) { /* a lone process is not watched: its words tell */
         uint64_t told, entered_ns;
         uint64_t entered = atomic_load(&q->client->entered);

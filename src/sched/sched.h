@@ -136,6 +136,8 @@ struct xs_sched_queue_status {
     uint64_t suspensions;              /* times that it was held */
     uint64_t preemptions;              /* ... while it had work */
     uint64_t entered, completed;
+    uint32_t lane;                     /* multiprocessors to which its kernels are confined, beside a more important one;
+                                          0: they have the device */
 };
 /** No count in it falls from one call to the next. */
 void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);

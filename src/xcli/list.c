@@ -117,6 +117,7 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
     const char *state = xcli_true(process, "held")  ? "suspended"
                         : !xcli_true(q, "ready")    ? "idle"
                         : xcli_true(q, "suspended") ? "waiting"
+                        : xcli_int(q, "lane") > 0   ? "beside"
                                                     : "running";
 
     xcli_device_text((uint64_t)xcli_int(q, "device"), device, sizeof(device));

@@ -78,6 +78,7 @@ void xs_doctor_verdict_of_process(struct xs_doctor *d, pid_t pid)
 {
     const json_t *queues = json_object_get(d->facts, "queues");
     const char *why = reason(d), *state = "scheduled";
+    const char *share = json_string_value(json_object_get(json_object_get(d->facts, "joined"), "share"));
     char devices[256];
 
     if (problem(d, "stopped")) {
@@ -88,8 +89,9 @@ void xs_doctor_verdict_of_process(struct xs_doctor *d, pid_t pid)
             state = "suspended by a user";
         else if (highest(queues, "priority") <= PRIORITY_NO_EXECUTE)
             state = "never runs";
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: %s, priority %lld, level %lld%s", (int)pid, state,
-                 (long long)highest(queues, "priority"), (long long)highest(queues, "level"), devices);
+        snprintf(d->verdict, sizeof(d->verdict), "PID %d: %s, priority %lld, level %lld%s%s", (int)pid, state,
+                 (long long)highest(queues, "priority"), (long long)highest(queues, "level"),
+                 share && !strcmp(share, "space") ? ", in space (MPS)" : "", devices);
     } else if (d->schedules_itself && !why) {
         snprintf(d->verdict, sizeof(d->verdict), "PID %d: schedules itself, xserver does not know it", (int)pid);
     } else if (problem(d, "held")) {

@@ -251,6 +251,7 @@ static void hand_process_info(struct page *p)
         xs_text_add_bytes(p->out, p->labels.data + p->processes[i].at, p->processes[i].bytes);
         xs_text_add(p->out, ",uid=\"%u\"", c->uid);
         label(p->out, 0, "group", c->group);
+        label(p->out, 0, "share", c->space ? "space" : "time");
         label(p->out, 0, "cmdline", c->cmdline);
         xs_text_add(p->out, "} 1\n");
     }
