@@ -14,6 +14,7 @@
 
 #define LOOK_NS      (5 * XS_NS_PER_MS)
 #define AVERAGE_NS   (20 * XS_NS_PER_MS)    /* the share follows a change within about this time */
+#define GAP_NS       (1 * XS_NS_PER_MS)     /* a pause of less than that between two launches counts as well */
 #define SETTLE_NS    (10 * XS_NS_PER_MS)    /* a step is not judged sooner */
 #define TRY_NS       (20 * XS_NS_PER_MS)    /* from one step to a wider one, the first time */
 #define TRY_MOST_NS  (2 * XS_NS_PER_S)
@@ -120,26 +121,49 @@ static void judge(struct xs_beside *b, uint64_t now_ns)
     }
 }
 
+/* What its threads did since the last look goes into the average. @param until_ns  while it was active */
+static void average(struct xs_entity *e, uint64_t until_ns)
+{
+    struct xs_beside *b = &e->beside;
+    uint64_t dt = until_ns > b->seen_ns ? until_ns - b->seen_ns : 0;
+    int64_t x, d = (int64_t)XS_MIN(dt, AVERAGE_NS);
+
+    if (!b->seen_ns || dt < LOOK_NS / 5)    /* less than that says little, and decisions come often */
+        return;
+    x = (int64_t)(threads_waited(e, dt) * ONE / dt);
+    b->share += (int32_t)((x - b->share) * d / (int64_t)AVERAGE_NS);
+    b->seen_ns = until_ns;
+}
+
+/* It is idle for longer than between two launches, or there is nothing to decide. */
+static void forget(struct xs_entity *e, uint64_t now_ns)
+{
+    if (!is_active(e) && now_ns < e->dried_ns + GAP_NS)
+        return;
+    if (e->beside.seen_ns)
+        average(e, is_active(e) ? now_ns : e->dried_ns);
+    e->beside.seen_ns = 0;
+}
+
 /* The facts of an urgent entity. */
 static void look(struct xs_entity *e, uint64_t now_ns)
 {
     struct xs_beside *b = &e->beside;
-    uint64_t dt;
 
+    if (b->seen_ns && b->seen_ns < e->pe.ready_since_ns && e->pe.ready_since_ns >= e->dried_ns + GAP_NS) {
+        average(e, e->dried_ns);            /* it was idle meanwhile, and nobody looked */
+        b->seen_ns = 0;
+    }
     if (!b->try_ns) {                       /* nothing is known of it: the device is its own */
         b->try_ns = TRY_NS;
         b->since_ns = now_ns;
         b->share = ONE;
     }
-    dt = b->seen_ns ? now_ns - b->seen_ns : 0;
-    if (!b->seen_ns) {                      /* it became active, or there was nothing to decide */
+    if (b->seen_ns) {
+        average(e, now_ns);
+    } else {                                /* it became active, or there was nothing to decide */
         b->seen_ns = now_ns;
         threads_waited(e, 0);
-    } else if (dt >= LOOK_NS / 5) {         /* less than that says little, and decisions come often */
-        int64_t x = (int64_t)(threads_waited(e, dt) * ONE / dt), d = (int64_t)XS_MIN(dt, AVERAGE_NS);
-
-        b->share += (int32_t)((x - b->share) * d / (int64_t)AVERAGE_NS);
-        b->seen_ns = now_ns;
     }
     judge(b, now_ns);
 }
@@ -195,10 +219,10 @@ static bool any_could(const struct xs_view *v)
     return false;
 }
 
-static void forget_looks(struct xs_view *v)
+static void forget_looks(struct xs_view *v, uint64_t now_ns)
 {
     for (size_t i = 0; i < v->n; i++)
-        xs_entity_of(v->entities[i])->beside.seen_ns = 0;
+        forget(xs_entity_of(v->entities[i]), now_ns);
 }
 
 static bool is_forced(const struct xs_sched *s)
@@ -276,7 +300,7 @@ void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_
         most = allowed(v, &urgent, now_ns);
         v->beside_ns = now_ns + LOOK_NS;
     } else {
-        forget_looks(v);
+        forget_looks(v, now_ns);
         most = XS_BESIDE_SUSPENDED;
     }
     for (size_t i = 0; i < v->n; i++) {
@@ -284,7 +308,7 @@ void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_
         bool could = ranks && could_run_beside(e);
 
         if (!is_active(e))
-            e->beside.seen_ns = 0;
+            forget(e, now_ns);
         if (!has_company(e))
             continue;
         if (most > XS_BESIDE_SUSPENDED && could && has_lanes(e) && are_together(urgent, e)) {

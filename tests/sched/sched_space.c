@@ -147,6 +147,31 @@ static void test_busy(void **state)
     end(&b);
 }
 
+/* It pauses after each kernel, for longer than a queue that ran dry counts as ready: it launches slowly all the same. */
+static void test_pauses(void **state)
+{
+    struct space b = begin();
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        world_submit(&b.w[HIGH], 0, 1, 100 * US);
+        run_until(&b, b.now + 100 * US);
+        assert_true(i < 200 || lane(&b) == WIDE);
+        world_complete(&b.w[HIGH], 0, 1, 100 * US);
+        b.next = b.now;                      /* it rings */
+        run_until(&b, b.now + 600 * US);
+        assert_true(runs(&b));
+    }
+    for (int i = 0; i < 300; i++) {          /* seldom, and its thread waits: what was found in between counts for nothing */
+        urgent(&b, 2 * MS, 900);
+        assert_false(i > 60 && runs(&b));
+        b.next = b.now;
+        idle(&b, 6 * MS);
+        assert_true(runs(&b));
+    }
+    end(&b);
+}
+
 /* A step of urgent load up and down: how long until the reserve is right again. */
 static void test_change(void **state)
 {
@@ -343,7 +368,7 @@ static void test_queues_leave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gaps), cmocka_unit_test(test_busy), cmocka_unit_test(test_change),
+        cmocka_unit_test(test_gaps), cmocka_unit_test(test_busy), cmocka_unit_test(test_change), cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_two_queues), cmocka_unit_test(test_not_together), cmocka_unit_test(test_one_in_time),
         cmocka_unit_test(test_background_in_time), cmocka_unit_test(test_without), cmocka_unit_test(test_shares),
         cmocka_unit_test(test_service), cmocka_unit_test(test_queues_leave),
