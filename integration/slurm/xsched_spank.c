@@ -6,8 +6,9 @@
 #include "slurm_conf.h"
 
 #include "base/str.h"
-#include "query/ask_xserver.h"
 #include "launcher/preload.h"
+#include "query/ask_xserver.h"
+#include "query/find_xserver.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -179,21 +180,79 @@ static void join(spank_t sp, const char *name, const char *const *ours, size_t c
     free(old);
 }
 
-static void group_name(spank_t sp, char *ret, size_t size)
+#define COMPONENTS_MAX 128 /* as in Slurm */
+
+/* The number in a task's variable. @return false: there is none */
+static bool number_of(spank_t sp, const char *name, uint32_t *ret)
 {
-    uint32_t job = 0, step = 0;
+    char text[VALUE_BYTES];
+    uint64_t number;
+
+    if (!get(sp, name, text) || xs_str_parse_u64(text, 10, &number) < 0 || number > UINT32_MAX)
+        return false;
+    *ret = (uint32_t)number;
+    return true;
+}
+
+/* The job that a group is named after: that of the first component where the job has several, since their tasks may make
+ * one step and wait for each other. The variables may be those of another job around this one. */
+static uint32_t whole_job(spank_t sp)
+{
+    uint32_t job = 0, first = 0, of;
+    char name[64];
 
     spank_get_item(sp, S_JOB_ID, &job);
+    for (int older = 0; older < 2; older++) {
+        for (unsigned i = 0; i < COMPONENTS_MAX; i++) {
+            snprintf(name, sizeof(name), "SLURM_JOB_ID_%s_GROUP_%u", older ? "PACK" : "HET", i);
+            if (!number_of(sp, name, &of))
+                break;
+            if (i == 0)
+                first = of;
+            if (of == job)
+                return first;
+        }
+    }
+    return job;
+}
+
+/* How often Slurm started the job anew. It keeps its number then, and the numbers of its steps begin at 0 again. Slurm
+ * itself says it of the batch script alone. */
+static uint32_t restarts(spank_t sp)
+{
+    uint32_t count = 0;
+
+    if (spank_get_item(sp, S_SLURM_RESTART_COUNT, &count) != ESPANK_SUCCESS || !count || count > UINT16_MAX)
+        count = 0;
+    if (!count && (!number_of(sp, "SLURM_RESTART_COUNT", &count) || count > UINT16_MAX))
+        count = 0;
+    return count;
+}
+
+static void step_name(spank_t sp, char *ret, size_t size)
+{
+    uint32_t step = 0;
+
     spank_get_item(sp, S_JOB_STEPID, &step);
-    /* names that differ: the log has a line for each step, and finds by the name what it used */
     if (step > SLURM_MAX_NORMAL_STEP_ID)
-        snprintf(ret, size, "slurm-%" PRIu32 ".%s", job,
+        snprintf(ret, size, "%s",
                  step == SLURM_BATCH_SCRIPT       ? "batch"
                  : step == SLURM_EXTERN_CONT      ? "extern"
                  : step == SLURM_INTERACTIVE_STEP ? "interactive"
                                                   : "other");
     else
-        snprintf(ret, size, "slurm-%" PRIu32 ".%" PRIu32, job, step);
+        snprintf(ret, size, "%" PRIu32, step);
+}
+
+/* Names that differ: the log has a line for each step, and finds by the name what it used. */
+static void group_name(spank_t sp, char *ret, size_t size)
+{
+    char step[32], again[24] = "";
+
+    step_name(sp, step, sizeof(step));
+    if (restarts(sp))
+        snprintf(again, sizeof(again), "+%" PRIu32, restarts(sp));
+    snprintf(ret, size, "slurm-%" PRIu32 ".%s%s", whole_job(sp), step, again);
 }
 
 /* A step inside sbatch or salloc has the environment of the task around it: what the plugin gave that one is taken from
@@ -201,14 +260,33 @@ static void group_name(spank_t sp, char *ret, size_t size)
 static void take_back(spank_t sp)
 {
     char ours[64], group[VALUE_BYTES] = "";
-    uint32_t job = 0;
 
-    spank_get_item(sp, S_JOB_ID, &job);
-    snprintf(ours, sizeof(ours), "slurm-%" PRIu32 ".", job);
+    snprintf(ours, sizeof(ours), "slurm-%" PRIu32 ".", whole_job(sp));
     if (!get(sp, "XSCHED_GROUP", group) || strncmp(group, ours, strlen(ours)) != 0)
         return;
     spank_unsetenv(sp, "XSCHED_PRIORITY");
     spank_unsetenv(sp, "XSCHED_GROUP");
+}
+
+/* Says to the step's user, once a node, that nothing schedules it there. A server that is started by its first program
+ * (xserver.socket) is there. */
+static void look_for_server(spank_t sp)
+{
+    char own[VALUE_BYTES] = "", host[256] = "";
+    const char *path = XS_SLURM_SOCKET;
+    int task = 0, err;
+
+    if (spank_get_item(sp, S_TASK_ID, &task) != ESPANK_SUCCESS || task != 0)
+        return;
+    if (g_step.conf.socket[0])
+        path = g_step.conf.socket;
+    else if (get(sp, "XSCHED_SOCKET", own))
+        path = own;
+    err = xs_place_probe(path, NULL, NULL);
+    if (err == 0)
+        return;
+    gethostname(host, sizeof(host) - 1);
+    slurm_error("xsched: no xserver on %s: its tasks run unscheduled (%s: %s)", host, path, strerror(-err));
 }
 
 EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
@@ -246,6 +324,7 @@ EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
     set(sp, "XSCHED_GROUP", text);
     if (g_step.conf.socket[0])
         set(sp, "XSCHED_SOCKET", g_step.conf.socket);
+    look_for_server(sp);
     return 0;
 }
 
@@ -290,12 +369,42 @@ static json_t *usage(const char *group, uid_t uid)
     return o;
 }
 
+static void set_integer(json_t *o, const char *name, json_int_t value)
+{
+    json_object_set_new(o, name, json_integer(value));
+}
+
+/* Which step it was. */
+static void describe(spank_t sp, json_t *line)
+{
+    uint32_t job = 0, array = 0, index = 0;
+    char step[32], host[256] = "";
+    uid_t uid = 0;
+
+    spank_get_item(sp, S_JOB_ID, &job);
+    spank_get_item(sp, S_JOB_UID, &uid);
+    step_name(sp, step, sizeof(step));
+    gethostname(host, sizeof(host) - 1);
+    set_integer(line, "job", job);
+    json_object_set_new(line, "step", json_string(step));
+    set_integer(line, "restarts", restarts(sp));
+    if (whole_job(sp) != job)
+        set_integer(line, "het_job", whole_job(sp));
+    if (spank_get_item(sp, S_JOB_ARRAY_ID, &array) == ESPANK_SUCCESS && array &&
+        spank_get_item(sp, S_JOB_ARRAY_TASK_ID, &index) == ESPANK_SUCCESS && index < NO_VAL) {
+        set_integer(line, "array_job", array);
+        set_integer(line, "array_task", index);
+    }
+    set_integer(line, "uid", uid);
+    json_object_set_new(line, "host", json_string(host));
+    set_integer(line, "ended", (json_int_t)time(NULL));
+}
+
 /* At the end of the step, as root: one line of JSON. */
 EXPORT int slurm_spank_exit(spank_t sp, int ac, char **av)
 {
-    char group[64], host[256] = "";
-    uint32_t job = 0;
     uid_t uid = 0;
+    char group[64];
     json_t *line;
     char *text;
     int fd, priority;
@@ -303,7 +412,6 @@ EXPORT int slurm_spank_exit(spank_t sp, int ac, char **av)
     (void)ac, (void)av;
     if (!spank_remote(sp) || !g_step.conf.account[0] || !decide(sp, &priority))
         return 0;
-    spank_get_item(sp, S_JOB_ID, &job);
     spank_get_item(sp, S_JOB_UID, &uid);
     group_name(sp, group, sizeof(group));
     line = usage(group, uid);
@@ -311,13 +419,8 @@ EXPORT int slurm_spank_exit(spank_t sp, int ac, char **av)
         slurm_info("xsched: the server was not asked what %s used: it does not answer", group);
         return 0;
     }
-    gethostname(host, sizeof(host) - 1);
-    json_object_set_new(line, "job", json_integer(job));
-    json_object_set_new(line, "step", json_string(strchr(group, '.') + 1));
-    json_object_set_new(line, "uid", json_integer(uid));
-    json_object_set_new(line, "host", json_string(host));
-    json_object_set_new(line, "priority", json_integer(priority));
-    json_object_set_new(line, "ended", json_integer((json_int_t)time(NULL)));
+    describe(sp, line);
+    set_integer(line, "priority", priority);
     text = json_dumps(line, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(line);
     fd = open(g_step.conf.account, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
