@@ -3,7 +3,7 @@
 """Programs that others wrote, on lavapipe: programs.py SHIMS [NAME...]     prints what was run and what is not here
 
 Each runs natively and with the layer and a policy in the process; what it prints must be the same, and submissions must have
-been scheduled. VULKAN_PYTHON names a Python that has wgpu and taichi (from PyPI).
+been scheduled. VULKAN_PYTHON names a Python that has wgpu, taichi and ncnn (from PyPI).
 """
 import os
 import re
@@ -36,8 +36,10 @@ def cube():
 PROGRAMS = {   # command, submissions at least; what differs from run to run is left out of the comparison
     "wgpu": (lambda: python("wgpu"), 20),
     "taichi": (lambda: python("taichi"), 5),
+    "ncnn": (lambda: python("ncnn"), 30),
     "vkcube": (cube, 100),
 }
+CHOOSES_ITSELF = {"ncnn"}   # it opens the driver that these variables name past the loader; without them it opens the loader
 VOLATILE = re.compile(r"Loader Message|\[Taichi\]|XDG_RUNTIME_DIR")
 
 
@@ -58,8 +60,11 @@ def main(shims, *wanted):
             continue
         with tempfile.TemporaryDirectory() as folder:
             trace = os.path.join(folder, "trace")
-            plain = run(command, lib.plain())
-            ours = run(command, lib.layered(shims, XSCHED_AUTO_XQUEUE="ON", XSCHED_POLICY="HPF", XSCHED_TRACE=trace))
+            envs = [lib.plain(), lib.layered(shims, XSCHED_AUTO_XQUEUE="ON", XSCHED_POLICY="HPF", XSCHED_TRACE=trace)]
+            for env in envs if name in CHOOSES_ITSELF else ():
+                env.pop("VK_ICD_FILENAMES")
+                env.pop("VK_DRIVER_FILES")
+            plain, ours = (run(command, env) for env in envs)
             submits = 0
             if os.path.exists(trace):
                 with open(trace, encoding="ascii") as f:
