@@ -159,7 +159,7 @@ XS_EXPORT struct xs_vk_hw *xsched_priv_vk_queue_given(struct xs_vk_device *d, xs
         hw->semaphore = semaphore;
         hw->held = false;
         hw->forgotten = false;
-        hw->gates = NULL;
+        atomic_store(&hw->gates, NULL);
         atomic_store(&hw->signalled, 0);
         atomic_store(&hw->submitter, 0);
         atomic_store(&hw->settled, false);

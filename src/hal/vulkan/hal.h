@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libhalvulkan: hardware queues of Vulkan. What the layer uses of it is exported as xsched_priv_vk_* in the node
+/* libhalvulkan: hardware queues of Vulkan. The layer uses the functions xsched_priv_vk_*, which are in the version node
  * XSCHED_PRIVATE.
  *
- * Each queue has a timeline semaphore of ours. Every submission of the program is followed, in the same call, by a batch
- * without commands that signals the next value. So how far a queue has come is asked of the semaphore, by any thread, and a
- * completion mark is no more than a value to wait for. Where a device has no timeline semaphores, a mark is a fence, which
- * only a thread inside a submission may put into its queue, since Vulkan wants a queue used by one thread at a time. */
+ * Each queue has a timeline semaphore of ours. The layer adds a batch without commands to every submission of the program. The
+ * batch signals the next value. So a completion mark is a value: any thread asks the semaphore whether the queue has reached it.
+ * A device without timeline semaphores gets fences instead. A thread puts a fence into a queue only while it is inside a
+ * submission to that queue, since Vulkan allows one thread at a time there. */
 #ifndef XS_HAL_VULKAN_H
 #define XS_HAL_VULKAN_H
 
@@ -23,7 +23,7 @@ struct xs_vk_api {
 #undef VK_USED
 };
 
-/** A mark in flight, or one to be used again. Its storage stays. */
+/** A mark in flight, or a free one. The storage is never given back. */
 struct xs_vk_mark {
     struct xs_vk_hw *hw;          /* as the queue's: constant from xs_watch_set until the mark is done */
     uint64_t value;               /* of its semaphore; without one, unused */
@@ -31,7 +31,7 @@ struct xs_vk_mark {
     struct xs_vk_mark *next;      /* of the device, or free */
 };
 
-/** A device of the program. Its storage is used again only when nobody can have it. */
+/** A device of the program. The storage is used again when no thread of ours can still use it. */
 struct xs_vk_device {
     struct xs_watch_place watch;  /* first: event_watch.h */
     xs_vk_handle device, physical; /* these and what follows down to `timeline`: constant while in use */
@@ -50,7 +50,7 @@ struct xs_vk_device {
 
 #define XS_VK_GONE 0x80000000u    /* the device is destroyed, or about to be */
 
-/** A queue of the program. Its storage is used again only when neither the program nor libpreempt has it. */
+/** A queue of the program. The storage is used again when the program and libpreempt have both given it up. */
 struct xs_vk_hw {
     xs_vk_handle queue;           /* constant while in use */
     struct xs_vk_device *device;
@@ -59,7 +59,7 @@ struct xs_vk_hw {
     _Atomic uint64_t signalled;   /* the last value that a batch in the queue signals; writer: the thread that submits */
     _Atomic uint64_t submitter;   /* the thread that is inside a submission; 0: none */
     _Atomic bool settled;         /* it was decided whether it gets an XQueue by itself */
-    struct xs_vk_gates *gates;    /* level 2; NULL: none was put; writer: the thread that submits */
+    _Atomic(struct xs_vk_gates *) gates; /* level 2; NULL: none was put; writer: the thread that submits */
     bool held, forgotten;         /* by libpreempt; by the program. Under the lock of devices.c */
     struct xs_vk_hw *next;        /* of the device, or free */
 };
@@ -114,7 +114,7 @@ void xsched_priv_vk_physical(const struct xs_vk_physical_api *f, xs_vk_handle ph
 /* Inside the library. */
 bool xs_vk_pin(struct xs_vk_device *d);
 void xs_vk_unpin(struct xs_vk_device *d);
-/** libpreempt lets it go. */
+/** libpreempt gives the queue up. */
 void xs_vk_hw_release(struct xs_vk_hw *hw);
 /** A mark for this device, new. NULL: no memory */
 struct xs_vk_mark *xs_vk_mark_new(struct xs_vk_device *d);

@@ -254,7 +254,7 @@ int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t n
 {
     struct xs_vk_hw *hw = opaque;
     struct xs_vk_device *d = hw->device;
-    struct xs_vk_gates *g = hw->gates;
+    struct xs_vk_gates *g = atomic_load(&hw->gates);
     struct gate *at;
     uint64_t value;
 
@@ -270,7 +270,7 @@ int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t n
     if (!g) {
         if (!hw->semaphore || !d->api.vkSignalSemaphore || !d->api.vkWaitSemaphores || !(g = gates_new(hw)))
             return never(d);
-        hw->gates = g;
+        atomic_store(&hw->gates, g);
         atomic_store(&d->gated, true);
     }
     value = atomic_load(&g->put) + 1;
@@ -289,7 +289,7 @@ int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t n
 
 XS_EXPORT uint64_t xsched_priv_vk_gate_take(struct xs_vk_hw *hw, xs_vk_object *ret_semaphore)
 {
-    struct xs_vk_gates *g = hw->gates;
+    struct xs_vk_gates *g = atomic_load(&hw->gates);
     uint64_t value = g ? g->pending : 0;
 
     if (!value)
@@ -305,7 +305,7 @@ XS_EXPORT uint64_t xsched_priv_vk_gate_take(struct xs_vk_hw *hw, xs_vk_object *r
 XS_EXPORT void xsched_priv_vk_gates_open(struct xs_vk_device *d)
 {
     for (struct xs_vk_hw *hw = atomic_load(&d->queues); hw; hw = hw->next) {
-        struct xs_vk_gates *g = hw->gates;
+        struct xs_vk_gates *g = atomic_load(&hw->gates);
 
         if (g)
             open_to(hw, g, atomic_load(&g->put));
@@ -314,7 +314,7 @@ XS_EXPORT void xsched_priv_vk_gates_open(struct xs_vk_device *d)
 
 void xs_vk_gates_end(struct xs_vk_hw *hw)
 {
-    struct xs_vk_gates *g = hw->gates;
+    struct xs_vk_gates *g = atomic_load(&hw->gates);
 
     if (!g)
         return;
@@ -324,6 +324,6 @@ void xs_vk_gates_end(struct xs_vk_hw *hw)
     while (atomic_load(&g->inside)) /* at most CALL_MOST_NS, and its queues are idle */
         xs_futex_pause(50 * XS_NS_PER_US);
     hw->device->api.vkDestroySemaphore(hw->device->device, g->semaphore, NULL);
-    hw->gates = NULL;
+    atomic_store(&hw->gates, NULL);
     let_go(g);
 }

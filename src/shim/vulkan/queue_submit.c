@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) void begin(struct submission *s, ui
         s->queue = NULL;
         return;
     }
-    if (XS_UNLIKELY(s->hw->gates != NULL))
+    if (XS_UNLIKELY(atomic_load_explicit(&s->hw->gates, memory_order_relaxed) != NULL)) /* this thread's, or another's before */
         s->gate_value = xsched_priv_vk_gate_take(s->hw, &s->gate);
     if (XS_UNLIKELY(outside)) {
         s->inside = xsched_priv_inside_begin();
