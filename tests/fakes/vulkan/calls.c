@@ -8,7 +8,10 @@
 struct commands {
     const void *key;              /* the loader's word */
     uint64_t us;
+    struct commands *next;        /* under the lock */
 };
+
+static struct commands *g_commands;
 
 static void *object_of(xs_vk_object o)
 {
@@ -183,6 +186,10 @@ static xs_vk_result allocate_commands(xs_vk_handle device, const struct commands
         struct commands *c = calloc(1, sizeof(*c));
 
         c->key = *(const void *const *)device;
+        pthread_mutex_lock(&fake_vk_lock);
+        c->next = g_commands;
+        g_commands = c;
+        pthread_mutex_unlock(&fake_vk_lock);
         ret[i] = c;
     }
     return XS_VK_SUCCESS;
@@ -191,8 +198,29 @@ static xs_vk_result allocate_commands(xs_vk_handle device, const struct commands
 static void free_commands(xs_vk_handle device, xs_vk_object pool, uint32_t count, const xs_vk_handle *commands)
 {
     (void)device, (void)pool;
-    for (uint32_t i = 0; i < count; i++)
+    pthread_mutex_lock(&fake_vk_lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct commands **at = &g_commands;
+
+        while (*at && *at != commands[i])
+            at = &(*at)->next;
+        if (*at)
+            *at = (*at)->next;
         free(commands[i]);
+    }
+    pthread_mutex_unlock(&fake_vk_lock);
+}
+
+void fake_vk_free_commands(void)
+{
+    pthread_mutex_lock(&fake_vk_lock);
+    while (g_commands) {
+        struct commands *c = g_commands;
+
+        g_commands = c->next;
+        free(c);
+    }
+    pthread_mutex_unlock(&fake_vk_lock);
 }
 
 static xs_vk_result begin_commands(xs_vk_handle commands, const void *begin)

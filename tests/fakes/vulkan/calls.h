@@ -8,6 +8,8 @@
 /** NULL: not one of them */
 xs_vk_function fake_vk_call(const char *name);
 unsigned fake_vk_queue_index(xs_vk_handle queue);
+/** The command buffers end with their device. */
+void fake_vk_free_commands(void);
 
 struct fake_vk_bind_sparse {      /* VkBindSparseInfo */
     int32_t type;

@@ -17,11 +17,11 @@
 /** What a test wishes, and what the driver saw. Wishes are made while no device exists, unless noted. */
 struct fake_vk {
     /* wishes */
-    bool automatic;               /* a call that waits moves time on; else fake_vk_advance does */
+    _Atomic bool automatic;       /* a call that waits moves time on; else fake_vk_advance does */
     bool no_timeline;             /* the device has no timeline semaphores */
     bool aliased;                 /* all queues are one to the device */
-    bool lose_signals;            /* the host's signals are lost; at any time */
-    bool hide_binary;             /* semaphores made from now on are binary, whatever their maker says; at any time */
+    _Atomic bool lose_signals;    /* the host's signals are lost; at any time */
+    _Atomic bool hide_binary;     /* semaphores made from now on are binary, whatever their maker says; at any time */
     uint32_t bus;                 /* of the PCI address */
     int32_t highest_priority;     /* that a queue may be given; 0: there is no such extension */
     _Atomic uint32_t semaphores_left; /* so many may be made, then memory is out; 0: no limit; at any time */

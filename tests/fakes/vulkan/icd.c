@@ -40,6 +40,12 @@ static void destroy(xs_vk_handle object, const void *allocator)
     (void)object, (void)allocator;
 }
 
+static void destroy_device(xs_vk_handle device, const void *allocator)
+{
+    (void)device, (void)allocator;
+    fake_vk_free_commands();
+}
+
 static xs_vk_result enumerate(xs_vk_handle instance, uint32_t *count, xs_vk_handle *ret)
 {
     (void)instance;
@@ -201,7 +207,7 @@ xs_vk_function fake_vk_function(xs_vk_handle object, const char *name)
         F(vkGetPhysicalDeviceQueueFamilyProperties, families), F(vkGetPhysicalDeviceFormatProperties, nothing),
         F(vkGetPhysicalDeviceImageFormatProperties, succeed), F(vkGetInstanceProcAddr, fake_vk_function),
         F(vkGetPhysicalDeviceSparseImageFormatProperties, nothing),
-        F(vkCreateDevice, create_device), F(vkDestroyDevice, destroy), F(vkGetDeviceProcAddr, fake_vk_function),
+        F(vkCreateDevice, create_device), F(vkDestroyDevice, destroy_device), F(vkGetDeviceProcAddr, fake_vk_function),
         F(vkGetDeviceQueue, get_queue), F(vkGetDeviceQueue2, get_queue_2),
         F(vkCreateCommandPool, make), F(vkDestroyCommandPool, nothing), F(vkCreateBuffer, make), F(vkDestroyBuffer, nothing),
         F(vkAllocateMemory, make), F(vkFreeMemory, nothing),
