@@ -207,8 +207,10 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
         struct xs_layer layer;
 
-        for (size_t k = 0; xs_shims_layer(shims, &xs_platforms[i], k, INSIDE "/xsched", &layer); k++)
-            json_array_append_new(env, json_sprintf("%s=%s", layer.variable, layer.value));
+        for (size_t k = 0; xs_shims_layer(shims, &xs_platforms[i], k, INSIDE "/xsched", &layer); k++) {
+            if (*layer.value)
+                json_array_append_new(env, json_sprintf("%s=%s", layer.variable, layer.value));
+        }
     }
     json_array_append_new(env, json_string(preload));
     /* the folder and not the socket: a socket that is mounted is dead after the server's next start */

@@ -5,9 +5,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -139,11 +141,54 @@ static size_t layer_name_length(const char *cell)
     return strcspn(cell, ",=");
 }
 
+/* Whether ld.so.cache names this library. */
+static bool in_cache(const char *name)
+{
+    int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+    bool found = false;
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
+        size_t size = (size_t)st.st_size;
+        const char *text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0), *at = text;
+
+        while (text != MAP_FAILED && !found && (at = memmem(at, size - (size_t)(at - text), name, strlen(name) + 1))) {
+            found = at > text && at[-1] == 0; /* a name of its own, not the end of a path */
+            at++;
+        }
+        if (text != MAP_FAILED)
+            munmap((void *)(uintptr_t)text, size);
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+/* Whether the dynamic linker would find a library by this name. */
+static bool is_installed(const char *name)
+{
+    static const char folders[] = "/lib:/usr/lib:/lib64:/usr/lib64:/usr/local/lib:/usr/local/lib64";
+    const char *lists[] = {getenv("LD_LIBRARY_PATH"), folders};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(lists); i++) {
+        for (const char *at = lists[i]; at && *at; at += *at ? 1 : 0) {
+            size_t n = strcspn(at, ":;");
+
+            snprintf(path, sizeof(path), "%.*s/%s", (int)n, at, name);
+            if (n && access(path, R_OK) == 0)
+                return true;
+            at += n;
+        }
+    }
+    return in_cache(name);
+}
+
 bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform, size_t index, const char *folder,
                     struct xs_layer *ret)
 {
     const char *cell = layer_cell(platform, index), *shim = xs_shims_get(s, platform), *at;
-    size_t n = cell ? layer_name_length(cell) : 0, used = 0;
+    size_t n = cell ? layer_name_length(cell) : 0, used = 0, entry = 0;
 
     if (!n || !shim || n >= sizeof(ret->variable))
         return false;
@@ -161,8 +206,24 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
         } else if (strncmp(at, "{folder}", 8) == 0) {
             used += (size_t)snprintf(to, room, "%s", folder);
             at += 8;
+        } else if (*at == '?') {  /* without that library there is no such entry */
+            char name[128];
+            size_t length = strcspn(++at, ",: ");
+
+            snprintf(name, sizeof(name), "%.*s", (int)length, at);
+            at += length;
+            if (!is_installed(name)) {
+                used = entry;
+                ret->value[used] = 0;
+            }
         } else {
-            used += (size_t)snprintf(to, room, "%c", *at++);
+            bool between = *at == ret->joint;
+
+            if (between && (at++, used == 0)) /* nothing stands before it */
+                continue;
+            used += (size_t)snprintf(to, room, "%c", between ? ret->joint : *at++);
+            if (between)
+                entry = used - 1;
         }
     }
     return used < sizeof(ret->value);
@@ -306,6 +367,8 @@ int xs_shims_apply(const struct xs_shims *s)
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
         for (size_t k = 0; err == 0 && xs_shims_layer(s, &xs_platforms[i], k, s->folder, &layer); k++) {
             count = split(layer.value, layer.joint, values);
+            if (!*layer.value)
+                continue;
             err = set_joined(layer.variable, values, count, layer.joint == ',' ? "," : ":", layer.joint);
         }
     }

@@ -13,7 +13,7 @@
 /** A variable by which a platform's loader takes the shim as a layer. */
 struct xs_layer {
     char variable[64];
-    char value[PATH_MAX];
+    char value[PATH_MAX]; /* "": there is nothing to set, see platforms.def */
     char joint; /* between this value and others */
 };
 
