@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""suite.c with XSched and without: run.py SUITE DRIVER SHIMS
+"""suite.c with XSched and without: run.py SUITE DRIVER SHIMS XSCHED
 
 Every case gives what it gives natively: by each way, scheduled and not. Each command is handled once, by both ways at once as
 well, so that the trace has as many submissions. Faults of the driver come back as they are. A program
@@ -32,7 +32,7 @@ def trace(path):
     return [w[2] for w in (line.split() for line in lines if not line.startswith("#")) if w[3] == "submit"]
 
 
-def main(suite, driver, shims):
+def main(suite, driver, shims, xsched):
     bad = []
     native = run(lib.plain(driver), suite)
     if native[0]:
@@ -78,6 +78,23 @@ def main(suite, driver, shims):
     got = run(env, suite)
     if got[:2] != native[:2] or got[2].count("names other drivers") != 1:
         bad.append(("others", got))
+    # as `xsched run` names them: the one that is here, and once where it runs itself
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace")
+        launch = [xsched, "run", "-q", "--local-policy", "HPF", "--"]
+        got = run(lib.plain(driver, XSCHED_TRACE=path), *launch, *launch, suite)
+        if got != native[:2] + ("",) or sorted(trace(path)) != submits["proxy"]:
+            bad.append(("xsched run", got))
+    named = run(lib.plain(driver), *launch, *launch, "sh", "-c", "echo $ZE_ENABLE_ALT_DRIVERS")[1].strip()
+    none = run(lib.plain(shims), *launch, "sh", "-c", "echo ${ZE_ENABLE_ALT_DRIVERS-unset}")[1].strip()
+    if named != os.path.realpath(f"{shims}/libxsched-ze_intel_gpu.so") or (none != "unset" and "intel" not in none):
+        bad.append(("names", named, none))
+    # all four, three of which are not installed
+    env = lib.under(driver, shims, "proxy", **SCHEDULERS["hpf"])
+    env["ZE_ENABLE_ALT_DRIVERS"] = ",".join(f"{shims}/libxsched-ze_intel_{d}.so" for d in ("npu", "gpu", "vpu", "gpu_legacy1"))
+    got = run(env, suite)
+    if got != native[:2] + ("",):
+        bad.append(("all four", got))
     # no driver at all
     with tempfile.TemporaryDirectory() as empty:
         want = run(lib.plain(empty), suite, "queue")

@@ -119,6 +119,83 @@ static ze_result_t device_memory(ze_device_handle_t device, uint32_t *count, ze_
     return ZE_RESULT_SUCCESS;
 }
 
+static ze_result_t device_subdevices(ze_device_handle_t device, uint32_t *count, ze_device_handle_t *ret)
+{
+    (void)device, (void)ret;
+    *count = 0;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_compute(ze_device_handle_t device, ze_device_compute_properties_t *ret)
+{
+    (void)device;
+    ret->maxTotalGroupSize = ret->maxGroupSizeX = ret->maxGroupSizeY = ret->maxGroupSizeZ = 1024;
+    ret->maxGroupCountX = ret->maxGroupCountY = ret->maxGroupCountZ = 65535;
+    ret->maxSharedLocalMemory = 65536;
+    ret->numSubGroupSizes = 1;
+    ret->subGroupSizes[0] = 16;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_module(ze_device_handle_t device, ze_device_module_properties_t *ret)
+{
+    (void)device;
+    ret->spirvVersionSupported = ZE_MAKE_VERSION(1, 2);
+    ret->flags = 0;
+    ret->maxArgumentsSize = 2048;
+    ret->printfBufferSize = 1 << 20;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_access(ze_device_handle_t device, ze_device_memory_access_properties_t *ret)
+{
+    (void)device;
+    ret->hostAllocCapabilities = ret->deviceAllocCapabilities = ret->sharedSingleDeviceAllocCapabilities = 1;
+    ret->sharedCrossDeviceAllocCapabilities = ret->sharedSystemAllocCapabilities = 0;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_cache(ze_device_handle_t device, uint32_t *count, ze_device_cache_properties_t *ret)
+{
+    (void)device;
+    if (ret && *count)
+        ret[0].cacheSize = 1 << 20;
+    *count = 1;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_images(ze_device_handle_t device, ze_device_image_properties_t *ret)
+{
+    (void)device, (void)ret; /* none */
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_peer(ze_device_handle_t device, ze_device_handle_t peer, ze_bool_t *ret)
+{
+    *ret = device == peer;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t device_status(ze_device_handle_t device)
+{
+    (void)device;
+    return fake_lost ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t driver_ipc(ze_driver_handle_t driver, ze_driver_ipc_properties_t *ret)
+{
+    (void)driver;
+    ret->flags = 0;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t no_function(ze_driver_handle_t driver, const char *name, void **ret)
+{
+    (void)driver, (void)name;
+    *ret = NULL;
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+}
+
 static ze_result_t context_create(ze_driver_handle_t driver, const ze_context_desc_t *desc, ze_context_handle_t *ret)
 {
     (void)driver, (void)desc;
@@ -131,17 +208,76 @@ static ze_result_t context_destroy(ze_context_handle_t context)
     return context ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
 }
 
-static ze_result_t alloc(size_t bytes, void **ret)
+/* What was allocated; under fake_lock. */
+static struct allocation {
+    char *at;
+    size_t bytes;
+    ze_memory_type_t type;
+} g_allocations[4096];
+
+static ze_result_t alloc(size_t bytes, void **ret, ze_memory_type_t type)
 {
     *ret = fake_refused("alloc") ? NULL : calloc(1, bytes ? bytes : 1);
+    pthread_mutex_lock(&fake_lock);
+    for (size_t i = 0; *ret && i < sizeof(g_allocations) / sizeof(g_allocations[0]); i++) {
+        if (!g_allocations[i].at) {
+            g_allocations[i] = (struct allocation){*ret, bytes, type};
+            break;
+        }
+    }
+    pthread_mutex_unlock(&fake_lock);
     return *ret ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static struct allocation allocation_of(const void *address)
+{
+    struct allocation found = {NULL, 0, ZE_MEMORY_TYPE_UNKNOWN};
+    const char *at = address;
+
+    pthread_mutex_lock(&fake_lock);
+    for (size_t i = 0; i < sizeof(g_allocations) / sizeof(g_allocations[0]); i++) {
+        const struct allocation *a = &g_allocations[i];
+
+        if (a->at && at >= a->at && at < a->at + (a->bytes ? a->bytes : 1))
+            found = *a;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return found;
+}
+
+static ze_result_t alloc_properties(ze_context_handle_t c, const void *at, ze_memory_allocation_properties_t *ret,
+                                    ze_device_handle_t *ret_device)
+{
+    struct allocation a = allocation_of(at);
+
+    (void)c;
+    ret->type = a.type;
+    ret->id = (uint64_t)(uintptr_t)a.at;
+    ret->pageSize = 4096;
+    if (ret_device)
+        *ret_device = a.type == ZE_MEMORY_TYPE_DEVICE || a.type == ZE_MEMORY_TYPE_SHARED ? DEVICE : NULL;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t alloc_range(ze_context_handle_t c, const void *at, void **ret, size_t *ret_bytes)
+{
+    struct allocation a = allocation_of(at);
+
+    (void)c;
+    if (!a.at)
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    if (ret)
+        *ret = a.at;
+    if (ret_bytes)
+        *ret_bytes = a.bytes;
+    return ZE_RESULT_SUCCESS;
 }
 
 static ze_result_t alloc_device(ze_context_handle_t c, const ze_device_mem_alloc_desc_t *desc, size_t bytes, size_t alignment,
                                 ze_device_handle_t device, void **ret)
 {
     (void)c, (void)desc, (void)alignment, (void)device;
-    return alloc(bytes, ret);
+    return alloc(bytes, ret, ZE_MEMORY_TYPE_DEVICE);
 }
 
 static ze_result_t alloc_shared(ze_context_handle_t c, const ze_device_mem_alloc_desc_t *desc,
@@ -149,19 +285,25 @@ static ze_result_t alloc_shared(ze_context_handle_t c, const ze_device_mem_alloc
                                 void **ret)
 {
     (void)c, (void)desc, (void)host, (void)alignment, (void)device;
-    return alloc(bytes, ret);
+    return alloc(bytes, ret, ZE_MEMORY_TYPE_SHARED);
 }
 
 static ze_result_t alloc_host(ze_context_handle_t c, const ze_host_mem_alloc_desc_t *host, size_t bytes, size_t alignment,
                               void **ret)
 {
     (void)c, (void)host, (void)alignment;
-    return alloc(bytes, ret);
+    return alloc(bytes, ret, ZE_MEMORY_TYPE_HOST);
 }
 
 static ze_result_t mem_free(ze_context_handle_t c, void *at)
 {
     (void)c;
+    pthread_mutex_lock(&fake_lock);
+    for (size_t i = 0; i < sizeof(g_allocations) / sizeof(g_allocations[0]); i++) {
+        if (g_allocations[i].at == at)
+            g_allocations[i].at = NULL;
+    }
+    pthread_mutex_unlock(&fake_lock);
     free(at);
     return ZE_RESULT_SUCCESS;
 }
@@ -364,10 +506,14 @@ static ze_result_t event_reset(ze_event_handle_t event)
 
 TABLE(zeGetGlobalProcAddrTable, ze_global_dditable_t, .pfnInit = init)
 TABLE(zeGetDriverProcAddrTable, ze_driver_dditable_t, .pfnGet = driver_get, .pfnGetApiVersion = driver_version,
-      .pfnGetProperties = driver_properties, .pfnGetExtensionProperties = driver_extensions)
+      .pfnGetProperties = driver_properties, .pfnGetExtensionProperties = driver_extensions,
+      .pfnGetIpcProperties = driver_ipc, .pfnGetExtensionFunctionAddress = no_function)
 TABLE(zeGetDeviceProcAddrTable, ze_device_dditable_t, .pfnGet = device_get, .pfnGetProperties = device_properties,
       .pfnGetCommandQueueGroupProperties = device_groups, .pfnGetMemoryProperties = device_memory,
-      .pfnPciGetPropertiesExt = device_pci)
+      .pfnPciGetPropertiesExt = device_pci, .pfnGetSubDevices = device_subdevices,
+      .pfnGetComputeProperties = device_compute, .pfnGetModuleProperties = device_module,
+      .pfnGetMemoryAccessProperties = device_access, .pfnGetCacheProperties = device_cache,
+      .pfnGetImageProperties = device_images, .pfnCanAccessPeer = device_peer, .pfnGetStatus = device_status)
 TABLE(zeGetDeviceExpProcAddrTable, ze_device_exp_dditable_t, NULL)
 TABLE(zeGetContextProcAddrTable, ze_context_dditable_t, .pfnCreate = context_create, .pfnDestroy = context_destroy)
 TABLE(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t, .pfnCreate = queue_create, .pfnDestroy = queue_destroy,
@@ -382,7 +528,8 @@ TABLE(zeGetEventExpProcAddrTable, ze_event_exp_dditable_t, NULL)
 TABLE(zeGetImageProcAddrTable, ze_image_dditable_t, NULL)
 TABLE(zeGetImageExpProcAddrTable, ze_image_exp_dditable_t, NULL)
 TABLE(zeGetMemProcAddrTable, ze_mem_dditable_t, .pfnAllocShared = alloc_shared, .pfnAllocDevice = alloc_device,
-      .pfnAllocHost = alloc_host, .pfnFree = mem_free)
+      .pfnAllocHost = alloc_host, .pfnFree = mem_free, .pfnGetAllocProperties = alloc_properties,
+      .pfnGetAddressRange = alloc_range)
 TABLE(zeGetModuleProcAddrTable, ze_module_dditable_t, .pfnCreate = module_create, .pfnDestroy = module_destroy)
 TABLE(zeGetModuleBuildLogProcAddrTable, ze_module_build_log_dditable_t, NULL)
 TABLE(zeGetKernelProcAddrTable, ze_kernel_dditable_t, .pfnCreate = kernel_create, .pfnDestroy = kernel_destroy,
