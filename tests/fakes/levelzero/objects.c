@@ -514,7 +514,7 @@ TABLE(zeGetDeviceProcAddrTable, ze_device_dditable_t, .pfnGet = device_get, .pfn
       .pfnGetComputeProperties = device_compute, .pfnGetModuleProperties = device_module,
       .pfnGetMemoryAccessProperties = device_access, .pfnGetCacheProperties = device_cache,
       .pfnGetImageProperties = device_images, .pfnCanAccessPeer = device_peer, .pfnGetStatus = device_status)
-TABLE(zeGetDeviceExpProcAddrTable, ze_device_exp_dditable_t, NULL)
+TABLE(zeGetDeviceExpProcAddrTable, ze_device_exp_dditable_t, 0)
 TABLE(zeGetContextProcAddrTable, ze_context_dditable_t, .pfnCreate = context_create, .pfnDestroy = context_destroy)
 TABLE(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t, .pfnCreate = queue_create, .pfnDestroy = queue_destroy,
       .pfnExecuteCommandLists = execute, .pfnSynchronize = queue_synchronize)
@@ -524,26 +524,26 @@ TABLE(zeGetEventPoolProcAddrTable, ze_event_pool_dditable_t, .pfnCreate = pool_c
 TABLE(zeGetEventProcAddrTable, ze_event_dditable_t, .pfnCreate = event_create, .pfnDestroy = event_destroy,
       .pfnHostSignal = event_signal, .pfnHostSynchronize = event_wait, .pfnQueryStatus = event_query,
       .pfnHostReset = event_reset)
-TABLE(zeGetEventExpProcAddrTable, ze_event_exp_dditable_t, NULL)
-TABLE(zeGetImageProcAddrTable, ze_image_dditable_t, NULL)
-TABLE(zeGetImageExpProcAddrTable, ze_image_exp_dditable_t, NULL)
+TABLE(zeGetEventExpProcAddrTable, ze_event_exp_dditable_t, 0)
+TABLE(zeGetImageProcAddrTable, ze_image_dditable_t, 0)
+TABLE(zeGetImageExpProcAddrTable, ze_image_exp_dditable_t, 0)
 TABLE(zeGetMemProcAddrTable, ze_mem_dditable_t, .pfnAllocShared = alloc_shared, .pfnAllocDevice = alloc_device,
       .pfnAllocHost = alloc_host, .pfnFree = mem_free, .pfnGetAllocProperties = alloc_properties,
       .pfnGetAddressRange = alloc_range)
 TABLE(zeGetModuleProcAddrTable, ze_module_dditable_t, .pfnCreate = module_create, .pfnDestroy = module_destroy)
-TABLE(zeGetModuleBuildLogProcAddrTable, ze_module_build_log_dditable_t, NULL)
+TABLE(zeGetModuleBuildLogProcAddrTable, ze_module_build_log_dditable_t, 0)
 TABLE(zeGetKernelProcAddrTable, ze_kernel_dditable_t, .pfnCreate = kernel_create, .pfnDestroy = kernel_destroy,
       .pfnSetGroupSize = kernel_groups, .pfnSetArgumentValue = kernel_argument)
-TABLE(zeGetKernelExpProcAddrTable, ze_kernel_exp_dditable_t, NULL)
-TABLE(zeGetSamplerProcAddrTable, ze_sampler_dditable_t, NULL)
-TABLE(zeGetPhysicalMemProcAddrTable, ze_physical_mem_dditable_t, NULL)
-TABLE(zeGetVirtualMemProcAddrTable, ze_virtual_mem_dditable_t, NULL)
-TABLE(zeGetFabricVertexExpProcAddrTable, ze_fabric_vertex_exp_dditable_t, NULL)
-TABLE(zeGetFabricEdgeExpProcAddrTable, ze_fabric_edge_exp_dditable_t, NULL)
+TABLE(zeGetKernelExpProcAddrTable, ze_kernel_exp_dditable_t, 0)
+TABLE(zeGetSamplerProcAddrTable, ze_sampler_dditable_t, 0)
+TABLE(zeGetPhysicalMemProcAddrTable, ze_physical_mem_dditable_t, 0)
+TABLE(zeGetVirtualMemProcAddrTable, ze_virtual_mem_dditable_t, 0)
+TABLE(zeGetFabricVertexExpProcAddrTable, ze_fabric_vertex_exp_dditable_t, 0)
+TABLE(zeGetFabricEdgeExpProcAddrTable, ze_fabric_edge_exp_dditable_t, 0)
 
 API ze_result_t zeGetCommandListProcAddrTable(ze_api_version_t version, ze_command_list_dditable_t *t)
 {
-    *t = (ze_command_list_dditable_t){NULL};
+    *t = (ze_command_list_dditable_t){0};
     fake_command_list_table(version, t);
     return ZE_RESULT_SUCCESS;
 }
