@@ -270,16 +270,6 @@ static const char *make_folder(const char *device, char *ret, size_t size)
 
 /* ---- the decision ---- */
 
-/* A daemon that was there before: the user's own, or the machine's. @return NULL where there is none */
-static const char *named_daemon(void)
-{
-    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
-
-    if (folder && folder[0])
-        return folder;
-    return access(DEFAULT_PIPE "/control", F_OK) == 0 ? DEFAULT_PIPE : NULL;
-}
-
 /* Root's serves everybody. */
 static bool is_of_another_user(const char *folder)
 {
@@ -288,6 +278,14 @@ static bool is_of_another_user(const char *folder)
 
     snprintf(path, sizeof(path), "%s/control", folder);
     return stat(path, &st) == 0 && st.st_uid != geteuid() && st.st_uid != 0;
+}
+
+/* The machine's own, which every program meets that names no other. What is left of one that is gone is none. */
+static bool use_default(void)
+{
+    struct device d;
+
+    return access(DEFAULT_PIPE "/control", F_OK) == 0 && look("space", &d) && !d.why[0] && d.served;
 }
 
 static void set_priority(int priority)
@@ -362,13 +360,13 @@ static bool use_own(unsigned idle_s)
 
 bool xs_space_begin(int priority, unsigned idle_s)
 {
-    const char *named = named_daemon(), *set = getenv("CUDA_MPS_CLIENT_PRIORITY");
+    const char *named = getenv("CUDA_MPS_PIPE_DIRECTORY"), *set = getenv("CUDA_MPS_CLIENT_PRIORITY");
     bool had = set && set[0], space;
 
     if (!had)
         unsetenv("CUDA_MPS_CLIENT_PRIORITY");
     set_priority(priority);                      /* the trial program is started like the program */
-    space = named ? use_named(named) : use_own(idle_s);
+    space = named && named[0] ? use_named(named) : use_default() || use_own(idle_s);
     if (!space && !had)
         unsetenv("CUDA_MPS_CLIENT_PRIORITY");
     return space;
