@@ -15,20 +15,22 @@
 XS_EXPORT const char *argp_program_version = "xcli (XSched) " XSCHED_VERSION;
 struct xcli_options g_xcli;
 
-enum { KEY_SOCKET = 256, KEY_JSON, KEY_TOKEN, KEY_TOKEN_FILE };
+enum { KEY_SOCKET = 256, KEY_JSON, KEY_TOKEN, KEY_TOKEN_FILE, KEY_HOST };
 
 static const struct {
     const char *name;
-    int (*run)(int argc, char **argv);
+    xcli_command *run;
+    bool hosts; /* of several hosts: what they say can be read one below the other */
 } k_commands[] = {
-    {"list", xcli_list}, {"top", xcli_top},       {"config", xcli_config},   {"policy", xcli_policy},
-    {"hint", xcli_hint}, {"status", xcli_status}, {"suspend", xcli_suspend}, {"resume", xcli_resume},
-    {"web", xcli_web},   {"logs", xcli_logs},
+    {"list", xcli_list, true}, {"top", xcli_top, false},      {"config", xcli_config, false},   {"policy", xcli_policy, true},
+    {"hint", xcli_hint, false}, {"status", xcli_status, true}, {"suspend", xcli_suspend, false}, {"resume", xcli_resume, false},
+    {"web", xcli_web, false},   {"logs", xcli_logs, false},
 };
 
 struct chosen {
     int argc;
     char **argv;
+    char *hosts; /* NULL: one server */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -40,7 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'a':
-        if (!arg[0] || strpbrk(arg, "/@?# ") || strlen(arg) > 255)
+        if (!xcli_host_valid(arg))
             argp_error(state, "'%.40s' is no address", arg);
         g_xcli.address = arg;
         return 0;
@@ -53,6 +55,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!arg[0])
             argp_error(state, "--socket takes the path of a socket");
         g_xcli.socket = arg;
+        return 0;
+    case KEY_HOST:
+        chosen->hosts = arg;
         return 0;
     case KEY_TOKEN:
         if (xs_token_wrong(arg))
@@ -94,6 +99,7 @@ int main(int argc, char **argv)
     static const struct argp_option k_options[] = {
         {"addr", 'a', "ADDRESS", 0, "host of xserver's HTTP; default 127.0.0.1", 0},
         {"port", 'p', "PORT", 0, "its port; default 50000", 0},
+        {"host", KEY_HOST, "HOST[:PORT],...", 0, "list, status and policy of the xservers of these hosts, with the token", 0},
         {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; its HTTP socket is beside it (http.sock beside xserver.sock)", 0},
         {"token", KEY_TOKEN, "TEXT", 0, "what xserver.conf has as token; others see it in the list of processes", 0},
         {"token-file", KEY_TOKEN_FILE, "FILE", 0, "file that holds it", 0},
@@ -128,7 +134,13 @@ int main(int argc, char **argv)
         if (strcmp(k_commands[i].name, chosen.argv[0]) != 0)
             continue;
         snprintf(name, sizeof(name), "xcli %s", chosen.argv[0]);
+        if (chosen.hosts && (!k_commands[i].hosts || g_xcli.address || g_xcli.socket)) {
+            fputs("xcli: --host goes with list, status and policy, and without -a and --socket\n", stderr);
+            return XCLI_USAGE;
+        }
         chosen.argv[0] = name; /* what its help calls itself */
+        if (chosen.hosts)
+            return written(xcli_on_hosts(chosen.hosts, k_commands[i].run, chosen.argc, chosen.argv));
         return written(k_commands[i].run(chosen.argc, chosen.argv));
     }
     fprintf(stderr, "xcli: there is no command '%s'\nTry `xcli --help' for more information.\n",

@@ -66,6 +66,14 @@ void xcli_filter_apply(const struct xcli_filter *f, json_t *answer);
  *  @return whether that was needed: they are estimates then */
 bool xcli_scale_shares(const uint64_t *devices, double *shares, size_t n);
 
+typedef int xcli_command(int argc, char **argv);
+
+/* hosts.c */
+bool xcli_host_valid(const char *host);
+/** Runs the command for each host of the list "A,B:PORT", which is written to. An answer stands under its host's
+ *  name; with --json all are one object. @return the highest exit code of them */
+int xcli_on_hosts(char *list, xcli_command *run, int argc, char **argv);
+
 /* list.c */
 /** "GPU:0000:3b:00.0" */
 void xcli_device_text(uint64_t device, char *ret, size_t size);
