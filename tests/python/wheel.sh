@@ -5,11 +5,12 @@ set -eu
 python=$1 package=$2 build=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/source"
-cp -rL "$package/xsched" "$package/pyproject.toml" "$package/README.md" "$work/source"
-find "$work/source" -name __pycache__ -prune -exec rm -rf {} +
+listing() { find "$package" -name __pycache__ -prune -o -print | sort; }
+listing >"$work/before"
 cd "$work"
-"$python" -m pip wheel -q --no-index --no-build-isolation --no-deps -w "$work/wheels" "$work/source"
+"$python" -m pip wheel -q --no-index --no-build-isolation --no-deps -w "$work/wheels" "$package"
+listing >"$work/after"
+diff "$work/before" "$work/after" || { echo "the build leaves something in $package"; exit 1; }
 wheel=$(ls "$work"/wheels/xsched-*-py3-none-any.whl)
 "$python" -m zipfile -l "$wheel" > list
 for f in xsched/py.typed xsched/platforms.def xsched/cuda.py xsched/_scope.py; do
