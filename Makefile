@@ -10,7 +10,7 @@ INSTALL_PATH ?= $(CURDIR)/output
 PLATFORMS = $(shell awk -F'"' '/^XS_PLATFORM.kPlatform/ && $$6 != "" { print $$4 }' src/base/platforms.def)
 ABSENT    = $(filter-out $(PLATFORMS),ascend corex cuda cudla hip levelzero opencl vpi)
 
-.PHONY: $(PLATFORMS) $(ABSENT) all help setup demo demo-third-party test test-fast fuzz sequences faults model soak trials long install deb wheel lint figures clean
+.PHONY: $(PLATFORMS) $(ABSENT) all help setup demo demo-third-party test test-fast fuzz sequences faults model soak trials long install deb wheel release lint figures clean
 ifeq ($(origin PLATFORM),command line)
 all: $(filter $(ABSENT),$(PLATFORM)) $(or $(firstword $(filter $(PLATFORMS),$(PLATFORM))),build)
 else
@@ -45,6 +45,7 @@ help:
 	@echo "make cuda             (hip, opencl) build, and install into INSTALL_PATH (output): as the original's README has it"
 	@echo "make deb              Debian packages, into build/deb"
 	@echo "make wheel            the Python wheel (manylinux_2_17) and the source distribution, into dist"
+	@echo "make release          from a tag: tarball, wheel, Debian packages, bill of materials, checksums (TAG=v0.2.0), into dist"
 	@echo "make lint             cppcheck, clang-tidy and gcc -fanalyzer over src/: a gate (scripts/lint.sh says more)"
 	@echo "make figures          put the figures of docs/results into README.md"
 	@echo "make clean            remove build/"
@@ -120,6 +121,9 @@ deb:
 wheel:
 	@scripts/setup.sh build wheel
 	@scripts/wheel.sh
+
+release:
+	@scripts/release.sh $(TAG)
 
 lint:
 	@scripts/setup.sh build test

@@ -107,6 +107,7 @@ from_system()
 
 if [ ! -e "$deps/.complete" ]; then
     echo "wheel: building the libraries of the tools (a few minutes, once)"
+    : >"$deps/versions"
     sources curl jansson libmicrohttpd util-linux
     for name in curl jansson libmicrohttpd util-linux; do
         set +e # what stands before || would go on after its first failure
@@ -115,9 +116,13 @@ if [ ! -e "$deps/.complete" ]; then
         set -e
         [ $status = 0 ] || { tail -20 "$work/$name.log"; fail "building $name failed"; }
         cp "$(echo "$work/src/$name"-*/debian/copyright)" "$deps/licenses/$name.txt"
+        echo "$name $(dpkg-parsechangelog -l "$(echo "$work/src/$name"-*/debian/changelog)" -S Version)" >>"$deps/versions"
     done
     from_system
-    for name in libinih-dev libncurses-dev; do cp -L /usr/share/doc/$name/copyright "$deps/licenses/${name%-dev}.txt"; done
+    for name in libinih-dev libncurses-dev; do
+        cp -L /usr/share/doc/$name/copyright "$deps/licenses/${name%-dev}.txt"
+        echo "${name%-dev} $(dpkg-query -W -f='${Version}' $name)" >>"$deps/versions"
+    done
     rm -rf "$work/src"
     touch "$deps/.complete"
 fi

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-VERSION = "0.1.0"
+VERSION = "0.2.0"
