@@ -18,8 +18,6 @@ sleep 1
 xcli list
 xsched doctor "$background" || true
 urgent beside.csv
-[ "$(xcli list --json | grep -c '"suspended"')" -gt 0 ]
-python3 -c 'import sys' # the interpreter of the venv
 venv/bin/python - <<'P'
 import csv
 import xsched
