@@ -455,11 +455,43 @@ int xcli_resume(int argc, char **argv)
 
 /* ---- status ---- */
 
+/* ", P99 at most 16.4 us": the bound of the bucket in which so many per mille are reached; "" where that is not known. */
+static const char *percentile(const json_t *latency, const char *name, int64_t per_mille, char *ret, size_t size)
+{
+    const json_t *buckets = json_object_get(latency, "buckets"), *b;
+    int64_t count = xcli_int(latency, "count"), sum = 0;
+    size_t i;
+
+    ret[0] = 0;
+    json_array_foreach((json_t *)(uintptr_t)buckets, i, b)
+    {
+        sum += xcli_int(b, "count");
+        if (count > 0 && sum * 1000 >= count * per_mille) {
+            int64_t most_ns = xcli_int(latency, "max_ns"); /* no bound is needed beyond that; the last bucket has none */
+
+            if (json_is_integer(json_object_get(b, "below_ns")))
+                most_ns = XS_MIN(most_ns, xcli_int(b, "below_ns"));
+            snprintf(ret, size, ", %s at most %.1f us", name, (double)most_ns / 1e3);
+            break;
+        }
+    }
+    return ret;
+}
+
+static void print_latency(const char *row, const char *what, const json_t *latency)
+{
+    char p50[48], p99[48];
+
+    printf("%-16s %" PRId64 " %s, mean %.1f us%s%s, max %.1f us\n", row, xcli_int(latency, "count"), what,
+           (double)xcli_int(latency, "mean_ns") / 1e3, percentile(latency, "P50", 500, p50, sizeof(p50)),
+           percentile(latency, "P99", 990, p99, sizeof(p99)), (double)xcli_int(latency, "max_ns") / 1e3);
+}
+
 int xcli_status(int argc, char **argv)
 {
     static const struct argp k_argp = {.children = xcli_json_child,
                                        .doc = "Shows the server's version, counters and decision latency."};
-    json_t *answer, *latency, *value;
+    json_t *answer, *value;
     const char *name;
     int r;
 
@@ -481,9 +513,8 @@ int xcli_status(int argc, char **argv)
         else if (json_is_boolean(value))
             printf("%-16s %s\n", name, json_is_true(value) ? "yes" : "no");
     }
-    latency = json_object_get(answer, "decision_latency");
-    printf("%-16s %" PRId64 " decisions, mean %.1f us, max %.1f us\n", "latency", xcli_int(latency, "count"),
-           (double)xcli_int(latency, "mean_ns") / 1e3, (double)xcli_int(latency, "max_ns") / 1e3);
+    print_latency("latency", "decisions", json_object_get(answer, "decision_latency"));
+    print_latency("preemption", "suspensions", json_object_get(answer, "preemption_latency"));
     json_decref(answer);
     return XCLI_OK;
 }
