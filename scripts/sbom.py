@@ -8,13 +8,14 @@ the packages depend on, they say themselves.
 import json
 import subprocess
 import sys
+import urllib.parse
 
 LICENCES = {"curl": "curl", "jansson": "MIT", "libmicrohttpd": "LGPL-2.1-or-later", "util-linux": "LGPL-2.1-or-later",
             "libinih": "BSD-3-Clause", "libncurses": "X11-distribute-modifications-variant", "dygraphs": "MIT"}
 
 
 def component(name, version):
-    return {"type": "library", "name": name, "version": version, "purl": f"pkg:deb/debian/{name}@{version}?arch=source",
+    return {"type": "library", "name": name, "version": version, "purl": f"pkg:deb/debian/{name}@{urllib.parse.quote(version)}?arch=source",
             "licenses": [{"license": {"id": LICENCES[name]}}]}
 
 
