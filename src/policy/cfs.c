@@ -23,9 +23,9 @@ static uint64_t scaled(uint64_t ns, int32_t priority)
     return p < 0 ? ns / 1024 * w + ns % 1024 * w / 1024 : ns / w * 1024 + ns % w * 1024 / w;
 }
 
-/* Device time of commands that have not completed yet is not in service_ns: until it is, the time
- * that the queue held the device stands for it, up to a slice (all of it for one that never was
- * measured: it would keep the device for ever). */
+/* service_ns lacks the device time of commands that have not completed. Until they complete, the
+ * time for which the queue had the device stands for theirs, up to a slice. A queue that never
+ * was measured is charged all of that time: else it would keep the device for ever. */
 static uint64_t vruntime(const struct xs_policy_entity *e)
 {
     return e->memo[M_VRUNTIME] + scaled(e->memo[M_PENDING], e->hints.priority);

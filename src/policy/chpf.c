@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CHPF: as HPF, with the priority that the process has for the CPU: real-time classes first, then
- * by nice. xserver reads that priority, seldom, and where it can be read (XS_POLICY_CPU_CLASS). */
+ * by nice. xserver reads that priority where it can, and seldom (XS_POLICY_CPU_CLASS). */
 #include "policy/common.h"
 
 static int32_t priority(const struct xs_policy_entity *e, uint64_t now_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What several policies need. Inside src/policy only. */
+/* Functions that several policies share. Inside src/policy only. */
 #ifndef XS_POLICY_COMMON_H
 #define XS_POLICY_COMMON_H
 
@@ -28,21 +28,21 @@ static inline uint64_t xs_policy_after_us(uint64_t from_ns, int64_t us)
     return xs_add_sat(from_ns, (uint64_t)us * XS_NS_PER_US);
 }
 
-/** What an ordering policy knows of an entity at a moment. */
+/** An ordering policy's priority of an entity at a moment. */
 typedef int32_t (*xs_policy_priority_fn)(const struct xs_policy_entity *e, uint64_t now_ns);
 
 /** The entities of the highest priority among the ready ones run; so do idle ones that would
  *  join or preempt them. With nothing ready all may start. Ends with xs_policy_starvation. */
 void xs_policy_highest(struct xs_policy_view *v, xs_policy_priority_fn priority);
 
-/** After a decision: an entity that is ready and was held for params->starvation_ns runs beside
- *  the others for one slice. Lowers next_ns to the next such moment. */
+/** After a decision: an entity that is ready and has been suspended for params->starvation_ns
+ *  runs beside the others for one slice. Lowers next_ns to the next such moment. */
 void xs_policy_starvation(struct xs_policy_view *v);
 
 /** The slice in force: timeslice_ns, at least 20 times the cost of a switch. */
 uint64_t xs_policy_slice_ns(const struct xs_policy_params *p);
 
-/** At most one entity is ready: all that are not barred may start, and no timer is needed.
+/** If at most one entity is ready, permits all that are not barred and sets no timer.
  *  @return false (nothing decided) when there are more */
 bool xs_policy_uncontended(struct xs_policy_view *v);
 

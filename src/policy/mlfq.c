@@ -32,7 +32,7 @@ static uint64_t slice(const struct xs_policy_view *v, const struct xs_policy_ent
     return v->params->switch_ns ? XS_MAX(ns, 20 * v->params->switch_ns) : ns;
 }
 
-/* What passed since the last decision, in which more than one was ready. */
+/* Charges the time since the last decision, if more than one entity was ready then. */
 static void account(struct xs_policy_view *v)
 {
     uint64_t passed = v->memo[V_CONTENDED] && v->now_ns > v->memo[V_LAST] ? v->now_ns - v->memo[V_LAST] : 0;
@@ -71,7 +71,7 @@ static void account(struct xs_policy_view *v)
     }
 }
 
-/* Whoever holds the device keeps its number, the least of its level, until its slice is used up. */
+/* The entity that has the device keeps its number, the least of its level, until it has used its slice up. */
 static bool before(const struct xs_policy_entity *a, const struct xs_policy_entity *b)
 {
     return level(a) != level(b) ? level(a) < level(b) : a->memo[M_TURN] < b->memo[M_TURN];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in policies; what a policy is, is in xsched/policy.h. */
+/* The built-in policies; xsched/policy.h defines a policy. */
 #ifndef XS_POLICY_POLICIES_H
 #define XS_POLICY_POLICIES_H
 
@@ -45,14 +45,14 @@ extern const size_t xs_policy_hints_count;
 /** The first built-in policy that reads one of these hints (XS_POLICY_READS_*), or NULL. */
 const struct xs_policy_ops *xs_policy_that_reads(uint32_t reads);
 
-/** Room for all names and what stands between them; tests/policy sees that they fit. */
+/** Space for all names and the text between them; tests/policy checks that they fit. */
 #define XS_POLICY_NAMES_BYTES 256
-/** What an entity gets that was suspended for too long: a slice (timeslice_ns, at least 20 times the cost of a switch);
- *  5 ms where slices last for more than a second. */
+/** How long an entity runs that was suspended for too long: a slice (timeslice_ns, at least 20 times the cost of a
+ *  switch), or 5 ms where slices last for more than a second. */
 uint64_t xs_policy_grace_ns(const struct xs_policy_params *p);
 
-/** Writes the names of the built-in policies, with `between` between two of them ("HPF, HHPF, ..."); what does not fit
- *  is cut. @return ret */
+/** Writes the names of the built-in policies, with `between` between two of them ("HPF, HHPF, ..."). Cuts text that
+ *  does not fit. @return ret */
 const char *xs_policy_names(char *ret, size_t size, const char *between);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PUP: as UP, over processes. A process that is not ready lends its slice; what it had saved up
+/* PUP: as UP, over processes. A process that is not ready lends its slice; its saved credit
  * decays by half with each round. See share.h. */
 #include "policy/share.h"
 

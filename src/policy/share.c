@@ -161,7 +161,7 @@ static void add_slice(const struct share *s, struct xs_policy_entity *l)
 {
     int64_t slice = (int64_t)l->memo[M_SLICE], c = credit(l);
 
-    if (s->how & XS_SHARE_STRICT) /* what was left unused is gone; what is not measured yet is not */
+    if (s->how & XS_SHARE_STRICT) /* unused credit is lost; service that is not measured yet still counts */
         set_credit(l, XS_MIN(c, (int64_t)s->lump_ns) + slice);
     else
         set_credit(l, XS_MIN(c, slice + (int64_t)s->lump_ns) + slice);
@@ -247,7 +247,7 @@ static struct xs_policy_entity *find_holder(struct share *s)
     return NULL;
 }
 
-/* Nobody competes: what may run runs, and it costs nothing. Credits fade with the time that this
+/* No accounts compete: all that may run do, and it costs nothing. Credits fade with the time that this
  * lasts, not at once: a gap between two commands is no new beginning. */
 static void uncontended(struct share *s)
 {
@@ -303,7 +303,7 @@ void xs_policy_share(struct xs_policy_view *v, unsigned how)
             fade(&s);
             v->memo[V_CONTENDED] = 1;
             if (holder && eligible(&s, holder) && holder->memo[M_READY]) {
-                add_slice(&s, holder); /* who ran alone goes on for one slice */
+                add_slice(&s, holder); /* the account that ran alone goes on for one slice */
                 start_turn(&s, holder);
             }
         }

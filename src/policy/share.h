@@ -2,13 +2,15 @@
 /* Round robin with slices in proportion to utilization (UP, PUP, SPUP): deficit round robin over
  * accounts, an account being an entity or the entities of one process on this device.
  *
- * An account's slice is timeslice x utilization / 100 (utilizations that sum to more than 100 are
- * scaled), all lengthened alike until the shortest is worth a switch. At its turn an account is
- * credited its slice and runs until that time has passed, its measured service has used the
- * credit up, or it is not ready any more. Measured service is debited whenever it arrives, so
- * what still ran during the next one's turn shortens the account's own next turn, and what it
- * could not use because another one's commands still ran lengthens it. An account in debt is
- * passed over until its slices have paid.
+ * An account's slice is timeslice x utilization / 100. Utilizations that sum to more than 100 are
+ * scaled; then one factor lengthens all slices until the shortest is worth a switch. At its turn
+ * an account receives its slice as credit. It runs until that time has passed, its measured
+ * service has used the credit up, or it is not ready any more.
+ *
+ * Measured service is a debit of the account at the moment it arrives. So commands that still run
+ * during the next account's turn shorten their own account's next turn; and time that an account
+ * could not use because another account's commands still ran lengthens it. The turn skips an
+ * account in debt until its slices have paid.
  *
  * An account with utilization 0 runs only when no account with more is ready. */
 #ifndef XS_POLICY_SHARE_H
