@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on which a whole context waits, and which wait for the device: freeing memory, loading code. Behind a closed
- * gate (gate.c) such a call would last as long as the hold, and with it every other thread of the context. So what
- * stands behind gates when the call begins goes on, and nothing more is put there until it ends.
+/* Context-blocking calls, which also wait for the device: freeing memory, loading code. Behind a closed gate (gate.c)
+ * such a call would last as long as the suspension, and every other thread of the context would wait with it. So the
+ * beginning of the call opens the gates of commands that are in the streams, and no thread puts further gates there
+ * until the call ends.
  *
- * What goes on is named by number, in the client page; neither the scheduler nor the application's own suspension
- * stores a smaller one from then on. Numbers only grow, so nothing has to be taken back. */
+ * The client page has the number of the last command that this permits. From then on neither the scheduler nor the
+ * application's own suspension stores a smaller number. Numbers only grow, so the call has nothing to take back. */
 #include "xqueue/context_blocking.h"
 
 #include "base/futex.h"
@@ -16,7 +17,7 @@ static void open_to(_Atomic uint64_t *word, uint64_t n)
 {
     uint64_t seen = atomic_load(word);
 
-    /* who opens it entirely meanwhile is not undone */
+    /* another thread may open the word entirely meanwhile: the larger number stays */
     while (n > seen && !atomic_compare_exchange_weak(word, &seen, n))
         ;
 }
@@ -24,12 +25,12 @@ static void open_to(_Atomic uint64_t *word, uint64_t n)
 void xs_gates_open_locked(struct xs_queue *q)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
-    /* Not all that entered: whoever waits outside would go on, and if its command is such a call, too, let the next one
-     * through, from queue to queue, and so on. */
+    /* Not all that entered: a thread that waits before the driver would go on. If its command is a context-blocking
+     * call, too, that call would open the next queue, and so on. */
     uint64_t n = atomic_load(&q->gates.last);
     _Atomic uint64_t *word = xs_gates_app_word(q);
 
-    /* seq_cst, all of it: then the words; who closes them stores, then looks at let_through */
+    /* all seq_cst: let_through first, then the words; a closing thread stores a word, then reads let_through */
     open_to(&q->cc->let_through, n);
     if (sc != &xs_open_cell)
         open_to(&sc->permitted, n);
@@ -50,7 +51,7 @@ bool xsched_priv_inside_begin(void)
     atomic_fetch_add(&st->inside, 1);
     if (!atomic_load(&st->app_words)) /* no queue with gates yet: later ones find the count */
         return true;
-    xs_lock_acquire(&st->lock); /* storage is not used anew meanwhile */
+    xs_lock_acquire(&st->lock); /* under it no queue's storage gets a new use */
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
         if (q->ctx_entries && atomic_load(&q->cc->entered) > atomic_load(&q->cc->completed))
             xs_gates_open_locked(q);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one queue lends to another that it waits for on the device: its importance, until the other one has
- * completed what it waits for. Kept in one word of the other's cell, so that nobody has to take it back:
- * the scheduler compares the number with what is complete. Where two wait at once, the more urgent one's
- * importance lasts until the later end. */
+/* Priority inheritance: a queue counts as urgent as the one that waits for it on the device, until it has completed
+ * the commands that the other one waits for. One word of its cell has that priority and the last number. No thread has
+ * to take the priority back: the scheduler compares the number with the completed count. Where two queues wait at once,
+ * the priority of the more urgent one lasts until the later end. */
 #include "xqueue/inherit.h"
 
 #include "base/clock.h"
@@ -11,8 +11,8 @@
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
 
-/* A longer chain of streams that wait for each other is cut: what is behind is a dependency that nobody
- * sees. */
+/* The longest chain of streams, each waiting for the next, that inheritance follows. Beyond it a stream inherits
+ * nothing. */
 #define CHAIN 8
 
 /* As long as a thread asks for nothing else, so often and this long, it waits. */
@@ -26,7 +26,7 @@ void xs_state_update_intra(struct xs_state *st)
 
     bool intra = mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra);
 
-    atomic_store_explicit(&xsched_priv_intra, intra, memory_order_relaxed); /* a hint: what began before is not lent */
+    atomic_store_explicit(&xsched_priv_intra, intra, memory_order_relaxed); /* a hint: earlier waits lend nothing */
     atomic_store_explicit(&xsched_priv_beside, intra || (mode == XS_MODE_GLOBAL && st->space),
                           memory_order_relaxed); /* likewise */
 }
@@ -36,7 +36,7 @@ static uint64_t completed(struct xs_queue *q)
     return XS_MAX(atomic_load(&q->cc->completed), atomic_load(&q->cc->marked));
 }
 
-/* What the queue is worth now, with what others lend it. */
+/* The queue's priority now, with those that it inherits. */
 static int32_t importance(struct xs_queue *q)
 {
     int32_t p = atomic_load_explicit(&q->priority, memory_order_relaxed);
@@ -103,7 +103,7 @@ void xsched_priv_waits_for(struct xs_queue *waiter, struct xs_queue *q, uint64_t
 {
     if (waiter == q || number <= completed(q))
         return;
-    /* One is kept; of two at once, the earlier one is lent what the waiter is worth now. */
+    /* A queue keeps one such wait. Of two at once, the earlier one inherits only the waiter's priority of its time. */
     atomic_store(&waiter->waits_for.id, 0);
     atomic_store(&waiter->waits_for.number, number);
     atomic_store(&waiter->waits_for.queue, q);

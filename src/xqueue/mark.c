@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion: marks in flight, the completed count, and what durations teach. */
+/* Completion: marks in flight, the completed count, and estimates from measured durations. */
 #include "xqueue/mark.h"
 
 #include "base/clock.h"
@@ -26,9 +26,9 @@ static void head_update(struct xs_queue *q)
         atomic_store(&c->marks_pending, c->mark_count);
 }
 
-/* One measured stretch of device time: the time from `since` to `now` was spent on what the
- * popped marks covered. Moves est_entered by the error, so that what is still outstanding stays
- * as estimated, and est_completed to what was measured. Under mark_lock. */
+/* Accounts one measured stretch of device time, which the commands before the popped marks took.
+ * Adds the error to est_entered, so that the estimate of commands that are not complete stays, and
+ * the measured time to est_completed. Under mark_lock. */
 static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
 {
     struct xs_client_cell *cc = q->cc;
@@ -45,9 +45,9 @@ static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
 #define TRAVEL_NS    (6 * XS_NS_PER_US)
 #define SHORT_NS     (4 * XS_NS_PER_US) /* a launch and its wait take longer on any device */
 
-/* What of a measured span the marked command took. A command never timed before: all but the
- * estimate of the others. Else its share of the estimate: were the others' error laid on it
- * alone, a span of n like commands would correct it n - 1 times too much, and never settle. */
+/* The marked command's part of a measured span. A command that was never timed gets all but the
+ * estimate of the others. Another gets its share of the estimate: if it got the others' error as
+ * well, a span of n like commands would correct it n - 1 times too much, and never settle. */
 static uint64_t own_share(const struct xs_mark *m, uint64_t est_ns, uint64_t measured_ns)
 {
     uint64_t others_ns = est_ns - XS_MIN(est_ns, (uint64_t)m->key_est_ns);
@@ -60,7 +60,7 @@ static uint64_t own_share(const struct xs_mark *m, uint64_t est_ns, uint64_t mea
 /* The stretch of device time that ends now. */
 struct span {
     uint64_t now_ns, ns;
-    bool from_late;               /* what ended before it was found late */
+    bool from_late;               /* we noticed the end before it late */
 };
 
 static inline struct span span_until_now(const struct xs_queue *q)
@@ -79,9 +79,10 @@ static inline struct span span_until_now(const struct xs_queue *q)
 
 #define ABOVE_MANY 8u
 
-/* Neither matters where the device had the command already when the last end was noticed, and has another one now: no gap is
- * in between, and what is too much of one time is too little of the next. What others had of the device is in between now and
- * then; so it counts when each of several such times is longer than was thought. */
+/* Whether a time counts although we noticed one of its ends late. Late notice does no harm where the device had the command
+ * already when we noticed the last end, and has another one now: the queue's commands follow each other without a gap, and an
+ * excess of one time is missing from the next. But such a time can contain commands of other programs. So it counts only
+ * when each of ABOVE_MANY times in a row exceeds its estimate by a quarter. */
 static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, uint64_t ns, uint64_t est_ns, bool held)
 {
     struct xs_queue_completion *c = &q->completion;
@@ -92,9 +93,9 @@ static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, ui
     return c->above == ABOVE_MANY;
 }
 
-/* @param last    of so many marks that are reached
- * @param est_ns  of what they cover
- * @param held    it stood behind a closed gate for some of the time, or there was nothing for the device */
+/* @param last    the last of the `count` marks that are reached
+ * @param est_ns  the estimate of the commands that they cover
+ * @param held    a closed gate was before it for some of the time, or the device had no work */
 static inline __attribute__((always_inline)) void marks_reached(struct xs_queue *q, const struct xs_mark *last,
                                                                  uint32_t count, uint64_t est_ns, bool held, bool late)
 {
@@ -105,7 +106,7 @@ static inline __attribute__((always_inline)) void marks_reached(struct xs_queue 
 
     c->had = atomic_load_explicit(&q->cc->returned, memory_order_relaxed); /* a count by itself */
 
-    /* Found late, the time is too long; counted from one that was found late, too short. */
+    /* If we noticed this end late, the time is too long; if we noticed the end before it late, too short. */
     if (known && (late || s.from_late)) {
         if (XS_UNLIKELY(had >= last->number) && longer_than_thought(q, s.ns, est_ns, held))
             s.from_late = false;
@@ -123,7 +124,7 @@ static inline __attribute__((always_inline)) void marks_reached(struct xs_queue 
     atomic_store_explicit(&c->last_done_ns, s.now_ns, memory_order_relaxed);
 }
 
-/* Everything is done: what no mark covered is done too. */
+/* All commands are complete, also those that no mark covers. */
 static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q, uint64_t completed,
                                                                bool measured)
 {
@@ -136,7 +137,7 @@ static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q
     if (rest_ns)
         charge(q, rest_ns, measured || rest_ns <= SHORT_NS ? rest_ns : XS_MIN(span_until_now(q).ns, rest_ns));
     c->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - c->correction_ns;
-    /* Who finds the queue empty says when it begins anew. A command that came meanwhile may have found it at work. */
+    /* A submit that finds the queue idle stores busy_since_ns. One that came meanwhile may have found it busy. */
     if (XS_UNLIKELY(atomic_load(&cc->entered) > completed))
         atomic_store_explicit(&c->last_done_ns, xs_now_ns(), memory_order_relaxed);
 }
@@ -171,7 +172,7 @@ static void account_locked(struct xs_queue *q, bool late)
     head_update(q);
 }
 
-/* The lock is only ever tried: who does not get it leaves a note, and the holder looks again. */
+/* No thread waits for the lock: one that does not get it leaves a note, and the holder looks again. */
 static void account(struct xs_queue *q, bool late)
 {
     struct xs_queue_completion *c = &q->completion;
@@ -192,7 +193,7 @@ static void account(struct xs_queue *q, bool late)
     } while (atomic_load(&c->account_pending) && xs_lock_try(&c->mark_lock));
 }
 
-/* After mark_lock was held: a completion may have found it taken. */
+/* After this thread had mark_lock: a completion may have found it taken. */
 static void account_rest(struct xs_queue *q)
 {
     if (atomic_load(&q->completion.account_pending))
@@ -277,7 +278,7 @@ static void complete(struct xs_queue *q, uint64_t number, bool late)
 
 void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
 {
-    /* a caller that comes from a wait may have begun it long after the device was done */
+    /* the caller may have begun to wait long after the device had completed the command */
     complete(q, number, q->device_marks);
     if (consume_ref)
         xs_queue_unref(q);
@@ -285,7 +286,7 @@ void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref)
 
 void xs_queue_look_slow(struct xs_queue *q, bool late)
 {
-    /* acquire: what the device wrote before its mark */
+    /* acquire: pairs with the device's writes before its mark */
     complete(q, atomic_load_explicit(&q->cc->marked, memory_order_acquire), late);
 }
 
@@ -298,9 +299,9 @@ static bool in_a_burst(struct xs_queue *q)
     return watched_ns && xs_now_ns() - watched_ns < xs_queue_end_mark_each_ns();
 }
 
-/* Somebody waits for the end of this queue, and what was submitted behind the last mark would not
- * tell of it: short commands of a burst that was over before the scheduler asked. This thread is
- * the vendor's, so the mark comes from another one. */
+/* The scheduler waits for the end of this queue, and no mark follows the last commands: a burst of
+ * short commands ended before the scheduler asked. This thread is the vendor's, so another thread
+ * puts the mark into the stream. */
 static void mark_the_rest(struct xs_queue *q)
 {
     uint64_t completed = atomic_load(&q->cc->completed);
@@ -323,7 +324,7 @@ static void forget_mark(struct xs_queue *q, uint64_t number)
     struct xs_queue_completion *c = &q->completion;
     uint64_t marked_to = number;
 
-    /* who needs that far a mark asks for another */
+    /* a thread that needs a mark that far asks for another */
     if (atomic_compare_exchange_strong(&c->marked_to, &marked_to, atomic_load(&q->cc->completed)))
         xs_queue_tell_marked(q);
     if (xs_lock_try(&c->mark_lock)) { /* else the next completion or the end pops it */
@@ -353,8 +354,8 @@ void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
     xs_queue_unref(q);
 }
 
-/* Two marks at once could reach the stream in the wrong order, and the word would shrink: who comes
- * second leaves a wish. */
+/* Two marks at once could reach the stream in the wrong order, and the word would shrink. So a
+ * second thread leaves a wish, and the first one marks again. */
 bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
 {
     struct xs_queue_completion *c = &q->completion;
@@ -447,7 +448,7 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
     }
 }
 
-/* No completion at all for this long while somebody waits: the mark may be lost. */
+/* If a thread waits and nothing completes for this long, the mark may be lost. */
 #define MARK_LOST_NS XS_NS_PER_S
 
 XResult xs_queue_finish(struct xs_queue *q, uint64_t number)
