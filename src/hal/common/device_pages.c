@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hal/common/device_pages.h"
 
+#include "base/forks.h"
+
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,11 +21,12 @@ void *xs_page_alias(uintptr_t page)
 uint64_t xs_device_pages_find(struct xs_device_pages *p, const void *word, uint64_t serial)
 {
     uintptr_t page = xs_page_of(word);
+    uint32_t forks = xs_forks();
     uint64_t at = 0;
 
     xs_lock_acquire(&p->lock);
     for (size_t i = 0; i < p->count; i++)
-        if (p->of[i].page == page && p->of[i].serial == serial)
+        if (p->of[i].page == page && p->of[i].serial == serial && p->of[i].forks == forks)
             at = p->of[i].at;
     xs_lock_release(&p->lock);
     return at ? at + ((uintptr_t)word - page) : 0;
@@ -37,6 +40,7 @@ bool xs_device_pages_keep(struct xs_device_pages *p, uintptr_t page, uint64_t se
     if (p->count < XS_DEVICE_PAGES) {
         p->of[p->count].page = page;
         p->of[p->count].serial = serial;
+        p->of[p->count].forks = xs_forks();
         p->of[p->count].alias = alias;
         p->of[p->count++].at = at;
         kept = true;
@@ -58,11 +62,13 @@ bool xs_device_pages_full(struct xs_device_pages *p)
 void xs_device_pages_drop(struct xs_device_pages *p, void (*before)(void *alias, void *arg), void *arg)
 {
     void *alias[XS_DEVICE_PAGES];
+    uint32_t forks = xs_forks();
     size_t n = 0;
 
     xs_lock_acquire(&p->lock);
-    for (; n < p->count; n++)
-        alias[n] = p->of[n].alias;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->of[i].forks == forks)
+            alias[n++] = p->of[i].alias;
     p->count = 0;
     xs_lock_release(&p->lock);
     for (size_t i = 0; i < n; i++) {

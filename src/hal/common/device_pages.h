@@ -16,6 +16,7 @@ struct xs_device_pages {
     struct {
         uintptr_t page;           /* as libpreempt has it mapped */
         uint64_t serial;          /* of this use of that address */
+        uint32_t forks;           /* xs_forks() of the process whose mappings these are */
         void *alias;              /* the same memory, mapped again and registered */
         uint64_t at;              /* where the device sees the alias */
     } of[XS_DEVICE_PAGES];
@@ -37,7 +38,8 @@ uint64_t xs_device_pages_find(struct xs_device_pages *p, const void *word, uint6
 bool xs_device_pages_keep(struct xs_device_pages *p, uintptr_t page, uint64_t serial, void *alias, uint64_t at);
 /** Nothing more can be kept. */
 bool xs_device_pages_full(struct xs_device_pages *p);
-/** The registrations ended with their context: forgets and unmaps.
+/** The registrations ended with their context: forgets and unmaps. A forked child only forgets those of its parent, whose
+ *  mappings it did not inherit: it may have others at those addresses.
  *  @param before  with each alias and arg, before it is unmapped; may be NULL */
 void xs_device_pages_drop(struct xs_device_pages *p, void (*before)(void *alias, void *arg), void *arg);
 
