@@ -4,6 +4,7 @@
  *
  * Each context registers pages of its own (hal/common/device_pages.h). One registration for all contexts would have to
  * outlive the context it was made in, hence keep a primary context alive that the program wants gone. */
+#include "base/forks.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/pci.h"
@@ -204,6 +205,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
         c->primary = primary;
         c->writes = has;
         atomic_store(&c->greens.asked, false);
+        c->greens.forks = xs_forks();
         c->live = true;
     }
     xs_lock_release(&g_lock);

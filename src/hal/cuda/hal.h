@@ -30,6 +30,7 @@ struct xs_cuda_greens {
     _Atomic bool there;
     _Atomic uint32_t stops;       /* threads that are about to end the context: none is made meanwhile */
     _Atomic uint32_t makers;      /* threads that make some */
+    uint32_t forks;               /* xs_forks() of the process that has the context: its threads are in no forked child */
 };
 
 /** One context in which there is a hardware queue. Storage is kept and used again. */

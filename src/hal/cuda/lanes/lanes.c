@@ -9,6 +9,7 @@
 #include "hal/cuda/lanes/lanes.h"
 
 #include "base/clock.h"
+#include "base/forks.h"
 #include "base/futex.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -248,6 +249,8 @@ static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, st
     struct xs_lanes *l = storage();
     CUresult r = l ? make_lanes(api, c, hw, l) : XS_CU_OUT_OF_MEMORY;
 
+    if (l)
+        l->forks = xs_forks();
     if (r == XS_CU_SUCCESS && publish(hw, entered, c, l)) {
         xsched_priv_queue_lanes(q, XS_LANES(c->greens.multiprocessors[0], c->greens.multiprocessors[1]));
         return;
@@ -386,6 +389,8 @@ static struct xs_lanes *take(struct xs_cuda_hw *hw, uint32_t state)
     l = atomic_exchange(&hw->lanes, NULL);
     atomic_store(&hw->lanes_state, state);
     xs_lock_release(&g_lock);
+    if (l && l->forks != xs_forks()) /* the parent's: neither its threads nor its streams are in this child */
+        return NULL;
     while (l && atomic_load(&l->users)) /* inside the vendor, for a launch */
         xs_futex_pause(PAUSE_NS);
     return l;
@@ -442,7 +447,7 @@ XS_EXPORT struct xs_cuda_context *xsched_priv_cuda_lanes_end(CUcontext ctx, bool
 
     if (!c)
         return NULL;
-    if (!c->primary) {
+    if (!c->primary || c->greens.forks != xs_forks()) {
         xs_cuda_context_put(c);
         return NULL;
     }

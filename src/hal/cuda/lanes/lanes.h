@@ -47,6 +47,7 @@ struct xs_lanes {
     _Atomic bool busy;                             /* something was launched there, and may run yet */
     _Atomic uint32_t peak;                         /* the most multiprocessors that one kernel of the queue needs at once */
     _Atomic uint64_t unknown_until_ns;             /* until then a kernel of which that is not known may run; 0: none */
+    uint32_t forks;                                /* xs_forks() of the process that made them */
     struct xs_lanes *next;                         /* all that were ever made; constant */
 };
 extern _Atomic(struct xs_lanes *) xs_lanes_all;    /* a list that only grows; owner: lanes.c */
