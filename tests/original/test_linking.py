@@ -104,12 +104,12 @@ class Linking(Original):
     def test_find_package(self):
         where = os.path.join(LIB, "cmake")
         hint = f'find_package(XSched {{}} REQUIRED HINTS "{where}")'
-        for version in ("", "1", "1.2", "1.2.0", "1.1", "0.1"):
+        for version in ("", "1", "1.2", "1.2.0", "1.1", "0.1", "0.2"):
             done, app = self.cmake(hint.format(version))
             self.assertTrue(app, done.stderr)
             self.assertIn(f"headers: {PREFIX}/include", done.stdout)
             self.runs(app, LIB)
-        for version in ("1.3", "2", "0.2"):
+        for version in ("1.3", "2", "0.3"):
             self.assertIsNone(self.cmake(hint.format(version))[1], version)
         for option in (f"-DCMAKE_PREFIX_PATH={where}", f"-DXSched_DIR={where}/XSched", f"-DCMAKE_PREFIX_PATH={PREFIX}",
                        f"-DCMAKE_PREFIX_PATH={LIB}"):
@@ -137,7 +137,7 @@ class Make(unittest.TestCase):
             self.assertIn(f"--prefix {SOURCE}/output\n", self.plan(*goal).stdout)
 
     def test_platforms_without_code(self):
-        for goal in ("levelzero", "PLATFORM=ascend"):
+        for goal in ("corex", "PLATFORM=ascend"):
             done = subprocess.run(["make", goal], cwd=SOURCE, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 2)
             self.assertIn("there is no code for the platform", done.stderr)
