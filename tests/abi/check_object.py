@@ -52,7 +52,7 @@ def check(a):
         if not defined and FORBIDDEN.match(name):
             bad.append(f"uses {name}")
     for needed in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
-        if needed not in LIBC and not OURS.match(needed) and needed != a.stands_for:
+        if needed not in LIBC and not OURS.match(needed) and needed not in (a.stands_for, *a.needs):
             bad.append(f"NEEDED {needed}")
     soname = re.findall(r"\(SONAME\).*\[(.*)\]", dynamic)
     if a.soname and soname != [a.soname]:
@@ -105,6 +105,7 @@ def main():
     p.add_argument("file")
     p.add_argument("--soname")
     p.add_argument("--exports", help="file with the exact list of public names")
+    p.add_argument("--needs", action="append", default=[], help="one more object that it may depend on")
     p.add_argument("--stands-for", help="an object without functions, which only needs this shim")
     p.add_argument("--expect", help="self-test: succeed only if a complaint contains this text")
     a = p.parse_args()
