@@ -32,8 +32,8 @@ def percentile(values, p):
 
 
 def launcher():
-    from xsched.__main__ import tool
-    return tool()
+    import xsched
+    return xsched.launcher()
 
 
 class Program:

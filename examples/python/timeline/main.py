@@ -81,16 +81,15 @@ def answers():
 
 
 def start_demo(folder, seconds, started):
-    from xsched.__main__ import tool
     os.environ["XSCHED_SOCKET"] = os.path.join(folder, "xserver.sock")
-    started.append(subprocess.Popen([os.path.join(os.path.dirname(tool()), "xserver"), "--port", "0"],
+    started.append(subprocess.Popen([os.path.join(os.path.dirname(xsched.launcher()), "xserver"), "--port", "0"],
                                     stderr=subprocess.DEVNULL))
     while not answers():
         if started[0].poll() is not None:
             raise SystemExit("xserver does not start")
         time.sleep(0.02)
     for priority, work, pause in ((0, "batch", 0), (10, "infer", 0.05)):
-        started.insert(0, subprocess.Popen([tool(), "run", "-q", "--no-server", "--priority", str(priority), "--",
+        started.insert(0, subprocess.Popen([xsched.launcher(), "run", "-q", "--no-server", "--priority", str(priority), "--",
                                             sys.executable, os.path.join(HERE, "load.py"), work, str(pause)]))
     for _ in range(1200):
         if len({q.pid for q in xsched.status().queues if q.commands > 10}) == 2:
