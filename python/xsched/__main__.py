@@ -24,7 +24,7 @@ where   the libraries and tools that this package finds"""
 
 # Options of `xsched run` that take a value, as the next argument or after an equals sign.
 WITH_VALUE = ("priority", "utilization", "deadline", "laxity", "timeslice", "level", "threshold", "batch", "group", "filter",
-              "local-policy", "idle-exit", "socket", "memory")
+              "local-policy", "idle-exit", "socket", "memory", "share")
 LETTERS_WITH_VALUE = "pudxsltbS"
 
 
