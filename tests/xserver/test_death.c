@@ -167,7 +167,7 @@ static void large_as_soon_as_small(void **state)
     if (!g_large_mib)
         skip();
     /* the least of each: on a machine with two cores a neighbour may come between at any time */
-    for (int i = 0; i < 5 || (i < 15 && large > small + XS_NS_PER_MS); i++) {
+    for (int i = 0; i < 5 || (i < 15 && large > small + XS_MAX(XS_NS_PER_MS, plain / 10)); i++) {
         small = XS_MIN(small, death(0, true, &gone));
         large = XS_MIN(large, death(g_large_mib, true, &gone));
         gone_large = XS_MIN(gone_large, gone);
@@ -178,7 +178,8 @@ static void large_as_soon_as_small(void **state)
            "word %.2f ms; the large process was gone after %.2f ms\n",
            (double)small / 1e6, g_large_mib, (double)large / 1e6, (double)plain / 1e6,
            (double)gone_large / 1e6);
-    assert_true(large <= small + XS_NS_PER_MS);
+    /* not as long as its memory takes to be freed: a busy machine adds a millisecond here and there */
+    assert_true(large <= small + XS_MAX(XS_NS_PER_MS, plain / 10));
 }
 
 int main(int argc, char **argv)
