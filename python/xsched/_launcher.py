@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from ._errors import LibraryError
 from ._library import _candidates, load
@@ -21,6 +20,7 @@ def launcher() -> str:
             path = os.path.normpath(os.path.join(folder, up, "bin", "xsched"))
             if os.path.exists(library) and os.access(path, os.X_OK):
                 return path
+    import shutil    # not above: `import xsched` stays quick
     found = shutil.which("xsched")
     if found is None:
         raise LibraryError("the launcher `xsched` is not found", "install XSched, or put its bin folder on PATH")
