@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Debian unstable's hipBLAS, rocBLAS and MIOpen with the C library that they need, unpacked into a folder for the test
-# hip.libraries: hip_libraries.sh FOLDER
+# hip.operations: hip_libraries.sh FOLDER
 #
 # 300 MB are downloaded, 4 GB unpacked; nothing is installed. Packages come from the mirror that this machine's apt names
 # (XSCHED_DEBIAN_MIRROR names another), through an apt with a state of its own.

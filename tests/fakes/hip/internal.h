@@ -9,7 +9,7 @@
  * registered elsewhere, hipErrorInvalidDeviceFunction (98); an event or module, hipErrorInvalidHandle (400).
  *
  * FAKE_HIP names one fault: no_device, no_writes (hipStreamWriteValue is not there), no_register, lost (every
- * command after the hundredth is refused as the device is gone). */
+ * command after the hundredth is refused as the device is gone). FAKE_HIP_ARCH: architecture.c. */
 #ifndef XS_FAKE_HIP_INTERNAL_H
 #define XS_FAKE_HIP_INTERNAL_H
 
@@ -26,6 +26,8 @@ hipError_t fake_ready(void);
 bool fake_hip_fault(const char *what);
 /* Remembers the last error of the thread, as every call does. */
 hipError_t fake_result(hipError_t r);
+/* architecture.c: what the device says to be, or NULL. */
+const char *fake_hip_arch(void);
 /* streams.c: whether this copy made the stream. */
 bool fake_knows_stream(hipStream_t s);
 /* What a command answers first: 0 or an error. */
