@@ -271,6 +271,7 @@ static void ask(struct seq_slot *s)
 {
     CUcontext context = NULL, other = NULL;
     int number = 0, active = 0;
+    unsigned char uuid[16] = {0};
     unsigned long long id = 0;
     unsigned flags = 0;
 
@@ -295,6 +296,8 @@ static void ask(struct seq_slot *s)
         break;
     case 5:
         CALL(cuDeviceGetAttribute, (int *, int, int), &number, 33, (int)seq_chance(2));
+        CALL(cuDeviceGetUuid, (unsigned char *, int), uuid, (int)seq_chance(2));
+        CALL(cuDeviceGetUuid_v2, (unsigned char *, int), uuid, (int)seq_chance(2));
         break;
     case 6:
         CALL(cuDriverGetVersion, (int *), &number);
