@@ -342,11 +342,14 @@ static size_t split(char *value, char joint, const char *ret_values[VALUES_MAX])
 {
     size_t count = 0;
 
-    for (char *at = value; at && count < VALUES_MAX;) {
-        ret_values[count++] = at;
-        at = strchr(at, joint);
-        if (at && count < VALUES_MAX)
-            *at++ = 0;
+    while (count < VALUES_MAX) {
+        char *end = count + 1 < VALUES_MAX ? strchr(value, joint) : NULL; /* the last has the rest */
+
+        ret_values[count++] = value;
+        if (!end)
+            break;
+        *end = 0;
+        value = end + 1;
     }
     return count;
 }
