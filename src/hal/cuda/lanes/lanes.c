@@ -13,10 +13,9 @@
 #include "base/futex.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/common/worker.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -314,23 +313,6 @@ static void *maker(void *unused)
     return NULL;
 }
 
-static bool start_maker(void)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, old;
-    int r;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    r = pthread_create(&thread, &attr, maker, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return r == 0;
-}
-
 void xs_lanes_stream_begins(struct xs_cuda_hw *hw)
 {
     atomic_store(&hw->no_lanes, false);
@@ -355,7 +337,7 @@ void xs_lanes_want(struct xs_cuda_hw *hw)
         g_maker = true;
     }
     xs_lock_release(&g_lock);
-    if (start && !start_maker()) {
+    if (start && xs_worker_start(maker, NULL) != 0) {
         xs_lock_acquire(&g_lock);
         g_maker = false;           /* the next stream's wish tries again */
         xs_lock_release(&g_lock);
