@@ -2,6 +2,7 @@
 #include "shim/common/rows.h"
 
 #include "base/env.h"
+#include "base/lock.h"
 #include "shim/common/filter.h"
 #include "xqueue/interface.h"
 
@@ -66,6 +67,20 @@ void xs_shim_wishes_read(struct xs_shim_wishes *ret)
     ret->filter_libraries = xs_filter_has_libraries(ret->filter);
     for (int row = 0; row < ROW_COUNT; row++)
         ret->filtered[row] = xs_filter_function(ret->filter, xs_row_info[row].symbol);
+}
+
+void xs_shim_wishes_once(void)
+{
+    static struct xs_lock lock;
+    static bool started;          /* under lock */
+    struct xs_shim_wishes w;
+
+    xs_shim_wishes_read(&w);
+    xs_lock_acquire(&lock);
+    if (!started)
+        xs_shim_wishes_keep(&w);
+    started = true;
+    xs_lock_release(&lock);
 }
 
 void xs_shim_wishes_keep(const struct xs_shim_wishes *w)

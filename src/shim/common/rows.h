@@ -58,6 +58,9 @@ struct xs_shim_wishes {
 void xs_shim_wishes_read(struct xs_shim_wishes *ret);
 /** Makes them known to what follows. Once, before the mode is not UNBOUND any more. */
 void xs_shim_wishes_keep(const struct xs_shim_wishes *w);
+/** Both, for a platform that needs no mode: the first caller makes them known, the others return when they are.
+ *  Any thread, without locks held. */
+void xs_shim_wishes_once(void);
 
 /* Valid once the mode is not UNBOUND; writer: xs_shim_wishes_keep. */
 extern bool xs_shim_tracing XS_HIDDEN, xs_shim_disabled XS_HIDDEN;

@@ -13,20 +13,6 @@ void *xs_row_lacking(enum xs_row row)
     return NULL;
 }
 
-void xs_ze_start(void)
-{
-    static struct xs_lock lock;
-    static bool started;          /* under lock */
-    struct xs_shim_wishes w;
-
-    xs_shim_wishes_read(&w);
-    xs_lock_acquire(&lock);
-    if (!started)
-        xs_shim_wishes_keep(&w);
-    started = true;
-    xs_lock_release(&lock);
-}
-
 static void *used(void *handle, const char *table, int slot, int since, const char *name)
 {
     (void)table, (void)slot, (void)since;
@@ -49,7 +35,7 @@ const struct xs_ze_side *xs_ze_preloaded(const void *caller)
         return NULL;
     xs_rows_fill(found.real.real, ROW_COUNT, xs_rows_symbol, handle);
     xsched_priv_ze_api_fill(&found.api, used, handle);
-    xs_ze_start();
+    xs_shim_wishes_once();
     xs_lock_acquire(&lock);
     if (!atomic_load_explicit(&bound, memory_order_relaxed)) {
         side = found;

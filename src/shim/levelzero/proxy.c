@@ -136,7 +136,7 @@ XS_EXPORT xs_ze_result xsched_priv_ze_table(int driver, int index, uint32_t vers
     r = get(version, entries);
     if (r != XS_ZE_SUCCESS || version >> 16 != OUR_VERSION >> 16)
         return r;
-    xs_ze_start();
+    xs_shim_wishes_once();
     if (xs_shim_disabled)
         return r;
     if (!xs_ze_side_of(driver)->api.zeFenceCreate) {

@@ -37,9 +37,6 @@ struct xs_ze_side {
 /** The side of the exported functions. NULL: there is no loader */
 const struct xs_ze_side *xs_ze_preloaded(const void *caller);
 
-/** Reads the environment. Any thread, once is enough. */
-void xs_ze_start(void);
-
 /** Whether the loader has one of our drivers: it sees every call, and the exported functions see to nothing. Writer: proxy.c */
 extern _Atomic bool xs_ze_proxied;
 

@@ -30,20 +30,6 @@ void *xs_row_lacking(enum xs_row row)
     return NULL;
 }
 
-void xs_vk_start(void)
-{
-    static struct xs_lock lock;
-    static bool started;          /* under lock */
-    struct xs_shim_wishes w;
-
-    xs_shim_wishes_read(&w);
-    xs_lock_acquire(&lock);
-    if (!started)
-        xs_shim_wishes_keep(&w);
-    started = true;
-    xs_lock_release(&lock);
-}
-
 /* @return the row of a function of ours, or -1 */
 static int row_of(const char *name)
 {
@@ -84,7 +70,7 @@ XS_EXPORT xs_vk_result vkNegotiateLoaderLayerInterfaceVersion(struct xs_vk_negot
 {
     if (!n || n->type != XS_VK_LAYER_NEGOTIATE || n->version < XS_VK_LAYER_VERSION)
         return XS_VK_ERROR_INITIALIZATION_FAILED;
-    xs_vk_start();
+    xs_shim_wishes_once();
     n->version = XS_VK_LAYER_VERSION;
     n->instance_function = xs_vk_vkGetInstanceProcAddr;
     n->device_function = xs_vk_vkGetDeviceProcAddr;

@@ -23,9 +23,6 @@ struct xs_vk_instance {
 /** The instance that an instance or physical device of the program belongs to; NULL: not seen. No lock. */
 struct xs_vk_instance *xs_vk_instance_of(xs_vk_handle object);
 
-/** Reads the environment. Any thread, once is enough. */
-void xs_vk_start(void);
-
 /* made.c */
 xs_vk_result xs_vk_vkCreateInstance(const struct xs_vk_instance_create *create, const void *allocator, xs_vk_handle *ret);
 void xs_vk_vkDestroyInstance(xs_vk_handle instance, const void *allocator);
