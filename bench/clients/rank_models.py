@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from torch_models import Attention, Work, seeded
+from torch_models import Attention, Work, train
 
 
 class SplitLayer(nn.Module):
@@ -73,29 +73,10 @@ def tensor_parallel(device, layers=24, width=2048, heads=16, words=32000, prompt
 
 def data_parallel(device, batch=64, name="resnet50", size=224):
     """Training steps with PyTorch's DDP: the gradients of all ranks are summed in each."""
-    import torchvision
-    torch.backends.cudnn.deterministic = True
     torch.manual_seed(1)
-    inner = getattr(torchvision.models, name)().to(device).train()
-    model = nn.parallel.DistributedDataParallel(inner, device_ids=None if device == "cpu" else [torch.cuda.current_device()])
-    x = seeded((batch, 3, size, size), device, 2 + dist.get_rank())
-    target = torch.arange(batch, device=device) % 1000
-    loss_of = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-    first = {k: v.clone() for k, v in inner.state_dict().items()}
-
-    def step():
-        with torch.enable_grad():
-            optimizer.zero_grad(set_to_none=True)
-            loss = loss_of(model(x), target)
-            loss.backward()
-            optimizer.step()
-        return loss.detach()
-
-    def verify():
-        inner.load_state_dict(first)
-        return step()
-    return Work(step, verify)
+    devices = None if device == "cpu" else [torch.cuda.current_device()]
+    return train(name, batch, device, size, 2 + dist.get_rank(),
+                 lambda model: nn.parallel.DistributedDataParallel(model, device_ids=devices))
 
 
 MODELS = {"tp-gpt": tensor_parallel, "ddp-resnet50": data_parallel}

@@ -29,16 +29,18 @@ def resnet(name, batch, device):
     return Work(lambda: model(x))
 
 
-def train(name, batch, device):
-    """Training steps on one batch; verify() goes back to the first weights and takes one step from there."""
+def train(name, batch, device, size=224, seed=2, spread=lambda model: model):
+    """Training steps on one batch; verify() goes back to the first weights and takes one step from there.
+    spread: makes of the model what is trained, such as PyTorch's DDP"""
     import torchvision
     torch.backends.cudnn.deterministic = True
-    model = getattr(torchvision.models, name)().to(device).train()
-    x = seeded((batch, 3, 224, 224), device)
+    inner = getattr(torchvision.models, name)().to(device).train()
+    model = spread(inner)
+    x = seeded((batch, 3, size, size), device, seed)
     target = torch.arange(batch, device=device) % 1000
     loss_of = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-    first = {k: v.clone() for k, v in model.state_dict().items()}
+    first = {k: v.clone() for k, v in inner.state_dict().items()}
 
     def step():
         with torch.enable_grad():
@@ -49,7 +51,7 @@ def train(name, batch, device):
         return loss.detach()
 
     def verify():
-        model.load_state_dict(first)
+        inner.load_state_dict(first)
         return step()
     return Work(step, verify)
 
