@@ -1,79 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched doctor --probe: which preemption levels really work, tried by a program of its own that may hang or crash. */
+#include "base/clock.h"
 #include "base/probed_levels.h"
 #include "base/str.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/preload.h"
+#include "launcher/trial.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* @return its exit status; -1: it could not be started, crashed, or was ended since it took too long */
-static int run(const struct xs_platform *of, const char *program, unsigned seconds, char *text, size_t size)
-{
-    char lv3_impl[64];
-    int64_t end = now_ms() + (int64_t)seconds * 1000;
-    int channel[2], status = 0;
-    size_t used = 0;
-    pid_t pid;
-
-    text[0] = 0;
-    snprintf(lv3_impl, sizeof(lv3_impl), "XSCHED_%s_LV3_IMPL", of->prefix);
-    if (pipe(channel) < 0)
-        return -1;
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        dup2(channel[1], STDOUT_FILENO);
-        close(channel[0]);
-        close(channel[1]);
-        unsetenv("LD_PRELOAD"); /* the vendor's library alone */
-        unsetenv(lv3_impl);
-        execl(program, program, (char *)NULL);
-        _exit(127);
-    }
-    close(channel[1]);
-    while (pid > 0 && used < size - 1) {
-        struct pollfd p = {.fd = channel[0], .events = POLLIN};
-        int64_t left = end - now_ms();
-        ssize_t n = left > 0 && poll(&p, 1, (int)left) > 0 ? read(channel[0], text + used, size - 1 - used) : -1;
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    text[used] = 0;
-    close(channel[0]);
-    if (pid <= 0)
-        return -1;
-    if (now_ms() >= end || used >= size - 1)
-        kill(pid, SIGKILL);
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /* One platform. @return how many devices were found */
 static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform *of, unsigned seconds)
 {
     static struct xs_probed_row rows[XS_PROBED_MAX];
-    char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", text[65536], *line, *rest = text;
+    char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", lv3_impl[64], text[65536], *line, *rest = text;
+    const struct xs_trial t = {.program = program, .without = lv3_impl, .limit_ns = seconds * XS_NS_PER_S};
     size_t n = 0;
     int status, err;
 
@@ -83,7 +26,8 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform 
         xs_doctor_hint(d, "%s is not installed: no %s device was probed", program, of->name);
         return 0;
     }
-    status = run(of, program, seconds, text, sizeof(text));
+    snprintf(lv3_impl, sizeof(lv3_impl), "XSCHED_%s_LV3_IMPL", of->prefix);
+    status = xs_trial_run(&t, text, sizeof(text));
     while ((line = strsep(&rest, "\n"))) {
         json_t *one = json_loads(line, 0, NULL);
         const char *uuid = json_string_value(json_object_get(one, "uuid"));

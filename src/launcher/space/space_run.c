@@ -10,20 +10,18 @@
 #include "launcher/daemonize.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
+#include "launcher/trial.h"
 #include "query/find_xserver.h"
 #include "transport/socket.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define HELPER_NS   (10 * XS_NS_PER_S)   /* until a helper listens */
@@ -66,54 +64,11 @@ static const char *field(const char *text, const char *name, char *ret, size_t s
     return ret;
 }
 
-/* @return its exit status; -1: it crashed, hung or could not be started */
-static int run_probe(const char *program, const char *what, char *text, size_t size)
-{
-    uint64_t until = xs_now_ns() + PROBE_NS;
-    int out[2], status = -1;
-    size_t used = 0;
-    pid_t pid;
-
-    text[0] = 0;
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return -1;
-    pid = fork();
-    if (pid == 0) {
-        int null = open("/dev/null", O_RDWR);
-
-        dup2(out[1], STDOUT_FILENO);
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDERR_FILENO);
-        unsetenv("LD_PRELOAD");
-        execl(program, program, what, (char *)NULL);
-        _exit(127);
-    }
-    close(out[1]);
-    while (pid > 0 && used < size - 1) {
-        struct pollfd p = {.fd = out[0], .events = POLLIN};
-        uint64_t now = xs_now_ns();
-        ssize_t n = now < until && poll(&p, 1, (int)((until - now) / XS_NS_PER_MS) + 1) > 0
-                        ? read(out[0], text + used, size - 1 - used) : -1;
-
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    text[used] = 0;
-    close(out[0]);
-    if (pid <= 0)
-        return -1;
-    if (xs_now_ns() >= until)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* @param what  "devices" or "space"  @return false, with a reason, where nothing is known of devices */
 static bool look(const char *what, struct device *ret)
 {
     char own[PATH_MAX], program[PATH_MAX + 32], text[4096], word[64];
+    const struct xs_trial t = {.program = program, .argument = what, .quiet = true, .limit_ns = PROBE_NS};
     int64_t count;
     int status;
 
@@ -124,7 +79,7 @@ static bool look(const char *what, struct device *ret)
         xs_str_copy(ret->why, sizeof(ret->why), "xsched-probe-cuda is not installed");
         return false;
     }
-    status = run_probe(program, what, text, sizeof(text));
+    status = xs_trial_run(&t, text, sizeof(text));
     if (status == 3) {
         xs_str_copy(ret->why, sizeof(ret->why), "there is no NVIDIA driver that works here");
         return false;

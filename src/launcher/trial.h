@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program of ours that tries something which may hang or crash. */
+#ifndef XS_LAUNCHER_TRIAL_H
+#define XS_LAUNCHER_TRIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xs_trial {
+    const char *program, *argument;  /* argument: NULL: none */
+    const char *without;             /* a variable that it does not see, besides LD_PRELOAD; NULL: no more */
+    bool quiet;                      /* its errors go nowhere, and it has no input */
+    uint64_t limit_ns;               /* it is killed after this time, or when its output does not fit */
+};
+
+/** Runs it to its end. @param ret_text  what it printed, as far as it fits
+ *  @return its exit status (127: it cannot be executed); -1: it crashed, was killed, or could not be started */
+int xs_trial_run(const struct xs_trial *t, char *ret_text, size_t size);
+
+#endif
