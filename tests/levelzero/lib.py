@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of Level Zero share: environments with XSched and without, and an xserver of their own."""
-import contextlib
 import os
-import subprocess
-import tempfile
-import time
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import own_xserver  # noqa: E402
 
 OURS = ("XSCHED_", "XLOG_", "ZE_", "FAKE_ZE", "LD_PRELOAD", "LD_LIBRARY_PATH")
 DRIVERS = ("gpu",)   # those that are installed, as `xsched run` names them
@@ -30,21 +30,6 @@ def under(driver, shims, way, **extra):
     return env
 
 
-@contextlib.contextmanager
 def xserver(program, *arguments):
     """The socket of an xserver of our own."""
-    with tempfile.TemporaryDirectory() as folder:
-        socket = os.path.join(folder, "s")
-        env = {k: v for k, v in os.environ.items() if not k.startswith(OURS[:3])}
-        with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
-            with subprocess.Popen([program, "--no-http", f"--socket={socket}", *arguments], stdout=log, stderr=log,
-                                  env=env) as server:
-                try:
-                    until = time.monotonic() + 20
-                    while not os.path.exists(socket):
-                        if server.poll() is not None or time.monotonic() > until:
-                            raise RuntimeError("xserver does not start")
-                        time.sleep(0.02)
-                    yield socket
-                finally:
-                    server.terminate()
+    return own_xserver.xserver(program, {k: v for k, v in os.environ.items() if not k.startswith(OURS[:3])}, *arguments)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of Vulkan share: environments with the layer and without, and an xserver of their own."""
-import contextlib
 import os
-import subprocess
-import tempfile
-import time
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import own_xserver  # noqa: E402
 
 OURS = ("XSCHED_", "XLOG_", "VK_", "LD_PRELOAD")
 ICDS = ("/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d")
@@ -48,20 +48,6 @@ def judged(lines):
     return kept
 
 
-@contextlib.contextmanager
 def xserver(program, *arguments):
     """The socket of an xserver of our own."""
-    with tempfile.TemporaryDirectory() as folder:
-        socket = os.path.join(folder, "s")
-        with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
-            with subprocess.Popen([program, "--no-http", f"--socket={socket}", *arguments], stdout=log, stderr=log,
-                                  env=plain()) as server:
-                try:
-                    until = time.monotonic() + 20
-                    while not os.path.exists(socket):
-                        if server.poll() is not None or time.monotonic() > until:
-                            raise RuntimeError("xserver does not start")
-                        time.sleep(0.02)
-                    yield socket
-                finally:
-                    server.terminate()
+    return own_xserver.xserver(program, plain(), *arguments)
