@@ -60,7 +60,7 @@ class Ranks:
         return build(model, self.device)
 
     def leading(self, model):
-        """The model of the first rank: each request is told to the others first."""
+        """The model of the first rank, which tells the others of a request and then does its own part."""
         from torch_models import Work
         inner = self.build(model)
 
