@@ -51,6 +51,12 @@ def main(suite, driver, shims, xsched):
             submits[way] = sorted(trace(path))
         if not submits["proxy"] or any(s != submits["proxy"] for s in submits.values()):
             bad.append({way: len(s) for way, s in submits.items()})
+        # threads that begin on one queue at once: each of the 4 times 50 commands is scheduled
+        for way in lib.WAYS:
+            path = os.path.join(folder, "threads " + way)
+            run(lib.under(driver, shims, way, XSCHED_TRACE=path, **SCHEDULERS["hpf"]), suite, "threads")
+            if len(trace(path)) != 200:
+                bad.append(("threads", way, len(trace(path))))
         # the wrong variant: nothing takes part, and so nothing is seen
         if any(len(s) < 500 for s in submits.values()):
             bad.append("too few submissions were seen")

@@ -29,6 +29,13 @@ struct xs_ze_mark {
     struct xs_ze_mark *next;      /* of the queue, or free */
 };
 
+/** Whether a queue gets an XQueue by itself. */
+enum xs_ze_settled {
+    XS_ZE_OPEN,                   /* nothing was handed over to it yet */
+    XS_ZE_SETTLING,               /* a thread makes the XQueue */
+    XS_ZE_SETTLED,                /* it has one, or gets none */
+};
+
 /** A command queue or immediate list of the program. Its storage is used again only when neither the program nor libpreempt
  *  has it. */
 struct xs_ze_hw {
@@ -45,7 +52,7 @@ struct xs_ze_hw {
     uint32_t events;              /* made of it; the same writer */
     _Atomic uint64_t submitter;   /* of a list, the thread that is inside an append; 0: none */
     _Atomic bool capturing;       /* what is appended is recorded and not done; writer: the thread that appends */
-    _Atomic bool settled;         /* it was decided whether it gets an XQueue by itself */
+    _Atomic uint32_t settled;     /* enum xs_ze_settled: whether it gets an XQueue by itself */
     _Atomic bool gone;            /* it is destroyed, or about to be */
     bool held, forgotten;         /* by libpreempt; by the program. Under the lock of ze_queues.c */
     struct xs_ze_mark *marks;     /* under the same lock */

@@ -101,7 +101,7 @@ struct xs_ze_hw *xs_ze_hw_new(const struct xs_ze_hw *as)
         hw->forgotten = false;
         atomic_store(&hw->submitter, 0);
         atomic_store(&hw->capturing, false);
-        atomic_store(&hw->settled, false);
+        atomic_store(&hw->settled, XS_ZE_OPEN);
         atomic_store(&hw->gone, false); /* last: a look without the map may find it from here on */
         if (xs_map_put(&g_queues, xs_ze_key(hw->native), hw) < 0) {
             hw->forgotten = true;

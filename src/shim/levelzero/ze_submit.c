@@ -1,15 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/levelzero/ze_submit.h"
 
+#include "base/futex.h"
+
 _Atomic uint32_t xs_ze_captures_count;
 
-/* Programs make queues that they never use, so an XQueue is made at the first command. */
+#define SETTLE_WAIT_NS (100 * XS_NS_PER_MS)
+
+/* Programs make queues that they never use, so an XQueue is made at the first command. Several threads may use one queue: the
+ * others wait for the thread that makes it, for so long at most, and their commands go unscheduled then. */
 __attribute__((noinline)) void xs_ze_settle(struct xs_ze_hw *hw)
 {
+    uint32_t word = XS_ZE_OPEN;
+    uint64_t now_ns, until_ns;
     HwQueueHandle handle;
 
-    if (!atomic_exchange(&hw->settled, true) && xsched_priv_auto() && xsched_priv_ze_adopt(hw, &handle) == kXSchedSuccess)
-        xsched_priv_auto_queue(handle, hw->priority);
+    if (atomic_compare_exchange_strong(&hw->settled, &word, XS_ZE_SETTLING)) {
+        if (xsched_priv_auto() && xsched_priv_ze_adopt(hw, &handle) == kXSchedSuccess)
+            xsched_priv_auto_queue(handle, hw->priority);
+        atomic_store(&hw->settled, XS_ZE_SETTLED);
+        xs_futex_wake(&hw->settled, INT32_MAX);
+        return;
+    }
+    until_ns = xs_now_ns() + SETTLE_WAIT_NS;
+    while (word == XS_ZE_SETTLING && (now_ns = xs_now_ns()) < until_ns) {
+        xs_futex_wait(&hw->settled, XS_ZE_SETTLING, until_ns - now_ns);
+        word = atomic_load(&hw->settled);
+    }
+    /* nobody waits again: in a forked child the thread that makes it is not there */
+    if (word == XS_ZE_SETTLING)
+        atomic_compare_exchange_strong(&hw->settled, &word, XS_ZE_SETTLED);
 }
 
 /* Another list joins a capture by waiting for an event of it, so the driver is asked. */

@@ -47,7 +47,8 @@ static inline __attribute__((always_inline)) void xs_ze_submit_open(struct xs_ze
     /* relaxed: a hint */
     if (XS_UNLIKELY(atomic_load_explicit(&xs_ze_captures_count, memory_order_relaxed)) && xs_ze_captures(s->hw))
         return;
-    if (XS_UNLIKELY(!atomic_load_explicit(&s->hw->settled, memory_order_relaxed)))
+    /* acquire pairs with the store in xs_ze_settle: the XQueue is there to be found */
+    if (XS_UNLIKELY(atomic_load_explicit(&s->hw->settled, memory_order_acquire) != XS_ZE_SETTLED))
         xs_ze_settle(s->hw);
     s->queue = xsched_priv_queue_find(kPlatformLevelZero, xs_ze_key(native));
 }
