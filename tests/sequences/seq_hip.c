@@ -304,7 +304,8 @@ static void ask(struct seq_slot *s)
 {
     int number = 0, other = 0, device = -1;
     unsigned flags = 0;
-    char text[32] = "";
+    char text[32] = "", properties[1472]; /* hipDeviceProp_tR0600 */
+    void *module = NULL;
 
     switch (seq_chance(10)) {
     case 0:
@@ -325,6 +326,9 @@ static void ask(struct seq_slot *s)
         break;
     case 5:
         CALL(hipDeviceGetPCIBusId, (char *, int, int), text, (int)sizeof(text), (int)seq_chance(2));
+        CALL(hipDeviceGetAttribute, (int *, int, int), &number, 87, 0);      /* these three: as a fake without an architecture */
+        CALL(hipGetDevicePropertiesR0600, (void *, int), properties, 0);
+        CALL(hipModuleLoad, (void **, const char *), &module, "/nonexistent");
         break;
     case 6:
         CALL(hipDriverGetVersion, (int *), &number);
