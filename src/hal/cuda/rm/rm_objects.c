@@ -164,8 +164,12 @@ static const char *look_around(char *text, size_t size, bool *ret_by_probe, bool
         XS_WARN_ONCE("XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO: level 3 uses time slices and switches no channel off");
     if (xs_nvrm_version(version, sizeof(version)) < 0)
         return "the driver's version cannot be read";
-    if (mps_runs())
+    if (mps_runs()) {
+        const char *share = xs_env_get(XS_ENV_XSCHED_SHARE);
+
+        *ret_asked_for = share && xs_str_equal_nocase(share, "SPACE");
         return "MPS runs on this host";
+    }
     if (xs_nvrm_version_known(version))
         return NULL;
     if (xs_nvrm_version_newer(version))
