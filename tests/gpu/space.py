@@ -87,7 +87,8 @@ def load(seconds):
     d = Driver()
     s, at, n, took = d.stream(), d.word(), 0, []
     print(json.dumps({"ready": os.getpid(), "mps": d.mps}), flush=True)
-    end = time.monotonic() + seconds
+    began = time.monotonic()
+    end = began + seconds
     while time.monotonic() < end:
         t = time.perf_counter()
         for _ in range(50):
@@ -95,9 +96,11 @@ def load(seconds):
         d.call("cuStreamSynchronize", s)
         took.append((time.perf_counter() - t) * 1e6)
         n += 50
+    ended, longest = time.monotonic(), max(took)
     took.sort()
     found = d.value(at)
-    print(json.dumps({"launches": n, "right": found == n, "mps": d.mps, "p50_us": round(took[len(took) // 2], 1),
+    print(json.dumps({"launches": n, "right": found == n, "mps": d.mps, "began": round(began, 3), "ended": round(ended, 3),
+                      "longest_us": round(longest), "p50_us": round(took[len(took) // 2], 1),
                       "p99_us": round(took[int(len(took) * .99)], 1)}), flush=True)
     return 0 if found == n else 1
 
@@ -161,7 +164,7 @@ class Place:
     def start(self, *args, share="space", priority="0", idle="2", **kwargs):
         return subprocess.Popen([os.path.join(self.build, "bin", "xsched"), "run", f"--share={share}", "--priority", priority,
                                  "--idle-exit", idle, "--", sys.executable, os.path.abspath(__file__), *args], env=self.env,
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **kwargs)
 
     def processes(self, *names):
         """Those of this place by the name of their program."""
@@ -190,12 +193,13 @@ class Place:
 def first_line(p, seconds=90):
     line = p.stdout.readline()
     if not line:
-        raise Bad(f"ended at once: {p.wait(seconds)} {p.stderr.read()}")
+        raise Bad(f"ended at once: {p.wait(seconds)} {p.stderr.read().decode()}")
     return json.loads(line)
 
 
 def last(p, seconds=60):
-    out, err = p.communicate(timeout=seconds)
+    """bufsize=0 above: communicate() would not see what a line's reader has read ahead."""
+    out, err = (text.decode() for text in p.communicate(timeout=seconds))
     lines = [json.loads(line) for line in out.splitlines()]
     return p.returncode, (lines or [{}])[-1], err
 
@@ -259,19 +263,23 @@ def kills(build, times):
 
 
 def gates(build):
-    """The other program's latency and the program's own other stream, for more and more closed gates."""
+    """The other program's latency and the program's own other stream, for more closed gates and more connections to the device."""
     place = Place(build)
     try:
-        for streams in (0, 1, 2, 4, 8, 16, 32):
+        for connections, streams in [(c, s) for _ in range(2) for c in (None, "4", "8", "16", "32")
+                                     for s in (0, 1, 3, 7, 15, 31) if s < int(c or 3)]:
+            place.env.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
+            if connections:
+                place.env["CUDA_DEVICE_MAX_CONNECTIONS"] = connections
             parked = place.start("park", str(streams), share="space", idle="30") if streams else None
             own = first_line(parked) if parked else {}
-            other = place.start("load", "2", share="space", priority="10", idle="30")
+            other = place.start("load", "0.6", share="space", priority="10", idle="30")
             try:
                 status, found, err = last(other, 30)
             except subprocess.TimeoutExpired:
                 other.kill()
                 status, found, err = None, {"hung": True}, ""
-            row(test="gates", gates=streams, status=status, said=err.strip()[-200:], **own, **found)
+            row(test="gates", connections=connections, gates=streams, status=status, said=err.strip()[-200:], **own, **found)
             if parked:
                 parked.communicate(timeout=60)
     finally:
