@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue that runs beside a more important one has a lane, to which not every kernel can be confined (src/hal/cuda/lanes). A
- * short one runs on the whole device nevertheless: the urgent program's next kernel waits for its blocks. A long one waits until
- * the queue has the device, as if it were suspended. */
+ * short one runs on the whole device nevertheless: the urgent program's next kernel waits for its blocks. A longer one does so,
+ * too, when SPACING times its length has passed since the last, so that the urgent program loses at most 1/SPACING of its time
+ * to them. One that is longer still waits until the queue has the device, as if it were suspended. */
 #include "base/clock.h"
 #include "base/futex.h"
 #include "wire/page.h"
@@ -11,6 +12,8 @@
 #include "xqueue/submit/permission.h"
 
 #define SHORT_NS (100 * XS_NS_PER_US)
+#define LONG_NS  (1 * XS_NS_PER_MS)
+#define SPACING  16u
 
 /* A scheduler that has died, or stands still, confines nobody. */
 static bool is_void(const struct xs_queue *q, uint64_t now_ns)
@@ -20,17 +23,19 @@ static bool is_void(const struct xs_queue *q, uint64_t now_ns)
     return !page || now_ns > atomic_load(&page->h.lease_until_ns);
 }
 
-static bool sleep_confined(struct xs_queue *q)
+/* @param until_ns  it may go then, wherever the queue runs  @return false: it may go now */
+static bool sleep_confined(struct xs_queue *q, uint64_t until_ns)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
     uint32_t lane = atomic_load(&sc->lane);
+    uint64_t now_ns = xs_now_ns();
 
-    if (!(lane & XS_LANE_ONLY) || is_void(q, xs_now_ns()))
+    if (!(lane & XS_LANE_ONLY) || now_ns >= until_ns || is_void(q, now_ns))
         return false;
     /* seq_cst pairs with the scheduler: stores lane, then looks at waiters */
     atomic_fetch_add(&q->cc->waiters, 1);
     if (atomic_load(&sc->lane) == lane)
-        xs_futex_wait(&sc->lane, lane, XS_LEASE_TICK_NS);
+        xs_futex_wait(&sc->lane, lane, XS_MIN(until_ns - now_ns, XS_LEASE_TICK_NS));
     atomic_fetch_sub(&q->cc->waiters, 1);
     return true;
 }
@@ -38,7 +43,7 @@ static bool sleep_confined(struct xs_queue *q)
 void xsched_priv_submit_whole(struct xs_ticket *t)
 {
     struct xs_queue *q = t->queue;
-    uint64_t began_ns, n;
+    uint64_t began_ns, until_ns, n;
 
     if (t->inside) /* no gate closes in this context until its call returns */
         return;
@@ -46,8 +51,12 @@ void xsched_priv_submit_whole(struct xs_ticket *t)
         return;
     began_ns = xs_now_ns();
     n = atomic_load(&q->cc->entered);
-    while (sleep_confined(q))
+    until_ns = UINT64_MAX;
+    if (t->est_ns <= LONG_NS)
+        until_ns = atomic_load_explicit(&q->whole_ns, memory_order_relaxed); /* a value by itself */
+    while (sleep_confined(q, until_ns))
         ;
+    atomic_store_explicit(&q->whole_ns, xs_now_ns() + SPACING * (uint64_t)t->est_ns, memory_order_relaxed);
     while (!xs_queue_permitted(q, n)) /* it was suspended meanwhile */
         xs_permission_sleep(q, n, &began_ns);
 }

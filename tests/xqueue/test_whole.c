@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that leave their queue's lane beside a more important queue: how long each waits, to the nanosecond. */
+#include "xqueue/queue.h"
+#include "xqueue/state.h"
+#include "wire/page.h"
+
+#include "xqueue_test.h"
+
+#define CONFINED (XS_LANE_ONLY | 120u)
+
+static struct xs_queue *g_queue;
+static _Atomic uint64_t g_waited_ns;
+
+static int setup(void **state)
+{
+    if (pair_setup(state) != 0)
+        return -1;
+    g_queue = queue_of(g_low.stream);
+    atomic_store(&atomic_load(&g_queue->state->server)->h.lease_until_ns, UINT64_MAX);
+    atomic_store(&atomic_load(&g_queue->sc)->lane, CONFINED);
+    return 0;
+}
+
+static void leave(void *arg)
+{
+    struct xs_ticket t = {.queue = g_queue, .est_ns = *(uint32_t *)arg, .lane = CONFINED};
+    uint64_t began_ns = xs_now_ns();
+
+    xsched_priv_submit_whole(&t);
+    atomic_store(&g_waited_ns, xs_now_ns() - began_ns);
+}
+
+static uint64_t waits(uint32_t est_ns)
+{
+    struct task task;
+
+    task_start(&task, leave, &est_ns);
+    fake_auto(true);
+    task_join(&task);
+    fake_auto(false);
+    return atomic_load(&g_waited_ns);
+}
+
+static void one_in_sixteen(void **state)
+{
+    (void)state;
+    assert_int_equal(waits(100 * US), 0);
+    assert_int_equal(waits(100 * US), 0);     /* short ones do not count */
+    assert_int_equal(waits(200 * US), 0);
+    assert_int_equal(waits(200 * US), 16 * 200 * US);
+    assert_int_equal(waits(100 * US), 0);
+    assert_int_equal(waits(MS), 16 * 200 * US);
+    assert_int_equal(waits(200 * US), 16 * MS);
+    fake_advance(MS);
+    assert_int_equal(waits(200 * US), 16 * 200 * US - MS);
+}
+
+static void a_long_one_waits_for_the_device(void **state)
+{
+    uint32_t est_ns = MS + 1;
+    struct task task;
+
+    (void)state;
+    task_start(&task, leave, &est_ns);
+    for (int i = 0; i < 50; i++)
+        fake_advance(100 * MS);
+    assert_false(task.done);
+    atomic_store(&atomic_load(&g_queue->sc)->lane, XS_LANE_OFF);
+    fake_auto(true);                          /* nobody wakes it: it looks each tick */
+    task_join(&task);
+    fake_auto(false);
+    assert_true(atomic_load(&g_waited_ns) >= 5 * S && atomic_load(&g_waited_ns) <= 5 * S + XS_LEASE_TICK_NS);
+}
+
+int main(void)
+{
+#define A(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
+    const struct CMUnitTest tests[] = {A(one_in_sixteen), A(a_long_one_waits_for_the_device)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
