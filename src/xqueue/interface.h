@@ -135,9 +135,9 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked);
 /** The command of this ticket stands in the stream with so many entries more than its own (level 2 counts them). Between
  *  xsched_priv_submit_begin and _end. */
 void xsched_priv_submit_weighs(struct xs_ticket *t, uint32_t entries);
-/** The kernel of this ticket cannot run on the lane that the scheduler wants: a long one sleeps until it may
- *  leave the lane, or the queue has the whole device. Where a lane is in force, others must not wait for it.
- *  Between xsched_priv_submit_begin and _end. */
+/** For a ticket whose kernel cannot run on the lane that the scheduler wants. Sleeps until the kernel may leave
+ *  the lane (submit/whole.c), or until the queue has the whole device. While the queue has a lane, no other
+ *  queue may wait for this kernel. Between xsched_priv_submit_begin and _end. */
 void xsched_priv_submit_whole(struct xs_ticket *t);
 /** The lanes of a queue, as xs_client_cell.lanes has them: a scheduler may use them from now on. Any thread. */
 void xsched_priv_queue_lanes(struct xs_queue *q, uint32_t lanes);

@@ -178,7 +178,7 @@ struct xs_queue {
 
     /* threads of the program that wait, and that defer commands */
     _Alignas(XS_CACHE_LINE) struct xs_queue_waits waits_for;
-    _Atomic uint64_t whole_ns;              /* from then on a kernel may leave the queue's lane (submit/whole.c) */
+    _Atomic uint64_t whole_ns;              /* from then on a kernel of medium length may leave the lane (submit/whole.c) */
     struct xs_queue_deferred deferred;
 
     /* the control thread */

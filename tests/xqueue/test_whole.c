@@ -70,6 +70,8 @@ static void a_long_one_waits_for_the_device(void **state)
     task_join(&task);
     fake_auto(false);
     assert_true(atomic_load(&g_waited_ns) >= 5 * S && atomic_load(&g_waited_ns) <= 5 * S + XS_LEASE_TICK_NS);
+    atomic_store(&atomic_load(&g_queue->sc)->lane, CONFINED);
+    assert_int_equal(waits(200 * US), 0);     /* it had the device, and took nothing from anybody */
 }
 
 int main(void)

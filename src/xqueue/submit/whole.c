@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue that runs beside a more important one has a lane, to which not every kernel can be confined (src/hal/cuda/lanes). A
- * short one runs on the whole device nevertheless: the urgent program's next kernel waits for its blocks. A longer one does so,
- * too, when SPACING times its length has passed since the last, so that the urgent program loses at most 1/SPACING of its time
- * to them. One that is longer still waits until the queue has the device, as if it were suspended. */
+ * short one (up to SHORT_NS) runs on the whole device nevertheless: the urgent program's next kernel waits for its blocks. A
+ * medium one (up to LONG_NS) runs there, too, and the queue's next medium one waits until SPACING times the length of this one has
+ * passed. So the urgent program loses at most 1/SPACING of its time to them. A long one waits until the queue has the device, as
+ * if it were suspended. */
 #include "base/clock.h"
 #include "base/futex.h"
 #include "wire/page.h"
@@ -23,7 +24,7 @@ static bool is_void(const struct xs_queue *q, uint64_t now_ns)
     return !page || now_ns > atomic_load(&page->h.lease_until_ns);
 }
 
-/* @param until_ns  it may go then, wherever the queue runs  @return false: it may go now */
+/* @param until_ns  the kernel may leave the lane then  @return false: it may run now */
 static bool sleep_confined(struct xs_queue *q, uint64_t until_ns)
 {
     struct xs_server_cell *sc = atomic_load(&q->sc);
@@ -43,6 +44,7 @@ static bool sleep_confined(struct xs_queue *q, uint64_t until_ns)
 void xsched_priv_submit_whole(struct xs_ticket *t)
 {
     struct xs_queue *q = t->queue;
+    bool medium = t->est_ns <= LONG_NS;
     uint64_t began_ns, until_ns, n;
 
     if (t->inside) /* no gate closes in this context until its call returns */
@@ -51,12 +53,11 @@ void xsched_priv_submit_whole(struct xs_ticket *t)
         return;
     began_ns = xs_now_ns();
     n = atomic_load(&q->cc->entered);
-    until_ns = UINT64_MAX;
-    if (t->est_ns <= LONG_NS)
-        until_ns = atomic_load_explicit(&q->whole_ns, memory_order_relaxed); /* a value by itself */
+    until_ns = medium ? atomic_load_explicit(&q->whole_ns, memory_order_relaxed) : UINT64_MAX; /* a value by itself */
     while (sleep_confined(q, until_ns))
         ;
-    atomic_store_explicit(&q->whole_ns, xs_now_ns() + SPACING * (uint64_t)t->est_ns, memory_order_relaxed);
+    if (medium)
+        atomic_store_explicit(&q->whole_ns, xs_now_ns() + SPACING * (uint64_t)t->est_ns, memory_order_relaxed);
     while (!xs_queue_permitted(q, n)) /* it was suspended meanwhile */
         xs_permission_sleep(q, n, &began_ns);
 }
