@@ -77,6 +77,13 @@ bool xs_env_bool(enum xs_env_id id, bool def)
     return v;
 }
 
+bool xs_env_is(enum xs_env_id id, const char *word)
+{
+    const char *value = xs_env_get(id);
+
+    return value && xs_str_equal_nocase(value, word);
+}
+
 static const struct {
     const char *name, *instead;
 } k_withdrawn[] = {

@@ -126,10 +126,10 @@ static enum xs_drain drain_from_env(void)
 /* Programs share in space when they have one MPS server: it is known by its folder. xsched run has seen that it serves. */
 static uint64_t space_from_env(void)
 {
-    const char *share = xs_env_get(XS_ENV_XSCHED_SHARE), *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
     uint64_t hash = 1;
 
-    if (!share || !xs_str_equal_nocase(share, "SPACE"))
+    if (!xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE"))
         return 0;
     for (folder = folder && folder[0] ? folder : "/tmp/nvidia-mps"; *folder; folder++)
         hash = xs_hash_u64(hash ^ (unsigned char)*folder);

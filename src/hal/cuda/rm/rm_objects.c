@@ -154,20 +154,17 @@ static const char *look_at_newer(const char *version, char *text, size_t size, b
 /* Once, when the first client is made. @return NULL, or what speaks against it */
 static const char *look_around(char *text, size_t size, bool *ret_by_probe, bool *ret_asked_for)
 {
-    const char *wanted = xs_env_get(XS_ENV_XSCHED_CUDA_LV3_IMPL);
     char version[32];
 
-    *ret_asked_for = wanted && xs_str_equal_nocase(wanted, "OFF");
+    *ret_asked_for = xs_env_is(XS_ENV_XSCHED_CUDA_LV3_IMPL, "OFF");
     if (*ret_asked_for)
         return "XSCHED_CUDA_LV3_IMPL=OFF";
-    if (wanted && xs_str_equal_nocase(wanted, "CHANNEL"))
+    if (xs_env_is(XS_ENV_XSCHED_CUDA_LV3_IMPL, "CHANNEL"))
         XS_WARN_ONCE("XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO: level 3 uses time slices and switches no channel off");
     if (xs_nvrm_version(version, sizeof(version)) < 0)
         return "the driver's version cannot be read";
     if (mps_runs()) {
-        const char *share = xs_env_get(XS_ENV_XSCHED_SHARE);
-
-        *ret_asked_for = share && xs_str_equal_nocase(share, "SPACE");
+        *ret_asked_for = xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE");
         return "MPS runs on this host";
     }
     if (xs_nvrm_version_known(version))

@@ -102,10 +102,9 @@ static void check_fork(void)
 
 static void saw_version(const struct xs_kfd_version *v)
 {
-    const char *wanted = xs_env_get(XS_ENV_XSCHED_HIP_LV3_IMPL);
     int unknown = 0;
 
-    if (wanted && xs_str_equal_nocase(wanted, "OFF"))
+    if (xs_env_is(XS_ENV_XSCHED_HIP_LV3_IMPL, "OFF"))
         xs_kfd_refuse("XSCHED_HIP_LV3_IMPL=OFF", 0);
     else if (v->major != XS_KFD_MAJOR || v->minor < 1)
         xs_kfd_refuse("this version of the kernel driver's interface is not known", v->major);
