@@ -198,7 +198,7 @@ def first_line(p, seconds=90):
 
 
 def last(p, seconds=60):
-    """bufsize=0 above: communicate() would not see what a line's reader has read ahead."""
+    """Of a program whose pipes have no buffer (bufsize=0): communicate() does not see what readline() has read ahead."""
     out, err = (text.decode() for text in p.communicate(timeout=seconds))
     lines = [json.loads(line) for line in out.splitlines()]
     return p.returncode, (lines or [{}])[-1], err
@@ -266,8 +266,9 @@ def gates(build):
     """The other program's latency and the program's own other stream, for more closed gates and more connections to the device."""
     place = Place(build)
     try:
+        # A program has two connections where nothing is said. The last number of each row uses all of them.
         for connections, streams in [(c, s) for _ in range(2) for c in (None, "4", "8", "16", "32")
-                                     for s in (0, 1, 3, 7, 15, 31) if s < int(c or 3)]:
+                                     for s in sorted({0, 1, 3, 7, 15, 31, int(c or 2)}) if s <= int(c or 2)]:
             place.env.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
             if connections:
                 place.env["CUDA_DEVICE_MAX_CONNECTIONS"] = connections

@@ -172,8 +172,8 @@ static void marks_of_lists(void **state)
     assert_int_equal(g_played->events, events);
 }
 
-/* A queue's mark is the fence of a call that has none, and a submission of its own behind one that has. Another thread puts one
- * by itself, as a submission of its own, when it looks while commands have no mark. */
+/* A call without a fence gets a queue's mark as its fence; behind a call with a fence the mark is a submission of its own. Another
+ * thread, which looks now and then, puts such a submission, too, when commands have no mark at that moment. */
 static void marks_of_queues(void **state)
 {
     struct xs_ze_queue_desc desc = {.type = XS_ZE_TYPE_QUEUE_DESC, .mode = 2};
@@ -192,6 +192,7 @@ static void marks_of_queues(void **state)
             assert_true(g_played->empty > before.empty);
         else
             assert_true(g_played->fenced - before.fenced > g_played->empty - before.empty);
+        assert_true(g_played->fenced > before.fenced);
         assert_int_equal(g_played->executes - before.executes, 200 + g_played->empty - before.empty);
     }
     CALL(queues, 1, (xs_ze_handle), queue);
