@@ -172,8 +172,9 @@ static void marks_of_lists(void **state)
     assert_int_equal(g_played->events, events);
 }
 
-/* A call without a fence gets a queue's mark as its fence; behind a call with a fence the mark is a submission of its own. Another
- * thread, which looks now and then, puts such a submission, too, when commands have no mark at that moment. */
+/* A call without a fence gets a queue's mark as its fence; behind a call with a fence the mark is a
+ * submission of its own. Another thread, which looks now and then, puts such a submission, too, when
+ * commands have no mark at that moment. */
 static void marks_of_queues(void **state)
 {
     struct xs_ze_queue_desc desc = {.type = XS_ZE_TYPE_QUEUE_DESC, .mode = 2};

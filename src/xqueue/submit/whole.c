@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue that runs beside a more important one has a lane, to which not every kernel can be confined (src/hal/cuda/lanes). A
- * short one (up to SHORT_NS) runs on the whole device nevertheless: the urgent program's next kernel waits for its blocks. A
- * medium one (up to LONG_NS) runs there, too, and the queue's next medium one waits until SPACING times the length of this one has
- * passed. So the urgent program loses at most 1/SPACING of its time to them. A long one waits until the queue has the device, as
- * if it were suspended. */
+/* A queue that runs beside a more important one has a lane, to which not every kernel can be confined
+ * (src/hal/cuda/lanes). A short one (up to SHORT_NS) runs on the whole device nevertheless: the urgent
+ * program's next kernel waits for its blocks. A medium one (up to LONG_NS) runs there, too, and the queue's
+ * next medium one waits until SPACING times the length of this one has passed. So the urgent program loses
+ * at most 1/SPACING of its time to them. A long one waits until the queue has the device, as if it were
+ * suspended. */
 #include "base/clock.h"
 #include "base/futex.h"
 #include "wire/page.h"
