@@ -27,6 +27,10 @@ int xs_socket_path(unsigned index, char *ret_path, size_t size);
  *          the time is up */
 int xs_socket_connect(const char *path, uint64_t timeout_ns);
 
+/** How many connections may wait on a socket until xserver takes them. Without room a connect that does not
+ *  block fails at once (EAGAIN). */
+#define XS_SOCKET_BACKLOG 1024
+
 /** Listens. A socket file that nobody listens on any more is replaced.
  *  @param mode  of the file; who connects is told by its credentials, so 0666 is usual
  *  @return descriptor (non-blocking) or -errno; -EADDRINUSE when somebody answers

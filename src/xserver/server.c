@@ -32,7 +32,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG           1024
 #define LOCK_TRIES        100
 #define LOCK_PAUSE_US     10000
 #define DESCRIPTORS_AHEAD 65536 /* eight bytes each, in the kernel */
@@ -279,7 +278,7 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
     if (r == 0)
         r = take_lock(s);
     if (r == 0) {
-        fd = xs_socket_listen(s->socket_path, 0666, BACKLOG);
+        fd = xs_socket_listen(s->socket_path, 0666, XS_SOCKET_BACKLOG);
         r = fd < 0 ? fd : 0;
     }
     if (r == -EADDRINUSE)
@@ -546,7 +545,7 @@ bool xs_server_retire(struct xs_server *s)
     xs_client_accept(s);
     if (xs_list_empty(&s->unjoined) && xs_list_empty(&s->clients))
         return true;
-    fd = xs_socket_listen(s->socket_path, 0666, BACKLOG);
+    fd = xs_socket_listen(s->socket_path, 0666, XS_SOCKET_BACKLOG);
     if (fd < 0) {
         XS_ERRO("cannot listen on %s again: %s", s->socket_path, strerror(-fd));
         return false;

@@ -347,7 +347,7 @@ static int listen_tcp(uint16_t port, uint16_t *ret_port)
     if (fd < 0)
         return -errno;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
-        bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 64) < 0 ||
+        bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, XS_SOCKET_BACKLOG) < 0 ||
         getsockname(fd, (struct sockaddr *)&at, &size) < 0) {
         int r = -errno;
 
@@ -373,7 +373,7 @@ static int listen_unix(const char *path, bool *ret_bare)
     if (fd < 0)
         return -errno;
     *ret_bare = setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
-    if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || chmod(path, 0666) < 0 || listen(fd, 64) < 0) {
+    if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || chmod(path, 0666) < 0 || listen(fd, XS_SOCKET_BACKLOG) < 0) {
         int r = -errno;
 
         close(fd);
