@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives: kernels that run until others like them run, on other devices, in other queues and processes. Were
- * one of them suspended while another has begun, that one would occupy its device for as long. Which processes take
- * part in which collective is not known here; it is known which belong together (a named gang, a job, else a user).
- * So a collective that is under way keeps those running that belong to it: each of their queues up to its own
- * collective, and queues without one as far as they need. A group whose collectives do not complete is not believed
- * for ever.
+/* Collectives: kernels that run until others like them run, on other devices, in other queues and
+ * processes. If the scheduler suspended one of them after another has begun, that one would occupy its
+ * device for as long.
+ * The scheduler does not know which processes take part in which collective. It knows which processes
+ * belong together (a named gang, a job, else a user). So while a collective is under way, the
+ * processes of its group run. Each of their queues runs up to its own collective, and queues without
+ * one as far as they need. If the collectives of a group do not complete for long, the scheduler
+ * suspends the group as it suspends others.
  *
- * Queues with work alone are looked at (xs_sched_process.busy): an idle one neither waits nor is waited for, and its
- * process rings when it submits.
+ * The scheduler looks only at queues with work (xs_sched_process.busy). An idle queue neither waits
+ * nor has waiters, and its process rings when it submits.
  *
- * A process that opened memory of other processes may run such kernels under names that nobody knows. In flight
- * without an end while a member of its group is suspended, it may be inside one: then the others may submit command by
- * command until it goes on. */
+ * A process that opened memory of other processes may run such kernels under names that the scheduler
+ * does not know. If its commands in flight do not end while a member of its group is suspended, it may
+ * be inside such a kernel. Then the others may submit command by command until it goes on. */
 #include "sched/internal.h"
 
 #include "base/log.h"
 
 #include <string.h>
 
-#define DOUBT_STALLS  3u                         /* stall times after which a group is not believed */
+#define DOUBT_STALLS  3u                         /* stall times after which it does not believe a group */
 #define STEP_NS       (100 * XS_NS_PER_US)       /* members may submit one command in this time */
 #define QUIET_NS      (2 * XS_NS_PER_MS)         /* beyond twice its estimate: it may be inside a kernel that waits */
 #define QUIET_NAMED_NS (100 * XS_NS_PER_MS)      /* ... of a process that has kernels known by name: likely those alone */
@@ -105,7 +107,8 @@ static uint64_t done_of(const struct xs_client_cell *c)
     return XS_MAX(atomic_load(&c->completed), atomic_load(&c->marked));
 }
 
-/* @return its number; 0: none. What cannot be yet is no reason: numbers are the process's own. */
+/* @return its number; 0: none. A number above entered does not count: the process writes its numbers
+ *         itself. */
 static uint64_t under_way(const struct xs_client_cell *c)
 {
     uint64_t number = atomic_load(&c->collective);
@@ -113,7 +116,7 @@ static uint64_t under_way(const struct xs_client_cell *c)
     return number && number <= atomic_load(&c->entered) && number > done_of(c) ? number : 0;
 }
 
-/* Completed since it was last found to be under way; the next one may have begun since. */
+/* It completed since it was last seen under way; the next one may have begun since. */
 static bool completes_one(struct xs_sched_queue *q, uint64_t number)
 {
     bool completed = q->collective && done_of(q->client) >= q->collective;
@@ -133,7 +136,8 @@ static void recheck(const struct xs_collective_group *g)
     }
 }
 
-/* Two members at least, of which one opened memory of others: which of its kernels wait for each other is not known. */
+/* Two members at least, of which one opened memory of others: the scheduler cannot know which of its
+ * kernels wait for each other. */
 static bool unnamed(const struct xs_collective_group *g)
 {
     return g->peers > 0 && g->ranks.next->next != &g->ranks;
@@ -172,8 +176,8 @@ static bool is_overdue(struct xs_sched *s, struct xs_sched_queue *q, uint64_t qu
     return s->now_ns >= q->changed_ns + quiet_ns + 2 * XS_MIN(q->est_left_ns, ESTIMATE_NS);
 }
 
-/* NCCL opens memory of other processes, too: where kernels are known by name, unknown ones that wait are unlikely, until
- * one was met. */
+/* NCCL opens memory of other processes, too. Where a process has kernels known by name, unknown
+ * kernels that wait are unlikely, until it had one. */
 static bool is_stuck(struct xs_sched *s, struct xs_sched_process *p)
 {
     uint64_t quiet_ns = atomic_load(&p->client->h.collectives) && !p->stuck ? QUIET_NAMED_NS : QUIET_NS;
@@ -296,8 +300,8 @@ void xs_collective_gone(struct xs_sched_process *p)
     look(p->sched, g);
 }
 
-/* Only where one of them is suspended it matters when the next one begins. seq_cst pairs with the process, which
- * stores the number and then reads this word. */
+/* While no member is suspended, the begin of the next collective does not matter. seq_cst pairs with
+ * the process, which stores the number and then reads this word. */
 static void tell_ranks(struct xs_sched *s, struct xs_collective_group *g, bool told)
 {
     if (g->told == told)
@@ -354,7 +358,7 @@ static bool keeps_running(struct xs_sched *s, struct xs_collective_group *g, uin
     return false;
 }
 
-/* When to look again whether something of a suspended member's group is under way. */
+/* @return the time until the next look whether something of a suspended member's group is under way */
 static uint64_t look_after(const struct xs_collective_group *g)
 {
     if (g->under_way && !g->doubted)
@@ -389,7 +393,8 @@ void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_n
     }
 }
 
-/* The last command of a queue that may start. What a collective needs was submitted before it, or is in other queues. */
+/* @return the number of the last command of a queue that may start. The commands that a collective
+ *         needs come before it, or are in other queues. */
 static uint64_t limit_of(const struct xs_collective_group *g, const struct xs_sched_queue *q, uint64_t now_ns)
 {
     uint64_t number, returned;

@@ -5,10 +5,11 @@
 #include "base/log.h"
 #include "base/static_probe.h"
 
-#define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* a policy that asks for now is asked again then */
+#define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* if a policy sets its timer to now, the next call comes after
+                                             this time */
 
-/* An entity that ran dry counts as ready for a moment while others are held for it: programs
- * leave gaps between commands, and the two sides would thrash. */
+/* An entity that became idle counts as ready for a moment while others are suspended for it. Programs
+ * leave gaps between commands, and without this the two sides would thrash. */
 static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, uint64_t now_ns)
 {
     bool ready = e->nready > 0;
@@ -26,7 +27,7 @@ static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
     e->pe.ready = ready;
 }
 
-/* Entities that nobody watches may have run dry unnoticed, and queues of theirs got service. */
+/* Unwatched entities may have become idle unnoticed, and their queues may have received service. */
 static void check_unwatched(struct xs_view *v, bool service, uint64_t now_ns)
 {
     for (size_t i = 0; i < v->n; i++) {
@@ -53,8 +54,8 @@ static bool several_ready(const struct xs_view *v)
     return ready >= 2;
 }
 
-/* What something more important in the same process waits for runs while that one runs: only
- * where queues are entities of their own; a gang does so by running as one. */
+/* A queue for which something more important in the same process waits runs while that one runs. Only
+ * where queues are entities of their own: a gang runs as one anyway. */
 void xs_view_let_providers_run(struct xs_view *v)
 {
     if (!v->some_intra)
@@ -80,9 +81,9 @@ void xs_view_let_providers_run(struct xs_view *v)
     }
 }
 
-/* What nothing here is more important than is never held for anybody: its bound need not be tight,
- * and a tight one would only slow it. Entities of one standing throughout have none above them, but
- * share by turns. */
+/* Where nothing is more important than an entity, it is never suspended for others: its bound need not
+ * be tight, and a tight one would only slow it. If all entities have one standing, no entity is above
+ * the others, but they share by turns. */
 static void tell_standing(struct xs_sched *s, struct xs_view *v)
 {
     int32_t highest = INT32_MIN, lowest = INT32_MAX;
@@ -104,9 +105,9 @@ static void tell_standing(struct xs_sched *s, struct xs_view *v)
     }
 }
 
-/* A gang with queues on several devices runs on all of them or on none: half of a collective waits
- * for the other half. Where it loses on one device it does not count on the others. Not under
- * policies that give turns: turns on two devices do not fall together. */
+/* A gang with queues on several devices runs on all of them or on none: half of a collective waits for
+ * the other half. Where it loses on one device it does not count on the others. Not under policies
+ * that give turns: turns on two devices do not coincide. */
 static bool gangs_are_bound(const struct xs_sched *s)
 {
     return !xs_sched_is_host(s) && xs_sched_policy_flags(s) & XS_POLICY_BY_RANK && !s->unbound;
@@ -164,8 +165,8 @@ static void tell_bound(struct xs_sched *s, struct xs_view *v)
     }
 }
 
-/* It runs for the sake of what waits for it. A device that only writes its completions tells nobody when
- * that is over. */
+/* It runs because something more important waits for it. A device that only writes its completions
+ * rings nobody when that wait ends. */
 static bool inherited_rank(const struct xs_entity *e)
 {
     const struct xs_sched_queue *q = XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link);
@@ -262,9 +263,10 @@ static bool holds_any(const struct xs_view *v)
     return false;
 }
 
-/* Queues of one process that run while others of it are held, more important for what waits for them: were they held
- * or taken for idle, so would be what waits. They may be complete, and nobody tells (a stream that cannot be marked from
- * outside, while the thread that would notice stands at the gate of another one); or they wait for what is held. */
+/* Queues of one process that run while others of it are suspended, because more important ones wait
+ * for them. If the scheduler suspended them or took them for idle, their waiters would wait on. They
+ * may be complete without a sign: their stream takes no mark from outside, and the thread that would
+ * notice stands at another queue's gate. Or they wait for a suspended queue. */
 static bool waits_for_suspended(const struct xs_view *v, uint64_t now_ns)
 {
     bool lifted = false;
@@ -292,9 +294,9 @@ static void stall(struct xs_sched *s, struct xs_view *v)
     s->c.stalls++;
 }
 
-/* The urgent side may itself wait for one that is held, in a way that nobody sees: if it
- * completes nothing for stall_ns, though its commands should have ended, the held ones run until
- * it does. */
+/* The urgent side may itself wait for a suspended process, in a way that the scheduler cannot see. If
+ * it completes nothing for stall_ns, though its commands should have ended, the suspended ones run
+ * until it does. */
 static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     uint64_t end, last;
@@ -328,7 +330,7 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     stall(s, v);
     if (!s->stall_said) {
         s->stall_said = true;
-        XS_WARN("urgent queues completed nothing for %u ms: held ones run until they do "
+        XS_WARN("urgent queues completed nothing for %u ms: suspended ones run until they do "
                 "(they may depend on each other)", (unsigned)(s->config.stall_ns / XS_NS_PER_MS));
     }
 }
@@ -338,8 +340,8 @@ static bool may_run(const struct xs_view *v, const struct xs_entity *e)
     return e->pe.run || v->stalled;
 }
 
-/* Holds first, since they are mere stores; then what may start, which may have to be woken; then
- * idle queues of what is held. */
+/* Suspends first, since that takes mere stores. Then resumes, which may have to wake threads. Then
+ * closes idle queues of suspended entities. */
 static void apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     bool wait;
@@ -355,7 +357,7 @@ static void apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         xs_entity_drain(e, now_ns);
         xs_entity_apply(e, now_ns);
     }
-    while (!xs_list_empty(&v->pending)) { /* became ready while their word said something else */
+    while (!xs_list_empty(&v->pending)) { /* became ready while their word was another */
         struct xs_sched_queue *q = XS_CONTAINER_OF(v->pending.next, struct xs_sched_queue, pending_link);
         struct xs_entity *e = q->entity;
 
@@ -388,13 +390,13 @@ static void set_watches(struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        /* one that loses and binds its gang elsewhere: no longer than it has work here */
+        /* an entity that loses and binds its gang elsewhere: only while it has work here */
         if (v->contended && ((e->pe.run && !e->beside.runs) || e->loses) && e->nready > 0) {
             bool fresh = e->nwatched == 0;
 
             xs_entity_watch(e, now_ns);
             if (fresh && e->nready == 0)
-                e->pe.ready = false; /* it ran dry some time ago, maybe while it was held: no linger */
+                e->pe.ready = false; /* it became idle some time ago, maybe while suspended: no linger */
         } else {
             xs_entity_unwatch(e);
         }
@@ -427,9 +429,9 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
         bool was = v->contended;
 
-        /* A policy that reads service needs true facts before it charges anybody. For others it
-         * is enough to look when something would be held: programs that share a device in peace
-         * are not asked to ring at each submit. */
+        /* A policy that reads service needs true facts before it charges any entity. For others it is
+         * enough to look when a decision would suspend something: programs that share a device in
+         * peace need not ring at each submit. */
         if (xs_sched_uses_service(s) && several_ready(v))
             check_unwatched(v, !was, now_ns);
         ask_policy(s, v, now_ns);
@@ -452,13 +454,13 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     xs_view_plan_look(v, now_ns);
 }
 
-/* Nobody waits, but some that are idle are held for others that run, and nobody watches those:
- * looked at seldom, so that in the end no word stays closed for nothing. */
+/* Nothing waits, but some idle entities are suspended for others that run, which nothing watches. A
+ * look now and then finds their end, so that no word stays closed for nothing. */
 static void plan_verify(struct xs_view *v, uint64_t now_ns)
 {
     bool held = false, pages = false;
 
-    if (v->lent && !v->contended) { /* somebody runs only for what waits for it */
+    if (v->lent && !v->contended) { /* something runs only because others wait for it */
         if (v->verify_ns == UINT64_MAX || v->verify_ns <= now_ns || v->verify_ns - now_ns > XS_LENT_LOOK_NS)
             v->verify_ns = now_ns + XS_LENT_LOOK_NS;
         return;
@@ -493,7 +495,7 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->progressed = false;
         v->progress_ns = now_ns;
     }
-    if (now_ns >= xs_view_timer(v)) { /* the policy's timer: what it judges should be true then */
+    if (now_ns >= xs_view_timer(v)) { /* the policy's timer: its facts should be true then */
         for (size_t i = 0; i < v->n; i++) {
             struct xs_entity *e = xs_entity_of(v->entities[i]);
 
@@ -567,7 +569,7 @@ static uint64_t run_devices(struct xs_sched *s, uint64_t now_ns)
     return next;
 }
 
-/* @return when there is more to read */
+/* @return when there is more to read; UINT64_MAX: nothing */
 static uint64_t rescan_one(struct xs_sched *s, uint64_t now_ns)
 {
     struct xs_sched_process *p;
@@ -594,7 +596,7 @@ uint64_t xs_sched_run(struct xs_sched *s, uint64_t now_ns)
     }
     next = run_devices(s, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && rechecks(s); round++) {
-        /* Gangs may bind each other in a circle: then each device is for itself, until something
+        /* Gangs may bind each other in a circle. Then each device decides by itself, until something
          * happens there. */
         s->unbound = round == XS_ROUNDS - 1;
         next = run_devices(s, now_ns);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom the scheduler asks to ring, and where it looks by itself.
+/* Which queues ring, and at which the scheduler looks by itself.
  *
- * Where more than one entity could run, idle queues ring at their next submit. While something
- * that is ready is held, each running entity is watched for its end: one ready queue at a time
- * rings when it is idle, and is looked at for devices that write their completions and ring
- * nobody; the entity cannot run dry before that queue does. An entity whose ready queues differ
- * in standing is watched in all of them. When nobody waits, nobody is watched. */
+ * Where more than one entity could run, idle queues ring at their next submit. While a ready entity is
+ * suspended, the scheduler watches each running entity for its end. It watches one ready queue at a
+ * time: the entity cannot become idle before that queue does. The queue rings when it is idle; for
+ * devices that write their completions and ring nobody, the scheduler looks at it. If the ready queues
+ * of an entity differ in standing, the scheduler watches all of them. When nothing waits, it watches
+ * nothing. */
 #include "sched/internal.h"
 
 void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed)
@@ -34,11 +35,11 @@ void xs_entity_watch(struct xs_entity *e, uint64_t now_ns)
 
     XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
         if (!q->watched) {
-            xs_queue_charge(q, now_ns); /* from now on it is known when it runs dry */
+            xs_queue_charge(q, now_ns); /* from now on the scheduler sees when it becomes idle */
             q->watched = true;
             e->nwatched++;
             xs_queue_arm(q, XS_ARMED_IDLE);
-            xs_queue_settle(q, now_ns); /* may be idle already: unwatched and moved by that */
+            xs_queue_settle(q, now_ns); /* may be idle already: this moves it, unwatched */
         }
         if (q->ready && (!all || e->nwatched >= XS_WATCH_MOST)) /* the most important ones stand in front */
             break;
@@ -68,7 +69,7 @@ void xs_entity_check(struct xs_entity *e, uint64_t now_ns)
     }
 }
 
-/* Where grants interrupt it, it has an equal share of the time at least. */
+/* If grants interrupt the entity, it still has at least an equal share of the time. */
 static uint64_t expected_end(const struct xs_view *v, const struct xs_sched_queue *q)
 {
     if (v->nstakes > 1)
@@ -94,7 +95,7 @@ bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_
     return v->progress_ns != before;
 }
 
-/* Time from now to the first estimated end of what is watched; UINT64_MAX: nothing is. */
+/* Time from now to the first estimated end of a watched queue; UINT64_MAX: none is watched. */
 static uint64_t next_end(const struct xs_view *v, bool *ret_pages)
 {
     uint64_t first = UINT64_MAX;
@@ -134,7 +135,7 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
     if (!pages) { /* facts come without looking */
         v->look_ns = UINT64_MAX;
         v->look_step_ns = 0;
-    } else if (first == UINT64_MAX) { /* nothing runs, but something is held: see xs_view_look */
+    } else if (first == UINT64_MAX) { /* nothing runs, but something is suspended: see xs_view_look */
         v->look_ns = now_ns + XS_HELD_LOOK_NS;
         v->look_step_ns = XS_LOOK_MAX_NS;
     } else if (v->look_step_ns == 0) {
@@ -148,7 +149,8 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
 
 bool xs_queue_in_call(const struct xs_sched_queue *q)
 {
-    return q->entered - q->returned > q->sleepers; /* who sleeps at the gate has entered, as a rule */
+    return q->entered - q->returned > q->sleepers; /* a thread that sleeps at the gate has entered its
+                                                      command, as a rule */
 }
 
 void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns)
@@ -180,7 +182,7 @@ void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
                 xs_queue_ask_for_mark(s, q, now_ns);
             }
         } else if (held_too && e->nready) {
-            xs_entity_check(e, now_ns); /* its commands in flight may have been its last */
+            xs_entity_check(e, now_ns); /* its commands in flight may have been its last ones */
         }
     }
     if (v->progress_ns != progress)

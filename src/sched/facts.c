@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the words of the pages to who is ready. The process writes those words, so each is
- * copied once and judged: numbers only grow, nothing completes that was not entered, and no
- * queue received more device time than time has passed. */
+/* From the words of the pages to ready queues. The process writes those words, so the scheduler copies
+ * each word once and judges it. Numbers only grow, nothing completes that did not enter, and no queue
+ * received more device time than has passed. */
 #include "sched/internal.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ static uint64_t sub_sat(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* The most important thread that waits for the queue, or queue that does so on the device. */
+/* The highest priority of the threads that wait for the queue, and of the queues that wait for it on
+ * the device. */
 static int32_t read_inherit(const struct xs_client_cell *c, uint64_t completed, int32_t most)
 {
     uint64_t lent = atomic_load(&c->lent);
@@ -32,7 +33,7 @@ static void take_service(struct xs_sched_queue *q, uint64_t est_completed_ns, ui
 
     service = XS_MIN(service, sub_sat(now_ns, q->added_ns));
     if (service > q->service_ns) {
-        if (!xs_entity_is_timed(q->entity)) /* else what counts is whose the device was */
+        if (!xs_entity_is_timed(q->entity)) /* a timed entity pays for the time for which it had the device */
             q->entity->pe.service_ns += service - q->service_ns;
         q->service_ns = service;
     }
@@ -98,15 +99,16 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     return moved;
 }
 
-/* A submitter that never tells of completions leaves its queue ready for ever. Quiet for long
- * beyond what it should take, with nobody inside a call and no mark on its way, while others wait:
- * taken for idle. */
+/* If a submitter never reports completions, its queue stays ready for ever. So a queue counts as idle
+ * that is quiet for long beyond its estimate while others wait, with no thread inside a call and no
+ * mark on its way. */
 static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
 {
     const struct xs_entity *e = q->entity;
 
     if (q->inherit_priority != NO_EXECUTE) {
-        q->inferred = false;      /* somebody waits for it: it may itself be waiting for what is held, and its end is told */
+        q->inferred = false;      /* something waits for it: it may itself wait for a suspended
+                                     queue; the waiter shows its end */
         return false;
     }
     if (q->inferred && q->inferred_entered == q->entered)
@@ -114,7 +116,7 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
     q->inferred = false;
     if (!e->view->contended || !e->applied || q->returned != q->entered || q->covered)
         return false;
-    /* from when it could run: the time that it was held does not count */
+    /* from when it could run: the time in which it was suspended does not count */
     if (!xs_queue_is_overdue(q, q->since_ns, now_ns))
         return false;
     q->inferred = true;
@@ -126,7 +128,7 @@ static bool is_ready(struct xs_sched_queue *q, uint64_t now_ns)
 {
     bool closed = !q->permitted || q->limit != XS_PERMIT_OPEN;
 
-    /* a thread at a closed gate wants the device, even when it has not entered a command yet */
+    /* a thread at a closed gate wants the device, even before it has entered a command */
     return (q->sleepers && closed) || (q->completed < q->entered && !seems_idle(q, now_ns));
 }
 
@@ -143,7 +145,7 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
     } else {
         struct xs_entity *e = q->entity;
 
-        if (!was && moved && e->linger_until_ns) /* came and went while its entity lingers */
+        if (!was && moved && e->linger_until_ns) /* had work for a moment while its entity lingers */
             e->linger_until_ns = now_ns + XS_MAX(e->linger_ns, e->sched->config.linger_ns);
         xs_queue_set_state(q, false, now_ns);
         if (q->armed != XS_ARMED_SUBMIT && e->view->n > 1) {
@@ -163,7 +165,7 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
         xs_queue_arm(q, awaited ? XS_ARMED_IDLE : 0);
     }
     if (!q->ready && q->entity->view->n <= 1)
-        xs_queue_arm(q, 0); /* alone: nobody asks */
+        xs_queue_arm(q, 0); /* alone: the scheduler needs no ring */
     return moved || was != q->ready || q->entity->view->dirty;
 }
 
@@ -188,7 +190,7 @@ uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, ui
 
 void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns)
 {
-    uint64_t service_ns = xs_queue_service_ns(q, now_ns); /* not every queue was read before a hold */
+    uint64_t service_ns = xs_queue_service_ns(q, now_ns); /* a suspension does not read all queues first */
 
     if (q->ready && q->permitted)
         q->running_ns += xs_queue_ran_ns(q, service_ns, now_ns);
@@ -209,8 +211,8 @@ static bool timed(const struct xs_sched_queue *q)
     return q->hints.deadline_us >= 0 || q->hints.laxity_us >= 0;
 }
 
-/* The ready list starts with a queue of the highest priority, so that the one that is watched
- * first is one whose end changes the entity's standing. */
+/* The ready list begins with a queue of the highest priority. The scheduler watches the first queue,
+ * and the end of that one changes the entity's standing. */
 void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q)
 {
     int32_t p = xs_queue_priority(q);
@@ -256,8 +258,8 @@ void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q)
         e->dried_ns = e->sched->now_ns;
 }
 
-/* One that was given up too soon lingers longer next time, one that stayed away no longer than
- * configured. */
+/* If an entity's linger ended too soon, its next linger is longer. If it stayed away for long, the
+ * next one is as configured. */
 void xs_entity_wakes(struct xs_entity *e, uint64_t now_ns)
 {
     uint64_t base = e->sched->config.linger_ns, most = XS_LINGER_GROWTH * base;
@@ -303,16 +305,16 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
 
     if (q->barred == barred)
         return;
-    if (q->ready && !barred && e->nready >= XS_READY_MOST) { /* while it was barred it took no room */
+    if (q->ready && !barred && e->nready >= XS_READY_MOST) { /* while barred it did not count */
         xs_queue_set_state(q, false, now_ns);
         xs_entity_put_off(e);
     }
     if (q->ready && barred) {
-        xs_queue_charge(q, now_ns); /* as the watched one that it was */
+        xs_queue_charge(q, now_ns); /* while it still counts as watched */
         xs_entity_unlink_ready(e, q);
         xs_list_add(e->idle.next, &q->link);
         if (e->nready == 0)
-            e->pe.ready = false; /* it did not run dry, so it does not linger */
+            e->pe.ready = false; /* it did not become idle, so it does not linger */
     }
     xs_idle_hints_remove(e, q);
     q->barred = barred;
@@ -323,7 +325,7 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
         if (e->nready == 1)
             xs_entity_wakes(e, now_ns);
     }
-    if (!q->ready && !barred) { /* among the closed ones, where its entity's next turn finds it */
+    if (!q->ready && !barred) { /* to the closed ones in front, where its entity's next turn finds it */
         xs_list_remove(&q->link);
         xs_list_add(e->idle.next, &q->link);
     }
@@ -338,8 +340,8 @@ static uint64_t after_us(uint64_t from_ns, int64_t us)
                                                                  : from_ns + (uint64_t)us * XS_NS_PER_US;
 }
 
-/* The laxity hints of several queues, as those of one: its priority now, and the next moment at
- * which some queue becomes critical with what is the highest then. */
+/* Folds the laxity hints of several queues into those of one: the priority now, the next moment at
+ * which some queue becomes critical, and the highest priority then. */
 static void fold_laxity(struct xs_entity *e, struct xs_hints *h, uint64_t now_ns)
 {
     uint64_t next = UINT64_MAX;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hints of an entity while nothing of it is ready: those of all its queues, folded. Few queues are
- * folded anew when something changed; many are counted by value, so that a change among thousands costs
- * what one among few does. */
+/* The hints of an entity while nothing of it is ready: those of all its queues, folded. Each change
+ * folds few queues anew. It counts many queues by value, so that a change among thousands costs as
+ * much as one among few. */
 #include "sched/internal.h"
 
-#define LINEAR_MOST   64u         /* so many queues are folded anew each time */
+#define LINEAR_MOST   64u         /* the most queues that each change folds anew */
 #define PRIORITIES    512u        /* -256..255 */
 #define UTILIZATIONS  101u
 #define OCTAVES       64u         /* of times in us: an idle gang's, to a factor of two */
@@ -18,7 +18,7 @@ struct xs_idle_hints_counts {
 static const struct xs_hints none = { PRIORITY_NO_EXECUTE, UTILIZATION_DEFAULT, -1, -1, PRIORITY_NO_EXECUTE,
                                       PRIORITY_NO_EXECUTE };
 
-/* Utilization is the owner's: queues that kept the default follow those that were given one. */
+/* Utilization belongs to the owner: queues that kept the default follow those that have a value. */
 static int32_t fold_utilization(int32_t a, int32_t b)
 {
     if (a == UTILIZATION_DEFAULT || b == UTILIZATION_DEFAULT)
@@ -44,7 +44,7 @@ static void fold(struct xs_hints *h, const struct xs_sched_queue *q)
     }
 }
 
-/* Values out of range were refused long before; an index is bounded all the same. */
+/* xserver refused values out of range long before; this bounds the index all the same. */
 static uint32_t at_priority(int32_t p)
 {
     return (uint32_t)XS_MIN(XS_MAX(p, PRIORITY_NO_EXECUTE), PRIORITY_MAX) - (uint32_t)PRIORITY_NO_EXECUTE;
@@ -133,7 +133,7 @@ void xs_idle_hints_join(struct xs_entity *e, const struct xs_sched_queue *q)
         return;
     }
     e->rest_stale = true;
-    e->rest_counts = xs_pages_alloc(e->sched->pages, sizeof(*e->rest_counts)); /* none: it stays slow */
+    e->rest_counts = xs_pages_alloc(e->sched->pages, sizeof(*e->rest_counts)); /* on failure it stays slow */
     if (e->rest_counts)
         each(e, count_one, e->rest_counts);
     e->sched->c.work += e->queues;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decision driver's own structures; inside src/sched only.
  *
- *   sched.c   life, settings, status          facts.c   words of the pages -> who is ready
- *   tables.c  who is there                    doorbells.c who is asked to ring, who is looked at
- *   decide.c  views, policy, stall            permit.c  permits, leases, bounds in flight
- *   idle_hints.c    what an entity is worth while nothing of it is ready
- *   surplus.c more ready queues than are counted
- *   user_share.c    what of a device the priority of other users cannot take from a user
- *   beside.c  what runs beside a more important queue, on a part of the device
- *   turns.c   handing over a device: draining, the clock of the turns, whose the device was
+ *  sched.c       life, settings, status           facts.c     words of the pages -> ready queues
+ *  tables.c      groups, devices, entities        doorbells.c which processes ring, which queues it watches
+ *  decide.c      views, policy, stall             permit.c    permits, leases, bounds in flight
+ *  idle_hints.c  the hints of an entity of which nothing is ready
+ *  surplus.c     more ready queues than it counts
+ *  user_share.c  the part of a device that the priority of other users cannot take from a user
+ *  beside.c      queues that run beside a more important one, on a part of the device
+ *  turns.c       handing over a device: draining, the clock of the turns, the owner of the device
  *
- * A queue belongs to an entity, an entity to a device and a group; a view is what one call of
- * the policy sees: the entities of a device, or of the host. */
+ * A queue belongs to an entity, an entity to a device and a group. A view is the input of one call
+ * of the policy: the entities of a device, or of the host. */
 #ifndef XS_SCHED_INTERNAL_H
 #define XS_SCHED_INTERNAL_H
 
@@ -22,24 +22,24 @@
 
 #define XS_LOOK_MIN_NS      (10 * XS_NS_PER_US)    /* first step after the estimated end */
 #define XS_LOOK_MAX_NS      (1 * XS_NS_PER_MS)     /* largest step; also where the process rings by itself */
-#define XS_HELD_LOOK_NS     (10 * XS_NS_PER_MS)    /* is what is held still ready? */
-#define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* an estimate is trusted for this long at most */
+#define XS_HELD_LOOK_NS     (10 * XS_NS_PER_MS)    /* from look to look whether suspended ones are ready */
+#define XS_LOOK_FIRST_NS    (10 * XS_NS_PER_MS)    /* it trusts an estimate for this long at most */
 #define XS_INFER_NS         (50 * XS_NS_PER_MS)    /* quiet for this long beyond its estimate: idle */
-#define XS_QUIET_NS         (200 * XS_NS_PER_US)   /* no submit for this long: its end may be marked from outside */
-#define XS_LENT_LOOK_NS     (5 * XS_NS_PER_MS)     /* is what a queue was lent for complete? */
-#define XS_COLLECTIVE_NS    (250 * XS_NS_PER_US)   /* is the collective over for whose sake nobody is held? */
-#define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* only idle ones are held: for what? */
-#define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* an estimate of more is not believed */
-#define XS_LINGER_GROWTH    4u                     /* longest linger, times what is configured */
-#define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a hold closes */
-#define XS_DRAIN_NS         (100 * XS_NS_PER_MS)   /* the longest wait for what a held one has on the device */
-#define XS_DRAIN_LOOK_NS    (100 * XS_NS_PER_US)   /* looked at so often meanwhile */
-#define XS_BACK_NS          (10 * XS_NS_PER_MS)    /* a time that is older is another clock's */
-#define XS_RESCAN_STEP      128u                   /* queues of one process that are read in one go */
+#define XS_QUIET_NS         (200 * XS_NS_PER_US)   /* no submit for so long: another thread may mark it */
+#define XS_LENT_LOOK_NS     (5 * XS_NS_PER_MS)     /* ... whether a queue with waiters is complete */
+#define XS_COLLECTIVE_NS    (250 * XS_NS_PER_US)   /* ... whether a group still runs for a collective */
+#define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* ... at running ones, only idle ones suspended */
+#define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* it does not believe a longer estimate */
+#define XS_LINGER_GROWTH    4u                     /* longest linger, times the configured one */
+#define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a suspension closes */
+#define XS_DRAIN_NS         (100 * XS_NS_PER_MS)   /* longest wait for suspended commands in flight */
+#define XS_DRAIN_LOOK_NS    (100 * XS_NS_PER_US)   /* ... and from look to look meanwhile */
+#define XS_BACK_NS          (10 * XS_NS_PER_MS)    /* a time that is older comes from another clock */
+#define XS_RESCAN_STEP      128u                   /* queues of one process that it reads in one go */
 #define XS_RESCAN_NS        (250 * XS_NS_PER_US)   /* ... and the next ones after that */
 #define XS_READY_OF_VIEW    2048u                  /* ready queues that entities of a view share: see surplus.c */
 #define XS_READY_MOST       256u                   /* ... of one entity */
-#define XS_WATCH_MOST       64u                    /* ready queues of one entity that are watched */
+#define XS_WATCH_MOST       64u                    /* ready queues of one entity that it watches */
 #define XS_READY_LEAST      4u
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
 
@@ -50,31 +50,34 @@ struct xs_view {
     uint64_t next_ns;                              /* the policy's timer, on its clock */
     uint64_t linger_ns;                            /* earliest end of a linger */
     uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
-    uint64_t held_look_ns;                         /* next look at held ones */
+    uint64_t held_look_ns;                         /* next look at suspended ones */
     uint64_t stall_check_ns;
-    uint64_t verify_ns;                            /* next look at who runs while only idle ones are held */
-    uint64_t collective_ns;                        /* next look at collectives; UINT64_MAX: nobody runs for one's sake */
-    bool lent;                                     /* an entity runs for the sake of what waits for it */
+    uint64_t verify_ns;                            /* next look at running ones, only idle ones suspended */
+    uint64_t collective_ns;                        /* next look at collectives; UINT64_MAX: none keeps an
+                                                      entity running */
+    bool lent;                                     /* an entity runs because a more important one waits */
     uint64_t progress_ns;                          /* the running side last completed something, or changed */
-    bool progressed;                               /* it did, at a time that the next run tells */
+    bool progressed;                               /* it did, at a time that the next run fills in */
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
     bool some_put_off, some_kept, some_limited, some_intra, some_space; /* of its entities; may be so for none of them any more */
     bool resettle;                                 /* read and arm all queues first */
-    uint64_t beside_ns;                            /* next look at what others run beside; UINT64_MAX: none is due */
-    uint64_t drain_ns;                             /* next look whether what was held is off the device; 0: none */
+    uint64_t beside_ns;                            /* next look at the queues beside which others run;
+                                                      UINT64_MAX: none is due */
+    uint64_t drain_ns;                             /* next look whether suspended commands ended; 0: none */
     uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
-    uint64_t charged_ns;                           /* the owners' service is true up to here */
-    uint64_t surplus_ns;                           /* next look at queues that were put off; UINT64_MAX: none is due */
+    uint64_t charged_ns;                           /* the owners' service is right up to here */
+    uint64_t surplus_ns;                           /* next look at surplus queues (surplus.c); UINT64_MAX:
+                                                      none is due */
     uint64_t begin_ns;                             /* next look whether an owner has begun; UINT64_MAX: none is due */
-    bool recheck;                                  /* on another device a gang of this one was held or let go */
+    bool recheck;                                  /* a gang of this one turned on another device */
     struct xs_list stakes;                         /* of the users that have entities here */
     size_t nstakes;
     struct xs_stake *granted;                      /* the user that runs in place of others; NULL: none */
-    uint64_t stakes_ns;                            /* the stakes are true up to here */
+    uint64_t stakes_ns;                            /* the stakes are right up to here */
     uint64_t grant_ns;                             /* a grant begins or ends then; UINT64_MAX: none will */
-    bool contended;                                /* something ready is held by the policy */
-    bool stalled;                                  /* the held ones run until the others complete something */
+    bool contended;                                /* the policy suspends something that is ready */
+    bool stalled;                                  /* suspended ones run until others complete something */
 };
 
 struct xs_device {
@@ -92,12 +95,13 @@ struct xs_collective_group {
     struct xs_list ranks;                          /* processes that take part in collectives */
     size_t peers;                                  /* ... that opened memory of others */
     bool under_way;                                /* something that others wait for */
-    bool named;                                    /* ... a kernel known by its name */
+    bool named;                                    /* ... a kernel that it knows by its name */
     bool told;                                     /* ranks ring when one begins */
-    bool doubted;                                  /* not believed until one completes */
-    bool in_flight, several_stuck;                 /* of members with peer memory, while one is suspended */
+    bool doubted;                                  /* not believed until a collective completes */
+    bool in_flight, several_stuck;                 /* of members with peer memory, one of them suspended */
     const struct xs_sched_process *stuck;          /* a member with commands in flight that do not end */
-    uint64_t moved_ns;                             /* a queue of it completed something, or what is under way changed */
+    uint64_t moved_ns;                             /* a queue of it completed something, or a collective
+                                                      began or ended */
     uint64_t kept_since_ns, kept_ns;               /* others wait for it; last seen then, 0: none does */
 };
 
@@ -120,8 +124,8 @@ struct xs_entity;
 enum xs_stake_state {
     XS_STAKE_IDLE,                                 /* nothing of the user is ready */
     XS_STAKE_RUNS,                                 /* something that is ready runs */
-    XS_STAKE_WAITS,                                /* none of what is ready does, for the sake of other users */
-    XS_STAKE_BEHIND                                /* ... of which one is exempt */
+    XS_STAKE_WAITS,                                /* something is ready and only others' programs run */
+    XS_STAKE_BEHIND                                /* ... of whose programs one is exempt */
 };
 
 /** A user on a device, or on the host for a policy of that scope. */
@@ -131,7 +135,7 @@ struct xs_stake {
     size_t entities;
     enum xs_stake_state state;                     /* since xs_view.stakes_ns */
     int64_t owed;                                  /* ns times 10^6 that waiting earned and running did not use */
-    int64_t ppm;                                   /* of the device; nobody's priority takes that */
+    int64_t ppm;                                   /* of the device; no other user's priority takes that */
 };
 
 /** A group on a device. */
@@ -143,54 +147,54 @@ struct xs_presence {
     size_t queues;
 };
 
-/** What others of its process do while an entity is active. */
+/** How other queues of its process run while an entity is active. */
 enum xs_beside_step { XS_BESIDE_SUSPENDED, XS_BESIDE_NARROW, XS_BESIDE_WIDE };
 
 struct xs_beside {
-    bool runs;                                     /* it runs beside others itself: the policy would suspend it */
+    bool runs;                                     /* it runs beside others itself; the policy suspends it */
     /* of an entity beside which others could run */
     enum xs_beside_step step;
     int32_t share;                                 /* of its time in which threads waited for the device, in 1/1024; average */
     uint64_t seen_ns;                              /* the last look; 0: none since it became active */
-    uint64_t since_ns, try_ns;                     /* of this step; the next wider one is tried after so long */
+    uint64_t since_ns, try_ns;                     /* this step began; a wider one comes after so long */
 };
 
 struct xs_entity {
     struct xs_policy_entity pe;
     struct xs_sched *sched;
     struct xs_presence *presence;
-    struct xs_view *view;                          /* the one that the present policy decides upon */
-    struct xs_stake *stakes[2];                    /* its user on its device, and on the host */
+    struct xs_view *view;                          /* the one on which the present policy decides */
+    struct xs_stake *stakes[2];                    /* its user's on its device, and on the host */
     uint64_t granted_ns;                           /* when it last began to run by a grant */
     struct xs_list ready, idle;                    /* queues; idle: most recently used first */
     size_t queues, nready, nready_top;             /* ready ones; those of the highest priority */
     size_t ntimed;                                 /* ready ones with a deadline or a laxity */
     size_t nwatched;
-    size_t put_off;                                /* so many of idle are to be read: some have work */
+    size_t put_off;                                /* so many of idle are still to read: some have work */
     uint64_t linger_until_ns;
     uint64_t linger_ns;                            /* how long it lingers; 0: as configured */
-    uint64_t dried_ns;                             /* when it last ran dry */
+    uint64_t dried_ns;                             /* when it last became idle */
     uint64_t stale_at_ns;                          /* hints change by time then (laxity) */
     bool top;                                      /* more important than some other here, and none above it */
     struct xs_hints rest;                          /* hints while nothing is ready */
     struct xs_idle_hints_counts *rest_counts;            /* idle_hints.c; NULL: few queues */
     bool intra;
     bool hints_stale, rest_stale;
-    bool applied;                                  /* may run, as last told to its queues */
-    bool chosen;                                   /* may run as far as the policy goes; pe.run has the grants, too */
+    bool applied;                                  /* may run, as its queues last heard */
+    bool chosen;                                   /* the policy lets it run; pe.run has the grants, too */
     bool decided;                                  /* the same in the decision before this one */
     uint64_t chosen_ns;                            /* since then */
     bool granted;                                  /* runs by a grant, and is not chosen */
     bool was_ready;                                /* inside a grant's decision: pe.ready */
     bool turned;                                   /* inside apply: it changes */
-    bool lingered;                                 /* it was given up after its last linger */
-    bool draining;                                 /* held while commands of it were in flight */
-    bool owns;                                     /* it is charged for the time that passes */
-    bool begins;                                   /* let run, and nothing of it has come to the device yet */
-    uint64_t begin_until_ns;                       /* it is charged from then on at the latest */
-    uint64_t drain_until_ns;                       /* waited for at most until then */
-    bool loses;                                    /* ready here, and held by the decision for this device */
-    bool bound;                                    /* held because it loses on another device */
+    bool lingered;                                 /* its last linger ended before it had work again */
+    bool draining;                                 /* suspended while commands of it were in flight */
+    bool owns;                                     /* xs_view_charge charges it for the time that passes */
+    bool begins;                                   /* resumed, and nothing of it has come to the device yet */
+    uint64_t begin_until_ns;                       /* xs_view_charge charges it from then on at the latest */
+    uint64_t drain_until_ns;                       /* others wait for its commands until then at most */
+    bool loses;                                    /* ready, and this device's decision suspends it */
+    bool bound;                                    /* suspended because it loses on another device */
     struct xs_beside beside;
     size_t on_lanes;                               /* queues whose word names a lane */
     bool kept;                                     /* runs for its collectives' sake; the policy would suspend it */
@@ -210,36 +214,37 @@ struct xs_sched_queue {
     uint64_t handle;
     uint32_t cell;
     struct xs_hints hints;
-    /* what was read last, judged */
+    /* the words as last read, judged */
     uint64_t entered, returned, completed;
-    uint64_t told;                                 /* completed as the program knows it, to which est_left_ns belongs */
+    uint64_t told;                                 /* completed as the program knows it, for est_left_ns */
     uint64_t est_left_ns;
     uint64_t service_base_ns, service_ns;
-    int32_t inherit_priority;                      /* PRIORITY_NO_EXECUTE: nobody waits for it */
+    int32_t inherit_priority;                      /* PRIORITY_NO_EXECUTE: nothing waits for it */
     uint64_t changed_ns;                           /* entered or completed last moved */
     uint64_t inferred_entered;                     /* idle by inference while entered is this */
     bool inferred;
     uint32_t sleepers;                             /* threads that sleep at its gate */
     bool marks;                                    /* the device writes its completions */
-    bool covered;                                  /* a mark in flight will tell of its end */
-    bool gated;                                    /* level 2: what is in flight may stand behind a closed gate */
+    bool covered;                                  /* a mark in flight will show its end */
+    bool gated;                                    /* level 2: commands in flight may be behind a gate */
     uint64_t waited_ns, waited_at_ns;              /* the waits of its threads, as read then (beside.c) */
-    uint64_t waited_ahead_ns;                      /* counted already of a wait that has not ended */
+    uint64_t waited_ahead_ns;                      /* part of a wait that has not ended, counted already */
     uint32_t lanes, lane;                          /* its lanes, as read; the word XS_LANE_*, as stored */
-    uint64_t asked_returned;                       /* a mark was asked for when returned was this */
-    /* what follows from it */
+    uint64_t asked_returned;                       /* the scheduler asked for a mark when returned was this */
+    /* facts that follow from it */
     bool ready;
     bool barred;                                   /* never permitted: hint or operator */
-    bool watched;                                  /* its end is awaited: armed idle, looked at */
+    bool watched;                                  /* the scheduler waits for its end: arms it, looks */
     bool permitted;                                /* as stored */
     uint64_t limit;                                /* ... but no command after this one; XS_PERMIT_OPEN: none */
-    uint64_t collective;                           /* number of one that was found under way; 0: none */
-    uint64_t collective_done;                      /* what it had completed then */
+    uint64_t collective;                           /* number of a collective that was under way at the
+                                                      last look; 0: none */
+    uint64_t collective_done;                      /* its completed number then */
     uint32_t armed;                                /* as stored */
     uint32_t inflight_us;                          /* as stored */
     uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions, preemptions;
-    uint64_t charged_ns, charged_service_ns;       /* running_ns and waiting_ns are true up to here */
-    uint64_t told_running_ns;                      /* the largest so far */
+    uint64_t charged_ns, charged_service_ns;       /* running_ns and waiting_ns are right up to here */
+    uint64_t told_running_ns;                      /* the largest that a status showed */
 };
 
 struct xs_sched_process {
@@ -258,18 +263,18 @@ struct xs_sched_process {
     uint64_t id;
     bool intra, held, window, exempt;
     uint64_t space;                                /* see xs_sched_process_info */
-    int32_t priority_most;                         /* more is not inherited */
+    int32_t priority_most;                         /* it inherits no higher priority */
     enum xs_drain drain;
     int64_t clock_ahead_ns;
     uint64_t inflight_us;                          /* bound of its own; 0: as configured */
-    int32_t utilization, cpu_class;                /* utilization -1: not told */
+    int32_t utilization, cpu_class;                /* utilization -1: the process gave none */
     struct xs_list queues;
     struct xs_list busy;                           /* those that have work, or do not ring when they get some; of ranks only */
     struct xs_sched_queue **cells;                 /* by cell index */
     size_t ncells;
-    size_t closed;                                 /* queues whose word is closed */
+    size_t closed;                                 /* queues with a closed word */
     uint64_t bell_seen;
-    size_t nqueues, rescan_left;                   /* the latter of the former are to be read */
+    size_t nqueues, rescan_left;                   /* rescan_left: so many of the nqueues are still to read */
     struct xs_list rescan_link;                    /* xs_sched.rescans while rescan_left > 0 */
 };
 
@@ -320,15 +325,17 @@ static inline bool xs_sched_turns(const struct xs_sched *s)
     return xs_sched_policy_flags(s) & XS_POLICY_TURNS && !xs_sched_is_host(s);
 }
 
-/** Charged by time, and waited for when it is held. Queues of one process may wait for each other on the device, so
- *  where they take turns among themselves, none waits for another's end. */
+/** The entity is charged by time, and when it is suspended, others wait for its commands to end.
+ *  Queues of one process may wait for each other on the device. So where they take turns among
+ *  themselves, none waits for another's end. */
 static inline bool xs_entity_is_timed(const struct xs_entity *e)
 {
     return !e->intra && xs_sched_turns(e->sched);
 }
 
-/** Time never goes back, whatever the owner says: a little stands still, more is taken for a clock that was put back
- *  (a container that was moved), from which it goes on. @return the driver's time */
+/** The driver's time never goes back. If the owner's time goes back by a little, the driver's stands
+ *  still. A larger step means that the owner's clock went back (a container that moved): the driver's
+ *  goes on from there. @return the driver's time */
 static inline uint64_t xs_sched_clock(struct xs_sched *s, uint64_t now_ns)
 {
     uint64_t t = now_ns + s->ahead_ns;
@@ -346,58 +353,59 @@ static inline uint64_t xs_sched_outside(const struct xs_sched *s, uint64_t t_ns)
     return t_ns == UINT64_MAX ? t_ns : t_ns - XS_MIN(t_ns, s->ahead_ns);
 }
 
-/** Quiet for long beyond what it should take, counted from when it last moved or from that time on. */
+/** It completed nothing for long beyond its estimate, counted from its last change or from from_ns,
+ *  the later. */
 static inline bool xs_queue_is_overdue(const struct xs_sched_queue *q, uint64_t from_ns, uint64_t now_ns)
 {
     return now_ns >= XS_MAX(q->changed_ns, from_ns) + q->est_left_ns + XS_INFER_NS;
 }
 
-/** What counts for its standing: the hint, or what waits for it if that is more. */
+/** The priority that counts: the hint, or that of its waiters if that is higher. */
 static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
 {
     return q->hints.priority > q->inherit_priority ? q->hints.priority : q->inherit_priority;
 }
 
-/* collective.c: kernels that wait for others like them, in other queues or processes. From the first one of a group
- * that is under way until none is, no member of the group is suspended. */
+/* collective.c: kernels that wait for others like them, in other queues or processes. While one of
+ * a group is under way, no member of the group is suspended. */
 /** The gang belongs to the group of this name. @return 0, or -1 when out of memory */
 int xs_collective_join(struct xs_sched *s, struct xs_group *gang, const char *name);
 void xs_collective_leave(struct xs_sched *s, struct xs_group *gang);
-/** The process told of its first one, or that it opened memory of others, maybe. */
+/** The process said that it has had its first one, or that it may have opened memory of others. */
 void xs_collective_met(struct xs_sched_process *p);
 /** The process ends; its queues are gone. */
 void xs_collective_gone(struct xs_sched_process *p);
-/** Looks whether one is under way; when that changed, what takes part is decided upon again. */
+/** Looks whether one is under way. If that changed, the devices of the members decide again. */
 void xs_collective_look(struct xs_sched *s);
-/** Keeps xs_sched_process.busy: after armed or collective of the queue changed. */
+/** Updates xs_sched_process.busy after armed or collective of the queue changed. */
 void xs_collective_update_busy(struct xs_sched_queue *q);
-/** Inside a decision, after the policy: lets run what takes part. */
+/** Inside a decision, after the policy: permits the members to run. */
 void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
-/** After a decision was applied: how far the queues of those go on that run only for that. */
+/** After a decision: limits the queues of members that run only for a collective. */
 void xs_collective_limit(struct xs_view *v, uint64_t now_ns);
-/** Takes part, or did. */
+/** The entity takes part in collectives, or did. */
 bool xs_collective_rank(const struct xs_entity *e);
-/** It is suspended, and its group wants to know when its commands in flight are over. */
+/** After apply: limits the queues of members that run only for a collective. */
 bool xs_collective_end_awaited(const struct xs_entity *e);
 
 /* sched.c */
 /** Reads more of its queues, XS_RESCAN_STEP at most. @return true when anything changed */
 bool xs_process_rescan(struct xs_sched_process *p, uint64_t now_ns);
-/** All of its queues are to be read, some now. @return as xs_process_rescan */
+/** Has all of its queues read, some of them now. @return as xs_process_rescan */
 bool xs_process_read_all(struct xs_sched_process *p, uint64_t now_ns);
 
-/* surplus.c: the work of an event does not grow with queues that are ready without bound. */
+/* surplus.c: bounds the work of an event where queues without number are ready. */
 bool xs_entity_has_room(const struct xs_entity *e);
 /** Whether the queue, which has work, may count as ready. */
 static inline bool xs_queue_has_room(const struct xs_sched_queue *q)
 {
     return q->ready || q->barred || q->entity->nready < XS_READY_LEAST || xs_entity_has_room(q->entity);
 }
-/** It has work and counts as idle, until others of its entity are idle. */
+/** It has work and counts as idle, until other ready queues of its entity become idle. */
 void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns);
-/** Some of its idle queues have work: all of them are to be read. */
+/** Some of its idle queues have work: has all of them read. */
 void xs_entity_put_off(struct xs_entity *e);
-/** Makes queues ready that were put off, where there is room again. */
+/** Makes surplus queues ready, where there is place again. */
 void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns);
 
 /* facts.c */
@@ -407,14 +415,15 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns);
 bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns);
 void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns);
 void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns);
-/** Running and waiting time up to now. */
+/** Charges running and waiting time up to now. */
 void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns);
 /** The same where its state changes now. */
 void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns);
-/** Device time received, as far as its words tell now. */
+/** Device time received, as far as its words show now. */
 uint64_t xs_queue_service_ns(const struct xs_sched_queue *q, uint64_t now_ns);
-/** Time since the last charge in which a permitted queue had work. One that nobody watches may have
- *  run dry meanwhile: for no longer than the device time that it received, where that is known. */
+/** Time since the last charge in which a permitted queue had work. An unwatched queue may have
+ *  become idle meanwhile, so the time is at most the device time that it received, where that is
+ *  known. */
 uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, uint64_t now_ns);
 void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q);
 void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q);
@@ -430,63 +439,66 @@ void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed);
 /** Watches for the end of what the entity runs. */
 void xs_entity_watch(struct xs_entity *e, uint64_t now_ns);
 void xs_entity_unwatch(struct xs_entity *e);
-/** Finds out whether an entity that is not watched is still ready. */
+/** Finds out whether an unwatched entity is still ready. */
 void xs_entity_check(struct xs_entity *e, uint64_t now_ns);
 void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 void xs_view_plan_look(struct xs_view *v, uint64_t now_ns);
 /** A thread of the process is inside a vendor call for it. */
 bool xs_queue_in_call(const struct xs_sched_queue *q);
-/** The process is asked for a mark, once for what it submitted, if no other one will tell of the end. */
+/** Asks the process for a mark, once for the commands submitted until then, if no other mark will
+ *  show their end. */
 void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
-/** Reads all that the policy lets run. @return true when any of it completed something;
+/** Reads all entities that the policy permits. @return true when any of it completed something;
  *  *ret_end_ns: when the last of it is expected to end */
 bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns);
 
 /* turns.c */
-/** Whether what may run now waits for what is held and still on the device; sets drain_ns. */
+/** Whether the entities that may run now wait for suspended commands to leave the device; sets drain_ns. */
 bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
-/** The policy's time, and its timer in the owner's. */
+/** The policy's time, and its timer on the owner's clock. */
 uint64_t xs_view_clock(const struct xs_view *v, uint64_t now_ns);
 uint64_t xs_view_timer(const struct xs_view *v);
 void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t now_ns);
-/** It is about to be held. */
+/** Call before the entity is suspended. */
 void xs_entity_drain(struct xs_entity *e, uint64_t now_ns);
-/** It is held, and the end of what it has on the device is waited for. */
+/** It is suspended, and others wait for the end of its commands on the device. */
 bool xs_entity_end_awaited(const struct xs_entity *e);
-/** It is let run. */
+/** The entity resumes. */
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns);
-/** Charges the time since the last call to whose the device was; before the policy is asked. */
+/** Charges the time since the last call to the owners of the device; before the call of the policy. */
 void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
-/** Whose it is from now on; after a decision was applied. */
+/** Notes the owners of the device from now on; after apply. */
 void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* user_share.c */
 /** The entity is in its views; its user has a stake there. @return 0, or -1 when out of memory */
 int xs_stakes_join(struct xs_sched *s, struct xs_entity *e);
 void xs_stakes_leave(struct xs_sched *s, struct xs_entity *e);
-/** No grant, and nothing is owed. */
+/** Ends the grant and sets all debts to zero. */
 void xs_view_reset_stakes(struct xs_view *v);
-/** Charges the time since the last call; before the policy is asked. */
+/** Charges the time since the last call; before the call of the policy. */
 void xs_view_charge_stakes(struct xs_view *v, uint64_t now_ns);
-/** Inside a decision, after the policy: one user that others held for too long runs in place of those. */
+/** Inside a decision, after the policy: one user that others kept waiting for too long runs in
+ *  their place. */
 void xs_view_grant(struct xs_sched *s, struct xs_view *v, struct xs_policy_view *pv, uint64_t now_ns);
-/** Who runs and who waits from now on; after a decision was applied. */
+/** Notes which users run and wait from now on; after apply. */
 void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* idle_hints.c */
-/** A queue of the entity counts, or no more, with the hints and the bar that it has now. */
+/** A queue of the entity counts from now on, or no more, with the hints and the bar that it has now. */
 void xs_idle_hints_add(struct xs_entity *e, const struct xs_sched_queue *q);
-/** The same for one that was just put into its lists. */
+/** The same for a queue that has just joined its lists. */
 void xs_idle_hints_join(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_remove(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_update(struct xs_entity *e);
 
 /* beside.c */
-/** Inside a decision, after the policy: what it would suspend runs on a lane where what is active leaves the device idle. */
+/** Inside a decision, after the policy: entities that the policy would suspend run on a lane, where
+ *  the active ones leave the device idle. */
 void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* decide.c */
-/** What something more important in the same process waits for runs while that one runs. */
+/** A queue for which something more important in the same process waits runs while that one runs. */
 void xs_view_let_providers_run(struct xs_view *v);
 /** All devices of the gang, but one, decide again. */
 void xs_group_recheck(struct xs_group *g, const struct xs_view *but);
@@ -494,16 +506,16 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* permit.c */
 void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns);
-/** One that is permitted submits no command after this number; XS_PERMIT_OPEN: all. */
+/** A permitted queue submits no command after this number; XS_PERMIT_OPEN: all. */
 void xs_queue_limit(struct xs_sched_queue *q, uint64_t number, uint64_t now_ns);
 /** Tells the entity's queues whether they may run, ready ones first. */
 void xs_entity_apply(struct xs_entity *e, uint64_t now_ns);
-/** Closes the most recently used idle queues of a held entity. */
+/** Closes the most recently used idle queues of a suspended entity. */
 void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns);
 void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e);
 void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q);
 void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d);
-/** Kernels that it launches from now on run there. */
+/** Kernels that it launches from now on run on this lane. */
 void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane);
 
 /* tables.c */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions become words: permits, leases, bounds in flight. Only changes are stored. */
+/* Turns decisions into words: permits, leases, bounds in flight. Stores only changes. */
 #include "sched/internal.h"
 
 #include "base/futex.h"
 #include "base/static_probe.h"
 
-/* In the time of whoever reads it. */
+/* In the reader's time. */
 static void renew_lease(struct xs_sched_process *p, uint64_t now_ns)
 {
     if (p->server)
@@ -18,8 +18,8 @@ static void closed_add(struct xs_sched_process *p, uint64_t now_ns)
     if (p->closed++ > 0)
         return;
     xs_list_add(&p->sched->closed, &p->closed_link);
-    /* before the first closed word: a reader that finds that one must not find an old lease;
-     * seq_cst as everything that both sides look at */
+    /* before the first closed word: a reader that finds that word must not find an old lease; seq_cst,
+     * as for all words that both sides read */
     renew_lease(p, now_ns);
 }
 
@@ -31,9 +31,10 @@ static void closed_remove(struct xs_sched_process *p)
 
 #define LET_LOOKS 4
 
-/* What the program let through goes on; it says so at any time, so after the store it is looked at again (seq_cst
- * pairs with src/xqueue/context_blocking.c: stores let_through, then looks at permitted). A page whose number never stands
- * still opens itself, as it may. */
+/* Commands that the program let through go on. The program may let some through at any time, so this
+ * looks again after the store. seq_cst pairs with src/xqueue/context_blocking.c, which stores
+ * let_through and then looks at permitted. If a page's number never stays the same, its own gate
+ * opens, which is its right. */
 static void close_after(struct xs_sched_queue *q, uint64_t after)
 {
     uint64_t let = XS_PERMIT_CLOSED, stored;
@@ -66,7 +67,7 @@ static void wake(struct xs_sched_queue *q)
     wake_at(q, xs_futex_low(&q->server->permitted));
 }
 
-/* A word with a limit is a closed one to whoever comes later: it needs the lease. */
+/* To commands after the limit, a word with a limit is a closed one: it needs the lease. */
 void xs_queue_limit(struct xs_sched_queue *q, uint64_t number, uint64_t now_ns)
 {
     uint64_t before = q->limit;
@@ -111,13 +112,13 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
         if (q->limit == XS_PERMIT_OPEN)
             closed_add(q->process, now_ns);
         else
-            q->entity->limited--; /* closed already, to some */
+            q->entity->limited--; /* it was closed to some already */
         q->limit = XS_PERMIT_OPEN;
         q->suspensions++;
         q->preemptions += q->ready;
         if (q->server) {
             close_word(q);
-            /* relaxed: for people */
+            /* relaxed: only shown to users */
             atomic_store_explicit(&q->server->suspensions, q->suspensions, memory_order_relaxed);
         }
     }
@@ -131,7 +132,7 @@ void xs_entity_apply(struct xs_entity *e, uint64_t now_ns)
         xs_queue_permit(q, e->applied && !q->barred, now_ns);
     if (!e->applied)
         return;
-    /* Idle queues that a hold closed stand at the front. */
+    /* The idle queues that a suspension closed stand at the front. */
     XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
         if (q->permitted && !q->barred)
             break;
@@ -139,8 +140,9 @@ void xs_entity_apply(struct xs_entity *e, uint64_t now_ns)
     }
 }
 
-/* The front of the idle list is what was used last, so it is closed in order: what is behind the
- * first open queue is open. A queue that sleeps longer is closed when it becomes ready. */
+/* The most recently used queues stand at the front of the idle list, and this closes them in order:
+ * behind the first open queue all are open. A queue that sleeps longer is closed when it becomes
+ * ready. */
 void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns)
 {
     unsigned n = 0;
@@ -176,11 +178,12 @@ void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane)
         return;
     q->lane = lane;
     q->entity->on_lanes += (size_t)is - (size_t)was;
-    if (is && !was)               /* a launch may wait for the end of it: that needs the lease, as a closed word does */
+    if (is && !was)               /* a launch may wait for the end of the confinement: that needs
+                                     the lease, as a closed word does */
         closed_add(q->process, q->process->sched->now_ns);
     if (was && !is)
         closed_remove(q->process);
-    atomic_store(&q->server->lane, lane); /* before the queue is permitted to run */
+    atomic_store(&q->server->lane, lane); /* before the permit of the queue */
     wake_at(q, &q->server->lane);
 }
 

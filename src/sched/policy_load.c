@@ -48,7 +48,7 @@ int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error,
     void *object;
 
     if (!strchr(path, '/'))
-        return refuse(NULL, -ENOENT, path, "a path with a slash is needed", error, error_bytes);
+        return refuse(NULL, -ENOENT, path, "give a path with a slash", error, error_bytes);
     object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object) {
         why = dlerror();
@@ -62,7 +62,7 @@ int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error,
         return refuse(object, -EINVAL, path, XS_POLICY_ENTRY " gave nothing", error, error_bytes);
     /* abi and size come first in every version; flags came last */
     if (ops->abi != XS_POLICY_ABI || ops->size < offsetof(struct xs_policy_ops, flags))
-        return refuse(object, -EPROTO, path, "was built for another version of xsched/policy.h", error,
+        return refuse(object, -EPROTO, path, "belongs to another version of xsched/policy.h", error,
                       error_bytes);
     why = fault(ops);
     if (why)
@@ -101,7 +101,7 @@ bool xs_policy_module_differs(const struct xs_policy_module *m, char *ret_text, 
     const char *before = "cannot set ";
     size_t at = 0;
 
-    /* one that does not say which hints it reads works as it did */
+    /* a policy that does not say which hints it reads works as before */
     if (!(XS_POLICY_FLAGS_KNOWN & ~XS_POLICY_READS & ~known) && !unknown)
         return false;
     for (size_t i = 0; i < XS_ARRAY_LEN(k_flags) && at < size; i++) {

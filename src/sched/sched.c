@@ -274,7 +274,7 @@ void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *
 
 /* ---- queues ---- */
 
-/* It does collectives, or may. */
+/* It takes part in collectives, or may. */
 static bool takes_part(const struct xs_sched_process *p)
 {
     return atomic_load(&p->client->h.collectives) || atomic_load(&p->client->h.peer_memory);
@@ -338,12 +338,12 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
         xs_queue_tell_inflight(s, q);
     }
     if (XS_UNLIKELY(p->collective))
-        xs_collective_update_busy(q); /* until it is armed to ring */
+        xs_collective_update_busy(q); /* until the scheduler arms it to ring */
     xs_queue_update_barred(q, now_ns);
     if (!q->entity->applied)
         xs_queue_permit(q, false, now_ns);
     xs_queue_settle(q, now_ns);
-    /* it may have done collectives before it joined */
+    /* it may have had collectives before it joined */
     if (p->client && XS_UNLIKELY(takes_part(p)))
         xs_collective_met(p);
     return q;
@@ -352,7 +352,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
 void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns)
 {
     now_ns = xs_sched_clock(s, now_ns);
-    xs_queue_permit(q, true, now_ns); /* whatever waits there is free from now on */
+    xs_queue_permit(q, true, now_ns); /* frees the threads that wait there */
     xs_queue_limit(q, XS_PERMIT_OPEN, now_ns);
     xs_queue_tell_lane(q, XS_LANE_OFF);
     xs_queue_arm(q, 0);
@@ -377,7 +377,7 @@ void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, cons
     xs_idle_hints_add(e, q);
     if (linked)
         xs_entity_link_ready(e, q);
-    if (e->nready == 0) /* else what is ready counts, and linking saw to that */
+    if (e->nready == 0) /* else the ready queues count, and linking updated them */
         e->hints_stale = true;
     e->view->dirty = true;
     xs_queue_update_barred(q, s->now_ns);
@@ -418,7 +418,7 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
     ret->entered = q->entered;
     ret->completed = q->completed;
     ret->lane = q->permitted && q->lane > XS_LANE_MAKE ? XS_LANE_WIDTH(q->lane) : 0;
-    if (q->client) { /* a lone process is not watched: its words tell */
+    if (q->client) { /* the scheduler does not watch a lone process: the status reads its words */
         uint64_t told, entered_ns;
         uint64_t entered = atomic_load(&q->client->entered);
         uint64_t completed = atomic_load(&q->client->completed);
@@ -435,7 +435,8 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
     }
     ret->service_ns = service_ns;
     ret->running_ns = q->running_ns + (q->ready && q->permitted ? xs_queue_ran_ns(q, service_ns, now_ns) : 0);
-    /* what it received may become known after it was told, and be less than the time that passed: a count does not fall */
+    /* the program may report the device time late, and it may be less than the time that passed: a
+     * count does not fall */
     ret->running_ns = q->told_running_ns = XS_MAX(ret->running_ns, q->told_running_ns);
 }
 
@@ -451,8 +452,9 @@ struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q)
 
 /* ---- facts from outside ---- */
 
-/* Looks at some queues of a program that told more than it could, the ones that were not looked at for longest first. The
- * rest comes at the next run, so that one program with many queues delays nobody for long. */
+/* Looks at some queues of a program that rang more than its doorbell holds. Begins with those whose
+ * last look is the oldest. The next runs look at the rest, so that one program with many queues does
+ * not delay others for long. */
 bool xs_process_rescan(struct xs_sched_process *p, uint64_t now_ns)
 {
     bool changed = false;
@@ -479,7 +481,7 @@ bool xs_process_read_all(struct xs_sched_process *p, uint64_t now_ns)
     struct xs_sched *s = p->sched;
 
     p->rescan_left = p->nqueues;
-    if (!xs_list_empty(&p->rescan_link)) /* it is read already, as fast as it may be */
+    if (!xs_list_empty(&p->rescan_link)) /* each run reads some of its queues already */
         return false;
     s->rescan_ns = xs_list_empty(&s->rescans) ? now_ns + XS_RESCAN_NS : s->rescan_ns;
     xs_list_add(&s->rescans, &p->rescan_link);

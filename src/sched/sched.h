@@ -20,12 +20,13 @@ struct xs_sched_queue;
 
 /** Hooks of the owner; each may be NULL. */
 struct xs_sched_ops {
-    /** A queue was permitted or held by a decision (already stored in its cell). */
+    /** A decision permitted or suspended a queue; its cell has the new word already. */
     void (*on_permit)(void *ctx, struct xs_sched_queue *q, bool run, uint64_t now_ns);
     /** A queue became ready or idle as far as the scheduler knows. */
     void (*on_ready)(void *ctx, struct xs_sched_queue *q, bool ready, uint64_t now_ns);
-    /** Somebody waits for the end of a queue, it has been quiet for a moment, and no mark will tell
-     *  of its end: its process might put one there. Once for what was submitted until then. */
+    /** Another queue waits for the end of this one, it has been quiet for a moment, and no mark in
+     *  flight will show its end. The process may put a mark there. Called once for the commands
+     *  submitted until then. */
     void (*on_mark_wanted)(void *ctx, struct xs_sched_queue *q);
 };
 
@@ -38,17 +39,19 @@ enum xs_sched_lanes {
 };
 
 struct xs_sched_config {
-    uint64_t linger_ns;            /* an entity that ran dry counts as ready for this long, while
-                                      others are held for it; default 100 us */
-    uint64_t stall_ns;             /* the running entities complete nothing for this long while
-                                      others are held: all run until something completes; 0 off;
-                                      default 1 s */
-    uint64_t inflight_alone_us;    /* bound told to queues that share the device with no other process; default 2000 */
+    uint64_t linger_ns;            /* an entity that became idle counts as ready for this long,
+                                      while others are suspended for it; default 100 us */
+    uint64_t stall_ns;             /* when the running entities complete nothing for this long
+                                      while others are suspended, all run until something
+                                      completes; 0 off; default 1 s */
+    uint64_t inflight_alone_us;    /* bound for queues that share the device with no other
+                                      process; default 2000 */
     uint64_t inflight_shared_us;   /* ... with others; default XS_INFLIGHT_SHARED_US */
     uint64_t inflight_top_us;      /* ... with others, of which some are less important and none more; default 8000 */
-    uint64_t user_share;           /* percent of what a user would have if all users with work had the same of a device: the
-                                      programs of other users cannot take that by their standing; 0: they can take
-                                      all; default 50 */
+    uint64_t user_share;           /* percent of what a user would have if all users with work
+                                      had the same of a device. The programs of other users
+                                      cannot take that by their standing. 0: they can take all;
+                                      default 50 */
     enum xs_sched_lanes lanes;
     struct xs_policy_params params;
     struct xs_pages *pages;        /* where its tables come from; NULL: the C library's heap */
@@ -61,7 +64,7 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
 /** Opens every queue, then frees all. */
 void xs_sched_free(struct xs_sched *s);
 
-/** Changes the policy; hints stay, memos are cleared, and everything is decided anew. */
+/** Changes the policy and decides everything anew. Hints stay; memos become zero. */
 void xs_sched_set_policy(struct xs_sched *s, const struct xs_policy_ops *policy);
 const struct xs_policy_ops *xs_sched_policy(const struct xs_sched *s);
 void xs_sched_set_params(struct xs_sched *s, const struct xs_policy_params *params);
@@ -71,7 +74,8 @@ void xs_sched_set_user_share(struct xs_sched *s, uint64_t percent);
 bool xs_sched_gives_turns(const struct xs_sched *s);
 const struct xs_policy_params *xs_sched_params(const struct xs_sched *s);
 
-/** Whether what was held for a process that is held itself waits until that is off the device, at most XS_DRAIN_NS. */
+/** Whether, when a process is suspended, the next ones start only after its commands are off the
+ *  device. They wait for XS_DRAIN_NS at most. */
 enum xs_drain { XS_DRAIN_BY_POLICY, XS_DRAIN_OFF, XS_DRAIN_ON };
 
 struct xs_sched_process_info {
@@ -90,7 +94,7 @@ struct xs_sched_process_info {
 };
 struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct xs_sched_process_info *info,
                                               void *user);
-/** Removes its queues too; nothing of its pages is touched afterwards. */
+/** Removes its queues too, and does not touch its pages afterwards. */
 void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
 void *xs_sched_process_user(const struct xs_sched_process *p);
 void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_process *p, int32_t percent);
@@ -98,17 +102,17 @@ void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_proces
 void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority);
 /** See xs_sched_process_info. A gang is exempt when all of its processes are. */
 void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p, bool exempt);
-/** Its queues inherit no more than this priority from what waits for them; default PRIORITY_MAX. */
+/** Its queues inherit at most this priority from their waiters; default PRIORITY_MAX. */
 void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t priority);
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
-/** Held whatever the policy says (an operator's suspension), or no longer. */
+/** Suspends the process whatever the policy says (an operator's suspension), or ends that. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
-/** The same for queues to come; each of those that are there follows with xs_sched_queue_follow_held. For processes with
- *  many queues, which the caller changes in steps. */
+/** The same for queues to come; each present one follows with xs_sched_queue_follow_held. For
+ *  processes with many queues, which the caller changes in steps. */
 void xs_sched_process_say_held(struct xs_sched_process *p, bool held);
 void xs_sched_queue_follow_held(struct xs_sched *s, struct xs_sched_queue *q);
-/** A bound in flight of its own for all its queues, where what it has in flight delays nobody
- *  (level 3); 0: as configured. */
+/** A bound in flight of its own for all its queues, where its commands in flight delay no other
+ *  process (level 3); 0: as configured. */
 void xs_sched_process_set_inflight(struct xs_sched *s, struct xs_sched_process *p, uint64_t us);
 
 /** @param cell  index in both pages, < XS_PAGE_QUEUES, used by no other queue of p
@@ -118,7 +122,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
                                           uint64_t now_ns, void *user);
 void xs_sched_queue_remove(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
 void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints *hints);
-/** Level 2 is in force: what is held may be on the device, behind a gate. */
+/** Level 2 is in force: suspended commands may be on the device, behind a gate. */
 void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated);
 /** It runs because its user waited for other users for too long: before all others, for a slice. */
 bool xs_sched_queue_granted(const struct xs_sched_queue *q);
@@ -130,28 +134,29 @@ struct xs_sched_queue_status {
     uint32_t cell;
     bool ready, permitted;
     uint64_t ready_since_ns;
-    uint64_t running_ns, waiting_ns;   /* it had work and was permitted, or was not */
+    uint64_t running_ns, waiting_ns;   /* time with work while permitted, and while suspended */
     uint64_t service_ns;               /* device time received, as measured or estimated */
-    uint64_t inflight_ns;              /* estimated device time of what is not complete */
-    uint64_t suspensions;              /* times that it was held */
+    uint64_t inflight_ns;              /* estimated device time of the commands that are not complete */
+    uint64_t suspensions;              /* times that it was suspended */
     uint64_t preemptions;              /* ... while it had work */
     uint64_t entered, completed;
-    uint32_t lane;                     /* multiprocessors to which its kernels are confined, beside a more important one;
-                                          0: they have the device */
+    uint32_t lane;                     /* multiprocessors to which its kernels are confined,
+                                          beside a more important queue; 0: its kernels have the
+                                          device */
 };
 /** No count in it falls from one call to the next. */
 void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);
 void *xs_sched_queue_user(const struct xs_sched_queue *q);
 struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q);
 
-/** Reads what changed on one process's doorbell; cheap when nothing rang. The owner calls it on
- *  the eventfd's signal and while it spins. @return true when anything changed */
+/** Reads the changes on one process's doorbell; cheap when the process did not ring. The owner
+ *  calls it on the eventfd's signal and while it spins. @return true when anything changed */
 bool xs_sched_process_poll(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
-/** Whether it would find anything: cheap, and counts for nothing. */
+/** Whether the process rang; cheap, and counts for nothing. */
 bool xs_sched_process_rang(const struct xs_sched_process *p);
 /** xs_sched_counters.work alone. */
 uint64_t xs_sched_work(const struct xs_sched *s);
-/** True while something is held or about to be: worth polling all doorbells for a while. */
+/** True while something is suspended or about to be: worth polling all doorbells for a while. */
 bool xs_sched_contended(const struct xs_sched *s);
 
 /** Decides for every device that changed or whose time has come, and applies the difference.
@@ -166,8 +171,8 @@ bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns);
 struct xs_sched_counters {
     uint64_t decisions, permits, holds, bells, rescans, stalls;
     uint64_t processes, queues, entities, devices;
-    uint64_t looks;                /* times that it looked at running queues without being rung */
-    uint64_t work;                 /* entities and queues that were touched by all of this */
+    uint64_t looks;                /* times that it looked at running queues without a ring */
+    uint64_t work;                 /* entities and queues that all of this touched */
 };
 void xs_sched_counters(const struct xs_sched *s, struct xs_sched_counters *ret);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More ready queues than count. When a program is suspended or resumed, each of its ready queues is told, so a program with
- * thousands of them would make each decision cost thousands of stores. So many count as ready; those beyond are put off: they
- * stand with the idle queues, in front, and their words say what their entity may do. When others of the entity are idle, they
- * are read again. The entity is ready all the while, so nothing waits that would not wait anyway. */
+/* More ready queues than the scheduler counts. To suspend or resume a program, the scheduler writes to
+ * each of its ready queues, so a program with thousands of them would make each decision cost
+ * thousands of stores. So only a number of them count as ready. The others are surplus: they stand
+ * with the idle queues, in front, and their words say what their entity may do. When other queues of
+ * the entity become idle, the scheduler reads the surplus ones again. The entity is ready all the
+ * while, so no queue waits longer than without this. */
 #include "sched/internal.h"
 
 static size_t room(const struct xs_entity *e)
@@ -31,7 +33,7 @@ void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns)
     if (q->barred)
         return;
     xs_list_remove(&q->link);
-    xs_list_add(e->idle.next, &q->link); /* in front: what is closed stands before what is open */
+    xs_list_add(e->idle.next, &q->link); /* in front: closed queues stand before open ones */
     xs_queue_permit(q, e->applied, now_ns);
 }
 
@@ -46,7 +48,7 @@ static void take(struct xs_entity *e, uint64_t now_ns)
         xs_queue_settle(q, now_ns);
         if (q->ready)
             continue;
-        xs_list_remove(&q->link); /* behind the others, and open as those are */
+        xs_list_remove(&q->link); /* behind the others, and open as they are */
         xs_list_add(&e->idle, &q->link);
         xs_queue_permit(q, !q->barred, now_ns);
     }

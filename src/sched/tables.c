@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is there: groups, devices, entities and the views that policies decide upon. */
+/* The tables: groups, devices, entities and the views upon which policies decide. */
 #include "sched/internal.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ int xs_view_insert(struct xs_view *v, struct xs_entity *e)
     v->entities[v->n++] = &e->pe; /* ids grow, so the end is its place */
     v->dirty = true;
     if (v->n == 2)
-        v->resettle = true; /* until now nobody had to ring */
+        v->resettle = true; /* until now no queue had to ring */
     return 0;
 }
 
@@ -67,7 +67,7 @@ static void view_init(struct xs_view *v)
 
 /* ---- devices ---- */
 
-/* One process has few devices, and the map is of the C library's heap. */
+/* A process has few devices, and the map allocates from the C library's heap. */
 static struct xs_device *device_find(struct xs_sched *s, XDevice device)
 {
     if (!s->pages)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handing over of a device. What is held may have commands on the device still: where that matters, what was
- * held for it starts when they are over. A program may ask for that under any policy; a policy that gives turns
- * has it for all, and two things more:
+/* Handing over a device. A suspended entity may still have commands on the device. Where that matters,
+ * the next ones start only when those commands are over. A program may ask for that under any policy.
+ * A policy that gives turns has it for all programs, and does two things more:
  *
- * - Its clock stands meanwhile. A turn is as long as was given to it, however late it begins.
- * - What an entity received is the time for which the device was its own: from its first command, while it had
- *   work, to when its last command was over. It is not what programs say that their commands took: they learn of
- *   an end late (one that sleeps at its gate, when that opens), and where two run at once each finds its commands
- *   twice as long.
+ * - Its clock stands meanwhile. A turn is as long as the policy made it, however late it begins.
+ * - An entity received the time for which it had the device: from its first command, while it had
+ *   work, to the end of its last command. The times that programs report do not count. Programs notice
+ *   an end late: one that sleeps at its gate only when the gate opens. Where two run at once, each
+ *   finds that its commands took twice as long.
  *
- * Commands behind closed gates in a stream (level 2) stay there until they are let go: they are not waited for.
- * Queues that are entities of their own in a process are charged by what they say (xs_entity_is_timed). */
+ * Nothing waits for commands behind closed gates in a stream (level 2): they stay there until the
+ * queue resumes. For queues that are entities of their own, the times count that
+ * their process reports (xs_entity_is_timed). */
 #include "sched/internal.h"
 
-#define BEGIN_NS      (1 * XS_NS_PER_MS)    /* who may run has to wake up first; then the device stands idle for it */
-#define BEGIN_LOOK_NS (25 * XS_NS_PER_US)   /* looked at so often meanwhile */
+#define BEGIN_NS      (1 * XS_NS_PER_MS)    /* a resumed program has to wake up first; then the device
+                                               stands idle for it */
+#define BEGIN_LOOK_NS (25 * XS_NS_PER_US)   /* from look to look meanwhile */
 
 static bool drains_first(const struct xs_entity *e)
 {
@@ -23,29 +25,31 @@ static bool drains_first(const struct xs_entity *e)
     return g->drain == XS_DRAIN_ON || (g->drain == XS_DRAIN_BY_POLICY && xs_entity_is_timed(e));
 }
 
-/* Something of it is there, and not behind a gate at which it may stay. */
+/* Some of its commands are there, and not behind a gate at which they may stay. */
 static bool on_device(const struct xs_entity *e, const struct xs_sched_queue *q)
 {
     return q->completed < q->returned && (!q->gated || e->presence->group->drain == XS_DRAIN_ON);
 }
 
-/* When its commands in flight should be over, as far as that is known; looked at more often then. */
+/* When its commands in flight should be over, as far as the estimate goes; near that time the looks
+ * come more often. */
 static uint64_t look_after(const struct xs_sched_queue *q, uint64_t now_ns)
 {
     uint64_t left_ns = q->est_left_ns, end;
 
-    if (q->completed > q->told && q->returned > q->told) /* the device has told, and the program did not look yet */
+    if (q->completed > q->told && q->returned > q->told) /* the device wrote its completions, and the
+                                                            program did not look yet */
         left_ns = left_ns / (q->returned - q->told) * (q->returned - q->completed);
     end = XS_MAX(q->changed_ns, q->added_ns) + left_ns;
 
     if (end > now_ns + 2 * XS_DRAIN_LOOK_NS)
-        return XS_MIN(end - now_ns - XS_DRAIN_LOOK_NS, 2 * XS_DRAIN_LOOK_NS); /* it may be far too long */
+        return XS_MIN(end - now_ns - XS_DRAIN_LOOK_NS, 2 * XS_DRAIN_LOOK_NS); /* it may be too long */
     if (end >= now_ns)
         return XS_DRAIN_LOOK_NS / 4;
     return XS_MIN(XS_MAX((now_ns - end) / 8, XS_DRAIN_LOOK_NS / 4), XS_DRAIN_LOOK_NS);
 }
 
-/* Who comes to its closed gate marks what is in flight. */
+/* A thread that comes to its closed gate then puts a mark behind its commands in flight. */
 static void await_end(struct xs_entity *e, bool await)
 {
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
@@ -127,9 +131,9 @@ void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t n
     }
 }
 
-/* ---- whose the device was ---- */
+/* ---- the owner of the device ---- */
 
-/* Facts that come without pages tell of the service by themselves. */
+/* Facts that come without pages contain the service. */
 static bool has_pages(const struct xs_entity *e)
 {
     const struct xs_list *any = xs_list_empty(&e->ready) ? &e->idle : &e->ready;
@@ -149,7 +153,7 @@ void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n && n > 0; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (e->owns) /* several at once: as if the device divided itself equally */
+        if (e->owns) /* several at once: as if each had an equal part of the device */
             e->pe.service_ns += passed / n;
     }
 }
@@ -164,13 +168,13 @@ static bool has_begun(struct xs_entity *e, uint64_t now_ns)
     return now_ns >= e->begin_until_ns;
 }
 
-/* A program that never tells of an end would be charged for ever. */
+/* A program that never reports an end would pay for ever. */
 static bool must_be_over(const struct xs_sched_queue *q, uint64_t now_ns)
 {
     return !q->covered && !xs_queue_in_call(q) && xs_queue_is_overdue(q, q->added_ns, now_ns);
 }
 
-/* Held, with commands on the device as far as anybody knows. */
+/* It is suspended, and has commands on the device as far as the facts show. */
 static bool still_computes(const struct xs_entity *e, uint64_t now_ns)
 {
     if (!xs_entity_end_awaited(e))
@@ -183,7 +187,7 @@ static bool still_computes(const struct xs_entity *e, uint64_t now_ns)
 
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns)
 {
-    if (e->draining && drains_first(e)) /* let run again before that was over */
+    if (e->draining && drains_first(e)) /* resumed before that was over */
         await_end(e, false);
     e->begins = xs_entity_is_timed(e) && has_pages(e);
     e->begin_until_ns = now_ns + BEGIN_NS;

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What users have of each other. A policy orders programs by what these ask for themselves (a priority, a deadline), and
- * any user may ask for the most. So between users that is bounded, whatever the policy: where n users have work on a
- * device, each has user_share percent of 1/n of it, and no more than the rest goes to others while it waits.
+/* User share. A policy orders programs by their own wishes (a priority, a deadline), and any user may
+ * wish for the most. So a bound holds between users, whatever the policy: where n users have work on a
+ * device, each has user_share percent of 1/n of it. While a user waits, others have the rest at most.
  *
- * A stake is what a user has there. Its account grows by the share of the time in which the user waits: something of it
- * is ready and nothing of it runs. It falls by the rest of the time in which something of it runs, down to what WINDOW_NS
- * of waiting earn. Where it reaches a slice, the user has a grant until the account is empty: what the policy chooses
- * among its programs runs, and those of others do not.
+ * A stake is a user's account on a device. It grows by the user's share of the time in which the user
+ * waits: something of the user is ready and nothing of it runs. It falls by the rest of the time in
+ * which something of the user runs, down to the amount that WINDOW_NS of waiting earn. When it reaches
+ * a slice, the user has a grant until the account is empty. Then the policy chooses among the user's
+ * programs, and the programs of others do not run.
  *
- * Only time counts. What programs say that they complete is written by themselves and shows nothing between users.
+ * Only time counts. Programs write themselves what they have completed, so that shows nothing between
+ * users.
  *
- * A program that is exempt (of root, of an operator) is not suspended by a grant, and waiting for it earns nothing. */
+ * A grant does not suspend a program that is exempt (of root, of an operator), and waiting for it
+ * earns nothing. */
 #include "sched/internal.h"
 
 #define WHOLE     1000000                       /* parts of the time */
-#define WINDOW_NS (250 * XS_NS_PER_MS)          /* who has just run may be suspended for so long at a time, and a slice's wait */
-#define CHARGE_NS (100 * XS_NS_PER_S)           /* more at once is not charged */
+#define WINDOW_NS (250 * XS_NS_PER_MS)          /* a user that has just run may be suspended for so long
+                                                   at a time, and a slice's wait */
+#define CHARGE_NS (100 * XS_NS_PER_S)           /* the most time that it charges at once */
 
 static struct xs_stake *stake_of(const struct xs_entity *e)
 {
     return e->stakes[e->view == &e->sched->host];
 }
 
-/* ---- who has a stake ---- */
+/* ---- stakes ---- */
 
 static struct xs_stake *stake_get(struct xs_sched *s, struct xs_view *v, uint64_t user)
 {
@@ -89,7 +93,7 @@ void xs_view_reset_stakes(struct xs_view *v)
 
 /* ---- accounts ---- */
 
-/* Several users can be owed a slice at a time, but not without end. */
+/* The system may owe several users a slice at a time; this bounds how much. */
 static void bound(struct xs_stake *k)
 {
     int64_t most = k->ppm * (int64_t)WINDOW_NS;
@@ -109,7 +113,7 @@ void xs_view_charge_stakes(struct xs_view *v, uint64_t now_ns)
             k->owed += k->ppm * passed;
         else if (k->state == XS_STAKE_RUNS)
             k->owed -= (WHOLE - k->ppm) * passed;
-        else if (k->state == XS_STAKE_IDLE && k->owed < 0) /* its last run goes out of the window */
+        else if (k->state == XS_STAKE_IDLE && k->owed < 0) /* its last run leaves the window */
             k->owed = XS_MIN(0, k->owed + k->ppm * passed);
         bound(k);
     }
@@ -120,7 +124,7 @@ static int64_t slice_cost(const struct xs_sched *s, const struct xs_stake *k)
     return (WHOLE - k->ppm) * (int64_t)xs_policy_grace_ns(&s->config.params);
 }
 
-/* When an account that changes by so many parts of the time has changed by that much; UINT64_MAX: never. */
+/* When an account that changes by `rate` parts of the time has changed by `cost`; UINT64_MAX: never. */
 static uint64_t after(int64_t cost, int64_t rate, uint64_t now_ns)
 {
     if (cost <= 0)
@@ -128,7 +132,8 @@ static uint64_t after(int64_t cost, int64_t rate, uint64_t now_ns)
     return rate <= 0 ? UINT64_MAX : now_ns + (uint64_t)((cost + rate - 1) / rate);
 }
 
-/* One that is owed a slice and was not granted it in this decision: something is in the way. */
+/* If this decision granted no slice to a user that has earned one, something is in the way: looks
+ * again soon. */
 static uint64_t begins(const struct xs_sched *s, const struct xs_stake *k, uint64_t now_ns)
 {
     int64_t missing = slice_cost(s, k) - k->owed;
@@ -136,7 +141,8 @@ static uint64_t begins(const struct xs_sched *s, const struct xs_stake *k, uint6
     return missing > 0 ? after(missing, k->ppm, now_ns) : now_ns + XS_LOOK_MAX_NS;
 }
 
-/* A policy that partitions the device is not overruled by more than the user's own programs asked for. */
+/* A policy that partitions the device gives way to a grant only by as much as the user's own programs
+ * asked for. */
 static int64_t asked_ppm(const struct xs_sched *s, const struct xs_view *v, const struct xs_stake *k)
 {
     int64_t percent = 0;
@@ -160,7 +166,7 @@ static void note_states(struct xs_view *v)
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
         struct xs_stake *k = stake_of(e);
 
-        /* what is still on the device after its time has the device, for as long as others wait for it */
+        /* commands that are on the device after their time have it, for as long as others wait for them */
         if ((e->applied && (e->nready > 0 || e->pe.ready)) || xs_entity_end_awaited(e))
             k->state = XS_STAKE_RUNS;
         else if (e->nready > 0 && k->state == XS_STAKE_IDLE)
@@ -168,7 +174,7 @@ static void note_states(struct xs_view *v)
     }
 }
 
-/* Something of another user that is exempt has work and is let run. */
+/* Something of another user that is exempt has work and runs. */
 static bool behind_exempt(const struct xs_view *v, const struct xs_stake *k, bool applied)
 {
     for (size_t i = 0; i < v->n; i++) {
@@ -223,7 +229,7 @@ static bool has_work(const struct xs_view *v, const struct xs_stake *k, bool *re
     return work;
 }
 
-/* It goes on for as long as something is owed: a gap of the others is no end of it. */
+/* A grant goes on until its account is empty: a gap of the others does not end it. */
 static bool lasts(const struct xs_view *v, const struct xs_stake *k)
 {
     bool chosen;
@@ -246,8 +252,8 @@ static struct xs_stake *next_granted(struct xs_sched *s, struct xs_view *v)
     return best;
 }
 
-/* The policy chooses among the user's programs as if there were no others. It remembers nothing of the others' facts
- * where it ranks; a starvation bound of its own has no say in this. */
+/* The policy chooses among the user's programs as if there were no others. A policy that ranks
+ * remembers nothing of the others' facts. A starvation bound of its own does not count here. */
 static void choose_by_rank(struct xs_sched *s, struct xs_view *v, const struct xs_stake *k, struct xs_policy_view *pv)
 {
     struct xs_policy_params params = s->config.params;
@@ -273,7 +279,8 @@ static void choose_by_rank(struct xs_sched *s, struct xs_view *v, const struct x
     }
 }
 
-/* A policy that remembers cannot be asked twice: the program that waits since its last grant, or that has this one. */
+/* A second call would change the memory of a policy that remembers. So this chooses the program that
+ * has this grant, or else the one whose last grant was longest ago. */
 static void choose_in_turn(struct xs_view *v, const struct xs_stake *k, const struct xs_entity *now)
 {
     struct xs_entity *best = NULL;
