@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/level3/judge.h"
 
-/* A change of slice costs the host 0.3 ms of the driver's locks, and the urgent side the first
- * slice: so a short slice stays for a while after the urgent side went idle. It costs one lone
- * background program nothing; two of them would switch too often, so they get the default sooner. */
+/* A change of slice costs the host 0.3 ms of the driver's locks, and the urgent side the first slice.
+ * So a short slice stays for a while after the urgent side became idle. It costs a lone background
+ * program nothing. Two of them would change too often, so they get the default sooner. */
 #define RECENT_ONE_NS  (500 * XS_NS_PER_MS)
 #define RECENT_MANY_NS (20 * XS_NS_PER_MS)
 #define BURST_NS       (1 * XS_NS_PER_MS)     /* programs leave gaps between commands */
-#define LAUNCHED_NS    (250 * XS_NS_PER_US)   /* a job of some kernels has been launched by then */
-#define BUSY_EACH_NS   (20 * XS_NS_PER_MS)    /* at most so often for its sake */
+#define LAUNCHED_NS    (250 * XS_NS_PER_US)   /* a program has launched a job of some kernels by then */
+#define BUSY_EACH_NS   (20 * XS_NS_PER_MS)    /* at most so often because of a burst */
 
 enum slice { KEEP, DEFAULT, LONG, SHORT, BUSY };
 
 /** How the programs on the device stand to each other. */
 struct ranks {
-    int32_t top;                  /* highest priority of what is or was ready */
+    int32_t top;                  /* highest priority of the programs that are ready or were a moment ago */
     size_t tops, lower;           /* programs of that; ready ones below */
-    bool gaps;                    /* one of the former is in a burst with gaps */
+    bool gaps;                    /* a program of the top priority is in a burst with gaps */
 };
 
 static void sooner(uint64_t *next, uint64_t when)
@@ -25,7 +25,7 @@ static void sooner(uint64_t *next, uint64_t when)
         *next = when;
 }
 
-/* ---- what is seen ---- */
+/* ---- facts of the past ---- */
 
 static uint64_t ran_ns(struct xs_lv3_memory *m, uint64_t now_ns, bool in_flight, uint64_t completed)
 {
@@ -36,8 +36,8 @@ static uint64_t ran_ns(struct xs_lv3_memory *m, uint64_t now_ns, bool in_flight,
     return now_ns - m->flight_ns;
 }
 
-/* Whether the device has gaps in a burst is seen when it is over: more of its commands came late than early. What the last
- * burst was like, the next one is thought to be. @return when to look again */
+/* When a burst is over, the judge knows whether the device had gaps in it: then more of its commands
+ * came late than early. It takes the next burst to be like the last one. @return when to look again */
 static uint64_t see_burst(struct xs_lv3_seat *s, const struct xs_lv3_rules *rules)
 {
     struct xs_lv3_memory *m = &s->memory;
@@ -49,7 +49,7 @@ static uint64_t see_burst(struct xs_lv3_seat *s, const struct xs_lv3_rules *rule
         m->burst_ns = rules->now_ns;
         m->looked = false;
     } else if (!burst && m->burst_ns) {
-        /* signed: queues go, and what they counted */
+        /* signed: the counts of queues that went are missing */
         m->gaps = (m->looked && (int64_t)(s->entered - m->early) > (int64_t)(m->early - m->before)) ||
                   m->ready_ns - m->burst_ns >= least;
     }
@@ -68,7 +68,7 @@ static uint64_t see_burst(struct xs_lv3_seat *s, const struct xs_lv3_rules *rule
     return s->ready ? look : XS_MIN(look, end);
 }
 
-/* @return when to look again: it is recent no longer, or its burst is another one */
+/* @return when to look again: when it stops being recent, or another burst begins */
 static uint64_t see_recent(struct xs_lv3_seat *s, uint64_t window_ns, bool bursts, const struct xs_lv3_rules *rules)
 {
     struct xs_lv3_memory *m = &s->memory;
@@ -180,7 +180,7 @@ static uint64_t slice_us(enum slice slice, struct xs_lv3_seat *s, const struct x
 
 static void wish_slice(struct xs_lv3_seat *s, enum slice slice, const struct xs_lv3_rules *rules, uint64_t *next)
 {
-    if (s->own_queues)            /* that driver has none */
+    if (s->own_queues)            /* AMD's driver has no slices */
         return;
     s->wish.slice_us = slice_us(slice, s, rules, next);
     s->wish.cut_short = slice == KEEP ? s->in_force.cut_short
@@ -196,13 +196,13 @@ static bool is_suspended(const struct xs_lv3_seat *s)
 
 static bool is_worth_off(const struct xs_lv3_seat *s, bool is_top, const struct xs_lv3_rules *rules)
 {
-    /* a program whose turn is over is waited for */
+    /* where programs have turns, the others wait for the one whose turn is over */
     if (!rules->may_switch_off || is_top || !is_suspended(s) || rules->by_turns)
         return false;
     return s->in_force.off || XS_MAX(s->left_ns, s->seen.ran_ns) > 2 * rules->pair_ns;
 }
 
-/* At most so many pairs of off and on a second and device. */
+/* At most so many pairs of off and on for a program in a second. */
 static bool may_switch_off(struct xs_lv3_memory *m, const struct xs_lv3_rules *rules)
 {
     if (!rules->pairs_per_s || rules->now_ns < m->off_ns + XS_NS_PER_S / rules->pairs_per_s)
@@ -211,14 +211,15 @@ static bool may_switch_off(struct xs_lv3_memory *m, const struct xs_lv3_rules *r
     return true;
 }
 
-/* When a suspended program that has its queues may have to lose them, although nothing else changes. */
+/* When a suspended program that has its queues on the device may have to lose them, although nothing
+ * else changes. */
 static uint64_t off_next(const struct xs_lv3_seat *s, bool worth, const struct xs_lv3_rules *rules)
 {
     const struct xs_lv3_memory *m = &s->memory;
 
     if (!s->own_queues || !is_suspended(s) || s->wish.off || !rules->pairs_per_s)
         return UINT64_MAX;
-    if (worth) /* it was switched off a moment ago */
+    if (worth) /* xserver switched it off a moment ago */
         return m->off_ns + XS_NS_PER_S / rules->pairs_per_s;
     if (!m->in_flight || s->seen.ran_ns > 2 * rules->pair_ns) /* judged already */
         return UINT64_MAX;

@@ -23,7 +23,7 @@ static uint64_t carry_out(struct xs_server *s, struct xs_client *c, XDevice devi
 {
     struct xs_lv3_kfd *k = xs_lv3_kfd_of(c, device);
 
-    if (k)                        /* AMD's driver: done by the program */
+    if (k)                        /* AMD's driver: the program does it */
         return xs_lv3_kfd_want(s, c, k, w->off);
     xs_lv3_want(s->lv3, c->lv3, device, w->slice_us);
     return UINT64_MAX;
@@ -61,7 +61,7 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
     return next;
 }
 
-/* ---- what is in flight ---- */
+/* ---- bounds in flight ---- */
 
 static bool is_default(const struct xs_options *o, enum xs_option_id id)
 {
@@ -70,7 +70,8 @@ static bool is_default(const struct xs_options *o, enum xs_option_id id)
     return *(const uint64_t *)(const void *)((const char *)o + row->offset) == row->def;
 }
 
-/* An operator who bounds what is in flight means programs at level 3, too. @return 0: as for others */
+/* If an operator bounds the device time in flight, that holds for programs at level 3, too. @return 0:
+ * as for others */
 static uint64_t inflight_us(const struct xs_options *o)
 {
     bool own = !is_default(o, XS_OPT_lv3_inflight_us) || is_default(o, XS_OPT_inflight_us);
@@ -78,9 +79,10 @@ static uint64_t inflight_us(const struct xs_options *o)
     return own ? o->lv3_inflight_us : 0;
 }
 
-/* Gates beside short slices (decision 0024): without them, what a program has in flight when it is suspended runs in the
- * gaps of the urgent program. Behind a gate in its stream, as at level 2, it stays. Tells the program's queues where that
- * is a change, or where it has made more of them. */
+/* Gates beside short slices (decision 0024). Without them, a suspended program's commands in flight
+ * run in the gaps of the urgent program. Behind a gate in its stream, as at level 2, they stay. Sends
+ * the program's queues their configuration where that changes, or where the program has made more
+ * queues. */
 static void tell_gates(struct xs_server *s, struct xs_client *c, bool cut_short)
 {
     uint64_t told = cut_short == c->lv3_gates ? c->lv3_gates_order : 0;
@@ -101,8 +103,8 @@ static void tell_gates(struct xs_server *s, struct xs_client *c, bool cut_short)
     }
 }
 
-/* Where the device takes turns by itself, what is in flight need not be short: a process has one bound for all its
- * devices. */
+/* Where the device takes turns by itself, the time in flight need not be short: a process has one
+ * bound for all its devices. */
 static void bound_inflight(struct xs_server *s, struct xs_client *c)
 {
     bool cut_short = false;
@@ -110,7 +112,8 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c)
     if (!c->lv3)
         return;
     for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
-        if (c->lv3_on[i].device && c->lv3_on[i].in_force.cut_short) /* else nobody has groups there any more */
+        if (c->lv3_on[i].device && c->lv3_on[i].in_force.cut_short) /* else no program has groups there any
+                                                                       more */
             cut_short = cut_short || find_device(s, c->lv3_on[i].device);
     cut_short = cut_short && !xs_lv3_denied(c->lv3);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
@@ -144,8 +147,8 @@ static bool has_groups(const XDevice *devices, size_t n, XDevice device)
     return false;
 }
 
-/* Which devices there are that a program has channel groups or own queues on. What it says of a device is believed where
- * it has XQueues there, or was told something that is in force. */
+/* Finds the devices on which a program has channel groups or own queues. A program's word counts for a
+ * device on which it has XQueues, or for which a wish is in force. */
 static void find_devices(struct xs_server *s)
 {
     struct xs_lv3_device now[XS_LV3_ALL_DEVICES] = {0};
@@ -194,7 +197,7 @@ void xs_lv3_touch(struct xs_server *s, XDevice device)
         d->changed = true;
 }
 
-/* Channel groups may come when the program's queues are ready already: no queue's change would follow. */
+/* Channel groups may come when the program's queues are ready already: no change of a queue would follow. */
 static void touch_groups(struct xs_server *s, struct xs_client *c)
 {
     XDevice devices[XS_LV3_DEVICES];
@@ -255,7 +258,7 @@ void xs_lv3_forget(struct xs_server *s, struct xs_client *c)
     }
     if (!c->lv3)
         return;
-    /* a process that is gone needs nothing back, and a call would only delay its end */
+    /* a dead process needs nothing back, and a call would only delay its end */
     xs_lv3_leave(s->lv3, c->lv3, !(atomic_load_explicit(&c->page->h.owner_tid, memory_order_relaxed) & XS_OWNER_DIED));
     c->lv3 = NULL;
     s->n_lv3--;

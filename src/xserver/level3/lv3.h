@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 3 of the programs that are joined: decided anew when one of them becomes ready, idle, suspended or permitted.
- * judge.h decides, from what lv3_facts.h takes; here its wishes are carried out. Main loop's thread. */
+/* Level 3 of the joined programs. The main loop decides anew when one of them becomes ready, idle,
+ * suspended or permitted. judge.h decides, from the facts of lv3_facts.h; lv3.c carries the wishes
+ * out. Main loop's thread. */
 #ifndef XS_XSERVER_LEVEL3_LV3_H
 #define XS_XSERVER_LEVEL3_LV3_H
 
@@ -14,10 +15,10 @@ struct xs_client;
 #define XS_LV3_ALL_DEVICES 64u    /* of all */
 #define XS_LV3_LOOKS       256u   /* queues that one decision about a device looks at, but for one of each program */
 
-/** A device on which programs are steered. */
+/** A device on which level 3 steers programs. */
 struct xs_lv3_device {
     XDevice device;
-    bool changed;                 /* somebody became ready, idle, suspended or permitted there */
+    bool changed;                 /* a program became ready, idle, suspended or permitted there */
     uint64_t next_ns;             /* decide again then */
 };
 
@@ -28,17 +29,18 @@ struct xs_lv3_on_device {
     struct xs_lv3_memory memory;
 };
 
-/** The program wants to be steered: its part of what is steered at all is taken. @return false: that is too much */
+/** The program wants level 3 to steer it: takes its share of the programs that level 3 steers. @return
+ *  false: that is too much */
 bool xs_lv3_steer(struct xs_server *s, struct xs_client *c);
 /** Something on the device changed that level 3 decides by. Cheap where it steers nobody there. */
 void xs_lv3_touch(struct xs_server *s, XDevice device);
-/** ... on all devices where this program is steered, or these devices may be others now. */
+/** ... on all devices where level 3 steers this program, or the program's devices may have changed. */
 void xs_lv3_touch_program(struct xs_server *s, struct xs_client *c);
 /** Called after each decision of the scheduler. @return when to call again at the latest */
 uint64_t xs_lv3_update(struct xs_server *s);
-/** Whether the device takes itself off this program soon, whatever its words say: it has short slices there. */
+/** Whether the device leaves this program soon, even while its words permit it: it has short slices there. */
 bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device);
-/** The program leaves: what it was given goes back, if its process lives. */
+/** The program leaves: gives its slices back, if its process lives. */
 void xs_lv3_forget(struct xs_server *s, struct xs_client *c);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "xserver/server.h"
 
-#define PAIR_FIRST_NS (900 * XS_NS_PER_US) /* until a pair was measured */
+#define PAIR_FIRST_NS (900 * XS_NS_PER_US) /* until xserver has measured a pair */
 
 /* NULL: level 3 keeps something of this program for as many other devices as it can. */
 static struct xs_lv3_on_device *kept_of(struct xs_client *c, XDevice device)
@@ -21,7 +21,7 @@ static struct xs_lv3_on_device *kept_of(struct xs_client *c, XDevice device)
     return free_one;
 }
 
-/* Its last queue there went: what it was given goes back. */
+/* Its last queue there went: the settings of level 3 go back. */
 static bool has_kept(const struct xs_client *c, XDevice device)
 {
     for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
@@ -47,7 +47,7 @@ static uint64_t left_ns(struct xs_client_cell *cell)
     return entered > completed ? XS_MIN(entered - completed, XS_NS_PER_S) : 0;
 }
 
-/* Of a program with more queues here, so many count: those that are ready stand in front. */
+/* If a program has more queues here, so many count: the ready ones stand in front. */
 static void take_queues(struct xs_server *s, struct xs_client *c, struct xs_client_device *on, size_t most,
                         struct xs_lv3_seat *seat)
 {
@@ -67,7 +67,7 @@ static void take_queues(struct xs_server *s, struct xs_client *c, struct xs_clie
         /* its user's turn, which others' slices must not shorten */
         priority = xs_sched_queue_granted(q->sched) ? PRIORITY_MAX + 1 : xs_sched_queue_hints(q->sched)->priority;
         any = XS_MAX(any, priority);
-        if (seat->own_queues)     /* else these words are left to the program */
+        if (seat->own_queues)     /* else level 3 does not read these words */
             add_flight(cell, seat);
         if (!st.ready)
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the level-3 judge is given: taken from the server's tables, the scheduler's and the programs' pages. Main loop's
- * thread. */
+/* The facts of the level-3 judge, taken from the server's tables, the scheduler's and the programs'
+ * pages. Main loop's thread. */
 #ifndef XS_XSERVER_LEVEL3_LV3_FACTS_H
 #define XS_XSERVER_LEVEL3_LV3_FACTS_H
 
@@ -13,14 +13,14 @@ struct xs_client;
 struct xs_lv3_on_device;
 struct xs_client_device;
 
-/** The program of a seat, and what is kept of it for the device. */
+/** The program of a seat, and the record that level 3 keeps of it for the device. */
 struct xs_lv3_place {
     struct xs_client *client;
     struct xs_client_device *on;  /* NULL: its last queue there went */
     struct xs_lv3_on_device *kept;
 };
 
-/** The programs that level 3 can steer on a device, and what is known of them now.
+/** Takes the programs that level 3 can steer on a device, and their facts now.
  *  @param most  of both arrays
  *  @return how many there are */
 size_t xs_lv3_take_facts(struct xs_server *s, XDevice device, struct xs_lv3_seat *seats, struct xs_lv3_place *places,

@@ -69,7 +69,7 @@ void xs_lv3_kfd_held(struct xs_server *s, struct xs_client *c, const struct xs_m
     if (m->error && !k->denied) {
         k->denied = true;
         s->kfd_counts.denied++;
-        XS_WARN("pid %d: the driver does not let it hold its queues (%s); they are left alone", (int)c->peer.pid,
+        XS_WARN("pid %d: the driver does not let it suspend its queues (%s); xserver leaves them alone", (int)c->peer.pid,
                 strerror((int)m->error));
     }
     if (!m->queues)
@@ -98,8 +98,8 @@ uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3
         return UINT64_MAX;
     if (off != k->off || (off && s->now_ns >= k->said_ns + XS_LEASE_TICK_NS)) {
         k->said_ns = s->now_ns;
-        /* a program that reads nothing is stopped: it is told again at the next tick, and ends what it was told by
-         * itself when it goes on */
+        /* A program that reads nothing is in a stop. The next tick says it again, and the program ends
+         * the old wish by itself when it goes on. */
         if (xs_socket_send(c->fd, &m, XS_MSG_kfd_hold, ++c->serial, NULL, 0) == 0)
             k->off = off;
     }

@@ -23,8 +23,8 @@ struct channel_group {
     uint32_t n_channels;
     uint32_t channels[XS_LV3_CHANNELS];
     uint64_t want_us, has_us;     /* XS_LV3_SLICE_DEFAULT: as the driver gave it */
-    bool asked, proved;           /* whether the driver knows it by the descriptor that was passed */
-    bool again;                   /* other channels: the slice that the group has is set once more */
+    bool asked, proved;           /* whether the driver knows it by the descriptor that came with it */
+    bool again;                   /* other channels: sets the group's slice once more */
     bool last;                    /* give back, then close */
 };
 
@@ -32,7 +32,7 @@ struct xs_lv3_program {
     struct xs_list groups;
     int32_t pid;
     uint32_t round, n_groups;
-    bool doubted;                 /* it told a group that is not its own; said */
+    bool doubted;                 /* it passed a group that is not its own; the log has it */
     _Atomic bool denied;          /* the driver refused something: level 2 from then on; read without the lock, too */
 };
 
@@ -99,16 +99,17 @@ static bool open_wish(const struct channel_group *g)
 static void plan(struct xs_lv3 *l, struct channel_group *g)
 {
     if (g == l->busy || g->to_do.next != &g->to_do)
-        return;                   /* looked at again when the call is over; planned already */
+        return;                   /* looks again when the call is over; planned already */
     if (!g->last && g->asked && !open_wish(g))
         return;
     xs_list_add(&l->to_do, &g->to_do);
     pthread_cond_signal(&l->work);
 }
 
-/* The driver knows a client by the open file through which it was made. A program that names another program's client
- * beside a descriptor of its own, or a group that is not there, gets no answer even to a question. It is asked when the
- * group is told, since the first suspension has no time for that. Without the lock. */
+/* The driver knows a client by the open file through which the client came to be. If a program names
+ * another program's client beside a descriptor of its own, or a group that does not exist, the driver
+ * answers not even a question. This asks when the group arrives, since the first suspension has no
+ * time for that. Without the lock. */
 static int prove(struct channel_group *c)
 {
     uint64_t us;
@@ -157,7 +158,7 @@ static void drop(struct xs_lv3 *l, struct channel_group *g, bool restore)
     if (!restore)
         g->has_us = XS_LV3_SLICE_DEFAULT;
     g->last = true;
-    plan(l, g);                   /* a busy one is planned when its call is over */
+    plan(l, g);                   /* for a busy one, work() plans when its call is over */
 }
 
 /* Under lock, after a call. */
@@ -170,7 +171,7 @@ static void record(struct xs_lv3 *l, struct channel_group *g, const struct chann
         return;
     if (r != -EPERM && !g->proved && g->program) {
         if (!g->program->doubted)
-            XS_WARN("pid %d: a channel group that it told is not its own, or gone: level 3 does without it",
+            XS_WARN("pid %d: a channel group that it passed is not its own, or gone: level 3 does without it",
                     (int)g->program->pid);
         g->program->doubted = true;
         drop(l, g, false);
@@ -180,18 +181,18 @@ static void record(struct xs_lv3 *l, struct channel_group *g, const struct chann
         l->counts.denied++;
         if (g->program && !g->program->denied) {
             g->program->denied = true;
-            XS_WARN("pid %d: the driver denies level 3; it is left alone", (int)g->program->pid);
+            XS_WARN("pid %d: the driver denies level 3; xserver leaves it alone", (int)g->program->pid);
             XS_LIST_FOR(other, &g->program->groups, struct channel_group, in_program) {
                 other->want_us = XS_LV3_SLICE_DEFAULT;
                 plan(l, other);
             }
-            return;               /* the busy one is planned by the caller */
+            return;               /* work() plans the busy one */
         }
     } else if (r != -ESTALE) {
         l->counts.failed++;
         XS_WARN_ONCE("a control of a channel group failed: %s", strerror(-r));
     }
-    /* not tried again for this wish */
+    /* no second try for this wish */
     g->has_us = g->want_us;
 }
 
@@ -354,7 +355,7 @@ static const char *new_group(struct xs_lv3 *l, struct xs_lv3_program *p, const s
     return NULL;
 }
 
-/* A newer driver: the program's user has probed it. It says so of itself, as it says the version. */
+/* A newer driver: the program's user has probed it. The program says so of itself, as it says the version. */
 static bool version_taken(const struct xs_msg_nv_group *m)
 {
     return xs_nvrm_version_known(m->driver) || (m->flags & XS_NV_GROUP_PROBED && xs_nvrm_version_newer(m->driver));
@@ -367,7 +368,7 @@ const char *xs_lv3_group(struct xs_lv3 *l, struct xs_lv3_program *p, const struc
     struct channel_group *g;
 
     if (!version_taken(m))
-        return "the layouts of this driver are not known";
+        return "xserver does not know the layouts of this driver";
     if (m->first + m->count > XS_LV3_CHANNELS)
         return "too many channels in a group";
     if (m->first == 0 && (n_fds != 2 || !xs_nvrm_is_control_device(fds[0]) || !xs_nvrm_is_control_device(fds[1])))
@@ -381,7 +382,7 @@ const char *xs_lv3_group(struct xs_lv3 *l, struct xs_lv3_program *p, const struc
     if (!g && m->first == 0)
         wrong = new_group(l, p, m, fds, &g);
     else if (!g || m->first != g->n_channels * (m->first != 0))
-        wrong = "channels of a group that was not told";
+        wrong = "channels of a group that the program has not passed";
     if (!wrong) {
         g->flags = m->flags;
         g->default_us = m->default_slice_us;

@@ -17,24 +17,24 @@
 struct xs_lv3;
 struct xs_lv3_program;
 
-/** @return NULL when no thread can be started */
+/** @return NULL when no thread starts */
 struct xs_lv3 *xs_lv3_new(void);
 /** Gives everything back first. */
 void xs_lv3_free(struct xs_lv3 *l);
 
 /** @param pid  for the log */
 struct xs_lv3_program *xs_lv3_join(struct xs_lv3 *l, int32_t pid);
-/** Descriptors of the program are closed as soon as no call is under way on them; they would keep
- *  a dead program's memory on the device.
+/** Closes the descriptors of the program as soon as no call is under way on them: they would keep a
+ *  dead program's memory on the device.
  *  @param lives  give everything back before that */
 void xs_lv3_leave(struct xs_lv3 *l, struct xs_lv3_program *p, bool lives);
 
 /** Takes a group, or more channels of one.
- *  @param fds  those that are kept are set to -1
+ *  @param fds  the descriptors that it keeps become -1
  *  @return NULL, or why not */
 const char *xs_lv3_group(struct xs_lv3 *l, struct xs_lv3_program *p, const struct xs_msg_nv_group *m, int *fds,
                          unsigned n_fds);
-/** Forgets what was not told since the last of these. */
+/** Forgets the groups that did not come again since the last such call. */
 void xs_lv3_groups_end(struct xs_lv3 *l, struct xs_lv3_program *p);
 
 /** The devices that it has groups on. @return how many, at most max */
@@ -43,7 +43,7 @@ size_t xs_lv3_devices(struct xs_lv3 *l, const struct xs_lv3_program *p, XDevice 
 /** Whether the driver refused something of this program. */
 bool xs_lv3_denied(const struct xs_lv3_program *p);
 
-/** What its groups on the device shall have: slice_us may be XS_LV3_SLICE_DEFAULT. */
+/** The wish for its groups on the device: slice_us may be XS_LV3_SLICE_DEFAULT. */
 void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us);
 
 struct xs_lv3_counts {
@@ -51,7 +51,7 @@ struct xs_lv3_counts {
     uint64_t slice_ns, off_ns, on_ns; /* the last call of each kind; off and on: of AMD's queues (lv3_kfd.h) */
 };
 void xs_lv3_counts(struct xs_lv3 *l, struct xs_lv3_counts *ret);
-/** Waits until nothing is left to be done; for tests. */
+/** Waits until there is nothing more to do; for tests. */
 void xs_lv3_settle(struct xs_lv3 *l);
 
 #endif
