@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LOOKED_AT 4096u /* ids that the kernel is asked about */
+#define LOOKED_AT 4096u /* ids that it looks up in sysfs */
 #define FOLDER    "/sys/bus/pci/devices/"
 
 static int by_device(const void *a, const void *b)
@@ -34,7 +34,7 @@ static void describe(struct xs_device_row *row, XDevice device, const char *fold
     row->device = device;
     xs_device_name_get(device, &row->name);
     xs_device_state_get(folder, &row->state);
-    if (!all) /* they tell when others work */
+    if (!all) /* they show when others work */
         row->state.memory_used_bytes = row->state.temperature_c = row->state.clock_mhz = XS_DEVICE_UNKNOWN;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices on which the queues of an answer work, for people. Threads of HTTP. */
+/* The devices on which the queues of an answer work, for users. Threads of HTTP. */
 #ifndef XS_XSERVER_DEVICES_DEVICE_LIST_H
 #define XS_XSERVER_DEVICES_DEVICE_LIST_H
 
@@ -15,7 +15,7 @@
 struct xs_device_row {
     XDevice device;
     struct xs_device_name name;
-    struct xs_device_state state; /* memory in use, temperature and clock only for those who may see all */
+    struct xs_device_state state; /* memory in use, temperature and clock: only for askers that may see all */
     uint64_t queues, ready, waiting;
 };
 

@@ -23,7 +23,7 @@ static void take(const char *text, const char *name, const char *ends, char *ret
     n = strcspn(at, ends);
     if (n == 0 || n >= size)
         return;
-    for (size_t i = 0; i < n; i++) /* it becomes a label: nothing that ends one */
+    for (size_t i = 0; i < n; i++) /* it becomes a label: no character that ends one */
         if (at[i] == '"' || at[i] == '\\' || (unsigned char)at[i] < 0x20 || (unsigned char)at[i] > 0x7e)
             return;
     memcpy(ret, at, n);
@@ -37,7 +37,7 @@ void xs_device_name_parse(const char *information, struct xs_device_name *ret)
     take(information, "Device Minor:", "\n \t", ret->gpu, sizeof(ret->gpu));
 }
 
-/* A small file as text. @return whether it could be read */
+/* Reads a small file as text. @return whether it could */
 static bool read_text(const char *path, char *ret, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory, temperature and clock of a device, where its kernel driver tells them in sysfs (amdgpu). Any thread. */
+/* Memory, temperature and clock of a device, where its kernel driver shows them in sysfs (amdgpu). Any
+ * thread. */
 #ifndef XS_XSERVER_DEVICES_DEVICE_STATE_H
 #define XS_XSERVER_DEVICES_DEVICE_STATE_H
 
@@ -8,7 +9,7 @@
 #define XS_DEVICE_UNKNOWN (-1)
 
 struct xs_device_state {
-    int64_t memory_bytes, memory_used_bytes; /* XS_DEVICE_UNKNOWN, as all here: not told */
+    int64_t memory_bytes, memory_used_bytes; /* XS_DEVICE_UNKNOWN, as all here: not shown */
     int64_t temperature_c, clock_mhz;
 };
 

@@ -51,7 +51,7 @@ struct xs_errands {
     unsigned n_runners;
     bool stop;
     int event_fd;
-    unsigned behind; /* a user with so many errands is */
+    unsigned behind; /* so many errands make a user late */
     struct xs_errand_answer *first, **last;
     struct xs_haste haste; /* of the main loop's thread */
 };
@@ -181,13 +181,13 @@ void xs_errands_free(struct xs_errands *e)
     while ((a = xs_errands_take(e)) != NULL)
         free(a);
     if (!all_ended)
-        return; /* a thread that is stuck still looks at it */
+        return; /* a stuck thread still looks at it */
     pthread_cond_destroy(&e->ended);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }
 
-/* The user's thread, which is made if need be. Under the lock. @return NULL: there can be none */
+/* The user's thread; makes one if need be. Under the lock. @return NULL: there can be none */
 static struct errand_runner *runner_of(struct xs_errands *e, uint32_t uid, bool make)
 {
     struct errand_runner *r;
@@ -308,7 +308,8 @@ bool xs_errands_behind(struct xs_errands *e, uint32_t uid)
         r->warned = true;
     pthread_mutex_unlock(&e->lock);
     if (say)
-        XS_WARN("user %u: what its programs passed cannot be closed in time; nothing more is taken from it meanwhile", uid);
+        XS_WARN("user %u: closing its programs' descriptors takes too long; xserver takes nothing more from it meanwhile",
+                uid);
     return late;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errands: what can take as long as another user likes, and what the main loop therefore never does. That is to close
- * what somebody else made (a descriptor that came in a message, a connection with messages that nobody read), and to read
- * a program's command line, which lies in the program's own memory. Each user has a thread of his own for his errands,
- * so that nobody waits but himself. */
+/* Errands: work that can take as long as another user likes, which the main loop therefore leaves to
+ * threads. An errand closes a descriptor that somebody else made (one that came in a message, a
+ * connection with unread messages). Or it reads a program's command line, which lies in the program's
+ * own memory. Each user has a thread for his errands, so that only he waits for them. */
 #ifndef XS_XSERVER_ERRANDS_H
 #define XS_XSERVER_ERRANDS_H
 
@@ -13,7 +13,7 @@
 
 struct xs_errands;
 
-/** A command line that was read. */
+/** A command line, read by an errand. */
 struct xs_errand_answer {
     struct xs_errand_answer *next;
     uint64_t session;
@@ -29,15 +29,16 @@ void xs_errands_free(struct xs_errands *e);
 /** Closes *fd, which came from a program of that user, or is a connection of his; *fd is -1 then. Main loop only.
  *  e: NULL: closes at once. Where the user is behind, or there are no threads left, it closes in haste, here. */
 void xs_errands_close(struct xs_errands *e, uint32_t uid, int *fd);
-/** The same for a descriptor that came in a message: closing it here could wait for ever, so it is never done here. */
+/** The same for a descriptor that came in a message. Closing it here could wait for ever, so only a
+ *  thread closes it. */
 void xs_errands_close_passed(struct xs_errands *e, uint32_t uid, int *fd);
 /** From now on (on) the main loop's thread waits for at most some microseconds inside a call; to receive messages in. */
 void xs_errands_hasten(struct xs_errands *e, bool on);
-/** So many errands of that user wait that nothing more should be taken from him. */
+/** So many errands of that user wait that the caller should take nothing more from him. */
 bool xs_errands_behind(struct xs_errands *e, uint32_t uid);
 
-/** Reads a command line; the answer comes later, or never where the program does not let it be read.
- *  @return false: nothing will come */
+/** Reads a command line. The answer comes later, or never if the program does not let xserver read it.
+ *  @return false: no answer will come */
 bool xs_errands_read_cmdline(struct xs_errands *e, uint32_t uid, int32_t pid, uint64_t session);
 /** @return an answer, which the caller frees, or NULL */
 struct xs_errand_answer *xs_errands_take(struct xs_errands *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Haste: signals that end waits inside the kernel. Closing a descriptor can wait for as long as its maker likes (a TCP
- * socket with SO_LINGER and data that nobody takes), and it is closed wherever its last reference goes: in close(2), in
- * recvmsg(2) that has no room for it, in the close of a socket with unread messages. The kernel gives such a wait up when
- * a signal comes. */
+/* Haste: signals that end waits inside the kernel. Closing a descriptor can wait for as long as its
+ * maker likes (a TCP socket with SO_LINGER and data that its peer does not read). The last reference
+ * may go anywhere: in close(2), in recvmsg(2) that has no place for it, in the close of a socket with
+ * unread messages. When a signal comes, the kernel ends such a wait. */
 #ifndef XS_XSERVER_HASTE_H
 #define XS_XSERVER_HASTE_H
 
@@ -16,8 +16,8 @@ struct xs_haste {
     bool usable; /* else begin() and end() do nothing */
 };
 
-/** For the calling thread, which is the only one that may use it. Takes SIGURG for the process (a handler that does
- *  nothing). Without a timer the thread works on, without haste. */
+/** For the calling thread; no other thread may use it. Takes SIGURG for the process (a handler that
+ *  does nothing). Without a timer the thread works on, without haste. */
 void xs_haste_init(struct xs_haste *h);
 /** From now on a signal comes after each period of so many microseconds: a call that waits fails with EINTR. */
 void xs_haste_begin(struct xs_haste *h, unsigned period_us);

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#define KNOWN    8u   /* with fewer times nothing is known */
-#define BEFORE   8u   /* one in so many of the span of times seen is added before it, */
-#define AFTER    4u   /* and after it, which costs nothing but when somebody comes late */
+#define KNOWN    8u   /* with fewer times the next one is unknown */
+#define BEFORE   8u   /* adds one in so many of the span of times before it, ... */
+#define AFTER    4u   /* ... and one in so many after it, which costs nothing unless a program comes late */
 #define STRANGE  2u   /* so many of all of them may be longer than usual, and half as many shorter */
 
-/* Puts ns where it belongs in those with the lowest first; the last one goes. */
+/* Puts ns in its place in a sorted array, the lowest first; the last number drops out. */
 static void sort_in(uint64_t *sorted, unsigned n, uint64_t ns)
 {
     for (unsigned i = 0; i < n; i++)
@@ -23,7 +23,7 @@ static void sort_in(uint64_t *sorted, unsigned n, uint64_t ns)
 static void note(struct xs_arrivals_times *t, uint64_t n, uint64_t ns)
 {
     uint64_t sum = 0, known = XS_MIN(n + 1, (uint64_t)XS_ARRIVALS);
-    uint64_t low[STRANGE / 2 + 1], high[STRANGE + 1]; /* high: of what is left to the largest number */
+    uint64_t low[STRANGE / 2 + 1], high[STRANGE + 1]; /* high: of the differences to the largest number */
     unsigned strange = known < XS_ARRIVALS / 2 ? 1 : STRANGE;
 
     t->ns[n % XS_ARRIVALS] = ns;
@@ -62,7 +62,7 @@ bool xs_arrivals_idle(struct xs_arrivals *a, uint64_t now_ns)
     return true;
 }
 
-/* How long before the least of these times one has to begin, so that few come earlier. */
+/* How long before the least of these times to begin, so that few arrivals come earlier. */
 static uint64_t from_ns(const struct xs_arrivals_times *t)
 {
     uint64_t before = (t->most_ns - t->least_ns) / BEFORE + XS_ARRIVALS_EARLY_NS;

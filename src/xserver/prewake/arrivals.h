@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the arrivals of a program teach about its next one. An arrival: a queue of it becomes ready after none was for a
- * rest (XS_ARRIVALS_REST_NS). Pure: no clock, no lock. */
+/* Predicts the next arrival of a program from its earlier ones. An arrival: a queue of it becomes
+ * ready after none was for a rest (XS_ARRIVALS_REST_NS). Pure: no clock, no lock. */
 #ifndef XS_XSERVER_PREWAKE_ARRIVALS_H
 #define XS_XSERVER_PREWAKE_ARRIVALS_H
 
@@ -9,16 +9,16 @@
 
 #define XS_ARRIVALS         32u
 #define XS_ARRIVALS_REST_NS XS_NS_PER_MS
-/** A timer wakes a sleeping thread late: who wants to be awake at a time begins that much before. */
+/** A timer wakes a sleeping thread late: to be awake at a time, it begins that much before. */
 #define XS_ARRIVALS_EARLY_NS (300 * XS_NS_PER_US)
 
-/** So many latest times between two events, and what they have in common, but for a few strange ones. */
+/** So many latest times between two events, and their bounds and mean without a few strange ones. */
 struct xs_arrivals_times {
     uint64_t ns[XS_ARRIVALS];
     uint64_t least_ns, most_ns, mean_ns;
 };
 
-/** All zero: nothing is known. */
+/** All zero: no arrivals so far. */
 struct xs_arrivals {
     struct xs_arrivals_times gaps;     /* from when none of its queues was ready any more */
     struct xs_arrivals_times periods;  /* from one arrival to the next */
@@ -31,9 +31,9 @@ struct xs_arrivals {
 bool xs_arrivals_ready(struct xs_arrivals *a, uint64_t now_ns);
 /** A ready queue of it became idle, or is gone. @return true: none is ready any more */
 bool xs_arrivals_idle(struct xs_arrivals *a, uint64_t now_ns);
-/** Between which times the next arrival is likely, as long as none of its queues is ready.
- * @return false: nothing is known, or who would look for each arrival from that time on would look for more than
- * `percent` of all time */
+/** The times between which the next arrival is likely, as long as none of its queues is ready.
+ *  @return false: it is unknown, or looking for each arrival from that time on would take more than
+ *          `percent` of all time */
 bool xs_arrivals_next(const struct xs_arrivals *a, uint64_t percent, uint64_t *ret_from_ns, uint64_t *ret_until_ns);
 
 #endif

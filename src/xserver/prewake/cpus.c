@@ -44,7 +44,8 @@ static uint64_t quota(const char *folder)
     return quota_us < 0 || period_us <= 0 ? UINT64_MAX : (uint64_t)(quota_us / period_us);
 }
 
-/* The group and those above it, as far as they can be seen: a container has its own where the root is. */
+/* The group and those above it, as far as this process sees them: a container has its own group at the
+ * root. */
 static uint64_t least_quota(const char *mount, const char *group)
 {
     uint64_t least = UINT64_MAX;
@@ -94,7 +95,7 @@ uint64_t xs_cpus_available(const char *root)
     FILE *f;
 
     CPU_ZERO(&cpus);
-    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) /* else there are more than fit into the set */
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) /* else there are more CPUs than the set holds */
         n = (uint64_t)CPU_COUNT(&cpus);
     snprintf(text, sizeof(text), "%s/proc/self/cgroup", root);
     f = fopen(text, "re");

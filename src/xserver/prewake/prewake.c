@@ -21,7 +21,8 @@ void xs_prewake_forget(struct xs_server *s, const struct xs_client *c)
         }
 }
 
-/* Where queues of that device are counted: its place, else the one where nobody waits for the longest time.
+/* The place at which queues of that device count: its own, else the one without waiters for the
+ * longest time.
  * @return XS_PREWAKE_DEVICES: there is none */
 static unsigned place_of(const struct xs_prewake *a, XDevice device)
 {
@@ -52,7 +53,7 @@ void xs_prewake_queue(struct xs_server *s, struct xs_server_queue *q, uint64_t n
     s->ahead.waits[i].ns = now_ns;
 }
 
-/* Others waited on a device of it since it came, and it was not held. */
+/* Since it came, others waited on a device of it, and it was not suspended. */
 static bool was_served(const struct xs_server *s, const struct xs_client *c)
 {
     uint64_t came_ns = c->arrivals.came_ns;
@@ -70,7 +71,7 @@ void xs_prewake_changed(struct xs_server *s, struct xs_client *c, bool ready, ui
 {
     uint64_t from_ns, until_ns;
 
-    if (c->dead) /* nobody looks at a page that goes */
+    if (c->dead) /* a page that goes needs no look */
         return;
     if (ready) {
         xs_arrivals_ready(&c->arrivals, now_ns);

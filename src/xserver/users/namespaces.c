@@ -12,7 +12,7 @@
 
 #define MOUNTS_BYTES 65536u /* the root is among the first; a process can have as many mounts as it likes */
 
-/* @param pid  0: this process. @return the text so far, "" when it cannot be read */
+/* @param pid  0: this process. @return the text as far as it can be read; "" when it cannot */
 static void read_of(int32_t pid, const char *what, char *ret, size_t size)
 {
     char path[64];
@@ -44,8 +44,8 @@ bool xs_namespaces_pid_parse(const char *status)
     return numbers == 1;
 }
 
-/* A line: number, parent's number, device, root of the mount, mount point. What is mounted at /NAME has the root as parent; the
- * root itself may stand behind thousands of others. */
+/* A line: number, parent's number, device, root of the mount, mount point. A mount at /NAME has the
+ * root as parent; the line of the root itself may come after thousands of others. */
 uint32_t xs_namespaces_root_parse(const char *mountinfo)
 {
     uint32_t parent_of_top = 0;
@@ -108,7 +108,7 @@ bool xs_namespaces_are_hosts(int32_t pid, int pidfd)
 {
     int saved = errno;
     char *text = pid > 0 ? malloc(MOUNTS_BYTES) : NULL;
-    /* at last: what was read was that process's */
+    /* at the end: it shows that the files were that process's */
     bool hosts = text && same_pids(pid, text) && same_users(pid) && same_mounts(pid, text) && is_alive(pidfd);
 
     free(text);

@@ -7,7 +7,7 @@
 
 #define XS_STANDING_RULES 32u
 
-/** For whom a rule is. */
+/** The programs for which a rule holds. */
 enum xs_standing_kind { XS_STANDING_ANY, XS_STANDING_USER, XS_STANDING_GROUP, XS_STANDING_CGROUP };
 
 struct xs_standing_rule {
@@ -17,18 +17,19 @@ struct xs_standing_rule {
     int32_t least, most;
 };
 
-/** The text of an option, taken apart. */
+/** The text of an option, parsed. */
 struct xs_standing_list {
     char text[256];
     struct xs_standing_rule rules[XS_STANDING_RULES];
     unsigned n;
 };
 
-/** @param limits  each rule has =LEAST..MOST, one or both of them left out; else it is only for whom
+/** @param limits  each rule has =LEAST..MOST, one or both of them may be empty; else a rule only names
+ *      programs
  *  @return 0, or -EINVAL or -ENOENT with the reason */
 int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, char *ret_error, size_t error_size);
 
-/** What rules look at. */
+/** The facts at which rules look. */
 struct xs_standing_of {
     uint32_t uid, gid;
     const uint32_t *groups; /* supplementary ones */
@@ -38,12 +39,12 @@ struct xs_standing_of {
 /** The first rule that fits, or NULL. */
 const struct xs_standing_rule *xs_standing_find(const struct xs_standing_list *l, const struct xs_standing_of *who);
 
-/** What the configuration says of a program's user. */
+/** The standing of a program's user by the configuration. */
 struct xs_standing {
     bool exempt;         /* the shares of other users do not bound it */
     int32_t least, most; /* of its priorities */
 };
-/** Both options. What was set before stays where one is wrong. @return as xs_standing_parse */
+/** Sets both options. If one is wrong, the earlier rules stay. @return as xs_standing_parse */
 int xs_standing_set(const char *limits, const char *exempt, char *ret_error, size_t error_size);
 /** Of the program at the other end of that socket. */
 void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, struct xs_standing *ret);
