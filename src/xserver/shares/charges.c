@@ -48,7 +48,7 @@ void xs_charges_configure(struct xs_server *s)
     q->size[XS_POOL_QUEUES] = s->options.max_queues;
     q->size[XS_POOL_PLACES] = PLACES;
     q->size[XS_POOL_LEVEL3] = LEVEL3;
-    /* with few descriptors the kernel's refusal decides, as it always did */
+    /* with few descriptors the kernel's refusal decides, as without shares */
     q->size[XS_POOL_DESCRIPTORS] =
         l.rlim_cur > 2 * OWN_DESCRIPTORS ? l.rlim_cur - OWN_DESCRIPTORS : XS_MAX((uint64_t)l.rlim_cur, 64ull);
 }
@@ -120,9 +120,9 @@ bool xs_charges_connection(struct xs_server *s, struct xs_client *c)
 const char *xs_charges_join(struct xs_server *s, struct xs_client *c)
 {
     if (c->user->used[XS_POOL_SESSIONS] >= s->options.max_user_clients)
-        return "too many programs are joined (max-clients-per-user)";
+        return "too many joined programs (max-clients-per-user)";
     if (!xs_quota_take(&s->quota, c->user, XS_POOL_SESSIONS, 1, c->privileged))
-        return "too many programs are joined (max-clients, of which each user gets a share)";
+        return "too many joined programs (max-clients, of which each user gets a share)";
     c->charged = true;
     return NULL;
 }
@@ -159,7 +159,7 @@ const char *xs_charges_queue(struct xs_server *s, struct xs_client *c, struct xs
     if (!on && c->n_devices >= CLIENT_DEVICES)
         return "too many devices of one program";
     if (!xs_quota_take(&s->quota, c->user, XS_POOL_PLACES, places, c->privileged))
-        return "too many programs and devices that are decided about, of which each user gets a share";
+        return "too many programs and devices to decide about, of which each user gets a share";
     if (!xs_quota_take(&s->quota, c->user, XS_POOL_QUEUES, 1, c->privileged)) {
         xs_quota_give(&s->quota, c->user, XS_POOL_PLACES, places);
         return "too many queues (max-queues, of which each user gets a share)";

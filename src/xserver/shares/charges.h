@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs take of the server's pools, and for which user it counts (quota.h has the rule). Main loop's thread. */
+/* Charges programs for their parts of the server's pools, and finds the user for whom they count
+ * (quota.h has the rule). Main loop's thread. */
 #ifndef XS_XSERVER_SHARES_CHARGES_H
 #define XS_XSERVER_SHARES_CHARGES_H
 
@@ -12,19 +13,19 @@ struct xs_socket_peer;
 struct xs_client;
 struct xs_server_queue;
 
-/** For which user something counts: the owner of a subordinate id, else the user itself; where the option share-by says
- *  pod, each pod (or container) of a user by itself. Any thread.
+/** The user for whom something counts: the owner of a subordinate id, else the user itself. If the
+ *  option share-by says pod, each pod (or container) of a user counts by itself. Any thread.
  *  @param ret_inside  whether it is such a pod: root there is no operator as far as shares go */
 uint64_t xs_charges_key(bool by_pod, uint32_t uid, int32_t pid, bool *ret_inside);
 
 /** The pools' sizes, from the options and the limit of open files. */
 void xs_charges_configure(struct xs_server *s);
 
-/** Somebody connects. @return false: its user did so more often than it may */
+/** A program connects. @return false: its user did so more often than it may */
 bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer);
-/** A connection came: charges its descriptors, and that it said nothing yet. Makes room by dropping those of the same
- *  user, else of the user with most, that are like it.
- *  @return false: there is no room */
+/** A connection came: charges its descriptors and a place among those that said nothing yet. Makes
+ *  place by dropping such connections of the same user, else of the user with most.
+ *  @return false: there is no place */
 bool xs_charges_connection(struct xs_server *s, struct xs_client *c);
 /** It joins. @return NULL, or why it may not */
 const char *xs_charges_join(struct xs_server *s, struct xs_client *c);
@@ -36,7 +37,7 @@ void xs_charges_gone(struct xs_server *s, struct xs_client *c);
 const char *xs_charges_queue(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q, XDevice device);
 /** The queue goes, c stays. */
 void xs_charges_queue_gone(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q);
-/** Frees what is kept of its devices; its queues are gone, or going with it. */
+/** Frees the records of its devices; its queues are gone, or going with it. */
 void xs_charges_free_devices(struct xs_client *c);
 
 #endif

@@ -17,7 +17,7 @@ bool xs_log_share(struct xs_client *c, uint64_t now_ns)
     if (u->log_lines >= XS_LOG_LINES)
         return false;
     if (++u->log_lines == XS_LOG_LINES)
-        XS_WARN("uid %u caused %u lines here within %u s: the next ones of that time are left out", c->peer.uid,
+        XS_WARN("uid %u caused %u lines here within %u s: xserver leaves out the next ones of that time", c->peer.uid,
                 XS_LOG_LINES, (unsigned)(XS_LOG_PERIOD_NS / XS_NS_PER_S));
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many lines a user's programs may cause in the log by joining, leaving and doing wrong. A service manager's log
- * takes so many lines of a service and drops the rest, whosesoever they are. Main loop's thread. */
+/* How many lines a user's programs may cause in the log by joining, leaving and doing wrong. A service
+ * manager's log takes so many lines of a service and drops the rest, whichever user caused them. Main
+ * loop's thread. */
 #ifndef XS_XSERVER_SHARES_LOG_SHARE_H
 #define XS_XSERVER_SHARES_LOG_SHARE_H
 
@@ -11,7 +12,8 @@
 
 struct xs_client;
 
-/** Whether a line about this program is to be written; it is counted. The last one of a period says that more are left out. */
+/** Whether to write a line about this program; counts it. The last one of a period says that xserver
+ *  leaves the next ones out. */
 bool xs_log_share(struct xs_client *c, uint64_t now_ns);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define RESERVE 8u /* one part in so many is for those that are privileged */
-#define IDLE    64u /* users without anything that are remembered: what they spent must not be forgotten when they hang up */
+#define IDLE    64u /* users with nothing that it remembers: hanging up must not clear what they spent */
 
 struct xs_quota_user *xs_quota_user_get(struct xs_quota *q, uint64_t key)
 {
@@ -36,7 +36,7 @@ static void unlink_user(struct xs_quota *q, const struct xs_quota_user *u)
         *at = u->next;
 }
 
-/* The one that had nothing for the longest time. */
+/* The one that has had nothing for the longest time. */
 static void forget_one(struct xs_quota *q)
 {
     struct xs_quota_user *last = NULL;
@@ -74,8 +74,8 @@ void xs_quota_fini(struct xs_quota *q)
     }
 }
 
-/* What the user may have in all. Nobody can take what others have, so where users came before, less is left to share; but
- * each of them left a part, and one more finds one. */
+/* The most that the user may have in all. No user can take the parts of others, so where users came
+ * before, there is less to share. But each of them left a part, and one more user finds one. */
 static uint64_t share(const struct xs_quota *q, const struct xs_quota_user *u, enum xs_pool pool)
 {
     uint64_t open = q->size[pool] - q->size[pool] / RESERVE, mine = u->used[pool];

@@ -43,7 +43,7 @@ static void mute(struct xs_server *s, struct xs_client *c)
 {
     if (!c->user->warned && xs_log_share(c, s->now_ns)) {
         c->user->warned = true;
-        XS_WARN("pid %d (uid %u) rings too often: it is looked at each %u us meanwhile", (int)c->peer.pid, c->peer.uid,
+        XS_WARN("pid %d (uid %u) rings too often: xserver looks at it each %u us meanwhile", (int)c->peer.pid, c->peer.uid,
                 (unsigned)(XS_RINGS_LOOK_NS / XS_NS_PER_US));
     }
     s->counts.muted++;
@@ -113,7 +113,7 @@ bool xs_rings_accepted(struct xs_server *s)
     return false;
 }
 
-/* Messages of those whose users may speak again. */
+/* Reads messages again of the programs whose users may speak again. */
 static void read_again(struct xs_server *s)
 {
     for (unsigned i = 0; i < XS_RINGS_LOOKS && !xs_list_empty(&s->quiet); i++) {
@@ -144,7 +144,7 @@ bool xs_rings_look(struct xs_server *s)
 
         xs_list_remove(&c->muted_link);
         if (xs_rings_recovered(&c->user->rings, 8, s->now_ns)) {
-            listen_to(s, c, true); /* an event comes at once, for what it rang meanwhile */
+            listen_to(s, c, true); /* an event comes at once, if it rang meanwhile */
             continue;
         }
         news |= poll_and_spend(s, c, false, &within);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often a user's programs may make xserver look at their doorbells (decision 0030). A program that rings when its user
- * has used that up is not heard: a timer looks at it, until enough has come back. Main loop's thread. */
+/* How often a user's programs may make xserver look at their doorbells (decision 0030). When a user
+ * has spent that, xserver stops listening to the doorbells of his programs that ring. A timer looks at
+ * them, until the user has recovered enough. Main loop's thread. */
 #ifndef XS_XSERVER_SHARES_RINGS_H
 #define XS_XSERVER_SHARES_RINGS_H
 
 #include "base/xs_base.h"
 
-#define XS_RINGS_A_SECOND 20000u                /* that told nothing new */
+#define XS_RINGS_A_SECOND 20000u                /* that brought nothing new */
 #define XS_RINGS_BURST    4000u                 /* saved up at most */
-#define XS_RINGS_PARTS    8u                    /* what is counted: parts of such a ring */
-#define XS_RINGS_WOKE     4u                    /* ... for one that woke xserver, and told something */
+#define XS_RINGS_PARTS    8u                    /* the unit of the account: parts of such a ring */
+#define XS_RINGS_WOKE     4u                    /* ... for one that woke xserver, and brought something */
 #define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
@@ -35,15 +36,18 @@ bool xs_rings_recovered(struct xs_rings *r, unsigned sixteenths, uint64_t now_ns
 
 /** Looks at the program's doorbell, since it rang or may have. @param woke  it woke xserver. @return whether it had news */
 bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke);
-/** Whether a message of the program may be read, or one sent to it; else a timer says when. */
+/** Whether xserver may read a message of the program, or send it one; else a timer calls when it may. */
 bool xs_rings_may_speak(struct xs_server *s, struct xs_client *c);
-/** One was read or sent. @param first  of its connection. @return whether more may be read now; else a timer says when */
+/** xserver read or sent one. @param first  of its connection. @return whether it may read more now;
+ *  else a timer calls */
 bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first);
-/** Looks at some of those that are not heard, if it is time. @return whether any had news */
+/** Looks at some of the programs to which xserver does not listen, if it is time. @return whether any
+ *  had news */
 bool xs_rings_look(struct xs_server *s);
 /** The program goes. */
 void xs_rings_forget(struct xs_client *c);
-/** A connection was accepted. @return whether more may be; else the listener is not heard until some time passed */
+/** xserver accepted a connection. @return whether it may accept more; else it does not listen for some
+ *  time */
 bool xs_rings_accepted(struct xs_server *s);
 
 #endif

@@ -125,7 +125,7 @@ uint32_t xs_subuids_find(const struct xs_subuids *s, uint32_t uid)
     return low < s->n && s->ranges[low].first <= uid ? s->ranges[low].owner : uid;
 }
 
-/* The main thread alone comes here. */
+/* Only the main thread comes here. */
 static bool find_user(const char *name, uint32_t *ret_uid)
 {
     const struct passwd *entry = getpwnam(name);
@@ -145,7 +145,7 @@ void xs_subuids_load(void)
         text[fread(text, 1, MOST_BYTES, f)] = 0;
         fclose(f);
         if (xs_subuids_parse(text, find_user, &now) < 0)
-            XS_WARN("%s was not read: out of memory", PATH);
+            XS_WARN("cannot read %s: out of memory", PATH);
     }
     free(text);
     pthread_rwlock_wrlock(&g_lock);
