@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/** The listening SOCK_SEQPACKET Unix socket that was passed as descriptor 3 (LISTEN_PID,
- *  LISTEN_FDS); both variables are removed. @return descriptor, -ENOENT when none was passed,
+/** The listening SOCK_SEQPACKET Unix socket that the service manager passed as descriptor 3
+ *  (LISTEN_PID, LISTEN_FDS); removes both variables. @return descriptor, -ENOENT when there is none,
  *  -EINVAL when it is something else */
 int xs_activation_socket(void);
 /** Tells the service manager, if there is one (NOTIFY_SOCKET), for instance "READY=1". */

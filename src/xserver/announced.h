@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the server alive for programs that have not joined yet and may: `xsched run` finds a server, tells it so (the message
- * expect) and becomes the program, which joins at its first device call, perhaps long after. A server that would end for
- * want of programs stays while such a process lives. Main loop only. */
+/* Keeps the server alive for programs that have not joined yet and may. `xsched run` finds a server
+ * and sends it the message expect. Then it becomes the program, which joins at its first device call,
+ * perhaps long after. A server that would end for want of programs stays while such a process lives.
+ * Main loop only. */
 #ifndef XS_XSERVER_ANNOUNCED_H
 #define XS_XSERVER_ANNOUNCED_H
 
@@ -14,7 +15,7 @@ struct xs_announced {
     unsigned count;
 };
 
-/** Takes pidfd over. When there is no room, it is closed and forgotten. */
+/** Takes pidfd over; closes and forgets it when there is no place. */
 void xs_announced_add(struct xs_announced *e, int pidfd);
 /** Forgets those that have ended. @return whether any lives */
 bool xs_announced_any(struct xs_announced *e);

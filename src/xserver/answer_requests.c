@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers the requests of request.h (status, suspend, set a hint, ...), in the main loop's thread. Looking at all queues goes
- * in bounded steps, so that decisions are not late because somebody looks. */
+/* Answers the requests of request.h (status, suspend, set a hint, ...), in the main loop's thread. A
+ * look at all queues goes in bounded steps, so that it does not make decisions late. */
 #include "xserver/server.h"
 
 #include "base/clock.h"
@@ -37,7 +37,7 @@ void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, c
     xs_mailbox_answer(&s->mailbox, r);
 }
 
-/* Whether what belongs to a user is the asker's to see and to change. */
+/* Whether the asker may see and change the things of a user. */
 static bool may_user(const struct xs_request *r, uint32_t uid)
 {
     return r->asker.all || (r->asker.known && uid == r->asker.uid);
@@ -48,9 +48,9 @@ bool xs_requests_may(const struct xs_request *r, const struct xs_client *c)
     return may_user(r, c->peer.uid);
 }
 
-/* ---- looking: at what is the asker's own, unless it may see all ---- */
+/* ---- looking: at the asker's own things, unless it may see all ---- */
 
-/* Those that came since room was made are not seen. */
+/* Leaves out those that came after the asker made room. */
 static void add_queue(struct xs_server *s, struct xs_request *r, const struct xs_server_queue *q)
 {
     struct xs_queue_record *to;
@@ -109,7 +109,8 @@ static void add_ended(struct xs_server *s, struct xs_request *r)
     }
 }
 
-/* Counters of the server as a whole tell when others work. Who may not see others sees its own numbers, and else 0. */
+/* The server's own counters show when others work. An asker that may not see others sees its own
+ * numbers, and else 0. */
 static void count_own(struct xs_server *s, struct xs_request *r)
 {
     r->state.early_death = s->counts.early_death;
@@ -267,7 +268,7 @@ static bool passes(void *ctx, uint32_t uid)
     return may_user(ctx, uid);
 }
 
-/* Events of queues since a number; from the first question on they are kept. */
+/* Events of queues since a number. The first question starts the ring. */
 static void timeline(struct xs_server *s, struct xs_request *r)
 {
     uint64_t since;
@@ -294,7 +295,7 @@ static void timeline(struct xs_server *s, struct xs_request *r)
     xs_requests_answer(s, r, 200, "success");
 }
 
-/* What CHPF goes by. A bounded part of the programs each time. */
+/* The CPU classes for CHPF. Reads a bounded part of the programs each time. */
 void xs_requests_cpu_classes(struct xs_server *s)
 {
     int looked = 0;

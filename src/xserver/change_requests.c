@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers the requests of request.h that change something, in the main loop's thread. A change of a process is one of all its
- * queues, which may be thousands: it goes in bounded steps, so that decisions are not late because of it. */
+/* Answers the requests of request.h that change something, in the main loop's thread. A change of a
+ * process changes all its queues, which may be thousands. It goes in bounded steps, so that it does
+ * not make decisions late. */
 #include "xserver/server.h"
 
 #include "xserver/handles.h"
 #include "xserver/windows.h"
 
 #define CHANGES_A_STEP 32
-#define DUE_A_LOOK     8u /* processes that are resumed by themselves in one look */
+#define DUE_A_LOOK     8u /* processes that one look resumes because their time is over */
 
-/* The queue that the request names, if the asker may change it; else the request is answered. */
+/* The queue that the request names, if the asker may change it; else answers the request. */
 static struct xs_server_queue *queue_of(struct xs_server *s, struct xs_request *r)
 {
     struct xs_server_queue *q = xs_handles_get(s, r->params.handle);
@@ -63,7 +64,7 @@ static void change_queue(struct xs_server *s, struct xs_server_queue *q, const s
 
 /* ---- a process: all queues of all of its sessions, a bounded number at a time ---- */
 
-/* What holds for the session as a whole, and for queues to come. @return whether each queue changes as well */
+/* Changes the session as a whole, and its later queues. @return whether each queue changes as well */
 static bool change_session(struct xs_server *s, struct xs_client *c, const struct xs_request *r)
 {
     const struct xs_request_params *p = &r->params;
@@ -98,7 +99,7 @@ static void change_one(struct xs_server *s, struct xs_server_queue *q, const str
         change_queue(s, q, r);
 }
 
-/* The next session of the process that the request in progress is for. @return false: there is none */
+/* The next session of the process that the request in progress names. @return false: there is none */
 static bool next_session(struct xs_server *s, const struct xs_request *r)
 {
     struct xs_list *bucket = xs_pid_bucket(s, r->params.pid);
@@ -141,7 +142,7 @@ void xs_requests_change_step(struct xs_server *s)
     }
 }
 
-/* As a request that nobody waits for: many queues are resumed in bounded steps. */
+/* As a request without an asker: it resumes many queues in bounded steps. */
 static bool resume_by_itself(struct xs_server *s, const struct xs_client *due)
 {
     struct xs_request *r = xs_request_new(XS_REQ_HOLD);
@@ -215,7 +216,7 @@ static void change_process(struct xs_server *s, struct xs_request *r)
         any = true;
     }
     if (!any) {
-        xs_requests_answer(s, r, 404, "no process %d is joined", (int)r->params.pid);
+        xs_requests_answer(s, r, 404, "there is no joined process %d", (int)r->params.pid);
         return;
     }
     XS_FOR_SESSIONS(c, s, r->params.pid)
@@ -293,7 +294,7 @@ static void configure(struct xs_server *s, struct xs_request *r)
     q->config.handle = q->handle;
     xs_lv3_touch(s, q->device);
     if (p->level)
-        q->level = q->config.level = p->level; /* the program says another one if it takes another */
+        q->level = q->config.level = p->level; /* the program reports another level if it takes another */
     if (p->threshold)
         q->threshold = q->config.threshold = p->threshold;
     if (p->batch_size)

@@ -18,7 +18,7 @@
 #define MAX_WORDS    128 /* of one futex_waitv */
 #define GROUP_WORDS  (MAX_WORDS - 1)
 #define MAX_GROUPS   16
-#define MAX_SPURIOUS 64 /* a word that wakes us so often without a death is watched no more */
+#define MAX_SPURIOUS 64 /* watches a word no more that wakes us so often without a death */
 #define WAITV_U32    2u /* FUTEX_32, shared */
 
 struct waitv {
@@ -26,15 +26,15 @@ struct waitv {
     uint32_t flags, reserved;
 };
 
-/* A thread and the words that it sleeps on. `lock` guards the words; the owner (the main thread)
- * changes them, then moves `control`, so that a sleeping thread builds its list anew. A word that
- * was removed is never read again once remove() has returned; the kernel may still hold its
- * address for a moment, which is harmless. */
+/* A thread and the words on which it sleeps. `lock` guards the words. The owner (the main thread)
+ * changes them, then moves `control`, so that a sleeping thread builds its list anew. When remove()
+ * has returned, no thread reads that word again. The kernel may still have its address for a moment,
+ * which is harmless. */
 struct waiter_group {
     struct xs_deaths *deaths;
     pthread_t thread;
     pthread_mutex_t lock;
-    _Atomic uint32_t control; /* written by the main thread */
+    _Atomic uint32_t control; /* the main thread writes it */
     bool stop;
     unsigned used;
     _Atomic uint32_t *words[GROUP_WORDS];
@@ -99,12 +99,12 @@ static void *watch(void *arg)
         if (woken > 0 && woken < (long)n) {
             unsigned slot = (unsigned)slots[woken];
 
-            /* counted against a program that keeps waking us; a death is seen by collect() */
+            /* count against a program that keeps waking us; collect() sees a death */
             pthread_mutex_lock(&g->lock);
             g->spurious[slot]++;
             pthread_mutex_unlock(&g->lock);
         } else if (woken < 0 && errno == EAGAIN) {
-            /* some word changed since it was read: count against those, or a program could keep
+            /* some word changed since collect() read it: count against those, or a program could keep
              * us awake by changing its word all the time */
             pthread_mutex_lock(&g->lock);
             for (unsigned k = 1; k < n; k++) {

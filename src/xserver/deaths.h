@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notices the death of a joined process before the kernel has torn its memory down (which takes 0.1 s
- * and more for a large one, and only then come hang-up and pidfd): its control thread's word in
- * the client page is a robust futex, and threads of ours sleep on these words. A hint only: it
- * can miss a death, then the socket and the pidfd tell. */
+/* Notices the death of a joined process before the kernel has freed its memory. That takes 0.1 s and
+ * more for a large one, and only then come hang-up and pidfd. The control thread's word in the client
+ * page is a robust futex, and threads of ours sleep on these words. A hint only: it can miss a death;
+ * then the socket and the pidfd show it. */
 #ifndef XS_XSERVER_DEATHS_H
 #define XS_XSERVER_DEATHS_H
 
@@ -12,11 +12,11 @@
 
 struct xs_deaths;
 
-/** @param event_fd  eventfd that is signalled when some watched word shows a death
+/** @param event_fd  eventfd that it signals when some watched word shows a death
  *  @return NULL when the kernel has no futex_waitv (before 5.16) or memory is short */
 struct xs_deaths *xs_deaths_new(int event_fd);
 void xs_deaths_free(struct xs_deaths *d);
-/** Watches a word; it must stay mapped until it is removed.
+/** Watches a word, which must stay mapped until xs_deaths_remove.
  *  @return a slot, or -errno: -ENOSPC too many */
 int xs_deaths_add(struct xs_deaths *d, _Atomic uint32_t *word);
 void xs_deaths_remove(struct xs_deaths *d, int slot);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the configuration file that is installed: every key with its default, commented out. Runs while the
- * project is built, so that the file and the table of options cannot differ. */
+/* Writes the configuration file for installation: every key with its default, commented out. The build
+ * runs it, so that the file and the table of options cannot differ. */
 #include "xserver/options.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ int main(void)
     const char *section = "";
 
     puts("# SPDX-License-Identifier: Apache-2.0\n"
-         "# xserver's configuration, see xserver.conf(5). What is commented out is the default.\n"
+         "# xserver's configuration, see xserver.conf(5). Each commented-out key shows its default.\n"
          "# A key marked * takes effect at a reload (systemctl reload xserver), the others at the next start.");
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
         const struct xs_option_row *r = &xs_option_rows[i];

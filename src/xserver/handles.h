@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the queue of an XQueue handle: a hash table that all programs' handles share. The table never grows, so that no
- * single message pays for all queues; its memory is touched as it is used. And the sessions of a process, by its number.
- * Main loop's thread only. */
+/* Finds the queue of an XQueue handle, in a hash table of all programs' handles. The table never
+ * grows, so that no single message pays for all queues; the kernel gives it memory page by page. Also
+ * finds the sessions of a process by its number. Main loop's thread only. */
 #ifndef XS_XSERVER_HANDLES_H
 #define XS_XSERVER_HANDLES_H
 
@@ -43,7 +43,7 @@ static inline struct xs_server_queue *xs_handles_get(struct xs_server *s, uint64
     return q;
 }
 
-/** Its handle is set and is not in the table. */
+/** q->handle has its value, which is not in the table. */
 static inline void xs_handles_add(struct xs_server *s, struct xs_server_queue *q)
 {
     struct xs_server_queue **bucket = xs_handle_bucket(s, q->handle);

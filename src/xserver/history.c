@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* How many there are of a user, told to each of them. */
+/* Counts the records of a user, and notes the number at each of them. */
 static unsigned tell_count(struct xs_history *h, uint64_t key)
 {
     unsigned n = 0;
@@ -21,7 +21,8 @@ static bool has_wishes(const struct xs_client_record *r)
     return r->held || r->priority_set || r->utilization_set;
 }
 
-/* Of the user with most, counting the one that comes; of several, the one that comes. @return its place in order */
+/* A record of the user with most, if the new one counts as well; of several such users, the new one's.
+ * @return its place in order */
 static uint32_t choose(const struct xs_history *h, uint64_t coming)
 {
     uint32_t first = XS_HISTORY_LENGTH;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remembers the last programs that left: people see them in the status, and a process that joins anew gets back what an
- * operator set for it. */
+/* Remembers the last programs that left. Users see them in the status, and a process that joins anew
+ * gets back the settings of an operator. */
 #ifndef XS_XSERVER_HISTORY_H
 #define XS_XSERVER_HISTORY_H
 
@@ -13,37 +13,38 @@
 /** One program, joined or ended. */
 struct xs_client_record {
     uint64_t session;
-    uint64_t handle_prefix; /* tells, with pid and uid, a process that joins anew */
+    uint64_t handle_prefix; /* identifies, with pid and uid, a process that joins anew */
     int32_t pid, pid_in_namespace;
     uint32_t uid;
-    uint64_t share_key; /* whose share it counts for: see shares/charges.h */
+    uint64_t share_key; /* the user for whom it counts: see shares/charges.h */
     uint32_t queues; /* now; of an ended one: at its end */
     uint64_t queues_ever;
     uint64_t entered;    /* commands */
     uint64_t held_ns;    /* time that its threads spent at gates */
     uint64_t running_ns, waiting_ns; /* of its queues: with work, permitted or not */
     uint64_t service_ns; /* device time received, as far as known */
-    uint64_t memory_used, memory_limit; /* bytes, as the program tells; limit 0: not known */
-    uint64_t suspensions, preemptions; /* times held; ... with work */
+    uint64_t memory_used, memory_limit; /* bytes, as the program reports; limit 0: not known */
+    uint64_t suspensions, preemptions; /* times suspended; ... with work */
     int64_t joined_s, left_s; /* since 1970; left_s 0: still joined */
     uint32_t protocol_minor;
     int32_t utilization;
-    bool intra, space, held, window; /* held: by an operator */
-    bool priority_set, utilization_set; /* by an operator, for the process and what it is yet to add */
+    bool intra, space, held, window; /* held: an operator suspended it */
+    bool priority_set, utilization_set; /* an operator set it, for the process and its later queues */
     uint64_t held_until_ns; /* by our clock; 0: until it is resumed */
     int32_t priority;
-    uint64_t priority_ns; /* when it was set, by our clock */
+    uint64_t priority_ns; /* when the operator set it, by our clock */
     char group[XS_GROUP_BYTES];
     char cmdline[XS_CMDLINE_BYTES];
     char left_why[32];
     struct xs_container container;
 };
 
-/** Once it is full, the user who has most of it loses the oldest of what is his: first of what no operator changed. */
+/** When it is full, the user with most records loses one of his: the oldest that no operator changed,
+ *  else the oldest. */
 struct xs_history {
     uint32_t n;
     uint16_t order[XS_HISTORY_LENGTH];   /* places in records, the oldest first */
-    uint16_t of_user[XS_HISTORY_LENGTH]; /* how many records there are of the user of this one */
+    uint16_t of_user[XS_HISTORY_LENGTH]; /* number of records that this one's user has */
     uint64_t keys[XS_HISTORY_LENGTH];    /* their share_key */
     struct xs_client_record records[XS_HISTORY_LENGTH];
 };

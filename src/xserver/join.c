@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* @return false, as every step does that ends in a refusal */
+/* @return false, as every step does that refuses */
 static bool refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, const char *text)
 {
     xs_client_refuse(s, c, reason, XS_MSG_hello, 0, text);
@@ -48,7 +48,7 @@ static bool no_descriptors(const struct xs_client *c)
     return none;
 }
 
-/* A process that joins again before its old connection was seen to end. */
+/* A process may join again before xserver has seen the end of its old connection. */
 static bool supersede(struct xs_server *s, struct xs_client *c, uint64_t prefix)
 {
     XS_LIST_FOR_SAFE(other, &s->clients, struct xs_client, link) {
@@ -79,7 +79,7 @@ static bool check(struct xs_server *s, struct xs_client *c, const struct xs_msg_
 
 /* ---- its pages, and its place in the scheduler ---- */
 
-/* @return NULL, or what is wrong with the client page */
+/* @return NULL, or the reason why not */
 static const char *take_page(struct xs_client *c, int fd)
 {
     struct xs_client_header *h;
@@ -91,7 +91,7 @@ static const char *take_page(struct xs_client *c, int fd)
     if (r == -EMSGSIZE)
         return "the page has another size";
     if (r < 0)
-        return "the page cannot be mapped";
+        return "mmap of the page failed";
     h = map;
     if (h->magic != XS_PAGE_MAGIC || h->version != XS_PAGE_VERSION || h->queues != XS_PAGE_QUEUES ||
         h->cell_bytes != sizeof(struct xs_client_cell)) {
@@ -148,7 +148,7 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
         .id = c->session,
         .group = m->group[0] ? group : NULL,
         .job = job,
-        .space = m->space ? xs_hash_u64(m->space ^ xs_hash_u64(c->peer.uid)) | 1 : 0, /* MPS serves one user at a time */
+        .space = m->space ? xs_hash_u64(m->space ^ xs_hash_u64(c->peer.uid)) | 1 : 0, /* MPS has one user at a time */
         .intra = m->flags & XS_HELLO_INTRA,
         .user = c->record.share_key, /* pods and subordinate ids as everywhere */
         .drain = m->flags & XS_HELLO_DRAIN ? XS_DRAIN_ON
@@ -159,7 +159,8 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
     };
 
     snprintf(group, sizeof(group), "%u:%s", c->peer.uid, m->group); /* a gang never spans users */
-    /* nor a job, and no job has the name of a gang; where no job is known, programs of one user may belong together */
+    /* nor does a job, and no job has the name of a gang; processes of one user without a job may
+     * belong together */
     snprintf(job, sizeof(job), "%u %s", c->peer.uid, m->job);
     xs_text_clean(job);
     c->process = xs_sched_process_add(s->sched, &info, c);
@@ -173,7 +174,7 @@ static bool open_session(struct xs_server *s, struct xs_client *c, const struct 
     int fd = -1, r;
 
     if (!wrong)
-        xs_fd_close(&fds[0]); /* a memory file, as its seals show: closing it waits for nobody */
+        xs_fd_close(&fds[0]); /* a memory file, as its seals show: closing it does not wait */
     if (!wrong && !is_eventfd(fds[1]))
         wrong = "the doorbell is not an eventfd";
     if (wrong)
@@ -236,7 +237,8 @@ void xs_client_take_standing(struct xs_server *s, struct xs_client *c)
     xs_sched_process_set_priority_most(c->process, c->standing.most);
 }
 
-/* What an operator wished for a process holds for its sessions to come: a process that was not heard in time joins anew. */
+/* An operator's wishes for a process hold for its later sessions: a process may lose its connection
+ * and join anew. */
 static void keep_wishes(struct xs_server *s, struct xs_client *c)
 {
     const struct xs_client_record *last =
@@ -260,7 +262,7 @@ static void keep_wishes(struct xs_server *s, struct xs_client *c)
     }
 }
 
-/* What the program asked for, what an operator wished, and whether the active window is its. */
+/* Applies the program's own wishes, those of an operator, and whether it has the active window. */
 static void apply_wishes(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m)
 {
     if (m->flags & XS_HELLO_UTILIZATION) {
@@ -305,7 +307,7 @@ bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_ms
     r = welcome(s, c, page_fd);
     close(page_fd);
     if (r == 0)
-        /* edge-triggered: each write to the eventfd is an event, nobody needs to read it */
+        /* edge-triggered: each write to the eventfd is an event, and the count stays unread */
         r = xs_server_watch(s, c->bell, EPOLLIN | EPOLLET, &c->bell_source);
     if (r < 0) {
         xs_client_drop(s, c, "cannot be reached");
@@ -341,7 +343,7 @@ void xs_client_take_cmdlines(struct xs_server *s)
                 break;
             if (c->session != a->session)
                 continue;
-            if (is_alive(c)) /* else it may have been another process's, with the same number */
+            if (is_alive(c)) /* else it may be another process's command line, with the same number */
                 xs_str_copy(c->record.cmdline, sizeof(c->record.cmdline), a->cmdline);
             log_joined(s, c);
             break;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Owner: the main thread, at start. move_and_begin() reads them in whatever thread writes the last line. */
+/* Owner: the main thread, at start. move_and_begin() reads them in the thread that writes the last line. */
 static char g_path[PATH_MAX];
 static int64_t g_max_bytes; /* 0: no bound */
 static int g_fd = -1;       /* one number for all files, since other threads may be writing to it */
@@ -21,7 +21,8 @@ static int open_path(void)
 
     if (fd < 0)
         return -errno;
-    high = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* 0, 1 and 2 may be closed, and are written to by libraries */
+    high = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* a program may start with 0, 1 and 2 closed, and libraries
+                                             write to them */
     close(fd);
     return high < 0 ? -errno : high;
 }
@@ -50,7 +51,7 @@ static void move_and_begin(void)
     char old[PATH_MAX + 2];
 
     snprintf(old, sizeof(old), "%s.1", g_path);
-    /* A file that cannot be moved is cut: the bound holds in any case. */
+    /* If rename fails, cuts the file: the bound holds in any case. */
     if (rename(g_path, old) < 0 && ftruncate(g_fd, 0) < 0)
         return;
     begin();

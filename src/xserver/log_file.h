@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that log lines go to: opened again when an operator has moved it, and bounded where that is wanted. Main thread. */
+/* The file for log lines. Opens it again after an operator has moved it, and bounds it where an option
+ * says so. Main thread. */
 #ifndef XS_XSERVER_LOG_FILE_H
 #define XS_XSERVER_LOG_FILE_H
 
 #include "base/xs_base.h"
 
 /** From now on lines go to this file.
- *  @param max_kib  when it is so long, it becomes PATH.1 and another is begun; 0: never
+ *  @param max_kib  when the file is so long, renames it to PATH.1 and begins another; 0: never
  *  @return 0 or -errno: lines go where they went */
 int xs_log_file_open(const char *path, uint64_t max_kib);
 /** Its name, "" where there is none; constant once the server has started. Any thread. */

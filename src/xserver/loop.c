@@ -18,11 +18,11 @@
 
 #define MAX_EVENTS    256
 #define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
-#define HOT_NS        (100 * XS_NS_PER_MS) /* a program that rang is looked at for this long */
+#define HOT_NS        (100 * XS_NS_PER_MS) /* looks at a program's doorbell for this long after a ring */
 #define FREES_A_ROUND   1024u
-#define CONTROL_NS      (200 * XS_NS_PER_US) /* doorbells are looked at again after that */
-#define LATE_NS         (10 * XS_NS_PER_MS) /* a round that takes longer is counted */
-#define UNJOINED_NS   (5 * XS_NS_PER_S)    /* a connection that says nothing is closed */
+#define CONTROL_NS      (200 * XS_NS_PER_US) /* looks at doorbells again after that */
+#define LATE_NS         (10 * XS_NS_PER_MS) /* counts a round that takes longer */
+#define UNJOINED_NS   (5 * XS_NS_PER_S)    /* closes a connection that says nothing for so long */
 
 static void set_timer(struct xs_server *s, uint64_t at_ns)
 {
@@ -39,7 +39,7 @@ static void set_timer(struct xs_server *s, uint64_t at_ns)
     s->timer_ns = at_ns;
 }
 
-/* Decides. `since_ns`: when the event was seen that may have caused a change; 0: none.
+/* Decides. `since_ns`: when the event came that may have caused a change; 0: none.
  * @return when to decide again at the latest */
 static uint64_t decide(struct xs_server *s, uint64_t since_ns)
 {
@@ -62,7 +62,7 @@ static uint64_t decide(struct xs_server *s, uint64_t since_ns)
     return next;
 }
 
-/* What changes slowly. Sets the time of the next look. */
+/* Slow changes. Sets the time of the next look. */
 static void housekeeping(struct xs_server *s)
 {
     uint64_t next = UINT64_MAX;
@@ -126,7 +126,8 @@ static void take_requests(struct xs_server *s)
     xs_fd_eventfd_drain(s->mailbox.event_fd);
     while ((r = xs_mailbox_take(&s->mailbox)) != NULL) {
         s->counts.requests++;
-        s->lv3_changed = s->lv3_changed || r->asker.all; /* a policy, say; what others may change is touched by itself */
+        s->lv3_changed = s->lv3_changed || r->asker.all; /* a policy, say; other requests touch their
+                                                            devices themselves */
         xs_requests_handle(s, r);
     }
 }
@@ -134,7 +135,7 @@ static void take_requests(struct xs_server *s)
 /* The slow half of a round. */
 static void control(struct xs_server *s, const struct epoll_event *ev, int n)
 {
-    int first = n ? (int)(s->turn++ % (unsigned)n) : 0; /* in turn, since not all may be served */
+    int first = n ? (int)(s->turn++ % (unsigned)n) : 0; /* in turn, since time may not suffice for all */
     uint64_t expired;
 
     for (int k = 0; k < n; k++) {
@@ -183,7 +184,7 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
     }
 }
 
-/* Looks at the doorbells that rang. @return true when any had something to tell */
+/* Looks at the doorbells that rang. @return true when any brought something new */
 static bool bells(struct xs_server *s, const struct epoll_event *ev, int n)
 {
     bool any = false;
@@ -257,9 +258,9 @@ static bool competing(struct xs_server *s)
     return s->now_ns - s->contended_ns < s->options.spin_us * XS_NS_PER_US;
 }
 
-/* While programs compete, and for spin_us after that, looks at the doorbells of those that rang
- * lately; for spin_us after the last change, within the budget of CPU time, and as long as somebody
- * is likely to come (prewake.h). Then says that it sleeps, and looks once more.
+/* Looks at the doorbells of the programs that rang lately, while programs compete and for spin_us
+ * after that. Each look lasts for spin_us after the last change, within the budget of CPU time, and as
+ * long as prewake expects a program (prewake.h). Then says that it sleeps, and looks once more.
  * @param next  decide again then at the latest
  * @return the same, as of now; ret_n: ready descriptors found meanwhile */
 static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev, int *ret_n)
@@ -276,7 +277,7 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
     began = last = s->now_ns;
     s->counts.spins++;
     set_asleep(s, false);
-    /* going to sleep for less than it takes to wake up is not worth it */
+    /* to sleep for less time than it takes to wake up is not worth it */
     for (unsigned round = 1;
          (s->now_ns - last < spin_ns || next < s->now_ns + spin_ns || s->now_ns < ahead_ns) &&
          s->now_ns - began < s->spin_budget_ns;
@@ -311,7 +312,7 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
     return next;
 }
 
-/* A round is the time in which no other program is heard. */
+/* During a round the loop hears no other program. */
 static void count_round(struct xs_server *s, uint64_t ns)
 {
     if (ns > s->counts.longest_round_ns)
@@ -369,7 +370,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
             reload(s);
         }
         if (!xs_list_empty(&s->dead)) {
-            decide(s, 0); /* others go on before the dead one's memory is given back */
+            decide(s, 0); /* others go on before it frees the dead one's memory */
             xs_client_free_dead(s, FREES_A_ROUND);
         }
     }

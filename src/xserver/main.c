@@ -63,7 +63,7 @@ static void set(struct argp_state *state, enum xs_option_id id, const char *valu
 {
     char error[160];
 
-    /* in the file an empty value is the default; here it is a variable of a script that is not set */
+    /* in the file an empty value is the default; here it is an unset variable of a script */
     if (!value[0] && (id == XS_OPT_socket || id == XS_OPT_log_file || id == XS_OPT_token_file))
         argp_error(state, "--%s takes a path", xs_option_rows[id].name);
     if (xs_options_set(&g_args.options, id, value, error, sizeof(error)) < 0)
@@ -145,7 +145,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static char g_doc[512 + XS_POLICY_NAMES_BYTES]; /* written by main() before it is read */
+static char g_doc[512 + XS_POLICY_NAMES_BYTES]; /* main() writes it before anything reads it */
 
 static void write_doc(void)
 {
@@ -192,12 +192,12 @@ static void name_constants(const struct xs_options *o)
                     xs_option_rows[i].name, xs_option_rows[i].name);
 }
 
-/* What the file says anew and this process does not take. */
+/* Names the keys that changed in the file and that only the next start takes. */
 static void name_what_waits(const struct xs_options *now, const struct xs_options *file)
 {
     for (unsigned i = 0; i < XS_OPT_COUNT; i++)
         if (!xs_option_rows[i].live && !xs_options_equal(now, file, i))
-            XS_WARN("%s was changed: it takes effect at the next start", xs_option_rows[i].name);
+            XS_WARN("%s has changed: that takes effect at the next start", xs_option_rows[i].name);
 }
 
 static void reload(struct xs_server *s)
@@ -208,12 +208,12 @@ static void reload(struct xs_server *s)
     xs_activation_notify("RELOADING=1");
     xs_log_file_reopen();
     if (gather(&o, error, sizeof(error)) < 0) {
-        XS_ERRO("%s; nothing was changed", error);
+        XS_ERRO("%s; all settings stay", error);
     } else {
         bool same_policy = !strcmp(o.policy, s->options.policy);
 
         xs_options_take_live(&s->options, &o);
-        if (same_policy) /* keeps one that was chosen since by a request */
+        if (same_policy) /* keeps a policy that a request has set since */
             xs_str_copy(s->options.policy, sizeof(s->options.policy), xs_sched_policy(s->sched)->name);
         xs_server_apply_options(s);
         xs_str_copy(s->options.policy, sizeof(s->options.policy), o.policy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs say once they are joined; join.c has their first message. Every field was checked for range by the decoder;
- * here it is judged. */
+/* Messages of joined programs; join.c has the first one. The decoder has checked each field for its
+ * range; this file judges the values. */
 #include "xserver/server.h"
 
 #include "base/clock.h"
@@ -78,11 +78,11 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         return;
     }
     if (xs_handles_get(s, m->handle)) {
-        xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "the handle is taken");
+        xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "another queue has this handle");
         return;
     }
     if (c->cells[m->cell / 64] & 1ull << m->cell % 64) {
-        xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "the cell is taken");
+        xs_client_refuse(s, c, XS_REFUSED_DUPLICATE, XS_MSG_queue_add, m->handle, "another queue has this cell");
         return;
     }
     q = calloc(1, sizeof(*q));
@@ -279,14 +279,14 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
     case XS_MSG_kfd_held:
         xs_lv3_kfd_held(s, c, &m->kfd_held);
         return true;
-    default: /* what only a server says */
+    default: /* only a server sends it */
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, m->head.id, 0, "a program does not send this");
         xs_client_drop(s, c, "malformed message");
         return false;
     }
 }
 
-/* A hello that this build cannot read because it is of another major version is told so. */
+/* Such a hello needs an answer, though this build cannot read it, because it is of another major version. */
 static bool is_other_major(const void *packet, size_t bytes, uint32_t *ret_major)
 {
     struct xs_wire_head head;

@@ -15,7 +15,7 @@
 
 #define GROUPS_MAX 4096
 
-/* The group, or -1. Written by the main thread, read by those that answer HTTP; one value by itself. */
+/* The group, or -1. The main thread writes it, threads of HTTP read it; one value by itself. */
 static _Atomic int64_t g_group = -1;
 
 int xs_operators_set(const char *group)
@@ -27,7 +27,7 @@ int xs_operators_set(const char *group)
     if (!group[0])
         return 0;
     if (xs_str_parse_u64(group, 10, &number) < 0 || number >= UINT32_MAX) {
-        entry = getgrnam(group); /* the main thread alone comes here */
+        entry = getgrnam(group); /* only the main thread comes here */
         if (!entry)
             return -ENOENT;
         number = entry->gr_gid;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may see and change everything besides root and the server's own user: the members of one
- * group of the system (option operator-group). */
+/* Operators see and change everything, as root and the server's own user do: the members of one group
+ * of the system (option operator-group). */
 #ifndef XS_XSERVER_OPERATORS_H
 #define XS_XSERVER_OPERATORS_H
 
 #include "base/xs_base.h"
 
-/** Main thread, at start and at a reload. @param group  name or number; "": nobody
- *  @return 0 or -ENOENT (there is no such group; nobody is an operator then) */
+/** Main thread, at start and at a reload. @param group  name or number; "": no operators
+ *  @return 0 or -ENOENT (there is no such group; then there are no operators) */
 int xs_operators_set(const char *group);
 /** Whether the process at the other end of a Unix socket is in the group, as the kernel says.
  *  Any thread. */

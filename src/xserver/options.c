@@ -76,7 +76,7 @@ void xs_options_defaults(struct xs_options *o)
     }
 }
 
-/* What a text must be beyond its length. @return 0 or -EINVAL with the reason */
+/* Checks a text beyond its length. @return 0 or -EINVAL with the reason */
 static int check_text(enum xs_option_id id, const char *value, char *ret_why, size_t size)
 {
     enum xs_log_level level;
@@ -187,7 +187,7 @@ void xs_options_warn_withdrawn(uint64_t withdrawn)
 {
     for (unsigned i = 0; i < XS_WITHDRAWN_COUNT; i++)
         if (withdrawn & 1ull << i)
-            XS_WARN("%s was withdrawn and has no effect: %s", xs_withdrawn_rows[i].name, xs_withdrawn_rows[i].instead);
+            XS_WARN("%s no longer exists and has no effect: %s", xs_withdrawn_rows[i].name, xs_withdrawn_rows[i].instead);
 }
 
 bool xs_options_note_withdrawn(struct xs_options *o, const char *name)
@@ -213,7 +213,7 @@ struct reading {
     char error[160]; /* of the first wrong key; empty: none */
 };
 
-/* fgets, and counts lines: the reader of files does not tell one_key where it is. */
+/* As fgets, and counts lines: the ini reader does not give one_key the line. */
 static char *next_line(char *ret, int size, void *user)
 {
     struct reading *rd = user;
@@ -230,7 +230,7 @@ static int one_key(void *user, const char *section, const char *name, const char
     char error[160];
 
     if (rd->error[0])
-        return 0; /* only the first is reported */
+        return 0; /* reports only the first */
     rd->error_line = rd->line;
     if (xs_options_note_withdrawn(rd->options, name))
         return 1;
@@ -244,7 +244,7 @@ static int one_key(void *user, const char *section, const char *name, const char
         if (strcmp(r->name, name) != 0)
             continue;
         if (rd->seen & 1ull << i) {
-            snprintf(rd->error, sizeof(rd->error), "%s is set twice", name);
+            snprintf(rd->error, sizeof(rd->error), "%s stands there twice", name);
             return 0;
         }
         rd->seen |= 1ull << i;
@@ -286,7 +286,7 @@ int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error
     if (line == 0 && ferror(f))
         line = -1;
     if (line < 0)
-        snprintf(ret_error, error_size, "%s: %s", path, errno ? strerror(errno) : "it cannot be read");
+        snprintf(ret_error, error_size, "%s: %s", path, errno ? strerror(errno) : "reading it failed");
     fclose(f);
     if (line <= 0)
         return line < 0 ? -EINVAL : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What xserver was told: built-in values, then the configuration file, then the command line. */
+/* The settings of xserver: built-in values, then the configuration file, then the command line. */
 #ifndef XS_XSERVER_OPTIONS_H
 #define XS_XSERVER_OPTIONS_H
 
@@ -33,12 +33,12 @@ struct xs_options {
 #undef NUMBER
 #undef TEXT
 #undef ONOFF
-    uint64_t given; /* bit i: option i was set on the command line; the file leaves it */
-    uint64_t old_way; /* bit i: a constant (XS_TIER_TUNE) was set as an option or a key, as older versions had it */
+    uint64_t given; /* bit i: the command line set option i; the file leaves it */
+    uint64_t old_way; /* bit i: an option or a key set a constant (XS_TIER_TUNE), as in older versions */
     uint64_t withdrawn; /* bit i: the withdrawn option i is in the command line or the file */
 };
 
-/** Where a value may come from, and who is told of it. */
+/** Where a value may come from, and where help and documents show it. */
 enum xs_option_tier {
     XS_TIER_SHOWN, /* an option that --help lists, and a key of the file */
     XS_TIER_KEY,   /* a key of the file; the command line takes it, too */
@@ -53,12 +53,12 @@ struct xs_option_row {
     const char *section, *name, *arg, *help;
     uint64_t def, min, max;
     const char *text; /* default of a text */
-    bool live;        /* taken over by a reload */
+    bool live;        /* a reload takes it over */
     size_t offset;    /* in struct xs_options */
 };
 extern const struct xs_option_row xs_option_rows[XS_OPT_COUNT];
 
-/** What is used instead of an option that went, for people. */
+/** The replacement of a withdrawn option, for users. */
 struct xs_withdrawn_row {
     const char *name, *instead;
 };
@@ -66,29 +66,30 @@ extern const struct xs_withdrawn_row xs_withdrawn_rows[XS_WITHDRAWN_COUNT];
 
 void xs_options_defaults(struct xs_options *o);
 /** Sets one option from text.
- *  @param ret_error  why not, for people
+ *  @param ret_error  the reason, for users
  *  @return 0 or -EINVAL */
 int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value, char *ret_error,
                    size_t error_size);
 /** Sets a constant of the tier XS_TIER_TUNE from "key=value".
- *  @param ret_error  why not, for people
+ *  @param ret_error  the reason, for users
  *  @return its id, or -EINVAL */
 int xs_options_tune(struct xs_options *o, const char *text, char *ret_error, size_t error_size);
-/** Takes the rows that are marked live from `from`. */
+/** Takes the values of live rows from `from`. */
 void xs_options_take_live(struct xs_options *o, const struct xs_options *from);
 
 bool xs_options_equal(const struct xs_options *a, const struct xs_options *b, enum xs_option_id id);
 
 /** @param name  ends where the text ends, or at '='
- *  @return whether an option of this name was withdrawn; it is noted then */
+ *  @return whether a withdrawn option has this name; sets its bit then */
 bool xs_options_note_withdrawn(struct xs_options *o, const char *name);
-/** Logs one line for each bit of `withdrawn`: what is used instead. */
+/** Logs one line for each bit of `withdrawn`: what to use instead. */
 void xs_options_warn_withdrawn(uint64_t withdrawn);
 
-/** Reads a configuration file; what the command line gave stays. A withdrawn key is noted, in whatever section it stands.
- *  @param ret_error  "PATH:LINE: what is wrong"
- *  @return 0; -ENOENT, -EACCES ... when it cannot be read; -EINVAL when it is wrong (o is then
- *          partly changed) */
+/** Reads a configuration file; options of the command line keep their values. Sets the bit of a
+ *  withdrawn key, in whichever section it stands.
+ *  @param ret_error  "PATH:LINE: reason"
+ *  @return 0; -ENOENT, -EACCES ... when it cannot read the file; -EINVAL when a line is wrong (o has
+ *          part of the changes then) */
 int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error, size_t error_size);
 
 #endif

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc says about a process. */
+/* Facts about a process from /proc. */
 #ifndef XS_XSERVER_PROCINFO_H
 #define XS_XSERVER_PROCINFO_H
 
 #include "base/xs_base.h"
 
-/** The command line as one line of valid UTF-8 without control characters; its name when it has
- *  none, "?" when it cannot be read. */
+/** The command line as one line of valid UTF-8 without control characters; the process's name when it
+ *  has none, "?" when /proc does not show it. */
 void xs_proc_cmdline(int32_t pid, char *ret_text, size_t size);
-/** The name of a process, cleaned in the same way. The kernel has it; xs_proc_cmdline() reads the program's own memory,
- *  which can take as long as the program likes. */
+/** The name of a process, cleaned in the same way. It is the kernel's. xs_proc_cmdline() reads the
+ *  program's own memory, which can take as long as the program likes. */
 void xs_proc_name(int32_t pid, char *ret_text, size_t size);
 /** CPU scheduling of a process as one number: real time 1001..1099, deadline 1100, else -nice,
  *  and -20 for SCHED_IDLE. @return 0 or -errno */
 int xs_proc_cpu_class(int32_t pid, int32_t *ret_class);
 /** The same out of the text of /proc/PID/stat. @return 0 or -EINVAL */
 int xs_proc_cpu_class_parse(const char *stat, int32_t *ret_class);
-/** Where a process was put; "" where it was not. */
+/** The container of a process; "" where it is in none. */
 struct xs_container {
     char id[13];  /* the first twelve digits, as tools show them */
     char pod[37]; /* Kubernetes' own name of the pod */
 };
-/** By the names that container engines give their control groups. Cleared when nothing is known. */
+/** Finds it by the names that container engines give their control groups; else both texts are empty. */
 void xs_proc_container(int32_t pid, struct xs_container *ret);
 /** The same out of the text of /proc/PID/cgroup. */
 void xs_proc_container_parse(const char *cgroup, struct xs_container *ret);

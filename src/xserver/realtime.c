@@ -16,7 +16,7 @@
 
 /* Owner: the main loop's thread. The handler may run in another one. */
 static pid_t g_thread;
-static atomic_bool g_over; /* the kernel's limit was reached */
+static atomic_bool g_over; /* the kernel's limit came */
 
 static void leave_class(void)
 {
@@ -25,7 +25,7 @@ static void leave_class(void)
     sched_setscheduler(g_thread, SCHED_OTHER, &none);
 }
 
-/* A loop that does not come round any more is what this is for. */
+/* For a loop that does not come round any more. */
 static void on_limit(int number)
 {
     (void)number;
@@ -76,7 +76,7 @@ static void come_back(struct xs_realtime *r)
     struct sched_param p = {.sched_priority = r->priority};
 
     r->back_ns = 0;
-    sched_setscheduler(g_thread, r->policy | SCHED_RESET_ON_FORK, &p); /* where it may; else it stays as it is */
+    sched_setscheduler(g_thread, r->policy | SCHED_RESET_ON_FORK, &p); /* if it may; else it waits on */
 }
 
 void xs_realtime_look(struct xs_realtime *r, uint64_t percent, uint64_t now_ns)
@@ -91,7 +91,7 @@ void xs_realtime_look(struct xs_realtime *r, uint64_t percent, uint64_t now_ns)
     r->began_ns = now_ns;
     if (g_over) {
         g_over = false;
-        fall_back(r, "the kernel's limit on real-time work (RLIMIT_RTTIME) was reached", now_ns);
+        fall_back(r, "xserver reached the kernel's limit on real-time work (RLIMIT_RTTIME)", now_ns);
         return;
     }
     if (r->back_ns) {
@@ -99,7 +99,7 @@ void xs_realtime_look(struct xs_realtime *r, uint64_t percent, uint64_t now_ns)
             come_back(r);
         return;
     }
-    r->policy = class_of(&r->priority); /* it may have been given one since */
+    r->policy = class_of(&r->priority); /* somebody may have given it one since */
     if (r->policy && percent && !fresh && used * 100 > passed * percent)
         fall_back(r, "xserver used too much of a core (realtime-cpu)", now_ns);
 }

@@ -29,7 +29,7 @@ void xs_request_free(struct xs_request *r)
     free(r);
 }
 
-/* Touched here, not where it is filled. @return NULL: out of memory */
+/* Touches the memory here, so that the main loop need not. @return NULL: out of memory */
 static void *room_for(size_t n, size_t bytes)
 {
     void *p = malloc(XS_MAX(n, (size_t)1) * bytes);

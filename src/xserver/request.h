@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mailbox between HTTP and the main loop: an HTTP thread puts a request in and waits, the main loop, which alone touches
- * the scheduler, answers it (answer_requests.c). A request that is waited for too long is abandoned: the main loop then only
- * drops it. Messages of programs do not come this way (messages.c). */
+/* A mailbox between HTTP and the main loop. An HTTP thread puts a request in and waits. The main loop,
+ * which alone touches the scheduler, answers it (answer_requests.c). If that takes too long, the HTTP
+ * thread abandons the request, and the main loop only drops it. Messages of programs do not come this
+ * way (messages.c). */
 #ifndef XS_XSERVER_REQUEST_H
 #define XS_XSERVER_REQUEST_H
 
@@ -39,14 +40,15 @@ enum xs_hint_kind { /* numbers of the interface */
 
 #define XS_REQ_NEEDS_ROOM 1 /* in place of an HTTP status: make room, then ask again */
 
-/** Who asks. */
+/** The asker. */
 struct xs_asker {
     uint32_t uid;
-    uint64_t share_key; /* whose share it counts for (xs_charges_key) */
-    int32_t pid; /* as the server's namespace numbers it; 0: not known (TCP, or a process that it does not see) */
-    bool known;  /* uid is known */
-    bool all;   /* an operator: root, the server's own user, a member of operator-group, or the token;
-                  sees and changes everything, others only what is their own */
+    uint64_t share_key; /* the user for whom it counts (xs_charges_key) */
+    int32_t pid; /* in the server's PID namespace; 0: not known (TCP, or a process that the server
+                    does not see) */
+    bool known;  /* the server knows the uid */
+    bool all;   /* an operator: root, the server's own user, a member of operator-group, or the
+                   token; sees and changes everything, others only their own */
 };
 
 struct xs_request_params {
@@ -96,18 +98,19 @@ struct xs_status_record {
     uint64_t uptime_ns, session_next, joined_ever, refused, malformed, requests;
     uint64_t spins, spin_ns, sleeps;
     uint64_t longest_round_ns, late_rounds; /* of the main loop: see count_round() in loop.c */
-    uint64_t muted;               /* times that a program rang too often to be heard */
+    uint64_t muted;               /* times that a program rang too often, so that xserver stopped listening */
     uint64_t level3_looks;        /* programs and queues that level 3 looked at */
     struct xs_sched_counters sched;
     struct xs_latency decision;   /* from the event to the stored permits */
-    struct xs_latency preemption; /* ... and to the estimated end of what the held queue has in flight */
+    struct xs_latency preemption; /* ... and to the estimated end of the suspended queue's commands
+                                     in flight */
     struct xs_policy_params params;
     int32_t policy;
     char policy_name[32];
     uint32_t policy_reads; /* XS_POLICY_READS_* */
     bool policy_reads_known;
     struct xs_lv3_counts lv3;
-    bool early_death; /* deaths are noticed by robust futexes */
+    bool early_death; /* robust futexes show deaths */
 };
 
 struct xs_request {
@@ -118,57 +121,58 @@ struct xs_request {
 
     /* the answer; valid once done */
     int status;     /* HTTP status code */
-    char text[160]; /* what went wrong, or what was done */
-    /* Who asks makes room for these (xs_request_make_room): the main loop must not wait for memory. */
+    char text[160]; /* why it failed, or what it did */
+    /* The asker makes room for these (xs_request_make_room): the main loop must not wait for memory. */
     struct xs_queue_record *queues;
     size_t n_queues, room_queues;
     struct xs_client_record *clients, *ended;
     size_t n_clients, room_clients, n_ended;
     struct xs_timeline_event *events;
     size_t n_events;
-    bool events_more; /* there are some that were not looked at */
+    bool events_more; /* there are some at which it did not look */
     size_t need_queues, need_clients; /* status XS_REQ_NEEDS_ROOM: for so many, as of now */
     struct xs_status_record state;
     uint64_t events_next, events_end, events_lost, events_now_ns;
 
     /* the mailbox's */
     bool done, abandoned; /* under its lock */
-    void *walk;           /* of the main loop, while a snapshot is being taken */
-    uint64_t began_ns;    /* of the main loop: it took it then. Not the round's time: what the asker did before came before */
-    uint64_t work_ns;     /* how long it was in progress there, while the main loop did not sleep; valid once done */
+    void *walk;           /* of the main loop, while it takes a snapshot */
+    uint64_t began_ns;    /* of the main loop: when it took the request. Not the round's time: the
+                             asker's earlier actions come before */
+    uint64_t work_ns;     /* how long the main loop worked on it, without its sleep; valid once done */
 };
 
 struct xs_request *xs_request_new(enum xs_request_kind kind);
 void xs_request_free(struct xs_request *r);
-/** Room for so many queues and clients, and for all that is bounded (ended programs, events), whatever its kind needs;
- *  the memory is touched. @return false: out of memory */
+/** Room for so many queues and clients, and for all bounded parts (ended programs, events) that its
+ *  kind needs. Touches the memory. @return false: out of memory */
 bool xs_request_make_room(struct xs_request *r, size_t queues, size_t clients);
-/** The program of a session in r->clients, which the main loop fills in the order of their sessions. Whoever holds r
- *  at the moment. @return NULL when it is not there */
+/** The program of a session in r->clients, which the main loop fills in the order of their sessions.
+ *  For the present owner of r. @return NULL when it is not there */
 struct xs_client_record *xs_request_client(const struct xs_request *r, uint64_t session);
 
 /** Between the threads. */
 struct xs_mailbox {
-    pthread_mutex_t lock; /* innermost; nothing is called with it held */
+    pthread_mutex_t lock; /* innermost; its holder calls nothing */
     pthread_cond_t answered;
     struct xs_request *first, **last;
     bool closed;
-    int event_fd; /* signalled when something was put in */
+    int event_fd; /* signals a new request */
 };
 
 int xs_mailbox_init(struct xs_mailbox *m);
 void xs_mailbox_fini(struct xs_mailbox *m);
 
-/** Any thread but the main loop. Hands over and waits. On success the answer is in r, which the
- *  caller frees; on failure r is gone.
+/** Any thread but the main loop. Puts the request in and waits. On success the answer is in r, which
+ *  the caller frees; on failure r is gone.
  *  @return 0, -ETIMEDOUT, or -ESHUTDOWN when the server is ending */
 int xs_mailbox_ask(struct xs_mailbox *m, struct xs_request *r, uint64_t timeout_ns);
 
-/** The main loop: the next request, or NULL; those abandoned meanwhile are freed. */
+/** The main loop: the next request, or NULL; frees those without an asker. */
 struct xs_request *xs_mailbox_take(struct xs_mailbox *m);
 /** The main loop: the answer is complete. */
 void xs_mailbox_answer(struct xs_mailbox *m, struct xs_request *r);
-/** Refuses everything that waits and all that comes. */
+/** Refuses all waiting requests and all later ones. */
 void xs_mailbox_close(struct xs_mailbox *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets the server up and takes it down; what the scheduler tells the server. */
+/* Sets the server up and takes it down; handles the scheduler's hooks. */
 #include "xserver/server.h"
 
 #include "base/clock.h"
@@ -68,7 +68,7 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     s->changed = true;
     xs_lv3_touch(s, q->device);
     q->closed = !run;
-    if (q->client) { /* else it is just being added */
+    if (q->client) { /* else its message is still in progress */
         xs_server_note(s, q, run ? XS_TIMELINE_permit : XS_TIMELINE_hold, !run && q->client->record.held, now_ns);
         xs_prewake_queue(s, q, now_ns);
     }
@@ -108,12 +108,13 @@ static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
 static const struct xs_sched_ops k_ops = {
     .on_permit = on_permit, .on_ready = on_ready, .on_mark_wanted = on_mark_wanted};
 
-/* Of an NVIDIA GPU: two closed loops that share an H200 make 0.906 of what one makes (docs/results/2026-11-21-h200-suite,
- * D), with slices of 2 ms, so the device itself needs 0.19 ms; what the one who is next needs to hear of it comes on
- * top. A turn of 20 times this then loses less than 2 %. */
+/* Of an NVIDIA GPU, with slices of 2 ms: two closed loops that share an H200 make 0.906 of the work of
+ * one alone (docs/results/2026-11-21-h200-suite, D). So the device itself needs 0.19 ms for a switch.
+ * The time until the next program notices its turn comes on top. A turn of 20 times this loses less
+ * than 2 %. */
 #define LV3_SWITCH_US 500u
-/* Elsewhere: until the end of one's work is seen, and the next one has woken up. What a turn costs, each side pays alike, so
- * that short turns favour the larger share. */
+/* Elsewhere: the time until xserver sees the end of one program's work, and the next one has woken up.
+ * Both sides pay alike for a turn, so short turns favour the larger share. */
 #define SWITCH_US     200u
 
 static uint64_t switch_ns(const struct xs_options *o, bool level3)
@@ -128,7 +129,7 @@ static void params_of(const struct xs_options *o, struct xs_policy_params *p)
     p->starvation_ns = o->starvation_ms * XS_NS_PER_MS;
 }
 
-/* The policy of that name, or out of the shared object at that path, which is the caller's then.
+/* The policy of that name, or of the shared object at that path, which then belongs to the caller.
  * @return NULL with the reason */
 static const struct xs_policy_ops *find_policy(const char *name, struct xs_policy_module **ret_module,
                                                char *ret_error, size_t error_size)
@@ -141,13 +142,13 @@ static const struct xs_policy_ops *find_policy(const char *name, struct xs_polic
     return xs_policy_module_ops(*ret_module);
 }
 
-/* One line about a policy that was built against another xsched/policy.h than this program. */
+/* One line about a policy whose xsched/policy.h differs from this program's. */
 static void log_difference(const struct xs_policy_module *module, const char *path)
 {
     char text[256];
 
     if (module && xs_policy_module_differs(module, text, sizeof(text)))
-        XS_WARN("%s was built against another xsched/policy.h: it %s", path, text);
+        XS_WARN("%s belongs to another xsched/policy.h: it %s", path, text);
 }
 
 static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_size)
@@ -171,7 +172,7 @@ static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_siz
     return s->sched ? 0 : -ENOMEM;
 }
 
-/* Where to listen when nobody said. @return 0 or -errno */
+/* Where to listen by default. @return 0 or -errno */
 static int default_socket(char *ret_path)
 {
     unsigned index = 0;
@@ -181,7 +182,7 @@ static int default_socket(char *ret_path)
         xs_str_copy(ret_path, XS_SOCKET_PATH_BYTES, "/run/xsched/xserver.sock");
         return 0;
     }
-    /* the first place that a program would try and that this user may write to */
+    /* the first place where a program would look and this user may write */
     for (int r; (r = xs_socket_path(index, path, sizeof(path))) != -ENOENT; index++) {
         if (r < 0)
             continue;
@@ -208,9 +209,9 @@ static int make_folder(const char *socket_path)
     return mkdir(dir, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* One server a socket: whoever holds the lock may replace a socket file that was left behind. A
- * server that was killed holds its lock until the kernel is done with it, a little longer than it
- * can be seen: so the lock is waited for while nobody answers. */
+/* One server a socket: the holder of the lock may replace a socket file that an earlier server left.
+ * The kernel may keep the lock of a killed server a little longer than the process exists. So this
+ * waits for the lock while no server answers on the socket. */
 static int take_lock(struct xs_server *s)
 {
     char path[XS_SOCKET_PATH_BYTES + 8];
@@ -299,7 +300,7 @@ static int make_signals(void)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGQUIT);    /* as the original: Ctrl-\ in its terminal */
     sigaddset(&set, SIGHUP);
-    /* before any thread starts: they all inherit this */
+    /* before any thread starts: threads inherit the mask */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -errno;
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -319,9 +320,9 @@ static void raise_limits(struct xs_server *s)
     s->most_fds = (int)XS_MIN(l.rlim_cur, (rlim_t)INT32_MAX);
 }
 
-/* The kernel doubles a process's table of descriptors when it is full. Where threads share the table, the call that
- * needed the room then sleeps for a grace period of RCU: 20 to 100 ms, here in the main loop. A table never shrinks, so
- * it is made large while there is one thread. */
+/* The kernel doubles a process's table of descriptors when it is full. Where threads share the table,
+ * the call that needs the space then sleeps for a grace period of RCU: 20 to 100 ms, here in the main
+ * loop. A table never shrinks, so this makes it large while there is one thread. */
 static void widen_descriptor_table(void)
 {
     struct rlimit l;
@@ -438,7 +439,7 @@ void xs_server_leave(struct xs_server *s)
         xs_client_drop(s, c, "server ends");
     XS_LIST_FOR_SAFE(c, &s->unjoined, struct xs_client, link)
         xs_client_drop(s, c, "server ends");
-    while (s->walking) { /* before the mailbox is closed: these were taken out already */
+    while (s->walking) { /* before the mailbox closes: take had removed these from it */
         struct xs_request *r = s->walking;
 
         s->walking = r->next;
@@ -505,11 +506,11 @@ void xs_server_apply_options(struct xs_server *s)
     enum xs_log_level level;
 
     if (xs_operators_set(s->options.operator_group) < 0)
-        XS_ERRO("operator-group: there is no group '%.40s'; nobody is in it", s->options.operator_group);
+        XS_ERRO("operator-group: there is no group '%.40s'; there are no operators", s->options.operator_group);
     xs_subuids_load();
     xs_charges_configure(s);
     if (xs_standing_set(s->options.priority_limits, s->options.user_share_exempt, other, sizeof(other)) < 0)
-        XS_ERRO("%s; what was set before stays", other);
+        XS_ERRO("%s; the earlier rules stay", other);
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
         c->operates = xs_client_operates(s, c);
         xs_client_take_standing(s, c);
@@ -539,8 +540,8 @@ bool xs_server_retire(struct xs_server *s)
 
     if (s->activated)
         return true; /* the service manager keeps the socket and starts us again */
-    /* Nobody can connect any more; whoever did in the last moment is taken, and then the socket
-     * is made anew. */
+    /* No program can connect any more. If one did in the last moment, accepts it and makes the socket
+     * anew. */
     unlink(s->socket_path);
     xs_client_accept(s);
     if (xs_list_empty(&s->unjoined) && xs_list_empty(&s->clients))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's own tables. Everything in here belongs to the main loop's thread, except the
- * mailbox and what deaths.h says. */
+/* The server's own tables. They belong to the main loop's thread, except the mailbox and the words
+ * that deaths.h names. */
 #ifndef XS_XSERVER_SERVER_H
 #define XS_XSERVER_SERVER_H
 
@@ -25,9 +25,9 @@
 #include "xserver/timeline.h"
 #include "xserver/users/standing.h"
 
-#define XS_HOT_CLIENTS 64u /* programs whose doorbells are looked at while spinning */
+#define XS_HOT_CLIENTS 64u /* programs at whose doorbells the loop looks while it spins */
 
-/** What a ready descriptor in the epoll set belongs to. */
+/** The owner of a ready descriptor in the epoll set. */
 enum xs_source_kind {
     XS_SRC_BELL,
     XS_SRC_SOCKET,
@@ -49,7 +49,7 @@ struct xs_client_device {
     XDevice device;
     struct xs_list queues; /* ready ones first */
     uint32_t n;
-    struct xs_lv3_kfd *kfd; /* what the program says to hold here by itself; NULL: nothing */
+    struct xs_lv3_kfd *kfd; /* the queues that the program says it can suspend here by itself; NULL: none */
 };
 
 /** One connection: first unjoined, then a program's session. */
@@ -60,7 +60,7 @@ struct xs_client {
     int fd, bell;
     struct xs_socket_peer peer;
     struct xs_quota_user *user;
-    bool privileged; /* it operates, and stands in no pod that has a share of its own: shares do not bind it */
+    bool privileged; /* it operates, and is in no pod that has a share of its own: shares do not bind it */
     bool charged; /* its session */
     struct xs_standing standing;
     bool operates; /* it may see and change everything: see xs_client_operates */
@@ -71,24 +71,24 @@ struct xs_client {
     struct xs_server_page *server_page;
     struct xs_sched_process *process;
     struct xs_list queues, devices;
-    struct xs_list unsent; /* queues with something to tell, once the socket has room */
+    struct xs_list unsent; /* queues with unsent messages, for when the socket has room */
     uint32_t n_devices, n_places; /* n_places: as XS_POOL_PLACES has them */
-    uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is taken */
-    struct xs_client_record record;      /* what people see; counts of queues that are gone */
+    uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is in use */
+    struct xs_client_record record;      /* its record for users; has the counts of queues that are gone */
     int death_slot;
     bool hot; /* in the server's hot list; asleep may be 0 */
     uint64_t rang_ns;
-    uint64_t held_ns;             /* a queue of it was last held then */
+    uint64_t held_ns;             /* when a queue of it was last suspended */
     struct xs_arrivals arrivals;
     uint32_t serial, refusals;
-    struct xs_list quiet_link;    /* the server's quiet: its messages are read later */
+    struct xs_list quiet_link;    /* the server's quiet: it reads their messages later */
     struct xs_list muted_link;    /* the server's muted: it rang too often */
     struct xs_list steered_link;  /* the server's steered */
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
     struct xs_lv3_on_device lv3_on[XS_LV3_DEVICES];
-    bool lv3_gates;               /* its queues were told to have gates */
-    uint64_t lv3_gates_order;     /* ... those that came before this, in the server's order */
+    bool lv3_gates;               /* its queues have gates by our message */
+    uint64_t lv3_gates_order;     /* ... those with an order up to this one */
 };
 
 struct xs_server_queue {
@@ -96,7 +96,7 @@ struct xs_server_queue {
     struct xs_list in_unsent; /* of its client */
     struct xs_client_device *on;
     struct xs_server_queue *next_of_hash;
-    bool is_marker; /* a walk's place in the server's list, no queue */
+    bool is_marker; /* marks the place of a walk in the server's list; no queue */
     bool ready;     /* as its program's arrivals have it */
     bool closed;    /* its word is */
     bool waits;     /* counted in the server's ahead.waits */
@@ -106,20 +106,20 @@ struct xs_server_queue {
     uint64_t handle;
     XDevice device;
     uint32_t cell;
-    int32_t level; /* in force, as the program said */
+    int32_t level; /* in force, as the program reported */
     uint32_t levels, platform;
     int64_t threshold, batch_size;
     uint64_t changed_ns[XS_PARTS];     /* of its hints, by our clock: see wire/hints.h */
-    bool send_hints, send_config;      /* not sent yet: the program did not read */
+    bool send_hints, send_config;      /* not sent yet: the program does not read */
     struct xs_msg_queue_config config; /* the one to send */
 };
 
-/** Changes of whole processes that are in progress, one after the other: see change_requests.c. */
+/** Changes of whole processes in progress, one after the other: see change_requests.c. */
 struct xs_changes {
     struct xs_request *first, **last; /* through next */
     struct xs_client *client;         /* whose queues the first one changes now; NULL: the next session after `session` */
     uint64_t session;
-    struct xs_list *at; /* the next queue of that client; its list's head: none is left */
+    struct xs_list *at; /* the next queue of that client; the list's head: no more */
 };
 
 #define XS_PID_BUCKETS 1024u
@@ -132,10 +132,10 @@ struct xs_server {
     struct xs_source listener_source, timer_source, signals_source, mailbox_source, deaths_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
     int lock_fd;
-    int last_fd, most_fds; /* the number of the descriptor that came last; how many there may be */
+    int last_fd, most_fds; /* the number of the latest descriptor; how many there may be */
     bool activated; /* the socket is the service manager's */
     bool stop, reload;
-    unsigned turn; /* of events that are served in turn */
+    unsigned turn; /* of events that the loop serves in turn */
     uint32_t own_uid;
 
     struct xs_list unjoined, clients, dead, queues, windows;
@@ -153,16 +153,17 @@ struct xs_server {
     struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
     uint32_t n_lv3;               /* programs that have */
     uint32_t n_kfd;               /* devices of programs that hold queues themselves */
-    struct xs_lv3_counts kfd_counts; /* of the latter */
-    struct xs_list quiet;         /* programs whose messages are not read for a moment */
+    struct xs_lv3_counts kfd_counts; /* of these */
+    struct xs_list quiet;         /* programs whose messages it does not read for a moment */
     struct xs_rings accepts;      /* connections of all */
-    bool deaf;                    /* the listener is not heard for a moment: too many connect */
-    struct xs_list muted;         /* programs whose doorbells are not heard, see shares/rings.h */
+    bool deaf;                    /* it does not accept for a moment: too many connect */
+    struct xs_list muted;         /* programs to whose doorbells it does not listen, see shares/rings.h */
     uint64_t muted_ns;            /* look at some of them then */
 
-    struct xs_list steered;       /* programs that level 3 may steer: they passed groups, or said that they hold queues */
-    bool lv3_changed;             /* all is decided upon anew */
-    bool lv3_moved;               /* which programs it steers on which devices */
+    struct xs_list steered;       /* programs that level 3 may steer: they passed groups, or have
+                                     queues that they can suspend */
+    bool lv3_changed;             /* level 3 decides anew on all devices */
+    bool lv3_moved;               /* ... on which devices it steers which programs */
     struct xs_lv3_device lv3_devices[XS_LV3_ALL_DEVICES];
     size_t n_lv3_devices;
     uint64_t lv3_ns;              /* decide on slices again then */
@@ -176,17 +177,17 @@ struct xs_server {
     uint64_t queues_ever;
 
     uint64_t now_ns;        /* of this round */
-    uint64_t timer_ns;      /* what the timer is set to; UINT64_MAX: off */
+    uint64_t timer_ns;      /* the timer's time; UINT64_MAX: off */
     uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: no word is closed */
-    uint64_t house_ns;      /* next look at what changes slowly; UINT64_MAX: nothing does */
+    uint64_t house_ns;      /* next look at slow changes; UINT64_MAX: none is due */
     uint64_t held_due_ns;   /* no suspension ends by itself before this; UINT64_MAX: none does */
-    uint64_t idle_since_ns; /* no program joined since then */
+    uint64_t idle_since_ns; /* no program has been here since then */
     uint64_t watchdog_ns;   /* period of the service manager's watchdog; 0: none */
     uint64_t watchdog_next_ns;
     uint64_t spin_budget_ns, spin_refill_ns;
     struct xs_realtime realtime;
-    uint64_t contended_ns;        /* programs were last seen to compete then */
-    bool changed;           /* a decision changed something since it was last cleared */
+    uint64_t contended_ns;        /* when it last saw programs compete */
+    bool changed;           /* a decision changed something since the last clear */
     bool held;              /* ... closed a word */
     uint64_t class_session; /* CPU classes: read up to this session in this pass */
 
@@ -203,21 +204,21 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
 void xs_server_leave(struct xs_server *s);
 /** Frees all; nobody may use the mailbox any more. */
 void xs_server_stop(struct xs_server *s);
-/** Another one than now. CPU classes are read at once, for a policy that goes by them. */
+/** Sets another policy. Reads CPU classes at once, for a policy that uses them. */
 void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *policy);
 /** Takes over changed live options. */
 void xs_server_apply_options(struct xs_server *s);
-/** The first program at level 3 came, or the last one went. */
+/** The first program at level 3 came, or the last one left. */
 void xs_server_update_switch(struct xs_server *s);
 /** Ends the listening when no program wants to join. @return true when the server may end */
 bool xs_server_retire(struct xs_server *s);
-/** For `xsched record`, while it asks. q: NULL: of the server. */
+/** Notes an event for `xsched record`, while that asks. q: NULL: of the server. */
 void xs_server_note(struct xs_server *s, const struct xs_server_queue *q, enum xs_timeline_kind kind, int32_t value,
                     uint64_t now_ns);
 int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source);
 
 /* loop.c */
-/** Until a signal or idleness ends it; reload is called on SIGHUP. */
+/** Runs until a signal or idleness ends it; calls reload on SIGHUP. */
 void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s));
 
 /* sessions.c */
@@ -227,73 +228,74 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up);
 /** Events of its socket, as waiting_to_send and quiet_link ask for them. */
 void xs_client_listen(struct xs_server *s, struct xs_client *c);
 void xs_client_writable(struct xs_server *s, struct xs_client *c);
-/** Out of the scheduler at once; the storage goes at the end of the round. */
+/** Takes it out of the scheduler at once; frees the storage at the end of the round. */
 void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why);
-/** Gives storage back, of so many queues at most. */
+/** Frees storage, of so many queues at most. */
 void xs_client_free_dead(struct xs_server *s, unsigned limit);
 void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, unsigned of,
                       uint64_t handle, const char *text);
-/** Sends the queue's hints, its configuration, or both; later when the program does not read. */
+/** Sends the queue's hints, its configuration, or both; later if the program does not read. */
 void xs_client_tell(struct xs_server *s, struct xs_server_queue *q);
-/** Asks its process for a mark, if it knows how; once, without effort. */
+/** Asks its process for a mark, if it knows how; once, and not again if that fails. */
 void xs_client_ask_mark(struct xs_server_queue *q);
 /** NULL: it has no queues there. */
 struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevice device);
-/** What the program tells of its device memory; nobody checks it. */
+/** The program's own report of its device memory; nothing checks it. */
 void xs_client_memory(const struct xs_client *c, struct xs_client_record *ret);
-/** What people see of it, counted up to now. */
+/** Its record for users, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum);
-/** Drops those whose robust word shows their death, until then. @return false: there may be more of them */
+/** Drops programs whose robust word shows their death, until that time. @return false: there may be
+ *  more of them */
 bool xs_client_reap(struct xs_server *s, uint64_t until_ns);
-/** Whether its process may see and change everything: the server's own user may, and root and operators in the host's
- *  own namespaces. Of the latter it reads some files of /proc. */
+/** Whether its process may see and change everything: the server's own user may, and root and operators
+ *  in the host's own namespaces. For the latter it reads some files of /proc. */
 bool xs_client_operates(const struct xs_server *s, const struct xs_client *c);
-/** What the configuration says of its user, from now on. c->operates is known. */
+/** Applies the configuration's rules for its user, from now on. c->operates is valid. */
 void xs_client_take_standing(struct xs_server *s, struct xs_client *c);
 void xs_client_heat(struct xs_server *s, struct xs_client *c);
 
 /* join.c: a program's first message */
 /** Checks it, makes the pages, adds the program to the scheduler and answers.
- *  @param fds  the client page and an eventfd; those that are kept or closed are set to -1
- *  @return false when the program was refused and dropped */
+ *  @param fds  the client page and an eventfd; those that it keeps or closes become -1
+ *  @return false when it refused and dropped the program */
 bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds);
 
-/** Takes the command lines that were read meanwhile. */
+/** Takes the command lines that errands have read meanwhile. */
 void xs_client_take_cmdlines(struct xs_server *s);
 
-/* messages.c: what a program says */
-/** @param fds  those that are kept are set to -1; the caller closes the others
- *  @return false when the program was dropped */
+/* messages.c: a program's messages */
+/** @param fds  the descriptors that it keeps become -1; the caller closes the others
+ *  @return false when it dropped the program */
 bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *packet, size_t bytes, int *fds,
                        unsigned n_fds);
 void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q);
 struct xs_dated_hints xs_server_queue_hints(const struct xs_server_queue *q);
-/** Bounds priorities that differ from those before: what was set by an operator stays. */
+/** Bounds priorities that differ from those before. An operator's priority stays. */
 void xs_client_bound_hints(const struct xs_client *c, const struct xs_hints *before, struct xs_hints *h);
 void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, const struct xs_dated_hints *h);
 
-/* answer_requests.c: what people ask */
+/* answer_requests.c: users' questions */
 void xs_requests_handle(struct xs_server *s, struct xs_request *r);
 void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...) XS_PRINTF(4, 5);
-/** Whether a program is the asker's to see and to change. */
+/** Whether the asker may see and change the program. */
 bool xs_requests_may(const struct xs_request *r, const struct xs_client *c);
 /** Goes on with snapshots, a bounded step each. */
 void xs_requests_walk(struct xs_server *s);
-/** A queue goes, or a program with what it has counted so far: snapshots in progress have its counts all the same, so
+/** A queue goes, or a program with its counts so far. Snapshots in progress still get its counts, so
  *  that no counter is smaller than in the one before. */
 void xs_requests_queue_goes(struct xs_server *s, const struct xs_server_queue *q);
 void xs_requests_client_goes(struct xs_server *s, const struct xs_client *c);
 void xs_requests_cpu_classes(struct xs_server *s);
 
-/* change_requests.c: what people change */
+/* change_requests.c: users' changes */
 void xs_requests_change(struct xs_server *s, struct xs_request *r);
 /** Goes on with the change in progress, s->changes.first, by a bounded step. */
 void xs_requests_change_step(struct xs_server *s);
-/** A queue goes, or a program: the change in progress does not look at it any more. */
+/** A queue goes, or a program: the change in progress looks at it no more. */
 void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q);
 void xs_changes_client_goes(struct xs_server *s, const struct xs_client *c);
-/** Refuses all that are in progress. */
+/** Refuses all changes in progress. */
 /** A suspension ends by itself then. */
 void xs_changes_end_at(struct xs_server *s, uint64_t at_ns);
 /** Resumes processes whose suspension ends by now. @return when the next one does; UINT64_MAX: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of programs: accepts them, reads their packets, sends to them, and drops them. join.c and messages.c have what
- * the packets say. */
+/* Connections of programs: accepts them, reads their packets, sends to them, and drops them. join.c
+ * and messages.c handle the content of the packets. */
 #include "xserver/server.h"
 
 #include "base/clock.h"
@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #define ACCEPTS_A_ROUND 64
-#define PACKETS_A_ROUND 32 /* of one program; others are served in between */
-#define SENDS_A_ROUND 32   /* of what one program waits for */
+#define PACKETS_A_ROUND 32 /* of one program; others get their turn in between */
+#define SENDS_A_ROUND 32   /* of the messages to one program */
 #define READ_NS         (300 * XS_NS_PER_US) /* no more after so long a round */
 
 static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
@@ -70,7 +70,7 @@ void xs_client_accept(struct xs_server *s)
         may = fd < 0 || xs_rings_accepted(s);
         if (fd < 0) {
             if (fd == -EMFILE || fd == -ENFILE) {
-                /* the listener stays readable: give back the oldest connection that said nothing */
+                /* the listener stays readable: close the oldest connection that said nothing */
                 XS_WARN_ONCE("no descriptors left for more programs");
                 if (!xs_list_empty(&s->unjoined))
                     xs_client_drop(s, XS_CONTAINER_OF(s->unjoined.next, struct xs_client, link),
@@ -97,7 +97,7 @@ void xs_client_accept(struct xs_server *s)
     }
 }
 
-/* Those that the message did not need. @return whether there were any */
+/* Closes those that the message did not need. @return whether there were any */
 static bool close_unused(struct xs_server *s, uint32_t uid, int *fds, unsigned n_fds)
 {
     bool any = false;
@@ -109,8 +109,9 @@ static bool close_unused(struct xs_server *s, uint32_t uid, int *fds, unsigned n
     return any;
 }
 
-/* Without descriptors left, the kernel closes those of the message, which may take as long as their maker likes. The lowest
- * free number is given out, so the last one tells how many there are. */
+/* When there are no descriptors left, the kernel closes those of the message, which may take as long
+ * as their maker likes. The kernel gives out the lowest free number, so the last one shows how many
+ * there are. */
 static ssize_t receive(struct xs_server *s, struct xs_client *c, unsigned char *packet, int *fds, unsigned *ret_n)
 {
     bool scarce = s->last_fd > s->most_fds / 2;
@@ -137,7 +138,7 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
         ssize_t n;
 
         if (i == 0 && !xs_rings_may_speak(s, c)) {
-            if (hung_up) /* which would be an event in each round; and nobody waits for what it said */
+            if (hung_up) /* it would be an event in each round, and no program waits for an answer */
                 xs_client_drop(s, c, "left");
             return;
         }
@@ -154,7 +155,7 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
             (void)xs_message_handle(s, c, packet, (size_t)n, fds, n_fds);
         }
         if (close_unused(s, uid, fds, n_fds) && !c->dead && xs_errands_behind(s->errands, uid))
-            xs_client_drop(s, c, "sends descriptors faster than they can be closed");
+            xs_client_drop(s, c, "sends descriptors faster than xserver can close them");
         if (!c->dead && !xs_rings_spoke(s, c, !joined))
             return;
     }
@@ -239,7 +240,7 @@ void xs_client_ask_mark(struct xs_server_queue *q)
     struct xs_client *c = q->client;
 
     if (c->record.protocol_minor < 3 || c->dead || c->waiting_to_send)
-        return; /* then its end is noticed later */
+        return; /* it notices the end later */
     (void)xs_socket_send(c->fd, &m, XS_MSG_queue_mark, ++c->serial, NULL, 0);
 }
 
@@ -252,7 +253,7 @@ void xs_client_writable(struct xs_server *s, struct xs_client *c)
             return;
         xs_list_remove(&q->in_unsent);
         if (!xs_rings_spoke(s, c, false))
-            return; /* it is ready again once more may be said */
+            return; /* ready again once xserver may send more */
     }
     if (xs_list_empty(&c->unsent)) /* else the socket is ready the next time as well */
         want_to_write(s, c, false);
@@ -304,7 +305,7 @@ static void forget_heat(struct xs_server *s, struct xs_client *c)
         }
 }
 
-/* A program that lives on without us must not stay closed until it looks. */
+/* A program that lives on without xserver must not wait at a closed word until it looks. */
 static void open_words(struct xs_client *c)
 {
     XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
@@ -340,7 +341,7 @@ static void leave(struct xs_server *s, struct xs_client *c, const char *why)
     c->process = NULL;
     open_words(c);
     if (xs_log_share(c, s->now_ns))
-        XS_INFO("pid %d left (%s): %llu commands on %llu queues, held %.3f s (%s)", (int)c->peer.pid, why,
+        XS_INFO("pid %d left (%s): %llu commands on %llu queues, suspended %.3f s (%s)", (int)c->peer.pid, why,
                 (unsigned long long)c->record.entered, (unsigned long long)c->record.queues_ever,
                 (double)c->record.held_ns / (double)XS_NS_PER_S, c->record.cmdline);
     if (s->n_clients == 0)

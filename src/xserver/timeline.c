@@ -18,7 +18,7 @@ int xs_timeline_want(struct xs_timeline *t, uint64_t now_ns)
 {
     if (!t->ring) {
         t->ring = calloc(XS_TIMELINE_LENGTH, sizeof(*t->ring));
-        /* numbers before this are lost: a reader of the last ring must not take these for its own */
+        /* earlier numbers have no events: a reader of the last ring must not take these for its own */
         t->count = (t->count / XS_TIMELINE_LENGTH + 2) * XS_TIMELINE_LENGTH;
         t->first = t->count;
     }
@@ -48,7 +48,8 @@ size_t xs_timeline_copy(const struct xs_timeline *t, uint64_t since, bool (*pass
     at = XS_MIN(since, t->count); /* a number of the future is of another server: from now on */
     *ret_lost = at < oldest ? oldest - at : 0;
     at = XS_MAX(at, oldest);
-    end = XS_MIN(t->count, at + XS_TIMELINE_ANSWER); /* looked at, whosesoever they are: the main loop waits meanwhile */
+    end = XS_MIN(t->count, at + XS_TIMELINE_ANSWER); /* it looks at so many, whichever user's: the main
+                                                        loop waits meanwhile */
     for (; at < end; at++) {
         const struct xs_timeline_event *e = &t->ring[at % XS_TIMELINE_LENGTH];
 
@@ -70,7 +71,7 @@ static uint64_t permute(uint64_t secret, uint64_t number, bool back)
 {
     uint64_t left = number >> HALF_BITS & HALF, right = number & HALF;
 
-    for (unsigned i = 0; i < ROUNDS; i++) { /* a Feistel network: the same with its rounds in the other order undoes it */
+    for (unsigned i = 0; i < ROUNDS; i++) { /* a Feistel network: the rounds in reverse order undo it */
         unsigned round = back ? ROUNDS - 1 - i : i;
         uint64_t mixed = xs_hash_u64(xs_hash_u64((back ? left : right) + secret) ^ (secret + round)) & HALF;
         uint64_t next = (back ? right : left) ^ mixed;

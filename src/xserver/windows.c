@@ -11,7 +11,7 @@
 
 struct window {
     struct xs_list link;
-    uint32_t uid; /* who said so */
+    uint32_t uid; /* of the asker */
     char display[64];
     int32_t pid;
 };
@@ -55,7 +55,7 @@ static bool may(struct xs_server *s, const struct xs_asker *asker, int32_t pid)
     return false;
 }
 
-/* The user's window of that display, or with NULL of any, which is the one that it told of first. */
+/* The user's window of that display, or with NULL of any: the one that came first. */
 static struct window *find(struct xs_server *s, uint32_t uid, const char *display, unsigned *ret_count)
 {
     struct window *found = NULL;

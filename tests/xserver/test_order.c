@@ -238,7 +238,7 @@ static void loaded_policies_get_cpu_priorities(void **state)
     assert_true(nicer_is_suspended(CPU_POLICY_1, log, sizeof(log)));
     assert_null(strstr(log, "another xsched/policy.h"));
     assert_false(nicer_is_suspended(CPU_POLICY_0, log, sizeof(log)));
-    line = strstr(log, CPU_POLICY_0 " was built against another xsched/policy.h: it cannot set XS_POLICY_CPU_CLASS");
+    line = strstr(log, CPU_POLICY_0 " belongs to another xsched/policy.h: it cannot set XS_POLICY_CPU_CLASS");
     assert_non_null(line);
     assert_non_null(line = strchr(line, '\n'));
     assert_null(strstr(line, "another xsched/policy.h"));

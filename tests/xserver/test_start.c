@@ -184,10 +184,10 @@ static void file_command_line_and_reload(void **state)
     free(log);
     assert_int_equal(raw_status(&s, "timeslice_us"), 1200); /* nothing was changed */
     log = raw_server_log(&s);
-    assert_non_null(strstr(log, "linger-us was changed: it takes effect at the next start"));
+    assert_non_null(strstr(log, "linger-us has changed: that takes effect at the next start"));
     assert_non_null(strstr(log, "linger-us is a constant for developers now"));
     assert_non_null(strstr(log, "--tune linger-us=VALUE"));
-    assert_null(strstr(log, "timeslice-us was changed"));
+    assert_null(strstr(log, "timeslice-us has changed"));
     free(log);
     assert_int_equal(raw_server_stop(&s), 0);
 }
@@ -208,7 +208,7 @@ static void withdrawn_options_are_named(void **state)
     for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
         const char *name = k_rows[i].name;
 
-        snprintf(line, sizeof(line), "%s was withdrawn and has no effect: %s\n", name, k_rows[i].instead);
+        snprintf(line, sizeof(line), "%s no longer exists and has no effect: %s\n", name, k_rows[i].instead);
         snprintf(args, sizeof(args), "--idle-exit 1 --%s=OFF", name);
         assert_int_equal(run(args), 0);
         assert_non_null(strstr(g_output, line));
@@ -221,7 +221,7 @@ static void withdrawn_options_are_named(void **state)
         write_file("old.conf", line);
         snprintf(args, sizeof(args), "--log-file %s --config %s", file("old.log"), file("old.conf"));
         assert_int_equal(run(args), 0);
-        snprintf(args, sizeof(args), "grep -c '%s was withdrawn' %s | grep -qx 1", name, file("old.log"));
+        snprintf(args, sizeof(args), "grep -c '%s no longer exists' %s | grep -qx 1", name, file("old.log"));
         assert_int_equal(system(args), 0);
         assert_int_equal(unlink(file("old.log")), 0);
     }

@@ -46,7 +46,7 @@ test $runs -gt 0
 counted 400
 grep joined "$T/server.log" | grep -q ffmpeg
 grep joined "$T/server.log" | grep -q python3
-# "... 1234 commands on 1 queues, held 0.123 s (ffmpeg ...)"
-held=$(sed -n 's/.*held \([0-9.]*\) s (.*ffmpeg.*/\1/p' "$T/server.log")
-echo "the film was held for $held s"
+# "... 1234 commands on 1 queues, suspended 0.123 s (ffmpeg ...)"
+held=$(sed -n 's/.*suspended \([0-9.]*\) s (.*ffmpeg.*/\1/p' "$T/server.log")
+echo "the film was suspended for $held s"
 awk -v held="$held" 'BEGIN { exit !(held > 0) }'
