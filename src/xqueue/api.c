@@ -71,7 +71,7 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState *state)
     xs_queue_look(q, true);
     if (!atomic_load(&q->completion.marks_pending) &&
         atomic_load(&q->cc->completed) < atomic_load(&q->cc->returned))
-        xs_queue_mark_now(q); /* so that a later query knows */
+        xs_queue_mark_now(q); /* a later query then knows */
     *state = atomic_load(&q->deferred_count) == 0 &&
                      atomic_load(&q->cc->completed) >= atomic_load(&q->cc->entered)
                  ? kQueueStateIdle
@@ -91,8 +91,8 @@ XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count)
     q = xs_queue_ref(xq, NULL);
     if (!q)
         return kXSchedErrorNotFound;
-    /* what waits enters first and is taken off the list then: where none entered between two looks, it counts once, or
-     * the one that is on its way twice */
+    /* XQueueSubmit counts a waiting command in `entered` first and takes it off the list then. If no command
+     * enters between the two reads, each counts once; at most the one on its way counts twice. */
     do {
         entered = atomic_load(&q->cc->entered);
         *count = (int64_t)(entered + atomic_load(&q->deferred_count));
@@ -101,7 +101,7 @@ XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count)
     return kXSchedSuccess;
 }
 
-/* @return false: the XQueue was destroyed meanwhile, and nobody could open it again */
+/* @return false: another thread destroyed the XQueue meanwhile, so no call could resume it */
 static bool close_live(struct xs_queue *q, XQueueHandle xq)
 {
     bool live;
@@ -135,7 +135,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags)
     }
     if (flags & (kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitIdle)) {
         wait_launching(q);
-        if (q->ctx_entries) { /* what stands behind gates in the stream, too */
+        if (q->ctx_entries) { /* also commands behind gates in the stream */
             xs_lock_acquire(&q->state->lock);
             xs_gates_open_locked(q);
             xs_lock_release(&q->state->lock);
@@ -207,7 +207,7 @@ XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_
     int64_t b = batch > 0 ? batch : q->wish.batch;
 
     if (batch <= 0 && threshold > 0 && b > t)
-        b = t;                    /* only the threshold was asked for */
+        b = t;                    /* the caller gave only the threshold */
     if (b > t)
         return kXSchedErrorInvalidValue;
     q->wish.threshold = t;
@@ -219,7 +219,7 @@ XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_
         atomic_store(&q->threshold, t);
         atomic_store(&q->bounded, XS_BOUNDED_APP);
     }
-    xs_queue_progress(q);         /* a wider bound may let somebody pass */
+    xs_queue_progress(q);         /* a wider bound may let a waiting thread go on */
     return kXSchedSuccess;
 }
 

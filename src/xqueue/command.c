@@ -60,7 +60,7 @@ void xs_command_unref(struct xs_state *st, struct xs_command *c)
         free(c);
 }
 
-/* Takes the handle away; the object lives on while somebody uses it. */
+/* Takes the handle away; the object lives on while a thread uses it. */
 static bool forget(struct xs_state *st, struct xs_command *c)
 {
     if (!xs_map_remove(&st->handle_to_command, c->handle))

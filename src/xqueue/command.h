@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that a program makes itself and hands to XQueueSubmit. */
+/* Commands that a program makes itself and submits by XQueueSubmit. */
 #ifndef XS_COMMAND_H
 #define XS_COMMAND_H
 
@@ -11,7 +11,8 @@ struct xs_state;
 
 enum xs_command_state { XS_COMMAND_NEW, XS_COMMAND_HELD, XS_COMMAND_LAUNCHED, XS_COMMAND_DROPPED };
 
-/* Freed when the handle is waited for or destroyed. Fields under state.lock unless said. */
+/* A wait for the handle, or its destruction, frees it. Fields under state.lock if the field does not say
+ * otherwise. */
 struct xs_command {
     HwCommandHandle handle;
     LaunchCallback launch;

@@ -26,7 +26,7 @@ void xs_queue_defaults_from_env(struct xs_queue_defaults *ret)
     ret->level_auto = !level || xs_str_equal_nocase(level, "auto");
     if (!ret->level_auto) {
         ret->level = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, 0, 1, 3);
-        ret->level_auto = ret->level == 0; /* not understood: as if it were not there */
+        ret->level_auto = ret->level == 0; /* no valid text: as if unset */
         ret->level = ret->level_auto ? kPreemptLevelInterrupt : ret->level;
     }
     priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, PRIORITY_DEFAULT, PRIORITY_NO_EXECUTE, PRIORITY_MAX);

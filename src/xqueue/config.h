@@ -5,13 +5,13 @@
 
 #include "policy/policies.h"
 
-#define XS_DEFAULT_THRESHOLD 16   /* what queries answer while the bound is by time */
+#define XS_DEFAULT_THRESHOLD 16   /* the answer of queries while the bound is by time */
 #define XS_DEFAULT_BATCH     8
 
 struct xs_queue_defaults {
     struct xs_hints hints;
     int32_t level;
-    bool level_auto;              /* the highest that there is, without a word about it */
+    bool level_auto;              /* the highest that the platform has, without a log line */
     int64_t threshold, batch;     /* threshold 0: by estimated device time */
 };
 

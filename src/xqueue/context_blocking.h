@@ -5,7 +5,8 @@
 
 struct xs_queue;
 
-/** Opens all gates of the queue that are in its stream, whatever suspends the queue. Under state.lock. */
+/** Opens all gates that the queue has in its stream, also while a scheduler or the application suspends it.
+ *  Under state.lock. */
 void xs_gates_open_locked(struct xs_queue *q);
 
 #endif

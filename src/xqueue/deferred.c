@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XQueueSubmit: at once in the caller's thread when nothing has to wait, else through a list and
- * a worker thread, which starts with the first command that must wait and ends with the last. */
+/* XQueueSubmit: launches in the caller's thread at once when nothing has to wait. Else the command goes
+ * through a list to a worker thread. The thread starts with the first command that must wait and ends with
+ * the last. */
 #include "xqueue/deferred.h"
 
 #include "base/log.h"
@@ -52,7 +53,7 @@ static void *worker(void *arg)
 {
     struct xs_queue *q = arg;
 
-    /* It waits at the gate before it takes a command, so that what waits can still be dropped. */
+    /* Waits for the permit before it takes a command, so that the program can still drop waiting commands. */
     while (!list_empty(q)) {
         struct xs_command *c;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long commands take on the device, by key (kernel and size), learnt from completions. A
- * fixed table without locks: an entry that is lost or torn costs one more measurement. Each key has
- * four places: two that came in turn and shared a single one would push each other out for ever, and a
- * command never timed waits until nearly nothing is in flight. */
+/* How long commands take on the device, by key (kernel and size), learnt from completions. A fixed table
+ * without locks: a lost or torn entry costs one more measurement. Each key has four places. If two keys that
+ * take turns shared a single place, each would push the other out for ever. A command without an estimate
+ * waits until nearly nothing is in flight. */
 #ifndef XS_ESTIMATE_H
 #define XS_ESTIMATE_H
 
@@ -15,11 +15,12 @@
 
 struct xs_estimate {
     _Atomic uint64_t key;
-    _Atomic uint32_t est_ns;      /* 0: never timed */
-    _Atomic uint32_t loaded;      /* xs_estimate_code when a launch of it came back last; 0: never, as far as is known */
+    _Atomic uint32_t est_ns;      /* 0: not measured yet */
+    _Atomic uint32_t loaded;      /* xs_estimate_code when a launch of it came back last; 0: none known */
 };
 extern struct xs_estimate xs_estimates[1u << XS_ESTIMATE_BITS]; /* owner: estimate.c */
-/** Grows whenever code is unloaded, since handles come back and with them the keys. Owner: estimate.c. */
+/** Grows whenever the program unloads code: a handle then comes back for other code, and with it the key.
+ *  Owner: estimate.c. */
 extern _Atomic uint32_t xs_estimate_code;
 
 /* The first of the key's places. */
@@ -28,7 +29,7 @@ static inline struct xs_estimate *xs_estimate_places(uint64_t key)
     return &xs_estimates[(key * 0x9e3779b97f4a7c15ull >> (64 - XS_ESTIMATE_BITS)) & ~(uint64_t)(XS_ESTIMATE_WAYS - 1)];
 }
 
-/** Nanoseconds, or 0: never timed. Any thread. */
+/** Nanoseconds, or 0: not measured yet. Any thread. */
 #ifdef XS_MODEL /* tests/model bring their own */
 uint32_t xs_estimate_get(uint64_t key);
 #else
@@ -46,10 +47,10 @@ static inline uint32_t xs_estimate_get(uint64_t key)
 #endif
 /** A measured duration. Any thread. */
 void xs_estimate_learn(uint64_t key, uint64_t measured_ns);
-/** Whether a command of this key came back from the vendor since code was unloaded last, so that the next one loads none.
- *  Any thread. */
+/** Whether a command of this key came back from the vendor since the program last unloaded code, so that the
+ *  next one loads none. Any thread. */
 bool xs_estimate_is_loaded(uint64_t key);
-/** One came back. @param code  xs_estimate_code before its call */
+/** A launch came back. @param code  xs_estimate_code before its call */
 void xs_estimate_note_loaded(uint64_t key, uint32_t code);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 2: gates in the stream, which the device itself obeys, so that what was submitted stops too.
+/* Level 2: gates in the stream. The device itself obeys them, so that also submitted commands stop.
  *
- * A gate is "wait until the permit word >= number of the command behind it". It stands before a
- * command when the estimated time since the last gate would grow beyond a spacing, when the command
- * was never timed, and when the word is found closed. A submitter whose word is closed goes on and
- * leaves commands behind the gate, as far as there is room. */
+ * A gate is "wait until the permit word >= number of the command behind it". A command gets a gate when the
+ * estimated time since the last gate would grow beyond a spacing, when it has no estimate, or when it finds
+ * the word closed. A submitter whose word is closed goes on and leaves commands behind the gate, as far as
+ * the context takes more entries. */
 #include "xqueue/gate.h"
 
 #include "base/clock.h"
@@ -27,10 +27,10 @@
 #define SPACING_LEAST_NS (300 * XS_NS_PER_US)
 #define SPACING_MOST_NS  (2 * XS_NS_PER_MS)
 
-/* The driver was seen to block a context at about 1020 entries. Events and what a program waits for
- * itself are not counted, hence half of that; what is held may take less, so that what runs finds
- * room; who has next to nothing there is never too many. */
-#ifndef ENTRIES_MAX /* tests build one without, which must be found */
+/* We saw the driver block a context at about 1020 entries. We do not count events and the program's own
+ * waits, hence half of that. Suspended queues may use less, so that running ones find place. A queue with
+ * next to nothing there always may submit. */
+#ifndef ENTRIES_MAX /* tests build one without, and must detect it */
 #define ENTRIES_MAX       512
 #define ENTRIES_MAX_SHUT  384
 #endif
@@ -71,7 +71,7 @@ void xs_gates_set_level(struct xs_queue *q, int32_t level)
         word = xs_gates_app_word(q);
         if (word)
             atomic_store(word, XS_MAX(atomic_load(&q->app_permitted), atomic_load(&q->cc->let_through)));
-        atomic_store(&q->gates.since_ns, UINT64_MAX / 2); /* what is in flight has none: the next command gets one */
+        atomic_store(&q->gates.since_ns, UINT64_MAX / 2); /* commands in flight have none */
     }
     atomic_store(&q->gates_on, on);
 }
@@ -112,7 +112,8 @@ void xs_gates_reset(struct xs_queue *q)
     atomic_store(&g->since_ns, 0);
     atomic_store(&g->last, 0);
     atomic_store(&g->behind, 0);
-    /* never back to 0: who looks for room may have read weight_in of before, and takes it for done */
+    /* never back to 0: a thread in xs_gates_full_still() may have read the old weight_in, and stores it as
+     * done */
     atomic_store(&g->weight_marked, atomic_load(&g->weight_in));
     q->ctx_entries = NULL;
 }
@@ -172,15 +173,16 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
     uint64_t last = atomic_load(&q->gates.last), behind, entered;
     int r;
 
-    /* before: whoever asks meanwhile thinks that it is in flight */
+    /* before the gate: a thread that looks meanwhile takes it for in flight */
     while (n > last && !atomic_compare_exchange_weak(&q->gates.last, &last, n))
         ;
-    /* seq_cst pairs with context_blocking.c: here last is stored, then inside is read; there inside is counted,
-     * then last is read. So either the gate opens at once, or none is put there. */
+    /* seq_cst pairs with context_blocking.c: this thread stores last, then reads inside; that one counts
+     * inside, then reads last. So either that thread opens the gate at once, or this one puts none. */
     if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
         return 0;
     r = xs_queue_append_gate(q, word, serial, n);
-    /* What other threads put before it has entered by now, and the command behind it has not returned. */
+    /* The commands that other threads put before the gate have entered by now; the command behind it has not
+     * returned. */
     entered = atomic_load(&q->cc->entered);
     behind = atomic_load(&q->gates.behind);
     while (entered > behind && !atomic_compare_exchange_weak(&q->gates.behind, &behind, entered))
@@ -194,7 +196,7 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
 
 static uint64_t spacing_ns(uint64_t told_ns)
 {
-    static _Atomic int64_t from_env = -2; /* -1: not given */
+    static _Atomic int64_t from_env = -2; /* -1: unset */
     int64_t us = atomic_load_explicit(&from_env, memory_order_relaxed);
 
     if (XS_UNLIKELY(us == -2))
@@ -265,7 +267,7 @@ void xs_gates_done(struct xs_queue *q, uint64_t weight)
     uint64_t seen = atomic_load(&q->gates.weight_done);
     struct xs_ctx_entries *ctx_entries = q->ctx_entries;
 
-    if (!ctx_entries) /* out of use meanwhile: what it had in the stream counts no more */
+    if (!ctx_entries) /* the queue is unused by now: its entries do not count */
         return;
     while ((int64_t)(weight - seen) > 0)
         if (atomic_compare_exchange_weak(&q->gates.weight_done, &seen, weight)) {
@@ -278,7 +280,7 @@ bool xs_gates_held_since(struct xs_queue *q)
 {
     struct xs_gates *g = &q->gates;
     struct xs_server_cell *sc = atomic_load(&q->sc);
-    /* relaxed: a hold that is noticed one span late spoils one estimate a little */
+    /* relaxed: if a suspension shows one span late, it spoils one estimate a little */
     uint64_t suspensions = atomic_load_explicit(&sc->suspensions, memory_order_relaxed);
     uint32_t app_changes = atomic_load_explicit(&g->app_changes, memory_order_relaxed);
     bool shut = atomic_load(&sc->permitted) != XS_PERMIT_OPEN || atomic_load(&q->app_permitted) != XS_PERMIT_OPEN;

@@ -62,7 +62,7 @@ XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old)
         return kXSchedErrorNotFound;
     if (old)
         *old = q->wish.dated.hints.priority;
-    if (q->wish.dated.hints.priority == prio) { /* scopes are entered often: nothing to tell, nobody to wake */
+    if (q->wish.dated.hints.priority == prio) { /* programs enter scopes often: wake no thread */
         xs_lock_release(&q->state->lock);
         xs_queue_unref(q);
         return kXSchedSuccess;
@@ -153,10 +153,10 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy)
     if (scheduler == kSchedulerLocal)
         atomic_store(&st->local_policy, (int)policy);
     atomic_store(&st->mode, (int)scheduler);
-    xs_state_await(st);           /* before the control thread hears of it, which decides then */
+    xs_state_await(st);           /* before the control thread learns of it, and decides */
     atomic_fetch_add(&st->mode_changes, 1);
     xs_state_update_intra(st);
-    xs_state_fail_open(st, atomic_load(&st->server)); /* whatever was held runs on at once */
+    xs_state_fail_open(st, atomic_load(&st->server)); /* resumes every suspended queue at once */
     xs_scheduler_say((int)scheduler, scheduler == kSchedulerLocal ? xs_policy_by_type(policy)->name : "");
     xs_control_kick(st);
     return kXSchedSuccess;

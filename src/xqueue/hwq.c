@@ -15,7 +15,7 @@ HwQueueHandle xs_handle_make(struct xs_state *st)
 {
     HwQueueHandle handle;
 
-    /* two million streams later numbers come again; what has one keeps it */
+    /* after two million streams numbers come again; a stream keeps the number that it has */
     do /* 53 bits, so that every JSON reader keeps them exact */
         handle = st->handle_prefix << 22 | (atomic_fetch_add(&st->next_handle, 1) & 0x3fffff);
     while (xs_map_get(&st->handle_to_hwq, handle) || xs_map_get(&st->handle_to_queue, handle));
@@ -36,10 +36,10 @@ static void point_queues(const struct xs_hwq *h, struct xs_hwq *to)
         atomic_store(&q->hwq, to);
 }
 
-/* XQueues that were on it let go of it, unless a call is using it, or a call or mark of one of them. Under the lock. */
+/* Takes its XQueues off it, unless a call uses it, or a call or mark uses one of them. Under the lock. */
 static bool hwq_let_go(struct xs_hwq *h)
 {
-    if (h->refs || !queues_unused(h)) /* who holds one of them never sees NULL */
+    if (h->refs || !queues_unused(h)) /* a holder of such a reference never sees NULL */
         return false;
     /* seq_cst pairs with a submit that found the queue before: counts itself, then reads hwq */
     point_queues(h, NULL);
@@ -49,7 +49,7 @@ static bool hwq_let_go(struct xs_hwq *h)
     return false;
 }
 
-/* Frees forgotten hardware queues that nobody can be using (queues out of the tables get no new references). */
+/* Frees forgotten hardware queues that no thread can use (queues out of the tables get no new references). */
 static void hwq_reap(struct xs_state *st)
 {
     struct xs_list dead;

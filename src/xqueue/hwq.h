@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware queues: making, finding, forgetting, and what is appended to their streams. */
+/* Hardware queues: making, finding, forgetting, and the marks and gates in their streams. */
 #ifndef XS_XQUEUE_HWQ_H
 #define XS_XQUEUE_HWQ_H
 
@@ -12,13 +12,13 @@ struct xs_hwq {
     uint64_t native_key;
     XDevice device;
     struct xs_queue *queue;       /* under state.lock; NULL: none */
-    struct xs_queue *queues;      /* under state.lock; it and those before it whose storage was not used again */
-    uint32_t refs;                /* under state.lock; API calls that are using it */
+    struct xs_queue *queues;      /* under state.lock; it and those before it whose storage has no new use */
+    uint32_t refs;                /* under state.lock; API calls that use it now */
     bool gone;                    /* under state.lock; out of the maps, in gone_hwqs */
     struct xs_list link;          /* in gone_hwqs */
 };
 
-/** What a stream is known by in native_to_hwq and native_to_queue. */
+/** The key of a stream in native_to_hwq and native_to_queue. */
 static inline uint64_t xs_native_key(int platform, uint64_t native)
 {
     return native ^ (uint64_t)(platform + 1) << 58; /* user-space pointers have at most 57 bits */
@@ -27,13 +27,13 @@ static inline uint64_t xs_native_key(int platform, uint64_t native)
 HwQueueHandle xs_handle_make(struct xs_state *st);
 /** A use of a hardware queue outside the lock, up to xs_hwq_done. NULL: there is none of this number. */
 struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state);
-/** The end of such a use. Frees it if it was forgotten meanwhile and this was the last use. */
+/** The end of such a use. The last use frees a hardware queue that the process has forgotten meanwhile. */
 void xs_hwq_done(struct xs_state *st, struct xs_hwq *h);
 /** From here on the queue is on this one. Under state.lock. */
 void xs_hwq_take(struct xs_hwq *h, struct xs_queue *q);
 
-/** Appends a mark. Calls the vendor, with no lock of ours.
- *  @return false: there is none, also when both queues are destroyed */
+/** Appends a mark. Calls the vendor, with no lock of ours. @return false: the stream has none, as when the
+ *  program has destroyed both queues */
 static inline bool xs_queue_append_mark(struct xs_queue *q, uint64_t number)
 {
     struct xs_hwq *h = atomic_load(&q->hwq);

@@ -3,11 +3,11 @@
 #include "base/lock.h"
 #include "xqueue/interface.h"
 
-#define IMPLEMENTERS 8u           /* of more, the calls are handled twice */
+#define IMPLEMENTERS 8u           /* beyond this number, calls of the rest count twice */
 
 _Atomic uint32_t xsched_priv_implementers;
 
-static struct xs_lock g_lock;     /* nothing is called under it */
+static struct xs_lock g_lock;     /* no call leaves this file under it */
 static struct {
     uintptr_t from, to;
 } g_ranges[IMPLEMENTERS];         /* each written once under g_lock, before the count */

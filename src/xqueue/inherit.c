@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Priority inheritance: a queue counts as urgent as the one that waits for it on the device, until it has completed
- * the commands that the other one waits for. One word of its cell has that priority and the last number. No thread has
- * to take the priority back: the scheduler compares the number with the completed count. Where two queues wait at once,
- * the priority of the more urgent one lasts until the later end. */
+/* Priority inheritance: a queue counts as urgent as the one that waits for it on the device, until it has
+ * completed the commands that the other one waits for. One word of its cell has that priority and the last
+ * number. No thread has to take the priority back: the scheduler compares the number with the completed
+ * count. Where two queues wait at once, the priority of the more urgent one lasts until the later end. */
 #include "xqueue/inherit.h"
 
 #include "base/clock.h"
@@ -11,11 +11,11 @@
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
 
-/* The longest chain of streams, each waiting for the next, that inheritance follows. Beyond it a stream inherits
- * nothing. */
+/* The longest chain of streams, each waiting for the next, that inheritance follows. Beyond it a stream
+ * inherits nothing. */
 #define CHAIN 8
 
-/* As long as a thread asks for nothing else, so often and this long, it waits. */
+/* A thread that polls so often, and for this long, and does nothing else, counts as waiting. */
 #define POLLS_US 2000u
 
 _Atomic uint32_t xsched_priv_intra, xsched_priv_beside;
@@ -26,9 +26,10 @@ void xs_state_update_intra(struct xs_state *st)
 
     bool intra = mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra);
 
-    atomic_store_explicit(&xsched_priv_intra, intra, memory_order_relaxed); /* a hint: earlier waits lend nothing */
+    /* both are hints: earlier waits pass on no priority */
+    atomic_store_explicit(&xsched_priv_intra, intra, memory_order_relaxed);
     atomic_store_explicit(&xsched_priv_beside, intra || (mode == XS_MODE_GLOBAL && st->space),
-                          memory_order_relaxed); /* likewise */
+                          memory_order_relaxed);
 }
 
 static uint64_t completed(struct xs_queue *q)
@@ -36,7 +37,7 @@ static uint64_t completed(struct xs_queue *q)
     return XS_MAX(atomic_load(&q->cc->completed), atomic_load(&q->cc->marked));
 }
 
-/* The queue's priority now, with those that it inherits. */
+/* The queue's priority now, and those that it inherits. */
 static int32_t importance(struct xs_queue *q)
 {
     int32_t p = atomic_load_explicit(&q->priority, memory_order_relaxed);
@@ -84,7 +85,7 @@ void xs_queue_inherit_on(struct xs_queue *q, int32_t priority)
 {
     for (int i = 0; i < CHAIN; i++) {
         struct xs_queue *to = atomic_load(&q->waits_for.queue);
-        uint64_t id = atomic_load(&q->waits_for.id); /* 0: one that was gone, or is being written */
+        uint64_t id = atomic_load(&q->waits_for.id); /* 0: it is gone, or a thread writes it now */
 
         if (!to || !id || id != xsched_priv_queue_id(to) ||
             !lend(to, atomic_load(&q->waits_for.number), priority))
@@ -103,7 +104,8 @@ void xsched_priv_waits_for(struct xs_queue *waiter, struct xs_queue *q, uint64_t
 {
     if (waiter == q || number <= completed(q))
         return;
-    /* A queue keeps one such wait. Of two at once, the earlier one inherits only the waiter's priority of its time. */
+    /* A queue keeps one such wait. Of two at once, the earlier one inherits only the priority that the waiter
+     * had then. */
     atomic_store(&waiter->waits_for.id, 0);
     atomic_store(&waiter->waits_for.number, number);
     atomic_store(&waiter->waits_for.queue, q);

@@ -5,14 +5,14 @@
 
 #include "xqueue/queue.h"
 
-/** The mode of the state changed, or the state was made. */
+/** After a change of the state's mode, and when the state is new. */
 void xs_state_update_intra(struct xs_state *st);
-/** The first `number` commands are complete: what the queue inherited until then ends, and the scheduler is
- *  rung. Any thread. */
+/** The first `number` commands are complete: ends the inheritance up to them, and rings the scheduler. Any
+ *  thread. */
 void xs_queue_inherit_end(struct xs_queue *q, uint64_t number);
 /** The queue has this priority now: the queues that it waits for on the device inherit it. Any thread. */
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority);
-/** A thread waited for the queue's work since then; 0: nothing is counted. */
+/** A thread has waited for the queue since since_ns; 0: adds nothing. */
 void xs_queue_waited(struct xs_queue *q, uint64_t since_ns);
 
 #endif

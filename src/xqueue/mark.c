@@ -40,14 +40,14 @@ static void charge(struct xs_queue *q, uint64_t est_ns, uint64_t measured_ns)
     atomic_fetch_add(&cc->est_completed_ns, measured_ns); /* seq_cst: then all_reached looks at entered */
 }
 
-#define ACCOUNT_NOW  1u           /* something completed just now */
-#define ACCOUNT_LATE 2u           /* something was found complete */
+#define ACCOUNT_NOW  1u           /* a command completed just now */
+#define ACCOUNT_LATE 2u           /* a command had completed before we looked */
 #define TRAVEL_NS    (6 * XS_NS_PER_US)
 #define SHORT_NS     (4 * XS_NS_PER_US) /* a launch and its wait take longer on any device */
 
-/* The marked command's part of a measured span. A command that was never timed gets all but the
- * estimate of the others. Another gets its share of the estimate: if it got the others' error as
- * well, a span of n like commands would correct it n - 1 times too much, and never settle. */
+/* The marked command's part of a measured span. A command without an estimate gets all but the estimate of
+ * the others. Another gets its share of the estimate. If it got the others' error as well, a span of n like
+ * commands would correct it n - 1 times too much, and it would never settle. */
 static uint64_t own_share(const struct xs_mark *m, uint64_t est_ns, uint64_t measured_ns)
 {
     uint64_t others_ns = est_ns - XS_MIN(est_ns, (uint64_t)m->key_est_ns);
@@ -79,10 +79,11 @@ static inline struct span span_until_now(const struct xs_queue *q)
 
 #define ABOVE_MANY 8u
 
-/* Whether a time counts although we noticed one of its ends late. Late notice does no harm where the device had the command
- * already when we noticed the last end, and has another one now: the queue's commands follow each other without a gap, and an
- * excess of one time is missing from the next. But such a time can contain commands of other programs. So it counts only
- * when each of ABOVE_MANY times in a row exceeds its estimate by a quarter. */
+/* Whether a time counts although we noticed one of its ends late. Late notice does no harm if the device had
+ * the next command already at the last end, and has another one now. Then the queue's commands follow each
+ * other without a gap, and an excess of one time is missing from the next. But such a time can contain
+ * commands of other programs. So it counts only when each of ABOVE_MANY times in a row exceeds its estimate
+ * by a quarter. */
 static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, uint64_t ns, uint64_t est_ns, bool held)
 {
     struct xs_queue_completion *c = &q->completion;
@@ -93,7 +94,7 @@ static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, ui
     return c->above == ABOVE_MANY;
 }
 
-/* @param last    the last of the `count` marks that are reached
+/* @param last    the last of the `count` marks that the stream has reached
  * @param est_ns  the estimate of the commands that they cover
  * @param held    a closed gate was before it for some of the time, or the device had no work */
 static inline __attribute__((always_inline)) void marks_reached(struct xs_queue *q, const struct xs_mark *last,
@@ -137,7 +138,8 @@ static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q
     if (rest_ns)
         charge(q, rest_ns, measured || rest_ns <= SHORT_NS ? rest_ns : XS_MIN(span_until_now(q).ns, rest_ns));
     c->last_mark_raw_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed) - c->correction_ns;
-    /* A submit that finds the queue idle stores busy_since_ns. One that came meanwhile may have found it busy. */
+    /* A submit that finds the queue idle stores busy_since_ns. One that came meanwhile may have found it
+     * busy. */
     if (XS_UNLIKELY(atomic_load(&cc->entered) > completed))
         atomic_store_explicit(&c->last_done_ns, xs_now_ns(), memory_order_relaxed);
 }
@@ -149,7 +151,7 @@ static void account_locked(struct xs_queue *q, bool late)
     uint64_t completed = atomic_load(&cc->completed);
     uint64_t est_ns = 0, weight = atomic_load(&q->gates.weight_in);
     uint32_t count = 0;
-    const struct xs_mark *last = NULL; /* its place is not used again under this lock */
+    const struct xs_mark *last = NULL; /* its place gets no new use under this lock */
     bool held, idled = false;
 
     while (c->mark_count && c->marks[c->mark_first].number <= completed) {
@@ -164,7 +166,7 @@ static void account_locked(struct xs_queue *q, bool late)
     if (last)
         marks_reached(q, last, count, est_ns, held, late);
     if (completed >= atomic_load(&cc->entered)) {
-        if (q->ctx_entries) /* a command enters, then weighs */
+        if (q->ctx_entries) /* a command enters, then adds its entries */
             xs_gates_done(q, weight);
         if (c->mark_count == 0)
             all_reached(q, completed, count != 0);
@@ -235,7 +237,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
             m->key_est_ns = key_est_ns;
             m->idled = atomic_exchange_explicit(&q->submit.idled, 0, memory_order_relaxed) != 0; /* a hint */
             m->span_est_ns = raw_ns - c->last_mark_raw_ns;
-            if ((int64_t)m->span_est_ns < 0) /* refused commands were taken back */
+            if ((int64_t)m->span_est_ns < 0) /* a refused command takes its estimate back */
                 m->span_est_ns = 0;
             c->last_mark_raw_ns = raw_ns;
             c->mark_count++;
@@ -246,7 +248,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
     account_rest(q);
 }
 
-/* Of its own, so that a call that finds nothing new costs little. */
+/* A function of its own, so that a call without news costs little. */
 static __attribute__((noinline)) void more_complete(struct xs_queue *q, uint64_t number, bool late)
 {
     struct xs_client_cell *cc = q->cc;
@@ -448,7 +450,7 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
     }
 }
 
-/* If a thread waits and nothing completes for this long, the mark may be lost. */
+/* If a thread waits and nothing completes for this long, the driver may have lost the mark. */
 #define MARK_LOST_NS XS_NS_PER_S
 
 XResult xs_queue_finish(struct xs_queue *q, uint64_t number)

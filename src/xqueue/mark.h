@@ -12,17 +12,17 @@ XResult xs_queue_finish(struct xs_queue *q, uint64_t number);
 /** The first `number` returned commands are complete. Any thread, also the vendor's; never sleeps.
  *  @param consume_ref  gives a reference of the queue back */
 void xs_queue_complete(struct xs_queue *q, uint64_t number, bool consume_ref);
-/** Records a mark, before it is put into the stream.
- *  @param key, key_est_ns  of the command that it stands behind */
+/** Records a mark; the caller puts it into the stream afterwards.
+ *  @param key, key_est_ns  of the command before it in the stream */
 void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint32_t key_est_ns);
 /** A mark is in the stream: tells the scheduler how far marks reach. Any thread. */
 void xs_queue_tell_marked(struct xs_queue *q);
-/** Puts a mark into the stream. Calls the vendor, so never in the control thread.
- *  @return false: none was put */
+/** Puts a mark into the stream. Calls the vendor, so never in the control thread. @return false: it put
+ *  none */
 bool xs_queue_mark_now(struct xs_queue *q);
 /** The same where the device writes the marks, for the command with this key. Thread: the submitting one. */
 bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns);
-/** Takes notice of what the device marked. @param late  it may have been done for a while */
+/** Accounts the commands that the device marked. @param late  they may have completed a while ago */
 void xs_queue_look_slow(struct xs_queue *q, bool late);
 /** The same, if there is any news. Any thread. */
 static inline void xs_queue_look(struct xs_queue *q, bool late)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mark from outside is a vendor call, and a vendor call may block, or find the very lock held
- * under which the vendor called us back. So it is made by an expendable thread: it starts with the
- * first wish, ends when there was none for a while, and holds nothing that anybody else needs.
- * When it is stuck in the vendor, another one serves the others. */
+/* A mark from outside is a vendor call. A vendor call may block, or may need the very lock under which the
+ * vendor called us. So an expendable thread makes it. The thread starts with the first wish, ends after a
+ * while without one, and holds nothing that another thread needs. When it is stuck in the vendor, another one
+ * serves the other wishes. */
 #include "xqueue/marker.h"
 
 #include "base/clock.h"
@@ -17,7 +17,8 @@
 #include <errno.h>
 
 #define LINGER_NS (100 * XS_NS_PER_MS) /* without a wish for this long the thread ends */
-#define STUCK_NS  XS_NS_PER_S          /* inside one vendor call for this long: not counted on any more */
+#define STUCK_NS  XS_NS_PER_S          /* inside one vendor call for this long: no wish relies on it any
+                                        * more */
 
 static void push(struct xs_state *st, struct xs_queue *q)
 {
@@ -28,7 +29,7 @@ static void push(struct xs_state *st, struct xs_queue *q)
     while (!atomic_compare_exchange_weak(&st->mark_wishes, &head, q));
 }
 
-/* One wish; the others stay for whoever comes, should this thread not come back. */
+/* One wish; the others stay for the next thread, should this one not come back. */
 static struct xs_queue *take(struct xs_state *st)
 {
     struct xs_queue *q = atomic_exchange(&st->mark_wishes, NULL), *rest, *next;
@@ -78,7 +79,7 @@ static void *marker_main(void *arg)
     }
 }
 
-/* A thread that can be counted on is there, or starts. */
+/* Starts a thread, unless one runs that is not stuck. */
 static void call(struct xs_state *st)
 {
     atomic_fetch_add(&st->mark_calls, 1);
@@ -107,7 +108,7 @@ void xs_marker_want(struct xs_queue *q)
     if (!q->marks_from_outside)
         return;
     if (atomic_exchange(&q->marker.wished, 1) == 0) {
-        atomic_fetch_add(&q->refs, 1); /* the list's, given back by who serves the wish */
+        atomic_fetch_add(&q->refs, 1); /* the list's; the thread that serves the wish gives it back */
         push(q->state, q);
     }
     call(q->state);

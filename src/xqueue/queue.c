@@ -64,7 +64,8 @@ static void wish_write(struct xs_queue *q)
     __builtin_memcpy(words, &q->wish, sizeof(words));
     atomic_store_explicit(&q->priority, q->wish.dated.hints.priority, memory_order_relaxed);
     atomic_fetch_add(&q->announced.seq, 1);
-    for (size_t i = 0; i < XS_WISH_WORDS; i++) /* release pairs with read_wish(): who sees a word sees the odd number */
+    for (size_t i = 0; i < XS_WISH_WORDS; i++) /* release pairs with read_wish(): a thread that sees a word
+                                                * sees the odd number */
         atomic_store_explicit(&q->announced.words[i], words[i], memory_order_release);
     atomic_fetch_add(&q->announced.seq, 1);
 }
@@ -77,12 +78,12 @@ void xs_queue_wish_publish(struct xs_queue *q)
     if (atomic_exchange(&q->announced.dirty, 1) == 0) {
         struct xs_queue *head = atomic_load(&st->dirty);
 
-        atomic_fetch_add(&q->refs, 1); /* the list's, given back by the control thread */
+        atomic_fetch_add(&q->refs, 1); /* the list's; the control thread gives it back */
         do
             atomic_store(&q->announced.dirty_next, head);
         while (!atomic_compare_exchange_weak(&st->dirty, &head, q));
     } else if (atomic_load(&st->control_runs)) {
-        return; /* woken by whoever put it there, and it reads the wish after it took the queue off the list */
+        return; /* that thread wakes the control thread, which takes it off the list, then reads the wish */
     }
     xs_control_kick(st);
 }
@@ -93,8 +94,8 @@ void xs_queue_open_cell(struct xs_queue *q, struct xs_server_page *page)
         atomic_store(&page->cells[q->cell].permitted, XS_PERMIT_OPEN);
 }
 
-/* sc follows state.server. A caller that lost a race against another change finds that out by
- * reading the page again, and the last one to look leaves it right. */
+/* sc follows state.server. A caller that lost a race against another change detects that when it reads the
+ * page again; the last one to look leaves sc right. */
 static void repoint(struct xs_queue *q)
 {
     for (;;) {
@@ -184,7 +185,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&q->completion.marks_pending, 0);
     atomic_store(&q->completion.marked_to, 0);
     atomic_store(&q->deferred_count, 0);
-    xs_lock_acquire(&q->completion.mark_lock); /* no one is in flight: refs was 0 */
+    xs_lock_acquire(&q->completion.mark_lock); /* no thread uses it: refs was 0 */
     q->completion.mark_first = q->completion.mark_count = 0;
     q->completion.correction_ns = q->completion.last_mark_raw_ns = 0;
     q->completion.had = q->completion.above = 0;
@@ -222,7 +223,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     }
     if (h->queue) {
         *ret = h->queue->handle;
-        if (explicit_queue) /* the application takes an interest: bound what is in flight */
+        if (explicit_queue) /* the application takes an interest: bound its commands in flight */
             atomic_store(&h->queue->bounded, XS_BOUNDED_APP);
         goto out;
     }
@@ -242,7 +243,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     q->hwq_platform = (uint32_t)h->ops->platform;
     q->handle = xs_handle_make(st);
     q->flags = (uint64_t)flags;
-    /* before anybody finds it */
+    /* before any thread finds it */
     atomic_store(&q->bounded, explicit_queue || d->threshold > 0 ? XS_BOUNDED_APP : XS_BOUNDED_JOINING);
     if (!atomic_load(&st->awaited)) /* seq_cst: see xs_control_decided() */
         atomic_fetch_and(&q->bounded, ~(uint32_t)XS_BOUNDED_JOINING);
@@ -263,7 +264,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     xs_gates_set_level(q, q->wish.level);
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;
     q->wish.batch = d->batch > 0 ? d->batch : XS_DEFAULT_BATCH;
-    wish_write(q);                                   /* first: a session that begins now announces what is wanted */
+    wish_write(q);                                   /* first: a new session announces this wish */
     atomic_store(&q->announced.wanted, 1);
     atomic_fetch_add(&st->page_users, 1);            /* before the look: see xs_state_fail_open */
     xs_queue_open_cell(q, atomic_load(&st->server)); /* a fresh page is all zero: closed */
@@ -312,7 +313,7 @@ XResult xsched_priv_auto_queue(HwQueueHandle hwq, int32_t priority_offset)
     return queue_create(&unused, hwq, d.level, 0, &d, false);
 }
 
-/* The scheduler's gate does not hold this queue any more; who sleeps there goes on. */
+/* Takes the queue away from the scheduler's permit; threads that sleep there go on. */
 static void gate_detach(struct xs_queue *q)
 {
     struct xs_server_cell *sc = atomic_exchange(&q->sc, &xs_open_cell);
@@ -323,8 +324,8 @@ static void gate_detach(struct xs_queue *q)
     }
 }
 
-/* What stands in its stream goes on, too, also where the scheduler, which knows of the queue yet, closes it once more.
- * Under the lock. */
+/* Commands in its stream go on, too, also if the scheduler, which still knows the queue, suspends it once
+ * more. Under the lock. */
 static void open_for_good_locked(struct xs_queue *q)
 {
     if (q->ctx_entries)
@@ -359,7 +360,7 @@ XResult XQueueDestroy(XQueueHandle xq)
 
     if (!q)
         return kXSchedErrorNotFound;
-    /* never wait for permission: the application's gate and the scheduler's open first */
+    /* never wait for permission: resume it first, for the application and for the scheduler */
     XQueueResume(xq, kQueueResumeFlagNone);
     xs_lock_acquire(&st->lock);
     open_for_good_locked(q);
@@ -435,7 +436,8 @@ struct xs_queue *xsched_priv_queue_pin(int platform, uint64_t native)
 
 uint64_t xsched_priv_queue_id(struct xs_queue *q)
 {
-    /* in this order: 0 from before its storage may be used again until the next life has its handle */
+    /* in this order: 0 from before the storage may get a new use until the next XQueue there has its
+     * handle */
     return atomic_load(&q->announced.wanted) ? q->handle : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XQueues: what is kept of one, making, finding, forgetting. */
+/* XQueues: their state, making, finding, forgetting. */
 #ifndef XS_XQUEUE_QUEUE_H
 #define XS_XQUEUE_QUEUE_H
 
@@ -12,19 +12,19 @@
 
 #include <stddef.h>
 
-/* A mark that was put into the stream and has not completed. Under mark_lock. */
+/* A mark that is in the stream and has not completed. Under mark_lock. */
 struct xs_mark {
     uint64_t number;
     uint64_t span_est_ns;         /* estimated time of the commands since the mark before */
-    uint64_t key;                 /* of the command that was marked */
+    uint64_t key;                 /* of the command before the mark */
     uint32_t key_est_ns;          /* its estimate; 0: unknown */
     uint64_t weight;              /* entries in the stream up to it */
     bool idled;                   /* its time may be too long */
 };
 #define XS_QUEUE_MARKS 64u
 
-/* What the control thread announces. The queue's own is under state.lock; the control thread,
- * which takes no lock of an application thread, reads the published copy. */
+/* The hints and limits that the control thread announces. The queue's own are under state.lock. The control
+ * thread, which takes no lock of an application thread, reads the published copy. */
 struct xs_queue_wish {
     struct xs_dated_hints dated;
     int32_t level;                /* in force */
@@ -34,31 +34,31 @@ struct xs_queue_wish {
 #define XS_WISH_WORDS (sizeof(struct xs_queue_wish) / 8)
 _Static_assert(sizeof(struct xs_queue_wish) % 8 == 0, "published word by word");
 
-/* What level 2 needs of a queue (gate.c). Threads that submit write it, where nothing else is said. */
+/* Level 2's part of a queue (gate.c). Threads that submit write it, where a comment does not name others. */
 struct xs_gates {
     _Alignas(XS_CACHE_LINE) _Atomic uint32_t shut;  /* the last command found the word closed and has a gate before it */
-    _Atomic uint64_t since_ns;              /* estimated time of what was submitted since the last gate */
+    _Atomic uint64_t since_ns;              /* estimated time of the commands since the last gate */
     _Atomic uint64_t last;                  /* the command behind the last gate, by its number when it entered */
-    _Atomic uint64_t behind;                /* when so many are complete, one of them stood behind the last gate; from
-                                               other threads as many may have gone before it */
-    _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be done, by all queues that had
-                                               this storage; see xs_ctx_entries */
+    _Atomic uint64_t behind;                /* when so many are complete, one was behind the last gate;
+                                               as many from other threads may have come before it */
+    _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be complete, of all
+                                               queues that had this storage; see xs_ctx_entries */
     _Atomic uint64_t weight_marked;         /* weight_in at the last mark */
     _Atomic uint32_t app_changes;           /* suspensions and resumptions by the application */
     _Atomic uint32_t host_waiters;          /* threads that sleep until they may open a gate */
-    /* under mark_lock: what account() saw last */
+    /* under mark_lock: values at the last call of account() */
     uint64_t suspensions;
     uint32_t seen_app_changes;
     bool was_shut;
     bool told;                              /* under state.lock: xserver wants them at level 3, too */
 };
 
-/* What threads that submit write, on a line of their own. */
+/* Threads that submit write these; on a line of their own. */
 struct xs_queue_submit {
     _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
-    _Atomic uint64_t slack_ns;              /* what the bound in flight is widened by */
-    _Atomic uint64_t end_mark_ns;           /* when a command was marked because its end is awaited */
-    _Atomic uint64_t watched_ns;            /* the last submit while its end was awaited */
+    _Atomic uint64_t slack_ns;              /* the bound in flight is wider by this */
+    _Atomic uint64_t end_mark_ns;           /* the last mark because a thread waits for an end */
+    _Atomic uint64_t watched_ns;            /* the last submit while a thread waited for its end */
     _Atomic uint32_t blocked;               /* threads in submit_begin that sleep without a permit */
     _Atomic uint32_t passes;                /* work in flight does not complete: so many may pass */
     _Atomic uint32_t passes_granted;        /* at the last time; doubles each time; a completion clears both */
@@ -66,32 +66,32 @@ struct xs_queue_submit {
     _Atomic uint32_t unwaited;              /* ends that no thread waited for, less those that had one */
 };
 
-/* What the queue waits for on the device, as far as known (inherit.c). Threads of the program. */
+/* The queue that this one waits for on the device, as far as known (inherit.c). Threads of the program. */
 struct xs_queue_waits {
     _Atomic(struct xs_queue *) queue;
-    _Atomic uint64_t id, number;            /* of that queue; id 0: it is gone, or is being written */
+    _Atomic uint64_t id, number;            /* of that queue; id 0: it is gone, or a thread writes it now */
 };
 
-/* What threads that learn of a completion write (mark.c): of the program, of the vendor, or of ours. */
+/* Threads that learn of a completion write these (mark.c): of the program, of the vendor, or of ours. */
 struct xs_queue_completion {
     _Atomic uint32_t progress;              /* changes with each completion; futex */
     _Atomic uint32_t progress_waiters;      /* threads that sleep on it */
     _Atomic uint64_t waited_since_ns;       /* the first of the threads that wait in the vendor began then (wait.c) */
     _Atomic uint64_t last_done_ns;          /* time of the last known completion */
     _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
-    _Atomic uint64_t marked_to;             /* the furthest number that a mark in flight will tell of */
+    _Atomic uint64_t marked_to;             /* the furthest number of which a mark in flight will tell */
     _Atomic uint64_t device_issued;         /* device marks: number of the last one put into the stream */
-    _Atomic uint32_t marking, mark_again;   /* device marks: a thread puts one there; another is wanted */
+    _Atomic uint32_t marking, mark_again;   /* device marks: a thread puts one; a second wants one */
     _Atomic uint32_t marks_pending;         /* mark_count, for all */
     _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
 
-    struct xs_lock mark_lock;               /* taken by try only; see account() */
+    struct xs_lock mark_lock;               /* by try only; see account() */
     /* under it */
-    bool last_done_late;                    /* last_done_ns is when it was noticed, not when it was */
-    uint32_t above;                         /* so many ends in a row, found late, say: longer than thought */
+    bool last_done_late;                    /* last_done_ns is when we noticed it, which was later */
+    uint32_t above;                         /* so many late ends in a row exceed the estimate */
     uint32_t mark_first, mark_count;
-    uint64_t had;                           /* the last command that the device had been given then */
-    uint64_t correction_ns;                 /* sum of what measurements changed in est_entered_ns */
+    uint64_t had;                           /* the last command that the device had then */
+    uint64_t correction_ns;                 /* sum of the changes that measurements made to est_entered_ns */
     uint64_t last_mark_raw_ns;
     struct xs_mark marks[XS_QUEUE_MARKS];
 };
@@ -99,23 +99,23 @@ struct xs_queue_completion {
 /* Wishes for a mark from outside (marker.c). Any thread. */
 struct xs_queue_marker {
     _Atomic(struct xs_queue *) next;        /* in state.mark_wishes */
-    _Atomic uint32_t wished;                /* a mark is wanted */
+    _Atomic uint32_t wished;                /* 1: a thread wants a mark */
 };
 
 /* From the calls of the application to the control thread, which takes no lock of theirs. Under state.lock,
- * where nothing else is said. */
+ * where a comment does not say otherwise. */
 struct xs_queue_announced {
     _Atomic(struct xs_queue *) dirty_next;  /* in state.dirty; any thread */
     _Atomic uint32_t dirty;                 /* in that list; any thread */
     _Atomic uint32_t wanted;                /* 1: the scheduler should know the queue */
-    _Atomic uint32_t seq;                   /* odd while the copy is being written */
+    _Atomic uint32_t seq;                   /* odd while a thread writes the copy */
     _Atomic uint64_t words[XS_WISH_WORDS];  /* the copy of the wish */
 };
 
-/* What the control thread alone reads and writes. */
+/* Only the control thread reads and writes these. */
 struct xs_queue_control {
-    uint32_t announced_in;                  /* number of the engagement it was announced in */
-    uint64_t announced_config;              /* config_changes as announced */
+    uint32_t announced_in;                  /* the engagement that has its announcement */
+    uint64_t announced_config;              /* config_changes in that announcement */
     struct xs_sched_queue *sq;              /* local scheduler's */
 };
 
@@ -130,32 +130,32 @@ struct xs_queue_deferred {
 /* xs_queue.bounded */
 enum {
     XS_BOUNDED_APP = 1u,          /* the application suspends it itself, or gave a bound */
-    XS_BOUNDED_JOINING = 2u,        /* a scheduler is on its way: see xs_state.awaited */
+    XS_BOUNDED_JOINING = 2u,        /* a scheduler may come: see xs_state.awaited */
 };
 
-/* An XQueue. Storage is never unmapped and is used again only when nothing refers to it. Its parts are grouped
- * by the threads that write them, each group from a cache line of its own on. */
+/* An XQueue. Its storage stays mapped for ever and gets a new use only when nothing refers to it. Its parts
+ * are grouped by the threads that write them, each group from a cache line of its own on. */
 struct xs_queue {
-    /* line 0: read by each submit, and written rarely, by those named */
+    /* line 0: each submit reads it; the named threads write it, rarely */
     struct xs_client_cell *cc;              /* constant */
     _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server; see repoint() */
     _Atomic uint64_t app_permitted;         /* the application's own permit (XQueueSuspend); under state.lock */
     _Atomic int64_t threshold;              /* explicit bound; 0: by estimated time; under state.lock */
     struct xs_ctx_entries *ctx_entries;     /* of hwq; NULL: it has no level 2; constant while live */
     struct xs_state *state;                 /* constant */
-    _Atomic uint32_t bounded;               /* XS_BOUNDED_*: what is in flight is bounded without a scheduler, too */
+    _Atomic uint32_t bounded;               /* XS_BOUNDED_*: bounds commands without a scheduler, too */
     _Atomic uint32_t deferred_count;        /* commands that XQueueSubmit has not launched; as deferred */
     _Atomic int32_t priority;               /* copy of wish.dated.hints.priority; under state.lock */
-    bool device_marks;                      /* of hwq: cc->marked is to be looked at; constant while live */
+    bool device_marks;                      /* of hwq: look at cc->marked; constant while live */
     bool marks_from_outside;                /* of hwq: a marker may put marks there; constant while live */
     _Atomic bool gates_on;                  /* level 2 is in force for later commands; under state.lock */
 
-    /* line 1: constant while live, where nothing else is said */
+    /* line 1: constant while live, where a comment does not say otherwise */
     _Alignas(XS_CACHE_LINE) XQueueHandle handle;
     uint32_t cell;                          /* constant */
     uint32_t hwq_levels, hwq_platform;      /* of hwq */
     XDevice hwq_device;                     /* of hwq */
-    _Atomic(struct xs_hwq *) hwq;           /* NULL only where both are destroyed; written under state.lock */
+    _Atomic(struct xs_hwq *) hwq;           /* NULL once both are gone; under state.lock to write */
     uint64_t flags;                         /* XQueueCreateFlag */
     struct xs_queue *pool_next;             /* append-only list of all storage ever made; constant */
     _Atomic int64_t batch;                  /* as threshold */
@@ -190,14 +190,13 @@ _Static_assert(offsetof(struct xs_queue, refs) % XS_CACHE_LINE + sizeof(uint32_t
                "what each submit writes is on one line");
 _Static_assert(offsetof(struct xs_queue_completion, mark_lock) <= XS_CACHE_LINE, "what others look at is on one line");
 
-/** Somebody may suspend this queue. Otherwise its commands are counted and nothing else. */
+/** A scheduler or the application may suspend this queue. Otherwise submits only count its commands. */
 static inline bool xs_queue_managed(struct xs_queue *q, const struct xs_server_cell *sc)
 {
     return sc != &xs_open_cell || atomic_load_explicit(&q->bounded, memory_order_relaxed);
 }
 
-/** The queue of this handle with one reference more, which keeps its storage from being used again. Any
- *  thread.
+/** The queue of this handle with one reference more, which keeps its storage from a new use. Any thread.
  *  @param ret_state  may be NULL
  *  @return NULL: there is none */
 struct xs_queue *xs_queue_ref(XQueueHandle handle, struct xs_state **ret_state);
@@ -206,7 +205,7 @@ void xs_queue_unref(struct xs_queue *q);
 /** The highest level that the platform has, at most `wanted`.
  *  @param automatic  among those that level auto may mean */
 int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted, bool automatic);
-/** No thread is in a submit or a wait with it, and no mark of it will be reported. Any thread. */
+/** No thread is in a submit or a wait with it, and no mark of it is still to report. Any thread. */
 bool xs_queue_unused(struct xs_queue *q);
 /** Takes it out of all tables. Opens it first, so that no thread stays asleep. Under state.lock. */
 void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q);

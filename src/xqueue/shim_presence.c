@@ -11,7 +11,7 @@
 #include <string.h>
 
 static _Atomic uint8_t g_here[256];                   /* [XPlatform]: a shim has begun; owner: xsched_priv_shim_here */
-static _Atomic bool g_by_path;                        /* likewise: one of them was loaded by path */
+static _Atomic bool g_by_path;                        /* likewise: the program loaded one of them by path */
 static _Atomic(const struct xs_platform *) g_missing; /* owner: xs_shim_expect */
 static _Atomic bool g_warned;
 

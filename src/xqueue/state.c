@@ -106,7 +106,7 @@ static int make_client_page(struct xs_state *st)
     return 0;
 }
 
-/* Three names for one thing: ON where any says so, OFF where one does and none says ON. */
+/* Three names for one thing: ON if one of them says so; else OFF if one does. */
 static enum xs_drain drain_from_env(void)
 {
     static const enum xs_env_id names[] = {XS_ENV_XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ,
@@ -117,13 +117,14 @@ static enum xs_drain drain_from_env(void)
     for (size_t i = 0; i < XS_ARRAY_LEN(names); i++) {
         if (xs_env_bool(names[i], false))
             drain = XS_DRAIN_ON;
-        else if (!xs_env_bool(names[i], true)) /* given, and OFF */
+        else if (!xs_env_bool(names[i], true)) /* set, to OFF */
             drain = XS_MAX(drain, XS_DRAIN_OFF);
     }
     return drain;
 }
 
-/* Programs share in space when they have one MPS server: it is known by its folder. xsched run has seen that it serves. */
+/* Programs share in space when they have one MPS server; its folder names it. xsched run has seen that it
+ * serves. */
 static uint64_t space_from_env(void)
 {
     const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
@@ -251,7 +252,7 @@ struct xs_state *xs_state_get_or_make(void)
     if (!st) {
         st = state_new();
         if (st) {
-            st->made_before = g_last_made; /* in a forked child: the parent's, out of use */
+            st->made_before = g_last_made; /* in a forked child: the parent's state, unused here */
             g_last_made = st;
         }
         r->pid = (int32_t)getpid();

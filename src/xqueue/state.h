@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libpreempt knows of the process, behind one pointer.
+/* The state of libpreempt in this process, behind one pointer.
  *
- * The pointer lives in a page that the kernel wipes on fork: a forked child reads NULL, sees
- * itself as unmanaged, and makes a state of its own only if it creates queues itself. It never
- * shares the pages, the socket or a lock with its parent. */
+ * The pointer lives in a page that the kernel wipes on fork: a forked child reads NULL and sees
+ * itself as unmanaged. It makes a state of its own only if it creates queues itself. It never shares the
+ * pages, the socket or a lock with its parent. */
 #ifndef XS_STATE_H
 #define XS_STATE_H
 
@@ -38,14 +38,14 @@ struct xs_state {
     uint64_t handle_prefix;                 /* 31 random bits, not 0 */
 
     struct xs_client_page *client;
-    int client_fd;                          /* -1: private memory, xserver cannot be joined */
+    int client_fd;                          /* -1: private memory, the process cannot join xserver */
     int bell_fd;                            /* eventfd: the scheduler sleeps on it */
     int kick_fd;                            /* eventfd: the control thread sleeps on it */
     uint32_t cells_used;                    /* high-water mark; under lock */
     struct xs_list gone_hwqs;               /* forgotten, not yet freed; under lock */
-    struct xs_list free_queues;             /* storage out of use, cell included; under lock */
+    struct xs_list free_queues;             /* unused storage, cell included; under lock */
 
-    _Atomic(struct xs_server_page *) server;        /* page in force; NULL: nothing is ever closed */
+    _Atomic(struct xs_server_page *) server;        /* page in force; NULL: no word is ever closed */
     _Atomic(struct xs_queue *) pool;
     _Atomic(struct xs_queue *) dirty;       /* stack of queues whose wish changed */
 
@@ -57,44 +57,44 @@ struct xs_state {
     _Atomic int local_policy;               /* XPolicyType */
     _Atomic uint32_t mode_changes;
     _Atomic bool control_runs;
-    /* 1: a scheduler was asked for, and the control thread does not know yet whether it comes. A queue that a shim
-     * makes then is bounded from its first command on: who submits as fast as it can has a thousand commands in the
-     * stream in the time that joining takes, and nobody can hold those any more. */
+    /* 1: the process wants a scheduler, and the control thread does not know yet whether it comes. A queue
+     * that a shim makes then has a bound from its first command on. Else a program that submits as fast as it
+     * can would have a thousand commands in the stream before the scheduler joins, and it cannot suspend those any more. */
     _Atomic uint32_t awaited;
     uint32_t engagement;                    /* control thread: counts joins and local schedulers */
     struct xs_server_page *local_page;      /* control thread; kept once made */
-    struct xs_pages tables;                 /* control thread: of the local scheduler, and what is retired */
+    struct xs_pages tables;                 /* control thread: of the local scheduler, and of retired */
     struct xs_retired *retired;             /* control thread */
     _Atomic uint32_t page_users;            /* threads that write to the page in force outside of a submit */
-    _Atomic uint64_t timeslice_us;          /* hints for the scheduler as a whole; 0: none given */
+    _Atomic uint64_t timeslice_us;          /* hints for the scheduler as a whole; 0: unset */
     _Atomic uint32_t k;
     _Atomic uint32_t sched_hints_changes;
-    _Atomic uint64_t scheduled;             /* counts of destroyed queues; live ones are added */
+    _Atomic uint64_t scheduled;             /* counts of destroyed queues; the sum adds those of live ones */
     bool intra;
     uint64_t space;                         /* XSCHED_SHARE: the MPS server of this process; 0: it shares in time; constant */
     enum xs_drain drain;                    /* XSCHED_SCHEDULER_SUSPEND_*: constant */
-    /* From the environment as it was when the state was made: the control thread may not read it,
-     * since the program changes it when it likes. Constant. */
+    /* The environment at the time of the state's making: the control thread may not read it, since the
+     * program may change it at any time. Constant. */
     char sockets[4][XS_SOCKET_PATH_BYTES];
     unsigned sockets_count;
     char group[64];
     char job[XS_JOB_BYTES];
-    int32_t utilization;                    /* of the process; -1: not given */
-    struct xs_state *made_before;           /* for leak checkers: what a forked child inherited */
+    int32_t utilization;                    /* of the process; -1: unset */
+    struct xs_state *made_before;           /* for leak checkers: the state that a forked child inherited */
 };
 
-/* The page that is wiped on fork; reading zeroes means: nothing was made in this process. */
+/* The kernel wipes this page on fork; zeroes mean that this process has made nothing. */
 struct xs_root {
     _Atomic(struct xs_state *) state;
     struct xs_lock lock;
-    int32_t pid;                            /* only where the kernel cannot wipe: compared instead */
+    int32_t pid;                            /* only where the kernel cannot wipe: compared with getpid() */
 };
 extern _Atomic(struct xs_root *) xs_root;   /* owner: state.c; made once, inherited by children */
 extern _Atomic bool xs_root_stays;          /* the kernel cannot wipe */
 /** Whether this process made it. */
 bool xs_root_is_ours(const struct xs_root *r);
 
-/** The state of this process, or NULL: nothing was created (or this is a forked child). */
+/** The state of this process, or NULL: it has created nothing (or is a forked child). */
 #ifdef XS_MODEL /* tests/model bring their own */
 struct xs_state *xs_state_get(void);
 #else
@@ -111,8 +111,8 @@ static inline struct xs_state *xs_state_get(void)
 #endif
 /** Makes it when there is none. NULL when out of memory. */
 struct xs_state *xs_state_get_or_make(void);
-/** The mode was set: sets awaited, or ends the bound of the queues that have one for that reason. Any thread but the control
- *  thread. */
+/** After a change of the mode: sets awaited, or ends the bound of the queues that have one for that reason.
+ *  Any thread but the control thread. */
 void xs_state_await(struct xs_state *st);
 
 extern struct xs_server_cell xs_open_cell;  /* always open, never armed */
@@ -125,7 +125,7 @@ struct xs_tls {
     uint32_t epoch;
     int32_t priority;                       /* of the queue that this thread used last */
     int depth;
-    uint32_t polled_us;                     /* inherit.c: when this thread began to ask for nothing but */
+    uint32_t polled_us;                     /* inherit.c: since when this thread only polls */
     const struct xs_queue *polled;          /* this queue */
 };
 extern _Thread_local struct xs_tls xs_tls;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of ours in somebody else's process: detached, every signal blocked. */
+/* Threads of ours in another's process: detached, every signal blocked. */
 #ifndef XS_THREAD_H
 #define XS_THREAD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program was given functions that no table of ours knows. They are listed for `xsched doctor`. Where calls that hand
- * over work pass unseen, gates and slices rest on wrong counts: then the queues of that platform work at level 1. */
+/* Lists functions for `xsched doctor` that a program got and that no table of ours has. If such a function
+ * submits work, our counts are wrong, and gates and slices rest on them: then the queues of that platform
+ * work at level 1. */
 #include "wire/unseen.h"
 
 #include "base/str.h"
@@ -12,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Found by its name from outside (XS_UNSEEN_SYMBOL). A forked child keeps its parent's, since it keeps the functions. */
+/* Readers outside find it by its name (XS_UNSEEN_SYMBOL). A forked child keeps its parent's, since it keeps
+ * the functions. */
 extern struct xs_unseen xsched_priv_unseen_list;
 XS_EXPORT struct xs_unseen xsched_priv_unseen_list = {.version = XS_UNSEEN_VERSION, .bytes = sizeof(struct xs_unseen)};
 
@@ -44,7 +46,7 @@ void xsched_priv_level1_only(int platform)
     struct xs_state *st = xs_state_get();
 
     if (!st)
-        return;                   /* queues to come look at the platform's levels */
+        return;                   /* later queues look at the platform's levels */
     xs_lock_acquire(&st->lock);
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next) {
         if (!q->live || q->hwq_platform != (uint32_t)platform || q->wish.level == kPreemptLevelBlock)

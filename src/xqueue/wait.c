@@ -19,8 +19,9 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
         ;
 }
 
-/* For how long threads wait tells a scheduler that lets others run beside this queue whether the device or the program is the
- * slower one. Of several at once the first one's time counts; two that come and go at one moment may lose the time between. */
+/* Measures for how long threads wait for the queue. A scheduler that lets other queues run beside this one
+ * sees by that whether the device or the program is the slower one. Of several waits at once the first one's
+ * time counts; if two come and go at one moment, the time between may be missing. */
 static inline bool times(void)
 {
     return XS_UNLIKELY(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) != 0); /* a hint */
@@ -41,7 +42,8 @@ static inline uint64_t wait_begin(struct xs_queue *q)
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for.queue)))
         xs_queue_inherit_on(q, xs_tls.priority);
-    /* Where single queues are held it may be closed the moment after, by who has not heard of this. */
+    /* Where a scheduler suspends single queues, it may suspend this one a moment later if it does not know of
+     * the wait. */
     if (!xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1) ||
         XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) &&
                     xs_tls.priority > atomic_load_explicit(&q->priority, memory_order_relaxed)))
@@ -62,23 +64,23 @@ uint64_t xsched_priv_wait_begin_own(struct xs_queue *q)
 
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 {
-    uint32_t unwaited = atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed); /* a habit, and no more */
+    uint32_t unwaited = atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed); /* a habit */
 
     if (XS_UNLIKELY(unwaited != 0) && all_complete)
         atomic_store_explicit(&q->submit.unwaited, unwaited - 1, memory_order_relaxed);
-    if (all_complete)             /* before this wait is over: then the queue may be another one */
+    if (all_complete)             /* before this wait ends: then the storage may have a new use */
         xs_queue_complete(q, began, false);
     if (times() && atomic_load(&q->cc->inherit) == 1)
         xs_queue_waited(q, atomic_exchange_explicit(&q->completion.waited_since_ns, 0, memory_order_relaxed));
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);
 
-        /* Somebody may begin to wait at this moment: then what was there is put back, which is at
-         * least what he asked for. */
+        /* Another thread may begin to wait at this moment: then put the old priority back, which is at least
+         * that thread's. */
         if (atomic_compare_exchange_strong(&q->cc->inherit_priority, &seen, INT32_MIN) &&
             atomic_load(&q->cc->inherit))
             inherit_at_least(q, seen);
         if (XS_UNLIKELY(seen > atomic_load_explicit(&q->priority, memory_order_relaxed)))
-            xs_queue_ring(q);     /* it ran for the waiter's sake */
+            xs_queue_ring(q);     /* it ran because of the waiter */
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that will do collectives is known for it before its first one: else another process's first collective
- * could run and wait for one of this process that is suspended. So is one that opened memory of other processes: its
- * kernels may wait for each other under names that nobody knows. */
+/* Tells the scheduler of a process that will do collectives before its first one. Else another process's
+ * first collective could run and wait for one of this process that is suspended. It also tells of a process
+ * that opened memory of other processes: its kernels may wait for each other under names that XSched does not
+ * know. */
 #include "xqueue/announce/announce_collectives.h"
 
 #include "base/fd.h"
@@ -12,7 +13,7 @@ static _Atomic uint64_t s_opened; /* writer: any thread that opened memory of an
 
 static void ring(struct xs_state *st)
 {
-    struct xs_server_page *page = atomic_load(&st->server); /* one that is joined later reads the words */
+    struct xs_server_page *page = atomic_load(&st->server); /* a scheduler that joins later reads the words */
 
     if (page && xs_page_ring(st->client, page, 0))
         xs_fd_eventfd_signal(st->bell_fd);

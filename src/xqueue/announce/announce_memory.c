@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shim counts of device memory, for those who look at xserver. It may count before there is a page. */
+/* The shim's count of device memory, which xserver shows. The shim may count before there is a page. */
 #include "xqueue/announce/announce_memory.h"
 
 #include "xqueue/state.h"

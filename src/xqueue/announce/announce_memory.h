@@ -6,7 +6,7 @@
 
 struct xs_state;
 
-/** What xsched_priv_memory() was told before this state was made. */
+/** Writes the last values of xsched_priv_memory() before the state's making. */
 void xs_memory_tell(struct xs_state *st);
 
 #endif

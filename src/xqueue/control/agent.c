@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's side of a session with xserver. No server, a dead one, or one of another
- * protocol never disturbs the program: it runs unscheduled, says so once, and tries again. */
+/* The process's side of a session with xserver. No server, a dead one, or one of another protocol never
+ * disturbs the program: it runs unscheduled, says so once, and tries again. */
 #include "xqueue/control/agent.h"
 
 #include "base/clock.h"
@@ -43,11 +43,11 @@ struct agent_session {
     uint32_t serial;
     struct xs_server_page *page;
     uint32_t server_minor;
-    uint32_t groups_told[XS_INTERRUPTS]; /* generation of xs_interrupt_ops that the server was told, */
-    bool told_ever[XS_INTERRUPTS];       /* if it was */
+    uint32_t groups_told[XS_INTERRUPTS]; /* the generation of xs_interrupt_ops that the server has, */
+    bool told_ever[XS_INTERRUPTS];       /* if it has one */
     bool groups_ever;
     bool broken;
-    bool pending;                 /* message holds one that could not be applied yet */
+    bool pending;                 /* message holds one to apply yet */
     union xs_msg message;
 };
 
@@ -59,7 +59,7 @@ static uint64_t cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) < 0 ? 0 : cookie;
 }
 
-/* Still our socket? Otherwise it must not be touched, not even closed. */
+/* Still our socket? Otherwise do not touch it, not even to close it. */
 static bool fd_is_ours(struct agent_session *s)
 {
     if (cookie_of(s->fd) == s->cookie)
@@ -76,7 +76,7 @@ static bool send_message(struct agent_session *s, union xs_msg *m, enum xs_msg_i
     int r;
 
     if (s->broken || !fd_is_ours(s))
-        return true;              /* the session ends; nothing is to be repeated in it */
+        return true;              /* the session ends; it repeats nothing */
     r = xs_socket_send(s->fd, m, id, s->serial, NULL, 0);
     if (r == -EAGAIN)
         return false;
@@ -86,7 +86,7 @@ static bool send_message(struct agent_session *s, union xs_msg *m, enum xs_msg_i
     return true;
 }
 
-/* What the server may interrupt us with. @return false: again soon, from the start */
+/* Sends the descriptors by which the server may interrupt us. @return false: again soon, from the start */
 static bool tell_groups_of(struct agent_session *s, const struct xs_interrupt_ops *ops, uint32_t *told, bool *told_ever)
 {
     uint32_t generation;
@@ -129,7 +129,8 @@ static bool tell_groups(struct agent_session *s)
     return all;
 }
 
-/* What this process must do itself. @return when to look again at the latest */
+/* The scheduler's decisions that this process must carry out itself. @return when to look again at the
+ * latest */
 static uint64_t interrupt_ourselves(struct agent_session *s)
 {
     uint64_t due = s->groups_ever ? xs_interrupt_due() : UINT64_MAX;
@@ -139,7 +140,7 @@ static uint64_t interrupt_ourselves(struct agent_session *s)
         union xs_msg m;
         int id;
 
-        /* a report that the server has no room for is not repeated: it is for people and averages */
+        /* if the server has no space for a report, do not repeat it: it is for people and averages */
         while (ops && s->told_ever[i] && ops->report && ops->report(&m, &id))
             send_message(s, &m, (enum xs_msg_id)id);
     }
@@ -193,7 +194,7 @@ static void send_sched_hints(struct agent_session *s)
 
 /* ---- receiving ---- */
 
-/* What xcli or the scheduler asked for. The lock is only tried: this thread waits for nobody.
+/* Hints and limits from xcli or the scheduler. Only tries the lock: this thread waits for no other.
  * @return false: try again soon */
 static bool apply(struct agent_session *s)
 {
@@ -307,7 +308,7 @@ static bool say_hello(struct agent_session *s)
 
     xs_str_copy(m.hello.group, sizeof(m.hello.group), s->st->group);
     xs_str_copy(m.hello.job, sizeof(m.hello.job), s->st->job);
-    s->st->client->h.clock_offset_ns = xs_clock_offset_ns(); /* another one where it was restored since */
+    s->st->client->h.clock_offset_ns = xs_clock_offset_ns(); /* another one after a restore */
     return xs_socket_send(s->fd, &m, XS_MSG_hello, s->serial++, fds, 2) == 0;
 }
 
@@ -373,7 +374,7 @@ static void session_run(struct agent_session *s, uint32_t changes)
 {
     struct xs_state *st = s->st;
     uint32_t hints_sent = 0;
-    bool stale = atomic_load(&st->gates_told) != 0; /* by the server before */
+    bool stale = atomic_load(&st->gates_told) != 0; /* of the server before */
 
     xs_control_open_cells(st, s->page);
     xs_control_announce_all(st);
@@ -405,7 +406,7 @@ static void session_run(struct agent_session *s, uint32_t changes)
         xs_fd_eventfd_drain(st->kick_fd);
         if (!stale)
             handle_messages(s);
-        /* a thread that waits for a gate looks at no lease */
+        /* a thread that waits for a gate does not look at the lease */
         if (watch && xs_control_lease_over(st, s->page))
             xs_state_fail_open(st, s->page);
         if (atomic_load(&st->server) != s->page)
@@ -451,7 +452,7 @@ void xs_agent_run(struct xs_state *st)
         if (atomic_load(&st->mode_changes) == changes) {
             XS_INFO("left by xserver; running unscheduled");
             xs_control_announce(st, NULL, NULL);
-            poll(NULL, 0, 50);    /* a server that hangs up at once is not asked in a tight loop */
+            poll(NULL, 0, 50);    /* no tight loop of attempts at a server that hangs up at once */
         }
     }
 }

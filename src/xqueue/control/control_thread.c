@@ -21,8 +21,8 @@
 struct xs_retired {
     struct xs_retired *next;
     struct xs_server_page *page;
-    uint32_t cells;                         /* queues that existed when it was retired */
-    uint64_t busy[];                        /* bit: not yet seen quiet since */
+    uint32_t cells;                         /* queues that existed at its retirement */
+    uint64_t busy[];                        /* bit: since then we have not seen the queue quiet */
 };
 
 /* ---- opening ---- */
@@ -50,7 +50,7 @@ void xs_state_fail_open(struct xs_state *st, struct xs_server_page *page)
 
     if (!page)
         return;
-    /* The page stays mapped while it is opened here: the control thread retires one only after server
+    /* The page stays mapped while this thread opens it: the control thread retires a page only after server
      * changed, and looks at this count then. */
     atomic_fetch_add(&st->page_users, 1);
     if (atomic_compare_exchange_strong(&st->server, &expected, NULL)) {
@@ -71,7 +71,7 @@ void xs_control_decided(struct xs_state *st)
 {
     if (!atomic_load(&st->awaited))
         return;
-    /* seq_cst pairs with queue_create(): the queue is in the pool and has the bit, then awaited is read */
+    /* seq_cst pairs with queue_create(): puts the queue into the pool with the bit, then reads awaited */
     atomic_store(&st->awaited, 0);
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
         atomic_fetch_and(&q->bounded, ~(uint32_t)XS_BOUNDED_JOINING);
@@ -85,7 +85,8 @@ bool xs_control_engage(struct xs_state *st, struct xs_server_page *page)
     atomic_fetch_add(&st->page_serial, 1);
     mine = atomic_compare_exchange_strong(&st->server, &expected, page);
     if (mine) {
-        /* One made since the cells were opened: whoever made it saw no page yet. Told of by now, it is the scheduler's. */
+        /* The maker of such a queue saw no page yet. If the scheduler knows it by now, it is the
+         * scheduler's. */
         for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
             if (q->control.announced_in != st->engagement)
                 xs_queue_open_cell(q, page);
@@ -113,7 +114,7 @@ void xs_control_retire(struct xs_state *st, struct xs_server_page *page)
     st->retired = r;
 }
 
-/* Nobody is between taking the queue's sc and coming back. */
+/* No thread is between its read of the queue's sc and its return. */
 static bool quiet(struct xs_queue *q)
 {
     return xs_queue_unused(q) && xs_gates_passed(q);
@@ -171,7 +172,7 @@ static bool read_wish(struct xs_queue *q, struct xs_queue_wish *ret)
             return true;
         }
     }
-    return false;                 /* a writer was interrupted half way: later */
+    return false;                 /* a writer stopped half way: later */
 }
 
 static void push_dirty(struct xs_state *st, struct xs_queue *q)
@@ -230,7 +231,7 @@ bool xs_control_announce(struct xs_state *st, const struct xs_listener *listener
 
     for (; q; q = next) {
         next = atomic_load(&q->announced.dirty_next);
-        atomic_store(&q->announced.dirty, 0); /* before the wish is read: a later change comes again */
+        atomic_store(&q->announced.dirty, 0); /* before it reads the wish: a later change comes again */
         if (!announce(st, q, listener, ctx)) {
             push_dirty(st, q);
             all = false;
@@ -242,10 +243,10 @@ bool xs_control_announce(struct xs_state *st, const struct xs_listener *listener
 
 /* ---- the thread ---- */
 
-#define CONTROL_STACK_BYTES (256u * 1024u) /* touched only as used; a program's static TLS lies on it too */
+#define CONTROL_STACK_BYTES (256u * 1024u) /* memory only as used; static TLS lies on it, too */
 
-/* The kernel walks this list when the thread dies, before it tears the process's memory down, and
- * marks owner_tid: xserver learns of the death of a large process at once. */
+/* The kernel walks this list when the thread dies, before it tears the process's memory down,
+ * and marks owner_tid. So xserver learns of the death of a large process at once. */
 static void register_death_notice(struct xs_state *st)
 {
     static struct robust_list_head head; /* owner: the control thread of this process */
@@ -293,7 +294,7 @@ void xs_control_kick(struct xs_state *st)
         return;
     }
     if (atomic_load(&st->mode) == XS_MODE_APP) {
-        xs_control_announce(st, NULL, NULL); /* nobody to tell: only gives the references back */
+        xs_control_announce(st, NULL, NULL); /* no scheduler: only gives the references back */
         return;
     }
     if (!atomic_load(&st->pool) || atomic_exchange(&st->control_runs, true))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 3 by a scheduler outside: what it is given, and the way back when it is gone. */
+/* Level 3 by a scheduler outside: the descriptors that it gets, and the way back when it is gone. */
 #include "xqueue/control/interrupt.h"
 
 #include "base/clock.h"

@@ -85,7 +85,7 @@ static void take_sched_hints(struct xs_state *st, struct xs_sched *s)
     xs_sched_set_params(s, &p);
 }
 
-/* Sleeps until something rings, somebody kicks, or it is time. */
+/* Sleeps until a queue rings, another thread kicks, or it is time. */
 static void local_sleep(struct xs_state *st, struct local *l, uint64_t wake_ns)
 {
     struct pollfd p[2] = {{.fd = st->bell_fd, .events = POLLIN}, {.fd = st->kick_fd, .events = POLLIN}};
@@ -142,7 +142,8 @@ void xs_local_run(struct xs_state *st)
     xs_control_announce_all(st);
     xs_control_announce(st, &k_listener, &l);
     if (xs_control_engage(st, st->local_page)) {
-        /* who failed open past this session ended it, as with xserver's; then another one begins */
+        /* a thread that fails open past this session ends it, as with xserver's; then another session
+         * begins */
         while (atomic_load(&st->mode_changes) == changes && atomic_load(&st->server) == st->local_page) {
             uint64_t now = xs_now_ns(), wake_ns;
             bool again = !xs_control_announce(st, &k_listener, &l);

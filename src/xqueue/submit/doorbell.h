@@ -5,8 +5,8 @@
 
 struct xs_queue;
 
-/** The scheduler looks at this queue. Nothing happens where there is none. Any thread; a system call if it
- *  sleeps. */
+/** Makes the scheduler look at this queue. Does nothing where there is none. Any thread; a system call if the
+ *  scheduler sleeps. */
 void xs_queue_ring(struct xs_queue *q);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which command is the last one of a burst is not known. Where each had a mark, a burst of a hundred launches
- * took a tenth longer (decision 0018). So one in a while has, and the calls by which a program waits for the
- * end put one behind the last (xsched_priv_end_near). A program that is quiet without such calls is noticed:
- * marker.c. */
+/* No caller knows which command is the last one of a burst. When each had a mark, a burst of a hundred
+ * launches took a tenth longer (decision 0018). So one in a while has a mark, and the calls by which a
+ * program waits for the end put one behind the last command (xsched_priv_end_near). marker.c notices programs
+ * that become idle without such calls. */
 #include "xqueue/submit/end_mark.h"
 
 #include "base/clock.h"
@@ -22,7 +22,7 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
 {
     uint64_t now_ns, quiet_ns, each_ns = xs_queue_end_mark_each_ns();
 
-    /* relaxed, all of it: of two threads at once both may mark; a clock that was put back gives a mark, too */
+    /* relaxed, all of it: two threads at once may both mark; a clock that stepped back gives a mark, too */
     now_ns = xs_now_ns();
     quiet_ns = now_ns - atomic_load_explicit(&q->submit.watched_ns, memory_order_relaxed);
     atomic_store_explicit(&q->submit.watched_ns, now_ns, memory_order_relaxed);

@@ -26,12 +26,12 @@ uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
 
         if (returned < completed + (uint64_t)threshold)
             return 0;
-        /* the first of several ends soon, and a sleep lasts longer than asked for */
+        /* the first of several ends soon, and a sleep lasts longer than its time limit */
         return XS_MAX(out / (3 + (uint64_t)threshold), 50 * XS_NS_PER_US);
     }
     if (out == 0 || out + est_ns <= bound_ns)
         return 0;
-    /* What runs now has been running for a while. */
+    /* The command that runs now has been running for a while. */
     since = XS_MAX(atomic_load_explicit(&q->completion.last_done_ns, memory_order_relaxed),
                    atomic_load_explicit(&q->submit.busy_since_ns, memory_order_relaxed));
     head = atomic_load_explicit(&q->completion.head_est_ns, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be in flight on a queue: a bound by estimated device time, or by a number of commands. */
+/* A bound on a queue's commands in flight: by estimated device time, or by their number. */
 #ifndef XS_XQUEUE_IN_FLIGHT_H
 #define XS_XQUEUE_IN_FLIGHT_H
 
@@ -7,8 +7,8 @@
 #include "base/tune.h"
 #include "xqueue/queue.h"
 
-/* XSCHED_TUNE=inflight-us; owner: in_flight.c. -1: not read yet, 0: not given. Hidden, so that each launch
- * reads it without a look into the table of global offsets. */
+/* XSCHED_TUNE=inflight-us; owner: in_flight.c. -1: not read yet, 0: unset. Hidden, so that each launch reads
+ * it without a look into the table of global offsets. */
 extern _Atomic int64_t xs_in_flight_us XS_HIDDEN;
 
 /** The bound by device time, without gates. Any thread. */
@@ -26,18 +26,18 @@ static inline uint64_t xs_in_flight_bound_ns(struct xs_queue *q)
                               memory_order_relaxed);
     return (uint64_t)(us ? us : XS_INFLIGHT_SHARED_US) * XS_NS_PER_US;
 }
-/** Whether a command may be submitted now under that bound.
+/** Whether the program may submit a command now under that bound.
  *  @param est_ns              its estimate
- *  @param ret_outstanding_ns  the estimated time of what is in flight
+ *  @param ret_outstanding_ns  the estimated time of the commands in flight
  *  @return 0: it may, else how long to sleep before looking again; a completion wakes, too */
 uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t bound_ns, uint64_t now_ns,
                               uint64_t *ret_outstanding_ns);
 
 /** Where the device writes the marks, they wake no thread: a wait for the bound may end when nothing is in
- *  flight any more. Then the device idles because of the bound, and measured times are too long, the more so
- *  the tighter the bound becomes by that. So a wait that ends like this widens the bound by a quarter, to
- *  twice of it at most; one in time takes some back.
- *  @return whether nothing is in flight, before the caller takes notice of marks */
+ *  flight any more. Then the device idles because of the bound, and measured times are too long. They are
+ *  longer still if that makes the bound tighter. So a wait that ends like this widens the bound by a quarter,
+ *  to twice of it at most; one in time takes some back.
+ *  @return whether nothing is in flight, before the caller accounts marks */
 bool xs_in_flight_ran_dry(struct xs_queue *q);
 /** A wait for the bound ended. @param dry  nothing was in flight then */
 void xs_in_flight_learn(struct xs_queue *q, uint64_t bound_ns, bool dry);

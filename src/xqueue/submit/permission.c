@@ -16,7 +16,7 @@ static void sleep_suspended_by_application(struct xs_queue *q, uint64_t permitte
     xs_futex_wait(xs_futex_low(&q->app_permitted), (uint32_t)permitted, APP_TICK_NS);
 }
 
-/* No session outlives its lease, whoever else should have ended it. */
+/* Ends the session when its lease is over, if no other thread did. */
 static void look_at_lease(struct xs_queue *q, const struct xs_server_cell *sc, uint64_t n, uint64_t *began_ns)
 {
     struct xs_server_page *page = atomic_load(&q->state->server);
@@ -26,7 +26,7 @@ static void look_at_lease(struct xs_queue *q, const struct xs_server_cell *sc, u
         return;
     until = atomic_load(&page->h.lease_until_ns);
     now = xs_now_ns();
-    *began_ns = XS_MIN(*began_ns, now); /* a clock that was put back, and a lease of before that */
+    *began_ns = XS_MIN(*began_ns, now); /* a clock that stepped back, and a lease of before that */
     if (until > now + 2 * XS_LEASE_NS)
         until = 0;
     if (now > XS_MAX(until, *began_ns + XS_LEASE_NS) && sc == &page->cells[q->cell])
@@ -67,8 +67,9 @@ bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
     while (n = atomic_load(&q->cc->entered) + 1, open = xs_queue_permitted(q, n), !open) {
         struct xs_server_cell *sc = atomic_load(&q->sc);
 
-        /* What waits here has not entered: that somebody waits is what makes the queue ready, and it
-         * is told before the ring. seq_cst pairs with the scheduler: stores armed, reads waiters. */
+        /* The command that waits here has not entered. The queue is ready because a thread waits, so this
+         * thread counts itself before it rings. seq_cst pairs with the scheduler: stores armed, reads
+         * waiters. */
         if (!told && n <= atomic_load(&q->app_permitted)) {
             atomic_fetch_add(&q->cc->waiters, 1);
             told = true;

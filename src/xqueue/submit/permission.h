@@ -14,7 +14,7 @@ static inline bool xs_queue_permitted(struct xs_queue *q, uint64_t n)
 }
 /** Sleeps while command n is not permitted, until that changes or a tick has passed. Ends the session when
  *  its lease is over.
- *  @param began_ns  when the caller began to wait; earlier if the clock was put back */
+ *  @param began_ns  when the caller began to wait; earlier if the clock stepped back */
 void xs_permission_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns);
 /** Waits until the next command of the queue is permitted, at most timeout_ns or so. For commands that have
  *  not entered.

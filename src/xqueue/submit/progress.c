@@ -22,7 +22,7 @@ void xs_queue_sleep(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
 }
 
 #define LOOK_EARLY_NS (80 * XS_NS_PER_US)  /* a sleep ends about this much late */
-#define LOOK_SPIN_NS  (150 * XS_NS_PER_US) /* shorter ones are not worth it */
+#define LOOK_SPIN_NS  (150 * XS_NS_PER_US) /* shorter ones are not worth a sleep */
 #define LOOK_MOST_NS  (300 * XS_NS_PER_US) /* the estimate may be far too long, and a device idles meanwhile */
 
 void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
@@ -35,7 +35,7 @@ void xs_queue_sleep_look(struct xs_queue *q, uint32_t seen, uint64_t timeout_ns)
     }
     timeout_ns = XS_MIN(timeout_ns, 50 * XS_NS_PER_US);
     began_ns = xs_now_ns();
-    /* a clock that was put back ends it, too: the difference is large then */
+    /* a clock that stepped back ends it, too: the difference is large then */
     while (atomic_load(&q->completion.progress) == seen &&
            atomic_load_explicit(&q->cc->marked, memory_order_relaxed) <=
                atomic_load_explicit(&q->cc->completed, memory_order_relaxed) &&

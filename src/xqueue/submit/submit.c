@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way of one command: count it, look at the permits, look at what is in flight, hand it to the vendor.
- * No lock, no allocation, no system call unless it must wait. */
+/* The way of one command: count it, look at the permits, look at the commands in flight, hand it to the
+ * vendor. No lock, no allocation, no system call unless it must wait. */
 #include "xqueue/submit/submit.h"
 
 #include "base/clock.h"
@@ -18,9 +18,9 @@
 #include "xqueue/submit/progress.h"
 #include "xqueue/submit/turn.h"
 
-/* A collective that waits for its turn waits here, not behind a gate in the stream, since what is in the
- * stream is under way. Then it is told of, before the vendor call; who holds something meanwhile, or is about
- * to, is rung. */
+/* A suspended collective waits here, not behind a gate in the stream, since a collective in the stream counts
+ * as under way. Then this tells the scheduler of it, before the vendor call. It rings a scheduler that
+ * suspends something meanwhile, or may do so next. */
 static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint64_t n, uint64_t est_ns,
                                                         bool managed, uint32_t flags, struct xs_ticket *t)
 {
@@ -34,8 +34,8 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
     while (n > t->collective_before &&
            !atomic_compare_exchange_weak(&q->cc->collective, &t->collective_before, n))
         ;
-    /* seq_cst pairs with the scheduler: stores collectives, or closes the word, then reads the number. A session
-     * that was joined after the first collective does not know of it before the next one rings. */
+    /* seq_cst pairs with the scheduler: stores collectives, or closes the word, then reads the number. A
+     * session that began after the first collective learns of it when the next one rings. */
     atomic_fetch_add(&h->collectives, 1);
     if (!xs_queue_permitted(q, n) || (page && atomic_load(&page->h.collectives) != XS_COLLECTIVES_KNOWN))
         xs_queue_ring(q);
@@ -52,7 +52,8 @@ static __attribute__((noinline)) void wait_for_turn(struct xs_queue *q, uint64_t
                                                     struct xs_ticket *t)
 {
     xs_turn_wait(q, n, est_ns, true, flags);
-    t->lane = atomic_load_explicit(&atomic_load(&q->sc)->lane, memory_order_relaxed); /* it may have changed meanwhile */
+    /* it may have changed meanwhile */
+    t->lane = atomic_load_explicit(&atomic_load(&q->sc)->lane, memory_order_relaxed);
 }
 
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
@@ -70,7 +71,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->weighed = false;
     t->inside = false;
     t->padding = false;
-    if (XS_UNLIKELY(xs_tls.in_command == q)) { /* a callback command's own vendor calls: it was counted */
+    if (XS_UNLIKELY(xs_tls.in_command == q)) { /* a callback command's own vendor calls */
         t->queue = NULL;
         t->lane = XS_LANE_OFF;
         return;
@@ -91,7 +92,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         if (XS_UNLIKELY(xs_queue_gated(q)) && !(flags & XS_SUBMIT_PASS) &&
             ((flags & XS_SUBMIT_OUTSIDE) || (!(flags & XS_SUBMIT_LOADED) && !xs_estimate_is_loaded(key))))
             loads(t); /* the application may suspend another queue of this context */
-        /* a caller may mark a command that this function would not have */
+        /* a caller may mark a command that this function would not */
         t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
         return;
     }
@@ -106,8 +107,9 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     bool gated = xs_queue_gated(q);
 
     est_ns = known_ns ? known_ns : told_ns;
-    /* A kernel that was never seen, or not since code was unloaded, may have to be loaded by this very call
-     * (CUDA_MODULE_LOADING=LAZY), and loading waits for all that the context has: such a call goes as at level 1. */
+    /* The call of a kernel may have to load its code (CUDA_MODULE_LOADING=LAZY), if it is the first launch,
+     * or the first since the program unloaded code. A load waits for all work of the context, so such a call
+     * goes as at level 1. */
     if (gated && XS_UNLIKELY(!known_ns || !xs_estimate_is_loaded(key)) && !(flags & (XS_SUBMIT_PASS | XS_SUBMIT_LOADED)))
         flags |= XS_SUBMIT_OUTSIDE;
     else if (gated && !(flags & XS_SUBMIT_OUTSIDE))
@@ -123,7 +125,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         !(flags & XS_SUBMIT_PASS))
         wait_for_turn(q, n, est_ns, flags, t);
     if (gated) {
-        if (!xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* as at level 1, then */
+        if (!xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* then as at level 1 */
             wait_for_turn(q, n, est_ns, flags | XS_SUBMIT_NO_MARK, t);
         t->weighed = true;
     }
@@ -131,13 +133,13 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->est_ns = (uint32_t)est_ns;
     old_ns = atomic_fetch_add_explicit(&cc->est_entered_ns, est_ns, memory_order_relaxed);
     done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
-    if (old_ns <= done_ns)        /* it looks empty: what starts now starts now */
+    if (old_ns <= done_ns)        /* the queue looks empty: this command starts now */
         atomic_store_explicit(&q->submit.busy_since_ns, xs_now_ns(), memory_order_relaxed);
     t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
 
-    /* A mark: one never timed; where somebody waits for this queue to end, or asked for its first submit and is
-     * about to, one in a while, and each that is counted only (a callback, a host function); else one in half
-     * the bound, or one a batch. */
+    /* Commands that get a mark: one without an estimate. While a scheduler waits for this queue to end, or
+     * for its first submit: one in a while, and each command that only counts (a callback, a host function).
+     * Else one in half the bound, or one a batch. */
     span_ns = told_ns / 2;
     if (!known_ns || (gated && xs_gates_mark_due(q)) ||
         (XS_UNLIKELY(armed) && ((flags & XS_SUBMIT_PASS) ||
@@ -147,9 +149,9 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
     else
         t->mark = old_ns / span_ns != (old_ns + est_ns) / span_ns;
-    if (XS_UNLIKELY(flags)) { /* what few submits have, behind one look */
+    if (XS_UNLIKELY(flags)) { /* flags of few submits, behind one look */
         if (flags & XS_SUBMIT_COLLECTIVE) {
-            t->mark = true; /* its end is awaited by all that take part */
+            t->mark = true; /* all members wait for its end */
             collective_begins(q, n, est_ns, true, flags, t);
         }
         if (flags & XS_SUBMIT_WHOLE)
@@ -173,14 +175,15 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
         if (ok)
             xs_estimate_note_loaded(t->key, t->code);
     }
-    if (XS_UNLIKELY(t->mark || !ok)) /* what follows the count is with this queue, and a mark that is reported */
+    if (XS_UNLIKELY(t->mark || !ok)) /* the steps after the count still use this queue, and so does a mark
+                                      * until its report */
         atomic_fetch_add(&q->refs, 1);
     /* release: the vendor call lies before the count; pairs with acquire loads of returned */
     old = atomic_fetch_add(&q->cc->returned, 1);
     if (XS_UNLIKELY(!ok)) {
         uint64_t expect = old;
 
-        /* nothing was launched, so it is as done as what was before it */
+        /* the vendor launched nothing, so it is complete when the one before it is */
         if (t->est_ns)
             atomic_fetch_sub_explicit(&q->cc->est_entered_ns, t->est_ns, memory_order_relaxed);
         if (t->weighed)
@@ -197,8 +200,8 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
     }
     if (XS_LIKELY(!t->mark))
         return 0;
-    /* Completion of this command proves all that returned before its call began; and itself, if
-     * nobody else came back in between. */
+    /* The completion of this command proves that of all that returned before its call began; and its own, if
+     * no other call came back in between. */
     if (q->device_marks && !self_marked) {
         xs_queue_mark_device(q, t->key, t->est_ns);
         xs_queue_unref(q);

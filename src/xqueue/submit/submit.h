@@ -3,7 +3,7 @@
 #ifndef XS_XQUEUE_SUBMIT_H
 #define XS_XQUEUE_SUBMIT_H
 
-/** From the deferred list itself, so it does not wait for it. */
+/** From the worker of the deferred list, so the command does not wait for the list. */
 #define XS_SUBMIT_FROM_LIST 0x10000u
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function for each reason to wait. After each wait all reasons are looked at again. */
+/* One function for each reason to wait. After each wait the thread looks at all reasons again. */
 #include "xqueue/submit/turn.h"
 
 #include "base/clock.h"
@@ -14,9 +14,9 @@
 #include "xqueue/submit/progress.h"
 #include "xqueue/submit/submit.h"
 
-/* Completions that do not come for this long, or for twice the estimate, mean that the work in
- * flight waits for this very thread (a user event, a polling kernel), or that the device is slow:
- * some commands may pass, twice as many at each further time, until something completes. */
+/* If nothing completes for this long, or for twice the estimate, the device is slow, or the work in flight
+ * waits for this very thread (a user event, a polling kernel). Then some commands may pass, twice as many at
+ * each further time, until something completes. */
 #define PATIENCE_MIN_NS (20 * XS_NS_PER_MS)
 #define FULL_SLEEP_NS   (200 * XS_NS_PER_US)
 
@@ -26,12 +26,12 @@ struct turn {
     uint64_t n, est_ns;
     uint32_t flags;
     bool managed;
-    bool late;                    /* what completed meanwhile did so some time ago */
-    bool slept;                   /* the last wait was for what is in flight */
+    bool late;                    /* the commands that completed meanwhile did so some time ago */
+    bool slept;                   /* the last wait was for commands in flight */
     uint64_t suspended_ns;        /* time without a permit */
-    uint64_t patience_from_ns;    /* nothing completes since then; 0: not looked at yet */
+    uint64_t patience_from_ns;    /* nothing completes since then; 0: no look yet */
     uint64_t seen_completed;
-    uint64_t outstanding_ns;      /* estimated time of what is in flight */
+    uint64_t outstanding_ns;      /* estimated time of the commands in flight */
 };
 
 /* Level 2: the command may go although the queue is suspended, and wait behind a gate in the stream. */
@@ -57,7 +57,7 @@ static void wait_for_permits(struct turn *t)
     XS_PROBE2(gate_wait, q->handle, t->n);
     if (t->managed && !(t->flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q) &&
         atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE)
-        xsched_priv_milestone(q); /* the next turn waits for the end of what is in flight here */
+        xsched_priv_milestone(q); /* the next turn waits for the commands in flight here */
     atomic_fetch_add(&q->submit.blocked, 1);
     while (!xs_queue_permitted(q, t->n))
         xs_permission_sleep(q, t->n, &t0);
@@ -70,8 +70,8 @@ static void wait_for_permits(struct turn *t)
     t->slept = false;             /* nothing is in flight now for another reason than the bound */
 }
 
-/* Program order: XQueueSubmit was given commands before this one that are not launched yet. @return whether
- * it slept */
+/* Program order: XQueueSubmit got commands before this one and has not launched them yet. @return whether it
+ * slept */
 static bool wait_for_list(const struct turn *t, uint32_t seen)
 {
     if (!atomic_load(&t->q->deferred_count) || (t->flags & XS_SUBMIT_FROM_LIST))
@@ -80,8 +80,8 @@ static bool wait_for_list(const struct turn *t, uint32_t seen)
     return true;
 }
 
-/* Too much is in flight. @param was_dry  nothing was when the wait before ended  @return 0: there is room,
- * else for how long */
+/* Too much is in flight. @param was_dry  nothing was in flight when the wait before ended  @return 0: it may
+ * go, else for how long to sleep */
 static uint64_t in_flight_ns(struct turn *t, uint64_t now, bool gated, bool was_dry)
 {
     uint64_t told_ns = xs_in_flight_bound_ns(t->q), bound_ns = told_ns, sleep_ns;
@@ -96,14 +96,14 @@ static uint64_t in_flight_ns(struct turn *t, uint64_t now, bool gated, bool was_
     return sleep_ns;
 }
 
-/* Too many entries stand in the streams of the context. @return 0: there is room, else for how long */
+/* Too many entries stand in the streams of the context. @return 0: it may go, else for how long to sleep */
 static uint64_t context_full_ns(const struct turn *t, bool gated)
 {
     return gated && xs_gates_full_still(t->q, false) ? FULL_SLEEP_NS : 0;
 }
 
-/* Nothing completed for so long that the work in flight may wait for this thread. @return how long not to say
- * so yet */
+/* Nothing has completed for so long that the work in flight may wait for this thread. @return for how long
+ * not to say so yet */
 static uint64_t patience_left_ns(struct turn *t, uint64_t now, uint64_t completed)
 {
     uint64_t patience_ns = XS_MAX(2 * t->outstanding_ns, PATIENCE_MIN_NS);
@@ -115,14 +115,15 @@ static uint64_t patience_left_ns(struct turn *t, uint64_t now, uint64_t complete
     return patience_ns - XS_MIN(now - t->patience_from_ns, patience_ns);
 }
 
-/* No mark in flight would wake this thread, and none can be put there. */
+/* No mark in flight would wake this thread, and it can put none there. */
 static bool is_untold(const struct turn *t, uint64_t completed)
 {
     return !atomic_load(&t->q->completion.marks_pending) && atomic_load(&t->q->cc->returned) > completed &&
            ((t->flags & XS_SUBMIT_NO_MARK) || !xs_queue_mark_now(t->q));
 }
 
-/* Room among what is in flight, and in the context. @return whether it slept; else the command may go */
+/* Waits until the bound in flight and the context take the command. @return whether it slept; else the
+ * command may go */
 static bool wait_for_room(struct turn *t, uint32_t seen)
 {
     struct xs_queue *q = t->q;

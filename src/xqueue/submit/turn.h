@@ -5,10 +5,9 @@
 
 #include "xqueue/queue.h"
 
-/** Waits until command n may be handed to the vendor: until it is permitted, all that XQueueSubmit was given
- *  before it is launched, and there is room for it among what is in flight and what stands in the context.
- *  May call the vendor.
- *  @param managed  xs_queue_managed(): else what is in flight has no bound
+/** Waits until this thread may hand command n to the vendor. Then it is permitted, XQueueSubmit has launched
+ *  all its earlier commands, and the bound in flight and the context take it. May call the vendor.
+ *  @param managed  xs_queue_managed(): else nothing bounds the commands in flight
  *  @param flags    XS_SUBMIT_* */
 void xs_turn_wait(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags);
 /** Whether a submit now would have to wait. */
