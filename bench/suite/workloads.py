@@ -47,6 +47,7 @@ class Plan:
 @dataclasses.dataclass(frozen=True)
 class Workload:
     letter: str
+    name: str                     # in a few words, for texts that name the letter
     title: str
     plans: dict
     programs: tuple = ()          # instead of sides: programs of bench/ that print figures themselves
@@ -168,27 +169,39 @@ P_TORCH = Plan((dataclasses.replace(torch_high("resnet18", rate=20), device=1),
                requests=300, blocks=3, devices=2, fresh=True)
 
 WORKLOADS = [
-    Workload("A", "two processes: ResNet-18 batch 1, 20 requests/s, beside ResNet-50 batch 1024 in a loop",
+    Workload("A", "a service beside batch work",
+             "two processes: ResNet-18 batch 1, 20 requests/s, beside ResNet-50 batch 1024 in a loop",
              {"cuda": A_TORCH, "hip": A_TORCH, "opencl": A_LOAD}),
-    Workload("B", "the same as threads of one process", {"cuda": B_TORCH, "hip": B_TORCH, "opencl": B_LOAD, "fake": B_LOAD}),
-    Workload("C", "fixed priority: ResNet-152 at 20 % load beside ResNet-152 batch 32 in a loop",
+    Workload("B", "a service and batch work in one program",
+             "the same as threads of one process", {"cuda": B_TORCH, "hip": B_TORCH, "opencl": B_LOAD, "fake": B_LOAD}),
+    Workload("C", "one model twice", "fixed priority: ResNet-152 at 20 % load beside ResNet-152 batch 32 in a loop",
              {"cuda": C_TORCH, "hip": C_TORCH, "opencl": C_LOAD}),
-    Workload("D", "partition 75 / 25 of two closed loops (policy UP)", {"cuda": D_LOAD, "opencl": D_LOAD}),
-    Workload("E", "preemption latency against the length T of the other side's kernels",
+    Workload("D", "shares of 75 and 25 percent",
+             "partition 75 / 25 of two closed loops (policy UP)", {"cuda": D_LOAD, "opencl": D_LOAD}),
+    Workload("E", "preemption latency", "preemption latency against the length T of the other side's kernels",
              {"cuda": E_CUDA, "opencl": E_CL, "fake": E_FAKE}),
-    Workload("F", "harvest: production training, which waits for its input a fifth of the time, beside opportunistic training",
+    Workload("F", "two trainings",
+             "harvest: production training, which waits for its input a fifth of the time, beside opportunistic training",
              {"cuda": F_TORCH, "hip": F_TORCH}),
-    Workload("G", "BERT-large, 10 requests/s, beside BERT-large batch 32 in a loop", {"cuda": G_TORCH, "hip": G_TORCH}),
-    Workload("H", "decoding with CUDA graphs, 5 prompts/s, beside training", {"cuda": H_TORCH, "hip": H_TORCH}),
-    Workload("I", "six BERT tasks in three priority groups", {"cuda": I_TORCH, "hip": I_TORCH}),
-    Workload("J", "decision latency of xserver, with 2 and 64 processes and with 10,000 queues", {}, ("decision",)),
-    Workload("K", "an idle process with 100 queues: CPU, memory, threads, descriptors", {}, ("idle",)),
-    Workload("L", "llama.cpp's server, a request a moment after the last one's end, beside training (--llama)", {"cuda": L_LLAMA}),
-    Workload("N", "Hugging Face's generate, a prompt 0.1 s after each answer, beside training", {"cuda": N_TORCH}),
-    Workload("M", "two devices: A on each at once, and one program on both beside an urgent one on the second",
+    Workload("G", "BERT beside BERT",
+             "BERT-large, 10 requests/s, beside BERT-large batch 32 in a loop", {"cuda": G_TORCH, "hip": G_TORCH}),
+    Workload("H", "decoding beside training",
+             "decoding with CUDA graphs, 5 prompts/s, beside training", {"cuda": H_TORCH, "hip": H_TORCH}),
+    Workload("I", "six BERT tasks", "six BERT tasks in three priority groups", {"cuda": I_TORCH, "hip": I_TORCH}),
+    Workload("J", "decisions of xserver",
+             "decision latency of xserver, with 2 and 64 processes and with 10,000 queues", {}, ("decision",)),
+    Workload("K", "an idle process", "an idle process with 100 queues: CPU, memory, threads, descriptors", {}, ("idle",)),
+    Workload("L", "llama.cpp beside training",
+             "llama.cpp's server, a request a moment after the last one's end, beside training (--llama)", {"cuda": L_LLAMA}),
+    Workload("N", "generate beside training",
+             "Hugging Face's generate, a prompt 0.1 s after each answer, beside training", {"cuda": N_TORCH}),
+    Workload("M", "two devices",
+             "two devices: A on each at once, and one program on both beside an urgent one on the second",
              {"cuda": M_TORCH, "hip": M_TORCH, "fake": M_LOAD}),
-    Workload("O", "a decoder split over two devices, beside training on the second", {"cuda": O_TORCH, "hip": O_TORCH}),
-    Workload("P", "an urgent program on the second of two devices, beside data-parallel training (DDP) on both",
+    Workload("O", "a split decoder beside training",
+             "a decoder split over two devices, beside training on the second", {"cuda": O_TORCH, "hip": O_TORCH}),
+    Workload("P", "a service beside data-parallel training",
+             "an urgent program on the second of two devices, beside data-parallel training (DDP) on both",
              {"cuda": P_TORCH, "hip": P_TORCH}),
 ]
 BY_LETTER = {w.letter: w for w in WORKLOADS}
