@@ -47,7 +47,7 @@ help:
 	@echo "make wheel            the Python wheel (manylinux_2_17) and the source distribution, into dist"
 	@echo "make release          from a tag: tarball, wheel, Debian packages, bill of materials, checksums (TAG=v0.2.0), into dist"
 	@echo "make lint             cppcheck, clang-tidy and gcc -fanalyzer over src/: a gate (scripts/lint.sh says more)"
-	@echo "make figures          put the figures of docs/results into README.md"
+	@echo "make figures          put the figures of docs/results into README.md and docs"
 	@echo "make clean            remove build/"
 
 setup:
@@ -131,6 +131,7 @@ lint:
 
 figures:
 	@scripts/figures.py
+	@scripts/bars.py
 
 clean:
 	rm -rf build

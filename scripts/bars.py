@@ -1,55 +1,57 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/explanation/llama.svg from the raw results of workload L: bars.py [--check]
+"""Draws README.md's picture, docs/explanation/gains.svg, from the raw results that figures.gains finds: bars.py [--check]
 
 --check: draws nothing, and exits with 1 unless the picture is what the results give."""
 import os
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(ROOT, "bench"))
-from suite import raw, results  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import figures  # noqa: E402
 
-SOURCE = os.path.join(ROOT, "docs/results/2026-11-26-h100-llama", raw.NAME)
-PICTURE = os.path.join(ROOT, "docs/explanation/llama.svg")
-ROWS = (("alone", "alone", "#888888"), ("native", "native time slices", "#c8553d"), ("mps-priority", "MPS with priorities", "#8d6a9f"),
-        ("xsched-auto", "XSched", "#2f5d9b"))
-LEFT, WIDTH, STEP = 150, 420, 34
+PICTURE = os.path.join(figures.ROOT, "docs/explanation/gains.svg")
+NAMES = {"alone": ("alone", "#888888"), "native": ("native", "#c8553d"), "xsched-auto": ("XSched", "#2f5d9b"), "xsched": ("XSched", "#2f5d9b")}
+LEFT, WIDTH, STEP, HEAD, GAP = 80, 430, 30, 40, 22
 
 
-def draw(of):
-    """@param of  Results
+def panel(y, title, rows, show, beside):
+    """@param rows  [(variant, value, the other program's rate or None)]
+    @return the parts, and where the next panel begins"""
+    rows = [r for r in rows if r[0] in NAMES]
+    parts = [f'<text x="10" y="{y + 20}" font-size="14">{title}</text>']
+    for i, (variant, value, low) in enumerate(rows):
+        name, colour = NAMES[variant]
+        top, width = y + HEAD + STEP * i, value / max(r[1] for r in rows) * WIDTH
+        parts.append(f'<text x="{LEFT - 10}" y="{top + 16}" text-anchor="end">{name}</text>'
+                     f'<rect x="{LEFT}" y="{top}" width="{width:.1f}" height="22" fill="{colour}"/>'
+                     f'<text x="{LEFT + width + 8:.1f}" y="{top + 16}"><tspan font-weight="bold">{show(value)}</tspan>'
+                     f'<tspan fill="#555">  {"" if low is None else beside(low)}</tspan></text>')
+    return parts, y + HEAD + STEP * len(rows) + GAP
+
+
+def draw(gains):
+    """@param gains  of figures.gains
     @return the picture's text"""
-    tokens = {v: of.mean("cuda", "L", v, "high", "tokens").value for v, *_ in ROWS}
-    batch = of.find("cuda", "L", "native", "low", "throughput")[0]["batch"]
-    images = {v: of.mean("cuda", "L", v, "low", "throughput").value * batch for v, *_ in ROWS if v != "alone"}
-    height = 52 + STEP * len(ROWS) + 26
-    text = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 250}" height="{height}" font-family="sans-serif" '
-            'font-size="13"><rect width="100%" height="100%" fill="#fff"/>'
-            '<text x="10" y="24" font-size="15">llama.cpp\'s server beside the training of ResNet-50 on one H100: tokens a second</text>']
-    for i, (variant, name, colour) in enumerate(ROWS):
-        y, width = 42 + STEP * i, tokens[variant] / max(tokens.values()) * WIDTH
-        beside = f"training: {images[variant]:,.0f} images a second" if variant in images else "no training"
-        text.append(f'<text x="{LEFT - 10}" y="{y + 17}" text-anchor="end">{name}</text>'
-                    f'<rect x="{LEFT}" y="{y}" width="{width:.1f}" height="24" fill="{colour}"/>'
-                    f'<text x="{LEFT + width + 8:.1f}" y="{y + 17}"><tspan font-weight="bold">{tokens[variant]:.0f}</tspan>'
-                    f'<tspan fill="#555">  {beside}</tspan></text>')
-    alone = of.mean("cuda", "L", "alone-low", "low", "throughput").value * batch
-    text.append(f'<text x="{LEFT}" y="{height - 16}" fill="#555">The training by itself: {alone:,.0f} images a second.</text></svg>\n')
-    return "\n".join(text)
+    llama, demo = gains
+    parts, y = panel(4, "llama.cpp's server beside the training of ResNet-50 on one GPU: tokens a second, more is better", llama["rows"],
+                     lambda v: f"{v:.0f}", lambda low: f"training: {low:,.0f} images a second")
+    more, y = panel(y, "make demo, two programs on one CPU core: P99 of an urgent request, ms, less is better", demo["rows"],
+                    lambda v: f"{v:.1f}", lambda low: f"background: {low:.0f} kernels a second")
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="800" height="{y - GAP + 12}" font-family="sans-serif" '
+                      'font-size="13"><rect width="100%" height="100%" fill="#fff"/>', *parts, *more, "</svg>\n"])
 
 
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2
-    text = draw(results.Results(raw.load(SOURCE)[0]))
+    text = draw(figures.gains())
     if sys.argv[1:]:
         with open(PICTURE, encoding="utf-8") as f:
             if f.read() == text:
                 return 0
-        print(f"{PICTURE} is not what {SOURCE} gives: run scripts/bars.py", file=sys.stderr)
+        print(f"{PICTURE} is not what docs/results gives: run scripts/bars.py", file=sys.stderr)
         return 1
     with open(PICTURE, "w", encoding="utf-8") as f:
         f.write(text)

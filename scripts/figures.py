@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the figures of docs/results into README.md and what else MADE names: figures.py [--check]
+"""Puts the figures of docs/results into the documents that MADE names: figures.py [--check]
 
 Each folder docs/results/DATE-DEVICE/ holds raw results as JSON lines, one measurement a line (docs/results/README.md).
-Shown are: what is wanted and whether it was reached, and the latencies and rates of the main workloads, from the newest
-suite.jsonl that has them; and SHORT below, from the other files. In docs/path-cost.md: PATHS; in docs/others.md: PEERS.
+docs/benchmarks.md gets a section for each workload that the newest suite.jsonl with it has: what is wanted and whether it was
+reached, latencies, rates; a new suite.jsonl, workload or variant needs no change here. Below them stands what SECTIONS takes
+from the other files. README.md gets the figures of its picture (scripts/bars.py), docs/path-cost.md PATHS, docs/others.md PEERS.
 --check only says whether all are up to date.
 """
 import collections
+import functools
 import glob
 import os
 import re
@@ -21,7 +23,6 @@ sys.path.insert(0, os.path.join(ROOT, "bench"))
 from suite import raw, report, stats, targets, variants, workloads  # noqa: E402
 from suite.results import OTHER, Missing, Results  # noqa: E402
 
-MAIN = ("A", "B", "C", "G", "H")           # workloads whose variants are shown
 PLATFORMS = ("cuda", "hip")
 TUNED = tuple(v.name for v in variants.ROWS)
 
@@ -46,6 +47,9 @@ SHORT = [
     ("idle", "client", "pss-growth", "memory of an idle process with 100 queues, KiB", [("xsched", "XSched")]),
     ("idle", "client", "threads-more", "its threads more", [("xsched", "XSched")]),
 ]
+
+# what docs/benchmarks.md shows below the workloads of the suite: heading -> rows. One whose raw data is not there is left out
+SECTIONS = {"Without a GPU": SHORT}
 
 # what docs/explanation/costs.md shows besides
 COSTS = [
@@ -90,10 +94,15 @@ def show(value):
     return f"{value:.4g}"
 
 
-def link(folder, name=""):
-    return f"[{folder}](docs/results/{folder}{'/' + name if name else ''})"
+def link(folder, name="", base="results/"):
+    return f"[{folder}]({base}{folder}{'/' + name if name else ''})"
 
 
+def named(letter):
+    return f"{letter} ({workloads.BY_LETTER[letter].name})"
+
+
+@functools.lru_cache(maxsize=None)
 def suites():
     """[(folder, Results)], the newest first"""
     found = []
@@ -126,22 +135,23 @@ def length(target):
     return re.search(r"T = ([\d.]+ ms)", target.text).group(0)
 
 
-def target_part(found):
-    seen, rows = set(), []
+def verdicts(found):
+    """letter -> [(platform, text, figure, unit, verdict, folder)]: each target from the newest run that has it"""
+    seen, rows = set(), {}
     for folder, results in found:
-        here = list(targets.table(results))
-        for letter, platform, text, f, unit, verdict in merged(here):
+        for letter, platform, text, f, unit, verdict in merged(list(targets.table(results))):
             key = (letter, platform, text.split(" (shown")[0])
             if key not in seen:
                 seen.add(key)
-                rows.append((letter, platform, text, f, unit, verdict, folder))
-    rows.sort(key=lambda r: (r[0], r[1] not in PLATFORMS + ("host",)))
-    return report.table(["", "wanted", "measured (95 % interval)", "n", ""],
-                        [[letter, f"{text}" + (f" ({platform})" if platform not in PLATFORMS + ("host",) else ""),
+                rows.setdefault(letter, []).append((platform, text, f, unit, verdict, folder))
+    return rows
+
+
+def target_part(rows):
+    return report.table(["wanted", "measured (95 % interval)", "n", ""],
+                        [[text + (f" ({platform})" if platform not in PLATFORMS + ("host",) else ""),
                           report.with_interval(f) + (f" {unit}" if unit not in ("x", "1") else ""), str(f.n), verdict]
-                         for letter, platform, text, f, unit, verdict, _ in rows]) + [
-        "Reports, pictures and raw data: " + ", ".join(link(x, "report.md") for x in sorted({r[-1] for r in rows})) + ".", ""] \
-        if rows else []
+                         for platform, text, f, unit, verdict, _ in sorted(rows, key=lambda r: r[0] not in PLATFORMS + ("host",))])
 
 
 def ratio(results, platform, letter, variant, base, side):
@@ -150,26 +160,26 @@ def ratio(results, platform, letter, variant, base, side):
         results.mean_ratio(platform, letter, variant, base, side)))
 
 
-def latency_part(found):
-    out, done = [], set()
+def latency_part(found, letter):
+    """(folder, lines) of the newest run that compares variants of this workload with native sharing"""
     for folder, results in found:
-        for letter in MAIN:
-            for platform in PLATFORMS:
-                rows = []
-                if not results.find(platform, letter, "native", "high", "samples"):
-                    continue    # a comparison of its own, e.g. watched with unwatched
-                other = report.of_another_run(results, letter, platform)   # ratios are of one run
-                for v in results.variants(platform, letter):
-                    if v not in TUNED or v in other or letter in done or not results.find(platform, letter, v, "high", "samples"):
-                        continue
-                    q = [results.quantile(platform, letter, v, "high", x) for x in (.5, .9, .99)]
-                    low = ratio(results, platform, letter, v, "native", "low")
-                    rows.append([v, *(show(x.value) for x in q), low, str(q[0].n)])
-                if rows:
-                    done.add(letter)
-                    out.append((letter, [f"**{letter}** {workloads.BY_LETTER[letter].title} ({link(folder, 'report.md')})", ""]
-                                + report.table(["", "urgent P50, ms", "P90", "P99", "the other side / native", "n"], rows)))
-    return [line for _, lines in sorted(out) for line in lines]
+        for platform in PLATFORMS:
+            if letter == "E" or not results.find(platform, letter, "native", "high", "samples"):
+                continue    # a comparison of its own, e.g. watched with unwatched
+            rows, tokens, other = [], [], report.of_another_run(results, letter, platform)   # ratios are of one run
+            for v in results.variants(platform, letter):
+                if v not in TUNED or v in other or not results.find(platform, letter, v, "high", "samples"):
+                    continue
+                q = [results.quantile(platform, letter, v, "high", x) for x in (.5, .9, .99)]
+                rows.append([v, *(show(x.value) for x in q), ratio(results, platform, letter, v, "native", "low"), str(q[0].n)])
+                tokens.append(report.cell(lambda v=v: show(results.mean(platform, letter, v, "high", "tokens").value)))
+            if rows:
+                header = ["", "urgent P50, ms", "P90", "P99", "the other side / native", "n"]
+                if any(tokens):
+                    header.append("tokens a second")
+                    rows = [[*r, t] for r, t in zip(rows, tokens)]
+                return folder, report.table(header, rows)
+    return None, []
 
 
 def preemption_part(found):
@@ -183,11 +193,17 @@ def preemption_part(found):
                 continue
             rows.append([v, *(f"{c.value:.0f}" for c in cells), str(min(c.n for c in cells))])
         if rows:
-            return [f"**E** P99 until an urgent kernel starts, us, beside kernels of length T, the median alone taken off "
-                    f"({link(folder, 'report.md')}; whole jobs: [others](docs/others.md))", ""] + report.table(["", *(f"T = {t:g} ms" for t in ts), "n"], rows)
-    return []
+            return folder, ["P99 until an urgent kernel starts, us, beside kernels of length T, the median alone taken off "
+                            "(whole jobs: [others](others.md#figures-beside-mps-and-stream-priorities)):", ""] + report.table(
+                                ["", *(f"T = {t:g} ms" for t in ts), "n"], rows)
+    return None, []
 
 
+def devices(results, letter):
+    return ", ".join(sorted({r["device"] for r in results.rows if r.get("workload") == letter and "device" in r}))
+
+
+@functools.lru_cache(maxsize=None)
 def load():
     """workload -> (folder, rows), the newest folder of each; the suite's own files apart"""
     newest = {}
@@ -210,7 +226,7 @@ def load():
     return newest
 
 
-def short_part(newest, wanted=SHORT):
+def short_part(newest, wanted=SHORT, base="results/"):
     rows = []
     for workload, side, metric, text, names in wanted:
         if workload not in newest:
@@ -223,7 +239,7 @@ def short_part(newest, wanted=SHORT):
                 parts.append(f"{name} {show(stats.median([float(r['value']) for r in of]))}")
                 n = max(n, sum(int(r.get("n") or 1) for r in of))
         if parts:
-            rows.append([text, ", ".join(parts), str(n), link(folder)])
+            rows.append([text, ", ".join(parts), str(n), link(folder, base=base)])
     return report.table(["", "median over runs", "samples", "data"], rows) if rows else []
 
 
@@ -241,14 +257,14 @@ def path_part():
 def cost_part():
     """What costs something whether or not anybody competes, and what watching costs on a GPU."""
     newest = load()
-    watched = [[f"{text} ({link(folder, 'report.md')}, n = {f.n})", report.with_interval(f), verdict]
+    watched = [[f"{text} ({link(folder, 'report.md', '../results/')}, n = {f.n})", report.with_interval(f), verdict]
                for folder, results in suites() for letter, platform, text, f, _, verdict in merged(targets.table(results))
                if letter == "A" and text.startswith("watched") and platform in PLATFORMS]
-    out = short_part(newest, COSTS + [row for row in SHORT if row[0] not in ("demo", "decision")])
+    out = short_part(newest, COSTS + [row for row in SHORT if row[0] not in ("demo", "decision")], "../results/")
     if watched:
-        out += ["Workload A while /metrics is scraped each second, top looks and a recording runs:", ""]
+        out += [f"Workload {named('A')} while /metrics is scraped each second, top looks and a recording runs:", ""]
         out += report.table(["", "watched / unwatched", ""], watched)
-    return "\n".join(out).rstrip().replace("](docs/", "](../../docs/")
+    return "\n".join(out).rstrip()
 
 
 def peers(results, letter):
@@ -301,20 +317,83 @@ def peers_part():
     return "\n".join(out).rstrip() or "none yet"
 
 
-def figures():
+def benchmarks():
     found = suites()
-    out = target_part(found)
-    if out:
-        out = ["**Wanted and measured.** Met: the whole interval is within the limit; undecided: the interval straddles it, or "
-               "there were less than three blocks or too few requests for the quantile.", ""] + out
-    out += latency_part(found) + preemption_part(found)
-    short = short_part(load())
-    out += ["**Without a GPU**", ""] + short if short else []
-    return "\n".join(out).rstrip() or "none yet"
+    judged = verdicts(found)
+    apart = load()
+    sections, glance = [], []
+    for letter in sorted(workloads.BY_LETTER):
+        w, rows = workloads.BY_LETTER[letter], judged.get(letter, [])
+        folder, table = preemption_part(found) if letter == "E" else latency_part(found, letter)
+        folders = sorted({r[-1] for r in rows} | ({folder} if folder else set()))
+        title = f"{letter}: {w.name}"
+        if not folders:
+            folder, own = apart.get(letter, ("", []))
+            glance.append([title, ", ".join(sorted({r["device"] for r in own})), "in a report of its own" if own else "not run",
+                           link(folder, "README.md") if own else ""])
+            continue
+        counts = collections.Counter(r[4].split(";")[0] for r in rows)
+        where = ", ".join(sorted({devices(results, letter) for name, results in found if name in folders} - {""}))
+        glance.append([f"[{title}](#{anchor(title)})", where,
+                       ", ".join(f"{n} {v}" for v, n in sorted(counts.items()) if v != "no target"),
+                       ", ".join(link(x, "report.md") for x in folders)])
+        sections += [f"### {title}", "", described(w) + ".", ""] + (target_part(rows) if rows else []) + table
+    short = [line for title, rows in SECTIONS.items() for part in [short_part(apart, rows)] if part
+             for line in [f"### {title}", "", *part]]
+    if not sections and not short:
+        return "none yet"
+    return "\n".join(["## Workloads", ""] + report.table(["workload", "device", "targets", "report, pictures, raw data"], glance)
+                     + sections + short).rstrip()
 
 
-MADE = {"README.md": figures, "docs/path-cost.md": path_part, "docs/explanation/costs.md": cost_part,
-        "docs/others.md": peers_part}
+def described(workload):
+    """Its title as a sentence that can be read by itself."""
+    text = re.sub(r"^the same as|\bA(?= on each)", lambda m: named("A") + (" as" if m.group(0) != "A" else ""), workload.title)
+    return text if text.startswith("llama.cpp") else text[0].upper() + text[1:]
+
+
+def anchor(title):
+    """As GitHub makes them."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def gains():
+    """What README.md's picture shows: two times {name, folder, unit, rows: [(variant, value, the other side's rate or None)]}."""
+    out = []
+    for folder, results in suites():
+        if all(results.find("cuda", "L", v, "high", "tokens") for v in ("alone", "native", "xsched-auto")):
+            batch = results.find("cuda", "L", "native", "low", "throughput")[0]["batch"]
+            rows = [(v, results.mean("cuda", "L", v, "high", "tokens").value,
+                     results.mean("cuda", "L", v, "low", "throughput").value * batch if v != "alone" else None)
+                    for v in ("alone", "native", "xsched-auto", "mps-priority") if results.find("cuda", "L", v, "high", "tokens")]
+            out.append({"folder": folder, "device": devices(results, "L"), "rows": rows})
+            break
+    folder, found = load()["demo"]
+
+    def median(variant, side, metric):
+        return stats.median([float(r["value"]) for r in found if (r["variant"], r.get("side"), r["metric"]) == (variant, side, metric)])
+    out.append({"folder": folder, "device": "PoCL on one core", "rows": [
+        (v, median(v, "high", "p99"), median(v, "low", "throughput") if v != "alone" else None) for v in ("alone", "native", "xsched")]})
+    return out
+
+
+def gains_part():
+    llama, demo = gains()
+    of = {v: (value, low) for v, value, low in llama["rows"]}
+    urgent = {v: value for v, value, _ in demo["rows"]}
+    other = {v: low for v, _, low in demo["rows"]}
+    return (f"llama.cpp's server beside the training of ResNet-50 on one H100, tokens a second: {of['alone'][0]:.0f} alone, "
+            f"{of['native'][0]:.0f} native,\n{of['mps-priority'][0]:.0f} under NVIDIA's MPS with priorities, {of['xsched-auto'][0]:.0f} "
+            f"under XSched. The server computes nearly all of the time, so the training pays: "
+            f"{of['native'][1]:,.0f} images a\nsecond native, {of['mps-priority'][1]:,.0f} under MPS, {of['xsched-auto'][1]:,.0f} under XSched "
+            f"({link(llama['folder'], 'report.md', 'docs/results/')}).\n"
+            f"`make demo`, P99 of an urgent request: {urgent['alone']:.1f} ms alone, {urgent['native']:.1f} native, {urgent['xsched']:.1f} "
+            f"under XSched; the background program keeps {other['xsched'] / other['native'] * 100:.0f} %\n"
+            f"({link(demo['folder'], 'README.md', 'docs/results/')}).")
+
+
+MADE = {"README.md": gains_part, "docs/benchmarks.md": benchmarks, "docs/path-cost.md": path_part,
+        "docs/explanation/costs.md": cost_part, "docs/others.md": peers_part}
 
 
 def main():

@@ -9,7 +9,7 @@
 Raw results go to DIR/suite.jsonl as they come; a call with the same DIR goes on where the last one ended (status 75:
 it ended at --time-limit, call again). report.md and the plots are made from the raw results alone, also later by
 --report DIR. --merge DIR INTO puts a later run into the results of an earlier one. --save is
---out docs/results/DATE-DEVICE; scripts/figures.py puts the figures into README.md.
+--out docs/results/DATE-DEVICE; scripts/figures.py puts the figures into docs/benchmarks.md.
 """
 import argparse
 import datetime

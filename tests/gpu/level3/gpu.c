@@ -211,7 +211,7 @@ static const char *tail(void)
     return text;
 }
 
-/* What README.md's table shows; the rest is detail. */
+/* What docs/benchmarks.md may show; the rest is detail. */
 static bool reported(const char *workload, const char *metric, const char *extra)
 {
     if (!strcmp(workload, "E"))
