@@ -180,6 +180,26 @@ static void join(spank_t sp, const char *name, const char *const *ours, size_t c
     free(old);
 }
 
+static void join_layer(spank_t sp, const struct xs_layer *layer)
+{
+    bool failed = false, kept_failed = false;
+    char *old = get_long(sp, layer->variable, &failed), *value = NULL, *keep = NULL;
+    char *kept = *layer->kept ? get_long(sp, layer->kept, &kept_failed) : NULL;
+
+    if (failed || kept_failed)
+        slurm_error("xsched: %s could not be read and is left as it is", layer->variable);
+    else
+        value = xs_layer_join(layer, old, kept, &keep);
+    if (value && *value)
+        set(sp, layer->variable, value);
+    if (value && keep)
+        set(sp, layer->kept, keep);
+    free(old);
+    free(kept);
+    free(value);
+    free(keep);
+}
+
 #define COMPONENTS_MAX 128 /* as in Slurm */
 
 /* The number in a task's variable. @return false: there is none */
@@ -291,7 +311,7 @@ static void look_for_server(spank_t sp)
 
 EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
 {
-    const char *paths[XS_SHIMS_MAX], *value;
+    const char *paths[XS_SHIMS_MAX];
     struct xs_shims shims;
     struct xs_layer layer;
     char text[64];
@@ -311,10 +331,8 @@ EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
     }
     join(sp, "LD_PRELOAD", paths, xs_shims_preloaded(&shims, paths), " :", ':');
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
-        for (size_t k = 0; xs_shims_layer(&shims, &xs_platforms[i], k, shims.folder, &layer); k++) {
-            value = layer.value;
-            join(sp, layer.variable, &value, 1, layer.joint == ',' ? "," : ":", layer.joint);
-        }
+        for (size_t k = 0; xs_shims_layer(&shims, &xs_platforms[i], k, shims.folder, &layer); k++)
+            join_layer(sp, &layer);
     }
     snprintf(text, sizeof(text), "%d", priority);
     set(sp, "XSCHED_PRIORITY", text);

@@ -27,7 +27,7 @@ class Platform:
     def layer_variables(self) -> List[Tuple[str, str, str]]:
         """The variables by which its loader takes the shim: name, value, what stands between values."""
         cells = [w.partition("=") for w in self.layers.split(" ") if "=" in w]
-        return [(name.rstrip(","), value, "," if name.endswith(",") else ":") for name, _, value in cells]
+        return [(name.rstrip(",!").partition(">")[0], value, "," if name.endswith(",") else ":") for name, _, value in cells]
 
     @property
     def hal(self) -> str:

@@ -29,8 +29,6 @@ int xs_own_folder(char *ret, size_t size)
     return xs_str_copy(ret, size, exe) ? 0 : -ENAMETOOLONG;
 }
 
-#define VALUES_MAX 8 /* entries of one layer's value */
-
 static bool is_shim_name(const char *name)
 {
     size_t n = strlen(name);
@@ -135,10 +133,10 @@ static const char *layer_cell(const struct xs_platform *platform, size_t index)
     return at && *at ? at : NULL;
 }
 
-/* How long the name is. A comma behind it is not part of it. */
+/* How long the name is. What tells how it is set is not part of it. */
 static size_t layer_name_length(const char *cell)
 {
-    return strcspn(cell, ",=");
+    return strcspn(cell, ">!,=");
 }
 
 /* Whether ld.so.cache names this library. */
@@ -165,7 +163,7 @@ static bool in_cache(const char *name)
 }
 
 /* Whether the dynamic linker would find a library by this name. */
-static bool is_installed(const char *name)
+bool xs_library_is_installed(const char *name)
 {
     static const char folders[] = "/lib:/usr/lib:/lib64:/usr/lib64:/usr/local/lib:/usr/local/lib64";
     const char *lists[] = {getenv("LD_LIBRARY_PATH"), folders};
@@ -184,6 +182,23 @@ static bool is_installed(const char *name)
     return in_cache(name);
 }
 
+/* The entries with a !, which are the last ones. @return how long their text is */
+static size_t stand_ins(const char *text, const char *folder, struct xs_layer *ret)
+{
+    size_t length = strcspn(text, " "), used = 0;
+
+    for (const char *at = text; at < text + length && used < sizeof(ret->instead);) {
+        size_t n = (at += strlen("!{folder}"), strcspn(at, ",: "));
+
+        used += (size_t)snprintf(ret->instead + used, sizeof(ret->instead) - used, "%s%s%.*s", used ? "," : "", folder,
+                                 (int)n, at);
+        at += n + (at[n] == ret->joint);
+    }
+    if (used >= sizeof(ret->instead)) /* cut off: there are none */
+        ret->instead[0] = 0;
+    return length;
+}
+
 bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform, size_t index, const char *folder,
                     struct xs_layer *ret)
 {
@@ -194,9 +209,12 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
         return false;
     memcpy(ret->variable, cell, n);
     ret->variable[n] = 0;
-    ret->joint = cell[n] == ',' ? ',' : ':';
-    ret->value[0] = 0;
-    for (at = strchr(cell, '=') + 1; *at && *at != ' ' && used < sizeof(ret->value);) {
+    at = strchr(cell, '=') + 1;
+    ret->joint = at[-2] == ',' || at[-2] == '!' ? at[-2] : ':';
+    ret->value[0] = ret->kept[0] = ret->instead[0] = 0;
+    if (cell[n] == '>')
+        snprintf(ret->kept, sizeof(ret->kept), "%.*s", (int)strcspn(cell + n + 1, ",="), cell + n + 1);
+    while (*at && *at != ' ' && used < sizeof(ret->value)) {
         char *to = ret->value + used;
         size_t room = sizeof(ret->value) - used;
 
@@ -206,20 +224,22 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
         } else if (strncmp(at, "{folder}", 8) == 0) {
             used += (size_t)snprintf(to, room, "%s", folder);
             at += 8;
+        } else if (*at == '!') {
+            at += stand_ins(at, folder, ret);
         } else if (*at == '?') {  /* without that library there is no such entry */
             char name[128];
             size_t length = strcspn(++at, ",: ");
 
             snprintf(name, sizeof(name), "%.*s", (int)length, at);
             at += length;
-            if (!is_installed(name)) {
+            if (!xs_library_is_installed(name)) {
                 used = entry;
                 ret->value[used] = 0;
             }
         } else {
             bool between = *at == ret->joint;
 
-            if (between && (at++, used == 0)) /* nothing stands before it */
+            if (between && (at++, used == 0 || *at == '!')) /* nothing stands before it, or no entry behind */
                 continue;
             used += (size_t)snprintf(to, room, "%c", between ? ret->joint : *at++);
             if (between)
@@ -227,104 +247,6 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
         }
     }
     return used < sizeof(ret->value);
-}
-
-/* Bare names are compared as text, paths as files. */
-static bool same_entry(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    if (strcmp(a, b) == 0)
-        return true;
-    return strchr(a, '/') && strchr(b, '/') && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-/* Whether an entry is the shim at LIBDIR/NAME, and ours the one of the same code at LIBDIR/xsched/NAME (decision 0028). */
-static bool is_by_path(const char *entry, const char *ours)
-{
-    const char *name = strrchr(ours, '/'), *folder = name;
-    char beside[PATH_MAX];
-
-    while (folder && folder > ours && *--folder != '/')
-        ;
-    return name && folder > ours &&
-           (size_t)snprintf(beside, sizeof(beside), "%.*s%s", (int)(folder - ours), ours, name) < sizeof(beside) &&
-           strchr(entry, '/') && same_entry(entry, beside);
-}
-
-struct list {
-    char **items;
-    size_t count, bytes;
-};
-
-static void list_remove(struct list *l, size_t i)
-{
-    l->bytes -= strlen(l->items[i]) + 1;
-    free(l->items[i]);
-    memmove(&l->items[i], &l->items[i + 1], (--l->count - i) * sizeof(*l->items));
-}
-
-static int list_add(struct list *l, const char *item, size_t length)
-{
-    char *copy = strndup(item, length), **grown;
-    size_t at = l->count;
-    bool there = false;
-
-    if (!copy)
-        return -ENOMEM;
-    for (size_t i = 0; i < l->count; i++)
-        there |= same_entry(l->items[i], copy);
-    for (size_t i = l->count; i-- > 0;) {
-        if (is_by_path(l->items[i], copy)) { /* a process has one shim for a platform */
-            list_remove(l, i);
-            at = i;
-        }
-    }
-    grown = there ? NULL : realloc(l->items, (l->count + 1) * sizeof(*grown));
-    if (!grown) {
-        free(copy);
-        return there ? 0 : -ENOMEM;
-    }
-    l->items = grown;
-    at = XS_MIN(at, l->count);
-    memmove(&l->items[at + 1], &l->items[at], (l->count++ - at) * sizeof(*l->items));
-    l->items[at] = copy;
-    l->bytes += length + 1;
-    return 0;
-}
-
-char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators, char joint)
-{
-    struct list l = {NULL, 0, 0};
-    char *text = NULL, *p;
-    int err = 0;
-
-    while (old && err == 0) {
-        size_t length;
-
-        old += strspn(old, separators);
-        length = strcspn(old, separators);
-        if (!length)
-            break;
-        err = list_add(&l, old, length);
-        old += length;
-    }
-    for (size_t i = 0; i < count && err == 0; i++)
-        err = list_add(&l, ours[i], strlen(ours[i]));
-    if (err == 0 && (text = malloc(l.bytes + 1))) {
-        p = text;
-        *p = 0;
-        for (size_t i = 0; i < l.count; i++) {
-            if (i)
-                *p++ = joint;
-            p = stpcpy(p, l.items[i]);
-        }
-    }
-    for (size_t i = 0; i < l.count; i++)
-        free(l.items[i]);
-    free(l.items);
-    return text;
 }
 
 static int set_joined(const char *variable, const char *const *ours, size_t count, const char *separators,
@@ -337,28 +259,25 @@ static int set_joined(const char *variable, const char *const *ours, size_t coun
     return err;
 }
 
-/* The entries of a layer's value, which is cut into them, so that each is there once. @return how many */
-static size_t split(char *value, char joint, const char *ret_values[VALUES_MAX])
+static int set_layer(const struct xs_layer *layer)
 {
-    size_t count = 0;
+    char *kept, *value = xs_layer_join(layer, getenv(layer->variable), *layer->kept ? getenv(layer->kept) : NULL, &kept);
+    int err = value ? 0 : -ENOMEM;
 
-    while (count < VALUES_MAX) {
-        char *end = count + 1 < VALUES_MAX ? strchr(value, joint) : NULL; /* the last has the rest */
-
-        ret_values[count++] = value;
-        if (!end)
-            break;
-        *end = 0;
-        value = end + 1;
-    }
-    return count;
+    if (err == 0 && *value)
+        err = setenv(layer->variable, value, 1);
+    if (err == 0 && kept)
+        err = setenv(layer->kept, kept, 1);
+    free(value);
+    free(kept);
+    return err == 0 ? 0 : -ENOMEM;
 }
 
 int xs_shims_apply(const struct xs_shims *s)
 {
-    const char *paths[XS_SHIMS_MAX], *values[VALUES_MAX];
+    const char *paths[XS_SHIMS_MAX];
     struct xs_layer layer;
-    size_t preloaded, count;
+    size_t preloaded;
     int err;
 
     if (!s->count)
@@ -368,12 +287,8 @@ int xs_shims_apply(const struct xs_shims *s)
     preloaded = xs_shims_preloaded(s, paths);
     err = preloaded ? set_joined("LD_PRELOAD", paths, preloaded, " :", ':') : 0;
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
-        for (size_t k = 0; err == 0 && xs_shims_layer(s, &xs_platforms[i], k, s->folder, &layer); k++) {
-            count = split(layer.value, layer.joint, values);
-            if (!*layer.value)
-                continue;
-            err = set_joined(layer.variable, values, count, layer.joint == ',' ? "," : ":", layer.joint);
-        }
+        for (size_t k = 0; err == 0 && xs_shims_layer(s, &xs_platforms[i], k, s->folder, &layer); k++)
+            err = set_layer(&layer);
     }
     return err;
 }

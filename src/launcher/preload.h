@@ -14,7 +14,9 @@
 struct xs_layer {
     char variable[64];
     char value[PATH_MAX]; /* "": there is nothing to set, see platforms.def */
-    char joint; /* between this value and others */
+    char kept[64];        /* the variable that keeps what the user names there; "": there is none */
+    char instead[PATH_MAX]; /* what stands for the user's entries, the first for the first */
+    char joint; /* between this value and others; '!': it replaces them */
 };
 
 struct xs_shims {
@@ -52,6 +54,16 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
  *  @return allocated text, NULL when out of memory */
 char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators,
                    char joint);
+
+/** Whether the dynamic linker would find a library by this name. */
+bool xs_library_is_installed(const char *name);
+
+/** What a layer's variable becomes: what was there, then ours; or what the user named, each with one of ours in its place.
+ *  @param old       its present value, or NULL
+ *  @param kept      that of the variable layer->kept, or NULL
+ *  @param ret_kept  what that one becomes, allocated; NULL: it stays as it is
+ *  @return allocated text, NULL when out of memory */
+char *xs_layer_join(const struct xs_layer *layer, const char *old, const char *kept, char **ret_kept);
 
 /** Sets the variables that load the shims: LD_PRELOAD, and those of each platform whose loader takes layers
  *  (OPENCL_LAYERS for one).

@@ -159,9 +159,9 @@ def check_built(build):
         for variable, value, joint in PLATFORMS[s].layer_variables:
             told = tool(*run, "--", "/bin/sh", "-c", f"echo ${variable}").strip()
             value = value.replace("{shim}", shim).replace("{folder}", os.path.dirname(shim))
-            # what depends on a library (?NAME) is there where that library is
-            same(variable, told, joint.join(e.partition("?")[0] for e in value.split(joint)
-                                            if "?" not in e or e.partition("?")[0] in told.split(joint)))
+            # what depends on a library (?NAME) is there where that library is, and what stands for the user's (!) is not
+            same(variable, told, joint.join(e.partition("?")[0] for e in value.split(joint) if e[0] != "!"
+                                            and ("?" not in e or e.partition("?")[0] in told.split(joint))))
     found = json.loads(tool(path("bin/xsched"), "doctor", "--json"))
     same("xsched doctor, vendor libraries", [v["platform"] for v in found["vendor libraries"]], [p.name for p in ALL])
     names = [os.path.basename(l["path"]) for l in found["libraries"]]

@@ -25,6 +25,7 @@ for t in $targets; do
     esac
     needs=
     case $t in
+    *libxsched-ze_named*) needs="--needs libshimlevelzero.so" ;;
     *libxsched-ze_*) # it depends on the driver in whose place the loader opens it
         needs=${t##*/libxsched-}
         needs="--needs libshimlevelzero.so --needs lib${needs%.so}.so.1" ;;

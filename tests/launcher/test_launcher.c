@@ -87,6 +87,59 @@ static void lists_are_joined_without_duplicates(void **state)
     expect_list(expected, one, 1, old);
 }
 
+static void expect_layer(const struct xs_layer *layer, const char *old, const char *kept, const char *expected,
+                         const char *expected_kept)
+{
+    char *got_kept, *got = xs_layer_join(layer, old, kept, &got_kept);
+
+    assert_non_null(got);
+    assert_string_equal(got, expected);
+    assert_string_equal(got_kept ? got_kept : "unchanged", expected_kept);
+    free(got);
+    free(got_kept);
+}
+
+/* What the user names is stood for, each entry by one of ours; what cannot be opened stays, and nothing else is added. */
+static void a_users_drivers_are_stood_for(void **state)
+{
+    struct xs_layer layer = {"V", "/x/libxsched-a.so,/x/libxsched-b.so", "K", "/x/libxsched-n0.so,/x/libxsched-n1.so", ','};
+    char one[PATH_MAX], two[PATH_MAX], old[4 * PATH_MAX], expected[4 * PATH_MAX], kept[4 * PATH_MAX];
+
+    (void)state;
+    snprintf(one, sizeof(one), "%s", in_folder("one.so"));
+    snprintf(two, sizeof(two), "%s", in_folder("two.so"));
+    write_file(one, "x", 1, 0600);
+    write_file(two, "y", 1, 0600);
+    expect_layer(&layer, NULL, NULL, layer.value, "unchanged");
+    expect_layer(&layer, ",", "stale", layer.value, "unchanged");
+    expect_layer(&layer, layer.value, NULL, layer.value, "unchanged");
+    expect_layer(&layer, one, NULL, "/x/libxsched-n0.so", one);
+    expect_layer(&layer, one, "stale", "/x/libxsched-n0.so", one);
+    snprintf(old, sizeof(old), "%s,%s", two, one);
+    expect_layer(&layer, old, NULL, "/x/libxsched-n0.so,/x/libxsched-n1.so", old);
+    /* what is there from a run around this one */
+    expect_layer(&layer, "/x/libxsched-n0.so", one, "/x/libxsched-n0.so", "unchanged");
+    snprintf(old, sizeof(old), "/x/libxsched-n0.so,%s", two);
+    snprintf(kept, sizeof(kept), "%s,%s", one, two);
+    expect_layer(&layer, old, one, "/x/libxsched-n0.so,/x/libxsched-n1.so", kept);
+    snprintf(old, sizeof(old), "/x/libxsched-n0.so,%s", one);
+    expect_layer(&layer, old, one, "/x/libxsched-n0.so", "unchanged");
+    snprintf(old, sizeof(old), "%s,%s", layer.value, one);
+    expect_layer(&layer, old, NULL, "/x/libxsched-n0.so", one);
+    /* not there, and more than can be stood for */
+    expect_layer(&layer, "/none.so", NULL, "/none.so", "unchanged");
+    expect_layer(&layer, "libnone-such.so.9", NULL, "libnone-such.so.9", "unchanged");
+    snprintf(old, sizeof(old), "/none.so,%s,%s,/bin/sh", one, two);
+    snprintf(kept, sizeof(kept), "%s,%s", one, two);
+    expect_layer(&layer, old, NULL, "/none.so,/x/libxsched-n0.so,/x/libxsched-n1.so,/bin/sh", kept);
+    /* a variable without such entries is a list as any other */
+    layer.kept[0] = layer.instead[0] = 0;
+    snprintf(expected, sizeof(expected), "%s,%s", one, layer.value);
+    expect_layer(&layer, one, NULL, expected, "unchanged");
+    layer = (struct xs_layer){"V", "0", "", "", '!'};
+    expect_layer(&layer, "1", NULL, "0", "unchanged");
+}
+
 /* The shim of LIBDIR makes place for the one of LIBDIR/xsched. */
 static void a_shim_by_path_is_replaced(void **state)
 {
@@ -225,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_joined_without_duplicates),
         cmocka_unit_test(a_shim_by_path_is_replaced),
+        cmocka_unit_test(a_users_drivers_are_stood_for),
         cmocka_unit_test(elf_facts_of_this_program),
         cmocka_unit_test(elf_of_nonsense),
         cmocka_unit_test(elf_tables_cut_short),

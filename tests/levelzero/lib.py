@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of Level Zero share: environments with XSched and without, and an xserver of their own."""
+"""What the tests of Level Zero share: environments with XSched and without, and an xserver of their own. LEVELZERO_LOADER is the
+folder of another loader than the distribution's."""
 import os
 import sys
 
@@ -8,13 +9,14 @@ import own_xserver  # noqa: E402
 
 OURS = ("XSCHED_", "XLOG_", "ZE_", "FAKE_ZE", "LD_PRELOAD", "LD_LIBRARY_PATH")
 DRIVERS = ("gpu",)   # those that are installed, as `xsched run` names them
+LOADER = os.environ.get("LEVELZERO_LOADER")
 WAYS = ("proxy", "preload", "both")
 
 
 def plain(driver, **extra):
     """An environment without XSched, where the real loader finds the fake driver, which is in the folder `driver`."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
-    env.update(LD_LIBRARY_PATH=driver, **extra)
+    env.update(LD_LIBRARY_PATH=f"{LOADER}:{driver}" if LOADER else driver, **extra)
     return env
 
 

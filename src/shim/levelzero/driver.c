@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Level Zero's loader opens in place of the driver XS_ZE_DRIVER of drivers.def. It depends on that driver: what the loader
- * asks for and is not here it finds there. */
+/* What Level Zero's loader opens in place of the driver XS_ZE_DRIVER of drivers.def. It depends on that driver: what the
+ * loader asks for and is not here it finds there. One that stands for a driver that the user named (XS_ZE_NAMED) depends
+ * on none, and has the functions for all tables that we know. */
 #include "shim/levelzero/proxy.h"
 
 enum {
@@ -17,3 +18,14 @@ enum {
     }
 #include "shim/levelzero/tables.def"
 #undef ZE_TABLE
+
+#ifdef XS_ZE_NAMED
+#define ZE_PASSED(getter, late)                                                                   \
+    XS_EXPORT xs_ze_result getter(uint32_t version, void **entries);                              \
+    XS_EXPORT xs_ze_result getter(uint32_t version, void **entries)                               \
+    {                                                                                             \
+        return xsched_priv_ze_passed(XS_ZE_DRIVER, #getter, late, version, entries);              \
+    }
+#include "shim/levelzero/passed.def"
+#undef ZE_PASSED
+#endif

@@ -43,7 +43,11 @@ static struct xs_ze_side g_drivers[XS_ZE_DRIVERS];
     DRIVER(0, kind, name, params, args, key)                                                      \
     DRIVER(1, kind, name, params, args, key)                                                      \
     DRIVER(2, kind, name, params, args, key)                                                      \
-    DRIVER(3, kind, name, params, args, key)
+    DRIVER(3, kind, name, params, args, key)                                                      \
+    DRIVER(4, kind, name, params, args, key)                                                      \
+    DRIVER(5, kind, name, params, args, key)                                                      \
+    DRIVER(6, kind, name, params, args, key)                                                      \
+    DRIVER(7, kind, name, params, args, key)
 #include "shim/levelzero/levelzero_api.def"
 #undef ZE
 
@@ -51,7 +55,8 @@ void *xs_ze_entry(int driver, enum xs_row row)
 {
     static void *const entries[ROW_COUNT][XS_ZE_DRIVERS] = {
 #define ZE(kind, table, slot, since, name, params, args, key)                                     \
-    [ROW_##name] = {(void *)d0_##name, (void *)d1_##name, (void *)d2_##name, (void *)d3_##name},
+    [ROW_##name] = {(void *)d0_##name, (void *)d1_##name, (void *)d2_##name, (void *)d3_##name,     \
+                    (void *)d4_##name, (void *)d5_##name, (void *)d6_##name, (void *)d7_##name},
 #include "shim/levelzero/levelzero_api.def"
 #undef ZE
     };

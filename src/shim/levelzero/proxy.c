@@ -5,6 +5,7 @@
  * driver's own. */
 #include "shim/levelzero/ze_table.h"
 
+#include "base/env.h"
 #include "base/log.h"
 #include "shim/levelzero/proxy.h"
 
@@ -20,10 +21,10 @@ _Atomic bool xs_ze_proxied;
 
 typedef xs_ze_result (*get_table_fn)(uint32_t version, void **table);
 
+/* NULL: one that the user names, in XSCHED_LEVELZERO_DRIVERS. */
 static const char *const k_files[XS_ZE_DRIVERS] = {
 #define ZE_DRIVER(number, stem) [number] = "lib" #stem ".so.1",
 #include "shim/levelzero/drivers.def"
-#undef ZE_DRIVER
 };
 
 static const struct {
@@ -62,18 +63,60 @@ static bool others_named(void)
     return false;
 }
 
+/* The file that the user named, for which this row stands. @return whether there is one */
+static bool named(int driver, char *ret, size_t size)
+{
+    const char *at = xs_env_get(XS_ENV_XSCHED_LEVELZERO_DRIVERS), *end;
+    int before = driver;
+    size_t n;
+
+    for (int i = 0; i < driver; i++)
+        before -= k_files[i] != NULL;
+    for (; at && before > 0; before--) {
+        at = strchr(at, ',');
+        at = at ? at + 1 : NULL;
+    }
+    end = at ? strchr(at, ',') : NULL;
+    n = end ? (size_t)(end - at) : at ? strlen(at) : 0;
+    if (!n || n >= size)
+        return false;
+    memcpy(ret, at, n);
+    ret[n] = 0;
+    return true;
+}
+
+/* It stays, as the loader's drivers do. @return NULL: there is none */
+static void *open_named(int driver)
+{
+    static _Atomic(void *) handles[XS_ZE_DRIVERS]; /* writer: whoever opened it first */
+    void *handle = atomic_load(&handles[driver]), *first = NULL;
+    char file[1024];
+
+    if (handle)
+        return handle;
+    if (!named(driver, file, sizeof(file)) || strstr(file, OUR_DRIVERS) || !(handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL))) {
+        XS_WARN_ONCE("Level Zero: a driver of XSCHED_LEVELZERO_DRIVERS cannot be opened: the program does not see it");
+        return NULL;
+    }
+    if (!atomic_compare_exchange_strong(&handles[driver], &first, handle))
+        dlclose(handle);              /* the same one, opened twice */
+    return handle;
+}
+
 /* NULL: it has none. */
 static get_table_fn getter_of(int driver, const char *name)
 {
+    const char *file = k_files[driver];
     /* it is loaded: our object depends on it */
-    void *handle = dlopen(k_files[driver], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD), *p;
+    void *handle = file ? dlopen(file, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD) : open_named(driver), *p;
     get_table_fn f = NULL;
 
     if (!handle)
         return NULL;
     p = dlsym(handle, name);
     memcpy(&f, &p, sizeof(f));
-    dlclose(handle);                  /* our object still holds it */
+    if (file)
+        dlclose(handle);              /* our object still holds it */
     return f;
 }
 
@@ -125,14 +168,14 @@ XS_EXPORT xs_ze_result xsched_priv_ze_table(int driver, int index, uint32_t vers
     struct asked *a;
     xs_ze_result r;
 
-    if (others_named()) {
+    if (k_files[driver] && others_named()) {
         XS_WARN_ONCE("Level Zero: ZE_ENABLE_ALT_DRIVERS names other drivers: programs that open the loader while they run are "
                      "not scheduled");
         return XS_ZE_ERROR_UNINITIALIZED;
     }
     get = getter_of(driver, k_tables[index].getter);
     if (!get)                         /* the loader is content with a table without functions */
-        return k_tables[index].late ? XS_ZE_SUCCESS : XS_ZE_ERROR_UNINITIALIZED;
+        return k_tables[index].late && (k_files[driver] || open_named(driver)) ? XS_ZE_SUCCESS : XS_ZE_ERROR_UNINITIALIZED;
     r = get(version, entries);
     if (r != XS_ZE_SUCCESS || version >> 16 != OUR_VERSION >> 16)
         return r;
@@ -151,4 +194,13 @@ XS_EXPORT xs_ze_result xsched_priv_ze_table(int driver, int index, uint32_t vers
     if (!atomic_exchange(&xs_ze_proxied, true) && xs_shim_tracing)
         xs_trace_note("Level Zero: between the loader and its drivers");
     return r;
+}
+
+XS_EXPORT xs_ze_result xsched_priv_ze_passed(int driver, const char *getter, bool late, uint32_t version, void **entries)
+{
+    get_table_fn get = getter_of(driver, getter);
+
+    if (get)
+        return get(version, entries);
+    return late && open_named(driver) ? XS_ZE_SUCCESS : XS_ZE_ERROR_UNINITIALIZED;
 }

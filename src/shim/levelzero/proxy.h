@@ -11,6 +11,8 @@
  *  @param driver  row of drivers.def
  *  @param index   row of tables.def */
 xs_ze_result xsched_priv_ze_table(int driver, int index, uint32_t version, void **entries);
+/** The same for a table in which we take no part. @param late  a driver may lack it */
+xs_ze_result xsched_priv_ze_passed(int driver, const char *getter, bool late, uint32_t version, void **entries);
 #pragma GCC visibility pop
 
 #endif

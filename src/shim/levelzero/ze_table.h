@@ -8,7 +8,7 @@
 #include "shim/common/depth.h"
 #include "shim/common/rows.h"
 
-#define XS_ZE_DRIVERS 4           /* rows of drivers.def */
+#define XS_ZE_DRIVERS 8           /* rows of drivers.def */
 
 /** The functions behind us, by row and by name. NULL: there is none. */
 struct xs_ze_table {
