@@ -46,7 +46,7 @@ void xs_queue_defaults_from_env(struct xs_queue_defaults *ret)
     ret->batch = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_BATCH_SIZE,
                             ret->threshold > 0 ? XS_MIN(ret->threshold, XS_DEFAULT_BATCH) : XS_DEFAULT_BATCH, 1, INT64_MAX);
     if (ret->threshold > 0 && ret->batch > ret->threshold) {
-        XS_WARN_ONCE("XSCHED_AUTO_XQUEUE_BATCH_SIZE is larger than the threshold; %lld is used",
+        XS_WARN_ONCE("XSCHED_AUTO_XQUEUE_BATCH_SIZE is larger than the threshold; using %lld",
                      (long long)ret->threshold);
         ret->batch = ret->threshold;
     }

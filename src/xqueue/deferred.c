@@ -97,7 +97,7 @@ static void append(struct xs_queue *q, struct xs_command *c)
         return;
     atomic_fetch_add(&q->refs, 1);
     if (xs_thread_start(worker, q, 0) < 0) {
-        XS_WARN_ONCE("no thread could be started for commands that wait; the caller waits instead");
+        XS_WARN_ONCE("cannot start a thread for commands that wait; the caller waits instead");
         worker(q);
     }
 }

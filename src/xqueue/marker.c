@@ -92,7 +92,7 @@ static void call(struct xs_state *st)
             if (xs_thread_start(marker_main, m, 0) == 0)
                 return;
             atomic_store(&m->runs, 0);
-            XS_WARN_ONCE("no thread could be started for completion marks; idleness is noticed late");
+            XS_WARN_ONCE("cannot start a thread for completion marks; the scheduler notices late that queues are idle");
             return;
         }
         since_ns = atomic_load(&m->since_ns);

@@ -59,7 +59,8 @@ struct xs_state {
     _Atomic bool control_runs;
     /* 1: the process wants a scheduler, and the control thread does not know yet whether it comes. A queue
      * that a shim makes then has a bound from its first command on. Else a program that submits as fast as it
-     * can would have a thousand commands in the stream before the scheduler joins, and it cannot suspend those any more. */
+     * can would have a thousand commands in the stream before the scheduler joins, and it cannot suspend
+     * those any more. */
     _Atomic uint32_t awaited;
     uint32_t engagement;                    /* control thread: counts joins and local schedulers */
     struct xs_server_page *local_page;      /* control thread; kept once made */

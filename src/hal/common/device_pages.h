@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a device sees pages of ours: each context gets a mapping of its own of the same memory, registered with it, so
- * that a registration lives exactly as long as its context. */
+/* Where a device sees pages of ours. Each context gets a mapping of its own of the same memory and registers
+ * it, so that a registration lives exactly as long as its context. */
 #ifndef XS_HAL_COMMON_DEVICE_PAGES_H
 #define XS_HAL_COMMON_DEVICE_PAGES_H
 
@@ -11,13 +11,13 @@
 #define XS_DEVICE_PAGES      128u        /* that a context can see: marks of 32 queues each, permit words of 64 */
 
 struct xs_device_pages {
-    struct xs_lock lock;          /* nothing is called under it */
+    struct xs_lock lock;          /* innermost lock: its holder calls nothing */
     size_t count;
     struct {
-        uintptr_t page;           /* as libpreempt has it mapped */
+        uintptr_t page;           /* libpreempt's mapping */
         uint64_t serial;          /* of this use of that address */
-        uint32_t forks;           /* xs_forks() of the process whose mappings these are */
-        void *alias;              /* the same memory, mapped again and registered */
+        uint32_t forks;           /* xs_forks() of the process that has these mappings */
+        void *alias;              /* the same memory, mapped and registered a second time */
         uint64_t at;              /* where the device sees the alias */
     } of[XS_DEVICE_PAGES];
 };
@@ -27,20 +27,22 @@ static inline uintptr_t xs_page_of(const void *word)
     return (uintptr_t)word & ~(uintptr_t)(XS_PAGE_BYTES - 1);
 }
 
-/** The same memory at another address, not inherited by children; munmap gives it back. NULL: refused. */
+/** The same memory at another address, which children do not inherit; munmap gives it back. NULL: the kernel
+ *  refused. */
 void *xs_page_alias(uintptr_t page);
 
-/** Where the device sees this word; 0: its page is not known. */
+/** Where the device sees this word; 0: its page is unknown. */
 uint64_t xs_device_pages_find(struct xs_device_pages *p, const void *word, uint64_t serial);
-/** Keeps a registered alias until xs_device_pages_drop. Two threads may come with one page: both are kept, since giving a
- *  registration back waits for all work of its context, which may wait for the thread.
- *  @param at  0: the device cannot see it after all; it is not found  @return false: there is no room */
+/** Keeps a registered alias until xs_device_pages_drop. Two threads may come with one page. Keeps both:
+ *  giving a registration back waits for all work of its context, which may wait for the thread.
+ *  @param at  0: the device cannot see it after all; xs_device_pages_find does not find it  @return false:
+ *  the table is full */
 bool xs_device_pages_keep(struct xs_device_pages *p, uintptr_t page, uint64_t serial, void *alias, uint64_t at);
-/** Nothing more can be kept. */
+/** The table is full. */
 bool xs_device_pages_full(struct xs_device_pages *p);
-/** The registrations ended with their context: forgets and unmaps. A forked child only forgets those of its parent, whose
- *  mappings it did not inherit: it may have others at those addresses.
- *  @param before  with each alias and arg, before it is unmapped; may be NULL */
+/** The registrations ended with their context: forgets and unmaps them. A forked child only forgets those of
+ *  its parent: it did not inherit the mappings, and may have others at those addresses.
+ *  @param before  called with each alias and arg before the unmapping; may be NULL */
 void xs_device_pages_drop(struct xs_device_pages *p, void (*before)(void *alias, void *arg), void *arg);
 
 #endif

@@ -18,19 +18,20 @@ struct watched_event {
     void *event;                  /* kept for the next mark of this place */
     struct xs_queue *queue;       /* NULL: no mark is in flight */
     uint64_t number;
-    bool taken;                   /* between xs_watch_take and what follows */
+    bool taken;                   /* between xs_watch_take and xs_watch_set or xs_watch_give_back */
 };
 
 static struct watched_event g_watches[WATCH_MAX]; /* under g_lock */
-static struct xs_lock g_lock;     /* nothing is called under it */
-static unsigned g_used;           /* rows below were ever used; under g_lock */
-static _Atomic uint32_t g_pending; /* marks in flight: futex of the thread; raised by marks, lowered by who ends one */
+static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
+static unsigned g_used;           /* rows below have been in use; under g_lock */
+static _Atomic uint32_t g_pending; /* marks in flight, a futex; a mark raises it, its end lowers it */
 static _Atomic int32_t g_pid;     /* the process that has the thread */
 static _Atomic(const struct xs_watch_place *) g_asking; /* writer: the thread */
 static const struct xs_watch_ops *g_ops; /* set before the thread starts */
 
-/* Marks that one look found. Those of a queue are told from the last one back: a thread that had no CPU for a while finds
- * several, and told one by one, in the order of their rows, all but the first would seem to have taken no time. */
+/* Marks that one look found. The thread reports those of a queue from the last one back. A thread that had no
+ * CPU for a while finds several. If it reported them in the order of their rows, all but the first would seem
+ * to have taken no time. */
 struct finds {
     unsigned n;
     struct find {
@@ -68,8 +69,8 @@ static bool look_at(unsigned i, struct finds *finds)
     xs_lock_release(&g_lock);
     if (!w.queue)
         return false;
-    /* seq_cst pairs with xs_watch_hold: says whom it asks, then looks whether it may. Only then whether the mark is still
-     * there: a place may have been held, ended and let go since the row was read. */
+    /* seq_cst pairs with xs_watch_hold: stores the place, then looks whether it may ask there. Only then it
+     * looks whether the mark is still there: the place may have ended since the first read of the row. */
     atomic_store(&g_asking, w.place);
     same = !atomic_load(&w.place->held);
     if (same) {
@@ -85,7 +86,8 @@ static bool look_at(unsigned i, struct finds *finds)
     r = g_ops->ask(w.place, w.event);
     if (r <= 0) {
         xs_lock_acquire(&g_lock);
-        same = g_watches[i].queue == w.queue && g_watches[i].number == w.number; /* else nobody waited for us any more */
+        /* else another thread gave up waiting for us */
+        same = g_watches[i].queue == w.queue && g_watches[i].number == w.number;
         if (same && r < 0)
             g_watches[i] = (struct watched_event){0};
         else if (same)
@@ -99,9 +101,10 @@ static bool look_at(unsigned i, struct finds *finds)
     return true;
 }
 
-/* How long to wait after a look that found a mark, and after one that did not. Where marks come each millisecond, looks in the
- * first tenth of it find nothing, and each takes time of a CPU, which may be the device. So the first one comes after a
- * quarter of the time that the last mark took; then the pauses grow. */
+/* How long to wait after a look that found a mark, and after one that did not. Where marks come each
+ * millisecond, looks in the first tenth of it find nothing, and each takes time of a CPU, which may be the
+ * device. So the first one comes after a quarter of the time that the last mark took; then the pauses
+ * grow. */
 static uint64_t next_pause_ns(uint64_t pause_ns, bool found, uint64_t took_ns)
 {
     if (found)
@@ -147,8 +150,9 @@ static void *watcher(void *place)
     return NULL;
 }
 
-/* Where the thread cannot be made (a limit of processes), the next mark tries again. Meanwhile another thread may have relied on
- * this one's attempt and put a mark: xs_watch_set looks whether it failed, and this one whether there is a mark. */
+/* If the kernel refuses the thread (a limit of processes), the next mark tries again. Meanwhile another
+ * thread may have relied on this attempt and put a mark: xs_watch_set looks whether it failed, and this one
+ * whether there is a mark. */
 static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
 {
     int32_t pid = (int32_t)getpid();
@@ -165,7 +169,7 @@ static bool start(const struct xs_watch_ops *ops, struct xs_watch_place *place)
         r = xs_worker_start(watcher, place);
         if (r == 0)
             return true;
-        XS_WARN_ONCE("%s: no thread to watch events (error %d); what is in flight is not bounded", ops->name, r);
+        XS_WARN_ONCE("%s: no thread to watch events (error %d); nothing bounds the commands in flight", ops->name, r);
         atomic_store(&g_pid, 0);
         if (!atomic_load(&g_pending)) /* seq_cst pairs with xs_watch_set */
             break;
@@ -203,7 +207,7 @@ int xs_watch_take(const struct xs_watch_ops *ops, struct xs_watch_place *place, 
     return found;
 }
 
-/* @return where the row belongs */
+/* @return the place of the row */
 static struct xs_watch_place *put(int row, void *event, struct xs_queue *q, uint64_t number)
 {
     struct xs_watch_place *place;
@@ -221,7 +225,7 @@ void xs_watch_set(int row, void *event, struct xs_queue *q, uint64_t number)
 
     if (atomic_fetch_add(&g_pending, 1) == 0)
         xs_futex_wake(&g_pending, 1);
-    if (XS_UNLIKELY(!atomic_load(&g_pid))) /* the thread could not be made after all */
+    if (XS_UNLIKELY(!atomic_load(&g_pid))) /* the kernel refused the thread after all */
         start(g_ops, place);
 }
 
@@ -241,7 +245,7 @@ void xs_watch_hold(struct xs_watch_place *place)
         if (!until_ns)
             until_ns = now_ns + XS_NS_PER_S;
         if (now_ns > until_ns)
-            break;                /* the vendor does not answer: what follows will not come back either */
+            break;                /* the vendor does not answer: later calls will not return either */
         xs_futex_pause(LOOK_MIN_NS);
     }
 }

@@ -71,7 +71,7 @@ static const ElfW(Sym) *by_gnu_hash(const struct symbols *s, const char *name)
 
 static const ElfW(Sym) *by_sysv_hash(const struct symbols *s, const char *name)
 {
-    for (uint32_t i = 1; i < s->sysv[1]; i++) /* once a process: no need of the buckets */
+    for (uint32_t i = 1; i < s->sysv[1]; i++) /* once a process: the buckets are not worth it */
         if (is_it(s, i, name))
             return &s->all[i];
     return NULL;

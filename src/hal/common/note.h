@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How our own shims are told from the vendor's library whose name they carry: an ELF note of the
- * owner "XSched", readable in a loaded object (dl_iterate_phdr) and in a file. Put XS_SHIM_NOTE
- * into one source file of each shim. */
+/* Tells our own shims from the vendor's library whose name they carry: an ELF note of the owner "XSched".
+ * dl_iterate_phdr finds it in a loaded object, and it is in the file. Put XS_SHIM_NOTE into one source file
+ * of each shim. */
 #ifndef XS_HAL_NOTE_H
 #define XS_HAL_NOTE_H
 

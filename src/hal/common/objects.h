@@ -25,24 +25,24 @@ void xs_object_of(const void *address, const char *stem, struct xs_object *ret_o
 /** Whether a file name is STEM.so*, or STEM-HASH.so* as wheels rename what they carry. */
 bool xs_object_name_fits(const char *name, const char *stem);
 
-/** Mapped objects named STEM.so* or STEM-HASH.so* (by file name or SONAME), our own shims left
- *  out. Writes the first `max` paths into ret_paths. @return how many there are */
+/** Mapped objects named STEM.so* or STEM-HASH.so* (by file name or SONAME), without our own shims. Writes the
+ *  first `max` paths into ret_paths. @return how many there are */
 size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t max);
 
-/** The path of the mapped object, no shim of ours, that the dynamic linker would take for this name: its file or SONAME
- *  is called so. @return false when there is none */
+/** The path of the mapped object, no shim of ours, that the dynamic linker would take for this name: its file
+ *  or SONAME has it. @return false when there is none */
 bool xs_object_named(const char *name, char ret_path[XS_PATH_MAX]);
 
 /** Whether an address belongs to a shim of ours. */
 bool xs_object_is_ours(const void *address);
 
-/** How many objects were ever loaded in this process. */
+/** How many objects this process has ever loaded. */
 uint64_t xs_object_count(void);
 
 /** True for a shared object that this process can load and that is not a shim of ours. */
 bool xs_object_usable_file(const char *path);
 
-/** The path that ld.so.cache has for a name, `skip` usable ones left out.
+/** The path that ld.so.cache has for a name, after `skip` usable ones.
  *  @return false when there is none (musl has no such file) */
 bool xs_object_in_cache(const char *name, size_t skip, char ret_path[XS_PATH_MAX]);
 

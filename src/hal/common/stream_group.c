@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The streams of one context or device: what ends with it, and what waits for what there without a word of the
- * program's: the null stream for the blocking ones, these for the null stream, and calls such as freeing memory and
- * synchronous copies for everything. */
+/* The streams of one context or device: the streams that end with it, and the waits there that the program
+ * does not state. The null stream waits for the blocking ones, these wait for the null stream, and calls such
+ * as freeing memory and synchronous copies wait for all. */
 #include "hal/common/stream_queues.h"
 
 #include <stdlib.h>
@@ -73,7 +73,8 @@ void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q
     if (!st || (!null && !atomic_load(&st->blocking)))
         return;
     for (size_t i = 0; i < XS_GROUP_ORDERED; i++) {
-        /* one that has gone meanwhile is found nowhere, or is another stream by now and lent to for nothing */
+        /* one that has gone meanwhile is not found, or its number is another stream's by now, which inherits
+         * in vain */
         struct xs_stream *other = atomic_load(&st->group->ordered[i]);
         struct xs_queue *p;
 
@@ -85,7 +86,8 @@ void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q
     }
 }
 
-/* Stands for how much each blocking stream has submitted: one number, of which two that differ are equal once in 2^64. */
+/* One number for the amount that each blocking stream has submitted; two different amounts give equal numbers
+ * once in 2^64. */
 static uint64_t submitted_now(struct xs_streams *s, struct xs_stream_group *g)
 {
     uint64_t sum = 0;
@@ -103,8 +105,8 @@ static uint64_t submitted_now(struct xs_streams *s, struct xs_stream_group *g)
     return sum;
 }
 
-/* When the null stream's last command was submitted is not kept, since that would cost each of them. What was submitted
- * between the last mark and that command counts as if it came after it. */
+/* We do not keep the time of the null stream's last command, since that would cost time at each one.
+ * Commands submitted between the last mark and that command count as if they came after it. */
 bool xs_group_submitted(struct xs_streams *s, struct xs_stream_group *g, uint64_t number)
 {
     uint64_t sum = submitted_now(s, g);
@@ -138,7 +140,8 @@ bool xs_group_take(struct xs_streams *s, struct xs_stream_group *g)
     if (!natives)
         return false;
     xs_lock_acquire(&g->lock);
-    /* Nobody adds to a context that is being destroyed. From here on the storage may be given back. */
+    /* No thread adds to a context that is about to end. From here on xs_stream_release may free the
+     * storage. */
     for (struct xs_stream *st = g->streams; st && n < room; st = st->next) {
         atomic_store(&st->gone, true);
         unorder_locked(g, st);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which streams have a hardware queue. A queue is made at the first command of a stream: many programs make dozens
- * of streams and use two. */
+/* Which streams have a hardware queue. The first command of a stream makes its queue: many programs make
+ * dozens of streams and use two. */
 #include "hal/common/stream_queues.h"
 
 #include "base/clock.h"
@@ -94,9 +94,10 @@ void xs_stream_forget(struct xs_streams *s, uint64_t native)
         xsched_priv_hwq_gone(s->platform, native);
 }
 
-/* Where the program destroyed the hardware queue of this stream, and something refers to its last XQueue yet (a mark, the
- * control thread's list), libpreempt has not let it go. Nobody asks for it any more, and the stream may have another.
- * @return what has a hardware queue, or is being given one, under this number */
+/* The program may have destroyed the hardware queue of this stream while something still refers to its last
+ * XQueue (a mark, the control thread's list). Then libpreempt has not released it yet. No call uses it any
+ * more, and the stream may have another.
+ * @return the stream of this number that has a hardware queue, or for which a thread makes one */
 static struct xs_stream *find_living(struct xs_streams *s, uint64_t native)
 {
     struct xs_stream *st = xs_stream_find(s, native);
@@ -179,7 +180,7 @@ XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_st
                         const struct xs_hal_ops *ops, XDevice device, HwQueueHandle *ret)
 {
     void (*fn)(void);
-    XResult r = kXSchedErrorUnknown; /* no memory, or another thread is making it at this moment */
+    XResult r = kXSchedErrorUnknown; /* no memory, or another thread makes it now */
 
     st->group = g;
     find_living(s, xs_stream_native(st));
@@ -207,11 +208,11 @@ struct xs_queue *xs_stream_make_queue(struct xs_streams *s, HwQueueHandle handle
     return xsched_priv_queue_find(s->platform, native);
 }
 
-/* The first one of a process took up to 25 ms: where a program has threads, the kernel waits for all cores before it
- * gives it a larger table of descriptors. A forked child may have inherited one that never ends. */
+/* The first one of a process took up to 25 ms. In a program with threads, the kernel waits for all cores
+ * before it gives it a larger table of descriptors. A forked child may inherit a wait that never ends. */
 #define ADOPT_WAIT_NS (100 * XS_NS_PER_MS)
 
-/* @return false: it has a hardware queue, made or being made by another thread; adopt_end does not follow */
+/* @return false: it has a hardware queue, or another thread makes one; do not call adopt_end */
 static bool adopt_begin(struct xs_streams *s, uint64_t native)
 {
     if (find_living(s, native))
@@ -228,13 +229,13 @@ static void adopt_end(struct xs_streams *s)
     xs_futex_wake(&s->adopted, INT32_MAX);
 }
 
-/* Another thread may be making it: waits for that. */
+/* Another thread may make it now: waits for that. */
 static struct xs_queue *await_adopted(struct xs_streams *s, uint64_t native)
 {
     if (!xs_stream_find(s, native))
         return NULL;
     for (;;) {
-        /* in this order: where nobody makes one any more, it was there to be found, or is not made */
+        /* in this order: if no thread makes one any more, the look-up finds it, or there is none */
         uint32_t seen = atomic_load(&s->adopted), adopting = atomic_load(&s->adopting);
         struct xs_queue *q = xsched_priv_queue_find(s->platform, native);
         uint64_t now_ns, until_ns;
@@ -243,7 +244,8 @@ static struct xs_queue *await_adopted(struct xs_streams *s, uint64_t native)
             return q;
         now_ns = xs_now_ns();
         until_ns = atomic_load(&s->adopt_until_ns);
-        if (now_ns >= until_ns || until_ns - now_ns > ADOPT_WAIT_NS) /* the latter: a clock that was put back */
+        if (now_ns >= until_ns || until_ns - now_ns > ADOPT_WAIT_NS) /* the latter: a clock that stepped
+                                                                      * back */
             return NULL;
         xs_futex_wait(&s->adopted, seen, until_ns - now_ns);
     }
@@ -266,7 +268,7 @@ struct xs_queue *xs_stream_adopt(struct xs_streams *s, uint64_t native,
 
 bool xs_stream_marks_at(struct xs_stream *st, struct xs_queue *q, uint64_t at)
 {
-    if (!at) { /* not to be tried at each command */
+    if (!at) { /* do not try again at each command */
         atomic_store_explicit(&st->no_marks, true, memory_order_relaxed);
         return false;
     }
@@ -277,6 +279,6 @@ bool xs_stream_marks_at(struct xs_stream *st, struct xs_queue *q, uint64_t at)
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at)
 {
     st->mark_at = at;
-    /* release pairs with the acquire load of the mark operation: mark_at is set */
+    /* release pairs with the acquire load of the mark operation: mark_at is valid */
     atomic_store_explicit(&st->mark_queue, q, memory_order_release);
 }

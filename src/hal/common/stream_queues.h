@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Platforms whose commands go to streams: which streams have a hardware queue, and where they belong.
  *
- * A stream is known by a number (`native`): created ones by their handle, the null (legacy) stream of a context or
- * device by an odd number, the default stream of a thread by storage of ours, with bit 1 set. */
+ * Each stream has a number (`native`). A created one has its handle, the null (legacy) stream of a context or
+ * device an odd number. The default stream of a thread has the address of storage of ours, with bit 1 set. */
 #ifndef XS_HAL_COMMON_STREAM_QUEUES_H
 #define XS_HAL_COMMON_STREAM_QUEUES_H
 
@@ -10,18 +10,18 @@
 #include "base/map.h"
 #include "xqueue/interface.h"
 
-#define XS_GROUP_ORDERED 64u      /* more blocking streams of a context depend unseen */
+#define XS_GROUP_ORDERED 64u      /* beyond these, blocking streams of a context depend unseen */
 
 struct xs_stream_group;
 
-/** One stream that has a hardware queue; first member of what the platform keeps of it. Storage is kept and used
- *  again, so a late reader finds another stream and never nothing. */
+/** One stream that has a hardware queue; first member of the platform's record of it. The storage stays and
+ *  gets new uses, so a late reader finds another stream and never nothing. */
 struct xs_stream {
-    _Atomic uint64_t native;      /* whoever makes it; read by stream_group.c also of storage used again, any answer will do */
+    _Atomic uint64_t native;      /* writer: its maker; stream_group.c also reads it in unused storage */
     uint64_t owner;               /* the thread of a per-thread stream, else 0 */
     _Atomic bool blocking;        /* ordered with the null stream of its group; the null stream itself: no */
-    _Atomic bool gone;            /* the stream is destroyed or about to be */
-    _Atomic bool no_marks;        /* the device writes none: completion is known from events, or from waits only */
+    _Atomic bool gone;            /* the program has destroyed the stream, or does so now */
+    _Atomic bool no_marks;        /* the device writes none: events tell of completion, or waits only */
     _Atomic bool no_gates;        /* likewise: level 1 */
     _Atomic(struct xs_queue *) mark_queue;  /* mark_at is for this one */
     uint64_t mark_at;             /* where the device writes marks */
@@ -30,15 +30,15 @@ struct xs_stream {
     struct xs_stream *next;       /* in the group's list, or free */
 };
 
-/** Streams that belong together: of a context or of a device. Its storage is kept. */
+/** Streams that belong together: of a context or of a device. Its storage stays. */
 struct xs_stream_group {
-    struct xs_lock lock;          /* of all here, and of writes to `ordered`; nothing is called under it */
+    struct xs_lock lock;          /* of all here, and of writes to `ordered`; its holder calls nothing */
     struct xs_stream *streams;
-    /* The null stream and the blocking ones, in any order, with gaps, for looks without the lock; what does not fit
-     * is a dependency that nobody sees. */
+    /* The null stream and the blocking ones, in any order, with gaps, for looks without the lock. XSched does
+     * not see the dependencies of streams that do not fit. */
     _Atomic(struct xs_stream *) ordered[XS_GROUP_ORDERED];
     bool more;                    /* one did not fit; stays */
-    /* what xs_group_submitted saw last, and answered */
+    /* values that xs_group_submitted saw last, and its answer */
     uint64_t submitted, marked_number;
     bool had_submitted;
 };
@@ -54,11 +54,11 @@ struct xs_streams {
     _Atomic bool any;
     _Atomic uint64_t entered;     /* hardware queues ever made */
     _Atomic uint32_t adopting;    /* threads that make a stream's XQueue at this moment */
-    _Atomic uint32_t adopted;     /* changes whenever one of them is done; futex */
-    _Atomic uint64_t adopt_until_ns; /* nobody waits for them any longer */
+    _Atomic uint32_t adopted;     /* changes whenever one of them has ended; futex */
+    _Atomic uint64_t adopt_until_ns; /* no thread waits for them longer than until then */
 };
 
-/** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
+/** Calls fn with the first hardware queue, at once if there is one already. One shim. */
 void xs_streams_on_first(struct xs_streams *s, void (*fn)(void));
 
 static inline bool xs_native_is_null(uint64_t native)
@@ -68,41 +68,45 @@ static inline bool xs_native_is_null(uint64_t native)
 
 static inline uint64_t xs_stream_native(const struct xs_stream *st)
 {
-    return atomic_load_explicit(&st->native, memory_order_relaxed); /* see there */
+    return atomic_load_explicit(&st->native, memory_order_relaxed); /* see .native */
 }
 
-/** The number of the calling thread's default stream in a context (or in a runtime and on a device). 0: no memory */
+/** The number of the calling thread's default stream in a context (or in a runtime and on a device). 0: no
+ *  memory */
 uint64_t xs_native_of_thread(struct xs_streams *s, const void *context, int device);
 
 /** NULL: it has no hardware queue. */
 struct xs_stream *xs_stream_find(struct xs_streams *s, uint64_t native);
 
-/** Storage for a stream, nothing in it but its number and owner. NULL: no memory.
+/** Storage for a stream, with its number and owner alone. NULL: no memory.
  *  @param created  by the program; else a default stream */
 struct xs_stream *xs_stream_new(struct xs_streams *s, uint64_t native, bool created);
-/** Gives a filled one its hardware queue. Its storage is given back on failure. */
+/** Gives a filled one its hardware queue. Frees its storage on failure. */
 XResult xs_stream_enter(struct xs_streams *s, struct xs_stream *st, struct xs_stream_group *g,
                         const struct xs_hal_ops *ops, XDevice device, HwQueueHandle *ret);
-/** The automatic XQueue of a hardware queue; NULL: none. @param priority  of the vendor's stream: smaller is more urgent */
+/** The automatic XQueue of a hardware queue; NULL: none. @param priority  of the vendor's stream: smaller is
+ *  more urgent */
 struct xs_queue *xs_stream_make_queue(struct xs_streams *s, HwQueueHandle handle, uint64_t native, int priority);
 /** The XQueue of a stream that had none, where streams get one by themselves.
  *  @param make  makes the hardware queue and the XQueue, in this thread; NULL: it could not
- *  Where another thread is making it, this one waits for that, 0.1 s at most: nothing would see what it submits meanwhile.
- *  @return NULL: it has none, since the program destroyed it or none could be made */
+ *
+ *  If another thread makes it now, this one waits for that, at most 0.1 s: else no count would have its
+ *  commands.
+ *  @return NULL: it has none, since the program destroyed it or XSched could make none */
 struct xs_queue *xs_stream_adopt(struct xs_streams *s, uint64_t native,
                                  struct xs_queue *(*make)(const void *api, void *stream, uint64_t native), const void *api,
                                  void *stream);
-/** Marks of this queue are written there from now on.
- *  @param at  0: the page cannot be registered, so that the device writes none, and none is tried again
+/** From now on the device writes marks of this queue there.
+ *  @param at  0: the device cannot register the page, so it writes none, and later calls do not try again
  *  @return whether the device writes them */
 bool xs_stream_marks_at(struct xs_stream *st, struct xs_queue *q, uint64_t at);
 /** Marks of this queue are in force; the device writes them at `at`, or 0 where events take their place. */
 void xs_stream_marks_to(struct xs_stream *st, struct xs_queue *q, uint64_t at);
-/** libpreempt lets it go: nobody calls an operation on it any more. */
+/** libpreempt releases it: no thread calls an operation on it any more. */
 void xs_stream_release(struct xs_streams *s, struct xs_stream *st);
 /** Takes the stream of this number out of all tables; opens its queue. */
 void xs_stream_forget(struct xs_streams *s, uint64_t native);
-/** The same where it exists yet: this thread is about to destroy it. */
+/** The same where it exists yet: this thread destroys it next. */
 void xs_stream_ends(struct xs_streams *s, uint64_t native);
 /** Whether the vendor's handle names a stream that a program created; 0 to 2 name default streams. */
 static inline bool xs_stream_is_created(const void *stream)
@@ -130,18 +134,18 @@ void xs_group_remove(struct xs_stream_group *g, struct xs_stream *st);
 /** Calls fn for each queue of the group. */
 void xs_group_each_queue(struct xs_streams *s, struct xs_stream_group *g, void (*fn)(struct xs_queue *q, void *arg),
                          void *arg);
-/** Work that is put into the null stream waits for the blocking streams of its group, and the other way round: tells
- *  the scheduler what this queue waits for. Only where xsched_priv_intra. */
+/** A command in the null stream waits for the blocking streams of its group, and the other way round: tells
+ *  the scheduler for which commands this queue waits. Only where xsched_priv_intra. */
 void xs_group_implicit(struct xs_streams *s, uint64_t native, struct xs_queue *q);
-/** Before a mark of the null stream: whether blocking streams of the group have submitted anything since the last command of
- *  the null stream; true also where that is not known. Any thread.
+/** Before a mark of the null stream: whether blocking streams of the group have submitted anything since the
+ *  last command of the null stream; true also when unknown. Any thread.
  *  @param number  of that command */
 bool xs_group_submitted(struct xs_streams *s, struct xs_stream_group *g, uint64_t number);
-/** For xs_group_each_queue: this thread is about to wait for it. */
+/** For xs_group_each_queue: this thread waits for it next. */
 void xs_group_inherit(struct xs_queue *q, void *none);
 
-/** The context of the group is about to be destroyed: its streams are gone and their queues open. When it is destroyed,
- *  xsched_priv_marks_void follows. @return false: no memory, nothing is done */
+/** The program destroys the context of the group next: removes its streams and resumes their queues. After
+ *  the destruction, the caller calls xsched_priv_marks_void. @return false: no memory, it did nothing */
 bool xs_group_take(struct xs_streams *s, struct xs_stream_group *g);
 
 #endif

@@ -26,7 +26,7 @@
 #define MUSL_ARCH "unknown"
 #endif
 
-/* The last are what each C library's own linker would look through. */
+/* At the end, the folders of each C library's own linker. */
 #define LIB_MULTIARCH "lib/" MULTIARCH
 
 static const char k_default_folders[] =
@@ -43,14 +43,14 @@ struct search {
     char folder[XS_PATH_MAX];
 };
 
-/* A handle of a file that is or becomes mapped, if it is what we look for. */
+/* A handle of a file that is or becomes mapped, if it is the library that we want. */
 static void *open_file(const struct xs_vendor *v, const char *path, int flags)
 {
     void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | flags), *probe;
 
     if (!handle)
         return NULL;
-    /* dlsym looks through what the object depends on as well, and that may be a shim of ours
+    /* dlsym also looks through the objects on which this one depends, and one of those may be a shim of ours
      * under the vendor's name. */
     probe = dlsym(handle, v->probe);
     if (!probe || xs_object_is_ours(probe)) {
@@ -127,7 +127,7 @@ static bool expand(struct search *s, const char *in, size_t n, const char *lib)
     return at > 0;
 }
 
-/* s->path = an absolute path of the name in s->folder, if it may be tried. */
+/* s->path = an absolute path of the name in s->folder, if each_folder may try it. */
 static bool in_folder(struct search *s, const char *name)
 {
     char joined[XS_PATH_MAX];
@@ -285,7 +285,7 @@ static void *find_named(const struct xs_vendor *v, char *ret_path, size_t path_s
     return handle;
 }
 
-/* A program whose library is mapped works with that one, and knows nothing of another copy's streams. */
+/* A program whose library is mapped works with that one, and another copy does not know its streams. */
 static void refuse_other(const struct xs_vendor *v, const char *mapped)
 {
     const char *named = xs_env_get(v->platform->lib);
@@ -298,7 +298,7 @@ static void refuse_other(const struct xs_vendor *v, const char *mapped)
 int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_handle, char *ret_path,
                    size_t path_size)
 {
-    static _Atomic uint64_t failed_at; /* objects loaded when nothing was found; any thread writes */
+    static _Atomic uint64_t failed_at; /* objects loaded at the last failure; any thread writes */
     uint64_t objects = xs_object_count();
     struct search *s;
     char (*paths)[XS_PATH_MAX];

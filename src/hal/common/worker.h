@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a platform in somebody else's process: detached, every signal blocked. */
+/* Threads of a platform in another's process: detached, every signal blocked. */
 #ifndef XS_HAL_WORKER_H
 #define XS_HAL_WORKER_H
 

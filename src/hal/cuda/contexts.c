@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: their device, the streams in them that have hardware queues, and where their device
- * sees the words of the client page.
+/* Contexts: their device, the streams in them that have hardware queues, and where their device sees the
+ * words of the client page.
  *
- * Each context registers pages of its own (hal/common/device_pages.h). One registration for all contexts would have to
- * outlive the context it was made in, hence keep a primary context alive that the program wants gone. */
+ * Each context registers pages of its own (hal/common/device_pages.h). One registration for all contexts
+ * would have to outlive the context that made it. So it would keep a primary context alive that the program
+ * wants to end. */
 #include "base/forks.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct xs_lock g_lock;     /* nothing is called under it */
+static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
 static struct xs_cuda_context *g_contexts;
 
 static struct xs_cuda_context *find_locked(CUcontext ctx)
@@ -25,7 +26,7 @@ static struct xs_cuda_context *find_locked(CUcontext ctx)
     return NULL;
 }
 
-/* One that nothing refers to, or new; not live, and the caller's. */
+/* An unused context, or a new one; not live, and the caller's. */
 static struct xs_cuda_context *storage(void)
 {
     struct xs_cuda_context *c;
@@ -38,7 +39,7 @@ static struct xs_cuda_context *storage(void)
         c->users = 1;
     xs_lock_release(&g_lock);
     if (c) {
-        /* what a thread put there that came too late for the end of it */
+        /* rows that a thread put there too late for the end of it */
         xs_watch_forget(&xs_cuda_watch, &c->watch);
         xs_device_pages_drop(&c->pages, NULL, NULL);
         xs_cuda_mark_stream_gone(c);
@@ -102,7 +103,8 @@ static uint64_t id_of(const struct xs_cuda_api *api, CUcontext ctx)
     return api->cuCtxGetId && api->cuCtxGetId(ctx, &id) == XS_CU_SUCCESS ? id : 0;
 }
 
-/* 1 active, 0 not, -1 the driver does not say. Asked again if need be: who misses an end uses what has gone. */
+/* 1 active, 0 not, -1 the driver does not say. Repeats the query if need be: a thread that misses an end uses
+ * freed objects. */
 static int primary_state(const struct xs_cuda_api *api, CUdevice dev)
 {
     unsigned flags = 0;
@@ -119,8 +121,8 @@ XS_EXPORT bool xsched_priv_cuda_primary_active(CUdevice dev)
     return primary_state(xsched_priv_cuda_api(NULL), dev) == 1;
 }
 
-/* The device's primary context; NULL: none is active. To ask is to hold it for a moment, so that another thread's last
- * reference may end it only with ours. */
+/* The device's primary context; NULL: none is active. The query holds a reference for a moment, so that
+ * another thread's last reference may end it only with ours. */
 static CUcontext look_at_primary(const struct xs_cuda_api *api, CUdevice dev, uint64_t *ret_id)
 {
     CUresult (*release)(CUdevice) =
@@ -140,7 +142,7 @@ static CUcontext look_at_primary(const struct xs_cuda_api *api, CUdevice dev, ui
     return primary;
 }
 
-/* @return false also where that cannot be told */
+/* @return false also if the driver does not tell */
 static bool made_anew(const struct xs_cuda_api *api, const struct xs_cuda_context *c, CUdevice dev)
 {
     uint64_t id = 0;
@@ -157,7 +159,7 @@ XS_EXPORT void xsched_priv_cuda_primary_released(struct xs_cuda_context *c, CUde
         xsched_priv_cuda_context_gone(xsched_priv_cuda_context_going(c->ctx), true);
 }
 
-/* A driver that does not know the question is tried. */
+/* If the driver does not know the query, tries. */
 static bool writes(const struct xs_cuda_api *api, CUdevice dev)
 {
     int has = 1;
@@ -212,8 +214,8 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     return other ? other : c;
 }
 
-/* What is registered stays so until the context ends, come what may: cuMemHostUnregister waits for all work of the context
- * with its lock held, and that work may wait for this thread. @return 0: the device cannot see it */
+/* A registration stays until the context ends, come what may: cuMemHostUnregister waits for all work of the
+ * context with its lock held, and that work may wait for this thread. @return 0: the device cannot see it */
 static CUdeviceptr map_page(struct xs_cuda_context *c, uintptr_t page, uint64_t serial)
 {
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
@@ -231,7 +233,7 @@ static CUdeviceptr map_page(struct xs_cuda_context *c, uintptr_t page, uint64_t 
         if (r != XS_CU_SUCCESS)
             at = 0;
         if (!xs_device_pages_keep(&c->pages, page, serial, alias, at))
-            at = 0;               /* others took the last rows meanwhile: the mapping stays too */
+            at = 0;               /* other threads took the last rows meanwhile: the mapping stays too */
     }
     if (r != XS_CU_SUCCESS)
         XS_WARN_ONCE("CUDA: the device cannot see the words of the shared pages (error %d)", r);
@@ -293,10 +295,10 @@ XS_EXPORT void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool des
         return;
     xs_lock_acquire(&g_lock);
     if (destroyed)
-        c->live = false; /* used again once no stream refers to it: a late reader finds it dead, or another one */
+        c->live = false; /* unused once no stream refers to it: a late reader finds it dead, or another */
     xs_lock_release(&g_lock);
     if (destroyed)
-        xs_watch_forget(&xs_cuda_watch, &c->watch); /* before their queues may be used again */
+        xs_watch_forget(&xs_cuda_watch, &c->watch); /* before their queues get a new use */
     xs_watch_go_on(&c->watch);
     if (destroyed) {
         xsched_priv_marks_void(&c->ctx_entries);

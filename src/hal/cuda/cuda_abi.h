@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA driver's types and values as far as we use them, declared here so that no vendor's
- * header is needed; tests/abi compares them where the toolkit is installed. */
+/* The part of the CUDA driver's types and values that we use, declared here so that the build needs no
+ * vendor's header; tests/abi compares it with the toolkit's. */
 #ifndef XS_HAL_CUDA_ABI_H
 #define XS_HAL_CUDA_ABI_H
 
@@ -30,7 +30,7 @@ struct xs_cu_launch_config {
     unsigned attrs_count;
 };
 
-/* CUDA_MEMCPY2D_v2 and CUDA_MEMCPY3D_v2 (the old ones have narrower fields: not looked into) */
+/* CUDA_MEMCPY2D_v2 and CUDA_MEMCPY3D_v2 (XSched ignores the old ones, which have narrower fields) */
 /* CUipcMemHandle, passed by value */
 struct xs_cu_ipc_handle {
     char reserved[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks by events, where the device cannot write: before CUDA 12 stream memory operations may be switched off,
- * memory may not be registered. A thread (hal/common/event_watch.h) asks for the events and writes the number that the device
- * would have written, so nobody else sees a difference but in how late it comes. */
+/* Marks by events, where the device cannot write: before CUDA 12 stream memory operations may be off, or the
+ * driver refuses to register memory. A thread (hal/common/event_watch.h) asks for the events and writes the
+ * number that the device would have written. Others see no difference but that it comes later. */
 #include "hal/cuda/hal.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@ static void begin(const struct xs_watch_place *place)
     int mode = XS_CU_CAPTURE_MODE_RELAXED;
 
     (void)place;
-    if (api->cuThreadExchangeStreamCaptureMode) /* else a question may spoil a capture elsewhere */
+    if (api->cuThreadExchangeStreamCaptureMode) /* else a query may spoil a capture elsewhere */
         api->cuThreadExchangeStreamCaptureMode(&mode);
 }
 
@@ -26,8 +26,8 @@ static int ask(const struct xs_watch_place *place, void *event)
     return r == XS_CU_SUCCESS ? 0 : r == XS_CU_NOT_READY ? 1 : -1;
 }
 
-/* Of two marks of one stream the later one may be found first, and the queue may be destroyed before the other one is: then its
- * word would be the next queue's, were it not held. */
+/* Of two marks of one stream the thread may find the later one first, and the queue may end before the other
+ * one does. Without xsched_priv_queue_hold, its word would then be the next queue's. */
 static void done(struct xs_queue *q, uint64_t number, bool reached)
 {
     _Atomic uint64_t *word = xsched_priv_mark_word(q);
@@ -50,12 +50,12 @@ bool xs_cuda_mark_event(struct xs_cuda_hw *hw, struct xs_queue *q, uint64_t numb
     int row;
 
     if (!api->cuEventCreate || !api->cuEventRecord || !api->cuEventQuery) {
-        XS_WARN_ONCE("CUDA: this driver has neither stream memory operations nor events; what is in flight is not bounded");
+        XS_WARN_ONCE("CUDA: this driver has neither stream memory operations nor events; nothing bounds the commands in flight");
         return false;
     }
     if (atomic_load_explicit(&hw->st.mark_queue, memory_order_acquire) != q)
         xs_stream_marks_to(&hw->st, q, 0);
-    /* an event belongs to the context in which it is made */
+    /* an event belongs to the context that made it */
     if (!xs_cuda_enter(hw->ctx, &e))
         return false;
     stream = xs_cuda_mark_stream(hw, number);

@@ -25,7 +25,8 @@ static struct xs_lock g_lock;
 static _Atomic bool g_bound;
 static bool g_complete;           /* likewise */
 
-/* What every driver has since CUDA 4; nothing can be scheduled without. The rest is looked at where it is used. */
+/* Functions that every driver has since CUDA 4; XSched can schedule nothing without them. The callers of
+ * others look for NULL. */
 static bool is_complete(const struct xs_cuda_api *api)
 {
     return api->cuCtxGetCurrent && api->cuCtxPushCurrent_v2 && api->cuCtxPopCurrent_v2 && api->cuCtxGetDevice &&
@@ -111,7 +112,7 @@ static XResult op_synchronize(void *opaque)
         return kXSchedErrorNotFound;
     if (!xs_cuda_enter(hw->ctx, &e))
         return kXSchedErrorHardware;
-    if (xs_stream_of_other_thread(&hw->st)) /* which has no name here */
+    if (xs_stream_of_other_thread(&hw->st)) /* no name for it in this thread */
         r = g_api.cuCtxSynchronize ? g_api.cuCtxSynchronize() : XS_CU_NOT_SUPPORTED;
     else
         r = g_api.cuStreamSynchronize(hw->stream);
@@ -205,7 +206,7 @@ struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; t
     .platform = kPlatformCUDA,
     .name = "CUDA",
     .levels = 1u << kPreemptLevelBlock,
-    .auto_levels = 1u << kPreemptLevelInterrupt, /* and what xs_cuda_gates_offer adds */
+    .auto_levels = 1u << kPreemptLevelInterrupt, /* xs_cuda_gates_offer adds others */
     .synchronize = op_synchronize,
     .mark = op_mark,
     .enter = op_enter,
@@ -218,12 +219,13 @@ struct xs_hal_ops xs_cuda_ops = { /* writer of levels: xsched_priv_cuda_level; t
 
 XS_EXPORT void xsched_priv_cuda_level(uint32_t bit, bool works)
 {
-    /* relaxed: a queue that is being made takes either */
+    /* relaxed: a queue that another thread makes now takes either */
     if (works)
         __atomic_fetch_or(&xs_cuda_ops.levels, bit, __ATOMIC_RELAXED);
     else
         __atomic_fetch_and(&xs_cuda_ops.levels, ~bit, __ATOMIC_RELAXED);
-    if (XS_UNLIKELY(atomic_load(&xsched_priv_cuda_at_level1))) /* seq_cst: it was set before, or takes the bit back */
+    if (XS_UNLIKELY(atomic_load(&xsched_priv_cuda_at_level1))) /* seq_cst: either it was true before, or its
+                                                                * setter takes the bit back */
         __atomic_fetch_and(&xs_cuda_ops.levels, 1u << kPreemptLevelBlock, __ATOMIC_SEQ_CST);
 }
 
@@ -236,8 +238,7 @@ XS_EXPORT void xsched_priv_cuda_level1_only(void)
     xsched_priv_level1_only(kPlatformCUDA);
 }
 
-/* The driver follows a handle blindly. Where the kernel does not tell (a sandbox), the caller is
- * believed. */
+/* The driver follows a handle blindly. If the kernel does not tell (a sandbox), believes the caller. */
 static bool plausible(const void *handle)
 {
     char copy[sizeof(void *)];

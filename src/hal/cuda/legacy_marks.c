@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks of a legacy stream. Whatever stands in it waits for what its context's blocking streams were given before, and they
- * wait for it: a mark there, behind work of theirs, would order streams that the program lets run side by side. So it goes
- * into a blocking stream of our own then, which waits for the legacy stream alone and for which no other one waits. */
+/* Marks of a legacy stream. Each entry in it waits for the earlier commands of its context's blocking
+ * streams, and their later ones wait for it. So a mark there, behind work of theirs, would order streams that
+ * the program lets run side by side. Then the mark goes into a blocking stream of our own. That stream waits
+ * for the legacy stream alone, and no other one waits for it. */
 #include "hal/cuda/hal.h"
 
 #include "base/log.h"
@@ -16,7 +17,7 @@ static CUstream own_stream(struct xs_cuda_context *c)
         return own;
     if (!api->cuStreamCreateWithPriority || api->cuStreamCreateWithPriority(&made, 0, 0) != XS_CU_SUCCESS) {
         atomic_store(&c->no_mark_stream, true);
-        XS_WARN_ONCE("CUDA: no stream for completion marks; the end of work in the legacy stream may be noticed late");
+        XS_WARN_ONCE("CUDA: no stream for completion marks; XSched may notice the end of work in the legacy stream late");
         return NULL;
     }
     if (atomic_compare_exchange_strong(&c->mark_stream, &own, made))

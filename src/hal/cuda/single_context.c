@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only context that the program has, where it has one: then whose null stream a command goes to is known without asking
- * the driver which context is current (docs/decisions/0022). Contexts are noted when a function makes them and whenever the
- * driver says that one is current; with the second one it is over, for good. One that is made by a function that we do not
- * see is found when its null stream gets a mark, or when the thread asks again, as it does now and then. */
+/* The only context of the program, if it has one. Then XSched knows to which null stream a command goes
+ * without a query which context is current (docs/decisions/0022). It notes contexts when a function makes
+ * them and whenever the driver says that one is current; with the second one it gives up for good. It may not
+ * see the function that makes a context. It finds that context when the context's null stream gets a mark, or
+ * when the thread asks again, as it does now and then. */
 #include "hal/cuda/hal.h"
 
 XS_EXPORT _Atomic(CUcontext) xsched_priv_cuda_only;
 XS_EXPORT _Thread_local uint32_t xsched_priv_cuda_unasked;
 
-static struct xs_lock g_lock;     /* of what follows; nothing is called under it */
+static struct xs_lock g_lock;     /* of the words below; innermost: its holder calls nothing */
 static CUcontext g_known;
-static _Atomic bool g_several;    /* also read without the lock; never taken back */
+static _Atomic bool g_several;    /* readers need no lock; stays true */
 
 static void note(CUcontext ctx, bool current)
 {
@@ -33,7 +34,7 @@ XS_EXPORT void xsched_priv_cuda_context_made(CUcontext ctx)
 
 void xs_cuda_context_seen(CUcontext ctx)
 {
-    /* relaxed: who does not see yet what another thread noted, notes it again */
+    /* relaxed: a thread that does not see yet what another one noted, notes it again */
     if (XS_LIKELY(atomic_load_explicit(&xsched_priv_cuda_only, memory_order_relaxed) == ctx) ||
         XS_LIKELY(atomic_load_explicit(&g_several, memory_order_relaxed)))
         return;

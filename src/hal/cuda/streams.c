@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware queues of CUDA's streams: what hal/common/stream_queues.h leaves to the platform. */
+/* Hardware queues of CUDA's streams: the platform's part of hal/common/stream_queues.h. */
 #include "hal/cuda/hal.h"
 #include "hal/cuda/lanes/lanes.h"
 
@@ -63,7 +63,7 @@ static CUcontext context_of(const struct xs_cuda_api *api, CUstream stream, uint
     CUcontext ctx = NULL;
 
     if (native != (uintptr_t)stream) {
-        ctx = current_context(api); /* the number may be of the one that was the only one: then not this time */
+        ctx = current_context(api); /* it may be the number of the former only context: then not this time */
         return ctx && native_in(ctx, !xs_native_is_null(native)) == native ? ctx : NULL;
     }
     return api->cuStreamGetCtx && api->cuStreamGetCtx(stream, &ctx) == XS_CU_SUCCESS ? ctx : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices: their identity, the streams on them that have hardware queues, and how the completion of
- * commands is learnt there. */
+/* Devices: their identity, the streams on them that have hardware queues, and how XSched learns of the
+ * completion of commands there. */
 #include "base/env.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct xs_lock g_lock;     /* nothing is called under it */
+static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
 static struct xs_hip_device *g_devices;
 
 static struct xs_hip_device *find_locked(const struct xs_hip_api *api, int dev)
@@ -22,7 +22,7 @@ static struct xs_hip_device *find_locked(const struct xs_hip_api *api, int dev)
     return NULL;
 }
 
-/* Asked by address: the attributes that say the same have different numbers in different versions. */
+/* By the address: the attributes that say the same have different numbers in different versions. */
 static XDevice identity(const struct xs_hip_api *api, int dev)
 {
     uint32_t number = 0xffff0000u | (uint32_t)(dev & 0xffff);
@@ -63,8 +63,8 @@ struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)
 
 /* ---- words that the device writes ---- */
 
-/* What is registered stays so until the device is reset, come what may: hipHostUnregister waits for all streams, and
- * one of them may wait for this thread. @return 0: the device cannot see it */
+/* A registration stays until the program resets the device, come what may: hipHostUnregister waits for all
+ * streams, and one of them may wait for this thread. @return 0: the device cannot see it */
 static uint64_t map_page(struct xs_hip_device *d, uintptr_t page, uint64_t serial, void *alias)
 {
     void *at = NULL;
@@ -75,7 +75,7 @@ static uint64_t map_page(struct xs_hip_device *d, uintptr_t page, uint64_t seria
     }
     if (d->api->hipHostGetDevicePointer(&at, alias, 0) != XS_HIP_SUCCESS)
         at = NULL;
-    /* no room, others took the last rows meanwhile: the mapping stays too */
+    /* full, other threads took the last rows meanwhile: the mapping stays too */
     return xs_device_pages_keep(&d->pages, page, serial, alias, (uintptr_t)at) ? (uintptr_t)at : 0;
 }
 
@@ -94,8 +94,8 @@ uint64_t xs_hip_device_address(struct xs_hip_device *d, const void *word, uint64
     return at ? at + ((uintptr_t)word - page) : 0;
 }
 
-/* Whether a write into registered host memory arrives: documented for memory that the device can reach, but nothing
- * says that every device and runtime does it. */
+/* Whether a write into registered host memory arrives: documented for memory that the device can reach, but
+ * nothing says that every device and runtime does it. */
 static bool write_arrives(struct xs_hip_device *d)
 {
     static const uint64_t k_number = 0x5853434845440001ull;
@@ -137,7 +137,7 @@ enum xs_hip_marks xs_hip_device_marks(struct xs_hip_device *d)
         marks = XS_HIP_MARKS_EVENT;
     if (marks == XS_HIP_MARKS_UNKNOWN) {
         marks = XS_HIP_MARKS_NONE;
-        XS_WARN_ONCE("HIP: this runtime has neither stream writes nor events; what is in flight is not bounded");
+        XS_WARN_ONCE("HIP: this runtime has neither stream writes nor events; nothing bounds the commands in flight");
     }
     __atomic_store_n(&d->marks, marks, __ATOMIC_RELAXED);
     XS_INFO("HIP: device %d: completion is learnt from %s", d->dev,
@@ -154,7 +154,8 @@ static struct xs_hip_device *current(const struct xs_hip_api *api)
 
     if (!api || !api->hipGetDevice)
         return NULL;
-    /* Asked again if need be: who does not learn which device is reset asks for events that are gone. */
+    /* Repeats the query if need be: a thread that does not learn which device the program resets asks for
+     * events that are gone. */
     for (int tries = 0; api->hipGetDevice(&dev) != XS_HIP_SUCCESS; tries++)
         if (tries)
             return NULL;
@@ -191,9 +192,9 @@ static void unregister(void *alias, void *api)
     ((const struct xs_hip_api *)api)->hipHostUnregister(alias);
 }
 
-/* There are resets that succeed and end nothing (hipDevicePrimaryCtxReset of ROCm's runtime): streams go on, and the
- * device writes the marks that stand in them. To unregister waits for those; where the reset ended the registrations it
- * is an error that nobody sees. */
+/* Some resets succeed and end nothing (hipDevicePrimaryCtxReset of ROCm's runtime): streams go on, and the
+ * device writes the marks that stand in them. The unregistration waits for those. If the reset ended the
+ * registrations, it fails, which does no harm. */
 static void pages_end(struct xs_hip_device *d)
 {
     struct xs_hip_entered e;

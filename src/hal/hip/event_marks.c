@@ -20,7 +20,7 @@ static int ask(const struct xs_watch_place *place, void *event)
 {
     hipError_t r = api_of(place)->hipEventQuery(event);
 
-    return r == XS_HIP_SUCCESS ? 0 : r == XS_HIP_NOT_READY ? 1 : -1; /* lost: its device was reset */
+    return r == XS_HIP_SUCCESS ? 0 : r == XS_HIP_NOT_READY ? 1 : -1; /* lost: the program reset its device */
 }
 
 static void done(struct xs_queue *q, uint64_t number, bool reached)

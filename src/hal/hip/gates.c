@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 2: the device waits for permit words in stream order, as on CUDA (decision 0012). HIP documents such waits for
- * signal memory only, and on some devices each is a kernel: so it is offered where marks that the device writes arrive, and
- * level auto means it only where a probe says so. */
+/* Level 2: the device waits for permit words in stream order, as on CUDA (decision 0012). HIP documents such
+ * waits for signal memory only, and on some devices each is a kernel. So XSched offers it if marks that the
+ * device writes arrive, and level auto means it only if a probe says so. */
 #include "base/env.h"
 #include "base/log.h"
 #include "hal/hip/hal.h"

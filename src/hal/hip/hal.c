@@ -17,7 +17,7 @@ static XResult op_synchronize(void *opaque)
     if (!xs_hip_enter(hw->api, hw->device->dev, &e))
         return kXSchedErrorHardware;
     if (xs_stream_of_other_thread(&hw->st))
-        r = hw->api->hipDeviceSynchronize(); /* another thread's own stream has no name here */
+        r = hw->api->hipDeviceSynchronize(); /* no name for another thread's own stream in this one */
     else
         r = hw->api->hipStreamSynchronize(hw->stream);
     xs_hip_leave(&e);
@@ -57,7 +57,7 @@ static bool op_mark_write(void *opaque, struct xs_queue *q, uint64_t number)
         r = hw->api->hipStreamWriteValue64(stream, (void *)(uintptr_t)hw->st.mark_at, number, 0);
     if (r == XS_HIP_NOT_SUPPORTED) {
         atomic_store_explicit(&hw->st.no_marks, true, memory_order_relaxed);
-        XS_WARN_ONCE("HIP: this stream takes no writes; what is in flight is not bounded");
+        XS_WARN_ONCE("HIP: this stream takes no writes; nothing bounds the commands in flight");
     }
     xs_hip_leave(&e);
     return r == XS_HIP_SUCCESS;
@@ -69,7 +69,7 @@ static bool op_mark_event(void *opaque, struct xs_queue *q, uint64_t number)
     struct xs_hip_entered e;
     bool ok;
 
-    /* an event belongs to a device, which must be current where it is made */
+    /* an event belongs to a device; make that current first */
     if (!may_mark(hw) || !xs_hip_enter(hw->api, hw->device->dev, &e))
         return false;
     ok = xs_hip_mark_event(hw, q, number);
@@ -126,12 +126,13 @@ XS_EXPORT void xsched_priv_hip_level(uint32_t bit, bool works)
     struct xs_hal_ops *const ops[] = {&xs_hip_ops_write, &xs_hip_ops_event};
 
     for (size_t i = 0; i < XS_ARRAY_LEN(ops); i++) {
-        /* relaxed: a queue that is being made takes either */
+        /* relaxed: a queue that another thread makes now takes either */
         if (works)
             __atomic_fetch_or(&ops[i]->levels, bit, __ATOMIC_RELAXED);
         else
             __atomic_fetch_and(&ops[i]->levels, ~bit, __ATOMIC_RELAXED);
-        if (XS_UNLIKELY(atomic_load(&xsched_priv_hip_at_level1))) /* seq_cst: it was set before, or takes the bit back */
+        if (XS_UNLIKELY(atomic_load(&xsched_priv_hip_at_level1))) /* seq_cst: either it was true before, or its
+                                                                   * setter takes the bit back */
             __atomic_fetch_and(&ops[i]->levels, 1u << kPreemptLevelBlock, __ATOMIC_SEQ_CST);
     }
 }
@@ -145,8 +146,8 @@ XS_EXPORT void xsched_priv_hip_level1_only(void)
     xsched_priv_level1_only(kPlatformHIP);
 }
 
-/* A created stream belongs to the runtime that knows it; a default stream is that of the runtime which the caller
- * uses, as far as it can be told. */
+/* A created stream belongs to the runtime that knows it; a default stream belongs to the caller's runtime, as
+ * far as XSched can tell. */
 static const struct xs_hip_api *api_for(hipStream_t stream, const void *caller)
 {
     const struct xs_hip_api *api = xsched_priv_hip_api(caller);

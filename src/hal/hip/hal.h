@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libhalhip: hardware queues of HIP. What the shim uses of it is exported as xsched_priv_hip_* in the
- * node XSCHED_PRIVATE.
+/* libhalhip: hardware queues of HIP. It exports functions for the shim as xsched_priv_hip_* in the node
+ * XSCHED_PRIVATE.
  *
- * A process may have several copies of the runtime, each with its own streams, events and default
- * streams; whatever names a stream names its runtime (struct xs_hip_api) too. A stream is known by a number
- * (hal/common/stream_queues.h): created streams by their handle, the null stream by runtime and device, the default stream of
- * a thread by storage of ours. */
+ * A process may have several copies of the runtime, each with its own streams, events and default streams. So
+ * whatever names a stream also names its runtime (struct xs_hip_api). Each stream has a number
+ * (hal/common/stream_queues.h). A created stream has its handle, the null stream one of runtime and device.
+ * The default stream of a thread has the address of storage of ours. */
 #ifndef XS_HAL_HIP_H
 #define XS_HAL_HIP_H
 
@@ -27,7 +27,7 @@ struct xs_hip_api {
 #undef HIP_USED
 };
 
-/** A device as one runtime sees it. Storage is kept. */
+/** A device as one runtime sees it. The storage stays. */
 struct xs_hip_device {
     struct xs_watch_place watch;  /* first: events that are marks */
     const struct xs_hip_api *api;
@@ -42,7 +42,7 @@ struct xs_hip_device {
     _Atomic bool no_mark_stream;                /* the runtime refused it */
 };
 
-/** How the completion of commands is learnt. */
+/** How XSched learns of the completion of commands. */
 enum xs_hip_marks { XS_HIP_MARKS_UNKNOWN, XS_HIP_MARKS_WRITE, XS_HIP_MARKS_EVENT, XS_HIP_MARKS_NONE };
 
 /** One stream that has a hardware queue. */
@@ -57,7 +57,7 @@ extern const struct xs_vendor xsched_priv_hip_vendor;
 
 /** Names the functions of a runtime. @return the same for the same handle; NULL: too many copies */
 const struct xs_hip_api *xsched_priv_hip_bind(void *handle);
-/** The first bound runtime; looks for one if nobody has bound any. NULL: there is none. */
+/** The first bound runtime; looks for one if no call has bound any. NULL: there is none. */
 const struct xs_hip_api *xsched_priv_hip_api(const void *caller);
 /** The runtime that knows this stream; NULL: none. */
 const struct xs_hip_api *xs_hip_api_of_stream(hipStream_t stream);
@@ -65,43 +65,43 @@ const struct xs_hip_api *xs_hip_api_of_stream(hipStream_t stream);
 void xsched_priv_hip_level(uint32_t bit, bool works);
 /** No level but 1 works in this process, for its life and its children's: also for queues that exist. */
 void xsched_priv_hip_level1_only(void);
-extern _Atomic bool xsched_priv_hip_at_level1; /* that was called; writer: it */
-/** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
+extern _Atomic bool xsched_priv_hip_at_level1; /* xsched_priv_hip_level1_only has run; writer: it */
+/** Calls fn with the first hardware queue, at once if there is one already. One shim. */
 void xsched_priv_hip_on_first(void (*fn)(void));
 
-/** Stream captures that were begun and not ended in this process, as far as they are seen. While it is 0 and none may be
- *  unseen, nothing captures. */
+/** Stream captures under way in this process, as far as the shim sees them. While it is 0 and no function
+ *  begins captures unseen, nothing captures. */
 extern _Atomic int32_t xsched_priv_hip_captures;
-/** The program has a function that begins captures and passes unseen. Then the runtime is asked before anything of ours is
- *  put into a stream, and not at each command of the program. Writer: the shim. */
+/** The program has a function that begins captures and passes unseen. Then we ask the runtime before we put
+ *  anything into a stream, and not at each command of the program. Writer: the shim. */
 extern _Atomic bool xsched_priv_hip_captures_unseen;
-/** Whether something put into this stream now would be captured; true also when the runtime refuses
- *  to say. Asks the runtime. */
+/** Whether a capture would take a command that we put into this stream now; true also when the runtime
+ *  refuses to say. Asks the runtime. */
 bool xsched_priv_hip_capturing(const struct xs_hip_api *api, hipStream_t stream);
 
 /** 0: there is no device. @param per_thread  stream 0 is the thread's own */
 uint64_t xsched_priv_hip_native(const struct xs_hip_api *api, hipStream_t stream, bool per_thread);
-/** The XQueue of a stream; with automatic XQueues one is made at the first command. May be NULL. */
+/** The XQueue of a stream; with automatic XQueues, makes one at the first command. May be NULL. */
 struct xs_queue *xsched_priv_hip_adopt(const struct xs_hip_api *api, hipStream_t stream, uint64_t native);
-/** The hardware queue of a stream, made if it has none. */
+/** The hardware queue of a stream; makes it if it has none. */
 XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t stream, uint64_t native,
                              HwQueueHandle *ret);
 
-/** A new stream has this handle: what is known under it is gone. */
+/** A new stream has this handle: forgets the old one's queue. */
 void xsched_priv_hip_stream_gone(hipStream_t stream);
-/** This thread is about to destroy the stream. */
+/** This thread destroys the stream next. */
 void xsched_priv_hip_stream_ends(hipStream_t stream);
-/** The current device is about to be reset. @return what done needs; NULL: it has no queues */
+/** The program resets the current device next. @return the argument for done; NULL: it has no queues */
 struct xs_hip_device *xsched_priv_hip_reset(const struct xs_hip_api *api);
-/** It is (destroyed) or the runtime refused. NULL: nothing happens. */
+/** The reset is over (destroyed), or the runtime refused it. Does nothing for NULL. */
 void xsched_priv_hip_reset_done(struct xs_hip_device *d, bool destroyed);
 /** Calls fn for each queue of the current device. */
 void xsched_priv_hip_each_queue(const struct xs_hip_api *api, void (*fn)(struct xs_queue *q, void *arg), void *arg);
 
-/** Work that is put into the null stream waits for the blocking streams of its device, and the other way round:
- *  tells the scheduler what this queue waits for. Only where xsched_priv_intra. */
+/** A command in the null stream waits for the blocking streams of its device, and the other way round: tells
+ *  the scheduler for which commands this queue waits. Only where xsched_priv_intra. */
 void xsched_priv_hip_implicit(struct xs_queue *q, uint64_t native);
-/** This thread is about to wait for whatever the current device holds. Only where xsched_priv_intra. */
+/** This thread waits for all work of the current device next. Only where xsched_priv_intra. */
 void xsched_priv_hip_lend_device(const struct xs_hip_api *api);
 
 static inline struct xs_queue *xs_hip_queue(const struct xs_hip_api *api, hipStream_t stream, bool per_thread)
@@ -126,28 +126,31 @@ struct xs_hip_entered {
     hipError_t error;             /* pending before: ours must not show, the program's must not vanish */
 };
 /** Makes a device current (-1: leaves it) and lets the thread make calls that a capture elsewhere would
- *  forbid; the leave puts both back and drops an error that we caused. */
+ *  forbid. xs_hip_leave puts both back and drops an error that we caused. */
 bool xs_hip_enter(const struct xs_hip_api *api, int dev, struct xs_hip_entered *e);
 void xs_hip_leave(struct xs_hip_entered *e);
 /** NULL: no such device or no memory. */
 struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev);
 /** How this device's marks work; the first call finds out, with a stream of its own. */
 enum xs_hip_marks xs_hip_device_marks(struct xs_hip_device *d);
-/** Where the device sees this word; 0: it cannot. Calls the runtime. @param serial  names this use of the word's address */
+/** Where the device sees this word; 0: it cannot. Calls the runtime. @param serial  names this use of the
+ *  word's address */
 uint64_t xs_hip_device_address(struct xs_hip_device *d, const void *word, uint64_t serial);
-/** Whether something of ours may be put into the stream now, by this thread. */
+/** Whether this thread may put something of ours into the stream now. */
 bool xs_hip_may_append(struct xs_hip_hw *hw);
 /** Prepares write marks for this queue. */
 bool xs_hip_marks_to(struct xs_hip_hw *hw, struct xs_queue *q);
-/** Puts an event into the stream and tells when it is reached. */
+/** Asks for the events that take the place of marks. */
 extern const struct xs_watch_ops xs_hip_watch;
 bool xs_hip_mark_event(struct xs_hip_hw *hw, struct xs_queue *q, uint64_t number);
 /* legacy_marks.c */
-/** Into which stream a mark with this number goes. The device of the stream is current. @return false: into none now */
+/** The stream for a mark with this number. The device of the stream is current. @return false: no stream
+ *  now */
 bool xs_hip_mark_stream(struct xs_hip_hw *hw, uint64_t number, hipStream_t *ret);
-/** The device is reset. */
+/** The program has reset the device. */
 void xs_hip_mark_stream_gone(struct xs_hip_device *d);
-/* gates.c: level 2, and what level auto means: as XSCHED_HIP_LEVEL says, and no more than level 1 unless it does. */
+/* gates.c: level 2, and the meaning of level auto: as XSCHED_HIP_LEVEL says, and no more than level 1 unless
+ * it does. */
 void xs_hip_gates_offer(const struct xs_hip_api *api);
 int xs_hip_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
 struct xs_ctx_entries *xs_hip_ctx_entries(void *hw);

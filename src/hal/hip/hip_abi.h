@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HIP runtime's types and values as far as we use them, declared here so that no vendor's header
- * is needed; tests/hip/abi.c compares them where the headers are installed. */
+/* The part of the HIP runtime's types and values that we use, declared here so that the build needs no
+ * vendor's header; tests/hip/abi.c compares it with the installed headers. */
 #ifndef XS_HAL_HIP_ABI_H
 #define XS_HAL_HIP_ABI_H
 
@@ -38,8 +38,8 @@ struct xs_hip_extent {
     size_t width, height, depth;
 };
 
-/* hipLaunchConfig_t, and HIP_LAUNCH_CONFIG, which differs from it only in the type of the size of shared memory (of
- * the 64 bits the upper half is padding) */
+/* hipLaunchConfig_t, and HIP_LAUNCH_CONFIG, which differs from it only in the type of the size of shared
+ * memory (of the 64 bits the upper half is padding) */
 struct xs_hip_launch_config {
     uint32_t grid[3], block[3];
     size_t shared_bytes;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks of a null stream, as CUDA's legacy stream has them (hal/cuda/legacy_marks.c): where blocking streams of the device
- * have submitted since, they go into a blocking stream of our own. */
+/* Marks of a null stream, like those of CUDA's legacy stream (hal/cuda/legacy_marks.c). If blocking streams
+ * of the device have submitted since, the marks go into a blocking stream of our own. */
 #include "hal/hip/hal.h"
 
 #include "base/log.h"
 
-/* Once for each device of a runtime, until that is reset. NULL: the runtime refused. The device is current. */
+/* Once for each device of a runtime, until the program resets that. NULL: the runtime refused. The device is
+ * current. */
 static hipStream_t own_stream(struct xs_hip_device *d)
 {
     hipStream_t own = atomic_load(&d->mark_stream), made = NULL;
@@ -14,7 +15,7 @@ static hipStream_t own_stream(struct xs_hip_device *d)
         return own;
     if (!d->api->hipStreamCreateWithFlags || d->api->hipStreamCreateWithFlags(&made, 0) != XS_HIP_SUCCESS) {
         atomic_store(&d->no_mark_stream, true);
-        XS_WARN_ONCE("HIP: no stream for completion marks; the end of work in the null stream may be noticed late");
+        XS_WARN_ONCE("HIP: no stream for completion marks; XSched may notice the end of work in the null stream late");
         return NULL;
     }
     if (atomic_compare_exchange_strong(&d->mark_stream, &own, made))

@@ -13,7 +13,7 @@ XS_EXPORT const struct xs_vendor xsched_priv_hip_vendor = {
 };
 
 static struct xs_hip_api g_apis[XS_HIP_RUNTIMES]; /* each written once under g_lock, before g_count */
-static struct xs_lock g_lock;     /* nothing is called under it */
+static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
 static _Atomic unsigned g_count;
 
 static const struct xs_hip_api *known(void *handle, unsigned count)
@@ -86,7 +86,7 @@ static bool knows(const struct xs_hip_api *api, hipStream_t stream)
     return ok;
 }
 
-/* Copies that nobody has called through us yet: a framework may have made the stream with one that it carries. */
+/* Copies that no call through us has used yet: a framework may have made the stream with its own copy. */
 static void bind_mapped(void)
 {
     void *handles[XS_HIP_RUNTIMES];

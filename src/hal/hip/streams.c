@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware queues of HIP's streams: what hal/common/stream_queues.h leaves to the platform. */
+/* Hardware queues of HIP's streams: the platform's part of hal/common/stream_queues.h. */
 #include "hal/hip/hal.h"
 
 struct xs_streams xs_hip_streams = {.platform = kPlatformHIP, .bytes = sizeof(struct xs_hip_hw)};
@@ -84,7 +84,7 @@ XS_EXPORT XResult xsched_priv_hip_make(const struct xs_hip_api *api, hipStream_t
     if (!api || !xs_hip_enter(api, -1, &e))
         return kXSchedErrorNotFound;
     d = xs_hip_device_get(api, device_of(api, stream, native));
-    /* a thread's own default stream is ordered with the null stream too */
+    /* a thread's own default stream waits for the null stream, and it for that */
     blocking = created ? is_blocking(api, stream) : !xs_native_is_null(native);
     xs_hip_leave(&e);
     if (!d)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion marks: fences of command queues, events of immediate lists (hal.h). The thread of event_watch.h asks for them. */
+/* Completion marks: fences of command queues, events of immediate lists (hal.h). The thread of event_watch.h
+ * asks for them. */
 #include "hal/levelzero/hal.h"
 
 #include "hal/common/stream_queues.h"
 
 #define EVENTS_MOST   64u         /* of one list: marks that may be in flight there */
-#define DESTROY_NS    20000000ull /* how long the end of a queue waits for a mark that is in flight */
+#define DESTROY_NS    20000000ull /* how long the end of a queue waits for a mark in flight */
 
 static int ask(const struct xs_watch_place *place, void *opaque)
 {
@@ -107,7 +108,7 @@ static bool put(struct xs_ze_hw *hw, struct xs_ze_mark *m)
     if (!hw->immediate)
         return ready_list(hw, m) &&
                hw->api->zeCommandQueueExecuteCommandLists(hw->native, 1, &m->list, m->fence) == XS_ZE_SUCCESS;
-    /* Out of order, only a barrier is behind all that was appended. What comes after it waits for the same. */
+    /* Out of order, only a barrier is behind all earlier commands. Later ones wait for the same. */
     return (hw->in_order ? hw->api->zeCommandListAppendSignalEvent(hw->native, m->event)
                          : hw->api->zeCommandListAppendBarrier(hw->native, m->event, 0, NULL)) == XS_ZE_SUCCESS;
 }
@@ -117,7 +118,7 @@ bool xs_ze_mark_put(struct xs_ze_hw *hw, struct xs_queue *q, uint64_t number)
     struct xs_ze_mark *m;
     int row;
 
-    /* A list may be used by one thread at a time, and what is captured tells of nothing. */
+    /* Only one thread at a time may use a list, and a captured mark tells of no completion. */
     if (!hw->context || (hw->immediate && (atomic_load(&hw->submitter) != xs_thread_id() || atomic_load(&hw->capturing))))
         return false;
     row = xsched_priv_ze_mark_take(hw, &m);
@@ -142,8 +143,9 @@ static bool idle(const struct xs_ze_api *api, const struct xs_ze_mark *m, bool *
     return r == XS_ZE_SUCCESS;
 }
 
-/* The program destroys a queue when its own work is complete; a mark of ours may be a moment later. What is not done by then,
- * and what was never signalled, is left to the end of the context: to destroy it would be worse. */
+/* The program destroys a queue when its own work is complete; a mark of ours may complete a moment later.
+ * Marks that are still not complete then, and those that the device never signals, stay until the end of the
+ * context: it is not safe to destroy them. */
 void xs_ze_marks_destroy(struct xs_ze_hw *hw)
 {
     bool wait = true, all = true;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libhallevelzero: hardware queues of Level Zero. What the shim uses of it is exported as xsched_priv_ze_* in the node
- * XSCHED_PRIVATE.
+/* libhallevelzero: hardware queues of Level Zero. It exports functions for the shim as xsched_priv_ze_* in
+ * the node XSCHED_PRIVATE.
  *
- * A hardware queue is a command queue or an immediate command list. The mark of a command queue is a fence, that of a list an
- * event. Where the program's own call has none, it takes ours, and a mark costs nothing more. Else a mark of a command queue
- * is a submission of its own, of a list without commands, and that of an immediate list a signal behind what was appended. */
+ * A hardware queue is a command queue or an immediate command list. The mark of a command queue is a fence,
+ * that of a list an event. If the program's own call has none, it takes ours, and a mark costs nothing more.
+ * Else a mark of a command queue is a submission of its own, of a list without commands. The mark of an
+ * immediate list is a signal behind its commands. */
 #ifndef XS_HAL_LEVELZERO_H
 #define XS_HAL_LEVELZERO_H
 
@@ -21,39 +22,39 @@ struct xs_ze_api {
 #undef ZE_USED
 };
 
-/** A mark in flight, or one to be used again. Its storage stays. */
+/** A mark in flight, or one for later use. Its storage stays. */
 struct xs_ze_mark {
     struct xs_ze_hw *hw;          /* constant until its queue is gone */
-    xs_ze_handle fence, event;    /* one of them; NULL: none was made */
-    xs_ze_handle list;            /* without commands, for the fence; NULL: none was made */
+    xs_ze_handle fence, event;    /* one of them; NULL: not made */
+    xs_ze_handle list;            /* without commands, for the fence; NULL: not made */
     struct xs_ze_mark *next;      /* of the queue, or free */
 };
 
 /** Whether a queue gets an XQueue by itself. */
 enum xs_ze_settled {
-    XS_ZE_OPEN,                   /* nothing was handed over to it yet */
+    XS_ZE_OPEN,                   /* no command has gone to it yet */
     XS_ZE_SETTLING,               /* a thread makes the XQueue */
     XS_ZE_SETTLED,                /* it has one, or gets none */
 };
 
-/** A command queue or immediate list of the program. Its storage is used again only when neither the program nor libpreempt
- *  has it. */
+/** A command queue or immediate list of the program. Its storage gets a new use only when neither the program
+ *  nor libpreempt has it. */
 struct xs_ze_hw {
     struct xs_watch_place watch;  /* first: event_watch.h */
-    _Atomic(xs_ze_handle) native; /* this and what follows down to `identity`: constant while in use */
+    _Atomic(xs_ze_handle) native; /* this and the next ones down to `identity`: constant while in use */
     xs_ze_handle context, device;
-    const struct xs_ze_api *api;  /* by which it was made; stays */
+    const struct xs_ze_api *api;  /* by which the program made it; stays */
     uint32_t ordinal;             /* of its group of engines */
-    bool immediate, in_order;     /* in_order: what it does is complete in the order in which it was handed over */
+    bool immediate, in_order;     /* in_order: its commands complete in the order of their submission */
     bool synchronous;             /* calls return when their work is complete */
-    int32_t priority;             /* the vendor's, as the program asked for it: 0, and more is more urgent */
+    int32_t priority;             /* the vendor's, the program's own wish: 0, and more is more urgent */
     XDevice identity;
     xs_ze_handle pool;            /* of events; NULL: none. Writer: the thread that appends */
     uint32_t events;              /* made of it; the same writer */
     _Atomic uint64_t submitter;   /* of a list, the thread that is inside an append; 0: none */
-    _Atomic bool capturing;       /* what is appended is recorded and not done; writer: the thread that appends */
+    _Atomic bool capturing;       /* appends record and run nothing; writer: the thread that appends */
     _Atomic uint32_t settled;     /* enum xs_ze_settled: whether it gets an XQueue by itself */
-    _Atomic bool gone;            /* it is destroyed, or about to be */
+    _Atomic bool gone;            /* the program has destroyed it, or does so now */
     bool held, forgotten;         /* by libpreempt; by the program. Under the lock of ze_queues.c */
     struct xs_ze_mark *marks;     /* under the same lock */
     struct xs_ze_hw *next, **at;  /* of all that are there; next: or free. Under the same lock */
@@ -61,42 +62,42 @@ struct xs_ze_hw {
 
 extern const struct xs_vendor xsched_priv_ze_vendor;
 
-/** A queue was made. @param desc  as the program gave it
- *  @return NULL: no memory, it is left alone */
+/** The program made a queue. @param desc  as the program gave it
+ *  @return NULL: no memory, XSched leaves it alone */
 struct xs_ze_hw *xsched_priv_ze_made(const struct xs_ze_api *api, xs_ze_handle native, xs_ze_handle context,
                                      xs_ze_handle device, const struct xs_ze_queue_desc *desc, bool immediate);
 /** NULL: not seen, or a list that is no immediate one. No lock. */
 struct xs_ze_hw *xsched_priv_ze_find(xs_ze_handle native);
-/** The program is about to destroy it. */
+/** The program destroys it next. */
 void xsched_priv_ze_ends(struct xs_ze_hw *hw);
 /** The XQueues of a device. @return how many, at most `max` */
 unsigned xsched_priv_ze_queues(xs_ze_handle device, struct xs_queue **ret_queues, unsigned max);
-/** The hardware queue, made if there is none. */
+/** The hardware queue; makes it if there is none. */
 XResult xsched_priv_ze_adopt(struct xs_ze_hw *hw, HwQueueHandle *ret);
 
-/** A mark for the program's own call to carry: its fence or event, which is not signalled.
+/** A mark for the program's own call to carry: a fence or event, not yet signalled.
  *  @return for xs_watch_set or xs_watch_give_back; -1: none now */
 int xsched_priv_ze_mark_take(struct xs_ze_hw *hw, struct xs_ze_mark **ret);
-/** The call was made with it. */
+/** The program's call succeeded with it. */
 void xsched_priv_ze_mark_set(int row, struct xs_ze_mark *m, struct xs_queue *q, uint64_t number);
-/** It was not, or was refused. */
+/** There was no call, or the driver refused it. */
 void xsched_priv_ze_mark_give_back(int row, struct xs_ze_mark *m);
 
-/** Fills in what `get` gives for each function. @param ctx  for `get` */
+/** Fills in the answers of `get` for each function. @param ctx  for `get` */
 void xsched_priv_ze_api_fill(struct xs_ze_api *ret, void *(*get)(void *ctx, const char *table, int slot, int since,
                                                                  const char *name), void *ctx);
 
 /* Inside the library. */
 XDevice xs_ze_device_identity(const struct xs_ze_api *api, xs_ze_handle device);
-/** libpreempt lets it go. */
+/** libpreempt releases it. */
 void xs_ze_hw_release(struct xs_ze_hw *hw);
-/** For xsched_priv_ze_made, with an identity that is known already. */
+/** For xsched_priv_ze_made, with a known identity. */
 struct xs_ze_hw *xs_ze_hw_new(const struct xs_ze_hw *as);
 /** A mark of this queue, new. NULL: no memory */
 struct xs_ze_mark *xs_ze_mark_new(struct xs_ze_hw *hw);
 /** As ops.mark. */
 bool xs_ze_mark_put(struct xs_ze_hw *hw, struct xs_queue *q, uint64_t number);
-/** Gives back what the vendor made for marks. Nobody asks for them any more. */
+/** Gives the marks' objects back to the vendor. No thread asks for them any more. */
 void xs_ze_marks_destroy(struct xs_ze_hw *hw);
 extern const struct xs_watch_ops xs_ze_watch;
 extern const struct xs_hal_ops xs_ze_ops;

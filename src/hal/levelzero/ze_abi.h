@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of Level Zero's binary interface that we use, under names of our own. Repeated here so that everything builds
- * without its headers; tests/levelzero/abi.c compares every structure and value with them where they are installed. */
+/* The part of Level Zero's binary interface that we use, under names of our own. We repeat it here so that
+ * everything builds without its headers; tests/levelzero/abi.c compares every structure and value with the
+ * installed ones. */
 #ifndef XS_HAL_LEVELZERO_ZE_ABI_H
 #define XS_HAL_LEVELZERO_ZE_ABI_H
 
@@ -46,7 +47,7 @@ typedef uint32_t xs_ze_result;
 #define XS_ZE_DDI_HANDLES_NAME            "ZE_extension_driver_ddi_handles"
 #define XS_ZE_NAME_BYTES                  256
 
-/* What every extensible structure begins with. */
+/* The beginning of every extensible structure. */
 struct xs_ze_base {
     uint32_t type;
     void *next;

@@ -8,11 +8,12 @@
 #include <string.h>
 
 static struct xs_map g_queues;    /* by handle */
-static struct xs_lock g_lock;     /* lists of queues and marks, and the free ones; nothing is called under it but the map */
+static struct xs_lock g_lock;     /* lists of queues and marks, used and free; its holder calls only the map */
 static struct xs_ze_hw *g_all, *g_free;
 static struct xs_ze_mark *g_free_marks;
 
-/* Most of a thread's calls are on the queue of the last one. What ended is marked as gone before its record serves another. */
+/* Most of a thread's calls are on the queue of the last one. An ended queue is `gone` before its record gets
+ * another. */
 static _Thread_local struct xs_ze_hw *t_last;
 
 XS_EXPORT struct xs_ze_hw *xsched_priv_ze_find(xs_ze_handle native)
@@ -64,7 +65,8 @@ void xs_ze_hw_release(struct xs_ze_hw *hw)
     xs_lock_release(&g_lock);
 }
 
-/* The vendor gives a handle again when what had it is gone: what is found under it then was never told to end. */
+/* The vendor gives a handle again when its last object is gone. If a record still has it, we did not see that
+ * object's end. */
 static void forget_stale(xs_ze_handle native)
 {
     struct xs_ze_hw *old = xsched_priv_ze_find(native);
@@ -187,7 +189,7 @@ XS_EXPORT XResult xsched_priv_ze_adopt(struct xs_ze_hw *hw, HwQueueHandle *ret)
     if (*ret)
         return kXSchedSuccess;
     xs_lock_acquire(&g_lock);
-    hw->held = true;              /* before libpreempt may let it go */
+    hw->held = true;              /* before libpreempt may release it */
     xs_lock_release(&g_lock);
     r = xsched_priv_hwq_create(&xs_ze_ops, xs_ze_key(hw->native), hw, hw->identity, ret, &created);
     if (r != kXSchedSuccess)      /* else it has the record, from this call or from another thread's */

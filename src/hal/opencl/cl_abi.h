@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the OpenCL binary interface that we use: types under their own names, values from
- * cl_values.def. Repeated here so that everything builds without the vendor's headers;
- * tests/opencl/abi.c compares every row with them where they are installed. */
+ * cl_values.def. We repeat it here so that everything builds without the vendor's headers; tests/opencl/abi.c
+ * compares every row with the installed ones. */
 #ifndef XS_CL_ABI_H
 #define XS_CL_ABI_H
 

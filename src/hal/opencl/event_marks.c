@@ -2,12 +2,12 @@
 /* Events whose completion is a completion mark. */
 #include "hal/opencl/hal.h"
 
-/* A watched event carries the index of one of these. Enough for marks in flight (a few a queue);
- * memory is touched only as far as it is used. */
+/* A watched event carries the index of one of these. Enough for marks in flight (a few a queue); only records
+ * in use take memory. */
 #define WATCH_MAX 16384u
 
 struct event_mark {
-    struct xs_queue *queue;       /* owner: who took the record, then the callback */
+    struct xs_queue *queue;       /* owner: the thread that took the record, then the callback */
     uint64_t number;
     cl_event own;                 /* our reference, given back after completion; NULL: the program's event */
     _Atomic uint32_t next;        /* index + 1 of the next one in its list */
@@ -15,7 +15,7 @@ struct event_mark {
 
 static struct event_mark g_watches[WATCH_MAX];
 static _Atomic uint64_t g_free;   /* tag << 32 | index + 1; any thread; the tag keeps an old head from fitting */
-static _Atomic uint32_t g_fresh;  /* how many were ever used; any thread */
+static _Atomic uint32_t g_fresh;  /* how many have been in use; any thread */
 
 static struct event_mark *watch_take(void)
 {
@@ -51,8 +51,8 @@ static void watch_give(struct event_mark *w)
                                                     memory_order_relaxed));
 }
 
-/* Failed events of ours, released at the next mark: PoCL 3.1 goes on using an event of a failed
- * command after its callbacks, also when nobody else holds it. */
+/* Failed events of ours. The next mark releases them: PoCL 3.1 goes on using an event of a failed command
+ * after its callbacks, also when it has no other reference. */
 static _Atomic uint32_t g_failed; /* index + 1 of the first; any thread pushes, one takes all */
 
 static void failed_push(struct event_mark *w)
@@ -103,8 +103,8 @@ static void on_complete(cl_event event, cl_int status, void *data)
     if (status == CL_COMPLETE)
         xsched_priv_completed(q, number);
     else
-        /* Terminated, perhaps by a failed event that it waited for: that says nothing about the
-         * commands before it. */
+        /* The command was terminated, perhaps by a failed event that it waited for. That says nothing about
+         * the commands before it. */
         xsched_priv_mark_lost(q, number);
 }
 

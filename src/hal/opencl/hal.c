@@ -99,7 +99,7 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
         watched = xsched_priv_ocl_watch(event, true, q, number);
         if (!watched)
             g_api.clReleaseEvent(event);
-        g_api.clFlush(hw->queue); /* what is never flushed need never complete */
+        g_api.clFlush(hw->queue); /* without a flush it need never complete */
     }
     xsched_priv_depth_add(-1);
     xs_ocl_unpin(hw);
@@ -123,8 +123,8 @@ const struct xs_hal_ops xs_ocl_ops = {
     .marks_from_outside = true,   /* op_mark pins the queue */
 };
 
-/* Whether size bytes can be read. A loader follows the first word of a handle blindly. Where the
- * kernel does not tell (a sandbox), the caller is believed. */
+/* Whether this process can read size bytes. A loader follows the first word of a handle blindly. If the
+ * kernel does not tell (a sandbox), believes the caller. */
 static bool readable(const void *address, size_t size)
 {
     char copy[sizeof(void *)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libhalopencl: hardware queues of OpenCL. What the shim uses of it is exported as
- * xsched_priv_ocl_* in the node XSCHED_PRIVATE. */
+/* libhalopencl: hardware queues of OpenCL. It exports functions for the shim as xsched_priv_ocl_* in the node
+ * XSCHED_PRIVATE. */
 #ifndef XS_HAL_OPENCL_H
 #define XS_HAL_OPENCL_H
 
@@ -15,47 +15,46 @@ struct xs_ocl_api {
 #undef OCL_USED
 };
 
-/** One OpenCL command queue that has a hardware queue. The storage is never given back to the
- *  system, so a late reader of a queue that the program has released reads something harmless. */
+/** One OpenCL command queue that has a hardware queue. The storage never goes back to the system, so a late
+ *  reader of a queue that the program has released reads something harmless. */
 struct xs_ocl_hw {
     cl_command_queue queue;       /* constant while in use */
     XDevice device;
     _Atomic bool in_order;        /* creation; clSetCommandQueueProperty */
     _Atomic int32_t references;   /* the program's, as far as seen; threads of the program */
-    _Atomic uint32_t pins;        /* calls of ours that are using `queue`; XS_OCL_GONE on top */
+    _Atomic uint32_t pins;        /* calls of ours that use `queue`; XS_OCL_GONE on top */
     bool held;                    /* libpreempt has it; under the lock of queues.c */
     bool pooled;                  /* under the same lock */
     struct xs_ocl_hw *next_free;  /* under the same lock */
 };
 
-#define XS_OCL_GONE    0x80000000u /* nothing may use the queue any more */
+#define XS_OCL_GONE    0x80000000u /* no thread may use the queue any more */
 #define XS_OCL_RELEASE 0x40000000u /* the last pin gives the program's last reference back */
 
 extern const struct xs_vendor xsched_priv_ocl_vendor;
 
-/** Names the real functions; the first to do so wins. @param get  NULL for what is missing */
+/** Names the real functions; the first to do so wins. @param get  NULL for missing ones */
 void xsched_priv_ocl_bind(void *(*get)(void *ctx, const char *name), void *ctx);
-/** The bound functions; looks for the real library if nobody has bound any. NULL: there is none. */
+/** The bound functions; looks for the real library if no call has bound any. NULL: there is none. */
 const struct xs_ocl_api *xsched_priv_ocl_api(const void *caller);
 
-/** Calls fn when the first hardware queue is made, at once if there is one already. One shim. */
+/** Calls fn with the first hardware queue, at once if there is one already. One shim. */
 void xsched_priv_ocl_on_first(void (*fn)(void));
 
 /** NULL when the queue has none. No lock. */
 struct xs_ocl_hw *xsched_priv_ocl_find(cl_command_queue queue);
-/** The hardware queue of a valid command queue, made if it has none. */
+/** The hardware queue of a valid command queue; makes it if it has none. */
 XResult xsched_priv_ocl_adopt(cl_command_queue queue, HwQueueHandle *ret);
-/** The same for a queue that the vendor has just made: what we knew under this handle is stale. */
+/** The same for a queue that the vendor has just made: an old record of this handle is stale. */
 XResult xsched_priv_ocl_created(cl_command_queue queue, HwQueueHandle *ret);
 
-/** Before the vendor's release of one reference. When it is the last one, the hardware queue is
- *  forgotten. @return true when the vendor's release will be done by somebody who is using the
- *  queue at this moment: the caller must not do it */
+/** Before the vendor's release of one reference. With the last one, forgets the hardware queue. @return true
+ *  when another thread that uses the queue now will do the vendor's release: the caller must not do it */
 bool xsched_priv_ocl_releasing(cl_command_queue queue);
 
-/** Reports `number` (xsched_priv_completed) when the event completes. Nothing is allocated.
- *  @param own  the caller's reference is taken over, to be given back after that
- *  @return false: it will not be reported, and nothing was taken over */
+/** Reports `number` (xsched_priv_completed) when the event completes. Allocates nothing.
+ *  @param own  takes the caller's reference over and gives it back after that
+ *  @return false: it will not report, and took nothing over */
 bool xsched_priv_ocl_watch(cl_event event, bool own, struct xs_queue *q, uint64_t number);
 
 /* Inside the library. */
@@ -64,7 +63,7 @@ bool xs_ocl_pin(struct xs_ocl_hw *hw);
 void xs_ocl_unpin(struct xs_ocl_hw *hw);
 struct xs_ocl_hw *xs_ocl_hw_new(cl_command_queue queue);
 void xs_ocl_hw_keep(struct xs_ocl_hw *hw);
-/** libpreempt lets it go. */
+/** libpreempt releases it. */
 void xs_ocl_hw_drop(struct xs_ocl_hw *hw);
 extern const struct xs_hal_ops xs_ocl_ops;
 

@@ -95,7 +95,7 @@ void xs_ocl_unpin(struct xs_ocl_hw *hw)
 
     if (XS_LIKELY(!(pins & XS_OCL_GONE)) || (pins & ~(XS_OCL_GONE | XS_OCL_RELEASE)) != 0)
         return;
-    if (pins & XS_OCL_RELEASE) { /* the program's last release came while we were using the queue */
+    if (pins & XS_OCL_RELEASE) { /* the program's last release came while we used the queue */
         const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
 
         xsched_priv_depth_add(1);
@@ -118,9 +118,9 @@ void xs_ocl_hw_drop(struct xs_ocl_hw *hw)
     recycle_if_unused(hw);
 }
 
-/* Another thread may have forgotten it since the caller found it, and a new queue may have its storage by now: what is
- * in the map under the queue's own key is this queue's.
- * @return true when others are using the queue and `flags` are theirs to act on */
+/* Another thread may have forgotten it since the caller found it, and a new queue may have its storage by
+ * now. The record in the map under the queue's own key is this queue's.
+ * @return true when other threads use the queue; they act on `flags` then */
 static bool forget(cl_command_queue queue, struct xs_ocl_hw *hw, uint32_t flags)
 {
     uint64_t key = (uint64_t)(uintptr_t)queue;
@@ -190,7 +190,7 @@ XS_EXPORT XResult xsched_priv_ocl_adopt(cl_command_queue queue, HwQueueHandle *r
     xsched_priv_depth_add(-1);
     if (!device)
         return kXSchedErrorInvalidValue;
-    if (properties & CL_QUEUE_ON_DEVICE) /* filled by kernels, not by this process */
+    if (properties & CL_QUEUE_ON_DEVICE) /* kernels fill it, not this process */
         return kXSchedErrorNotSupported;
     if (!hw)
         return kXSchedErrorUnknown;
@@ -210,7 +210,7 @@ XS_EXPORT XResult xsched_priv_ocl_created(cl_command_queue queue, HwQueueHandle 
 {
     struct xs_ocl_hw *stale = xsched_priv_ocl_find(queue);
 
-    if (stale) /* its last release went past us */
+    if (stale) /* its last release passed unseen */
         forget(queue, stale, XS_OCL_GONE);
     return xsched_priv_ocl_adopt(queue, ret);
 }

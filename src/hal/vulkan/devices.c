@@ -10,7 +10,7 @@
 
 static struct xs_map g_devices;   /* by dispatch key */
 static struct xs_map g_queues;    /* by handle */
-static struct xs_lock g_lock;     /* lists of devices and the free lists; nothing is called under it */
+static struct xs_lock g_lock;     /* lists of devices and the free lists; its holder calls nothing */
 static struct xs_vk_device *g_free_devices;
 static struct xs_vk_hw *g_free_hws;
 static struct xs_vk_mark *g_free_marks;
@@ -134,7 +134,7 @@ bool xs_vk_timeline_new(struct xs_vk_device *d, xs_vk_object *ret)
     return d->timeline && d->api.vkCreateSemaphore(d->device, &create, NULL, ret) == XS_VK_SUCCESS;
 }
 
-/* Two threads may be given one queue at the same time: the first one's record counts. */
+/* Two threads may get one queue at the same time: the first one's record counts. */
 XS_EXPORT struct xs_vk_hw *xsched_priv_vk_queue_given(struct xs_vk_device *d, xs_vk_handle queue, uint32_t family,
                                                       uint32_t index)
 {
@@ -206,7 +206,7 @@ XS_EXPORT XResult xsched_priv_vk_adopt(struct xs_vk_hw *hw, HwQueueHandle *ret)
     if (*ret)
         return kXSchedSuccess;
     xs_lock_acquire(&g_lock);
-    hw->held = true;              /* before libpreempt may let it go */
+    hw->held = true;              /* before libpreempt may release it */
     xs_lock_release(&g_lock);
     r = xsched_priv_hwq_create(&xs_vk_ops, xs_vk_key(hw->queue), hw, hw->device->identity, ret, &created);
     if (r != kXSchedSuccess)      /* else it has the record, from this call or from another thread's */
@@ -214,8 +214,8 @@ XS_EXPORT XResult xsched_priv_vk_adopt(struct xs_vk_hw *hw, HwQueueHandle *ret)
     return r;
 }
 
-/* The program uses none of it any more. What comes from threads of ours meets XS_VK_GONE, or is waited for by
- * xs_watch_hold. */
+/* The program uses none of it any more. A thread of ours that comes later meets XS_VK_GONE; xs_watch_hold
+ * waits for one inside. */
 XS_EXPORT void xsched_priv_vk_device_destroy(struct xs_vk_device *d, const void *allocator)
 {
     const struct xs_vk_api api = d->api;
@@ -245,7 +245,7 @@ XS_EXPORT void xsched_priv_vk_device_destroy(struct xs_vk_device *d, const void 
     xs_watch_forget(&xs_vk_watch, &d->watch);
     xs_watch_go_on(&d->watch);
     xs_lock_acquire(&g_lock);
-    unused = atomic_load(&d->pins) == XS_VK_GONE; /* else a marker has it at this moment, and its storage is given up */
+    unused = atomic_load(&d->pins) == XS_VK_GONE; /* else a marker has it now, so we give up the storage */
     for (hw = d->queues; hw; hw = next) {
         next = hw->next;
         hw->forgotten = true;

@@ -5,7 +5,7 @@
 #include "base/platforms.h"
 #include "xsched/vulkan/hal.h"
 
-/* By the semaphore, in any thread. Without one the queue itself must be asked, in a thread that may use it. */
+/* By the semaphore, in any thread. Without one, asks the queue itself, in a thread that may use it. */
 static XResult op_synchronize(void *opaque)
 {
     struct xs_vk_hw *hw = opaque;
@@ -55,7 +55,7 @@ const struct xs_hal_ops xs_vk_ops = {
     .synchronize = op_synchronize,
     .mark = op_mark,
     .release = op_release,
-    .marks_from_outside = true,   /* by a semaphore; a fence is refused there */
+    .marks_from_outside = true,   /* by a semaphore; a fence is not possible there */
     .gate = xs_vk_gate,
     .ctx_entries = xs_vk_ctx_entries,
 };

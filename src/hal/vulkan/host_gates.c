@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 2 on Vulkan: a gate is a batch without commands that waits for a value of a timeline semaphore of ours. The host
- * signals it, because a device cannot read a permit in our memory.
+/* Level 2 on Vulkan: a gate is a batch without commands that waits for a value of a timeline semaphore of
+ * ours. The host signals it, because a device cannot read a permit in our memory.
  *
- * A signal cannot be taken back, so a gate is opened late: when what stands before the gate before it is complete. Then at most
- * two spacings of work (gate.c) are behind open gates when a suspension comes, and the device has one spacing to do while
- * the host opens the next gate. A thread for each queue does that, the opener. It sleeps on the permit as a
- * submitting thread does at level 1, so a resumption and a lease that runs out reach it in the same way.
+ * A signal is final, so the host opens a gate late: when all commands before the previous gate are complete.
+ * Then at most two spacings of work (gate.c) are behind open gates when a suspension comes. The device
+ * has one spacing to do while the host opens the next gate. A thread for each queue does that, the opener. It
+ * sleeps on the permit as a submitting thread does at level 1, so a resumption and a lease that runs out
+ * reach it in the same way.
  *
- * Three things that level 1 does not have to care about:
- *  - A wait for a binary semaphore is legal only when all that its signal depends on has been submitted, the host's signals
- *    included. The layer has such a submission take its turn first, and opens the gates of the device before the call.
- *  - The driver may put several queues into one. Then work that may run can stand behind a closed gate of another queue. The
- *    opener notices that nothing of it completes and opens its gates. If that helps, the device has none from then on.
- *  - Nothing in the queue before a gate needs anything behind it, so that a gate is opened late delays no one else. */
+ * Three things of which level 1 need not take care:
+ * - A wait for a binary semaphore is legal only when the program has submitted all on which its signal
+ *   depends, the host's signals included. The layer has such a submission take its turn first, and opens the
+ *   gates of the device before the call.
+ * - The driver may put several queues into one. Then work that may run can stand behind a closed gate of
+ *   another queue. The opener notices that nothing of it completes and opens its gates. If that helps, the
+ *   device has none from then on.
+ * - Nothing in the queue before a gate needs anything behind it, so a gate that opens late delays nothing
+ *   else. */
 #include "hal/vulkan/host_gates.h"
 
 #include "base/clock.h"
@@ -27,14 +31,16 @@
 #include <stdlib.h>
 
 #define GATES_MOST   64           /* closed or not opened yet, of one queue */
-#define CALL_MOST_NS (10 * XS_NS_PER_MS)  /* of a wait inside the driver: for so long the end of a device may be delayed */
+#define CALL_MOST_NS (10 * XS_NS_PER_MS)  /* of a wait inside the driver: at most so long it delays the end of
+                                           * a device */
 #define LOOK_NS      (100 * XS_NS_PER_MS) /* between two looks at the other queues of the device */
-#define LOOKS_STUCK  2            /* so many at which nothing had got on are followed by a trial: look_at_others */
+#define LOOKS_STUCK  2            /* after so many without progress comes a trial: look_at_others */
 #define LOOKS_MOST   128
 #define TRIAL_NS     (50 * XS_NS_PER_MS)
 #define TRIAL_LOOKS  10
 
-/* Atomic: who opens gates early may give a place free while the opener reads it, which then does not use what it read. */
+/* Atomic: a thread that opens gates early may free a place while the opener reads it; the opener then does
+ * not use the values. */
 struct gate {
     _Atomic uint64_t number;      /* of the command behind it */
     _Atomic uint64_t before;      /* value of the queue's own semaphore when all before it is complete */
@@ -42,25 +48,25 @@ struct gate {
     _Atomic(struct xs_queue *) queue;
 };
 
-/* What the opener keeps of the other queues while it waits at closed gates. */
+/* The opener's view of the other queues while it waits at closed gates. */
 struct others {
     uint64_t seen;                /* how far they were at the last look */
-    unsigned looks, patience;     /* at which work that may run had not got on; how many are too many */
+    unsigned looks, patience;     /* looks without progress of work that may run; how many are too many */
 };
 
-/* The gates of one queue, numbered from 1: the number is the value of the semaphore that opens it. Freed by the later of the
- * device's end and the opener's. */
+/* The gates of one queue, numbered from 1: the number is the value of the semaphore that opens it. The end of
+ * the device or the opener's end frees them, whichever is later. */
 struct xs_vk_gates {
     struct xs_vk_hw *hw;          /* constant; the opener uses it while `inside` only */
     xs_vk_object semaphore;       /* constant */
-    uint64_t pending;             /* to be taken by the submission under way; the thread that submits */
+    uint64_t pending;             /* for the submission under way to take; the thread that submits */
     _Atomic uint64_t put;         /* the last one; writer: the thread that submits */
-    _Atomic uint64_t opened;      /* the last one that was signalled; writer: who has `signalling` */
-    _Atomic uint64_t wanted;      /* the last one that may be opened */
-    _Atomic uint32_t signalling;  /* somebody is inside vkSignalSemaphore, which does not wait for anything */
+    _Atomic uint64_t opened;      /* the last signalled one; writer: the thread that has `signalling` */
+    _Atomic uint64_t wanted;      /* the last one that may open */
+    _Atomic uint32_t signalling;  /* a thread is inside vkSignalSemaphore, which waits for nothing */
     _Atomic uint32_t news;        /* the opener sleeps on it where no gate is left */
-    _Atomic uint32_t inside;      /* the opener is about to call the driver, or does */
-    _Atomic uint32_t dead;        /* the device is about to be destroyed */
+    _Atomic uint32_t inside;      /* the opener calls the driver now, or next */
+    _Atomic uint32_t dead;        /* the device ends now, or next */
     _Atomic uint32_t refs;
     struct others others;         /* the opener */
     struct gate of[GATES_MOST];   /* by number; written before `put` */
@@ -74,7 +80,7 @@ static void let_go(struct xs_vk_gates *g)
 
 static bool enter(struct xs_vk_gates *g)
 {
-    atomic_store(&g->inside, 1);  /* seq_cst pairs with xs_vk_gates_end: dead is stored, then inside is read */
+    atomic_store(&g->inside, 1);  /* seq_cst pairs with xs_vk_gates_end: stores dead, then reads inside */
     if (!atomic_load(&g->dead))
         return true;
     atomic_store(&g->inside, 0);
@@ -86,8 +92,8 @@ static void leave(struct xs_vk_gates *g)
     atomic_store(&g->inside, 0);
 }
 
-/* Opens all gates up to `value`. Values of a semaphore must grow, so one thread at a time signals, and takes the others' wishes
- * along. */
+/* Opens all gates up to `value`. Values of a semaphore must grow, so one thread at a time signals, and takes
+ * the others' wishes along. */
 static void open_to(struct xs_vk_hw *hw, struct xs_vk_gates *g, uint64_t value)
 {
     uint64_t wanted = atomic_load(&g->wanted);
@@ -104,7 +110,7 @@ static void open_to(struct xs_vk_hw *hw, struct xs_vk_gates *g, uint64_t value)
             struct xs_vk_semaphore_signal s = {.type = XS_VK_TYPE_SEMAPHORE_SIGNAL, .semaphore = g->semaphore,
                                                .value = wanted};
 
-            /* where it fails the device is lost, and its queues are stopped anyway */
+            /* if it fails, the device is lost, and its queues have stopped anyway */
             hw->device->api.vkSignalSemaphore(hw->device->device, &s);
             atomic_store(&g->opened, wanted);
         }
@@ -112,7 +118,8 @@ static void open_to(struct xs_vk_hw *hw, struct xs_vk_gates *g, uint64_t value)
     }
 }
 
-/* How far the other queues are, as one number. @param ret_stuck  one of them has work that may run; NULL: not asked */
+/* The progress of the other queues, as one number. @param ret_stuck  one of them has work that may run; NULL:
+ * not wanted */
 static uint64_t progress_of_others(struct xs_vk_hw *hw, bool *ret_stuck)
 {
     uint64_t seen = 0;
@@ -131,8 +138,8 @@ static uint64_t progress_of_others(struct xs_vk_hw *hw, bool *ret_stuck)
     return seen;
 }
 
-/* Work of another queue may run and does not get on: because it takes long, or because it stands behind this gate. Opening the
- * gate tells which. @return false: the device ends */
+/* Work of another queue may run and makes no progress: it takes long, or it stands behind this gate. The
+ * opening of the gate shows which. @return false: the device ends */
 static bool look_at_others(struct xs_vk_gates *g)
 {
     struct others *o = &g->others;
@@ -166,7 +173,7 @@ static bool look_at_others(struct xs_vk_gates *g)
     return true;
 }
 
-/* Until the command behind the gate is permitted. @return false: the device ends */
+/* Waits until the command behind the gate is permitted. @return false: the device ends */
 static bool wait_for_permit(struct xs_vk_gates *g, uint64_t value)
 {
     const struct gate *at = &g->of[value % GATES_MOST];
@@ -178,7 +185,7 @@ static bool wait_for_permit(struct xs_vk_gates *g, uint64_t value)
     return !atomic_load(&g->dead);
 }
 
-/* Until the device comes near the gate. @return false: the device ends */
+/* Waits until the device comes near the gate. @return false: the device ends */
 static bool wait_for_device(struct xs_vk_gates *g, uint64_t value)
 {
     uint64_t before = value > 1 ? g->of[(value - 1) % GATES_MOST].before : 0;
@@ -209,7 +216,7 @@ static void *opener(void *arg)
             xs_futex_wait(&g->news, news, UINT64_MAX);
             continue;
         }
-        /* the permit last: it may have been taken away while the device came near */
+        /* the permit last: a suspension may have come while the device came near */
         if (!wait_for_permit(g, value) || !wait_for_device(g, value) || !wait_for_permit(g, value) || !enter(g))
             break;
         open_to(g->hw, g, value);
@@ -249,7 +256,7 @@ static int never(struct xs_vk_device *d)
     return -1;
 }
 
-/* The words are not looked at: the opener asks for both permits by the queue's own. */
+/* Does not look at the words: the opener asks for both permits by the queue's own. */
 int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t number)
 {
     struct xs_vk_hw *hw = opaque;
@@ -263,7 +270,7 @@ int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t n
         return -1;
     /* relaxed: its own number, or another thread's */
     if (atomic_load_explicit(&hw->submitter, memory_order_relaxed) != xs_thread_id())
-        return 0;                 /* no submission of the layer's, which alone can put it there */
+        return 0;                 /* no submission of the layer, which alone can put it there */
     if (g && g->pending) {        /* it stands there for the other word already */
         return 1;
     }
@@ -274,7 +281,8 @@ int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t n
         atomic_store(&d->gated, true);
     }
     value = atomic_load(&g->put) + 1;
-    if (value > atomic_load(&g->opened) + GATES_MOST - 1) /* the one before the first that is closed is needed, too */
+    if (value > atomic_load(&g->opened) + GATES_MOST - 1) /* the place before the first closed one stays in
+                                                           * use, too */
         return 0;
     at = &g->of[value % GATES_MOST];
     at->queue = xsched_priv_queue_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(hw->queue));

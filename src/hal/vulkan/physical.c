@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a physical device is, and what it has. */
+/* The identity of a physical device, and its features. */
 #include "hal/vulkan/hal.h"
 
 #include "base/map.h"
@@ -33,7 +33,7 @@ XS_EXPORT void xsched_priv_vk_physical_api(xs_vk_get_function from, xs_vk_handle
     get(from, instance, core ? "vkGetPhysicalDeviceFeatures2" : "vkGetPhysicalDeviceFeatures2KHR", &ret->features_2);
 }
 
-/* The extensions of a device that are of interest, by bits. */
+/* Bits for the device extensions that XSched uses. */
 enum { HAS_TIMELINE = 1, HAS_PCI = 2, HAS_PRIORITY = 4, HAS_PRIORITY_EXT = 8 };
 
 static unsigned extensions_of(const struct xs_vk_physical_api *api, xs_vk_handle physical)

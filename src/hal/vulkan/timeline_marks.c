@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion marks: a value of the queue's timeline semaphore, or a fence (hal.h). The thread of event_watch.h asks for them. */
+/* Completion marks: a value of the queue's timeline semaphore, or a fence (hal.h). The thread of
+ * event_watch.h asks for them. */
 #include "hal/vulkan/hal.h"
 
 #include "hal/common/stream_queues.h"
@@ -71,7 +72,8 @@ bool xs_vk_mark_put(struct xs_vk_hw *hw, struct xs_queue *q, uint64_t number)
         return false;
     }
     m->hw = hw;
-    /* What has returned was counted after this value had been stored, so the value is behind all of it. */
+    /* A command that has returned counted after the store of this value, so the value is behind all of
+     * them. */
     m->value = atomic_load(&hw->signalled);
     if (!hw->semaphore && !put_fence(hw, m)) {
         xs_watch_give_back(row, m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of Vulkan's binary interface that we use, under names of our own. Repeated here so that everything builds without
- * Vulkan's headers; tests/vulkan/abi.c compares every structure and value with them where they are installed. */
+/* The part of Vulkan's binary interface that we use, under names of our own. We repeat it here so that
+ * everything builds without Vulkan's headers; tests/vulkan/abi.c compares every structure and value with the
+ * installed ones. */
 #ifndef XS_VK_ABI_H
 #define XS_VK_ABI_H
 
@@ -23,7 +24,7 @@ enum {
     XS_VK_ERROR_NOT_PERMITTED = -1000174001,
 };
 
-/* What a structure is: its first member. */
+/* The kind of a structure: its first member. */
 enum {
     XS_VK_TYPE_APPLICATION = 0,
     XS_VK_TYPE_INSTANCE_CREATE = 1,
@@ -121,7 +122,7 @@ struct xs_vk_global_priority {    /* VkDeviceQueueGlobalPriorityCreateInfoKHR */
     int32_t priority;
 };
 
-/* What the loader hands to a layer: whom to call next. */
+/* The loader's record for a layer: the next functions to call. */
 struct xs_vk_instance_link {
     struct xs_vk_instance_link *next;
     xs_vk_get_function instance_function, physical_function;

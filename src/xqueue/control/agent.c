@@ -450,7 +450,7 @@ void xs_agent_run(struct xs_state *st)
         if (s.fd >= 0 && fd_is_ours(&s))
             close(s.fd);
         if (atomic_load(&st->mode_changes) == changes) {
-            XS_INFO("left by xserver; running unscheduled");
+            XS_INFO("xserver has left this process; it runs unscheduled");
             xs_control_announce(st, NULL, NULL);
             poll(NULL, 0, 50);    /* no tight loop of attempts at a server that hangs up at once */
         }

@@ -302,6 +302,6 @@ void xs_control_kick(struct xs_state *st)
     if (xs_thread_start(control_main, st, CONTROL_STACK_BYTES) < 0) {
         atomic_store(&st->control_runs, false);
         xs_control_decided(st);
-        XS_WARN_ONCE("no thread could be started; programs run unscheduled");
+        XS_WARN_ONCE("cannot start a thread; programs run unscheduled");
     }
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* One look at a group for a call: what to do is decided under the lock, done without it. */
+/* One look at a group for a call: decides under the lock; the caller acts without it. */
 static int take(uint32_t index, bool may_wait, struct xs_rm_group *ret, struct xs_rm_tsg *ret_state)
 {
     struct xs_rm_table *t = &xs_rm_table;
@@ -24,7 +24,7 @@ static int take(uint32_t index, bool may_wait, struct xs_rm_group *ret, struct x
     return r;
 }
 
-/* Stores what a call changed, if the group is still the same. */
+/* Stores the changes of a call, if the group is still the same. */
 static void store(uint32_t id, const uint64_t *slice_us, const uint64_t *default_us, const uint32_t *address)
 {
     struct xs_rm_tsg *g;
@@ -40,8 +40,9 @@ static void store(uint32_t id, const uint64_t *slice_us, const uint64_t *default
     xs_lock_release(&xs_rm_table.lock);
 }
 
-/* The program may have closed it, and the number may be another file's by now: nothing is sent there, nor is that file
- * given to anybody. Another open file of the driver's under this number refuses the client's handle. */
+/* Whether the descriptors are the driver's. The program may have closed one, and the number may be another
+ * file's by now: then send nothing there, and give that file to no process. Another open file of the driver's
+ * under this number refuses the client's handle. */
 static bool fds_ours(const struct xs_rm_group *g)
 {
     const int fds[] = {g->handles.group_fd, g->handles.subdevice_fd};
@@ -133,7 +134,7 @@ static int count_result(int r)
     xs_lock_release(&xs_rm_table.lock);
     if (r == -EPERM)
         xs_rm_demote("the driver denied a control");
-    return r == -ESTALE ? 0 : r;  /* it went meanwhile */
+    return r == -ESTALE ? 0 : r;  /* it ended meanwhile */
 }
 
 static int set_slice(const struct xs_rm_group *g, const struct xs_rm_tsg *state, uint64_t us)
@@ -148,7 +149,7 @@ static int set_slice(const struct xs_rm_group *g, const struct xs_rm_tsg *state,
         if (r < 0)
             return r;
     }
-    /* Recorded first: a channel made meanwhile repeats it. */
+    /* Recorded first: a channel that another thread makes meanwhile repeats it. */
     store(g->id, &us, &before, NULL);
     return xs_nvrm_set_slice(&g->handles, us ? us : before, NULL);
 }
@@ -189,7 +190,7 @@ bool xs_rm_restore(void)
         all = all && r != -EAGAIN;
         if (r < 0 || !fds_ours(&g))
             continue;
-        /* Whatever this side knows: xserver may have set one. */
+        /* Even if this side set none: xserver may have set one. */
         if (state.default_us)
             xs_nvrm_set_slice(&g.handles, state.default_us, NULL);
         if (xs_lock_try(&xs_rm_table.lock)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was made is remembered by client, device, subdevice, channel group and channel; what was
- * freed is forgotten with all that hangs below it. */
+/* Remembers each client, device, subdevice, channel group and channel that the program makes. Forgets what it
+ * frees, with all that hangs below it. */
 #include "hal/cuda/rm/rm_objects.h"
 
 #include "base/env.h"
@@ -17,7 +17,7 @@
 
 struct xs_rm_table xs_rm_table;   /* owner: its lock */
 static _Atomic(void (*)(void)) s_listener;
-static _Atomic bool s_try_newer;  /* writer: the probe, before the driver is called */
+static _Atomic bool s_try_newer;  /* writer: the probe, before it calls the driver */
 
 void xs_rm_set_listener(void (*changed)(void))
 {
@@ -100,7 +100,7 @@ void xs_rm_try_newer(void)
 
 bool xs_rm_by_probe(void)
 {
-    return xs_rm_table.by_probe;  /* written before the level was */
+    return xs_rm_table.by_probe;  /* written before the level */
 }
 
 void xs_rm_end(const char *why)
@@ -136,7 +136,8 @@ static bool mps_runs(void)
     return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
 }
 
-/* A newer driver has level 3 where the probe has seen it work under this very one. @return NULL, or what speaks against it */
+/* A newer driver has level 3 if the probe has seen it work under this very one. @return NULL, or the reason
+ * against it */
 static const char *look_at_newer(const char *version, char *text, size_t size, bool *ret_by_probe)
 {
     int level = xs_probed_level(&xs_platforms[XS_PLATFORM_CUDA]);
@@ -151,7 +152,7 @@ static const char *look_at_newer(const char *version, char *text, size_t size, b
     return text;
 }
 
-/* Once, when the first client is made. @return NULL, or what speaks against it */
+/* Once, with the first client. @return NULL, or the reason against it */
 static const char *look_around(char *text, size_t size, bool *ret_by_probe, bool *ret_asked_for)
 {
     char version[32];
@@ -188,7 +189,7 @@ void xs_rm_check_fork(void)
         atomic_compare_exchange_strong(&t->pid, &owner, pid);
         return;
     }
-    /* A forked child, one thread so far: the objects are its parent's, the lock perhaps too. */
+    /* A forked child, one thread so far: the objects are its parent's, perhaps the lock too. */
     if (atomic_compare_exchange_strong(&t->pid, &owner, pid))
         xs_rm_reset();
 }
@@ -256,7 +257,7 @@ static struct xs_rm_object *add(enum xs_rm_kind kind, int fd, uint32_t client, u
     struct xs_rm_object *old = find(client, handle), *o = NULL;
 
     if (old)
-        forget(old);              /* its end was not seen */
+        forget(old);              /* we did not see its end */
     for (uint32_t i = 0; i < XS_RM_OBJECTS && !o; i++)
         if (t->objects[i].kind == XS_RM_NONE) {
             o = &t->objects[i];
@@ -271,7 +272,7 @@ static struct xs_rm_object *add(enum xs_rm_kind kind, int fd, uint32_t client, u
 
 /* ---- groups and channels ---- */
 
-/* @return false: there is no room */
+/* @return false: the table is full */
 static bool add_group(int fd, const struct xs_nvrm_alloc *a)
 {
     struct xs_rm_table *t = &xs_rm_table;
@@ -313,7 +314,7 @@ static uint32_t count_channels(const struct xs_rm_object *group)
     return n;
 }
 
-/* What must be done to a new channel's group, after the lock. */
+/* To do for a new channel's group, after the lock. */
 struct after {
     uint32_t group_id;            /* 0: nothing */
     uint64_t slice_us;
@@ -330,7 +331,7 @@ static bool add_channel(int fd, const struct xs_nvrm_alloc *a, struct after *ret
         return find(a->client, a->client) ? xs_rm_refuse_locked("a channel of class %#x outside of known groups",
                                                                 a->object_class) : false;
     if (parent->kind != XS_RM_TSG)
-        return false;             /* copies and the like: not held */
+        return false;             /* copies and the like: we do not suspend them */
     if (!xs_nvrm_channel_known(a->object_class)) {
         t->counts.unknown_classes++;
         return xs_rm_refuse_locked("channels of class %#x are not known", a->object_class);
@@ -383,7 +384,7 @@ static bool added(int fd, const struct xs_nvrm_alloc *a, struct after *ret)
     return room ? false : xs_rm_refuse_locked("more than %u objects of the driver", XS_RM_OBJECTS);
 }
 
-/* The same object once more: a copy of a group has no channels of its own and is never listed. */
+/* The same object once more: a copy of a group has no channels of its own and is not in any list. */
 static void duplicated(int fd, const struct xs_nvrm_dup *d)
 {
     struct xs_rm_object *source = find(d->source_client, d->source_object), *o;
@@ -428,7 +429,7 @@ void xs_rm_observe_before(int fd, unsigned long request, const void *arg)
     if (!f || escape != XS_NVRM_ESC_FREE || bytes != sizeof(*f))
         return;
     xs_rm_check_fork();
-    if (atomic_load(&xs_rm_table.level) == 0) /* nothing was ever made */
+    if (atomic_load(&xs_rm_table.level) == 0) /* the program has made nothing yet */
         return;
     xs_lock_acquire(&xs_rm_table.lock);
     generation = atomic_load(&xs_rm_table.generation);
@@ -441,7 +442,7 @@ void xs_rm_observe_before(int fd, unsigned long request, const void *arg)
         tell();
 }
 
-/* The level is decided when the first client is made. */
+/* The first client decides the level. */
 static void begin(int fd)
 {
     bool by_probe = false, asked_for = false;
@@ -460,7 +461,7 @@ static void begin(int fd)
         atomic_store(&xs_rm_table.level, against ? 2 : 3);
     }
     xs_lock_release(&xs_rm_table.lock);
-    if (against)                  /* xs_rm_warn, once a queue is made that could use it */
+    if (against)                  /* xs_rm_warn says it, with the first queue that could use level 3 */
         XS_INFO("the driver's first client: no level 3: %s", against);
 }
 
@@ -510,7 +511,7 @@ bool xs_rm_observe(int fd, unsigned long request, const void *arg, int result)
     if (atomic_load(&xs_rm_table.level) == 0) {
         begin(fd);
         if (atomic_load(&xs_rm_table.level) == 0)
-            return group;         /* not the driver's, or its start was not seen */
+            return group;         /* not the driver's, or we did not see its start */
     }
     if (atomic_load(&xs_rm_table.level) == 2)
         return group;
@@ -539,11 +540,11 @@ void xs_rm_closed(int fd)
     uint32_t generation;
     bool again;
 
-    /* Also in the control thread: whoever has the lock leaves the rows for the next look. */
+    /* Also in the control thread: if another thread has the lock, the rows stay for the next look. */
     if (atomic_load(&t->level) == 0 || atomic_load(&t->pid) != (int)getpid() || !xs_lock_try(&t->lock))
         return;
     generation = atomic_load(&t->generation);
-    again = xs_nvrm_is_control_device(fd); /* opened meanwhile, and what was made since may be in the table */
+    again = xs_nvrm_is_control_device(fd); /* opened again, and the table may have objects made since */
     for (uint32_t i = 0; i < t->used && !again; i++)
         if (t->objects[i].kind == XS_RM_CLIENT && t->objects[i].fd == fd)
             forget(&t->objects[i]);

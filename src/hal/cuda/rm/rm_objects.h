@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what the driver was asked to make; inside hal/cuda/rm only. */
+/* The table of objects that the process made in the driver; inside hal/cuda/rm only. */
 #ifndef XS_HAL_CUDA_RM_RM_OBJECTS_H
 #define XS_HAL_CUDA_RM_RM_OBJECTS_H
 
@@ -10,7 +10,7 @@ enum xs_rm_kind { XS_RM_NONE, XS_RM_CLIENT, XS_RM_DEVICE, XS_RM_SUBDEVICE, XS_RM
 
 struct xs_rm_object {
     uint8_t kind;                 /* enum xs_rm_kind; XS_RM_NONE: free */
-    int fd;                       /* that it was made through */
+    int fd;                       /* through which the program made it */
     uint32_t client, parent, handle;
     uint32_t number;              /* of a device: its instance; of a compute group: index in groups */
 };
@@ -21,19 +21,19 @@ struct xs_rm_tsg {
     uint32_t object;              /* index */
     bool address_known;
     uint32_t address;
-    uint64_t slice_us;            /* set by us; 0: as the driver gave it */
-    uint64_t default_us;          /* 0: not asked yet */
+    uint64_t slice_us;            /* our own; 0: the one that the driver gave */
+    uint64_t default_us;          /* 0: not read yet */
 };
 
 /** Everything of it under `lock`, except the atomics. */
 struct xs_rm_table {
     struct xs_lock lock;
-    _Atomic int pid;              /* whose table this is; a forked child starts over */
-    _Atomic uint32_t generation;  /* writer: whoever changes a group, under lock */
+    _Atomic int pid;              /* of this process; a forked child starts over */
+    _Atomic uint32_t generation;  /* writer: each thread that changes a group, under lock */
     _Atomic int level;            /* 0: nothing seen yet; 3, 2; writer: under lock */
     bool by_probe;                /* level 3 under a newer driver */
     bool asked_for;               /* level 2 as the user wants it */
-    uint32_t used;                /* objects below this index were ever used */
+    uint32_t used;                /* objects below this index have been in use */
     uint32_t next_id;
     struct xs_rm_object objects[XS_RM_OBJECTS];
     struct xs_rm_tsg groups[XS_RM_GROUPS];
@@ -45,8 +45,8 @@ extern struct xs_rm_table xs_rm_table;
 /** NULL when there is none. */
 struct xs_rm_tsg *xs_rm_tsg_by_id(uint32_t id);
 void xs_rm_fill(const struct xs_rm_tsg *t, struct xs_rm_group *ret);
-/** Under lock: says why and remembers it. @return true when it was not so before: the caller then
- *  restores after the lock */
+/** Under lock: says why and remembers it. @return true when level 3 ends by this: the caller then restores
+ *  after the lock */
 bool xs_rm_refuse_locked(const char *why, uint32_t number);
 /** Makes the table this process's own. */
 void xs_rm_check_fork(void);

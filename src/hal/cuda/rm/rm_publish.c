@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What xserver is told of the groups: one message for each 64 channels, an end, and descriptors. */
+/* Messages to xserver about the groups: one for each 64 channels, an end, and descriptors. */
 #include "hal/cuda/rm/rm.h"
 
 #include "wire/wire.h"
@@ -56,7 +56,7 @@ static int packet(uint32_t index, union xs_msg *ret, int *ret_id, int ret_fds[2]
         if (r == -EAGAIN)
             return r;
         if (r < 0)
-            continue;             /* going away, or denied: nothing to give */
+            continue;             /* about to end, or denied: nothing to give */
         told++;
         parts = g.n_channels == 0 ? 1 : (g.n_channels + 63) / 64;
         if (index < at + parts)

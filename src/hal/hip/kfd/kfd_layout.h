@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is used of the interface of AMD's kernel driver for compute (amdkfd), in our own words after the kernel's public
- * header linux/kfd_ioctl.h, with which tests/fakes/kfd compares it. A request's number holds the size of its structure, so
- * one that grew is another request. */
+/* The part of the interface of AMD's kernel driver for compute (amdkfd) that we use, in our own words after
+ * the kernel's public header linux/kfd_ioctl.h, with which tests/fakes/kfd compares it. A request's number
+ * contains the size of its structure, so one that grew is another request. */
 #ifndef XS_HAL_HIP_KFD_KFD_LAYOUT_H
 #define XS_HAL_HIP_KFD_KFD_LAYOUT_H
 
@@ -13,7 +13,7 @@ struct xs_kfd_version {
     uint32_t major, minor;
 };
 
-/** The part that is the same in all releases; newer ones have more behind it. */
+/** The part that is the same in all releases; newer ones add fields after it. */
 struct xs_kfd_create {
     uint64_t ring, write_pointer, read_pointer, doorbell;
     uint32_t ring_bytes, gpu_id, type, percentage, priority, queue_id;
@@ -25,8 +25,8 @@ struct xs_kfd_destroy {
     uint32_t queue_id, pad;
 };
 
-/** All of it is taken by the driver each time. Percentage 0 takes the queue off the device, its waves saved; bits
- *  from 8 on name a part of the device in newer releases. */
+/** The driver takes all of it each time. Percentage 0 takes the queue off the device and saves its waves;
+ *  bits from 8 on name a part of the device in newer releases. */
 struct xs_kfd_update {
     uint64_t ring;
     uint32_t queue_id, ring_bytes, percentage, priority;

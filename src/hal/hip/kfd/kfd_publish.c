@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What xserver is told of the queues, and what it says: libpreempt's control thread. */
+/* Messages to xserver about the queues, and its answers: libpreempt's control thread. */
 #include "hal/hip/kfd/kfd.h"
 
 #include "wire/wire.h"
@@ -29,7 +29,7 @@ static void told(const union xs_msg *m, uint64_t now_ns)
     struct xs_kfd_wish w = {m->kfd_hold.off, now_ns + (uint64_t)m->kfd_hold.lease_ms * 1000000u};
 
     if (m->head.id == XS_MSG_kfd_hold)
-        xs_kfd_wish((uint32_t)m->kfd_hold.device, &w); /* another's: it left meanwhile */
+        xs_kfd_wish((uint32_t)m->kfd_hold.device, &w); /* another's: the device left meanwhile */
 }
 
 static bool report(union xs_msg *ret, int *ret_id)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's requests: what it made is remembered, and while a queue is held, what the program asks for it is kept
- * until it goes on. */
+/* The program's requests: remembers the queues that it makes. While a queue is suspended, keeps the program's
+ * changes to it until it resumes. */
 #include "hal/hip/kfd/kfd_queues.h"
 
 #include "base/env.h"
@@ -95,7 +95,7 @@ static void check_fork(void)
         return;
     memset(t->queues, 0, sizeof(t->queues));
     memset(t->devices, 0, sizeof(t->devices));
-    memset(&t->lock, 0, sizeof(t->lock)); /* perhaps taken as the process forked; there is one thread so far */
+    memset(&t->lock, 0, sizeof(t->lock)); /* a thread may have had it at the fork; this is the only one here */
     atomic_store(&t->level, 0);
     atomic_fetch_add(&t->generation, 1);
 }
@@ -112,7 +112,7 @@ static void saw_version(const struct xs_kfd_version *v)
         atomic_compare_exchange_strong(&xs_kfd_table.level, &unknown, 3);
 }
 
-/* The program asks at its start; who sees it later asks. */
+/* The program asks at its start; a process that attaches later asks itself. */
 static void begin(int fd)
 {
     struct xs_kfd_version v = {0};
@@ -151,7 +151,7 @@ static struct xs_kfd_queue *find_locked(uint32_t id)
 static void forget_locked(struct xs_kfd_queue *q)
 {
     q->live = q->dying = false;
-    atomic_store(&q->unsure, false); /* or what is left of it would be looked at for ever */
+    atomic_store(&q->unsure, false); /* else bring_all would look at its remains for ever */
     xs_kfd_table.devices[q->device].queues--;
     atomic_fetch_add(&xs_kfd_table.generation, 1);
 }
@@ -169,7 +169,7 @@ static int device_locked(uint32_t gpu_id)
     return -1;
 }
 
-/* @return NULL, or why there is no room */
+/* @return NULL, or why the table cannot take it */
 static const char *add_locked(int fd, const struct xs_kfd_create *c)
 {
     struct xs_kfd_table *t = &xs_kfd_table;
@@ -177,7 +177,7 @@ static const char *add_locked(int fd, const struct xs_kfd_create *c)
     int device = device_locked(c->gpu_id);
 
     if (q)
-        forget_locked(q);         /* its end was not seen */
+        forget_locked(q);         /* we did not see its end */
     if (device < 0)
         return "the process uses more devices than are kept";
     for (q = t->queues; q < t->queues + XS_KFD_QUEUES && q->live; q++)
@@ -214,14 +214,15 @@ static int create(int fd, unsigned long request, struct xs_kfd_create *c)
         if (wrong)
             xs_kfd_refuse(wrong, 0);
         else
-            tell();               /* one on a device that is held is held by the control thread */
+            tell();               /* on a suspended device the control thread suspends it */
     }
     errno = saved;
     return r;
 }
 
-/* The driver gives numbers of ended queues to new ones at once, so a request of ours that comes late would change a
- * stranger. The driver itself lets the end wait for such a request; here it waits for one that is about to be made. */
+/* The driver gives the number of an ended queue to a new one at once, so a late request of ours would change
+ * another queue. The driver itself makes the end wait for a request under way. Here the end also waits for
+ * one that is about to begin. */
 static int destroy(int fd, unsigned long request, struct xs_kfd_destroy *d)
 {
     struct xs_kfd_queue *q;
@@ -248,7 +249,7 @@ static int destroy(int fd, unsigned long request, struct xs_kfd_destroy *d)
     return r;
 }
 
-/* One request, whatever comes in between: the control thread puts right what that left in doubt. */
+/* One request. If another one comes in between, the control thread settles the doubt. */
 static int update(int fd, unsigned long request, const struct xs_kfd_update *u)
 {
     struct xs_kfd_update now, before;
@@ -276,9 +277,9 @@ static int update(int fd, unsigned long request, const struct xs_kfd_update *u)
     xs_lock_acquire(&xs_kfd_table.lock);
     q->changing--;
     if (r < 0)
-        q->program = before;      /* the control thread sees to it that the queue is as it was */
+        q->program = before;      /* the control thread puts the queue back into its old state */
     if (atomic_load(&q->asked) != asked)
-        atomic_store(&q->unsure, true); /* another thread of the program's changed it too */
+        atomic_store(&q->unsure, true); /* another thread of the program changed it too */
     doubt = r < 0 || atomic_load(&q->unsure);
     if (doubt)
         atomic_fetch_add(&xs_kfd_table.generation, 1);

@@ -8,20 +8,20 @@
 
 struct xs_kfd_queue {
     bool live;
-    bool dying;                   /* the program is ending it: no request of ours any more */
+    bool dying;                   /* the program ends it now: no request of ours any more */
     int fd;
     uint32_t device;              /* index */
-    struct xs_kfd_update program; /* what the program wants */
-    uint32_t has_percentage, has_priority; /* what was asked for last */
-    /* Counts requests to change it. Whose request is not the last one begun cannot know which of them the driver took
-     * last. Written under the lock; read without. */
+    struct xs_kfd_update program; /* the program's wish */
+    uint32_t has_percentage, has_priority; /* the values of the last request */
+    /* Counts requests to change it. If a request is not the last one begun, its thread cannot know which of
+     * them the driver took last. Written under the lock; read without. */
     _Atomic uint32_t asked;
     _Atomic uint32_t busy;        /* requests of ours under way: the program ends it only when there are none */
-    /* Requests of the program's under way: there are none of ours meanwhile, and only the control thread repeats. Two
-     * who both did would each be the other's reason to, without end. Under lock. */
+    /* Requests of the program under way: we make none meanwhile, and only the control thread repeats. If two
+     * threads did, each would make the other repeat, without end. Under lock. */
     uint32_t changing;
-    _Atomic bool unsure;          /* see asked: to be repeated; set by any thread, cleared by the control thread */
-    uint32_t failures;            /* the control thread's: it could not be brought back */
+    _Atomic bool unsure;          /* see asked: repeat it; any thread sets it, the control thread clears it */
+    uint32_t failures;            /* the control thread's: failed attempts to bring it back */
 };
 
 struct xs_kfd_device_row {
@@ -39,19 +39,20 @@ struct xs_kfd_device_row {
 /** Everything of it under `lock`, except the atomics and the control thread's own. */
 struct xs_kfd_table {
     struct xs_lock lock;
-    _Atomic int pid;              /* whose table this is; a forked child starts over */
+    _Atomic int pid;              /* of this process; a forked child starts over */
     _Atomic int level;            /* 0: nothing seen yet; 3, 1, in this order; writer: any thread */
-    _Atomic uint32_t generation;  /* counts what the control thread should look at; writer: any thread */
+    _Atomic uint32_t generation;  /* counts changes for the control thread; writer: any thread */
     struct xs_kfd_queue queues[XS_KFD_QUEUES];
     struct xs_kfd_device_row devices[XS_KFD_DEVICES];
-    _Atomic(const char *) why;    /* static text; writer: whoever ends level 3 */
+    _Atomic(const char *) why;    /* static text; writer: the thread that ends level 3 */
 };
 extern struct xs_kfd_table xs_kfd_table;
 
 int xs_kfd_ioctl(int fd, unsigned long request, void *arg);
-/** What the driver is to be asked for now. Under lock. */
+/** The values to request from the driver now. Under lock. */
 void xs_kfd_effective_locked(const struct xs_kfd_queue *q, struct xs_kfd_update *ret);
-/** Ends level 3 in this process; one line says why. The next xs_kfd_due puts everything back. Any thread, no lock. */
+/** Ends level 3 in this process; one line says why. The next xs_kfd_due puts everything back. Any thread, no
+ *  lock. */
 void xs_kfd_refuse(const char *why, uint32_t number);
 
 #endif

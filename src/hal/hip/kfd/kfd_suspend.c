@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scheduler wants, brought about by the control thread: it waits for no lock, and a request of its own takes as
- * long as the driver needs (it saves the waves of the queue). */
+/* Carries out the scheduler's wish, in the control thread. It waits for no lock. Its own requests take as
+ * long as the driver needs (the driver saves the waves of the queue). */
 #include "hal/hip/kfd/kfd_queues.h"
 
 #include "base/clock.h"
@@ -14,14 +14,14 @@
 
 #define SOON_NS     (1 * XS_NS_PER_MS)
 #define RETRY_NS    (100 * XS_NS_PER_MS)
-#define FAILURES    1000u         /* of bringing one queue back, before it is left */
+#define FAILURES    1000u         /* attempts to bring one queue back, before it gives up */
 #define NODES       64u
 #define TOPOLOGY    "/sys/class/kfd/kfd/topology/nodes"
 
 static const char *s_topology;    /* NULL: the kernel's; writer: a test, before anything else */
 /* the control thread's */
-static uint64_t s_retry_ns;       /* a queue could not be brought back: not before then */
-static bool s_changed;            /* a wish is another */
+static uint64_t s_retry_ns;       /* after a failed attempt to bring a queue back: not before then */
+static bool s_changed;            /* a wish has changed */
 static uint32_t s_seen;           /* generation that bring_all looked at */
 
 /* ---- which device it is ---- */
@@ -82,7 +82,7 @@ static bool find_address(uint32_t gpu_id, uint32_t *ret)
             continue;
         location = property(text, "location_id");
         domain = property(text, "domain");
-        /* bus, device and function; the top bits number the parts of a device that was divided */
+        /* bus, device and function; the top bits number the parts of a divided device */
         *ret = (uint32_t)(domain & 0xffff) << 16 | (uint32_t)(location & 0xffff) | (uint32_t)(location >> 28 & 7);
         return true;
     }
@@ -102,7 +102,7 @@ static bool know(struct xs_kfd_device_row *d)
 
 /* ---- bringing it about ---- */
 
-/* Stores what is wanted where the program's threads see it. @return false: the table is being changed */
+/* Stores the wishes where the program's threads see them. @return false: another thread changes the table */
 static bool publish_wishes(void)
 {
     struct xs_kfd_table *t = &xs_kfd_table;
@@ -116,7 +116,7 @@ static bool publish_wishes(void)
     return true;
 }
 
-#define LATER 2                   /* the program is changing it */
+#define LATER 2                   /* the program changes it now */
 
 /* @return 1 done, 0 there was nothing to do, LATER, -EAGAIN: no lock, or -errno of the driver */
 static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
