@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two shared pages between a process and whoever schedules it.
+/* The two shared pages between a process and its scheduler.
  *
- * The client page is made by the process, once for its life; xserver maps it read only. The
- * server page is made by xserver, one for each session; the process maps it writable, because
- * it may open a gate at any time. Each word has one writer, named below; a 64-byte line has one
- * writing side. Cell i of both pages belongs to the same queue. A reader on the other side
- * copies a word once and judges the copy: nothing in here is to be believed.
+ * The process makes the client page, once for its life; xserver maps it read only. xserver makes the
+ * server page, one for each session. The process maps it writable, because it may open a gate at any
+ * time. Each word has one writer, named below; a 64-byte line has one writing side. Cell i of both
+ * pages belongs to the same queue. A reader on the other side copies a word once and judges the copy:
+ * it must not trust any word here.
  *
  * The same structures in private memory serve a process without xserver. */
 #ifndef XS_PAGE_H
@@ -15,13 +15,14 @@
 
 #define XS_PAGE_MAGIC   0x3130656761505358ull /* "XSPage01" */
 #define XS_PAGE_VERSION 1u
-#define XS_PAGE_QUEUES  16384u                /* cells; memory is touched only where used */
+#define XS_PAGE_QUEUES  16384u                /* cells; the kernel gives memory only where something uses
+                                                 it */
 
 /** permitted: nothing may start / everything may start. */
 #define XS_PERMIT_CLOSED 0ull
 #define XS_PERMIT_OPEN   ((uint64_t)INT64_MAX)
 
-/** xs_server_cell.armed: what the scheduler wants a doorbell for. */
+/** xs_server_cell.armed: the event for which the scheduler wants a doorbell. */
 #define XS_ARMED_SUBMIT 1u   /* the next submit */
 #define XS_ARMED_IDLE   2u   /* the completion of everything entered; marks come more often meanwhile */
 
@@ -35,25 +36,27 @@ struct xs_client_header {
     int64_t clock_offset_ns;                /* xs_clock_offset_ns as it joined; 0 on every page of an older process */
     uint32_t reserved00[8];
     /* line 1: the control thread. A robust futex: its thread id (in its own PID namespace) with
-     * FUTEX_WAITERS (0x80000000) while it lives; the kernel sets FUTEX_OWNER_DIED (0x40000000) as
-     * the first step of its death, and wakes xserver only if FUTEX_WAITERS is set (xserver maps
-     * this page read only and cannot set it). */
+     * FUTEX_WAITERS (0x80000000) while it lives. As the first step of its death the kernel sets
+     * FUTEX_OWNER_DIED (0x40000000). It wakes xserver only if FUTEX_WAITERS is set. xserver cannot set
+     * it, since it maps this page read only. */
     _Atomic uint32_t owner_tid;
     uint32_t reserved1[15];
     /* line 2: the doorbell. Any thread of the process rings. */
     _Atomic uint64_t bell_count;            /* grows with each ring; the scheduler compares */
-    /* Collectives that began, ever, and 1 more if they were expected before; 0: none, as on every page of an older
-     * process. Any thread. */
+    /* Collectives that began, ever, and 1 more if the program expected some before the first; 0: none,
+     * as on every page of an older process. Any thread. */
     _Atomic uint64_t collectives;
-    _Atomic uint64_t peer_memory;           /* times that memory of another process was opened; any thread; 0 likewise */
-    /* Device memory that the program has allocated, and may, over all devices; limit 0: it has none, and use is not counted.
-     * The shim, under its lock; for people. 0 likewise. */
+    _Atomic uint64_t peer_memory;           /* times that it opened memory of another process; any thread;
+                                               0 likewise */
+    /* Device memory that the program has allocated, and may, over all devices; limit 0: it has none,
+     * and the shim does not count. The shim, under its lock; for users. 0 likewise. */
     _Atomic uint64_t memory_used;
     _Atomic uint64_t memory_limit;
     uint64_t reserved2[3];
-    /* The last rings, oldest overwritten: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16 | cell
-     * index. A scheduler that finds another ring there (overwritten, or not written yet) looks at
-     * all queues of this process instead: what a ring tells was stored before bell_count grew. */
+    /* The last rings; new ones overwrite the oldest: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16
+     * | cell index. If a scheduler finds another ring there (overwritten, or not written yet), it
+     * looks at all queues of this process instead. The process stored the news of a ring before
+     * bell_count grew. */
 #define XS_BELL_SLOTS 512u
     _Atomic uint64_t bell[XS_BELL_SLOTS];
 };
@@ -62,33 +65,36 @@ struct xs_client_cell {
     /* line 0: threads of the process */
     _Atomic uint64_t entered;               /* submits begun; read-modify-write, seq_cst */
     _Atomic uint64_t returned;              /* submits whose vendor call came back */
-    _Atomic uint64_t completed;             /* the first this many returned ones are known done; grows */
-    _Atomic uint64_t est_entered_ns;        /* estimated device time of what entered */
-    _Atomic uint64_t est_completed_ns;      /* measured or estimated device time of what completed */
+    _Atomic uint64_t completed;             /* the first this many returned ones are complete; grows */
+    _Atomic uint64_t est_entered_ns;        /* estimated device time of the entered commands */
+    _Atomic uint64_t est_completed_ns;      /* measured or estimated device time of the completed ones */
     _Atomic uint64_t held_ns;               /* time that callers spent at the gate */
     _Atomic uint32_t waiters;               /* threads that wait at the gate, on the server cell's word */
-    _Atomic uint32_t inherit;               /* threads that wait for this queue: it must not be held for a less important one */
+    _Atomic uint32_t inherit;               /* threads that wait for this queue: the scheduler must not
+                                               suspend it for a less important one */
     _Atomic int32_t inherit_priority;       /* highest priority of those */
-    /* The low half of the furthest number that a mark in flight will tell of. 0: not known, as on
-     * every page of an older process. Where it covers what entered, idleness is never inferred. */
+    /* The low half of the furthest number that a mark in flight will report. 0: not known, as on every
+     * page of an older process. While it covers all entered commands, the scheduler does not infer
+     * that the queue is idle. */
     _Atomic uint32_t marked_to;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
     uint64_t reserved1[2];
-    /* Threads of the process, which wait: for how long threads waited for this queue's work, or for room in flight. Kept
-     * only where queues of one process are scheduled against each other, or it shares in space; 0 on every page of an
-     * older process. */
+    /* The waiting threads of the process: for how long threads waited for this queue's work, or for
+     * place in flight. They count only where a scheduler schedules queues of one process against each
+     * other, or the process shares in space. 0 on every page of an older process. */
     _Atomic uint64_t waited_ns;
-    /* The thread that makes lanes (hal/cuda/lanes/lanes.c): XS_LANES(wide, narrow), or XS_LANES_NONE where there will be none.
-     * 0: not made yet, as on every page of an older process. */
+    /* The thread that makes lanes (hal/cuda/lanes/lanes.c): XS_LANES(wide, narrow), or XS_LANES_NONE
+     * where there will be none. 0: there are none yet, as on every page of an older process. */
     _Atomic uint32_t lanes;
     uint32_t reserved2;
-    /* Threads of the process; rarely. Until that many are complete, a kernel that waits for others like it, in
-     * other queues or processes, may be under way. Stored before its vendor call. */
+    /* Threads of the process; rarely. Until that many are complete, a kernel may be under way that
+     * waits for others like it, in other queues or processes. Stored before its vendor call. */
     _Atomic uint64_t collective;
-    /* Threads of the process; rarely; grows. So many of the first commands go on though the queue is held: a
-     * thread is inside a call on which its whole context waits, and which itself waits for those commands on the
-     * device (level 2). The scheduler stores no smaller number than this in `permitted`. */
+    /* Threads of the process; rarely; grows. So many of the first commands go on though the queue is
+     * suspended. A thread is inside a call on which its whole context waits, and the call itself waits
+     * for those commands on the device (level 2). The scheduler stores no smaller number than this in
+     * `permitted`. */
     _Atomic uint64_t let_through;
     /* Threads of the process; rarely. XS_LENT(number, priority): until that many are complete, a more
      * important queue of this process waits on the device for this one. */
@@ -97,7 +103,7 @@ struct xs_client_cell {
 
 /* xs_server_header.collectives */
 enum {
-    XS_COLLECTIVES_AWAITED = 1u, /* somebody who takes part in collectives is held */
+    XS_COLLECTIVES_AWAITED = 1u, /* a member of its collective group is suspended */
     XS_COLLECTIVES_KNOWN = 2u,   /* the scheduler knows that this process does collectives */
 };
 
@@ -117,13 +123,15 @@ struct xs_server_header {
     uint32_t reserved1[12];
 };
 
-/* Estimated device time in flight on a queue that shares its device, as long as nothing else is told. It is most
- * of what an urgent program waits for at level 1: with a change of the device (0.17 ms on an H200), the end of a
- * wait and a kernel that is longer than thought, a millisecond and two kernels. */
+/* Estimated device time in flight on a queue that shares its device, unless the scheduler stores
+ * another. An urgent program waits mainly for this at level 1. A change of the device (0.17 ms on an
+ * H200), the end of a wait and a kernel that is longer than its estimate come on top: a millisecond
+ * and two kernels in all. */
 #define XS_INFLIGHT_SHARED_US 850u
 
-/* Lanes: kernels of a queue that run beside a more important one are confined to some multiprocessors of the device. A queue
- * has two: the wide lane leaves a few multiprocessors to others, the narrow one about half. */
+/* Lanes: when a queue runs beside a more important one, its kernels are confined to some
+ * multiprocessors of the device. A queue has two lanes: the wide one leaves a few multiprocessors to
+ * others, the narrow one about half. */
 #define XS_LANES(wide, narrow)  ((uint32_t)(wide) | (uint32_t)(narrow) << 16)
 #define XS_LANES_WIDE(lanes)    ((lanes) & 0xffffu)
 #define XS_LANES_NARROW(lanes)  ((lanes) >> 16)
@@ -131,8 +139,9 @@ struct xs_server_header {
 
 /* xs_server_cell.lane; else the multiprocessors to which kernels are confined, one of the two of xs_client_cell.lanes */
 #define XS_LANE_OFF             0u    /* kernels run on the whole device */
-#define XS_LANE_MAKE            1u    /* likewise; lanes are to be made, since they will be of use */
-#define XS_LANE_ONLY            0x10000u /* beside the number: kernels that cannot be confined wait until they need not be */
+#define XS_LANE_MAKE            1u    /* likewise; the process should make lanes, since they will be of use */
+#define XS_LANE_ONLY            0x10000u /* beside the number: kernels that cannot be confined wait until
+                                            they need not be */
 #define XS_LANE_WIDTH(lane)     ((lane) & 0xffffu)
 
 struct xs_server_cell {
@@ -140,8 +149,8 @@ struct xs_server_cell {
     _Atomic uint64_t permitted;             /* number of the last command that may start */
     _Atomic uint32_t armed;                 /* XS_ARMED_* */
     _Atomic uint32_t inflight_us;           /* bound in force; 0: XS_INFLIGHT_SHARED_US */
-    _Atomic uint64_t suspensions;           /* how often permitted was closed; for people */
-    _Atomic uint32_t lane;                  /* for kernels that are launched from now on */
+    _Atomic uint64_t suspensions;           /* how often permitted was closed; for users */
+    _Atomic uint32_t lane;                  /* for kernels launched from now on */
     uint32_t reserved0;
     uint64_t reserved[4];
 };

@@ -16,17 +16,19 @@
 #define XS_WIRE_MAX_BYTES 1024u   /* no packet is longer */
 #define XS_WIRE_MAX_FDS   8u
 
-/* nv_group.flags: SLICES: it may be given time slices. PROBED: its driver is newer than those that are known, and the probe
- * has seen slices work under it. Bit 1 (2u) is reserved: older processes set it where their channels may be
- * switched off, and an older xserver switches off only channels of groups that have it. */
+/* nv_group.flags: SLICES: xserver may give it time slices. PROBED: its driver is newer than those that
+ * xserver knows, and the probe saw that slices work under it. Bit 1 (2u) is reserved: older processes
+ * set it where xserver may switch their channels off, and an older xserver switches off only channels
+ * of groups that have it. */
 enum { XS_NV_GROUP_SLICES = 1u, XS_NV_GROUP_PROBED = 4u };
-/* welcome.flags: none is defined. Bit 0 (1u) is reserved: an older xserver sets it where it may switch channels off. */
+/* welcome.flags: there are none. Bit 0 (1u) is reserved: an older xserver sets it where it may switch
+ * channels off. */
 
 /* queue_config.gates: whether a queue at level 3 has gates in its stream, as level 2 has; KEEP: as before */
 enum { XS_GATES_KEEP = 0u, XS_GATES_OFF = 1u, XS_GATES_ON = 2u };
 
-/* DRAIN: when the process is held, what was held for it waits for what it has on the device; NO_DRAIN: not even where
- * turns are given */
+/* DRAIN: when the process is suspended, the next ones wait for its commands on the device; NO_DRAIN:
+ * not even under a policy that gives turns */
 enum { XS_HELLO_INTRA = 1u, XS_HELLO_UTILIZATION = 2u, XS_HELLO_DRAIN = 4u, XS_HELLO_NO_DRAIN = 8u };
 
 enum xs_refused_reason {
@@ -34,8 +36,8 @@ enum xs_refused_reason {
     XS_REFUSED_VERSION = 1,       /* no common protocol major */
     XS_REFUSED_MALFORMED = 2,
     XS_REFUSED_QUOTA = 3,         /* too many clients or queues of this user */
-    XS_REFUSED_PAGE = 4,          /* the client page is not sealed, or has another layout */
-    XS_REFUSED_DUPLICATE = 5,     /* handle or cell is taken */
+    XS_REFUSED_PAGE = 4,          /* the client page has no seals, or another layout */
+    XS_REFUSED_DUPLICATE = 5,     /* another queue has the handle or cell */
     XS_REFUSED_UNKNOWN = 6,       /* no such queue */
     XS_REFUSED_ORDER = 7,         /* hello must come first, and once */
     XS_REFUSED_DENIED = 8,        /* only an operator may change this */
@@ -98,12 +100,12 @@ union xs_msg {
 #undef LATER
 };
 
-/** Fills in the head of a message whose fields are set. @return bytes to send */
+/** Fills in the head of a message that has its fields. @return bytes to send */
 size_t xs_wire_seal(union xs_msg *m, enum xs_msg_id id, uint32_t serial);
 
-/** Checks a received packet and copies it: id, length, every range, text ended by a zero.
- *  Missing later fields read as zero, unknown later fields are dropped.
- *  @param ret_error  on failure what was wrong, static text; may be NULL
+/** Checks a received packet and copies it: id, length, every range, text that ends with a zero. Missing
+ *  later fields read as zero; drops unknown later fields.
+ *  @param ret_error  on failure the reason, static text; may be NULL
  *  @return 0, -EBADMSG (malformed), -ENOMSG (an id that this build does not know: skip it) */
 int xs_wire_open(const void *packet, size_t bytes, union xs_msg *ret, const char **ret_error);
 
