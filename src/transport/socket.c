@@ -139,7 +139,7 @@ static int bind_fd(int fd, const struct sockaddr_un *at)
         close(other);
     if (other == -ECONNREFUSED && !is_socket(at->sun_path))
         return -EEXIST;
-    if (other != -ECONNREFUSED) /* somebody answers */
+    if (other != -ECONNREFUSED) /* a server answers */
         return other == -ENOENT ? -EAGAIN : -EADDRINUSE;
     if (unlink(at->sun_path) < 0 && errno != ENOENT)
         return -errno;
@@ -168,8 +168,8 @@ int xs_socket_listen(const char *path, mode_t mode, int backlog)
     return r < 0 ? r : fd;
 }
 
-/* The number in the credentials may have been taken by another process since; a connection that
- * is still up after the pidfd was opened shows that the number was not free meanwhile. */
+/* Another process may have taken the number in the credentials since. If the connection is still up
+ * after pidfd_open, the number was not free meanwhile. */
 static int pidfd_by_number(int fd, int32_t pid)
 {
     struct pollfd p = {.fd = fd, .events = 0};
@@ -234,8 +234,8 @@ int xs_socket_accept(int listener, struct xs_socket_peer *ret_peer)
     return fd;
 }
 
-/* Room for all that one packet can carry: what finds no room is closed by the kernel in the thread that receives, and
- * closing a descriptor can take as long as its maker likes. */
+/* Space for all that one packet can carry. The kernel closes descriptors that find no space, in the
+ * thread that receives, and closing one can take as long as its maker likes. */
 union control {
     struct cmsghdr align;
     char bytes[CMSG_SPACE(XS_SOCKET_MAX_FDS * sizeof(int))];
@@ -275,8 +275,8 @@ int xs_socket_send(int fd, union xs_msg *m, enum xs_msg_id id, uint32_t serial, 
     return r;
 }
 
-/* Takes the descriptors out of the control data; keeps at most max. There is one control message
- * at most, since no other kind was asked for (CMSG_NXTHDR is a function that musl lacks). */
+/* Takes the descriptors out of the control data; keeps at most max. There is one control message at
+ * most, since the socket asks for no other kind (CMSG_NXTHDR is a function that musl lacks). */
 static unsigned take_fds(struct msghdr *h, int *fds, unsigned max)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(h);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Unix socket between a process and xserver: SOCK_SEQPACKET, one message a packet,
- * descriptors beside it. Nothing here logs, allocates or blocks longer than it says; every
- * descriptor is CLOEXEC and above 2; signals do not interrupt a call half way; errno is kept.
- * Any thread; two threads may use one socket at a time, packets stay whole. */
+/* The Unix socket between a process and xserver: SOCK_SEQPACKET, one message a packet, descriptors
+ * beside it. These functions do not log or allocate, and block no longer than they say. Every
+ * descriptor is CLOEXEC and above 2. Signals do not interrupt a call half way. errno stays. Any
+ * thread; two threads may use one socket at a time, packets stay whole. */
 #ifndef XS_SOCKET_H
 #define XS_SOCKET_H
 
@@ -13,31 +13,32 @@
 /** The longest path of a socket, with its ending zero. */
 #define XS_SOCKET_PATH_BYTES 108u
 
-/** Where an xserver may be, in the order in which they are tried:
- *    XSCHED_SOCKET, and nothing else when it is set
- *    $XDG_RUNTIME_DIR/xsched/xserver.sock
- *    /run/user/UID/xsched/xserver.sock, unless that is the same
- *    /run/xsched/xserver.sock
- *  @param index     0, 1, ... until -ENOENT
+/** Where an xserver may be, in the order in which programs look:
+ *
+ *      XSCHED_SOCKET, and nothing else when it is set
+ *      $XDG_RUNTIME_DIR/xsched/xserver.sock
+ *      /run/user/UID/xsched/xserver.sock, unless that is the same
+ *      /run/xsched/xserver.sock
+ *  @param index  0, 1, ... until -ENOENT
  *  @return 0, -ENOENT (no more places), -ENAMETOOLONG (this one cannot be a socket; go on) */
 int xs_socket_path(unsigned index, char *ret_path, size_t size);
 
-/** Connects; waits at most timeout_ns for room in the listener's queue. The result never blocks.
- *  @return descriptor, or -errno: -ENOENT and -ECONNREFUSED when nobody is there, -EAGAIN when
- *          the time is up */
+/** Connects; waits at most timeout_ns for place in the listener's queue. The result never blocks.
+ *  @return descriptor, or -errno: -ENOENT and -ECONNREFUSED when no server listens, -EAGAIN when the
+ *          time is up */
 int xs_socket_connect(const char *path, uint64_t timeout_ns);
 
-/** How many connections may wait on a socket until xserver takes them. Without room a connect that does not
- *  block fails at once (EAGAIN). */
+/** How many connections may wait on a socket until xserver takes them. Without place there, a connect
+ *  that does not block fails at once (EAGAIN). */
 #define XS_SOCKET_BACKLOG 1024
 
-/** Listens. A socket file that nobody listens on any more is replaced.
- *  @param mode  of the file; who connects is told by its credentials, so 0666 is usual
- *  @return descriptor (non-blocking) or -errno; -EADDRINUSE when somebody answers
- *          there, -EEXIST when something else than a socket is there */
+/** Listens. Replaces a socket file on which no server listens any more.
+ *  @param mode  of the file; credentials identify the programs that connect, so 0666 is usual
+ *  @return descriptor (non-blocking) or -errno; -EADDRINUSE when a server answers there, -EEXIST when
+ *          something else than a socket is there */
 int xs_socket_listen(const char *path, mode_t mode, int backlog);
 
-/** Who is at the other end, as this process sees it. */
+/** The process at the other end, as this process sees it. */
 struct xs_socket_peer {
     int32_t pid; /* 0: not visible from this PID namespace */
     uint32_t uid, gid;
@@ -45,7 +46,7 @@ struct xs_socket_peer {
 };
 
 /** Takes one connection. The result never blocks.
- *  @return descriptor, or -errno: -EAGAIN nobody waits, -EMFILE and -ENFILE no descriptors */
+ *  @return descriptor, or -errno: -EAGAIN none waits, -EMFILE and -ENFILE no descriptors */
 int xs_socket_accept(int listener, struct xs_socket_peer *ret_peer);
 /** The same facts for any connected Unix socket. @return 0 or -errno */
 int xs_socket_peer(int fd, struct xs_socket_peer *ret_peer);
@@ -59,13 +60,15 @@ int xs_socket_send(int fd, union xs_msg *m, enum xs_msg_id id, uint32_t serial, 
 /** The most descriptors that one packet can bring (SCM_MAX_FD of the kernel). */
 #define XS_SOCKET_MAX_FDS 253u
 
-/** Takes one packet, not yet checked (xs_wire_open does that). Never blocks, provided that max_fds is XS_SOCKET_MAX_FDS or
- *  the peer is trusted: closing a descriptor that somebody else made can block.
- *  @param packet     XS_WIRE_MAX_BYTES
- *  @param ret_fds    room for max_fds; what came beyond that is closed
- *  @param ret_n_fds  set in any case; the caller closes those descriptors, also where the result is 0 or -EMSGSIZE
- *  @return bytes, 0 when the peer is gone, or -errno: -EAGAIN nothing there, -EMSGSIZE longer
- *          than any packet may be (dropped) */
+/** Takes one packet without checking it (xs_wire_open does that). Never blocks, provided that max_fds
+ *  is XS_SOCKET_MAX_FDS or the caller trusts the peer: closing a descriptor that somebody else made can
+ *  block.
+ *  @param packet  XS_WIRE_MAX_BYTES
+ *  @param ret_fds  space for max_fds; closes the others
+ *  @param ret_n_fds  set in any case; the caller closes those descriptors, also where the result is 0
+ *      or -EMSGSIZE
+ *  @return bytes, 0 when the peer is gone, or -errno: -EAGAIN no packet there, -EMSGSIZE longer than
+ *          any packet may be (dropped) */
 ssize_t xs_socket_receive(int fd, void *packet, int *ret_fds, unsigned max_fds, unsigned *ret_n_fds);
 
 #endif
