@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where nobody answered, for the message. */
+/* The places without an answer, for the message. */
 struct tried {
     char *text;
     size_t used, size;
@@ -83,7 +83,7 @@ int xs_ask(const struct xs_ask_where *w, const char *method, const char *path, c
         return -ENOMEM;
     xs_places_get(places);
     for (size_t i = 0; i < places->count; i++) {
-        /* a folder that somebody else made is not believed */
+        /* skip a folder that another user made */
         if (xs_place_probe(places->items[i].path, NULL, NULL) == -EPERM)
             continue;
         r = ask_unix(w, places->items[i].path, method, path, body, &tried, ret);
@@ -91,10 +91,10 @@ int xs_ask(const struct xs_ask_where *w, const char *method, const char *path, c
             break;
     }
     free(places);
-    if (xs_env_get(XS_ENV_XSCHED_SOCKET)) /* that one and no other */
+    if (xs_env_get(XS_ENV_XSCHED_SOCKET)) /* that place and no other */
         return r;
     if (absent(r) && w->token) { /* where no xserver runs, any user may listen there */
-        note(&tried, "\n  127.0.0.1:%u: not asked, since the token is sent over TCP only where -a or -p says so", XS_ASK_PORT);
+        note(&tried, "\n  127.0.0.1:%u: no request, since the token goes over TCP only with -a or -p", XS_ASK_PORT);
         return r;
     }
     return absent(r) ? ask_tcp(w, method, path, body, &tried, ret) : r;

@@ -9,13 +9,13 @@
 
 struct xs_ask_where {
     const char *socket;  /* xserver's; its HTTP socket is beside it */
-    const char *address; /* or a host, 127.0.0.1 when only the port is given, */
+    const char *address; /* or a host, 127.0.0.1 when there is only a port, ... */
     uint16_t port;       /* ... and its port; 0: the usual one */
-    const char *token; /* goes over TCP only where address or port is given */
+    const char *token; /* goes over TCP only with an address or a port */
     /* none of these: XSCHED_SOCKET and no other; else this user's, the host's, the usual port */
 };
 
-/** @param ret_tried  for people, on failure: a line for each place, "\n  PLACE: what happened"
+/** @param ret_tried  for users, on failure: a line for each place, "\n  PLACE: what happened"
  *  @return 0 whatever the status says, or -errno of the last place */
 int xs_ask(const struct xs_ask_where *where, const char *method, const char *path, const char *body,
            struct xs_http_answer *ret, char *ret_tried, size_t size);

@@ -57,7 +57,7 @@ void xs_places_get(struct xs_places *ret)
     }
 }
 
-/* Anybody may make a folder in /tmp: it counts only when it is ours and nobody else writes there. */
+/* Any user may make a folder in /tmp: it counts only if it is ours and no other user may write there. */
 static bool believable(const char *path)
 {
     char folder[PATH_MAX];

@@ -20,15 +20,15 @@ struct xs_places {
     struct xs_place items[XS_PLACES_MAX];
 };
 
-/** The places in the order in which they are tried: those of xs_socket_path, then
- *  /tmp/xsched-UID (where there is no runtime folder). */
+/** The places in the order of the look: those of xs_socket_path, then /tmp/xsched-UID (where there is
+ *  no runtime folder). */
 void xs_places_get(struct xs_places *ret);
 
-/** Whether a server listens. Folders of others under /tmp are not believed.
+/** Whether a server listens. Does not trust other users' folders under /tmp.
  *  @param ret_pid  the server's process, 0 when unknown; may be NULL
  *  @param ret_uid  its user; may be NULL
- *  @return 0, or -errno: -ENOENT no socket, -ECONNREFUSED nobody listens, -EPERM not to be
- *          believed, or another of connect's */
+ *  @return 0, or -errno: -ENOENT no socket, -ECONNREFUSED no server listens, -EPERM a folder of another
+ *          user, or another of connect's */
 int xs_place_probe(const char *path, pid_t *ret_pid, uid_t *ret_uid);
 
 /** The first place that answers. @return its index in places, or -ENOENT */

@@ -34,7 +34,7 @@ static struct curl_slist *headers(const struct xs_http_target *target, bool *ret
 {
     struct curl_slist *list = NULL, *longer;
     char token[XS_TOKEN_BYTES + 24];
-    /* a header of our own: a page in a browser cannot send it to another origin unasked */
+    /* a header of our own: a page in a browser cannot send it to another origin without asking */
     const char *lines[4] = {"Content-Type: application/json", "X-XSched: 1", "Expect:", NULL};
 
     if (target->token) {

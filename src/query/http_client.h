@@ -15,16 +15,16 @@ struct xs_http_target {
 
 struct xs_http_answer {
     long status; /* 200, ... */
-    char *body;  /* ended by a zero byte; the caller frees it */
+    char *body;  /* with a zero byte at its end; the caller frees it */
     size_t bytes;
 };
 
 /** @param method  "GET" or "POST"
- *  @param path    with its query, "/xqueues"
- *  @param body    JSON to send, or NULL
- *  @param ret_error  on failure what went wrong, for people
- *  @return 0 (whatever the status says), or -errno: -ECONNREFUSED nobody is there, -EACCES, -ETIMEDOUT,
- *          -EIO anything else */
+ *  @param path  with its query, "/xqueues"
+ *  @param body  JSON to send, or NULL
+ *  @param ret_error  on failure the reason, for users
+ *  @return 0 (whatever the status says), or -errno: -ECONNREFUSED no server is there, -EACCES,
+ *          -ETIMEDOUT, -EIO anything else */
 int xs_http_ask(const struct xs_http_target *target, const char *method, const char *path, const char *body,
                 struct xs_http_answer *ret, char *ret_error, size_t error_size);
 

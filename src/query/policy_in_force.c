@@ -98,7 +98,7 @@ bool xs_policy_in_force_ask(const char *server_socket, unsigned wait_ms, struct 
 bool xs_policy_in_force_unread(const struct xs_policy_in_force *p, uint32_t wanted, const char *what, const char *change,
                                char *ret, size_t size)
 {
-    /* a share is better given to a program than to each of its queues */
+    /* for one share, prefer a policy that reads it of the program to one that reads it of each queue */
     uint32_t program = wanted & XS_POLICY_READS_PROCESS_UTILIZATION;
     const struct xs_policy_ops *better = xs_policy_that_reads(program ? program : wanted);
 

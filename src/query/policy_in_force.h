@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which hints the policy in force reads: the others have no effect, which is to be said. */
+/* Which hints the policy in force reads. The others have no effect, and a user should hear of that. */
 #ifndef XS_QUERY_POLICY_IN_FORCE_H
 #define XS_QUERY_POLICY_IN_FORCE_H
 
@@ -11,14 +11,14 @@ struct xs_policy_in_force {
 };
 
 /** Asks the server at a socket, over the HTTP socket beside it and without a library.
- *  @param wait_ms  how long to wait for that socket where nobody listens yet
- *  @return false: no answer, or one that does not say which hints are read (an older server, a loaded policy) */
+ *  @param wait_ms  how long to wait for that socket while no server listens yet
+ *  @return false: no answer, or one without the list of hints (an older server, a loaded policy) */
 bool xs_policy_in_force_ask(const char *server_socket, unsigned wait_ms, struct xs_policy_in_force *ret);
-/** From the text of xserver's answer to GET /policy. @return false: it does not say which hints are read */
+/** From the text of xserver's answer to GET /policy. @return false: it has no list of hints */
 bool xs_policy_in_force_parse(const char *answer, struct xs_policy_in_force *ret);
 
-/** The line for people, where the policy reads none of the hints wanted (XS_POLICY_READS_*).
- *  @param what    the hint as the user gave it, "--utilization"
+/** The line for users, if the policy reads none of the wanted hints (XS_POLICY_READS_*).
+ *  @param what  the hint as the user gave it, "--utilization"
  *  @param change  the command that changes the policy, without the policy's name, "xcli policy"
  *  @return whether there is something to say */
 bool xs_policy_in_force_unread(const struct xs_policy_in_force *p, uint32_t wanted, const char *what, const char *change,

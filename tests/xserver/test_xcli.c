@@ -165,7 +165,7 @@ static void tokens_are_kept(void **state)
     unsetenv("XSCHED_SOCKET");
     setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
     if (xcli("--token abc list") == 2) /* this machine has no server */
-        assert_non_null(strstr(g_output, "127.0.0.1:50000: not asked"));
+        assert_non_null(strstr(g_output, "127.0.0.1:50000: no request"));
     unsetenv("XDG_RUNTIME_DIR");
     setenv("XSCHED_SOCKET", g_server.socket, 1);
 }
