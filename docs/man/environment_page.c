@@ -36,8 +36,8 @@ int main(void)
     printf(".\\\" made from src/base/env.def\n.TH XSCHED-ENVIRONMENT 7 \"\" \"xsched %s\" \"XSched\"\n", XSCHED_VERSION);
     fputs(".SH NAME\nxsched-environment \\- variables that XSched reads\n"
           ".SH DESCRIPTION\nThe preloaded libraries read these variables at the first device call of a program, not "
-          "at its start.\nA set\\-user\\-ID program ignores them all.\nA value that is not understood is reported "
-          "once and the default is used.\nNames and words such as ON or HPF may be written in any case where "
+          "at its start.\nA set\\-user\\-ID program ignores them all.\nXSched logs a value that is not valid "
+          "once, and the default holds.\nNames and words such as ON or HPF may be written in any case where "
           "they are values.\n.SH VARIABLES\n",
           stdout);
     for (size_t i = 0; i < sizeof(k_rows) / sizeof(k_rows[0]); i++) {

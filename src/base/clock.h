@@ -13,10 +13,10 @@ static inline uint64_t xs_now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/** How far this process's clock is ahead of the host's, which does not change while it lives: time_namespaces(7). A
- *  system call or three. @return 0 where there are no such namespaces */
+/** How far this process's clock is ahead of the host's (time_namespaces(7)), which does not change
+ *  while it lives. One to three system calls. @return 0 where there are no such namespaces */
 int64_t xs_clock_offset_ns(void);
-/** The same from the text of /proc/PID/timens_offsets; what cannot be read counts as 0. */
+/** The same from the text of /proc/PID/timens_offsets; 0 for a text that it cannot read. */
 int64_t xs_clock_offset_of(const char *text);
 
 #endif

@@ -30,7 +30,7 @@ const char *xs_env_get(enum xs_env_id id)
     return value && value[0] ? value : NULL;
 }
 
-/* The row's own words where they are a choice or a range. */
+/* Shows the values of the row if they are a choice or a range. */
 static void complain(enum xs_env_id id, const char *value, const char *range)
 {
     const char *values = xs_env_rows[id].values;
@@ -39,7 +39,7 @@ static void complain(enum xs_env_id id, const char *value, const char *range)
     _Static_assert(XS_ENV_COUNT <= 64, "the bit set is one word");
     if (atomic_fetch_or_explicit(&said, 1ull << id, memory_order_relaxed) & (1ull << id))
         return;
-    XS_WARN("%s=%s is not understood (it takes %s); the default is used", xs_env_rows[id].name, value,
+    XS_WARN("%s=%s is not valid (it takes %s); the default holds", xs_env_rows[id].name, value,
             range && !strchr(values, '|') && !strchr(values, '.') ? range : values);
 }
 

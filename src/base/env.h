@@ -16,7 +16,7 @@ enum xs_env_id {
 
 struct xs_env_row {
     const char *name;
-    const char *values;   /* what it takes, for people; "policy": the name of one */
+    const char *values;   /* the values that it takes, for users; "policy": the name of one */
     const char *def;
     const char *help;
 };
@@ -26,19 +26,19 @@ extern const struct xs_env_row xs_env_rows[XS_ENV_COUNT];
 /** The value, or NULL when unset, empty, or the program runs set-user-id. The text belongs to
  *  the environment. */
 const char *xs_env_get(enum xs_env_id id);
-/** The number, or def when unset. A value that is none, or outside min..max, is reported once
- *  at WARN and gives def. */
+/** The number, or def when unset. If the value is no number, or outside min..max, logs that once at
+ *  WARN and returns def. */
 int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max);
 bool xs_env_bool(enum xs_env_id id, bool def);
-/** Whether it is set to this word, in capitals or not. */
+/** Whether it is set to this word; upper and lower case are the same. */
 bool xs_env_is(enum xs_env_id id, const char *word);
 
 /** The i-th variable that older versions read and this one does not (env_withdrawn.def).
- *  @param ret_name     its name, XSCHED_...
- *  @param ret_instead  what replaces it, for people
+ *  @param ret_name  its name, XSCHED_...
+ *  @param ret_instead  its replacement, for users
  *  @return false: there are not so many */
 bool xs_env_withdrawn(unsigned i, char *ret_name, size_t size, const char **ret_instead);
-/** Logs a line at WARN for each such variable that is set. */
+/** Logs a line at WARN for each such variable that the program has set. */
 void xs_env_warn_withdrawn(void);
 
 #endif

@@ -109,7 +109,7 @@ void xs_fd_eventfd_signal(int fd)
     int saved = errno;
     long r = xs_sys_write(fd, &one, sizeof(one));
 
-    (void)r; /* EAGAIN: it is already signalled */
+    (void)r; /* EAGAIN: it has a signal already */
     errno = saved;
 }
 

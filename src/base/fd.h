@@ -8,17 +8,17 @@
 
 /** Moves fd above 2 if it is not; closes the old one. @return the new one or -errno */
 int xs_fd_raise(int fd);
-/** Moves fd far up, out of the way of programs that close or reuse low numbers; where the limit
- *  does not allow it, the number stays. @return the new one; a negative fd unchanged */
+/** Moves fd far up, out of the way of programs that close or reuse low numbers. Where the limit does
+ *  not allow that, the number stays. @return the new one; a negative fd unchanged */
 int xs_fd_high(int fd);
 void xs_fd_close(int *fd);
-/** A zeroed memory file of exactly size bytes, sealed against shrinking, growing and further
+/** Makes a zeroed memory file of exactly size bytes, with seals against shrinking, growing and further
  *  seals. @return fd or -errno */
 int xs_fd_memfd(const char *name, size_t size);
-/** Maps size bytes of a memory file that somebody else made, after checking that it is sealed
- *  against shrinking and has exactly this size (so that reading cannot fault).
+/** Maps size bytes of a memory file that somebody else made. First checks for the seal against
+ *  shrinking and for exactly this size, so that reading cannot fault.
  *  @param writable  map read and write, else read only
- *  @return 0 or -errno; -EPERM when it is not sealed, -EMSGSIZE on another size */
+ *  @return 0 or -errno; -EPERM without the seal, -EMSGSIZE on another size */
 int xs_fd_map_sealed(int fd, size_t size, int writable, void **ret_map);
 /** @return eventfd or -errno */
 int xs_fd_eventfd(void);

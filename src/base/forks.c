@@ -10,9 +10,9 @@
 static _Atomic uint32_t g_none;
 _Atomic(_Atomic uint32_t *) xs_forks_word = &g_none;
 static _Atomic uint32_t g_last;   /* a child goes on where its parent was */
-static _Atomic uint32_t g_stays;  /* where no page is wiped */
+static _Atomic uint32_t g_stays;  /* where the kernel wipes no page */
 
-/* The same for all that ask, and for good: a lock may be taken. */
+/* Gives all callers the same word, for good: a taken lock contains the number in it. */
 static _Atomic uint32_t *word_get(void)
 {
     _Atomic uint32_t *word = atomic_load(&xs_forks_word), *other = &g_none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling a forked child from its parent for the price of two loads. */
+/* Tells a forked child from its parent at the cost of two loads. */
 #ifndef XS_FORKS_H
 #define XS_FORKS_H
 
@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/** Private: in a page that the kernel wipes in a child; one that is always 0 until somebody asks. */
+/** Private: a word in a page that the kernel wipes in a child; before the first call, one that is
+ *  always 0. */
 extern __attribute__((visibility("hidden"))) _Atomic(_Atomic uint32_t *) xs_forks_word;
 uint32_t xs_forks_begin(void);
 

@@ -10,10 +10,10 @@
  *  @return 0 woken (or spuriously), -EAGAIN the word differed, -ETIMEDOUT, -EINTR */
 int xs_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 
-/** Sleeps for so long, or a little less where a signal comes. */
+/** Sleeps for so long, or a little less if a signal comes. */
 void xs_futex_pause(uint64_t ns);
 
-/** Wakes up to count sleepers. @return how many were woken */
+/** Wakes up to count sleepers. @return how many it woke */
 int xs_futex_wake(_Atomic uint32_t *word, int count);
 
 /** The half of a 64-bit word that futexes can sleep on: the low one. */

@@ -13,8 +13,9 @@
 #define AT_SECURE 23
 #endif
 
-/* The wider one first: a batch job may run several launchers, and mpirun several torchruns. A port is one program's on
- * a host, so that two jobs of torchrun differ in it; the address is written in several ways. */
+/* The widest job first: a batch job may run several launchers, and mpirun several torchruns. Only one
+ * program on a host has a port, so two jobs of torchrun differ in it; the address has several
+ * spellings. */
 static const char *const k_names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "RAY_JOB_ID",
                                       "PALS_APID", "PMIX_NAMESPACE", "MASTER_PORT"};
 
@@ -50,7 +51,8 @@ void xs_job_name(xs_job_get *get, void *ctx, char ret[XS_JOB_BYTES])
             continue;
         if (snprintf(ret, XS_JOB_BYTES, "%s=%s", k_names[i], value) < (int)XS_JOB_BYTES)
             return;
-        for (const char *c = value; *c; c++) /* too long: what makes it unlike others may stand at its end */
+        for (const char *c = value; *c; c++) /* too long: the part that differs from others may stand at
+                                                its end */
             hash = xs_hash_u64(hash ^ (unsigned char)*c);
         snprintf(ret, XS_JOB_BYTES, "%s#%016llx", k_names[i], (unsigned long long)hash);
         return;

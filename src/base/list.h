@@ -36,14 +36,14 @@ static inline void xs_list_remove(struct xs_list *e)
     xs_list_init(e);
 }
 
-/* The end is told by address alone: the head lies in no element, so nothing of it may be accessed. */
+/* Only the address shows the end: no element contains the head, so the loop must not access it as one. */
 #define XS_LIST_LINK_OF(it, type, member) ((struct xs_list *)(void *)((char *)(it) + offsetof(type, member)))
 
 #define XS_LIST_FOR(it, head, type, member)                                                    \
     for (type *it = XS_CONTAINER_OF((head)->next, type, member);                                \
          XS_LIST_LINK_OF(it, type, member) != (head);                                           \
          it = XS_CONTAINER_OF(it->member.next, type, member))
-/** The element may be removed inside the loop. */
+/** The body may remove the element. */
 #define XS_LIST_FOR_SAFE(it, head, type, member)                                               \
     for (type *it = XS_CONTAINER_OF((head)->next, type, member),                                \
               *it##_next = XS_CONTAINER_OF(XS_LIST_LINK_OF(it, type, member)->next, type, member); \

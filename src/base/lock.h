@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mutex of one word (free, or taken, or taken with sleepers; and by which process). It needs no
  * library, no initialisation beyond zero, and may live in any memory of this process. A forked child
- * takes what another thread of its parent's held at that moment: that thread is not there.
- * docs/lock-order.md names every lock and what may be taken inside it. */
+ * may take a lock that another thread of its parent had at that moment: that thread does not exist in
+ * the child. See docs/lock-order.md for every lock, and for the locks inside which another one may
+ * come. */
 #ifndef XS_LOCK_H
 #define XS_LOCK_H
 
@@ -18,7 +19,7 @@ struct xs_lock {
 #define XS_LOCK_TAKEN    1u
 #define XS_LOCK_SLEEPERS 2u
 
-/* Nobody of this process holds a lock with this word. */
+/* No thread of this process has a lock with this word. */
 static inline bool xs_lock_is_free(uint32_t word, uint32_t forks)
 {
     return (word & ~(XS_LOCK_TAKEN | XS_LOCK_SLEEPERS)) != forks;

@@ -69,10 +69,10 @@ void xs_log_init(void)
         if (fd >= 0)
             atomic_store_explicit(&g_fd, fd, memory_order_relaxed);
         else
-            XS_WARN_ONCE("the log file %s cannot be opened (error %d): log lines go to stderr", path, errno);
+            XS_WARN_ONCE("opening the log file %s failed (error %d): log lines go to stderr", path, errno);
     }
     if (!known)
-        XS_WARN_ONCE("XLOG_LEVEL=%s is not understood (it takes %s); the default is used", name,
+        XS_WARN_ONCE("XLOG_LEVEL=%s is not valid (it takes %s); the default holds", name,
                      xs_env_rows[XS_ENV_XLOG_LEVEL].values);
     errno = saved;
 }
@@ -114,11 +114,11 @@ void xs_log_line(enum xs_log_level level, const char *format, ...)
     n = XS_MIN(n + m, (int)sizeof(line) - 2);
     line[n++] = '\n';
     w = xs_sys_write(atomic_load_explicit(&g_fd, memory_order_relaxed), line, (size_t)n);
-    if (w > 0 && g_full) { /* only one thread comes across the bound */
+    if (w > 0 && g_full) { /* only one thread crosses the bound */
         int64_t room = atomic_fetch_sub_explicit(&g_room, w, memory_order_relaxed);
 
         if (room > 0 && room <= w)
             g_full();
-    } /* an error: nowhere to complain */
+    } /* on an error there is no place to complain */
     errno = saved;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Log lines on stderr or in XLOG_FILE:
- *   [XSCHED INFO @ T<tid> @ hh:mm:ss.micros] text
- * Safe in any thread of a host program: no stdio stream, no allocation, errno kept. A topic's
- * file says what it is about in its text; XS_WARN_ONCE keeps one cause to one line a process. */
+ *     [XSCHED INFO @ T<tid> @ hh:mm:ss.micros] text
+ * Safe in any thread of a host program: no stdio stream, no allocation, errno stays. The text of a
+ * line names its topic; XS_WARN_ONCE keeps one cause to one line a process. */
 #ifndef XS_LOG_H
 #define XS_LOG_H
 
@@ -10,10 +10,10 @@
 
 enum xs_log_level { XS_LOG_DEBG = 0, XS_LOG_INFO = 1, XS_LOG_WARN = 2, XS_LOG_ERRO = 3, XS_LOG_OFF = 4 };
 
-/** Reads XLOG_LEVEL and XLOG_FILE again; otherwise they are read at the first line. */
+/** Reads XLOG_LEVEL and XLOG_FILE again; without this call, the first line reads them. */
 void xs_log_init(void);
-/** Lines go to this descriptor, which the caller owns. Where more than room bytes have been written, the writing thread calls
- *  the function of xs_log_on_full once; that sets a file again. */
+/** Lines go to this descriptor, which the caller owns. When more than room bytes have come, the writing
+ *  thread calls the function of xs_log_on_full once; that sets a file again. */
 void xs_log_set_file(int fd, int64_t room);
 /** Before any other thread logs. */
 void xs_log_on_full(void (*full)(void));

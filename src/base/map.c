@@ -65,14 +65,14 @@ void *xs_map_get(struct xs_map *m, uint64_t key)
                 break;
             }
         }
-        /* the acquire of what was read from the slot keeps this behind it */
+        /* the acquire loads from the slot keep this load behind them */
         if (atomic_load_explicit(&m->generation, memory_order_relaxed) == generation)
             return value;
     }
 }
 
-/* Release: a reader that sees the new generation sees what was stored before it. A reader that sees what is
- * stored after it sees the new generation. */
+/* Release: a reader that sees the new generation sees the stores before it. A reader that sees the
+ * stores after it sees the new generation. */
 static void next_generation(struct xs_map *m)
 {
     uint32_t generation = atomic_load_explicit(&m->generation, memory_order_relaxed);
@@ -80,9 +80,10 @@ static void next_generation(struct xs_map *m)
     atomic_store_explicit(&m->generation, generation + 1, memory_order_release);
 }
 
-/* Where a removed slot gets another key, the key is stored first, then the map's next generation, then the
- * value. A reader that found the former key and then reads this value sees the next generation, and looks
- * again. A second look at the key would not be enough: the former key may be back in the slot. */
+/* When a removed slot gets another key, this stores first the key, then the map's next generation,
+ * then the value. A reader that found the former key and then reads this value sees the next
+ * generation, and looks again. A second look at the key would not be enough: the former key may be
+ * back in the slot. */
 static void put_new(struct xs_map *m, struct xs_map_table *t, uint64_t key, void *value)
 {
     struct slot *s = find(t, key);
@@ -110,12 +111,12 @@ static int grow(struct xs_map *m, struct xs_map_table *t)
     if (t && count <= t->mask)
         count = t->mask + 1; /* full of removed keys: same size, cleaned */
     if (t && t->older && t->older->mask + 1 == count) {
-        next = t->older;     /* readers that are still in it see that the generation has moved on */
+        next = t->older;     /* readers that are still in it see the new generation */
         t->older = next->older;
         next->older = t;
         next->used = 0;
         for (size_t i = 0; i <= next->mask; i++) {
-            /* release: a reader that meets these sees the present generation too */
+            /* release: a reader that sees these sees the present generation too */
             atomic_store_explicit(&next->slots[i].value, NULL, memory_order_release);
             atomic_store_explicit(&next->slots[i].key, 0, memory_order_release);
         }

@@ -39,7 +39,8 @@ static struct block *fresh(struct xs_pages *p, size_t bytes)
 
     if (bytes >= CHUNK_BYTES)
         return (void *)from_kernel(bytes);
-    if (p->left < bytes) {        /* the rest of the old one is lost: less than one block of this size */
+    if (p->left < bytes) {        /* this gives up the rest of the old one: less than one block of
+                                     this size */
         at = from_kernel(CHUNK_BYTES);
         if (!at)
             return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a device sits, as one number: the same in every vendor's runtime, in programs and in xserver, which tell
- * devices apart by it. */
+/* The address of a device as one number. Every vendor's runtime has the same, and programs and xserver
+ * identify devices by it. */
 #ifndef XS_PCI_H
 #define XS_PCI_H
 
@@ -13,7 +13,7 @@ static inline uint32_t xs_pci_number(uint32_t domain, uint32_t bus, uint32_t dev
 }
 
 /** "0000:c3:00.0": domain, bus, device, function, all hexadecimal. Any thread.
- *  @return false: it is none, and *ret_number stays */
+ *  @return false: the text is no address, and *ret_number stays */
 bool xs_pci_parse(const char *text, uint32_t *ret_number);
 
 #endif

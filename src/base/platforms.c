@@ -18,7 +18,7 @@ const struct xs_platform xs_platforms[XS_PLATFORM_COUNT] = {
 #define XS_PLATFORM_NAME(number, name) XS_PLATFORM(number, name)
 #include "base/platforms.def"
 
-/* A number that two rows have is an error of the compiler's here. */
+/* If two rows have one number, the compiler reports an error here. */
 const char *xs_platform_name(uint32_t number)
 {
     switch (number) {

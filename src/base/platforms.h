@@ -21,16 +21,16 @@ enum {
 #include "base/platforms.def"
 };
 
-/* Whether `xsched doctor --probe` tries levels on the platform's devices, and by what it calls a device. */
+/* Whether `xsched doctor --probe` tries levels on the platform's devices, and how it names a device. */
 enum xs_platform_probe { XS_PLATFORM_PROBE_NONE, XS_PLATFORM_PROBE_UUID, XS_PLATFORM_PROBE_PCI };
 
-/** The columns of platforms.def, which says what they are. */
+/** The columns of platforms.def, which explains them. */
 struct xs_platform {
     int number;                   /* XPlatform */
     const char *name, *stem, *prefix, *api, *calls, *library, *vendor, *sonames, *layers;
     enum xs_platform_probe probe;
     const char *module, *devices;
-    enum xs_env_id lib;           /* XSCHED_<PREFIX>_LIB: where the user has the vendor's library */
+    enum xs_env_id lib;           /* XSCHED_<PREFIX>_LIB: the path of the user's vendor library */
 };
 
 extern const struct xs_platform xs_platforms[XS_PLATFORM_COUNT];
@@ -39,7 +39,7 @@ extern const struct xs_platform xs_platforms[XS_PLATFORM_COUNT];
 const char *xs_platform_name(uint32_t number);
 /** Whether a file of this name (without folders) is one of the vendor's library. */
 bool xs_platform_is_vendor(const struct xs_platform *p, const char *file);
-/** Whether the platform's shim is preloaded. Else the vendor's loader alone brings it, as a layer. */
+/** Whether the platform's shim is preloaded; else the vendor's loader alone brings it, as a layer. */
 bool xs_platform_is_preloaded(const struct xs_platform *p);
 /** The index-th of the names to search for. @return false: there are no more, or it does not fit */
 bool xs_platform_soname(const struct xs_platform *p, size_t index, char *ret, size_t size);

@@ -20,7 +20,7 @@
 #define FILE_BYTES 12288u         /* XS_PROBED_MAX rows, each with the longest names */
 #define WORDS      5u             /* of a row */
 
-/* @return whether the file is there and not empty; what does not fit is cut */
+/* Cuts text that does not fit. @return whether the file is there and not empty */
 static bool read_file(const char *path, char *ret, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,7 @@ void xs_probed_driver(const struct xs_platform *of, char *ret, size_t size)
     errno = saved;
 }
 
-/* CUDA's 1 judged level 3 by channels that it switched off; 2 judges by what time slices do. */
+/* CUDA's 1 judged level 3 by channels that it switched off; 2 judges by the effect of time slices. */
 unsigned xs_probe_version(const struct xs_platform *of)
 {
     return of->number == kPlatformCUDA ? 2 : 1;
@@ -106,7 +106,7 @@ static size_t split(char *line, char *ret[WORDS])
 /* @return whether it is a row of this user, this driver and this version of the probe */
 static bool take_row(const struct xs_platform *of, char *line, const char *driver, struct xs_probed_row *ret)
 {
-    uint64_t uid, level, probe = 1; /* rows of before have no version */
+    uint64_t uid, level, probe = 1; /* older rows have no version */
     char *words[WORDS];
     size_t n = split(line, words);
 
@@ -129,7 +129,7 @@ size_t xs_probed_rows(const struct xs_platform *of, struct xs_probed_row *rows)
         return 0;
     }
     xs_probed_driver(of, driver, sizeof(driver));
-    /* what has no end was cut */
+    /* a line without an end is a cut one */
     for (; n < XS_PROBED_MAX && (end = strchr(line, '\n')); line = end + 1) {
         *end = 0;
         n += take_row(of, line, driver, &rows[n]);
@@ -138,9 +138,10 @@ size_t xs_probed_rows(const struct xs_platform *of, struct xs_probed_row *rows)
     return n;
 }
 
-/* ---- are they about the devices that are here? ---- */
+/* ---- are they about the present devices? ---- */
 
-/* The name by which rows call a device of the driver's folder; false: it is none, or the driver does not say. */
+/* The name of a device of the driver's folder as rows have it; false: it is none, or the driver does
+ * not say. */
 static bool device_name(const struct xs_platform *of, const char *entry, char ret[64])
 {
     static const char k_key[] = "GPU UUID:";

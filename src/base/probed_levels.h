@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `xsched doctor --probe` found, as it is kept: $XDG_CACHE_HOME/xsched/STEM-levels for each platform that has a probe, a
- * line for each device: version of the kernel driver ("-": none is loaded), the device's UUID or PCI address, the user's
- * number, the level, the version of the probe. Any thread; errno is kept. */
+/* The results of `xsched doctor --probe`, in $XDG_CACHE_HOME/xsched/STEM-levels for each platform that
+ * has a probe. A line for each device: version of the kernel driver ("-": none is loaded), the
+ * device's UUID or PCI address, the user's number, the level, the version of the probe. Any thread;
+ * errno stays. */
 #ifndef XS_PROBED_LEVELS_H
 #define XS_PROBED_LEVELS_H
 
@@ -14,16 +15,19 @@ struct xs_probed_row {
     int level;                    /* 1, 2, 3 */
 };
 
-/** @return 0 or -errno: -ENOENT neither XDG_CACHE_HOME nor HOME is set; -EPERM the program runs set-user-id */
+/** @return 0 or -errno: -ENOENT there is neither XDG_CACHE_HOME nor HOME; -EPERM the program runs
+ *          set-user-id */
 int xs_probed_path(const struct xs_platform *of, char *ret, size_t size);
-/** The version of the kernel driver that is loaded; "-": none. */
+/** The version of the loaded kernel driver; "-": none. */
 void xs_probed_driver(const struct xs_platform *of, char *ret, size_t size);
-/** Counts up when the probe of a platform judges in another way: what an older one found is no answer then. */
+/** Counts up when the probe of a platform judges in another way: results of an older one do not count
+ *  then. */
 unsigned xs_probe_version(const struct xs_platform *of);
 
-/** What was found by this user under the driver that is loaded now. @return how many rows, at most XS_PROBED_MAX */
+/** The rows of this user under the loaded driver. @return how many, at most XS_PROBED_MAX */
 size_t xs_probed_rows(const struct xs_platform *of, struct xs_probed_row *rows);
-/** The lowest level of those; 0: there is no answer, or it is about other devices than those that the driver has now. */
+/** The lowest level of those; 0: there is no row, or the rows are about other devices than the driver's
+ *  present ones. */
 int xs_probed_level(const struct xs_platform *of);
 
 #endif

@@ -53,7 +53,7 @@ int xs_size_parse(const char *text, struct xs_size *ret)
         if (!is_digit(*++at))
             return -EINVAL;
         for (; is_digit(*at); at++) {
-            if (scale >= 1000000) /* more digits than anybody means */
+            if (scale >= 1000000) /* more digits than an amount needs */
                 continue;
             part = part * 10 + (uint64_t)(*at - '0');
             scale *= 10;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amounts of memory as people write them. */
+/* Amounts of memory as users write them. */
 #ifndef XS_SIZE_H
 #define XS_SIZE_H
 

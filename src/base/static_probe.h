@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Static probes for tracers (perf, bpftrace, SystemTap): XS_PROBEn(name, values...) becomes a no-op
- * instruction and a note in the file that says where it is and where its values are. Nothing else
+/* Static probes for tracers (perf, bpftrace, SystemTap). XS_PROBEn(name, values...) becomes a no-op
+ * instruction, and a note in the file that says where it is and where its values are. Nothing else
  * happens until a tracer puts a breakpoint there. Without <sys/sdt.h> they are nothing.
  * xsched-probes(7) lists them; tests/abi/check_probes.py reads them back. */
 #ifndef XS_BASE_STATIC_PROBE_H

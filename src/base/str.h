@@ -16,7 +16,7 @@ int xs_str_parse_i64(const char *text, int64_t *ret_value);
 int xs_str_parse_u64(const char *text, int base, uint64_t *ret_value);
 /** ON, 1, TRUE, YES or OFF, 0, FALSE, NO in any case. @return 0 or -EINVAL */
 int xs_str_parse_bool(const char *text, bool *ret_value);
-/** Copies at most size - 1 bytes and always ends the text. @return false when it was cut */
+/** Copies at most size - 1 bytes and always ends the text. @return false when it cut the text */
 bool xs_str_copy(char *dst, size_t size, const char *src);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open, write, read and close as plain system calls. The C library's are points at which a thread is cancelled; these
- * are reached in threads of the program, with locks of ours held and commands half counted. */
+/* open, write, read and close as plain system calls. The C library's functions are cancellation
+ * points. These run in threads of the program, with locks of ours taken and commands half counted. */
 #ifndef XS_SYS_H
 #define XS_SYS_H
 
@@ -35,7 +35,7 @@ static inline long xs_sys_read(int fd, void *bytes, size_t size)
 
 static inline int xs_sys_close(int fd)
 {
-#ifdef XS_SYS_SEEN /* by a sanitizer that follows descriptors from where they are made to where they are closed */
+#ifdef XS_SYS_SEEN /* for a sanitizer that follows descriptors from open to close */
     return close(fd);
 #else
     return (int)syscall(SYS_close, fd);

@@ -23,13 +23,13 @@ static bool is_key(const char *item, size_t bytes, unsigned row)
     return strlen(k_rows[row].key) == bytes && strncmp(item, k_rows[row].key, bytes) == 0;
 }
 
-/* One line a process, whatever is wrong. */
+/* One line a process, for whichever item is wrong. */
 static void complain(const char *item, size_t bytes, const char *what)
 {
     static _Atomic bool said;
 
     if (!atomic_exchange(&said, true))
-        XS_WARN("XSCHED_TUNE: '%.*s' %s; it is ignored", (int)(bytes < 64 ? bytes : 64), item, what);
+        XS_WARN("XSCHED_TUNE: '%.*s' %s; it has no effect", (int)(bytes < 64 ? bytes : 64), item, what);
 }
 
 /* One "key=value". @return whether it gives the constant `id` a value */
@@ -57,7 +57,7 @@ static bool take(const char *item, size_t bytes, enum xs_tune_id id, int64_t *re
         *ret = v;
         return true;
     }
-    complain(item, bytes, "is no key that there is");
+    complain(item, bytes, "is not a known key");
     return false;
 }
 

@@ -12,11 +12,11 @@ enum xs_tune_id {
     XS_TUNE_COUNT
 };
 
-/** The value that XSCHED_TUNE gives to a constant, or `usual` where it gives none. Reads the environment: a caller in the
- *  launch path keeps the answer. A key that does not exist, or a value out of its range, is logged once at WARN and
- *  ignored. Any thread. */
+/** The value that XSCHED_TUNE gives to a constant, or `usual` where it gives none. Reads the
+ *  environment: a caller in the launch path keeps the answer. Logs a key that does not exist, or a
+ *  value out of its range, once at WARN, and ignores it. Any thread. */
 int64_t xs_tune_i64(enum xs_tune_id id, int64_t usual);
-/** The same; the answer is stored in *ret_kept, too, where callers in the launch path find it. */
+/** The same; also stores the answer in *ret_kept, where callers in the launch path find it. */
 int64_t xs_tune_keep(enum xs_tune_id id, int64_t usual, _Atomic int64_t *ret_kept);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every file may use: attributes, small helpers, nothing that does I/O. */
+/* Attributes and small helpers for every file; nothing here does I/O. */
 #ifndef XS_BASE_H
 #define XS_BASE_H
 
