@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints: what a program tells the scheduler about its queues. Any thread, any time; values out
- * of range give kXSchedErrorInvalidValue and change nothing. */
+/* Hints: a program's wishes to the scheduler about its queues. Any thread, any time. A value out of
+ * range gives kXSchedErrorInvalidValue and changes nothing. */
 #ifndef XSCHED_HINT_H
 #define XSCHED_HINT_H
 
@@ -15,8 +15,9 @@ extern "C" {
 
 /** PRIORITY_NO_EXECUTE, or PRIORITY_MIN..PRIORITY_MAX; larger is more urgent. */
 XResult XHintPriority(XQueueHandle xq, Priority prio);
-/** The same, and gives the priority that was in force, whoever had set it: for a scope that is to
- *  be left again. A priority that is in force already is not told to the scheduler once more.
+/** The same, and gives the priority that was in force, whichever side had set it. For a scope that
+ *  restores the priority at its end. If the priority is in force already, sends nothing to the
+ *  scheduler.
  *  @param old  may be null */
 XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old);
 /** Share of the device in percent, 0..100 (UP, PUP, SPUP). */
@@ -31,8 +32,8 @@ XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us);
 /** How many queues KEDF runs at a time, >= 1. */
 XResult XHintKDeadline(size_t k);
-/** Changes the scheduler of this process; existing queues move over and are resumed.
- *  @param policy  for kSchedulerLocal; ignored otherwise */
+/** Changes the scheduler of this process. Existing queues move over and resume.
+ *  @param policy  for kSchedulerLocal; has no effect otherwise */
 XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 
 #ifdef __cplusplus

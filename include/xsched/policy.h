@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy: facts in, decisions out. No clock, no I/O, no threads, no allocation: the same code
- * runs in xserver, in a process and in the simulator, and everything that it remembers lives in
- * the memo fields of the facts that it is given.
+/* A policy: facts in, decisions out. No clock, no I/O, no threads, no allocation: the same code runs
+ * in xserver, in a process and in the simulator. A policy keeps its memory in the memo fields of its
+ * facts.
  *
- * An entity is what is suspended and resumed as one: a process's queues on one device (a gang);
- * or a single queue where a process asked for that (XSCHED_INTRA, or a local scheduler).
+ * An entity is the unit that the scheduler suspends and resumes: a process's queues on one device (a
+ * gang); or a single queue where a process asks for that (XSCHED_INTRA, or a local scheduler).
  *
  * This header is for policies of your own, in a shared object: see examples/policy. */
 #ifndef XSCHED_POLICY_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** Hints of one entity, already checked for range. */
+/** Hints of one entity; their ranges are right. */
 struct xs_hints {
     int32_t priority;              /* PRIORITY_NO_EXECUTE -256: never runs; -255..255 */
     int32_t utilization;           /* percent, 0..100 */
@@ -55,13 +55,14 @@ struct xs_policy_entity {
 struct xs_policy_params {
     uint64_t timeslice_ns;         /* XHintTimeslice; UINT64_MAX: unlimited */
     uint32_t k;                    /* XHintKDeadline */
-    uint64_t starvation_ns;        /* 0: off. Else a ready entity held for this long gets one slice */
+    uint64_t starvation_ns;        /* 0: off. Else a ready entity that was suspended for this long
+                                      gets one slice */
     uint64_t switch_ns;            /* measured cost of a switch; slices are at least 20 times this */
 };
 
-/** What a policy decides upon: the entities of one device, or of the whole host for a policy of
- *  scope XS_SCOPE_HOST, in order of id. Entities that are not ready are there too (budgets,
- *  reservations); setting `run` for one means nothing is held if it becomes ready. */
+/** The input of a policy: the entities of one device, or of the whole host for a policy of scope
+ *  XS_SCOPE_HOST, in order of id. Entities that are not ready are there too (budgets, reservations). If
+ *  `run` is set for one, nothing suspends it when it becomes ready. */
 struct xs_policy_view {
     uint64_t now_ns;
     const struct xs_policy_params *params;
@@ -83,26 +84,27 @@ struct xs_policy_ops {
     const char *name;              /* "HPF" */
     const char *title;             /* "highest priority first" */
     enum xs_policy_scope scope;
-    /** Sets `run` of each entity and next_ns. Called on every change of facts of the view and
-     *  at next_ns; two calls with the same facts and time give the same decisions. */
+    /** Sets `run` of each entity and next_ns. The scheduler calls it on every change of facts of the
+     *  view and at next_ns. Two calls with the same facts and time give the same decisions. */
     void (*decide)(struct xs_policy_view *view);
     uint32_t flags;                /* XS_POLICY_*; a writer whose size ends before them has XS_POLICY_USES_SERVICE */
     uint64_t flags_known;          /* XS_POLICY_FLAGS_KNOWN of the writer; the first three, where its size ends before it */
 };
 
-/** ops.flags: it reads service_ns, which is then brought up to date before timers and when
- *  several become ready; else it may lag behind. */
+/** ops.flags: it reads service_ns. Then the scheduler updates service_ns before timers and when several
+ *  entities become ready; else it may lag behind. */
 #define XS_POLICY_USES_SERVICE 1u
-/** ops.flags: who runs follows from importance, not from turns. A gang with work on several devices is
- *  then held on all of them when it is held on one. */
+/** ops.flags: importance decides which entities run, not turns. Then the scheduler suspends a gang with
+ *  work on several devices on all of them when it suspends it on one. */
 #define XS_POLICY_BY_RANK 2u
-/** ops.flags: it gives turns of the device. A turn begins when what the last one had on the device is over, the
- *  policy's clock (now_ns, next_ns) stands until then, and service_ns is the time for which the device was an entity's
- *  own. Not for scope XS_SCOPE_HOST. */
+/** ops.flags: it gives turns of the device. A turn begins when the commands of the last one on the
+ *  device are over. The policy's clock (now_ns, next_ns) stands until then. service_ns is the time for
+ *  which an entity had the device. Not for scope XS_SCOPE_HOST. */
 #define XS_POLICY_TURNS 4u
 /** ops.flags: it reads sched_class_priority. Without this flag xserver does not look at the CPU scheduling of programs. */
 #define XS_POLICY_CPU_CLASS 8u
-/** ops.flags: which hints it reads. xsched run, xcli and doctor say of the others that they have no effect. */
+/** ops.flags: the hints that it reads. xsched run, xcli and doctor say of the others that they have no
+ *  effect. */
 #define XS_POLICY_READS_PRIORITY 16u             /* hints.priority, beyond PRIORITY_NO_EXECUTE */
 #define XS_POLICY_READS_UTILIZATION 32u          /* hints.utilization */
 #define XS_POLICY_READS_PROCESS_UTILIZATION 64u  /* process->utilization */
@@ -111,13 +113,14 @@ struct xs_policy_ops {
 #define XS_POLICY_READS                                                                                                  \
     (XS_POLICY_READS_PRIORITY | XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION |                      \
      XS_POLICY_READS_DEADLINE | XS_POLICY_READS_LAXITY)
-/** ops.flags_known: the flags of this header. xserver takes a policy that knows fewer flags, or more, than xserver does, and
- *  logs one line with those that the policy cannot set and those that xserver does not know. */
+/** ops.flags_known: the flags of this header. xserver takes a policy that knows fewer flags, or more,
+ *  than xserver does. It logs one line with the flags that the policy cannot set, and those that
+ *  xserver does not know. */
 #define XS_POLICY_FLAGS_KNOWN                                                                                            \
     (XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK | XS_POLICY_TURNS | XS_POLICY_CPU_CLASS | XS_POLICY_READS)
 
-/** A shared object with a policy exports a function of this type under the name
- *  XS_POLICY_ENTRY. What it returns stays valid while the object is loaded. */
+/** A shared object with a policy exports a function of this type under the name XS_POLICY_ENTRY. Its
+ *  result stays valid while the object is loaded. */
 typedef const struct xs_policy_ops *(*xs_policy_entry_fn)(void);
 #define XS_POLICY_ENTRY "xsched_policy_entry"
 

@@ -54,8 +54,8 @@ typedef enum {
 
 typedef enum {
     kPreemptLevelUnknown    = 0,
-    kPreemptLevelBlock      = 1,   /**< commands that were not launched yet wait */
-    kPreemptLevelDeactivate = 2,   /**< commands that the device holds but has not started wait too */
+    kPreemptLevelBlock      = 1,   /**< commands wait before their launch */
+    kPreemptLevelDeactivate = 2,   /**< commands that the device has but has not started wait too */
     kPreemptLevelInterrupt  = 3,   /**< the running command leaves the device */
     kPreemptLevelMax
 } XPreemptLevel;
@@ -79,21 +79,21 @@ typedef enum {
 
 typedef enum {
     kQueueCreateFlagNone           = 0,
-    kQueueCreateFlagBlockingSubmit = 1,   /**< XQueueSubmit returns when the command was launched */
+    kQueueCreateFlagBlockingSubmit = 1,   /**< XQueueSubmit returns after the launch of the command */
     kQueueCreateFlagMaskAll        = -1
 } XQueueCreateFlag;
 
 typedef enum {
     kQueueSuspendFlagNone      = 0,
-    kQueueSuspendFlagSyncHwQueue = 1,   /**< return when what was already launched is complete */
-    kQueueSuspendFlagWaitAll   = 2,     /**< let all that was submitted before run first */
-    kQueueSuspendFlagWaitIdle  = 4,     /**< return when the queue is idle or its rest is held back */
+    kQueueSuspendFlagSyncHwQueue = 1,   /**< return when all launched commands are complete */
+    kQueueSuspendFlagWaitAll   = 2,     /**< first let all earlier submitted commands run */
+    kQueueSuspendFlagWaitIdle  = 4,     /**< return when the queue is idle, or no more of it starts */
     kQueueSuspendFlagMaskAll   = -1
 } XQueueSuspendFlag;
 
 typedef enum {
     kQueueResumeFlagNone         = 0,
-    kQueueResumeFlagDropCommands = 1,   /**< forget the commands that XQueueSubmit still holds */
+    kQueueResumeFlagDropCommands = 1,   /**< forget the commands that XQueueSubmit still keeps */
     kQueueResumeFlagMaskAll      = -1
 } XQueueResumeFlag;
 
@@ -121,8 +121,8 @@ typedef enum {
     kPolicyMax
 } XPolicyType;
 
-/** Called when the command is launched, with the stream's context current. A result other than
- *  kXSchedSuccess becomes the command's error, which XQueueWait returns. */
+/** The library calls it when it launches the command, with the stream's context current. A result other
+ *  than kXSchedSuccess becomes the command's error, which XQueueWait returns. */
 typedef XResult (*LaunchCallback)(HwQueueHandle hwq, void *data);
 
 typedef int32_t Priority;      /**< larger is more urgent */

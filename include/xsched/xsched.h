@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that is not about one platform. */
+/* All headers that are for every platform. */
 #ifndef XSCHED_XSCHED_H
 #define XSCHED_XSCHED_H
 

@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* The vendor's own declaration; repeated, so that its headers are not needed. C11 and C++ allow that. */
+/* The vendor's own declaration, repeated so that a program needs no header of it. C11 and C++ allow that. */
 typedef struct CUstream_st *CUstream;
 
-/** Makes a hardware queue of a CUDA stream, or gives the one that it has. Any thread, with or
- *  without the shim. A stream of any context; of the default streams (null, 1 legacy, 2 the calling
- *  thread's) that of the current context.
+/** Makes a hardware queue of a CUDA stream, or gives the one that it has. Any thread, with or without
+ *  the shim. The stream may belong to any context. A default stream (null, 1 legacy, 2 the calling
+ *  thread's) is that of the current context.
  *  @return kXSchedErrorNotFound when there is no CUDA driver or no current context for a default
  *          stream, kXSchedErrorInvalidValue when the driver does not know the stream */
 XResult CudaQueueCreate(HwQueueHandle *hwq, CUstream stream);

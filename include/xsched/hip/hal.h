@@ -14,10 +14,9 @@ struct ihipStream_t;
 extern "C" {
 #endif
 
-/** Makes a hardware queue of a HIP stream, or gives the one that it has. Any thread, with or
- *  without the shim. A created stream of any device, also one that a framework made with a copy of the
- *  runtime of its own; of the default streams (null, 1 legacy, 2 the calling thread's) that of the
- *  current device.
+/** Makes a hardware queue of a HIP stream, or gives the one that it has. Any thread, with or without
+ *  the shim. The stream may belong to any device, and to a framework with a copy of the runtime of its
+ *  own. A default stream (null, 1 legacy, 2 the calling thread's) is that of the current device.
  *  @return kXSchedErrorNotFound when there is no HIP runtime or no device, kXSchedErrorInvalidValue
  *          when no runtime in this process knows the stream */
 XResult HipQueueCreate(HwQueueHandle *hwq, struct ihipStream_t *stream);

@@ -12,18 +12,19 @@
 extern "C" {
 #endif
 
-/* The vendor's own declarations; repeated, so that its headers are not needed. C11 and C++ allow that. */
+/* The vendor's own declarations, repeated so that a program needs no header of it. C11 and C++ allow that. */
 typedef struct _ze_command_queue_handle_t *ze_command_queue_handle_t;
 typedef struct _ze_device_handle_t *ze_device_handle_t;
 
-/** The hardware queue of a command queue, or of an immediate command list, whose handle is cast to this type. Any thread. The
- *  queue must have been made while XSched took part in Level Zero (`xsched run` sees to it). A second call on the same queue
- *  gives the same handle. Null: kXSchedErrorInvalidValue; a queue that was not seen: kXSchedErrorNotFound. */
+/** The hardware queue of a command queue, or of an immediate command list whose handle the caller casts
+ *  to this type. Any thread. The program must have made the queue while XSched took part in Level Zero
+ *  (`xsched run` sees to it). A second call on the same queue gives the same handle. Null:
+ *  kXSchedErrorInvalidValue; a queue that XSched did not see: kXSchedErrorNotFound. */
 XResult LevelZeroQueueCreate(HwQueueHandle *hwq, ze_command_queue_handle_t queue);
 
-/** The same under the name that the original XSched has. A queue that was not seen is taken as one of that device: then
- *  completion is known from HwQueueSynchronize alone. Any thread. Null: kXSchedErrorInvalidValue; no loader of Level Zero:
- *  kXSchedErrorNotFound. */
+/** The same under the name that the original XSched has. Takes a queue that XSched did not see as one
+ *  of that device: then only HwQueueSynchronize shows completion. Any thread. Null:
+ *  kXSchedErrorInvalidValue; no loader of Level Zero: kXSchedErrorNotFound. */
 XResult ZeQueueCreate(HwQueueHandle *hwq, ze_device_handle_t device, ze_command_queue_handle_t queue);
 
 #ifdef __cplusplus

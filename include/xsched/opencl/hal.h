@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* The vendor's own declaration; repeated, so that its headers are not needed. C11 and C++ allow that. */
+/* The vendor's own declaration, repeated so that a program needs no header of it. C11 and C++ allow that. */
 typedef struct _cl_command_queue *cl_command_queue;
 
-/** The hardware queue of an OpenCL command queue. Any thread; the queue may belong to any
- *  context and may have been made by a framework. A second call on the same queue gives the
- *  same handle. Null or not a command queue: kXSchedErrorInvalidValue. */
+/** The hardware queue of an OpenCL command queue. Any thread; the queue may belong to any context, and
+ *  to a framework. A second call on the same queue gives the same handle. Null or not a command queue:
+ *  kXSchedErrorInvalidValue. */
 XResult OclQueueCreate(HwQueueHandle *hwq, cl_command_queue cmdq);
 
 #ifdef __cplusplus

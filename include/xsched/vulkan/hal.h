@@ -12,13 +12,13 @@
 extern "C" {
 #endif
 
-/* The vendor's own declaration; repeated, so that its headers are not needed. C11 and C++ allow that. */
+/* The vendor's own declaration, repeated so that a program needs no header of it. C11 and C++ allow that. */
 typedef struct VkQueue_T *VkQueue;
 
-/** The hardware queue of a Vulkan queue. Any thread. The layer VK_LAYER_XSCHED_schedule must have been active when
- *  the queue's instance was made, and the program must have asked for the queue (vkGetDeviceQueue) before. A second call on
- *  the same queue gives the same handle. Null: kXSchedErrorInvalidValue; a queue that the layer did not see:
- *  kXSchedErrorNotFound. */
+/** The hardware queue of a Vulkan queue. Any thread. The layer VK_LAYER_XSCHED_schedule must have been
+ *  active when the program made the queue's instance, and the program must have asked for the queue
+ *  (vkGetDeviceQueue) before. A second call on the same queue gives the same handle. Null:
+ *  kXSchedErrorInvalidValue; a queue that the layer did not see: kXSchedErrorNotFound. */
 XResult VulkanQueueCreate(HwQueueHandle *hwq, VkQueue queue);
 
 #ifdef __cplusplus
