@@ -112,7 +112,7 @@ int xs_nvrm_pci_address(const struct xs_nvrm_group *g, uint32_t *ret_address, ui
     return r;
 }
 
-/* ---- what is known ---- */
+/* ---- facts ---- */
 
 bool xs_nvrm_is_control_device(int fd)
 {
@@ -124,7 +124,7 @@ bool xs_nvrm_is_control_device(int fd)
     if (fake)
         return fake->is_control_device(fd);
     memset(&st, 0, sizeof(st));
-    /* nobody is asked: a file of a FUSE file system answers when its owner likes */
+    /* without asking the owner: a file of a FUSE file system answers when its owner likes */
     r = syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st);
     errno = saved;
     return r == 0 && (st.stx_mode & 0170000) == 0020000 && st.stx_rdev_major == CONTROL_MAJOR &&
@@ -143,7 +143,7 @@ bool xs_nvrm_channel_known(uint32_t object_class)
     }
 }
 
-/* The headers of these releases were compared: every structure of nvrm_layout.h is the same in them. */
+/* Every structure of nvrm_layout.h is the same in the headers of these releases. */
 #define FIRST_MAJOR 535u
 #define LAST_MAJOR  595u
 

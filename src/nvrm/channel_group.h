@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Controls of one channel group of NVIDIA's driver, by plain ioctl(2): no state, no library, no
- * allocation, no lock. The driver looks at the open file, not at who calls, so they work in the
- * process that made the group and in one that was passed its descriptors. Any thread. */
+ * allocation, no lock. The driver looks at the open file, not at the calling process. So they work in
+ * the process that made the group, and in one that has its descriptors. Any thread. */
 #ifndef XS_NVRM_CHANNEL_GROUP_H
 #define XS_NVRM_CHANNEL_GROUP_H
 
 #include "nvrm/nvrm_layout.h"
 
-/** A channel group, and a subdevice that tells which device it is on.
- *  Descriptors are of /dev/nvidiactl; both may be the same. */
+/** A channel group, and a subdevice that identifies its device. Descriptors are of /dev/nvidiactl; both
+ *  may be the same. */
 struct xs_nvrm_group {
     int group_fd, subdevice_fd;
     uint32_t group_client, group;
@@ -26,15 +26,16 @@ int xs_nvrm_get_slice(const struct xs_nvrm_group *g, uint64_t *ret_us, uint32_t 
 /** @param ret_address  PCI address of the device as in XDeviceId */
 int xs_nvrm_pci_address(const struct xs_nvrm_group *g, uint32_t *ret_address, uint32_t *ret_status);
 
-/** Whether the descriptor is /dev/nvidiactl, by its device number. errno is kept. */
+/** Whether the descriptor is /dev/nvidiactl, by its device number. errno stays. */
 bool xs_nvrm_is_control_device(int fd);
 
-/** Whether the class is of a channel that these controls are known to work on. */
+/** Whether the class is of a channel on which these controls work, as far as we know. */
 bool xs_nvrm_channel_known(uint32_t object_class);
 
 /** Whether the layouts hold for a driver version ("580.159.04"). */
 bool xs_nvrm_version_known(const char *version);
-/** Whether it is of a branch behind those that were compared: nothing is known of its layouts, but what a probe has seen. */
+/** Whether the version is of a later branch than those whose headers we compared. Only a probe shows
+ *  then whether the layouts hold. */
 bool xs_nvrm_version_newer(const char *version);
 /** The version of the loaded kernel driver. @return 0 or -errno: -ENOENT no driver */
 int xs_nvrm_version(char *ret_text, size_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVIDIA's resource manager as its kernel driver is asked: numbers and structures of ioctl(2) on
- * /dev/nvidiactl. They are private to NVIDIA's driver and library. The layouts are those of the
- * published headers of the open kernel modules (src/common/sdk/nvidia/inc/ and
- * src/nvidia/arch/nvalloc/unix/include/ there), which are the same in every release from 535 to
- * 595; the declarations are our own. Which header holds what stands at each.
+/* The calls of NVIDIA's resource manager: numbers and structures of ioctl(2) on /dev/nvidiactl. They
+ * are private to NVIDIA's driver and library. The layouts are those of the published headers of the
+ * open kernel modules (src/common/sdk/nvidia/inc/ and src/nvidia/arch/nvalloc/unix/include/ there),
+ * which are the same in every release from 535 to 595. The declarations are our own. Each one names
+ * its header.
  *
  * The driver is always x86_64 or aarch64, little endian, so the layout is the C one. */
 #ifndef XS_NVRM_LAYOUT_H
@@ -29,7 +29,7 @@ struct xs_nvrm_alloc {
     uint64_t params;              /* address */
     uint64_t rights;              /* address */
     uint32_t params_bytes;
-    uint32_t flags;               /* bit 0: params are serialized */
+    uint32_t flags;               /* bit 0: serialized params */
     uint32_t status;
     uint32_t reserved;
 };
