@@ -24,7 +24,7 @@ struct replay_queue {
     struct replay_queue *next;
     struct replay_process *process;
     struct xs_sched_queue *sched;
-    bool run, told;                /* as decided; as printed */
+    bool run, told;                /* as decided; as last printed */
 };
 
 struct xs_replay {
@@ -83,7 +83,8 @@ static void decide(struct xs_replay *r)
     tell(r);
 }
 
-/* Time passes: timers come in between. @return 0, or -ELOOP: there would be very many, in a gap that is hours long */
+/* Lets time pass, with the timers in between. @return 0, or -ELOOP: there would be very many, in a gap
+ * that is hours long */
 static int advance(struct xs_replay *r, uint64_t to_ns)
 {
     if (to_ns > r->now_ns)
@@ -129,7 +130,7 @@ static int set_all(const struct xs_key *keys, size_t n, void *object, char **wor
     return 0;
 }
 
-/* ---- what a line may say ---- */
+/* ---- the verbs of a line ---- */
 
 static int do_policy(struct xs_replay *r, char **w, int n, char *error)
 {
@@ -435,7 +436,7 @@ int xs_replay_line(struct xs_replay *r, char *line, char error[XS_ERROR_BYTES])
         if (strcmp(verbs[i].word, w[1]) != 0)
             continue;
         if (n - 2 < verbs[i].least)
-            return fail(error, "more words are needed behind", w[1]);
+            return fail(error, "too few words behind", w[1]);
         if (advance(r, t) < 0)
             return fail(error, k_far, w[0]);
         return verbs[i].fn(r, w + 2, n - 2, error);

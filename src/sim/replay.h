@@ -14,7 +14,7 @@ typedef void (*xs_replay_fn)(void *ctx, uint64_t time_ns, const char *queue, boo
 /** @param policy  before the trace names one; NULL: HPF
  *  @return NULL when out of memory */
 struct xs_replay *xs_replay_new(const struct xs_policy_ops *policy, xs_replay_fn fn, void *ctx);
-/** Takes one line. Decisions up to its time are told first.
+/** Takes one line. Calls fn with the decisions up to its time first.
  *  @return 0, -EINVAL with a text in error, -ENOMEM */
 int xs_replay_line(struct xs_replay *r, char *line, char error[XS_ERROR_BYTES]);
 /** Decides upon the last lines; timers behind the last line do not come. */

@@ -19,7 +19,7 @@ struct replay_options {
     struct xs_policy_module *module;   /* the process's end unloads it */
 };
 
-static char g_policy_help[XS_POLICY_NAMES_BYTES + 100];   /* written by main() before it is read */
+static char g_policy_help[XS_POLICY_NAMES_BYTES + 100];   /* main() writes it before anything reads it */
 
 static const struct argp_option rows[] = {
     { "policy", 'p', "NAME", 0, g_policy_help, 0 },
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 {
     static const struct argp argp = {
         .options = rows, .parser = parse, .args_doc = "TRACE",
-        .doc = "Reads a trace of facts (who is ready, when) and prints what a scheduling policy decides."
+        .doc = "Reads a trace of facts (which queue is ready, when) and prints what a scheduling policy decides."
                "\vA TRACE has one fact a line, a time in microseconds first; see xsched-replay(1).",
     };
     struct replay_options o = { 0 };

@@ -258,10 +258,10 @@ int xs_scenario_file(struct xs_scenario *sc, const char *path, char error[XS_ERR
     return r;
 }
 
-/* More than this takes hours, and gigabytes for what each job took. */
+/* More than this takes hours, and gigabytes for the jobs' latencies. */
 #define JOBS_MAX 1e9
 
-/* About so many jobs: of a queue whose loop is closed as many as follow each other, of the others as many as arrive. */
+/* About so many jobs: of a closed loop as many as follow each other, of other queues as many as arrive. */
 static int check_amount(const struct xs_scenario *sc, char *error)
 {
     double jobs = 0;

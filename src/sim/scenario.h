@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is simulated: devices, processes, queues and their arrivals. docs/man/xsched-sim.1 has
- * the words. */
+/* A scenario: devices, processes, queues and their arrivals. docs/man/xsched-sim.1 has the words. */
 #ifndef XS_SIM_SCENARIO_H
 #define XS_SIM_SCENARIO_H
 
@@ -18,7 +17,7 @@ struct xs_sim_device {
 
 struct xs_sim_process {
     char name[XS_NAME_BYTES], group[XS_NAME_BYTES];
-    int32_t utilization, cpu;      /* utilization -1: not told */
+    int32_t utilization, cpu;      /* utilization -1: not given */
     uint64_t user;
     bool window, intra, exempt;
 };
@@ -58,8 +57,9 @@ void xs_scenario_fini(struct xs_scenario *sc);
 int xs_scenario_line(struct xs_scenario *sc, char *line, char error[XS_ERROR_BYTES]);
 /** Reads a file ("-": standard input). @return as above; the text names file and line */
 int xs_scenario_file(struct xs_scenario *sc, const char *path, char error[XS_ERROR_BYTES]);
-/** Ties names together and adds the devices and processes that are only named: where no device or process is declared, and
- *  those that a queue has without a word. Refuses what would take very long. */
+/** Ties names together. Adds devices and processes that queues only name: all of them where the
+ *  scenario declares none, else those that a queue has by default. Refuses a scenario that would take
+ *  very long. */
 int xs_scenario_finish(struct xs_scenario *sc, char error[XS_ERROR_BYTES]);
 
 #endif

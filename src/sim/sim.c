@@ -47,7 +47,8 @@ struct sim_device {
     int model;
     struct sim_queue **queues;
     size_t n;
-    struct sim_queue *running;         /* exclusive: what is on it; not preempted by the device itself */
+    struct sim_queue *running;         /* exclusive: the one on the device; the device itself does
+                                          not preempt it */
     uint64_t order;
 };
 
@@ -208,7 +209,7 @@ static void complete(struct sim *m, struct sim_queue *q)
         q->jobs_first = (q->jobs_first + 1) % q->jobs_cap;
         q->jobs_n--;
         job_done(m, q, &done);
-        if (q->next_arrival_ns == m->now_ns) { /* the loop goes on at once: never seen idle */
+        if (q->next_arrival_ns == m->now_ns) { /* the loop goes on at once, without idle time */
             arrive(m, q);
             return;
         }
@@ -316,7 +317,7 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     struct sim *m = ctx;
     struct sim_queue *q = xs_sched_queue_user(sq);
 
-    if (!q) /* it is being added */
+    if (!q) /* xs_sched_queue_add is still running */
         return;
     q->open = run;
     if (run) {
@@ -378,7 +379,7 @@ static int set_up(struct sim *m, bool unscheduled)
 
         q->spec = &sc->queues[i];
         q->device = &m->devices[q->spec->device_index];
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the scenario's devices were all made above */
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the loop above made all devices */
         q->device->queues[q->device->n++] = q;
         q->rng = rng_next(&seed);
         q->next_arrival_ns = q->spec->start_ns;
@@ -416,7 +417,7 @@ static uint64_t next_event(struct sim *m)
     return next;
 }
 
-/* One line each few seconds: a long simulation is not taken for one that hangs. */
+/* One line each few seconds, so that a long simulation does not look like a hang. */
 static void tell_progress(const struct sim *m, uint64_t *told_ns)
 {
     uint64_t now = xs_now_ns();

@@ -16,11 +16,11 @@ struct xs_sim_queue_result {
 
 struct xs_sim_result {
     struct xs_sim_queue_result *queues;   /* as in the scenario */
-    uint64_t wakes;                /* times that the driver was called */
+    uint64_t wakes;                /* calls of the driver */
     struct xs_sched_counters counters;
 };
 
-/** @param unscheduled  leave every queue open: what the device does by itself
+/** @param unscheduled  leaves every queue open, to show the device by itself
  *  @return 0 or -ENOMEM */
 int xs_sim_run(const struct xs_scenario *sc, bool unscheduled, struct xs_sim_result *ret);
 void xs_sim_result_fini(struct xs_sim_result *r);

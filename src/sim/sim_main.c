@@ -17,7 +17,7 @@ struct sim_options {
     struct xs_policy_module *module;   /* the process's end unloads it */
 };
 
-static char g_policy_help[XS_POLICY_NAMES_BYTES + 80];   /* written by main() before it is read */
+static char g_policy_help[XS_POLICY_NAMES_BYTES + 80];   /* main() writes it before anything reads it */
 
 static const struct argp_option rows[] = {
     { "policy", 'p', "NAME", 0, g_policy_help, 0 },
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 {
     static const struct argp argp = {
         .options = rows, .parser = parse, .args_doc = "[SCENARIO...]",
-        .doc = "Runs a scheduling policy over synthetic queues in virtual time and prints what each got."
+        .doc = "Runs a scheduling policy over synthetic queues in virtual time and prints the device time of each."
                "\vA SCENARIO has one statement a line: policy NAME, param KEY=VALUE..., "
                "device NAME ..., process NAME ..., queue NAME ...; see xsched-sim(1).",
     };

@@ -18,7 +18,7 @@
     XS_KEY(struct_, "lax_priority", XS_KEY_I32, h.lax_priority, -256, 255),              \
     XS_KEY(struct_, "critical_priority", XS_KEY_I32, h.critical_priority, -256, 255)
 
-/** Keys of struct xs_sched_config inside struct_, as field c; k is read as 64 bits, into k_. */
+/** Keys of struct xs_sched_config inside struct_, as field c; reads k as 64 bits, into k_. */
 #define XS_KEYS_CONFIG(struct_, c, k_)                                                   \
     XS_KEY(struct_, "timeslice_us", XS_KEY_US, c.params.timeslice_ns, 100, 10000000),    \
     XS_KEY(struct_, "starvation_ms", XS_KEY_MS, c.params.starvation_ns, 0, 3600000),     \

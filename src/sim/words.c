@@ -91,7 +91,7 @@ static int set_enum(const struct xs_key *k, int *field, const char *value, char 
             return 0;
         }
     }
-    snprintf(error, XS_ERROR_BYTES, "%s: '%.40s' is not known", k->name, value);
+    snprintf(error, XS_ERROR_BYTES, "%s: there is no value '%.40s'", k->name, value);
     return -EINVAL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of words and key=value pairs, as scenarios and traces are written in. */
+/* Lines of words and key=value pairs, the form of scenarios and traces. */
 #ifndef XS_SIM_WORDS_H
 #define XS_SIM_WORDS_H
 
@@ -28,7 +28,7 @@ struct xs_key {
     const char *const *names;     /* ends with NULL */
 };
 
-/** Splits at blanks, in place; what follows a # is dropped.
+/** Splits at blanks, in place; drops the text behind a #.
  *  @return the number of words, or -1 when there are more than XS_WORDS_MAX */
 int xs_words_split(char *line, char *words[XS_WORDS_MAX]);
 
