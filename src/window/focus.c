@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The active window: what the window manager writes into _NET_ACTIVE_WINDOW of the root window; where there is no such
- * manager, the window that has the input focus. Its process is what _NET_WM_PID says. */
+/* The active window: the one that the window manager writes into _NET_ACTIVE_WINDOW of the root
+ * window. Without such a manager, the window that has the input focus. _NET_WM_PID names its process. */
 #include "window/window.h"
 
 #include "base/str.h"
@@ -114,7 +114,7 @@ int xs_focus_drain(struct xs_focus *f)
     xcb_generic_event_t *e;
 
     while ((e = xcb_poll_for_event(f->c)))
-        free(e); /* whatever it was, the window is asked for anew */
+        free(e); /* after any event, the next step reads the window anew */
     return xcb_connection_has_error(f->c) ? -ENOTCONN : 0;
 }
 

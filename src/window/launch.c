@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched-window run: makes sure that the display is watched, then becomes `xsched run PROGRAM`. */
+/* xsched-window run: makes sure that a monitor watches the display, then becomes `xsched run PROGRAM`. */
 #include "window/window.h"
 
 #include "base/str.h"
@@ -75,13 +75,13 @@ int xs_window_run(const struct xs_window_options *o)
     int lock;
 
     if (!display) {
-        fprintf(stderr, "xsched-window: DISPLAY is not set; the program runs, and no window is watched\n");
+        fprintf(stderr, "xsched-window: there is no DISPLAY; the program runs without a monitor\n");
     } else {
         lock = xs_window_lock(display);
         if (lock >= 0)
             start_monitor(o, lock);
         else if (lock != -EWOULDBLOCK)
-            fprintf(stderr, "xsched-window: no monitor could be started: %s\n", strerror(-lock));
+            fprintf(stderr, "xsched-window: starting a monitor failed: %s\n", strerror(-lock));
     }
     if (o->plain) {
         execvp(o->program[0], o->program);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched-window: policy AWF on an X11 desktop. Under the names x11_monitor and x11_launcher, which the original's two tools have,
- * it is one command of it. */
+/* xsched-window: policy AWF on an X11 desktop. Under the names of the original's two tools,
+ * x11_monitor and x11_launcher, it is one of its own commands. */
 #include "window/window.h"
 
 #include "base/str.h"
@@ -19,7 +19,7 @@ static const struct argp_option options[] = {
     {"set-policy", 's', NULL, 0, "also make active window first (AWF) the policy of xserver", 0},
     {"idle-exit", KEY_IDLE, "SECONDS", 0, "monitor: end after this long without programs; default 0, never",
      0},
-    {"once", KEY_ONCE, NULL, 0, "monitor: tell the window that is active now, and end", 0},
+    {"once", KEY_ONCE, NULL, 0, "monitor: report the present active window, and end", 0},
     {"quiet", 'q', NULL, 0, "monitor: say nothing", 0},
     {"addr", 'a', "ADDRESS", 0, "host of xserver's HTTP; default 127.0.0.1", 1},
     {"port", 'p', "PORT", 0, "its port; default 50000", 1},
@@ -86,7 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!in->command)
             argp_error(state, "monitor or run?");
         else if (strcmp(in->command, "run") == 0 && !in->o.program)
-            argp_error(state, "no program was named");
+            argp_error(state, "name a program");
         else if (strcmp(in->command, "monitor") == 0 && in->o.program)
             argp_error(state, "monitor takes no program");
         break;
@@ -102,8 +102,8 @@ int main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .args_doc = "monitor\nrun [--] PROGRAM [ARG...]",
-        .doc = "Tells xserver whose window is the active one, for its policy AWF (active window first).\v"
-               "monitor follows the active window of an X display until the display is closed. run starts a "
+        .doc = "Tells xserver which process has the active window, for its policy AWF (active window first).\v"
+               "monitor follows the active window of an X display as long as the display lives. run starts a "
                "monitor for "
                "the display, if there is none, and becomes `xsched run PROGRAM`.\n\n"
                "  xserver AWF &\n  xsched-window run -- ./viewer &\n  xsched-window run -- ./editor &",
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         return xs_window_run(&in.o);
     display = in.o.display ? in.o.display : getenv("DISPLAY");
     if (!in.o.once && display && xs_window_lock(display) == -EWOULDBLOCK) {
-        fprintf(stderr, "xsched-window: %s is watched already\n", display);
+        fprintf(stderr, "xsched-window: a monitor watches %s already\n", display);
         return 1;
     }
     return xs_window_monitor(&in.o);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_FOCUS_MS 200  /* no window manager: the focus is asked for */
+#define POLL_FOCUS_MS 200  /* no window manager: looks at the focus so often */
 #define LOOK_AGAIN_MS 1000 /* the server may come and go, and programs may join */
 
 static void say(const struct xs_window_options *o, const char *text)

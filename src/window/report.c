@@ -35,7 +35,7 @@ static json_t *ask(const struct xs_report *r, const char *method, const char *pa
     snprintf(ret_why, size, "xserver refused (%ld): %s", answer.status,
              json_is_object(json) && json_string_value(json_object_get(json, "error"))
                  ? json_string_value(json_object_get(json, "error"))
-                 : "the answer is not understood");
+                 : "the answer is no JSON object");
     json_decref(json);
     *ret_error = -EPERM;
     return NULL;
@@ -94,7 +94,7 @@ static size_t family(struct xs_report *r, const json_t *answer, pid_t window, pi
             ret[n++] = pid;
     }
     if (!n && window && !r->only_joined)
-        ret[n++] = window; /* it may join later; meanwhile nobody else's window is active */
+        ret[n++] = window; /* it may join later; meanwhile no other process's window is active */
     return n;
 }
 
@@ -121,7 +121,7 @@ int xs_report_active(struct xs_report *r, pid_t pid, char *ret_why, size_t size)
     clients = ask(r, "GET", "/clients", NULL, &err, ret_why, size);
     r->reached = clients != NULL;
     if (!clients) {
-        r->n_told = 0; /* another server will know nothing */
+        r->n_told = 0; /* another server will have none of this */
         r->only_joined = false;
         return err;
     }
@@ -130,13 +130,13 @@ int xs_report_active(struct xs_report *r, pid_t pid, char *ret_why, size_t size)
     if (!n)
         wanted[n++] = 0;
     for (size_t i = 0; i < XS_MAX(n, r->n_told); i++) {
-        pid_t want = wanted[i < n ? i : 0]; /* a place that is no longer needed repeats the first */
+        pid_t want = wanted[i < n ? i : 0]; /* a slot beyond the last process repeats the first */
 
         if (i < r->n_told && r->told[i] == want)
             continue;
         err = tell(r, i, want, ret_why, size);
         if (err == -EPERM && want == pid &&
-            !r->exact) { /* xserver believes others than operators of joined ones only */
+            !r->exact) { /* xserver accepts processes that have not joined from operators only */
             r->only_joined = true;
             want = 0;
             err = tell(r, i, want, ret_why, size);

@@ -15,7 +15,7 @@ struct xs_focus;
  *  @return 0, or -ENOTCONN: no X server answers there */
 int xs_focus_open(const char *display, struct xs_focus **ret);
 void xs_focus_close(struct xs_focus *f);
-/** The name under which this display is reported, ":0". */
+/** The name of this display in reports, ":0". */
 const char *xs_focus_display(const struct xs_focus *f);
 /** Readable when something may have changed. */
 int xs_focus_fd(const struct xs_focus *f);
@@ -24,10 +24,10 @@ int xs_focus_drain(struct xs_focus *f);
 /** @param ret_pid  0: no window, one that does not name its process, or one of another machine
  *  @return 0, or -ENOTCONN */
 int xs_focus_pid(struct xs_focus *f, pid_t *ret_pid);
-/** No window manager tells the active window: it has to be asked for again and again. */
+/** No window manager shows the active window: the caller must look again and again. */
 bool xs_focus_must_poll(const struct xs_focus *f);
 
-/* -- report.c: what xserver is told */
+/* -- report.c: reports to xserver */
 #define XS_REPORT_PIDS 16
 
 struct xs_report {
@@ -35,15 +35,15 @@ struct xs_report {
     const char *display;
     pid_t told[XS_REPORT_PIDS]; /* as xserver has them: the first under display, more under display+N */
     size_t n_told;
-    bool reached;     /* the last question was answered */
-    bool exact;       /* the window's own process is joined: nothing to look for again */
+    bool reached;     /* xserver answered the last question */
+    bool exact;       /* the window's own process is joined: no need to look again */
     bool only_joined; /* we are no operator of that xserver: a process that has not joined counts as none */
     size_t clients;   /* joined programs */
 };
 
-/** The window of `pid` is the active one: that is told of the process if it is joined, else of joined processes that it
- *  started (a terminal's, say), else of itself. Nothing is sent that xserver has already.
- *  @param ret_why  for people, on failure
+/** Reports the active window of `pid`: as the process itself if it is joined, else as joined processes
+ *  that it started (a terminal's, say), else as itself. Sends nothing that xserver has already.
+ *  @param ret_why  for users, on failure
  *  @return 0, -ECONNREFUSED or another of xs_ask: no server, -EPERM: it refused */
 int xs_report_active(struct xs_report *r, pid_t pid, char *ret_why, size_t size);
 /** Policy AWF. @return as above */
@@ -59,8 +59,8 @@ struct xs_window_options {
     char **program;
 };
 
-/** One monitor a user and display: it holds a file locked as long as it lives.
- *  @return the descriptor to keep; -EWOULDBLOCK: the display is watched already; -errno */
+/** One monitor a user and display: it keeps a lock on a file as long as it lives.
+ *  @return the descriptor to keep; -EWOULDBLOCK: another monitor watches the display; -errno */
 int xs_window_lock(const char *display);
 int xs_window_monitor(const struct xs_window_options *o);
 int xs_window_run(const struct xs_window_options *o);

@@ -114,7 +114,7 @@ def main(bin_, desktop, pair, shim, fake):
                 bad.append(f"run: {run.stdout!r} {run.stderr!r}")
             again = subprocess.run([os.path.join(bin_, "xsched-window"), "monitor"], env=env, capture_output=True, text=True,
                                    timeout=60)
-            if again.returncode != 1 or "is watched already" not in again.stderr:
+            if again.returncode != 1 or "a monitor watches" not in again.stderr:
                 bad.append(f"a second monitor: {again.returncode} {again.stderr!r}")
             once = subprocess.run([os.path.join(bin_, "xsched-window"), "--once", "monitor"], env=env, capture_output=True,
                                   text=True, timeout=60)
