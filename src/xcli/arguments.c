@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What several commands take: --json, a process, a handle, filters. */
+/* Arguments that several commands share: --json, a process, a handle, filters. */
 #include "xcli/xcli.h"
 
 #include "base/str.h"
@@ -12,7 +12,8 @@
 
 uint64_t xcli_handle_arg(struct argp_state *state, const char *arg)
 {
-    bool decimal = arg[strspn(arg, "0123456789")] == 0; /* as /xqueues has it; with a letter or 0x it is hexadecimal */
+    bool decimal = arg[strspn(arg, "0123456789")] == 0; /* decimal, as /xqueues has it; with a letter or
+                                                           0x it is hexadecimal */
     uint64_t handle = 0;
 
     if (xs_str_parse_u64(arg, decimal ? 10 : 16, &handle) < 0 || handle == 0)
@@ -85,7 +86,7 @@ bool xcli_filter_user(struct xcli_filter *f, const char *arg)
     return true;
 }
 
-/* The server's name of a device, where it tells. */
+/* The server's row of a device, if it has one. */
 static const json_t *named(const struct xcli_filter *f, uint64_t device)
 {
     size_t i;
@@ -131,7 +132,7 @@ void xcli_filter_end(struct xcli_filter *f)
     json_decref(f->devices);
 }
 
-/* The list of such members without those that do not pass. */
+/* The members of such a list that pass. */
 static json_t *filtered(const json_t *list, const struct xcli_filter *f, const json_t *processes)
 {
     json_t *kept = json_array(), *o;
@@ -147,7 +148,7 @@ static json_t *filtered(const json_t *list, const struct xcli_filter *f, const j
     return kept;
 }
 
-/* Programs of the user; where a device is asked for, those with a queue on it. */
+/* Programs of the user; with a device filter, those with a queue on that device. */
 static json_t *filtered_programs(const json_t *list, const struct xcli_filter *f, const json_t *queues)
 {
     json_t *kept = json_array(), *o;

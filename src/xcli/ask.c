@@ -27,7 +27,7 @@ int xcli_try(const char *method, const char *path, const char *body, char *ret_w
         snprintf(ret_why, size, "xserver refused (%ld): %s", answer.status,
                  json_is_object(json)     ? xcli_text(json, "error")
                  : answer.status == 404 ? "it does not know this question; is it older than this xcli?"
-                                        : "the answer is not understood");
+                                        : "the answer is no JSON object");
         json_decref(json);
         json = NULL;
         code = XCLI_REFUSED;

@@ -48,7 +48,7 @@ static error_t parse_config(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!c->handle)
-            argp_error(state, "-x HANDLE is needed");
+            argp_error(state, "give -x HANDLE");
         if (!c->level && !c->threshold && !c->batch)
             argp_error(state, "nothing to change: give -l, -t or -b");
         return 0;
@@ -95,7 +95,7 @@ struct policy {
     const struct xs_policy_ops *to;
 };
 
-/* Of an older server, which tells only a number; a loaded policy's is 0. */
+/* For an older server, which sends only a number; a loaded policy's is 0. */
 static const char *name_of_number(int64_t number)
 {
     const struct xs_policy_ops *policy = number > 0 && number < kPolicyMax ? xs_policy_by_type((int)number) : NULL;
@@ -191,7 +191,7 @@ enum { NONE = 0, PRIORITY = 1, UTILIZATION = 2, TIMESLICE = 3, DEADLINE = 4, K =
 static const struct {
     const char *member, *name;
     bool whom;
-    uint32_t of_queue, of_process; /* XS_POLICY_READS_*: what a policy reads that goes by it */
+    uint32_t of_queue, of_process; /* XS_POLICY_READS_*: a policy that reads one of these uses the hint */
 } k_hints[] = {
     [PRIORITY] = {"priority", "Priority", true, XS_POLICY_READS_PRIORITY, XS_POLICY_READS_PRIORITY},
     [UTILIZATION] = {"utilization", "Utilization", true, XS_POLICY_READS_UTILIZATION, XS_POLICY_READS_PROCESS_UTILIZATION},
@@ -265,9 +265,9 @@ static error_t parse_hint(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!h->type)
-            argp_error(state, "a hint is needed: -p, -u, -d, -l, -t or -k");
+            argp_error(state, "give a hint: -p, -u, -d, -l, -t or -k");
         if (k_hints[h->type].whom && !h->handle && !h->pid)
-            argp_error(state, "-x HANDLE or --pid PID is needed");
+            argp_error(state, "give -x HANDLE or --pid PID");
         if (!k_hints[h->type].whom && (h->handle || h->pid))
             argp_error(state, "this hint is for all programs: it takes neither -x nor --pid");
         if (h->handle && h->pid)
@@ -294,7 +294,7 @@ static void hint_text(const struct hint *h, char *ret, size_t size)
         snprintf(ret, size, "%s%s set to %" PRId64, k_hints[h->type].name, whom, h->value);
 }
 
-/* Where the policy does not go by the hint. */
+/* Prints a line if the policy does not read the hint. */
 static void say_unread(const struct hint *h)
 {
     uint32_t wanted = h->handle ? k_hints[h->type].of_queue : k_hints[h->type].of_process;
@@ -388,7 +388,7 @@ static error_t parse_whom(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!w->pid)
-            argp_error(state, "a PID is needed");
+            argp_error(state, "give a PID");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -398,7 +398,7 @@ static error_t parse_whom(int key, char *arg, struct argp_state *state)
 int xcli_suspend(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
-        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it; the option's name may be left out", 0},
+        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it; works without the option's name, too", 0},
         {"for", KEY_FOR, "TIME", 0, "xserver resumes it after 500ms, 30s, 5m, ...", 0},
         {0},
     };
@@ -430,14 +430,14 @@ int xcli_suspend(int argc, char **argv)
 int xcli_resume(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
-        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it; the option's name may be left out", 0},
+        {"pid", KEY_PID, "PID", 0, "the process, as xserver sees it; works without the option's name, too", 0},
         {0},
     };
     static const struct argp k_argp = {.options = k_options,
                                        .parser = parse_whom,
                                        .args_doc = "PID",
                                        .children = xcli_json_child,
-                                       .doc = "Ends what `xcli suspend` began."};
+                                       .doc = "Ends a suspension by `xcli suspend`."};
     struct whom w = {0};
     char body[64], text[96];
     json_t *answer;
@@ -455,7 +455,7 @@ int xcli_resume(int argc, char **argv)
 
 /* ---- status ---- */
 
-/* ", P99 at most 16.4 us": the bound of the bucket in which so many per mille are reached; "" where that is not known. */
+/* ", P99 at most 16.4 us": the upper bound of the bucket that contains this per mille; "" when unknown. */
 static const char *percentile(const json_t *latency, const char *name, int64_t per_mille, char *ret, size_t size)
 {
     const json_t *buckets = json_object_get(latency, "buckets"), *b;
@@ -467,7 +467,8 @@ static const char *percentile(const json_t *latency, const char *name, int64_t p
     {
         sum += xcli_int(b, "count");
         if (count > 0 && sum * 1000 >= count * per_mille) {
-            int64_t most_ns = xcli_int(latency, "max_ns"); /* no bound is needed beyond that; the last bucket has none */
+            int64_t most_ns = xcli_int(latency, "max_ns"); /* the last bucket has no bound, and no latency
+                                                              is above this */
 
             if (json_is_integer(json_object_get(b, "below_ns")))
                 most_ns = XS_MIN(most_ns, xcli_int(b, "below_ns"));

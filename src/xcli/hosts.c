@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xcli --host A,B,C COMMAND: asks the servers of several hosts side by side, and shows their answers in that
- * order. A child for each host runs the command, so many at a time that a thousand hosts are no burden. */
+/* xcli --host A,B,C COMMAND: asks the servers of several hosts side by side, and shows their answers
+ * in that order. A child for each host runs the command, so many at a time that a thousand hosts are
+ * no burden. */
 #include "xcli/xcli.h"
 
 #include "base/str.h"
@@ -16,8 +17,8 @@
 #define AT_A_TIME 32
 
 struct host {
-    char *name; /* as it was given */
-    int out;    /* what its child said */
+    char *name; /* as the user gave it */
+    int out;    /* the output of its child */
     pid_t child;
     int code;
 };
@@ -105,7 +106,7 @@ static void show_text(const struct host *h, bool first)
         fwrite(bytes, 1, (size_t)n, stdout);
 }
 
-/* @return how many, -1 where one is no host */
+/* @return how many, -1 when one is no host */
 static int split(char *list, struct host **ret)
 {
     size_t n = 1;
@@ -156,7 +157,7 @@ int xcli_on_hosts(char *list, xcli_command *run, int argc, char **argv)
             show_json(h, shown == 0);
         else
             show_text(h, shown == 0);
-        fflush(stdout); /* a child's copy of what is not written yet would be written twice */
+        fflush(stdout); /* a child has a copy of the unwritten text, and would write it again */
         if (h->out >= 0)
             close(h->out);
         code = XS_MAX(code, h->code);

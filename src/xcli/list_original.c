@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xcli list --format=original: the table that the original's xcli prints, for scripts that read it. It is not cut at the
- * width of the terminal. */
+/* xcli list --format=original: the table that the original's xcli prints, for scripts that read it. It
+ * does not end at the width of the terminal. */
 #include "xcli/xcli.h"
 
 #include <inttypes.h>

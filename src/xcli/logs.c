@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xcli logs: what the server wrote: its log file, else what the journal has of it. */
+/* xcli logs: the server's log: its log file, else its lines in the journal. */
 #include "xcli/xcli.h"
 
 #include "query/find_xserver.h"
@@ -32,7 +32,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The process of the server that is asked. @return 0: not known */
+/* The process of the server that answers xcli. @return 0: not known */
 static pid_t server_pid(void)
 {
     struct xs_places places;

@@ -20,7 +20,7 @@ enum { KEY_SOCKET = 256, KEY_JSON, KEY_TOKEN, KEY_TOKEN_FILE, KEY_HOST };
 static const struct {
     const char *name;
     xcli_command *run;
-    bool hosts; /* of several hosts: what they say can be read one below the other */
+    bool hosts; /* works with --host: the answers of several hosts read well one below the other */
 } k_commands[] = {
     {"list", xcli_list, true}, {"top", xcli_top, false},      {"config", xcli_config, false},   {"policy", xcli_policy, true},
     {"hint", xcli_hint, false}, {"status", xcli_status, true}, {"suspend", xcli_suspend, false}, {"resume", xcli_resume, false},
@@ -78,14 +78,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "a command is needed: list, top, config, policy, hint, status, suspend, resume, web or logs");
+        argp_error(state, "give a command: list, top, config, policy, hint, status, suspend, resume, web or logs");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* What could not be written was not told. */
+/* The exit status says so when the output did not reach its reader. */
 static int written(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
         {"port", 'p', "PORT", 0, "its port; default 50000", 0},
         {"host", KEY_HOST, "HOST[:PORT],...", 0, "list, status and policy of the xservers of these hosts, with the token", 0},
         {"socket", KEY_SOCKET, "PATH", 0, "socket of xserver; its HTTP socket is beside it (http.sock beside xserver.sock)", 0},
-        {"token", KEY_TOKEN, "TEXT", 0, "what xserver.conf has as token; others see it in the list of processes", 0},
+        {"token", KEY_TOKEN, "TEXT", 0, "the token of xserver.conf; other users see it in the list of processes", 0},
         {"token-file", KEY_TOKEN_FILE, "FILE", 0, "file that holds it", 0},
         {"json", KEY_JSON, NULL, 0, "print answers as JSON", 0},
         {0},
@@ -111,12 +111,12 @@ int main(int argc, char **argv)
         .parser = parse,
         .args_doc = "COMMAND [OPTION...]",
         .doc =
-            "Shows and changes what xserver schedules.\v"
+            "Shows and changes the programs and queues that xserver schedules.\v"
             "Commands: list, top, config, policy, hint, status, suspend, resume, web, logs; `xcli COMMAND --help` "
             "describes "
-            "each. Without -a, -p and --socket the first xserver that answers is asked: XSCHED_SOCKET, "
+            "each. Without -a, -p and --socket xcli asks the first xserver that answers: XSCHED_SOCKET, "
             "this user's, the host's, then 127.0.0.1:50000. Exit status: 0 done, 1 refused by xserver, 2 no "
-            "xserver answers, 64 wrong use, 74 the output could not be written.",
+            "xserver answers, 64 wrong use, 74 writing the output failed.",
     };
     struct chosen chosen = {0};
     char name[64], help[] = "--help";
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
             fputs("xcli: --host goes with list, status and policy, and without -a and --socket\n", stderr);
             return XCLI_USAGE;
         }
-        chosen.argv[0] = name; /* what its help calls itself */
+        chosen.argv[0] = name; /* the name that its help shows */
         if (chosen.hosts)
             return written(xcli_on_hosts(chosen.hosts, k_commands[i].run, chosen.argc, chosen.argv));
         return written(k_commands[i].run(chosen.argc, chosen.argv));

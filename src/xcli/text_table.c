@@ -79,7 +79,7 @@ void xs_table_set(struct xs_table *t, size_t column, const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
-    free(t->text); /* laid out before */
+    free(t->text); /* an earlier layout */
     t->text = NULL;
     free(*cell);
     *cell = must(strdup(text));
@@ -92,11 +92,10 @@ static const char *cell(const struct xs_table *t, size_t row, size_t column)
     return text ? text : "";
 }
 
-/* What the last column may be cut to before others go for it. */
+/* The least width of the last column; below it, other columns go first. */
 #define LAST_WIDTH ((size_t)16)
 
-/* The width of each column, 0 for those that there is no room for. The last one that is shown may
- * be cut by the caller. */
+/* The width of each column, 0 for those without space. The caller may cut the last shown column. */
 static void fit(const struct xs_table *t, size_t width, size_t *widths)
 {
     for (size_t c = 0; c < t->n_columns; c++) {
@@ -126,8 +125,8 @@ static void fit(const struct xs_table *t, size_t width, size_t *widths)
     }
 }
 
-/* The lines for this width, laid out by libsmartcols, which knows how wide a character is and lets no control character
- * through to the terminal. */
+/* The lines for this width. libsmartcols makes them: it knows how wide a character is, and no control
+ * character reaches the terminal. */
 static void lay_out(struct xs_table *t, size_t width)
 {
     size_t *widths = must(calloc(t->n_columns, sizeof(*widths))), shown[XS_TABLE_COLUMNS], n = 0, most = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aligned text in columns that gives up its less important columns when there is little room. */
+/* Aligned text in columns; drops its less important columns on a narrow terminal. */
 #ifndef XS_XCLI_TEXT_TABLE_H
 #define XS_XCLI_TEXT_TABLE_H
 
@@ -17,7 +17,7 @@ struct xs_table {
     const struct xs_column *columns;
     size_t n_columns, n_rows, room;
     char **cells; /* rows of n_columns; row 0: titles */
-    char *text;   /* all lines as last laid out, for this width; NULL: not laid out */
+    char *text;   /* all lines, as last laid out for this width; NULL: none */
     size_t text_width;
 };
 

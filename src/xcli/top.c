@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xcli top: programs and queues, again and again. Here: options, questions, plain text. */
+/* xcli top: programs and queues, again and again. This file: options, questions, plain text. */
 #include "xcli/top.h"
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ void top_ask(struct top_facts *f)
     f->queues = answer;
     f->at_ns = xs_now_ns();
     if (xcli_try("GET", "/status", NULL, why, sizeof(why), &status) != XCLI_OK)
-        status = NULL; /* shown without the policy, then */
+        status = NULL; /* it shows no policy then */
     json_decref(f->status);
     f->status = status;
 }
@@ -74,7 +74,7 @@ static int plain(struct top_facts *f, const struct top_options *o)
             continue;
         print_round(f, o, round == 0 || o->once);
         if (fflush(stdout) != 0)
-            return XCLI_OK; /* nobody reads any more */
+            return XCLI_OK; /* the reader has gone */
     }
     return XCLI_OK;
 }
@@ -145,7 +145,7 @@ int xcli_top(int argc, char **argv)
         {"sort", 's', "COLUMN", 0, "share (default), wait, preemptions, priority, pid, commands or command",
          0},
         {"reverse", 'r', NULL, 0, "the other way round", 0},
-        {"filter", 'F', "TEXT", 0, "only what has TEXT in its command, user, device or pid", 0},
+        {"filter", 'F', "TEXT", 0, "only rows with TEXT in their command, user, device or pid", 0},
         {"user", KEY_USER, "USER", 0, "only of this user, by name or number", 0},
         {"device", KEY_DEVICE, "DEVICE", 0, "only on this device: the driver's number, UUID, a part of its address or model", 0},
         {0},
@@ -154,7 +154,7 @@ int xcli_top(int argc, char **argv)
         .options = k_options,
         .parser = parse,
         .children = xcli_json_child,
-        .doc = "Shows programs and queues again and again: who runs, who waits, shares of device time.\v"
+        .doc = "Shows programs and queues again and again: which ones run and wait, and their shares of device time.\v"
                "Plain text when the output is no terminal. On a terminal h lists the keys and q ends it."};
     struct top_options o = {.interval_s = 0.5};
     struct top_facts f = {0};

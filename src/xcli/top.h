@@ -17,7 +17,7 @@ enum top_sort {
     TOP_BY_COMMAND,
     TOP_SORTS
 };
-/** What `--sort` takes and the screen shows. */
+/** The values of `--sort`, as the screen shows them. */
 extern const char *const top_sort_names[TOP_SORTS];
 
 struct top_options {
@@ -29,13 +29,13 @@ struct top_options {
     bool reverse;
     int sort;        /* enum top_sort */
     struct xcli_filter only;
-    char filter[64]; /* shown is what has this in it, in any case; "" all */
+    char filter[64]; /* it shows rows that contain this text, in any case; "" all */
 };
 
 /** Two looks at the server, an interval apart. */
 struct top_facts {
     json_t *queues, *before; /* answers to /xqueues; before: NULL at first */
-    bool estimates;          /* shares of the rows that were made last were scaled: xcli_scale_shares() */
+    bool estimates;          /* the shares of the last rows are estimates: xcli_scale_shares() */
     json_t *status;          /* answer to /status; NULL: none */
     uint64_t at_ns, before_ns;
     int state; /* of the last question: an exit code */
@@ -64,7 +64,7 @@ struct top_rows {
     struct top_row *rows;
     size_t n;
 };
-/** Sorted and filtered; queues, where asked for, below their programs. */
+/** Sorted and filtered; with the option queues, each program's queues below it. */
 void top_rows_make(struct top_facts *f, const struct top_options *o, struct top_rows *ret);
 void top_rows_free(struct top_rows *r);
 void top_table(const struct top_rows *r, struct xs_table *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From two answers of the server to what is shown: rates, sums a program, order, filter. */
+/* Makes rows from two answers of the server: rates, sums a program, order, filter. */
 #include "xcli/top.h"
 
 #include <inttypes.h>
@@ -429,7 +429,7 @@ size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max
                 more(queues[i], find(before, n_before, queues[i], by_handle), "service_us") / interval_us;
     }
     for (size_t d = 0; d < n; d++)
-        ret[d].share = XS_MIN(ret[d].share, 1); /* as its queues' shares were scaled */
+        ret[d].share = XS_MIN(ret[d].share, 1); /* as the scaled shares of its queues */
     free(queues);
     free(before);
     return n;

@@ -17,7 +17,7 @@
 
 enum { PAIR_RUNNING = 1, PAIR_WAITING, PAIR_HELD, PAIR_HEAD, PAIR_BAR };
 
-/* What is being typed, or shown over the table. */
+/* What the user types, or a text over the table. */
 enum mode { MODE_NONE, MODE_FILTER, MODE_PRIORITY, MODE_POLICY, MODE_HELP };
 
 struct screen {
@@ -25,10 +25,10 @@ struct screen {
     struct top_options *o;
     struct top_rows rows;
     enum mode mode;
-    char line[64]; /* being typed */
+    char line[64]; /* the text so far */
     char said[256];
     uint64_t said_ns;
-    /* The row that the keys act on; it is looked for again after each answer. */
+    /* The row that the keys act on; each answer looks for it again. */
     int64_t pid;
     uint64_t handle; /* 0: a program */
     size_t at, top;  /* its place, and the first one on the screen */
@@ -40,7 +40,7 @@ static const char *const k_help[] = {
     "Up Down PgUp PgDn Home End  choose a program",
     "s, S      sort by the next, previous column",
     "r         the other way round",
-    "/         show only what contains a text",
+    "/         show only rows that contain a text",
     "t, Enter  queues below their programs",
     "+, -      raise, lower the priority by one",
     "n         give a priority",
@@ -49,7 +49,7 @@ static const char *const k_help[] = {
     "q         quit",
     "",
     "DEV%  device time received in the interval",
-    "WAIT% time with work and held, sum of queues",
+    "WAIT% time with work while suspended, sum of queues",
     "LV    preemption level in force",
 };
 
@@ -150,7 +150,7 @@ static void text_at(int y, const char *text, int width, chtype attributes)
     (void)width;
 }
 
-/* At most so many characters (not bytes) of what is UTF-8. */
+/* The first characters (not bytes) of UTF-8 text, at most so many. */
 static void cut(char *text, int width)
 {
     char *at = text;
@@ -307,7 +307,7 @@ static void draw(struct screen *s)
     refresh();
 }
 
-/* ---- what is chosen ---- */
+/* ---- the chosen row ---- */
 
 static void make_rows(struct screen *s)
 {
@@ -323,7 +323,7 @@ static void make_rows(struct screen *s)
             }
         }
     }
-    /* it left: whoever has its place */
+    /* it left: choose the row that has its place now */
     if (s->at >= s->rows.n)
         s->at = s->rows.n ? s->rows.n - 1 : 0;
     if (s->rows.n) {
@@ -365,7 +365,7 @@ static void typed(struct screen *s)
     s->mode = MODE_NONE;
 }
 
-/* A key while a line is typed. */
+/* A key while the user types a line. */
 static void type(struct screen *s, int key)
 {
     size_t length = strlen(s->line);
@@ -395,7 +395,7 @@ static void type(struct screen *s, int key)
 static void begin_typing(struct screen *s, enum mode mode)
 {
     if (mode == MODE_PRIORITY && chosen(s))
-        s->chosen = true; /* it stays what is changed while the order changes */
+        s->chosen = true; /* the priority is for this row, even if the order changes meanwhile */
     s->mode = mode;
     xs_str_copy(s->line, sizeof(s->line), mode == MODE_FILTER ? s->o->filter : "");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of xcli share. One thread. */
+/* Declarations that the files of xcli share. One thread. */
 #ifndef XS_XCLI_H
 #define XS_XCLI_H
 
@@ -18,20 +18,20 @@ struct xcli_options {
     uint16_t port; /* 0: not given */
     bool json;
 };
-extern struct xcli_options g_xcli; /* written by main() before any command runs */
+extern struct xcli_options g_xcli; /* main() writes it before any command runs */
 
 /* ask.c */
-/** Says what went wrong on stderr. @return an exit code; on XCLI_OK *ret is the answer, the caller's */
+/** Prints errors on stderr. @return an exit code; on XCLI_OK *ret is the answer, the caller's */
 int xcli_ask(const char *method, const char *path, const char *body, json_t **ret);
-/** The same without a word. @param ret_why  what went wrong */
+/** The same without printing. @param ret_why  the error */
 int xcli_try(const char *method, const char *path, const char *body, char *ret_why, size_t size, json_t **ret);
-/** For --json: the answer as it came, indented. */
+/** For --json: the whole answer, indented. */
 void xcli_print_json(const json_t *json);
 int64_t xcli_int(const json_t *o, const char *name);
 const char *xcli_text(const json_t *o, const char *name);
 bool xcli_true(const json_t *o, const char *name);
 
-/* arguments.c; those with a state end the program where the argument is wrong */
+/* arguments.c; those with a state end the program when the argument is wrong */
 uint64_t xcli_handle_arg(struct argp_state *state, const char *arg);
 int64_t xcli_number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min, int64_t max);
 int64_t xcli_pid_arg(struct argp_state *state, const char *arg);
@@ -43,7 +43,7 @@ extern const struct argp_child xcli_json_child[];
 const json_t *xcli_find(const json_t *list, const char *key, int64_t value);
 const char *xcli_user_name(int64_t uid);
 
-/** What --user and --device let through. */
+/** The filters --user and --device. */
 struct xcli_filter {
     bool by_user;
     int64_t uid;
@@ -52,26 +52,27 @@ struct xcli_filter {
 };
 /** @return false: there is no such user */
 bool xcli_filter_user(struct xcli_filter *f, const char *arg);
-/** Asks the server for what the filter needs. */
+/** Asks the server for the facts that the filter needs. */
 int xcli_filter_begin(struct xcli_filter *f);
 void xcli_filter_end(struct xcli_filter *f);
 bool xcli_filter_passes(const struct xcli_filter *f, int64_t uid, uint64_t device);
 bool xcli_filter_device(const struct xcli_filter *f, uint64_t device);
-/** Takes out of an answer to /xqueues what does not pass. */
+/** Removes members that do not pass from an answer to /xqueues. */
 void xcli_filter_apply(const struct xcli_filter *f, json_t *answer);
 
-/** The device time that programs say they had can come to more than the time that passed, where their threads wait for a CPU
- *  between a command's end and the look at it. The shares of such a device are scaled to 100 %.
+/** Scales the shares of a device to 100 % where their sum is more. Programs can report more device time
+ *  than the time that passed, if their threads wait for a CPU between a command's end and the look at
+ *  it.
  *  @param devices, shares  of n queues
- *  @return whether that was needed: they are estimates then */
+ *  @return whether it scaled any: those are estimates then */
 bool xcli_scale_shares(const uint64_t *devices, double *shares, size_t n);
 
 typedef int xcli_command(int argc, char **argv);
 
 /* hosts.c */
 bool xcli_host_valid(const char *host);
-/** Runs the command for each host of the list "A,B:PORT", which is written to. An answer stands under its host's
- *  name; with --json all are one object. @return the highest exit code of them */
+/** Runs the command for each host of the list "A,B:PORT", and writes into the list. An answer stands
+ *  under its host's name; with --json all are one object. @return the highest exit code of them */
 int xcli_on_hosts(char *list, xcli_command *run, int argc, char **argv);
 
 /* list.c */

@@ -231,7 +231,7 @@ class Top(unittest.TestCase):
         other = self.stage.xcli("top", "--once", check=False)
         s.close()
         self.assertEqual(other.returncode, 1)
-        self.assertIn("the answer is not understood", other.stderr)
+        self.assertIn("the answer is no JSON object", other.stderr)
 
 
 if __name__ == "__main__":
