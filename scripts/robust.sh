@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The long forms of what the section `robust` of scripts/test.sh runs shortly: robust.sh WHAT
 #
-#   sequences   SEQUENCES=100000 seeded programs of 100 calls for each of SEQUENCES_OF="cuda hip opencl", and as many of
-#               libpreempt's own functions
+#   sequences   SEQUENCES=100000 seeded programs of 100 calls for each of SEQUENCES_OF="cuda hip opencl levelzero",
+#               and as many of libpreempt's own functions
 #   faults      every place (FAULTS_EVERY=1)
 #   model       every interleaving
 #   soak        SOAK_SECONDS=60; SOAK_OUT=FILE keeps the counters
@@ -21,9 +21,9 @@ here=$PWD/$build
 case ${1:-} in
 sequences)
     n=${SEQUENCES:-100000} first=${SEQUENCES_FIRST:-1} status=0
-    declare -A fake=([cuda]=cuda/driver [hip]=hip/system [opencl]=opencl/driver)
-    for platform in ${SEQUENCES_OF:-cuda hip opencl}; do
-        printf '%-8s' "$platform"
+    declare -A fake=([cuda]=cuda/driver [hip]=hip/system [opencl]=opencl/driver [levelzero]=levelzero/driver)
+    for platform in ${SEQUENCES_OF:-cuda hip opencl levelzero}; do
+        printf '%-10s' "$platform"
         tests/sequences/run.py $here/tests/sequences/seq_$platform $here/lib/xsched/libshim$platform.so \
             $here/tests/fakes/${fake[$platform]} $here/bin/xserver "$n" 100 "$first" || status=1
     done

@@ -124,6 +124,7 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("FAULT_AT"), *number = getenv("FAULT_ERRNO");
 
+    free(NULL); /* finds the real one: later, a dlsym that fails would free while it is looked for */
     g_objects = getenv("FAULT_OBJECTS");
     g_only = getenv("FAULT_ONLY");
     g_action = getenv("FAULT_ACTION");

@@ -19,6 +19,8 @@ may crash. Sections:
            device is lost there
   hip      the same on the fake HIP runtime, with marks of both kinds; of thousands of calls 200 for each error
   cl       the same in a program on PoCL
+  levelzero  the nth call of ours into the C library fails, in random Level Zero programs on the fake driver, by both ways; the
+           nth call of our own into the driver does
   deaths   xserver is killed, or stopped, at the nth message; a program is, while another one waits
   clock    the clock that our code reads jumps by an hour, at the nth look
   storm    10,000 connections come and go; xserver is replaced under load
@@ -370,6 +372,7 @@ def section_vendor(w):
     return f"{len(names)} functions of the driver"
 
 
+UNINITIALIZED, NO_HOST_MEMORY = f"-> {0x78000001}", f"-> {0x70000002}"   # Level Zero's
 ERRORS = {"out of memory": 2, "invalid handle": 400, "not supported": 801, "device lost": 700}
 
 
@@ -475,6 +478,49 @@ def section_cl(w):
     # CL_OUT_OF_HOST_MEMORY, CL_INVALID_COMMAND_QUEUE, CL_INVALID_OPERATION
     errors = {"out of memory": -6, "invalid queue": -36, "not supported": -59}
     return f"{Calls(w, 'OpenCL', [w.opencl], env, plain, slice(-1, None)).all(errors, max(3, 60 // w.every))} calls of ours in one run"
+
+
+def section_levelzero(w):
+    program, fake = os.path.join(w.build, "tests/sequences/seq_levelzero"), os.path.join(w.build, "tests/fakes/levelzero/driver")
+    if not os.path.exists(program):
+        return "skipped: Level Zero's programs were not built"
+    shims = os.path.join(w.build, "lib/xsched")
+    command = [program, os.path.join(fake, "libze_intel_gpu.so.1"), "1", "1", str(2 * STEPS)]
+    plain = dict(clean(), LD_LIBRARY_PATH=fake)
+    faulty = dict(plain, **LOCAL, XLOG_LEVEL="OFF", FAULT_OBJECTS=CLIENT_OBJECTS + ",libxsched-")
+    ways = {"proxy": dict(faulty, LD_PRELOAD=w.fault, ZE_ENABLE_ALT_DRIVERS=f"{shims}/libxsched-ze_intel_gpu.so"),
+            "preload": dict(faulty, LD_PRELOAD=f"{shims}/libshimlevelzero.so {w.fault}")}
+    totals = []
+    for way, env in ways.items():
+        calls = Calls(w, f"Level Zero, {way}", command, plain, plain, slice(0, 1))
+        count = w.path("count")
+        if calls.run(dict(env, FAULT_COUNT=count))[:2] != calls.want[:2]:
+            w.losses.append(f"{calls.what}: differs where nothing fails")
+        total = w.counted(count)[0]
+        if total < 20:
+            w.losses.append(f"{calls.what}: only {total} calls of ours were seen")
+        totals.append(total)
+
+        def one(n):
+            at = w.path("count")
+            code, out, err = calls.run(dict(env, FAULT_AT=str(n), FAULT_COUNT=at))
+            w.runs += 1
+            w.injected += w.counted(at)[1]
+            # where we could not even find the vendor's library, or have no memory for its tables: the vendor's own error
+            if code == 1 and out and out[0].startswith("FAILED ") and out[0].endswith((UNINITIALIZED, NO_HOST_MEMORY)):
+                w.refused += 1
+            elif (code, out) != calls.want[:2]:
+                w.losses.append(f"{calls.what}, call {n}: exit code {code}, {out[:1]} {err[-2:]}")
+
+        w.each(w.places(total), one)
+    # of those that we call, the shim hands on none for the program
+    ours = ("zeFenceQueryStatus,zeFenceReset,zeEventPoolCreate,zeEventPoolDestroy,zeEventCreate,zeEventDestroy,zeEventQueryStatus,"
+            "zeEventHostReset,zeEventHostSynchronize,zeCommandListCreate,zeCommandListClose,zeDeviceGetProperties,"
+            "zeDevicePciGetPropertiesExt")
+    errors = {"out of device memory": 0x70000003, "not supported": 0x78000003, "invalid argument": 0x78000004}
+    calls = Calls(w, "Level Zero", command, dict(ways["preload"], FAULT_VENDOR_SHIM=ours), plain, slice(0, 1))
+    totals.append(calls.all(errors, max(5, 200 // w.every)))
+    return f"{' + '.join(map(str, totals))} calls of ours in one run"
 
 
 def section_deaths(w):

@@ -116,7 +116,8 @@ static bool named(const char *list, const char *name)
 void *fault_vendor_wrap(void *function, const char *name, const char *object, void *(*find)(void *, const char *))
 {
     const char *base = strrchr(object, '/');
-    bool vendor = strncmp(name, "cu", 2) == 0 || strncmp(name, "hip", 3) == 0 || strncmp(name, "cl", 2) == 0;
+    bool vendor = strncmp(name, "cu", 2) == 0 || strncmp(name, "hip", 3) == 0 || strncmp(name, "cl", 2) == 0 ||
+                  strncmp(name, "ze", 2) == 0;
     Dl_info of;
     void *file;
     int piece;

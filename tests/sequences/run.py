@@ -26,6 +26,15 @@ LOCAL = {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}
 LANES = dict(LOCAL, XSCHED_TUNE="lanes=2", SEQ_LANES="1")
 
 
+def loads(shim, turn):
+    """The variables that bring the shim in. Level Zero has two ways, which also go together."""
+    if not shim.endswith("libshimlevelzero.so"):
+        return {"LD_PRELOAD": shim}
+    driver = {"ZE_ENABLE_ALT_DRIVERS": os.path.join(os.path.dirname(shim), "libxsched-ze_intel_gpu.so"),
+              "ZE_ENABLE_LOADER_DRIVER_DDI_PATH": "0"}
+    return [driver, {"LD_PRELOAD": shim}, dict(driver, LD_PRELOAD=shim)][turn % 3]
+
+
 def clean():
     return {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
 
@@ -39,9 +48,9 @@ class Runner:
         self.lock = threading.Lock()
 
     def run(self, first, count, extra=None):
-        env = dict(clean(), LD_LIBRARY_PATH=self.fake)
+        env = dict(clean(), LD_LIBRARY_PATH=":".join(filter(None, (os.environ.get("LEVELZERO_LOADER"), self.fake))))
         if extra is not None:
-            env.update(extra, LD_PRELOAD=self.shim)
+            env.update(extra, **loads(self.shim, first // BATCH))
         try:
             r = subprocess.run([self.program, self.real, str(first), str(count), str(self.steps)], env=env, timeout=TIMEOUT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

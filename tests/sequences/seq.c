@@ -114,7 +114,11 @@ static int find_weak(const char *path)
     void *library = dlopen(path, RTLD_NOW);
 
     g_weak = calloc(seq_row_count, sizeof(*g_weak));
-    for (unsigned i = 0; i < seq_row_count; i++) {
+    for (unsigned i = 0; seq_is_weak && i < seq_row_count; i++) {
+        if (seq_is_weak(i))
+            g_weak[g_weak_count++] = i;
+    }
+    for (unsigned i = 0; !seq_is_weak && i < seq_row_count; i++) {
         void *at = library ? dlsym(library, seq_rows[i].symbol) : NULL;
         const ElfW(Sym) *symbol = NULL;
         Dl_info info;

@@ -7,8 +7,8 @@
  *
  * The functions are those of the platform's table. What the fake library implements is called by hand, with what
  * belongs to it; every other row answers with an error there or does nothing on its stream, which its weak symbol in
- * LIBRARY tells, and is called with arguments made up from its prototype. The last lines count the rows that were
- * called, and name the others. */
+ * LIBRARY tells (or seq_is_weak), and is called with arguments made up from its prototype. The last lines count the
+ * rows that were called, and name the others. */
 #ifndef XS_TESTS_SEQ_H
 #define XS_TESTS_SEQ_H
 
@@ -35,6 +35,8 @@ extern unsigned long seq_called[];
 extern const char *const seq_library;
 /** Where programs get a function that they must ask for (extensions), after seq_start; NULL: by the symbol. */
 extern void *(*const seq_find)(unsigned row);
+/** Whether the library does no better for a row than an error; NULL: its symbols in LIBRARY are weak where that is so. */
+extern bool (*const seq_is_weak)(unsigned row);
 /** Once, with seq_fn set as far as the library exports: ready for programs. */
 void seq_start(void);
 /** One program: calls until seq_steps reaches `until`. */

@@ -27,6 +27,7 @@ void *seq_fn[ROWS];
 unsigned long seq_called[ROWS];
 const char *const seq_library = "libcuda.so.1";
 void *(*const seq_find)(unsigned row) = NULL;
+bool (*const seq_is_weak)(unsigned row) = NULL;
 
 static CUfunction g_work, g_nop;
 static CUcontext g_context;

@@ -23,6 +23,7 @@ void *seq_fn[ROWS];
 unsigned long seq_called[ROWS];
 const char *const seq_library = "libamdhip64.so.6";
 void *(*const seq_find)(unsigned row) = NULL;
+bool (*const seq_is_weak)(unsigned row) = NULL;
 
 static hipFunction_t g_work, g_nop;
 static char g_stub_work, g_stub_nop; /* addresses of host stubs */

@@ -66,6 +66,7 @@ static void *find_extension(unsigned row)
                    seq_rows[row].symbol);
 }
 void *(*const seq_find)(unsigned row) = find_extension;
+bool (*const seq_is_weak)(unsigned row) = NULL;
 
 void seq_start(void)
 {

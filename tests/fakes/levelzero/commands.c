@@ -43,6 +43,8 @@ static ze_result_t append_barrier(ze_command_list_handle_t list, ze_event_handle
 static ze_result_t append_copy(ze_command_list_handle_t list, void *to, const void *from, size_t bytes, ze_event_handle_t signal,
                                uint32_t n, ze_event_handle_t *waits)
 {
+    if (bytes == REFUSED)
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     return append(list, &(struct fake_command){.kind = FAKE_COPY, .to = to, .from = from, .bytes = bytes}, signal, n, waits);
 }
 
@@ -65,6 +67,8 @@ static ze_result_t append_kernel(ze_command_list_handle_t list, ze_kernel_handle
     if (!kernel || !groups)
         return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
     c.kernel = *kernel;
+    if (kernel->kind == KERNEL_WORK && kernel->args[2] == REFUSED)
+        return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
     return append(list, &c, signal, n, waits);
 }
 
@@ -110,7 +114,7 @@ static ze_result_t create_immediate(ze_context_handle_t context, ze_device_handl
     ze_command_list_handle_t list = calloc(1, sizeof(*list));
 
     (void)device, (void)context;
-    if (!list || fake_refused("immediate")) {
+    if (!list || desc->index == REFUSED || fake_refused("immediate")) {
         free(list);
         return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     }

@@ -9,6 +9,8 @@
  *   work   (uint32 *log, uint32 tag, uint64 ns)   takes so long and appends tag to log, whose first word counts
  *   mix    (uint32 *data, uint32 count, uint32 value)   data[i] = data[i] * 5 + value
  *
+ * Refused, whoever asks: a kernel "work" of 0xbad ns, a copy and memory of 0xbad bytes, a queue and an immediate list
+ * with the index 0xbad, and to execute a list with a copy of 0xbae bytes.
  * FAKE_ZE=NAME:N,... are faults: the Nth call of NAME (execute, append, fence, pool, event, list, queue, immediate, alloc) is
  * refused; with lost:N the device is lost at the Nth command that it is to do. FAKE_ZE_SAID=FILE: what queues were made with. */
 #ifndef XS_FAKE_ZE_INTERNAL_H
@@ -23,6 +25,8 @@
 
 #define API __attribute__((visibility("default")))
 
+#define REFUSED       0xbadu
+#define REFUSED_LATER 0xbaeu
 #define WAITS_MOST 16
 #define ARGS_MOST  4
 

@@ -217,7 +217,7 @@ static struct allocation {
 
 static ze_result_t alloc(size_t bytes, void **ret, ze_memory_type_t type)
 {
-    *ret = fake_refused("alloc") ? NULL : calloc(1, bytes ? bytes : 1);
+    *ret = bytes == REFUSED || fake_refused("alloc") ? NULL : calloc(1, bytes ? bytes : 1);
     pthread_mutex_lock(&fake_lock);
     for (size_t i = 0; *ret && i < sizeof(g_allocations) / sizeof(g_allocations[0]); i++) {
         if (!g_allocations[i].at) {
@@ -361,7 +361,7 @@ static ze_result_t queue_create(ze_context_handle_t c, ze_device_handle_t device
     ze_command_queue_handle_t q = calloc(1, sizeof(*q));
 
     (void)c, (void)device;
-    if (!q || fake_refused("queue")) {
+    if (!q || desc->index == REFUSED || fake_refused("queue")) {
         free(q);
         return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     }
@@ -390,6 +390,12 @@ static ze_result_t execute(ze_command_queue_handle_t q, uint32_t count, ze_comma
     for (uint32_t i = 0; i < count; i++) {
         if (!lists[i]->closed)
             return ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE;
+        for (const struct fake_command *command = lists[i]->commands; command; command = command->next) {
+            if (command->kind == FAKE_COPY && command->bytes == REFUSED_LATER)
+                return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
         for (const struct fake_command *command = lists[i]->commands; command; command = command->next)
             fake_fifo_put(&q->fifo, command);
     }
