@@ -64,7 +64,7 @@ static unsigned server_arguments(const void *ctx, const char *log, const char **
 static int wait_until_it_answers(const char *socket_path, pid_t pid)
 {
     uint64_t until = xs_now_ns() + START_TIMEOUT_NS;
-    /* unlike kill(pid, 0), this tells of a process that has ended and that nobody has waited for */
+    /* unlike kill(pid, 0), this also detects a process that has ended without a parent's wait */
     struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
     int err;
 
@@ -120,14 +120,14 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
         xs_say("cannot start xserver in %s (%s): the program runs unscheduled", folder, reason(lock));
         return lock;
     }
-    if (xs_place_probe(socket_path, NULL, NULL) == 0) { /* somebody else was faster */
+    if (xs_place_probe(socket_path, NULL, NULL) == 0) { /* another launcher was faster */
         close(lock);
         return 0;
     }
     scoped = xs_daemon_has_manager();
     pid = xs_daemon_spawn(&daemon, scoped);
     err = pid < 0 ? (int)pid : wait_until_it_answers(socket_path, pid);
-    if (err < 0 && scoped) { /* a manager that refuses or is stuck: better a server in this session than none */
+    if (err < 0 && scoped) { /* a manager that refuses or is stuck: start it in this session */
         if (pid > 0 && err == -ETIMEDOUT)
             kill(pid, SIGKILL);
         pid = xs_daemon_spawn(&daemon, false);

@@ -5,16 +5,16 @@
 
 #include "base/xs_base.h"
 
-/** A started server ends when it has been without programs for this long, unless told otherwise. */
+/** A started server ends after so long without programs, unless the caller gives another time. */
 #define XS_AUTOSTART_IDLE_S 60
 
-/** Makes sure that a server answers: finds one, or starts one in this user's runtime folder (or
- *  at XSCHED_SOCKET, when that is set and its folder belongs to this user), waits until it
- *  answers and says so. Two at once start one: a lock file in the folder. XSCHED_SOCKET is set
- *  for the program where its agent would not look by itself.
+/** Makes sure that a server answers. It finds one, or starts one in this user's runtime folder (or at
+ *  XSCHED_SOCKET, if that has a value and its folder belongs to this user). Then it waits until the server
+ *  answers and says so. Two callers at once start one server: a lock file in the folder. Sets XSCHED_SOCKET
+ *  for the program if its agent would not look there by itself.
  *  @param start   false: only look
  *  @param idle_s  seconds without programs after which a started server ends; 0: never
- *  @return 0, 1 when one was started just now, or -errno after a warning; the program can run unscheduled */
+ *  @return 0, 1 when this call started one, or -errno after a warning; the program can run unscheduled */
 int xs_autostart(bool start, unsigned idle_s);
 
 #endif

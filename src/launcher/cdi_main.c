@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched cdi: a specification for the Container Device Interface, by which podman, docker and Kubernetes give a
- * container the shims, the server's socket and a priority when it asks for a device by name. The format is that of
- * the CDI specification (github.com/cncf-tags/container-device-interface, SPEC.md), version 0.5.0, which every
- * runtime with CDI understands. An executable of its own, as xsched-doctor. */
+/* xsched cdi: a specification for the Container Device Interface. By it podman, docker and Kubernetes give a
+ * container the shims, the server's socket and a priority when it requests a device by name. The format is
+ * that of the CDI specification (github.com/cncf-tags/container-device-interface, SPEC.md), version 0.5.0,
+ * which every runtime with CDI understands. An executable of its own, as xsched-doctor. */
 #include "base/env.h"
 #include "base/str.h"
 #include "query/find_xserver.h"
@@ -54,7 +54,7 @@ static const struct argp_option k_options[] = {
     {0},
 };
 
-/* Names as the CDI specification allows them: letters and digits, and between them _ - . : */
+/* Names that the CDI specification allows: letters and digits, and between them _ - . : */
 static bool is_name(const char *text, size_t length, const char *between)
 {
     if (length == 0 || length >= NAME_BYTES || !isalnum((unsigned char)text[0]) ||
@@ -128,7 +128,7 @@ static void add_mount(json_t *mounts, const char *host, const char *inside)
                                             "options", "bind", "ro", "nosuid", "nodev"));
 }
 
-/* libpreempt.so.1 and libhal*.so.1, by the name that the loader asks for: libNAME.so.MAJOR */
+/* libpreempt.so.1 and libhal*.so.1, by the name that the loader wants: libNAME.so.MAJOR */
 static int is_our_library(const struct dirent *e)
 {
     size_t n = strlen(e->d_name);
@@ -144,7 +144,7 @@ static int is_private_object(const struct dirent *e)
     return (n > 3 && strcmp(e->d_name + n - 3, ".so") == 0) || (n > 5 && strcmp(e->d_name + n - 5, ".json") == 0);
 }
 
-/* @return how many were mounted, or -errno */
+/* @return how many it mounted, or -errno */
 static int add_folder(json_t *mounts, const char *folder, int (*wanted)(const struct dirent *), const char *inside)
 {
     char path[2 * PATH_MAX], real[PATH_MAX], there[PATH_MAX];
@@ -213,9 +213,9 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
         }
     }
     json_array_append_new(env, json_string(preload));
-    /* the folder and not the socket: a socket that is mounted is dead after the server's next start */
+    /* the folder and not the socket: a mounted socket is dead after the server's next start */
     add_mount(mounts, socket_folder(a, &places), SOCKET_PLACE);
-    if (stat(socket_folder(a, &places), &st) < 0) /* an explicit one was looked at before */
+    if (stat(socket_folder(a, &places), &st) < 0) /* the check of an explicit one came before */
         xs_say("%s is not there yet: a container that is started before xserver fails", socket_folder(a, &places));
     for (size_t i = 0; i < a->count; i++)
         json_array_append_new(devices, json_pack("{s:s, s:{s:[o]}}", "name", a->devices[i].name, "containerEdits", "env",

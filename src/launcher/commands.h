@@ -15,7 +15,7 @@ int xs_command_doctor(int argc, char **argv);
 int xs_command_top(int argc, char **argv);
 int xs_command_cdi(int argc, char **argv);
 
-/** What run and trace do alike: judges the program, sets the shims' variables. */
+/** The common part of run and trace: judges the program, sets the shims' variables. */
 void xs_prepare_program(char **program);
 /** Becomes the program. Returns only when that fails, with the status to exit with. */
 int xs_exec_program(char **program);

@@ -60,8 +60,9 @@ int xs_daemon_lock(const char *folder, const char *name, uint64_t timeout_ns)
 }
 
 /* @param ret_log  of the daemon; empty: none
- * It must not be a client of xserver, and what the caller chose for one program (a core,
- * niceness, blocked signals) is not meant for it. */
+ *
+ * The daemon must not be a client of xserver. The caller's choices for one program (a core, niceness, blocked
+ * signals) are not for it. */
 static void become_daemon(const struct xs_daemon *d, char *ret_log, size_t log_size)
 {
     cpu_set_t all;
@@ -71,7 +72,7 @@ static void become_daemon(const struct xs_daemon *d, char *ret_log, size_t log_s
     memset(&all, 0xff, sizeof(all));
     sched_setaffinity(0, sizeof(all), &all);
     if (getpriority(PRIO_PROCESS, 0) > 0)
-        setpriority(PRIO_PROCESS, 0, 0); /* often not allowed; then it stays as it is */
+        setpriority(PRIO_PROCESS, 0, 0); /* the kernel often refuses; then it stays as it is */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int s = 1; s < NSIG; s++) {

@@ -68,7 +68,7 @@ static const void *at(const struct view *v, uint64_t offset, uint64_t bytes)
     return offset <= v->bytes && bytes <= v->bytes - offset ? v->data + offset : NULL;
 }
 
-/* The same for a structure, at a place where it may lie: a file can say any. */
+/* The same for a structure, if it can lie at that place: a file can say any. */
 static const void *struct_at(const struct view *v, uint64_t offset, uint64_t bytes)
 {
     return offset % _Alignof(uint64_t) == 0 ? at(v, offset, bytes) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an ELF file says about itself, read from the file without loading it. */
+/* The contents of an ELF file, read from the file without loading it. */
 #ifndef XS_LAUNCHER_ELF_H
 #define XS_LAUNCHER_ELF_H
 
@@ -25,8 +25,8 @@ int xs_elf_read(const char *path, struct xs_elf *ret);
  *  @return 0, -errno, or the first value other than 0 that visit returned */
 int xs_elf_exports(const char *path, int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx);
 
-/** Calls visit with each place (an address as the file has it) into which the dynamic linker writes the address of
- *  a symbol that the object takes from others. @return as xs_elf_exports */
+/** Calls visit with each place (an address as the file has it) into which the dynamic linker writes the
+ *  address of a symbol that the object takes from others. @return as xs_elf_exports */
 int xs_elf_imports(const char *path, int (*visit)(const char *name, uint64_t vaddr, void *ctx), void *ctx);
 
 /** Whether a 64-bit object exports this name. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched: runs programs under the scheduler, and says what is wrong when they are not scheduled. */
+/* xsched: runs programs under the scheduler, and says why some are not scheduled. */
 #include "launcher/commands.h"
 #include "launcher/say.h"
 
@@ -13,8 +13,8 @@ static const struct {
     const char *help;
 } commands[] = {
     {"run", xs_command_run, "run a program with its device work scheduled"},
-    {"trace", xs_command_trace, "run a program and list its device calls and how each was handled"},
-    {"record", xs_command_record, "write a timeline of who ran, waited and was preempted"},
+    {"trace", xs_command_trace, "run a program and list its device calls and how XSched handles each"},
+    {"record", xs_command_record, "write a timeline: when programs ran, waited and were preempted"},
     {"doctor", xs_command_doctor, "say what is installed, or why a running program is not scheduled"},
     {"top", xs_command_top, "show programs, shares and waits again and again (xcli top)"},
     {"cdi", xs_command_cdi, "write a specification by which containers get a priority"},

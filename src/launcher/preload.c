@@ -133,7 +133,7 @@ static const char *layer_cell(const struct xs_platform *platform, size_t index)
     return at && *at ? at : NULL;
 }
 
-/* How long the name is. What tells how it is set is not part of it. */
+/* The length of the name, which ends at one of the characters > ! , and =. */
 static size_t layer_name_length(const char *cell)
 {
     return strcspn(cell, ">!,=");
@@ -182,7 +182,7 @@ bool xs_library_is_installed(const char *name)
     return in_cache(name);
 }
 
-/* The entries with a !, which are the last ones. @return how long their text is */
+/* The entries with a !, which are the last ones. @return the length of their text */
 static size_t stand_ins(const char *text, const char *folder, struct xs_layer *ret)
 {
     size_t length = strcspn(text, " "), used = 0;

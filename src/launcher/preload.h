@@ -15,15 +15,15 @@ struct xs_layer {
     char variable[64];
     char value[PATH_MAX]; /* "": there is nothing to set, see platforms.def */
     char kept[64];        /* the variable that keeps what the user names there; "": there is none */
-    char instead[PATH_MAX]; /* what stands for the user's entries, the first for the first */
+    char instead[PATH_MAX]; /* stand-ins for the user's entries, the first for the first */
     char joint; /* between this value and others; '!': it replaces them */
 };
 
 struct xs_shims {
-    char folder[PATH_MAX]; /* "" when none was found */
+    char folder[PATH_MAX]; /* "": none found */
     size_t count;
     char paths[XS_SHIMS_MAX][PATH_MAX]; /* absolute, sorted by name */
-    char tried[1024];                   /* folders that were looked into, for messages */
+    char tried[1024];                   /* folders that the search went through, for messages */
 };
 
 /** Looks for libshim*.so in the private folder: beside this executable (../lib/xsched, which is
@@ -36,7 +36,7 @@ void xs_shims_find_in(struct xs_shims *ret, const char *folder);
 /** The shim of a platform, or NULL. */
 const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *platform);
 
-/** Those of s->paths that LD_PRELOAD is to name. @return how many */
+/** Those of s->paths for LD_PRELOAD. @return how many */
 size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHIMS_MAX]);
 
 /** The index-th variable by which the platform's own loader takes the shim as a layer.
@@ -45,12 +45,12 @@ size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHI
 bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform, size_t index, const char *folder,
                     struct xs_layer *ret);
 
-/** A list in the manner of LD_PRELOAD: what was there, then ours (some libraries must come first,
- *  those of sanitizers for example; ours need not); what is the same file appears once, and
- *  LIBDIR/libshimX.so is replaced where ours is LIBDIR/xsched/libshimX.so.
+/** A list in the manner of LD_PRELOAD: the old entries, then ours (some libraries must come first, those of
+ *  sanitizers for example; ours need not). Entries for the same file appear once. If ours is
+ *  LIBDIR/xsched/libshimX.so, it replaces LIBDIR/libshimX.so.
  *  @param old         present value, or NULL
  *  @param separators  characters that separate entries in old
- *  @param joint       separator written
+ *  @param joint       separator in the new list
  *  @return allocated text, NULL when out of memory */
 char *xs_list_join(const char *const *ours, size_t count, const char *old, const char *separators,
                    char joint);
@@ -58,17 +58,18 @@ char *xs_list_join(const char *const *ours, size_t count, const char *old, const
 /** Whether the dynamic linker would find a library by this name. */
 bool xs_library_is_installed(const char *name);
 
-/** What a layer's variable becomes: what was there, then ours; or what the user named, each with one of ours in its place.
+/** The new value of a layer's variable: the old entries, then ours; or the user's entries, each with one of
+ *  ours in its place.
  *  @param old       its present value, or NULL
  *  @param kept      that of the variable layer->kept, or NULL
- *  @param ret_kept  what that one becomes, allocated; NULL: it stays as it is
+ *  @param ret_kept  the new value of that variable, allocated; NULL: it stays as it is
  *  @return allocated text, NULL when out of memory */
 char *xs_layer_join(const struct xs_layer *layer, const char *old, const char *kept, char **ret_kept);
 
 /** Sets the variables that load the shims: LD_PRELOAD, and those of each platform whose loader takes layers
  *  (OPENCL_LAYERS for one).
- *  @return 0 or -ENOMEM; -EINVAL when the folder has a space or colon in its name, which the loader takes for the end of a
- *  path */
+ *  @return 0 or -ENOMEM; -EINVAL when the folder has a space or colon in its name, which the loader takes for
+ *  the end of a path */
 int xs_shims_apply(const struct xs_shims *s);
 
 /** Whether an entry of an environment, NAME=VALUE, sets one of those variables. */

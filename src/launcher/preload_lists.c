@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists in variables: what was there, and ours. */
+/* Lists in variables: the old entries, and ours. */
 #include "launcher/preload.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bare names are compared as text, paths as files. */
+/* Compares bare names as text, paths as files. */
 static bool same_entry(const char *a, const char *b)
 {
     struct stat x, y;
@@ -20,7 +20,8 @@ static bool same_entry(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Whether an entry is the shim at LIBDIR/NAME, and ours the one of the same code at LIBDIR/xsched/NAME (decision 0028). */
+/* Whether an entry is the shim at LIBDIR/NAME, and ours the one of the same code at LIBDIR/xsched/NAME
+ * (decision 0028). */
 static bool is_by_path(const char *entry, const char *ours)
 {
     const char *name = strrchr(ours, '/'), *folder = name;
@@ -133,7 +134,7 @@ char *xs_list_join(const char *const *ours, size_t count, const char *old, const
     return text;
 }
 
-static const char k_ours[] = "libxsched-"; /* what entries of ours in a layer's variable are called, whichever copy's */
+static const char k_ours[] = "libxsched-"; /* how our entries' names in a layer's variable begin */
 
 static bool is_ours(const char *entry)
 {
@@ -142,13 +143,13 @@ static bool is_ours(const char *entry)
     return strncmp(name ? name + 1 : entry, k_ours, strlen(k_ours)) == 0;
 }
 
-/* Whether the program's loader will find it. What it does not find stays as it is. */
+/* Whether the program's loader will find it. Entries that it does not find stay as they are. */
 static bool can_be_opened(const char *entry)
 {
     return strchr(entry, '/') ? access(entry, R_OK) == 0 : xs_library_is_installed(entry);
 }
 
-/* The user's entries that can be opened are replaced, and stand in `kept` then. */
+/* Replaces the user's entries that the loader can open, and keeps them in `kept`. */
 static int stand_for(struct list *l, struct list *kept, const struct list *instead)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -157,7 +158,7 @@ static int stand_for(struct list *l, struct list *kept, const struct list *inste
 
         if (is_ours(item) || !can_be_opened(item))
             continue;
-        if (list_has(kept, item)) {   /* it is stood for already */
+        if (list_has(kept, item)) {   /* an entry stands for it already */
             list_remove(l, i--);
             continue;
         }
@@ -192,7 +193,7 @@ char *xs_layer_join(const struct xs_layer *layer, const char *old, const char *k
         stood |= list_has(&instead, l.items[i]);
         theirs |= stood || !is_ours(l.items[i]);
     }
-    if (stood)                        /* else it was kept for another list */
+    if (stood)                        /* else `kept` belongs to another list */
         err = err ? err : list_split(&keeps, kept, ",");
     before = keeps.count;
     if (theirs)

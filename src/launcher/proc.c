@@ -15,7 +15,7 @@
 
 #define ICD "ICD" /* a vendor's part behind a loader */
 
-/* Whether a file is called BEFORE STEM.so... */
+/* Whether a file's name is BEFORE STEM.so... */
 static bool is_called(const char *file, const char *before, const char *stem)
 {
     size_t n = strlen(before), m = strlen(stem);
@@ -23,7 +23,7 @@ static bool is_called(const char *file, const char *before, const char *stem)
     return strncmp(file, before, n) == 0 && strncmp(file + n, stem, m) == 0 && strncmp(file + n + m, ".so", 3) == 0;
 }
 
-/* What a file of this name is. @return false: none of ours and no vendor's */
+/* The kind of a file with this name. @return false: none of ours and no vendor's */
 static bool classify(const char *file, enum xs_proc_kind *ret_kind, const char **ret_platform)
 {
     *ret_platform = xs_proc_vendor_platform(file);
@@ -137,7 +137,7 @@ static int read_maps(struct xs_proc *p)
         }
     }
     if (err == 0)
-        err = ferror(f) ? -EACCES : 0; /* the rights are checked when it is read */
+        err = ferror(f) ? -EACCES : 0; /* the kernel checks the rights at the read */
     free(line);
     fclose(f);
     return err;

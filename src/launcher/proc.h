@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc says about another process. */
+/* The state of another process, from /proc. */
 #ifndef XS_LAUNCHER_PROC_H
 #define XS_LAUNCHER_PROC_H
 
@@ -17,13 +17,13 @@ enum xs_proc_kind {
 struct xs_proc_library {
     enum xs_proc_kind kind;
     const char *platform; /* "OpenCL", "CUDA", ...; "ICD" for a vendor's part behind a loader; NULL: none */
-    bool deleted;         /* the file is gone or was replaced */
+    bool deleted;         /* the file is gone, or another is in its place */
     char path[PATH_MAX];
 };
 
 #define XS_PROC_LIBRARIES_MAX 32
 
-/** A file that is mapped, from its first address to its last; code in it if `code`. */
+/** A mapped file, from its first address to its last; code in it if `code`. */
 struct xs_proc_object {
     uint64_t from, to;
     bool code;
@@ -37,7 +37,7 @@ struct xs_proc {
     char name[64], state[32];
     char exe[PATH_MAX]; /* as the process sees it */
     char exe_link[64];  /* /proc/PID/exe: opens the very file */
-    bool client_page;   /* it has made its page: a queue was created at some time */
+    bool client_page;   /* it has made its page: it has created a queue at some time */
     bool server_page;   /* it holds a page of an xserver: it has joined */
     size_t library_count;
     struct xs_proc_library libraries[XS_PROC_LIBRARIES_MAX];
@@ -52,9 +52,9 @@ struct xs_proc {
 int xs_proc_read(pid_t pid, struct xs_proc *ret);
 void xs_proc_free(struct xs_proc *p);
 
-/** The value that the process was started with; NULL when unset. */
+/** The value at the start of the process; NULL when unset. */
 const char *xs_proc_env(const struct xs_proc *p, const char *name);
-/** Whether such a library is mapped. @param platform  NULL: any */
+/** Whether the process maps such a library. @param platform  NULL: any */
 bool xs_proc_has(const struct xs_proc *p, enum xs_proc_kind kind, const char *platform);
 /** The platform whose vendor library has such a name ("libamdhip64.so.6": "HIP"); NULL: none. */
 const char *xs_proc_vendor_platform(const char *name);

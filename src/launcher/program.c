@@ -39,7 +39,7 @@ int xs_program_find(const char *name, char *ret_path, size_t size)
         return best;
     }
     if (!path)
-        path = "/bin:/usr/bin"; /* what execvp takes then */
+        path = "/bin:/usr/bin"; /* execvp then uses this */
     for (; path; path = next ? next + 1 : NULL) {
         char candidate[PATH_MAX];
         int length, err;
@@ -103,7 +103,7 @@ enum xs_program_issue xs_program_check(const char *path, char *ret_path, size_t 
     if (is_privileged(file))
         return XS_PROGRAM_PRIVILEGED;
     if (xs_elf_read(file, &elf) < 0 || !elf.is_elf)
-        return XS_PROGRAM_FINE; /* not readable, or something that binfmt_misc starts: nothing is known */
+        return XS_PROGRAM_FINE; /* not readable, or binfmt_misc starts it: nothing known against it */
     if (elf.foreign)
         return XS_PROGRAM_FOREIGN;
     return elf.has_interp ? XS_PROGRAM_FINE : XS_PROGRAM_STATIC;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at the program before it is started: where it is, and whether a preload reaches it. */
+/* Looks at the program before its start: where it is, and whether a preload reaches it. */
 #ifndef XS_LAUNCHER_PROGRAM_H
 #define XS_LAUNCHER_PROGRAM_H
 
 #include "base/xs_base.h"
 
-/** Finds what execvp would start. @return 0, -ENOENT, or -EACCES (found, but not executable) */
+/** Finds the file that execvp would start. @return 0, -ENOENT, or -EACCES (found, but not executable) */
 int xs_program_find(const char *name, char *ret_path, size_t size);
 
 enum xs_program_issue {
     XS_PROGRAM_FINE = 0,
-    XS_PROGRAM_STATIC,     /* no dynamic loader starts it: nothing can be preloaded */
+    XS_PROGRAM_STATIC,     /* no dynamic loader starts it: it takes no preload */
     XS_PROGRAM_FOREIGN,    /* 32-bit, or of another machine */
     XS_PROGRAM_PRIVILEGED, /* set-user-id, set-group-id or file capabilities: ld.so ignores us */
 };
 
-/** Judges a program file; a script is judged by its interpreter.
- *  @param ret_path  the file that the answer is about; may be NULL */
+/** Judges a program file; for a script, its interpreter.
+ *  @param ret_path  the judged file; may be NULL */
 enum xs_program_issue xs_program_check(const char *path, char *ret_path, size_t size);
 
 /** One sentence for people. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched record: from the server's events to a file. record_main.c asks and runs the program, record_queues.c follows each
- * queue's state, record_devices.c each device's, record_chrome.c and record_replay.c write. One thread. */
+/* xsched record: from the server's events to a file. record_main.c asks the server and runs the program.
+ * record_queues.c follows each queue's state, record_devices.c each device's; record_chrome.c and
+ * record_replay.c write. One thread. */
 #ifndef XS_LAUNCHER_RECORD_H
 #define XS_LAUNCHER_RECORD_H
 
@@ -11,10 +12,10 @@
 
 enum record_state { RECORD_UNKNOWN, RECORD_IDLE, RECORD_RUN, RECORD_WAIT, RECORD_PREEMPTED, RECORD_SUSPENDED };
 
-/** What both formats are told. Times are nanoseconds since the recording began, and never go back
- *  in what is not a slice; a slice is told at its end. */
+/** The calls of both formats. Times are nanoseconds since the recording began. They never go back, but for
+ *  slices: the call for a slice comes at its end. */
 struct record_writer {
-    /** @param began_ns  when that is, by this host's clock that never goes back */
+    /** @param began_ns  the beginning, by this host's clock that never goes back */
     void (*begin)(FILE *f, uint64_t began_ns);
     void (*process)(FILE *f, int64_t pid, const char *command);
     void (*queue)(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64_t device, const char *device_name,
@@ -45,8 +46,8 @@ struct record {
     struct record_queue *queues;
     struct record_process *processes;
     struct record_device *devices; /* record_devices.c */
-    json_t *device_names;          /* the server's answer to /devices; NULL: not asked yet */
-    json_t *(*ask)(void *ctx, const char *path); /* asks the server; @return NULL: not told */
+    json_t *device_names;          /* the server's answer to /devices; NULL: no request yet */
+    json_t *(*ask)(void *ctx, const char *path); /* asks the server; @return NULL: no answer */
     void *ctx;
     bool names_asked; /* since the last answer of events */
     unsigned next_number, next_device;
@@ -59,19 +60,19 @@ struct record {
 void record_device_name(struct record *r, uint64_t device, char *ret, size_t size);
 /** From here on one queue more, or one less, of the program runs on the device. */
 void record_device_change(struct record *r, uint64_t device, int64_t pid, const char *program, bool runs);
-/** Ends what is open. */
+/** Ends open slices. */
 void record_devices_end(struct record *r);
 
 /* ---- record_queues.c ---- */
 
 /** Events of an answer to /timeline. */
 void record_events(struct record *r, const json_t *answer);
-/** An answer to /xqueues: names, shares of device time, and, where that is asked for, the states.
+/** An answer to /xqueues: names, shares of device time, and, if requested, the states.
  *  @param now_ns  of the server, when it answered */
 void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bool states);
-/** An answer to /clients: names of those that left before they were seen. */
+/** An answer to /clients: names of programs that left before a snapshot had them. */
 void record_names(struct record *r, const json_t *answer);
-/** Ends what is open. */
+/** Ends open slices. */
 void record_end(struct record *r, uint64_t now_ns);
 
 #endif

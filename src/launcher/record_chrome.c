@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chrome's trace event format (JSON object form), which Perfetto's viewer opens too: a track for each
- * queue below its process, a slice for each time that it ran or waited, a counter of device time. */
+/* Chrome's trace event format (JSON object form), which Perfetto's viewer opens too. It has a track for each
+ * queue below its process, a slice for each time that it ran or waited, and a counter of device time. */
 #include "launcher/record.h"
 
 #include "base/clock.h"
@@ -8,14 +8,15 @@
 #include <inttypes.h>
 #include <time.h>
 
-/* Times are of the wall clock, as other profilers have them, so that files of both lie beside each other. They count from the
- * base that torch.profiler uses, a multiple of three months, since a number of JSON has no room for nanoseconds since 1970. */
+/* Times are of the wall clock, as other profilers have them, so that a viewer can show files of both
+ * together. They count from the base that torch.profiler uses, a multiple of three months: a number of JSON
+ * is too short for nanoseconds since 1970. */
 #define BASE_NS (7889238ull * XS_NS_PER_S)
 /* Tracks of devices stand above the programs. No process has such a number. */
 #define DEVICE_PID 0x40000000u
 
-static bool g_any;         /* an event was written */
-static uint64_t g_zero_ns; /* what the recording calls 0, since that base */
+static bool g_any;         /* the file has an event */
+static uint64_t g_zero_ns; /* the beginning of the recording, since that base */
 
 static void next(FILE *f)
 {

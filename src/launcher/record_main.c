@@ -31,7 +31,7 @@ enum { EXIT_ABSENT = 2 };
 static const struct argp_option k_options[] = {
     {"output", 'o', "FILE", 0, "the trace; default xsched-trace.json", 1},
     {"duration", 'd', "SECONDS", 0, "end after so long", 1},
-    {"format", 'f', "chrome|replay", 0, "chrome (default; Perfetto reads it) or what xsched-replay reads", 1},
+    {"format", 'f', "chrome|replay", 0, "chrome (default; Perfetto reads it) or replay (xsched-replay reads it)", 1},
     {"max-events", KEY_MOST, "N", 0, "end after so many entries; default 10000000", 1},
     {"socket", 'S', "PATH", 0, "socket of xserver", 1},
     {"quiet", 'q', NULL, 0, "no notes from xsched itself", 1},
@@ -156,7 +156,7 @@ static pid_t start(char **program)
 struct recording {
     struct record_arguments a;
     struct record r;
-    uint64_t next; /* event to ask for */
+    uint64_t next; /* the next event to get */
     unsigned looks;
     bool begun;
     char why[2304];
@@ -185,7 +185,8 @@ static bool snapshot(struct recording *s, bool states)
     return o != NULL;
 }
 
-/* The server's clock is this host's. Events come first, then the state that they led to. */
+/* The server's clock is this host's. The request for events comes first, then the one for the state after
+ * them. */
 static bool begin(struct recording *s)
 {
     json_t *o = ask(&s->a, "/timeline?since=now", s->why, sizeof(s->why));
@@ -262,7 +263,7 @@ static int run(struct recording *s)
     }
     if (alive) {
         if (g_stop)
-            kill(pid, SIGTERM); /* Ctrl-C reached it by itself, a kill of us did not */
+            kill(pid, SIGTERM); /* Ctrl-C reached it by itself; a signal to us alone did not */
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
     }
@@ -271,7 +272,7 @@ static int run(struct recording *s)
     if (s->r.written >= s->a.most)
         xs_say("the recording ended after %" PRIu64 " entries (--max-events)", s->r.written);
     if (!s->begun) {
-        xs_say_error("no xserver answers, nothing was recorded:%s", s->why);
+        xs_say_error("no xserver answers, so there is no recording:%s", s->why);
         return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_ABSENT;
     }
     if (pid > 0)
@@ -285,10 +286,10 @@ int main(int argc, char **argv)
         .options = k_options,
         .parser = parse,
         .args_doc = "[-- PROGRAM [ARG...]]",
-        .doc = "Records who ran, who waited and who was preempted, of all programs that the user may see.\v"
-               "With a PROGRAM it is run as by `xsched run` and the recording ends with it; else Ctrl-C or "
+        .doc = "Records when programs ran, waited and were preempted, of all that the user may see.\v"
+               "Runs a PROGRAM as `xsched run` does, and the recording ends with it; else Ctrl-C or "
                "--duration ends it. Open the file at https://ui.perfetto.dev or chrome://tracing.\n\n"
-               "Exit status: the program's; 1 when the file cannot be written, 2 when no xserver answers, 64 "
+               "Exit status: the program's; 1 when it cannot write the file, 2 when no xserver answers, 64 "
                "for "
                "wrong arguments."};
     static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of each queue and program while a recording runs. */
+/* The known state of each queue and program while a recording runs. */
 #include "launcher/record.h"
 
 #include "base/str.h"
@@ -12,8 +12,8 @@ struct record_process {
     int64_t pid;
     bool named;
     char command[96]; /* as far as it is known */
-    int64_t service_us, counted_us; /* device time of its queues: as last asked; while it is summed */
-    bool asked, held; /* held: by a user, as last asked */
+    int64_t service_us, counted_us; /* device time of its queues: at the last answer; during the sum */
+    bool asked, held; /* held: by a user, at the last answer */
     UT_hash_handle hh;
 };
 
@@ -24,7 +24,7 @@ struct record_queue {
     uint64_t device;
     int64_t priority;
     bool ready, permitted;
-    bool held; /* a user suspended the program, and it is not permitted for that */
+    bool held; /* a user suspended the program, so it has no permit */
     enum record_state state;
     uint64_t since_ns;
     UT_hash_handle hh;
@@ -77,7 +77,8 @@ static void name(struct record *r, const json_t *list)
     }
 }
 
-/* A program that came since its server was last asked for names; slices of devices need its name at once. */
+/* A program that joined after the server's last answer with names; slices of devices need its name at
+ * once. */
 static void name_new(struct record *r, const struct record_process *p)
 {
     json_t *answer;
@@ -299,7 +300,8 @@ void record_end(struct record *r, uint64_t now_ns)
     struct record_process *p, *next_p;
 
     r->at_ns = XS_MAX(r->at_ns, at_ns);
-    /* NOLINTBEGIN(clang-analyzer-unix.Malloc,clang-analyzer-core.NullDereference): HASH_DEL moves the head on, unseen */
+    /* NOLINTBEGIN(clang-analyzer-unix.Malloc,clang-analyzer-core.NullDereference): HASH_DEL moves the head
+     * on, unseen */
     HASH_ITER(hh, r->queues, q, next_q)
     {
         enter(r, q, RECORD_IDLE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts as xsched-replay(1) reads them, so that another policy can be asked what it would have
- * done; the decisions that were made stand as comments. */
+/* The facts in the form that xsched-replay(1) reads, so that it can show another policy's decisions on them.
+ * The actual decisions are comments. */
 #include "launcher/record.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched run: the environment for whatever platform the program turns out to use, a server, exec. */
+/* xsched run: sets the environment for every platform that the program may use, finds or starts a server,
+ * becomes the program. */
 #include "base/env.h"
 #include "base/probed_levels.h"
 #include "base/size.h"
@@ -42,7 +43,7 @@ static const struct argp_option options[] = {
      3},
     {"no-server", KEY_NO_SERVER, NULL, 0, "do not start an xserver when none answers", 3},
     {"idle-exit", KEY_IDLE, "SECONDS", 0,
-     "a server that is started ends after this long without programs; default 60, 0: never", 3},
+     "a server that it starts ends after so long without programs; default 60, 0: never", 3},
     {"socket", 'S', "PATH", 0, "socket of xserver", 3},
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 4},
     {"help-env", KEY_HELP_ENV, NULL, 0, "list the environment variables and exit", 4},
@@ -67,7 +68,7 @@ static void set_default(enum xs_env_id id, const char *value)
         set(id, value);
 }
 
-/* Whether text is one of the names in "A|B|C", in any case; the name as it is written there. */
+/* Whether text is one of the names in "A|B|C", in any case; ret is the name as it stands there. */
 static bool one_of(const char *text, const char *names, char *ret, size_t size)
 {
     while (*names) {
@@ -208,7 +209,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* The answer of `xsched doctor --probe`, for those who leave the level to us. */
+/* The answer of `xsched doctor --probe`, for users who leave the level to us. */
 static void use_probed_level(const struct xs_platform *of)
 {
     const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL), *value;
@@ -229,7 +230,7 @@ static void use_probed_level(const struct xs_platform *of)
         xs_say_error("out of memory");
 }
 
-/* What is asked for becomes what there is: TIME or SPACE. What auto should be is not measured yet: time. */
+/* Turns the wish of the user into TIME or SPACE. No measurement says yet what auto should be: time. */
 static void begin_to_share(const struct run *r)
 {
     const char *share = xs_env_get(XS_ENV_XSCHED_SHARE);
@@ -264,7 +265,7 @@ static void print_env_help(void)
 static const struct {
     enum xs_env_id id;
     uint32_t reads;
-    const char *option, *without; /* the value that asks for nothing */
+    const char *option, *without; /* the value that wishes nothing */
 } k_hints[] = {
     {XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, XS_POLICY_READS_PRIORITY, "--priority", "0"},
     {XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION,
@@ -273,16 +274,17 @@ static const struct {
     {XS_ENV_XSCHED_AUTO_XQUEUE_LAXITY, XS_POLICY_READS_LAXITY, "--laxity", "-1"},
 };
 
-/* The value of a hint that asks for something; NULL: none. */
+/* The value of a hint that wishes something; NULL: none. */
 static const char *asked(size_t hint)
 {
     const char *value = xs_env_get(k_hints[hint].id);
 
-    /* what never runs, never runs under any policy */
+    /* a queue that never runs, never runs under any policy */
     return value && strcmp(value, k_hints[hint].without) != 0 && strcmp(value, "-256") != 0 ? value : NULL;
 }
 
-/* Hints of the command line or the environment that have no effect. @param change  the command that changes the policy */
+/* Hints of the command line or the environment that have no effect. @param change  the command that changes
+ * the policy */
 static void say_unread_hints(const struct xs_policy_in_force *policy, const char *change)
 {
     for (size_t i = 0; i < XS_ARRAY_LEN(k_hints); i++) {
@@ -307,7 +309,7 @@ static void say_unread_by_local(const char *name)
     say_unread_hints(&policy, "xsched run --local-policy");
 }
 
-/* @param young  the server was started just now: it answers questions a moment after it takes programs */
+/* @param young  the server has just started: it answers questions a moment after it takes programs */
 static void say_unread_by_server(bool young)
 {
     struct xs_policy_in_force policy;
@@ -342,7 +344,7 @@ int xs_command_run(int argc, char **argv)
         .options = options,
         .parser = parse,
         .args_doc = "PROGRAM [ARG...]",
-        .doc = "Runs PROGRAM with its device work scheduled. When no xserver answers, one is started for "
+        .doc = "Runs PROGRAM with its device work scheduled. When no xserver answers, starts one for "
                "this user.\v"
                "Two programs, in two terminals:\n\n"
                "  xsched run --priority 0 -- ./background\n  xsched run --priority 10 -- ./urgent\n\n"
@@ -365,7 +367,7 @@ int xs_command_run(int argc, char **argv)
     set_default(XS_ENV_XSCHED_AUTO_XQUEUE, "ON");
     if (!r.local && !xs_env_get(XS_ENV_XSCHED_POLICY))
         set_default(XS_ENV_XSCHED_SCHEDULER, "GLB");
-    if (r.priority) /* the short name must not say something else */
+    if (r.priority) /* the short name must not differ */
         set(XS_ENV_XSCHED_PRIORITY, xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY));
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
         if (xs_platforms[i].probe != XS_PLATFORM_PROBE_NONE)
@@ -373,7 +375,7 @@ int xs_command_run(int argc, char **argv)
     }
     xs_prepare_program(r.program);
     if (xs_program_find(r.program[0], path, sizeof(path)) == -ENOENT)
-        return xs_exec_program(r.program); /* which says so: nothing needs a server */
+        return xs_exec_program(r.program); /* its message says so: no server needed */
     begin_to_share(&r);
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         server = xs_autostart(!r.no_server, r.idle_s);

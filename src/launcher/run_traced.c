@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched trace: runs a program with XSCHED_TRACE and sums up what was written. The program is a
- * child here, since somebody must be left to sum up. */
+/* xsched trace: runs a program with XSCHED_TRACE and sums the lines of the trace up. The program is a child
+ * here, since this process sums up after its end. */
 #include "base/env.h"
 #include "launcher/commands.h"
 #include "launcher/say.h"
@@ -67,7 +67,7 @@ static void pass_on(int signo)
         kill(child, signo);
 }
 
-/* Signals of the terminal reach the child by themselves; others are passed on. */
+/* Signals of the terminal reach the child by themselves; passes others on. */
 static int run_child(char **program)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, forward = {.sa_handler = pass_on}, old[4];
@@ -113,7 +113,7 @@ static int sum_up(const char *path, FILE *out)
     return err;
 }
 
-/* Ends as the program ended. */
+/* Ends in the same way as the program. */
 static int same_end(int status)
 {
     if (WIFSIGNALED(status)) {
@@ -127,7 +127,7 @@ static int same_end(int status)
     return WEXITSTATUS(status);
 }
 
-/* The trace file: named by the user, or a temporary one. Absolute, since programs change folder. */
+/* The trace file: the one that the user named, or a temporary one. Absolute, since programs change folder. */
 static int make_file(const char *output, char *ret, size_t size)
 {
     const char *tmp = getenv("TMPDIR");
@@ -156,12 +156,11 @@ int xs_command_trace(int argc, char **argv)
         .options = options,
         .parser = parse,
         .args_doc = "PROGRAM [ARG...]",
-        .doc = "Runs PROGRAM and lists its device calls: how often each was made, and how it was handled.\v"
+        .doc = "Runs PROGRAM and lists its device calls: how often it makes each, and how XSched handles it.\v"
                "submit: a command on a scheduled queue; sync: waited for a queue; hand: looked at for "
                "another reason; "
-               "pass: left alone. Unless the environment says otherwise, the program is scheduled by a local "
-               "policy of "
-               "its own.\n\nExit status: the program's; 64 for wrong arguments, 126 when the program cannot "
+               "pass: left alone. Unless the environment says otherwise, a local policy of its own schedules "
+               "the program.\n\nExit status: the program's; 64 for wrong arguments, 126 when the program cannot "
                "be executed, "
                "127 when it is not found."};
     struct trace t = {0};

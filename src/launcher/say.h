@@ -5,13 +5,13 @@
 
 #include "base/xs_base.h"
 
-/** Notes and warnings are not printed after this. */
+/** Prints no notes and warnings after this. */
 void xs_say_set_quiet(bool quiet);
-/** Writes stdout out. @return whether that failed; a line says so */
+/** Writes stdout out. @return whether that failed; then prints a line about it */
 bool xs_say_unwritten(void);
 /** For the user to know; also warnings. */
 void xs_say(const char *format, ...) XS_PRINTF(1, 2);
-/** Printed even when quiet. */
+/** Prints even when quiet. */
 void xs_say_error(const char *format, ...) XS_PRINTF(1, 2);
 
 #endif

@@ -46,7 +46,7 @@ void xs_trace_sum_free(struct xs_trace_sum *s)
     struct traced_process *p, *next_p;
     struct traced_queue *q, *next_q;
 
-    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the head that HASH_DEL moves on is lost on the analyzer */
+    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): HASH_DEL moves the head on, unseen by the analyzer */
     HASH_ITER(hh, s->functions, f, next_f)
     {
         HASH_DEL(s->functions, f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the lines of a trace file (format: src/shim/common/trace.h) add up to. */
+/* The sums of the lines of a trace file (format: src/shim/common/trace.h). */
 #ifndef XS_LAUNCHER_TRACE_SUMMARY_H
 #define XS_LAUNCHER_TRACE_SUMMARY_H
 
@@ -16,7 +16,7 @@ struct xs_trace_totals {
     uint64_t by_how[XS_TRACE_HOWS];
     uint64_t scheduled; /* commands that took the scheduled path, all processes together */
     uint64_t processes, queues;
-    uint64_t unreadable; /* lines that are none */
+    uint64_t unreadable; /* other lines */
 };
 
 /** @return NULL when out of memory */

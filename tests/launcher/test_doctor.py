@@ -222,7 +222,7 @@ class Processes(Doctor):
         found = self.doctor(str(self.python(code=code + SLEEPER).pid))
         self.assertEqual(found["functions not known"]["works"], [f"cuLaunchAnew{i} 13090" for i in range(8)])
         text, = [p["text"] for p in found["problems"] if p["cause"] == "newer_functions"]
-        self.assertIn("given 9 functions", text)
+        self.assertIn("got 9 functions", text)
 
     def test_platform_without_shim(self):
         path = os.path.join(self.top, "libamdhip64.so.6")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What xsched doctor finds: a tree of facts, and the problems among them. */
+/* The findings of xsched doctor: a tree of facts, and the problems among them. */
 #ifndef XS_LAUNCHER_DOCTOR_H
 #define XS_LAUNCHER_DOCTOR_H
 
@@ -10,54 +10,57 @@
 #include <sys/types.h>
 
 struct xs_doctor {
-    json_t *facts;    /* an object; its sections are printed in order of insertion */
+    json_t *facts;    /* an object; its sections appear in order of insertion */
     json_t *problems; /* array of {cause, text, hint} */
     json_t *hints;    /* array of text */
     json_t *devices;  /* the server's answer to /devices; NULL: it does not tell */
     bool schedules_itself, unasked; /* the process: by a local policy; joined a server that answers no questions */
-    char verdict[1280]; /* one line: how it stands */
+    char verdict[1280]; /* one line: the state of things */
 };
 
 int xs_doctor_init(struct xs_doctor *d);
 void xs_doctor_fini(struct xs_doctor *d);
 
-/** Something is wrong. @param cause  one word for programs; @param hint  what to do, "" for nothing */
+/** Something is wrong. @param cause  one word for programs; @param hint  a remedy, "" for none */
 void xs_doctor_problem(struct xs_doctor *d, const char *cause, const char *hint, const char *format, ...)
     XS_PRINTF(4, 5);
-/** Good to know or to do, and nothing is wrong. */
+/** Good to know or to do; no problem. */
 void xs_doctor_hint(struct xs_doctor *d, const char *format, ...) XS_PRINTF(2, 3);
-/** Text, with bytes that are no UTF-8 replaced. @return a new reference, never NULL for text */
+/** Text, with a replacement for bytes that are no UTF-8. @return a new reference, never NULL for text */
 json_t *xs_doctor_text(const char *text);
 
-/** Everything as one JSON document; or text for people: the verdict, what is wrong, and with details the facts. */
+/** Everything as one JSON document; or text for people: the verdict, the problems, and with details the
+ *  facts. */
 void xs_doctor_print_json(const struct xs_doctor *d);
 void xs_doctor_print_text(const struct xs_doctor *d, bool details);
-/** Sets the verdict from what was found. */
+/** Sets the verdict from the findings. */
 void xs_doctor_verdict_of_process(struct xs_doctor *d, pid_t pid);
 void xs_doctor_verdict_of_system(struct xs_doctor *d);
 
-/** What is installed here. */
+/** The installed parts here. */
 void xs_doctor_system(struct xs_doctor *d);
 /** Tries which preemption levels work on the devices here, and keeps the answer for `xsched run`.
- *  @param seconds  how long that may take */
+ *  @param seconds  the time limit */
 void xs_doctor_probe(struct xs_doctor *d, unsigned seconds);
-/** What the probe found for the drivers that are loaded now, and what that means. */
+/** The probe's answer for the present drivers, and its meaning. */
 void xs_doctor_levels(struct xs_doctor *d);
-/** Replaces what was found on a platform's devices before. @return 0 or -errno */
+/** Replaces the earlier answers for a platform's devices. @return 0 or -errno */
 int xs_doctor_keep_levels(const struct xs_platform *of, const struct xs_probed_row *rows, size_t n);
-/** Why the process is or is not scheduled. @return 0, or -errno when it cannot be looked at */
+/** Why the process is or is not scheduled. @return 0, or -errno when it cannot read the process */
 int xs_doctor_process(struct xs_doctor *d, pid_t pid);
 
-/** The job of a process, and whether it spans hosts. @param get  its environment (base/job.h); NULL: this process's own */
+/** The job of a process, and whether it spans hosts. @param get  its environment (base/job.h); NULL: this
+ *  process's own */
 void xs_doctor_job(struct xs_doctor *d, const char *(*get)(void *ctx, const char *name), void *ctx);
 
 struct xs_proc;
-/** Who in the process calls a vendor's library, which copy of it, and what passes the shim by. */
+/** Which objects in the process call a vendor's library, which copy of it, and which calls bypass the
+ *  shim. */
 void xs_doctor_calls(struct xs_doctor *d, const struct xs_proc *p);
-/** Which functions it was given that no table of ours knows. */
+/** Functions that the process got and that no table of ours has. */
 void xs_doctor_unseen(struct xs_doctor *d, const struct xs_proc *p);
 
-/** Vendor libraries that are found here, with their platforms; run in a child of its own. */
+/** Vendor libraries on this machine, with their platforms; run in a child of its own. */
 json_t *xs_doctor_vendors(void);
 /** {"socket", "answers", "pid", "uid", ...} for each place. */
 json_t *xs_doctor_servers(const struct xs_places *places);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who in a process calls a vendor's library: the objects that depend on one, which copy each of them means, and
- * where the addresses lead that the dynamic linker gave them. Those are read from the process's memory; nothing is
- * stopped for it. What a program fetched with dlsym stands nowhere and is not seen here (`xsched trace` sees it). */
+/* Which objects in a process call a vendor's library. Shows the objects that depend on one, which copy each
+ * of them means, and where the addresses lead that the dynamic linker gave them. Reads those from the
+ * process's memory, without stopping it. A function that the program got by dlsym does not appear here
+ * (`xsched trace` sees it). */
 #include "launcher/doctor/doctor.h"
 
 #include "base/str.h"
@@ -22,7 +23,7 @@ struct caller {
     int mem;                  /* /proc/PID/mem, or -1 */
     uint64_t bias;            /* mapped address less that in the file */
     bool unreadable;
-    size_t seen, past, unknown; /* past: the shim has it and is passed by; unknown: it has not */
+    size_t seen, past, unknown; /* past: the shim has it and the call bypasses it; unknown: it has not */
     char first_past[96], first_unknown[96];
 };
 
@@ -54,7 +55,7 @@ static int look(const char *name, uint64_t vaddr, void *ctx)
     o = xs_proc_object_at(c->p, address);
     l = o ? library(c->p, o->path) : NULL;
     if (!l || !l->platform || strcmp(l->platform, c->platform) != 0)
-        return 0; /* another library's, or not asked for yet */
+        return 0; /* another library's, or not bound yet */
     if (l->kind == XS_LIB_SHIM) {
         c->seen++;
     } else if (l->kind == XS_LIB_VENDOR && c->shim[0] && xs_elf_has_export(c->shim, name)) {
@@ -67,8 +68,9 @@ static int look(const char *name, uint64_t vaddr, void *ctx)
     return 0;
 }
 
-/* The mapped copy that the object means: the only one, one in its own folder, one of that SONAME or file name.
- * @return NULL: there is none, or it is not clear */
+/* The mapped copy that the object means: the only one, one in its own folder, one of that SONAME or file
+ * name.
+ * @return NULL: none, or more than one fits */
 static const char *copy_of(const struct caller *c, const char *needed)
 {
     const char *only = NULL, *named = NULL, *slash = strrchr(c->object->path, '/');
@@ -167,7 +169,7 @@ void xs_doctor_calls(struct xs_doctor *d, const struct xs_proc *p)
     if (mem >= 0)
         close(mem);
     if (unreadable)
-        xs_doctor_hint(d, "whether calls pass the shim by cannot be told: the kernel lets nobody but root look "
+        xs_doctor_hint(d, "doctor cannot tell whether calls bypass the shim: the kernel lets only root look "
                           "(kernel.yama.ptrace_scope)");
     if (json_array_size(list))
         json_object_set(d->facts, "callers", list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor, record, cdi and top are executables of their own, since the libraries that they ask xserver
- * with, and write JSON with, would make every `xsched run` start ten times slower. */
+/* xsched doctor, record, cdi and top are executables of their own. The libraries by which they ask xserver
+ * and write JSON would make every `xsched run` start ten times slower. */
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -37,7 +37,7 @@ static int become_with(const char *program, char **argv)
     snprintf(name, sizeof(name), "%s", program);
     all[0] = name;
     memcpy(all + 1, argv, n * sizeof(*all));
-    n = (size_t)become(program, all); /* returns where it failed */
+    n = (size_t)become(program, all); /* returns if it failed */
     free(all);
     return (int)n;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the probe found before, and whether level 3 needs its answer here. */
+/* The probe's earlier answers, and whether level 3 needs one here. */
 #include "base/probed_levels.h"
 #include "launcher/doctor/doctor.h"
 #include "nvrm/channel_group.h"
@@ -58,7 +58,7 @@ int xs_doctor_keep_levels(const struct xs_platform *of, const struct xs_probed_r
     return err;
 }
 
-/* Level 3 on a driver that is newer than those that were compared rests on the probe alone. */
+/* Level 3 on a driver newer than all that we compared rests on the probe alone. */
 static void judge_cuda(struct xs_doctor *d, const char *driver, int level)
 {
     if (xs_nvrm_version_newer(driver) && !level)

@@ -70,8 +70,8 @@ int main(int argc, char **argv)
         .args_doc = "[PID]",
         .doc =
             "Says whether this machine is ready; with PID, whether that process is scheduled, and why it is not. The first "
-            "line is the verdict; then what is wrong, with what mends it.\v"
-            "Exit status: 0 when nothing is wrong, 1 when problems were found, 2 when it could not look, 64 "
+            "line is the verdict; then each problem, with its remedy.\v"
+            "Exit status: 0 when nothing is wrong, 1 when it found problems, 2 when it could not look, 64 "
             "for "
             "wrong arguments."};
     struct doctor_arguments a = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor --probe: which preemption levels really work, tried by a program of its own that may hang or crash. */
+/* xsched doctor --probe: finds by trial which preemption levels work. A program of its own tries them, since
+ * it may hang or crash. */
 #include "base/clock.h"
 #include "base/probed_levels.h"
 #include "base/str.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One platform. @return how many devices were found */
+/* One platform. @return the number of devices that it found */
 static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform *of, unsigned seconds)
 {
     static struct xs_probed_row rows[XS_PROBED_MAX];
@@ -49,7 +50,7 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform 
         xs_doctor_problem(d, "probe_failed", "Levels 2 and 3 may hang there; `xsched run --level 1` does without.",
                           "the probe of the %s devices %s", of->name,
                           status < 0 ? "crashed or did not come to an end" : "could not be started");
-    /* What hung may hang programs: what was found before it is no answer for all. */
+    /* If the trial hung, so may programs: its answers before that are not good for all. */
     if (status != 0 || !n)
         return status != 0;
     err = xs_doctor_keep_levels(of, rows, n);

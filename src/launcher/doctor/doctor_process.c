@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor PID: what the process is bound to, and why it is not scheduled. Everything comes
- * from /proc and from xserver; the process itself is not touched. */
+/* xsched doctor PID: the libraries of the process, and why it is not scheduled. Everything comes from /proc
+ * and from xserver; it does not touch the process itself. */
 #include "launcher/doctor/doctor.h"
 
 #include "base/env.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the environment that the process was started with says. */
+/* The environment at the start of the process. */
 struct wish {
     bool disabled, automatic, local, global;
     const char *level;
@@ -145,8 +145,8 @@ static bool is_libc(const char *path)
     return name && (strncmp(name, "/libc.so.", 9) == 0 || strncmp(name, "/libc-2.", 8) == 0);
 }
 
-/* A namespace of the dynamic linker (dlmopen) has copies of its own of everything: there the calls of a program
- * find no shim. From outside it is seen by its C library. */
+/* A namespace of the dynamic linker (dlmopen) has copies of its own of everything: there the calls of a
+ * program find no shim. Its C library shows it to us. */
 static void check_namespaces(struct xs_doctor *d, const struct xs_proc *p)
 {
     size_t copies = 0;
@@ -154,9 +154,9 @@ static void check_namespaces(struct xs_doctor *d, const struct xs_proc *p)
     for (size_t i = 0; i < p->object_count; i++)
         copies += p->objects[i].code && is_libc(p->objects[i].path);
     if (copies > 1)
-        xs_doctor_problem(d, "namespace", "What is to be scheduled must be loaded with dlopen, not dlmopen.",
+        xs_doctor_problem(d, "namespace", "Load the libraries whose calls XSched should schedule with dlopen, not dlmopen.",
                           "the C library is mapped %zu times (dlmopen, LD_AUDIT): calls from there to a vendor's library "
-                          "pass the shim by", copies);
+                          "bypass the shim", copies);
 }
 
 static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
@@ -170,7 +170,7 @@ static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
         shim |= l->kind == XS_LIB_SHIM;
         if (l->kind == XS_LIB_SHIM && l->deleted)
             xs_doctor_problem(d, "shim_replaced", "Start the program again.",
-                              "%s was replaced or removed since the program was started", l->path);
+                              "%s is gone, or another file has its name since the program started", l->path);
         if (l->kind == XS_LIB_VENDOR && !vendor)
             vendor = l->path;
         if (l->kind == XS_LIB_VENDOR && !xs_proc_has(p, XS_LIB_SHIM, l->platform) &&
@@ -226,14 +226,14 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
         xs_doctor_hint(d, "queue 0x%llx is suspended for a more important one right now", handle);
 }
 
-/* What the process asks for, and the policy does not go by.
- * @param process  as the server lists it, with its queues */
+/* Hints of the process that the policy does not read.
+ * @param process  from the server's list, with its queues */
 static void check_unread(struct xs_doctor *d, const json_t *process, const json_t *queues, const char *socket_path)
 {
     static const struct {
         const char *member;
         uint32_t reads;
-        json_int_t without; /* the value that asks for nothing */
+        json_int_t without; /* the value that wishes nothing */
         const char *format;
     } k_hints[] = {
         {"priority", XS_POLICY_READS_PRIORITY, PRIORITY_DEFAULT, "priority %lld"},
@@ -266,12 +266,12 @@ static void check_unread(struct xs_doctor *d, const json_t *process, const json_
     }
 }
 
-/* A server that answers no questions (http = OFF) is known by the page that the process has of it. */
+/* A server that answers no questions (http = OFF) shows by the page of it that the process has. */
 static bool joined_unasked(struct xs_doctor *d, const struct xs_proc *p, const char *socket_path)
 {
     xs_doctor_hint(d, "the xserver at %s answers no questions (http = OFF?): %s", socket_path,
-                   p->server_page ? "the program has joined one; its queues cannot be listed"
-                                  : "what it knows of the program cannot be seen");
+                   p->server_page ? "the program has joined one, and doctor cannot list its queues"
+                                  : "doctor cannot see its records of the program");
     d->unasked = p->server_page;
     return p->server_page;
 }

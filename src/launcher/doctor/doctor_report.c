@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collecting and printing; nothing here knows what is being looked at. */
+/* Collecting and printing; nothing here depends on the subject. */
 #include "launcher/doctor/doctor.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ void xs_doctor_print_json(const struct xs_doctor *d)
     json_decref(all);
 }
 
-/* One value on the line that was begun: numbers and texts as they are, lists by commas. */
+/* One value on the present line: numbers and texts as they are, lists by commas. */
 static void print_flat(const json_t *v)
 {
     const char *key;
@@ -119,7 +119,7 @@ static void print_flat(const json_t *v)
         json_object_foreach((json_t *)(uintptr_t)v, key, item)
         {
             printf("%s%s ", i++ ? ", " : "", key);
-            if (!strcmp(key, "handle") && json_is_integer(item)) /* as xcli shows and takes it */
+            if (!strcmp(key, "handle") && json_is_integer(item)) /* in the form of xcli */
                 printf("0x%llx", (unsigned long long)json_integer_value(item));
             else
                 print_flat(item);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor without a process: what is installed, and whether it can work here. */
+/* xsched doctor without a process: the installed parts, and whether they can work here. */
 #include "launcher/doctor/doctor.h"
 
 #include "base/env.h"
@@ -73,14 +73,15 @@ static const char *vendor_path(const json_t *vendors, const struct xs_platform *
     return NULL;
 }
 
-/* What the vendor's library has and the shim lacks. */
+/* The functions that the vendor's library has and the shim lacks. */
 static void compare(struct xs_doctor *d, json_t *o, const char *shim, const struct xs_platform *platform,
                     const json_t *vendors)
 {
     const char *vendor = vendor_path(vendors, platform);
     struct compare c = {.shim = shim, .calls = platform->calls};
 
-    if (!vendor || !xs_platform_is_preloaded(platform)) /* a layer is asked for each function by its name */
+    if (!vendor || !xs_platform_is_preloaded(platform)) /* the program gets each function of a layer by its
+                                                         * name */
         return;
     xs_elf_exports(vendor, compare_one, &c);
     json_object_set_new(o, "missing", json_integer((json_int_t)c.missing));
@@ -89,7 +90,7 @@ static void compare(struct xs_doctor *d, json_t *o, const char *shim, const stru
                        c.missing, strrchr(shim, '/') + 1, c.first);
 }
 
-/* @param platform  whose shim it is; NULL: it is none, or not of a platform that is known */
+/* @param platform  of the shim; NULL: it is none, or of an unknown platform */
 static void describe_library(struct xs_doctor *d, json_t *list, const char *path, const struct xs_platform *platform,
                              const json_t *vendors)
 {
@@ -113,7 +114,7 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
                 xs_doctor_problem(d, "no_alias", "Install it again.", "%s is missing: %s cannot be loaded", beside,
                                   base);
         }
-        /* under its own name it has what it takes part in, and all else is the vendor's library's */
+        /* under its own name it has only its own functions, and the rest is the vendor's library's */
         if (platform && strcmp(elf.soname, base) != 0)
             compare(d, o, path, platform, vendors);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a vendor's library that a process was given and that the shim does not know (wire/unseen.h), read from the
- * process's memory; nothing is stopped for it. */
+/* Functions of a vendor's library that a process got and that the shim does not know (wire/unseen.h). Reads
+ * them from the process's memory, without stopping it. */
 #include "launcher/doctor/doctor.h"
 
 #include "launcher/elf.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The list of one mapped libpreempt. @return 0 or -errno: -ENOENT it keeps none, or one that is not known here */
+/* The list of one mapped libpreempt. @return 0 or -errno: -ENOENT it keeps none, or one of unknown form */
 static int read_list(const struct xs_proc *p, const struct xs_proc_object *o, struct xs_unseen *ret)
 {
     char file[PATH_MAX + 64];
@@ -36,7 +36,7 @@ static int read_list(const struct xs_proc *p, const struct xs_proc_object *o, st
     return ret->version == XS_UNSEEN_VERSION && ret->bytes == sizeof(*ret) ? 0 : -ENOENT;
 }
 
-/* @return a new list of the names; the first of them is copied */
+/* @return a new list of the names; copies the first of them */
 static json_t *names(const struct xs_unseen *l, enum xs_unseen_kind kind, char ret_first[XS_UNSEEN_BYTES])
 {
     json_t *list = json_array();
@@ -48,7 +48,7 @@ static json_t *names(const struct xs_unseen *l, enum xs_unseen_kind kind, char r
         memcpy(name, l->names[kind][i], sizeof(name));
         name[sizeof(name) - 1] = 0;
         if (!name[0])
-            continue;             /* none, or being written */
+            continue;             /* unused, or a thread writes it now */
         json_array_append_new(list, xs_doctor_text(name));
         if (!ret_first[0])
             memcpy(ret_first, name, sizeof(name));
@@ -64,13 +64,13 @@ static void report(struct xs_doctor *d, const struct xs_unseen *l)
 
     json_object_set_new(o, "passes", names(l, XS_UNSEEN_PASSES, first));
     if (passes)
-        xs_doctor_hint(d, "the program was given %u functions that XSched does not know (%s and others): they pass unseen",
+        xs_doctor_hint(d, "the program got %u functions that XSched does not know (%s and others): they pass unseen",
                        passes, first);
     json_object_set_new(o, "works", names(l, XS_UNSEEN_WORKS, first));
     if (works)
         xs_doctor_problem(d, "newer_functions", "Install an XSched that knows them.",
-                          "the program was given %u functions for work or captures that are newer than XSched (%s and "
-                          "others): what they submit is not scheduled, and the process works at level 1", works, first);
+                          "the program got %u functions for work or captures that are newer than XSched (%s and "
+                          "others): XSched does not schedule their work, and the process works at level 1", works, first);
     json_object_set_new(d->facts, "functions not known", o);
 }
 
@@ -87,7 +87,7 @@ void xs_doctor_unseen(struct xs_doctor *d, const struct xs_proc *p)
         if (r == 0 && (atomic_load(&l.count[XS_UNSEEN_WORKS]) || atomic_load(&l.count[XS_UNSEEN_PASSES])))
             report(d, &l);
         else if (r < 0 && r != -ENOENT)
-            xs_doctor_hint(d, "whether the program has functions that XSched does not know cannot be told: the kernel lets "
-                              "nobody but root look (kernel.yama.ptrace_scope)");
+            xs_doctor_hint(d, "doctor cannot tell whether the program has functions that XSched does not know: the kernel "
+                              "lets only root look (kernel.yama.ptrace_scope)");
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which vendor libraries the loader finds here. They are loaded in a child: their constructors and
- * platforms are other people's code, and may crash or hang. */
+/* Which vendor libraries the loader finds here. A child loads them: their constructors and platforms are
+ * other people's code, and may crash or hang. */
 #include "launcher/doctor/doctor.h"
 
 #include "base/env.h"
@@ -20,7 +20,7 @@
 
 #define VENDOR_TIMEOUT_MS 20000 /* PoCL alone takes seconds on a machine that is very busy */
 
-/* The few declarations of OpenCL that are needed, since its headers need not be installed. */
+/* The few declarations of OpenCL that we need, since a machine may lack its headers. */
 typedef int (*get_platforms_fn)(unsigned count, void **platforms, unsigned *ret_count);
 typedef int (*get_info_fn)(void *platform, unsigned name, size_t size, void *value, size_t *ret_size);
 #define PLATFORM_VERSION 0x0901u
@@ -127,7 +127,7 @@ static json_t *in_child(const struct xs_platform *p, const char *name)
     return found;
 }
 
-/* By the first name that leads to one, else by the first name. @return NULL: it could not be looked for */
+/* By the first name that leads to one, else by the first name. @return NULL: the search failed */
 static json_t *look_for(const struct xs_platform *p)
 {
     const char *named = xs_env_get(p->lib);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one line that says how it stands, from what the checks found. */
+/* The one line about the state of things, from the findings of the checks. */
 #include "launcher/doctor/doctor.h"
 
 #include "base/str.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Something is wrong, and the program is scheduled all the same. */
+/* Problems beside which the program is scheduled all the same. */
 static const char *const k_beside[] = {
     "level_denied", "two_runtimes", "two_shims",            "newer_functions", "calls_escape", "namespace",
     "never_runs",   "no_vendor",    "no_shim_for_platform", "shim_replaced",   "held", "hint_without_effect"};
@@ -33,7 +33,7 @@ static bool is_beside(const char *cause)
     return false;
 }
 
-/* The first that explains why the program is not scheduled. */
+/* The first problem that explains why the program is not scheduled. */
 static const char *reason(const struct xs_doctor *d)
 {
     size_t i;

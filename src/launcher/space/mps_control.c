@@ -35,7 +35,7 @@ static void become_control(const struct xs_mps *m, const char *option, int in, i
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
-    for (int fd = 3; fd < 1024; fd++) /* the daemon keeps none of ours */
+    for (int fd = 3; fd < 1024; fd++) /* the daemon gets none of ours */
         close(fd);
     execlp(CONTROL, CONTROL, option, (char *)NULL);
     _exit(127);
@@ -65,7 +65,7 @@ static int await(pid_t pid, int out, char *ret, size_t size)
             return -ETIMEDOUT;
         }
     }
-    while (used < size - 1) { /* what it wrote last */
+    while (used < size - 1) { /* its last output */
         struct pollfd p = {.fd = out, .events = POLLIN};
         ssize_t n = poll(&p, 1, 0) > 0 ? read(out, ret + used, size - 1 - used) : 0;
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sharing in space: programs of one user run at one time on a device, under NVIDIA's MPS. One MPS daemon for each user and device
- * is kept by a helper (xsched-space) that `xsched run` starts, as the user, when the first program asks; it ends after the last.
+/* Sharing in space: programs of one user run at one time on a device, under NVIDIA's MPS. A helper
+ * (xsched-space) keeps one MPS daemon for each user and device. `xsched run` starts the helper, as the user,
+ * with the first program; the helper ends after the last.
  *
- *   space_run.c      `xsched run`: asks the helper, tries it all in a child, sets the environment or says why not
- *   space_helper.c   the helper: who uses the daemon, its start, its end, its faults
- *   mps_control.c    NVIDIA's control program
+ * space_run.c      `xsched run`: asks the helper, tries it all in a child, sets the environment or says why not
+ * space_helper.c   the helper: which programs use the daemon, its start, its end, its faults
+ * mps_control.c    NVIDIA's control program
  *
- * The launcher and the helper exchange packets of text over SPACE_SOCKET: "join" -> "ok", the daemon's pipe folder and a note, or
- * "no" and the reason; then "stays", or the end of the connection from one that will not use it. What was asked for by a process
- * counts for as long as that process lives, whatever it becomes. */
+ * The launcher and the helper exchange packets of text over SPACE_SOCKET: "join" -> "ok", the daemon's pipe
+ * folder and a note, or "no" and the reason. Then the launcher sends "stays", or ends the connection if it
+ * will not use the daemon. A process that joined counts for as long as it lives, whichever program it
+ * becomes. */
 #ifndef XS_LAUNCHER_SPACE_H
 #define XS_LAUNCHER_SPACE_H
 
@@ -20,11 +22,11 @@
 #define XS_SPACE_PACKET   4096u
 #define XS_SPACE_MOST     60u            /* programs that one MPS daemon serves */
 
-/* What keeps a daemon's life right; tests leave out one by one, and must notice. */
-#define XS_SPACE_RULE_ONE   1u           /* one that runs is used */
+/* Rules that keep a daemon's life right; tests leave out one by one, and must notice. */
+#define XS_SPACE_RULE_ONE   1u           /* use one that runs already */
 #define XS_SPACE_RULE_LAST  2u           /* it stays while a program uses it, and ends after the last */
 #define XS_SPACE_RULE_MOST  4u           /* no more programs than it serves */
-#define XS_SPACE_RULE_FAULT 8u           /* after a fault it is started anew */
+#define XS_SPACE_RULE_FAULT 8u           /* after a fault, the next program gets a new one */
 #ifndef XS_SPACE_RULES
 #define XS_SPACE_RULES      15u
 #endif
@@ -33,17 +35,18 @@
 struct xs_mps {
     const char *pipe, *log, *device;     /* device: UUID; NULL: it is not ours to start */
 };
-/** Starts it. @param ret_why  one line when it cannot be started  @return 0 or -errno */
+/** Starts it. @param ret_why  one line when it does not start  @return 0 or -errno */
 int xs_mps_start(const struct xs_mps *m, char *ret_why, size_t size);
 /** @return 0 and the answer of the daemon, or -errno: it does not answer */
 int xs_mps_ask(const struct xs_mps *m, const char *command, char *ret, size_t size);
 /** Its process, or -errno. */
 pid_t xs_mps_pid(const struct xs_mps *m);
-/** Programs that its servers serve now. @param ret_fault  a server stands after a fault; may be NULL
- *  @return how many, or -errno */
+/** The number of programs that its servers serve now. @param ret_fault  a server has had a fault; may be NULL
+ *  @return the number, or -errno */
 int xs_mps_programs(const struct xs_mps *m, bool *ret_fault);
 
-/** `xsched run --share=space`: sets the environment of the program that this process becomes, or says why it shares in time.
+/** `xsched run --share=space`: sets the environment of the program that this process becomes, or says why it
+ *  shares in time.
  *  @param priority  of the program
  *  @param idle_s    the helper ends so long after the last program; 0: never
  *  @return whether it shares in space */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper of one user and one device: keeps the MPS daemon there for as long as programs use it. `xsched run` starts it:
+/* The helper of one user and one device: keeps the MPS daemon there for as long as programs use it. `xsched
+ * run` starts it:
  *
- *   xsched-space FOLDER DEVICE IDLE_SECONDS
+ *     xsched-space FOLDER DEVICE IDLE_SECONDS
  *
- * It asks the daemon only when a program comes or goes, and once a second after a fault. A helper that is killed leaves the
- * daemon to its programs; the next one finds it there. */
+ * It asks the daemon only when a program comes or goes, and once a second after a fault. If the
+ * helper dies, its daemon stays with its programs; the next helper finds it there. */
 #include "launcher/space/space.h"
 
 #include "base/clock.h"
@@ -50,7 +51,7 @@ struct helper {
     struct launcher launchers[LAUNCHERS];  /* between "join" and "stays" */
     struct program programs[PROGRAMS];
     unsigned n_launchers, n_programs;
-    bool fault;                            /* one was seen, and the daemon was not started anew since */
+    bool fault;                            /* there was a fault, and no new daemon since */
     char note[256];                        /* of the last fault; for the next program's user */
     uint64_t idle_ns, idle_since_ns;       /* 0: never; 0: in use */
 };
@@ -86,7 +87,7 @@ static void end_daemon(struct helper *h)
     say("the MPS daemon %s", r == 0 ? "ends" : "does not answer: it is left alone");
 }
 
-/* What the daemon itself says of the last fault: the last line of its server's log that has the word. */
+/* The daemon's own words about the last fault: the last line of its server's log that has the word. */
 static void read_cause(const struct helper *h, char *ret, size_t size)
 {
     char path[PATH_MAX + 16], line[1024];
@@ -106,7 +107,7 @@ static void read_cause(const struct helper *h, char *ret, size_t size)
         fclose(f);
 }
 
-/* @param programs  that are served now; @param fault  as the daemon says */
+/* @param programs  that MPS serves now; @param fault  from the daemon's answer */
 static void judge(struct helper *h, int programs, bool fault)
 {
     char cause[192];
@@ -133,7 +134,7 @@ static void look_for_fault(struct helper *h)
         judge(h, n, fault);
 }
 
-/* @return NULL, or why there is none */
+/* @return NULL, or why it did not start */
 static const char *start_daemon(struct helper *h)
 {
     static char why[512];
@@ -156,7 +157,7 @@ static const char *start_daemon(struct helper *h)
     return "the MPS daemon was started and does not answer";
 }
 
-/* @return NULL, or why the program cannot come */
+/* @return NULL, or why the program cannot join */
 static const char *admit(struct helper *h)
 {
     bool fault = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `xsched run --share=space` does before it becomes the program. After cuInit nothing can be changed, so all of it is tried
- * in a child with the environment that the program would have; where that fails, one line says why, and the program shares in
- * time. */
+/* The steps of `xsched run --share=space` before it becomes the program. After cuInit nothing can change, so
+ * a child tries all of it with the environment that the program would have. If that fails, one line says why,
+ * and the program shares in time. */
 #include "launcher/space/space.h"
 
 #include "base/clock.h"
@@ -28,9 +28,10 @@
 #define ANSWER_MS   45000                /* it starts a daemon, maybe two */
 #define PROBE_NS    (30 * XS_NS_PER_S)   /* the first program of a daemon waits for its server */
 #define DEFAULT_PIPE "/tmp/nvidia-mps"   /* NVIDIA's */
-#define NOWHERE      "/dev/null"         /* a pipe folder with no daemon, for who must not meet one that does not work */
+#define NOWHERE      "/dev/null"         /* a pipe folder without a daemon, for programs that must not meet a
+                                          * broken one */
 
-/* Not served, and the reason. */
+/* Shares in time, and says why. */
 static bool time_then(const char *why)
 {
     xs_say("--share=space: %s: the program shares in time", why);
@@ -64,7 +65,7 @@ static const char *field(const char *text, const char *name, char *ret, size_t s
     return ret;
 }
 
-/* @param what  "devices" or "space"  @return false, with a reason, where nothing is known of devices */
+/* @param what  "devices" or "space"  @return false, with a reason, if it learns nothing of devices */
 static bool look(const char *what, struct device *ret)
 {
     char own[PATH_MAX], program[PATH_MAX + 32], text[4096], word[64];
@@ -147,7 +148,7 @@ static int connect_helper(const char *folder, const char *device, unsigned idle_
     lock = xs_daemon_lock(folder, "start.lock", 2 * HELPER_NS);
     if (lock < 0)
         return lock;
-    fd = xs_socket_connect(path, XS_NS_PER_S); /* somebody else was faster */
+    fd = xs_socket_connect(path, XS_NS_PER_S); /* another launcher was faster */
     if (fd < 0) {
         pid_t pid = xs_daemon_spawn(&d, xs_daemon_has_manager());
 
@@ -159,7 +160,7 @@ static int connect_helper(const char *folder, const char *device, unsigned idle_
     return fd;
 }
 
-/* @return the connection, with the daemon's pipe folder and what is to be said; -1 and why */
+/* @return the connection, with the daemon's pipe folder and a note for the user; -1 and why */
 static int join(const char *folder, const char *device, unsigned idle_s, char *ret_pipe, size_t size, char *ret_why,
                 size_t why_size)
 {
@@ -225,7 +226,7 @@ static const char *make_folder(const char *device, char *ret, size_t size)
 
 /* ---- the decision ---- */
 
-/* Root's serves everybody. */
+/* Root's serves all users. */
 static bool is_of_another_user(const char *folder)
 {
     char path[PATH_MAX];
@@ -235,7 +236,8 @@ static bool is_of_another_user(const char *folder)
     return stat(path, &st) == 0 && st.st_uid != geteuid() && st.st_uid != 0;
 }
 
-/* The machine's own, which every program meets that names no other. What is left of one that is gone is none. */
+/* The machine's own daemon, which every program meets that names no other. A folder left by a former daemon
+ * does not count. */
 static bool use_default(void)
 {
     struct device d;
@@ -320,7 +322,7 @@ bool xs_space_begin(int priority, unsigned idle_s)
 
     if (!had)
         unsetenv("CUDA_MPS_CLIENT_PRIORITY");
-    set_priority(priority);                      /* the trial program is started like the program */
+    set_priority(priority);                      /* the trial program starts like the program */
     space = named && named[0] ? use_named(named) : use_default() || use_own(idle_s);
     if (!space && !had)
         unsetenv("CUDA_MPS_CLIENT_PRIORITY");
