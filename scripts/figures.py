@@ -276,13 +276,13 @@ def peers(results, letter):
 
 
 def peer_requests(results, letter):
-    metrics = ["samples", *["token_samples"] * (letter == "H")]
+    metrics = ["samples", *["token_samples"] * (letter in "HL")]
     rows = []
     for v, text in [x for x in peers(results, letter) if results.find("cuda", letter, x[0], "high", "samples")]:
         q = [results.quantile("cuda", letter, v, "high", x, m) for m in metrics for x in (.5, .99)]
         low = ratio(results, "cuda", letter, v, "native", "low")
         rows.append([text, *map(report.with_interval, q), low, str(q[0].n)])
-    token = ["a token, P50", "P99"] * (letter == "H")
+    token = ["a token, P50", "P99"] * (letter in "HL")
     return report.table(["", "urgent P50, ms", "P99", *token, "the other side / native", "n"], rows)
 
 
@@ -304,16 +304,21 @@ def peer_jobs(results):
     return report.table([f"alone {report.with_interval(alone)} ms", *(f"T = {t:g} ms" for t in ts), "least n"], rows)
 
 
+def peer_title(letter, folder, results):
+    w = workloads.BY_LETTER[letter]
+    return f"**{letter}, {w.name}**: {described(w)}, {devices(results, letter)} ([report](results/{folder}/report.md))"
+
+
 def peers_part():
     """Beside MPS and stream priorities, on the device that has them: of each workload the newest run that has native."""
     out, found = [], suites()
-    for letter, metric, table in (*((x, "samples", peer_requests) for x in "ACGHB"), ("F", "throughput", peer_rates)):
+    for letter, metric, table in (*((x, "samples", peer_requests) for x in "ACGHLB"), ("F", "throughput", peer_rates)):
         for folder, results in [x for x in found if x[1].find("cuda", letter, "native", "high", metric)][:1]:
-            out += [f"**{letter}** {workloads.BY_LETTER[letter].title} ([report](results/{folder}/report.md))", ""]
+            out += [peer_title(letter, folder, results), ""]
             out += table(results, letter)
     for folder, results in [x for x in found if x[1].find("cuda", "E", "mps-priority", "high", "samples", .1)][:1]:
-        out += [f"**E** an urgent job of ten kernels beside kernels of length T: P50 and P99 of the job, ms "
-                f"([report](results/{folder}/report.md))", "", *peer_jobs(results)]
+        out += [peer_title("E", folder, results), "",
+                "An urgent job of ten kernels beside kernels of length T, P50 and P99 of the job, ms:", "", *peer_jobs(results)]
     return "\n".join(out).rstrip() or "none yet"
 
 
