@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of docs/explanation with xsched-sim: pictures.py [BUILD]     (default build/gcc)
+"""Makes the pictures of docs/explanation with xsched-sim: pictures.py [--check | BUILD]     (default build/gcc)
 
 The scheduler's own code runs in virtual time, so the figures are the same on every machine. They go to
-docs/results/simulator/, from which the pictures are drawn.
+docs/results/simulator/, from which the pictures are drawn. --check runs and writes nothing, and exits with 1 unless the pictures are
+what these figures give.
 """
 import json
 import os
@@ -11,7 +12,8 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SIM = os.path.join(ROOT, sys.argv[1] if len(sys.argv) > 1 else "build/gcc", "bin/xsched-sim")
+CHECK = sys.argv[1:] == ["--check"]
+SIM = os.path.join(ROOT, sys.argv[1] if len(sys.argv) > 1 and not CHECK else "build/gcc", "bin/xsched-sim")
 COLOURS = ("#2f5d9b", "#c8553d", "#4c9f70", "#8d6a9f")
 LENGTHS_US = (100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000)
 
@@ -115,10 +117,26 @@ def share_chart(rows):
     return svg(left + width + 260, y + 10, parts)
 
 
+CHARTS = (("levels", levels, log_chart), ("policies", policies, share_chart))
+
+
+def check():
+    bad = []
+    for name, _, chart in CHARTS:
+        with open(os.path.join(ROOT, "docs/results/simulator", name + ".jsonl"), encoding="utf-8") as f:
+            rows = [json.loads(line) for line in f]
+        with open(os.path.join(ROOT, "docs/explanation", name + ".svg"), encoding="utf-8") as f:
+            if f.read() != chart(rows):
+                bad.append(f"docs/explanation/{name}.svg is not what its figures give: run scripts/pictures.py")
+    print("\n".join(bad))
+    return 1 if bad else 0
+
+
 def main():
     results = os.path.join(ROOT, "docs/results/simulator")
     os.makedirs(results, exist_ok=True)
-    for name, rows, chart in (("levels", levels(), log_chart), ("policies", policies(), share_chart)):
+    for name, measure, chart in CHARTS:
+        rows = measure()
         with open(os.path.join(results, name + ".jsonl"), "w") as f:
             f.writelines(json.dumps(dict(r, report=False, device="xsched-sim")) + "\n" for r in rows)
         with open(os.path.join(ROOT, "docs/explanation", name + ".svg"), "w") as f:
@@ -126,4 +144,6 @@ def main():
         print(f"docs/explanation/{name}.svg, {len(rows)} figures")
 
 
+if CHECK:
+    sys.exit(check())
 main()

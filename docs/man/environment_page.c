@@ -33,7 +33,8 @@ int main(void)
     char policies[XS_POLICY_NAMES_BYTES];
 
     xs_policy_names(policies, sizeof(policies), "|");
-    printf(".\\\" made from src/base/env.def\n.TH XSCHED-ENVIRONMENT 7 \"\" \"xsched %s\" \"XSched\"\n", XSCHED_VERSION);
+    printf(".\\\" made from src/base/env.def\n.TH XSCHED-ENVIRONMENT 7 \"2026-11-27\" \"xsched %s\" \"XSched\"\n",
+           XSCHED_VERSION);
     fputs(".SH NAME\nxsched-environment \\- variables that XSched reads\n"
           ".SH DESCRIPTION\nThe preloaded libraries read these variables at the first device call of a program, not "
           "at its start.\nA set\\-user\\-ID program ignores them all.\nXSched logs a value that is not valid "
