@@ -4,7 +4,8 @@
 
 README.md is short, has its two commands and a row for each platform. Links lead from README.md to every document, picture of
 docs/ and manual page. A measured figure stands beside a link to its raw data, or to the source that it was taken from. Where a
-workload of the benchmarks is called by its letter, its name stands beside it (bench/suite/workloads.py) or in the heading.
+workload of the benchmarks is called by its letter, its name stands beside it (bench/suite/workloads.py) or in the heading. Files of the
+tree that a document names are there.
 """
 import os
 import re
@@ -30,6 +31,18 @@ LETTER = re.compile(r"[Ww]orkloads? ([A-P])(?![\w'-])|\*\*([A-P])\*\*|^\| ([A-P]
                     r"|(?<=[a-z] )([ABD-P])(?= (?:and|to|or) [A-P](?![\w'-]))|(?<=[a-z] )([ABD-HJ-P])(?=[ ,.;:)]|$)"
                     r"|(?<![\w'-])([A-P])(?=, [A-P](?![\w'-]))|(?<=, )([A-P])(?= (?:and|or) [A-P](?![\w'-]))"
                     r"|(?<=[A-P] and )([A-P])(?![\w'-])|(?<=[A-P] to )([A-P])(?![\w'-])|(?<=[A-P], )([A-P])(?![\w'-])", re.M)
+
+
+PATH = re.compile(r"(?<![\w/.~-])(?:src|tests|scripts|bench|docs|include|integration|cmake|python|examples|demo|packaging)/[\w./-]*\w")
+MADE = re.compile(r"[A-Z]{3,}|/build/|NAME|node_modules")      # placeholders
+
+
+def check_paths(name, text, files, folders):
+    """Files of the tree that a text names are there."""
+    for number, line in enumerate(text.split("\n"), 1):
+        for path in PATH.findall(re.sub(r"\]\([^)]*\)|https?://\S+", "", line)):
+            if path not in files and path not in folders and not MADE.search(path):
+                yield f"{name}:{number}: {path} is not there"
 
 
 def names_of(root):
@@ -136,7 +149,9 @@ def check(root, files, names):
     with open(os.path.join(root, "src/base/platforms.def"), encoding="utf-8") as f:
         platforms = {name for name, api in ROW.findall(f.read()) if api}
     bad = [*check_readme(texts.get("README.md", ""), platforms), *check_reach(texts, files)]
+    folders = {"/".join(n.split("/")[:i]) for n in files for i in range(1, n.count("/") + 1)}
     for name, text in sorted(texts.items()):
+        bad += [] if name.startswith("docs/results/") else check_paths(name, text, set(files), folders)
         bad += [] if name.startswith(NO_FIGURES) else check_figures(name, text)
         bad += [] if name.startswith(NO_LETTERS) else check_letters(name, text, names)
     return bad
@@ -148,7 +163,7 @@ def self_test(names):
     tree = {
         "README.md": ok + "[a](docs/a.md) [b](docs/b.md#x) [c](docs/c) ![p](docs/p.svg) xcli(1)\n" + "\n" * README_LINES,
         "docs/a.md": "# x\n\nOn an H100 it takes 5 ms.\n\n# y\n\nOn an H100 5 ms ([raw](results/r.md)).\n\n# z\n\n<!-- figures: begin -->\n"
-                     "On an H200 5 ms.\n<!-- figures: end -->\nThe lease is 500 ms. `median 5 ms`\n",
+                     "On an H200 5 ms.\n<!-- figures: end -->\nThe lease is 500 ms. `median 5 ms`\nsrc/base, src/base/platforms.def, `src/gone.c`, src/STEM/x.c\n",
         "docs/b.md": "In workload L it is slow.\n\nas in A and G (bert beside bert)\n\nA program in C. A row. `--only B`\n\n"
                      "workload L (llama.cpp beside training)\n\n## H: decoding beside training\n\n**H** here\n",
         "docs/c/README.md": "", "docs/lost.md": "[a](a.md)", "docs/p.svg": "", "docs/q.png": "", "docs/man/xcli.1": "", "docs/man/gone.8": "",
@@ -164,7 +179,7 @@ def self_test(names):
                 f.write(text)
         found = check(root, sorted(tree), names)
         found += check_readme(ok.replace("make test", "make"), {"CUDA"})
-    wanted.append("two commands are gone")
+    wanted += ["two commands are gone", "src/gone.c is not there"]
     return [f"self-test: \"{w}\" is overlooked" for w in wanted if sum(w in line for line in found) != 1] + (
         [f"self-test: {line}" for line in found] if len(found) != len(wanted) else [])
 
