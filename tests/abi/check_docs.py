@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 from check_style import tracked  # noqa: E402
 
 README_LINES = 130
+NEWS_WIDTH = 160
 COMMANDS = re.compile(r"^```\nmake demo +#.*\nmake test +#.*\n```$", re.M)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 MANUAL = re.compile(r"\b([A-Za-z][\w.-]*)\(([1-8])\)")
@@ -140,6 +141,23 @@ def check_readme(text, platforms):
         yield f"README.md: the platforms are {sorted(platforms)}, its table has {sorted(have)}"
 
 
+def check_news(text):
+    """Versions; in each the kinds of change, in this order; of each kind lines that stand for themselves."""
+    kinds, last = ("### Added", "### Changed", "### Fixed"), -1
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("## "):
+            last = -1
+        elif line.startswith("#") and number > 1:
+            at = kinds.index(line) if line in kinds else -1
+            if at <= last:
+                yield f"NEWS.md:{number}: after a version come {', '.join(kinds)}, each once: {line}"
+            last = at
+        elif last >= 0 and line and not line.startswith("* "):
+            yield f"NEWS.md:{number}: no line of its own that begins with a star"
+        elif len(re.sub(r"\]\([^)]*\)", "", line)) > NEWS_WIDTH:
+            yield f"NEWS.md:{number}: {len(line)} columns; a page has room for more"
+
+
 def check(root, files, names):
     texts = {}
     for name in files:
@@ -148,7 +166,7 @@ def check(root, files, names):
                 texts[name] = f.read()
     with open(os.path.join(root, "src/base/platforms.def"), encoding="utf-8") as f:
         platforms = {name for name, api in ROW.findall(f.read()) if api}
-    bad = [*check_readme(texts.get("README.md", ""), platforms), *check_reach(texts, files)]
+    bad = [*check_readme(texts.get("README.md", ""), platforms), *check_reach(texts, files), *check_news(texts.get("NEWS.md", ""))]
     folders = {"/".join(n.split("/")[:i]) for n in files for i in range(1, n.count("/") + 1)}
     for name, text in sorted(texts.items()):
         bad += [] if name.startswith("docs/results/") else check_paths(name, text, set(files), folders)
@@ -178,8 +196,9 @@ def self_test(names):
             with open(os.path.join(root, path), "w", encoding="utf-8") as f:
                 f.write(text)
         found = check(root, sorted(tree), names)
+        found += check_news("# News\n\nText.\n\n## 1\n\n### Changed\n\n* a\n### Added\n* b\nmore\n* " + "c" * NEWS_WIDTH + "\n")
         found += check_readme(ok.replace("make test", "make"), {"CUDA"})
-    wanted += ["two commands are gone", "src/gone.c is not there"]
+    wanted += ["two commands are gone", "src/gone.c is not there", "each once: ### Added", "NEWS.md:12: no line of its own", "NEWS.md:13: "]
     return [f"self-test: \"{w}\" is overlooked" for w in wanted if sum(w in line for line in found) != 1] + (
         [f"self-test: {line}" for line in found] if len(found) != len(wanted) else [])
 
