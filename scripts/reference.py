@@ -110,15 +110,17 @@ def python_page():
             names = {e.value for e in node.value.elts}
     out = ["# Python package xsched\n", NOTE.format("python/xsched"), doc(init), ""]
     hals = [stem for stem in sorted(PLATFORMS) if os.path.exists(os.path.join(ROOT, f"python/xsched/{stem}.py"))]
-    files = ["_scope", "_hints", "_queue", "_server", "_errors", "_calls", *hals]
+    modules = [*hals, "ray"]  # what has names of its own
+    files = ["_scope", "_hints", "_queue", "_server", "_errors", "_calls", *modules]
     for file in files:
         for node in ast.parse(read(f"python/xsched/{file}.py")).body:
-            public = node.name in names or file in hals if hasattr(node, "name") else False
+            public = hasattr(node, "name") and (file in modules and not node.name.startswith("_") or file not in modules and node.name in names)
             if isinstance(node, ast.FunctionDef) and public:
-                out += [f"## {node.name}\n", f"```python\n{signature(node)}\n```\n", doc(node), ""]
+                module = f"xsched.{file}." if file in modules else ""
+                out += [f"## {module}{node.name}\n", f"```python\n{module}{signature(node)}\n```\n", doc(node), ""]
             elif isinstance(node, ast.ClassDef) and public:
                 bases = ", ".join(ast.unparse(b) for b in node.bases)
-                module = f"xsched.{file}." if file in hals else ""
+                module = f"xsched.{file}." if file in modules else ""
                 out += [f"## class {module}{node.name}{f'({bases})' if bases else ''}\n", doc(node), ""]
                 for item in node.body:
                     if isinstance(item, ast.FunctionDef) and (not item.name.startswith("_") or item.name == "__init__"):
