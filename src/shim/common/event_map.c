@@ -3,10 +3,10 @@
 
 #include "base/map.h"
 
-#define SLOTS 4096u               /* memory is touched only where used */
+#define SLOTS 4096u               /* only slots in use take memory */
 #define PROBES 4u
 
-/* Read by a sequence lock: seq is odd while somebody writes. A writer that finds it odd gives up. */
+/* Read by a sequence lock: seq is odd while a thread writes. A writer that finds it odd gives up. */
 static struct slot {
     _Atomic uint64_t seq;
     _Atomic uint64_t event;       /* 0: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which queue an event was recorded on, and how far that queue was: for who waits for the event. A table of
- * fixed size without locks that may forget: what it does not know is a dependency that nobody sees
- * (ARCHITECTURE.md, invariant 10). */
+/* On which queue the program recorded an event, and how far that queue was, for threads and streams that wait
+ * for the event. A table of fixed size without locks that may forget. XSched does not see the dependency on a
+ * forgotten event (ARCHITECTURE.md, invariant 10). */
 #ifndef XS_SHIM_COMMON_EVENT_MAP_H
 #define XS_SHIM_COMMON_EVENT_MAP_H
 
@@ -12,11 +12,11 @@ struct xs_event_mark {
     uint64_t number;              /* complete once that many commands of the queue are */
 };
 
-/** The event was recorded on q when `number` commands had come back. Any thread. */
+/** The program recorded the event on q when `number` commands had come back. Any thread. */
 void xs_event_recorded(const void *event, struct xs_queue *q, uint64_t number);
-/** It was destroyed, or recorded where no queue is. */
+/** The program destroyed it, or recorded it where no queue is. */
 void xs_event_forget(const void *event);
-/** @return false: not known, or the queue is gone */
+/** @return false: unknown, or the queue is gone */
 bool xs_event_find(const void *event, struct xs_event_mark *ret);
 
 #endif

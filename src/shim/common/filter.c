@@ -59,9 +59,9 @@ bool xs_filter_has_libraries(const char *list)
 
 bool xs_filter_caller(const char *list, const void *address)
 {
-    /* The last verdicts by page of the address, verdict in bit 0 (a page holds code of one object
-     * only). Any thread writes any slot; a lost update costs one more look-up. An object that is
-     * unloaded and replaced by another keeps the old verdict. */
+    /* The last verdicts by page of the address, verdict in bit 0 (a page holds code of one object only). Any
+     * thread writes any slot; a lost update costs one more look-up. If another object comes to the address of
+     * an unloaded one, it keeps the old verdict. */
     static _Atomic uintptr_t seen[64];
     uintptr_t page = (uintptr_t)address & ~(uintptr_t)4095;
     _Atomic uintptr_t *slot = &seen[(page >> 12) % XS_ARRAY_LEN(seen)];

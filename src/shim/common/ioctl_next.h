@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our ioctl may be one of several in a process: other shims of ours, a profiler, a sanitizer, an emulator of the device. Each
- * request goes on to the next in line, as if ours were not there; the C library's is the last. */
+/* Our ioctl may be one of several in a process: other shims of ours, a profiler, a sanitizer, an emulator of
+ * the device. Each request goes on to the next in line, as if ours were not there; the C library's is the
+ * last. */
 #ifndef XS_SHIM_IOCTL_NEXT_H
 #define XS_SHIM_IOCTL_NEXT_H
 
@@ -16,7 +17,7 @@ typedef unsigned long xs_ioctl_request_t;
 typedef int xs_ioctl_request_t;   /* musl */
 #endif
 
-/** As ioctl(2). Any thread, also before this object is initialised and while constructors run. */
+/** As ioctl(2). Any thread, also before the initialisation of this object and while constructors run. */
 static inline int xs_ioctl_next(int fd, unsigned long request, void *arg)
 {
     static _Atomic(void *) next;  /* any thread's answer is the same */
@@ -28,7 +29,7 @@ static inline int xs_ioctl_next(int fd, unsigned long request, void *arg)
         atomic_store_explicit(&next, found, memory_order_release);
     }
     memcpy(&fn, &found, sizeof(fn));
-    /* none: this object was loaded behind the C library, so its ioctl is called by those only that look it up here */
+    /* none: this object is behind the C library, so only callers that look its ioctl up here reach it */
     return fn ? fn(fd, (xs_ioctl_request_t)request, arg) : (int)syscall(SYS_ioctl, fd, request, arg);
 }
 

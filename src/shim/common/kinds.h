@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads kinds.def. `kind` is the word of a row's first column, so that all of this is settled when the shim is compiled. */
+/* Reads kinds.def. `kind` is the word of a row's first column, so the compiler settles all of this. */
 #ifndef XS_SHIM_COMMON_KINDS_H
 #define XS_SHIM_COMMON_KINDS_H
 
@@ -32,7 +32,7 @@ enum xs_kind_waits { XS_WAITS_NOTHING, XS_WAITS_STREAM, XS_WAITS_CONTEXT, XS_WAI
 #define XS_WAITS(kind) XS_BY(XS_WAITS_, waits, kind)
 #define XS_HOW(kind)   XS_BY(XS_HOW_, trace, kind)
 
-/** What follows, for kinds that are written by hand; nothing for others. */
+/** The rest of its arguments, for hand-written kinds; nothing for others. */
 #define XS_IF_HAND(kind, ...) XS_BY(XS_IF_HAND_, code, kind)(__VA_ARGS__)
 #define XS_IF_HAND_PASS(...)
 #define XS_IF_HAND_BODY(...)

@@ -17,7 +17,7 @@ struct xs_mem_entry {
     struct xs_list link;
     enum xs_mem_kind kind;
     uint64_t key, bytes;
-    uint64_t noted;               /* g_noted then */
+    uint64_t noted;               /* the value of g_noted then */
     const void *owner;
     int device;
     unsigned holds;
@@ -29,16 +29,16 @@ struct mapping {
     uint64_t noted;
 };
 
-static struct xs_lock g_lock; /* all of this; nothing is called under it that takes a lock */
+static struct xs_lock g_lock; /* all of this; its holder takes no other lock */
 static struct device {
     uint64_t id, limit, used;
 } g_devices[DEVICES];
 static int g_n_devices;
 static struct xs_map g_maps[XS_MEM_KINDS]; /* to entries; changed under g_lock */
 static struct xs_list g_entries, g_mappings;
-static uint64_t g_noted;      /* counts what is noted, and calls that may free something */
+static uint64_t g_noted;      /* counts notes, and calls that may free something */
 
-/* XSCHED_MEM_LIMIT; constant once it was read. */
+/* XSCHED_MEM_LIMIT; constant after the first read. */
 static struct xs_size g_limit;
 static _Atomic int g_read; /* 0: not yet, 1: no limit, 2: a limit */
 
@@ -68,7 +68,7 @@ bool xs_mem_limited(void)
     return seen == 2;
 }
 
-/* To whoever looks at xserver; stores only. */
+/* Tells xserver; stores only. */
 static void tell_locked(void)
 {
     uint64_t used = 0, limit = 0;
@@ -172,7 +172,7 @@ void xs_mem_view(int device, uint64_t *free_bytes, uint64_t *total_bytes)
         *free_bytes = XS_MIN(*free_bytes, d.limit > d.used ? d.limit - d.used : 0);
 }
 
-/* ---- what the bytes became ---- */
+/* ---- the objects that have the bytes ---- */
 
 static void remove_locked(struct xs_mem_entry *e)
 {
@@ -192,7 +192,7 @@ static bool insert_locked(struct xs_mem_entry *e)
 {
     struct xs_mem_entry *old = xs_map_get(&g_maps[e->kind], e->key);
 
-    if (old) /* freed in a way that we did not see */
+    if (old) /* the vendor freed it in a way that we did not see */
         forget_locked(old);
     if (xs_map_put(&g_maps[e->kind], e->key, e) < 0)
         return false;

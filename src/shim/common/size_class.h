@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/** Four classes to the octave: what differs less takes about the same time. */
+/** Four classes to the octave: sizes in one class take about the same time. */
 static inline uint64_t xs_size_class(uint64_t bytes)
 {
     unsigned top;

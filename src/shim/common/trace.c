@@ -19,7 +19,7 @@ static _Atomic int g_fd;          /* 0: not started, -1: off, else open; owner: 
 
 bool xs_trace_start(void)
 {
-    /* acquire pairs with the release below: the file was opened before */
+    /* acquire pairs with the release below: the file is open */
     int fd = atomic_load_explicit(&g_fd, memory_order_acquire), none = 0, saved = errno;
     const char *path;
 

@@ -20,7 +20,7 @@ enum xs_how { XS_HOW_PASS, XS_HOW_SUBMIT, XS_HOW_SYNC, XS_HOW_HAND };
 /** Reads XSCHED_TRACE and opens the file. Any thread, once is enough. @return whether it is on */
 bool xs_trace_start(void);
 
-/** After the call. @param begin_ns  when it began; 0: not known
+/** After the call. @param begin_ns  when it began; 0: unknown
  *  @param pointer  result is an address */
 void xs_trace_call(const char *function, enum xs_how how, uint64_t queue, int64_t result, bool pointer,
                    uint64_t begin_ns);

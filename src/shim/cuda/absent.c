@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where nobody stands behind a function, and what follows the first queue. */
+/* Answers of functions that the driver lacks, and the steps after the first queue. */
 #include "base/env.h"
 #include "hal/cuda/rm/rm.h"
 #include "shim/stream/stream_table.h"
@@ -22,7 +22,7 @@ void *xs_api_absent(enum xs_row row, bool no_library)
     return no_library ? (void *)no_driver : (void *)not_supported;
 }
 
-/* Level 3 works from outside: whoever schedules is given the channel groups, which exist by now. */
+/* Level 3 works from outside: offers the scheduler the channel groups, which exist by now. */
 void xs_api_first_queue_made(void)
 {
     const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL); /* level auto, or level 3 itself */

@@ -12,7 +12,7 @@ bool xs_api_is_device(const struct xs_api_runtime *rt, CUdeviceptr at)
     return at && ask(2, what, ret, at) == XS_CU_SUCCESS && type == XS_CU_MEMORY_DEVICE && !managed;
 }
 
-/* One end. What may be either, as unified addresses are, is asked about as well. */
+/* One end. If its kind allows either, as with unified addresses, also asks the driver. */
 static bool end_is_device(const struct xs_api_runtime *rt, unsigned type, CUdeviceptr at)
 {
     return type == XS_CU_MEMORY_ARRAY || (type != XS_CU_MEMORY_HOST && xs_api_is_device(rt, at));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether synchronous fills and copies touch device memory alone: then the driver returns before the work is done. With
- * pinned, managed or pageable memory it waits (measured on an H100). The driver is asked for each address, since only it
- * knows all memory; such a call takes several times as long as the question. Any thread with a context. */
+/* Whether synchronous fills and copies touch device memory alone: then the driver returns before the end of
+ * the work. With pinned, managed or pageable memory it waits (measured on an H100). The shim asks the driver
+ * for each address, since only the driver knows all memory; such a call takes several times as long as the
+ * query. Any thread with a context. */
 #ifndef XS_SHIM_CUDA_DEVICE_MEMORY_H
 #define XS_SHIM_CUDA_DEVICE_MEMORY_H
 
@@ -13,7 +14,7 @@ struct xs_api_runtime;
 
 /** False also where the driver does not say. */
 bool xs_api_is_device(const struct xs_api_runtime *rt, CUdeviceptr at);
-/** Both ends of a copy that a structure describes; NULL: no. */
+/** Both ends of a copy from a structure; NULL: no. */
 bool xs_cuda_2d_on_device(const struct xs_api_runtime *rt, const struct xs_cu_copy_2d *c);
 bool xs_cuda_3d_on_device(const struct xs_api_runtime *rt, const struct xs_cu_copy_3d *c);
 uint64_t xs_cuda_copy_3d_bytes(const struct xs_cu_copy_3d *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What passes us by. */
+/* Calls that pass us by. */
 #include "shim/stream/loader.h"
 
 #include "hal/common/objects.h"
@@ -12,7 +12,7 @@ void xs_rm_group_made(void)
 {
     char (*paths)[XS_PATH_MAX];
 
-    /* Graphics libraries make channel groups as well: only where the driver of CUDA is mapped. */
+    /* Graphics libraries make channel groups as well: only if the process maps CUDA's driver. */
     if (xs_api_mode_now() != XS_SHIM_UNBOUND)
         return;
     paths = calloc(1, XS_PATH_MAX);
@@ -21,7 +21,7 @@ void xs_rm_group_made(void)
     free(paths);
 }
 
-/* What a newer driver has besides is found by cuGetProcAddress. */
+/* cuGetProcAddress finds the further functions of a newer driver. */
 void xs_api_handle_given(const char *file)
 {
     (void)file;

@@ -25,8 +25,8 @@ CUresult xs_hand_cuGetProcAddress_v2(const struct xs_api_runtime *rt, const void
     return r;
 }
 
-/* The driver answers with the newest version that is no newer than what it is asked for: asked for the row's own, it gives
- * the row's function. */
+/* The driver answers with the newest version that is no newer than the requested one: for the row's own
+ * version it gives the row's function. */
 bool xs_api_is_version(const struct xs_api_runtime *rt, enum xs_row row, uint64_t flags, const void *real)
 {
     const struct xs_row_info *info = &xs_row_info[row];
@@ -101,7 +101,8 @@ void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function)
         xs_loaded_remember(xs_api_code_mark(rt, XS_KEY_HANDLE(function)));
 }
 
-/* The end of a context waits for what other contexts have on its device (measured on an H100), closed gates included. */
+/* The end of a context waits for the work of other contexts on its device (measured on an H100), closed gates
+ * included. */
 #define DESTROY(symbol, ctx, args)                                                                \
     do {                                                                                          \
         CUcontext going = ctx;                                                                    \
@@ -128,7 +129,7 @@ CUresult xs_hand_cuCtxDestroy_v2(const struct xs_api_runtime *rt, CUcontext ctx)
     DESTROY(cuCtxDestroy_v2, ctx, (ctx));
 }
 
-/* Only afterwards it is known whether this was the last use: then it is current no longer. */
+/* Only afterwards the driver says whether this was the last use: then it is current no longer. */
 CUresult xs_hand_cuCtxDetach(const struct xs_api_runtime *rt, CUcontext ctx)
 {
     struct xs_cuda_context *c = xsched_priv_cuda_context_quiet(ctx);
@@ -165,7 +166,7 @@ CUresult xs_hand_cuDevicePrimaryCtxReset_v2(const struct xs_api_runtime *rt, CUd
     DESTROY(cuDevicePrimaryCtxReset_v2, xsched_priv_cuda_primary(dev), (dev));
 }
 
-/* Only afterwards it is known whether this was the last reference. */
+/* Only afterwards the driver says whether this was the last reference. */
 #define RELEASE(symbol)                                                                           \
     do {                                                                                          \
         CUcontext primary = xsched_priv_cuda_primary(dev);                                        \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ioctl(2) as the vendor's library finds it in this process. Each request goes to the next ioctl in line; the few that make
- * or free an object of NVIDIA's driver are watched. Everything else costs two compares. */
+/* ioctl(2) as the vendor's library finds it in this process. Each request goes to the next ioctl in line.
+ * XSched watches the few that make or free an object of NVIDIA's driver. Everything else costs two
+ * compares. */
 #include "hal/cuda/rm/rm.h"
 #include "shim/common/ioctl_next.h"
 

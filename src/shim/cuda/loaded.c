@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of hashes. What a thread asked for before others forgot carries the number of an earlier generation, and is
- * not found though it may be put there afterwards. */
+/* A table of hashes. If another thread forgets all while a thread's call runs, that call's mark has the
+ * number of an earlier generation. The table may get the mark afterwards, but no look-up finds it. */
 #include "shim/cuda/loaded.h"
 
 #include <stdatomic.h>

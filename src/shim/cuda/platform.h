@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What src/shim/stream needs to know of CUDA. */
+/* CUDA's part for src/shim/stream. */
 #ifndef XS_SHIM_CUDA_PLATFORM_H
 #define XS_SHIM_CUDA_PLATFORM_H
 
@@ -16,7 +16,7 @@
 #define XS_API_CAPTURERS "cuStreamBegin"   /* functions with this prefix begin captures */
 #define XS_API_GIVES     "cuGetProcAddress"  /* gives functions of all kinds */
 #define XS_API_MULTI     0                 /* a process has one driver */
-#define XS_API_VERSIONS  1                 /* programs ask for a function of a version */
+#define XS_API_VERSIONS  1                 /* programs look up a function of a version */
 
 typedef CUresult xs_api_result;
 typedef CUstream xs_api_stream;
@@ -41,7 +41,7 @@ typedef CUcontext xs_api_context;
 #define xs_api_captures_unseen xsched_priv_cuda_captures_unseen
 #define xs_api_vendor   xsched_priv_cuda_vendor
 
-/** @param hal  what xs_api_hal_bind gave for the library that the call goes to */
+/** @param hal  from xs_api_hal_bind for the library that gets the call */
 static inline bool xs_api_capturing(const void *hal, CUstream stream)
 {
     (void)hal;
@@ -73,7 +73,7 @@ static inline void xs_api_each_queue(const void *hal, CUcontext ctx, void (*fn)(
     xsched_priv_cuda_each_queue(ctx, fn, arg);
 }
 
-/* Where single streams may be held (xsched_priv_intra): */
+/* If a scheduler may suspend single streams (xsched_priv_intra): */
 #define XS_API_LENDS     1
 #define XS_API_NOT_READY XS_CU_NOT_READY
 static inline void xs_api_implicit(const void *hal, struct xs_queue *q, CUstream stream, bool per_thread)
@@ -119,12 +119,12 @@ static inline void xs_api_on_first(void (*fn)(void))
 #define XS_KEY_2D(copy)          XS_KEY_BYTES(xs_cuda_copy_bytes(copy))
 #define XS_KEY_HANDLE(handle)    ((uint64_t)(uintptr_t)(handle))
 struct xs_api_runtime;
-/** The current context; NULL: none, or it is not known. */
+/** The current context; NULL: none, or unknown. */
 CUcontext xs_cuda_current(const struct xs_api_runtime *rt);
-/** This function of a module is loaded in the current context. Nothing while nothing is scheduled. */
+/** This function of a module is loaded in the current context. Does nothing while nothing is scheduled. */
 void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function);
-/* Rows of kind ONCE. Who has a function of a module has loaded it; a kernel's handle says nothing of that. What is asked of
- * either, and commands that are captured, share one mark. */
+/* Rows of kind ONCE. A program that has a function of a module has loaded it; a kernel's handle does not say
+ * that. Queries about either, and captured commands, share one mark. */
 #define XS_LOADED_CODE           ((unsigned)ROW_COUNT)
 #define XS_LOADED_AS(row)        ((row) == ROW_cuLibraryGetModule || (row) == ROW_cuKernelGetFunction ? (row) : XS_LOADED_CODE)
 #define xs_api_mark(rt, row, handle) xs_loaded_mark(handle, XS_LOADED_AS(row), xs_cuda_current(rt))
@@ -156,7 +156,7 @@ static inline void xs_api_made(CUcontext *ret)
 #define xs_api_named_cuMemImportFromShareableHandle(...)     xsched_priv_peer_memory()
 #define xs_api_named_cuMemPoolImportFromShareableHandle(...) xsched_priv_peer_memory()
 
-/* Rows of kinds NAMED and ONCE, after success. What is set without an attribute's number has one of ours. */
+/* Rows of kinds NAMED and ONCE, after success. A setter without an attribute's number has one of ours. */
 #define XS_CUDA_CACHE 1000
 #define XS_CUDA_BANKS 1001
 
@@ -237,7 +237,7 @@ static inline uint64_t xs_cuda_copy_bytes(const struct xs_cu_copy_2d *c)
     return c ? (uint64_t)c->width_bytes * c->height : 0;
 }
 
-/* Whose queues a SYNC_CTX row waits for. */
+/* The context for whose queues a SYNC_CTX row waits. */
 #define XS_CTX_cuCtxSynchronize    NULL
 #define XS_CTX_cuCtxSynchronize_v2 ctx
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where nobody stands behind a function, and what follows the first queue. */
+/* Answers of functions that the runtime lacks, and the steps after the first queue. */
 #include "base/env.h"
 #include "hal/hip/kfd/kfd.h"
 #include "shim/stream/stream_table.h"
@@ -47,8 +47,8 @@ void *xs_api_absent(enum xs_row row, bool no_library)
     }
 }
 
-/* Level 3 by the process itself: the runtime has asked the kernel driver its version by now. What level auto means is
- * hal/hip/gates.c's. */
+/* Level 3 by the process itself: the runtime has asked the kernel driver its version by now. hal/hip/gates.c
+ * sets the meaning of level auto. */
 void xs_api_first_queue_made(void)
 {
     bool works = xs_kfd_level() == 3 && !atomic_load(&xsched_priv_hip_at_level1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlsym(3) as programs find it in this process. A program that opened the runtime by its path has our handle (loader.c),
- * through which it would not find what a newer runtime has besides. A name that we do not have is looked up in the runtime.
+/* dlsym(3) as programs find it in this process. A program that opened the runtime by its path has our handle
+ * (loader.c), by which it would not find the further functions of a newer runtime. So this looks a name that
+ * we do not have up in the runtime.
  *
- * As for dlopen, what dlsym does depends on its caller (RTLD_NEXT), so the real one is reached by a jump. The real one is found
- * without dlsym, and any handle but ours costs two compares. */
+ * As for dlopen, dlsym's result depends on its caller (RTLD_NEXT), so a jump leads to the real one. We find
+ * the real one without dlsym, and any handle but ours costs two compares. */
 #include "hal/common/next_symbol.h"
 #include "shim/stream/stream_table.h"
 
@@ -12,7 +13,7 @@
 
 typedef void *(*dlsym_fn)(void *handle, const char *name);
 
-/* Called from the code below; what it jumps to. Any thread writes the same. */
+/* The code below calls it, and jumps to the result. Any thread writes the same. */
 void *xs_dlsym_handle(void *handle, const char *name, const void *caller) XS_HIDDEN;
 extern void *xs_dlsym_real XS_HIDDEN;
 void *xs_dlsym_real;
@@ -37,7 +38,7 @@ static dlsym_fn real_dlsym(void)
 
     if (XS_UNLIKELY(!p)) {
         p = xs_symbol_next((const void *)real_dlsym, "dlsym");
-        if (!p)                   /* this object was loaded behind the C library */
+        if (!p)                   /* this object is behind the C library */
             p = xs_symbol_other((const void *)real_dlsym, "dlsym");
         __atomic_store_n(&xs_dlsym_real, p, __ATOMIC_RELEASE);
     }

@@ -52,7 +52,7 @@ hipError_t xs_hand_hipGetDriverEntryPoint_spt(const struct xs_api_runtime *rt, c
                   flags ? flags : XS_HIP_PROC_PER_THREAD);
 }
 
-/* HIP has no versions to ask for. Another address than that of the row's symbol is another function; where the runtime
+/* HIP has no versions to look up. An address that is not the row's symbol is another function; if the runtime
  * exports no such symbol, the name alone tells. */
 bool xs_api_is_version(const struct xs_api_runtime *rt, enum xs_row row, uint64_t flags, const void *real)
 {
@@ -87,8 +87,8 @@ hipError_t xs_hand_hipDevicePrimaryCtxReset(const struct xs_api_runtime *rt, int
 
 /* ---- copies that wait ---- */
 
-/* A copy to the host has waited for the stream when it returns. One within the device is a command; whether its call waits,
- * as it did in many versions, is not known: it has its turn before. Others may return early. */
+/* A copy to the host has waited for the stream when it returns. One within the device is a command. Its call
+ * may wait, as it did in many versions, so its turn comes before the call. Others may return early. */
 #define WAITING_COPY(symbol, kind, on, per_thread, args)                                          \
     do {                                                                                          \
         struct xs_api_submit s;                                                                   \
@@ -108,7 +108,7 @@ hipError_t xs_hand_hipDevicePrimaryCtxReset(const struct xs_api_runtime *rt, int
             return r;                                                                             \
         }                                                                                         \
         if (kind != XS_HIP_MEMCPY_TO_HOST || xs_api_mode_now() != XS_SHIM_ACTIVE) {                \
-            if (XS_UNLIKELY(xs_api_intra())) /* it waits all the same, if it does */              \
+            if (XS_UNLIKELY(xs_api_intra())) /* if it waits, it waits all the same */              \
                 xs_api_lend_context(rt->hal);                                                     \
             return XS_REAL(symbol) args;                                                          \
         }                                                                                         \

@@ -19,8 +19,8 @@ hipError_t xs_hand_hipConfigureCall(const struct xs_api_runtime *rt, struct xs_d
 
 #define PARTS 16u
 
-/* One command on each stream. None waits for its turn but the first: a part that is held behind another would
- * hold them all. */
+/* One command on each stream. Only the first waits for its turn: a part that waits behind another would stop
+ * them all. */
 struct parts {
     unsigned n;
     struct xs_api_submit of[PARTS];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which functions take something that one copy of the runtime made: where a process has several copies, such a call goes to that
- * one, whoever calls (shim/stream/caller_runtime.c). What is not named here follows its stream or its caller. */
+/* Functions that take an object which one copy of the runtime made. If a process has several copies, such a
+ * call goes to that one, from any caller (shim/stream/caller_runtime.c). Other functions follow their stream
+ * or their caller. */
 #ifndef XS_SHIM_HIP_MADE_OBJECTS_H
 #define XS_SHIM_HIP_MADE_OBJECTS_H
 
-/* In the scope of an entry: what was made belongs to `rt` (shim/stream/caller_runtime.c). */
+/* In the scope of an entry: the new object belongs to `rt` (shim/stream/caller_runtime.c). */
 #define xs_hip_made(ret)                                                                          \
     do {                                                                                          \
         if (ret)                                                                                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What src/shim/stream needs to know of HIP. */
+/* HIP's part for src/shim/stream. */
 #ifndef XS_SHIM_HIP_PLATFORM_H
 #define XS_SHIM_HIP_PLATFORM_H
 
@@ -24,7 +24,7 @@ typedef hipStream_t xs_api_stream;
 typedef int xs_api_context;                /* always the current device */
 
 #define XS_API_OK              XS_HIP_SUCCESS
-#define XS_API_NOT_INITIALIZED XS_HIP_NO_DEVICE /* what programs take for "no GPU here" */
+#define XS_API_NOT_INITIALIZED XS_HIP_NO_DEVICE /* programs take this for "no GPU here" */
 #define XS_API_NOT_SUPPORTED   XS_HIP_NOT_SUPPORTED
 #define XS_API_PER_THREAD      XS_HIP_STREAM_PER_THREAD
 #define XS_API_PROC_PER_THREAD XS_HIP_PROC_PER_THREAD
@@ -40,7 +40,7 @@ typedef int xs_api_context;                /* always the current device */
 #define xs_api_captures_unseen xsched_priv_hip_captures_unseen
 #define xs_api_vendor   xsched_priv_hip_vendor
 
-/** @param hal  what xs_api_hal_bind gave for the library that the call goes to */
+/** @param hal  from xs_api_hal_bind for the library that gets the call */
 static inline bool xs_api_capturing(const void *hal, hipStream_t stream)
 {
     return xsched_priv_hip_capturing(hal, stream);
@@ -69,7 +69,7 @@ static inline void xs_api_each_queue(const void *hal, int current, void (*fn)(st
     xsched_priv_hip_each_queue(hal, fn, arg);
 }
 
-/* Where single streams may be held (xsched_priv_intra): */
+/* If a scheduler may suspend single streams (xsched_priv_intra): */
 #define XS_API_LENDS     1
 #define XS_API_NOT_READY XS_HIP_NOT_READY
 static inline void xs_api_implicit(const void *hal, struct xs_queue *q, hipStream_t stream, bool per_thread)
@@ -108,7 +108,7 @@ static inline void xs_api_on_first(void (*fn)(void))
     xsched_priv_hip_on_first(fn);
 }
 
-/** Stands for __hipRegisterFatBinary where there is none. */
+/** Takes the place of __hipRegisterFatBinary if the runtime lacks it. */
 void *xs_hip_registers_nowhere(void);
 /** The stream that this thread named in its last hipConfigureCall. */
 hipStream_t xs_hip_configured_stream(void);
@@ -176,9 +176,9 @@ static inline uint64_t xs_hip_config_blocks(const struct xs_hip_launch_config *c
     return c ? (uint64_t)c->grid[0] * c->grid[1] * c->grid[2] : 0;
 }
 
-/* Whose queues a SYNC_CTX row waits for. */
+/* The device for whose queues a SYNC_CTX row waits. */
 #define XS_CTX_hipCtxSynchronize    0
 #define XS_CTX_hipDeviceSynchronize 0
-#define XS_CTX_hipExecutionCtxSynchronize 0 /* all of them: which streams are its own is not known */
+#define XS_CTX_hipExecutionCtxSynchronize 0 /* all of them: we do not know which streams are its own */
 
 #endif

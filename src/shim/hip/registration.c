@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled objects register their kernels before main, each with the runtime that it was linked to. Nothing
- * is read or kept here: an object may hold thousands. This is also where a second copy of the runtime is
- * noticed, since it comes with the object that needs it. */
+/* Compiled objects register their kernels before main, each with its own runtime. The shim reads and keeps
+ * nothing here: an object may have thousands. It notices a second copy of the runtime here, which comes with
+ * the object that needs it. */
 #include "shim/stream/stream_table.h"
 
 XS_EXPORT void **__hipRegisterFatBinary(const void *data);
 
-/* What a program without a runtime may hand to the other registration functions. */
+/* The handle that a program without a runtime may pass to the other registration functions. */
 static void **nobody(const void *data)
 {
     static void *none[1];
@@ -37,8 +37,8 @@ XS_EXPORT void **__hipRegisterFatBinary(const void *data)
     return modules;
 }
 
-/* RCCL asks about each of its kernels when a communicator is made; that is when they get names here, since thousands of
- * kernels are registered that nobody uses. */
+/* RCCL asks about each of its kernels when it makes a communicator. Then they get names here, since objects
+ * register thousands of kernels that no call uses. */
 void xs_hip_asked_about(const struct xs_api_runtime *rt, const void *function)
 {
     const char *(*name)(const void *function, hipStream_t stream) =

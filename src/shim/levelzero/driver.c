@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Level Zero's loader opens in place of the driver XS_ZE_DRIVER of drivers.def. It depends on that driver: what the
- * loader asks for and is not here it finds there. One that stands for a driver that the user named (XS_ZE_NAMED) depends
- * on none, and has the functions for all tables that we know. */
+/* Level Zero's loader opens this object in place of the driver XS_ZE_DRIVER of drivers.def. It depends on
+ * that driver, where the loader finds the functions that are not here. An object for a driver that the user
+ * named (XS_ZE_NAMED) depends on none, and has the functions for all tables that we know. */
 #include "shim/levelzero/proxy.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that the rows become: one for each driver, which stands in its tables, and the exported one, which a program
- * that is linked with the loader calls when this object is preloaded. */
+/* The functions of the rows: one for each driver, which stands in its tables, and the exported one. A program
+ * that links with the loader calls the exported one when it preloads this object. */
 #include "shim/levelzero/ze_submit.h"
 
 #include "hal/common/note.h"
@@ -9,7 +9,8 @@ XS_SHIM_NOTE;
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* A command of an immediate list. A list that is no immediate one is found nowhere, and its commands are handed over later. */
+/* A command of an immediate list. xsched_priv_ze_find does not find other lists, whose commands the program
+ * submits later. */
 #define BODY_COMMAND(name, args, key, flags, signals, free)                                       \
     {                                                                                             \
         struct xs_ze_submit s_;                                                                   \
@@ -33,7 +34,7 @@ XS_SHIM_NOTE;
     static xs_ze_result d##n##_##name params                                                      \
     {                                                                                             \
         const struct xs_ze_side *side = &g_drivers[n];                                            \
-        const void *caller = NULL; /* the loader is our caller: nobody can tell whose it is */    \
+        const void *caller = NULL; /* the loader is our caller: it hides the object whose call it is */    \
         BODY_##kind(name, args, key)                                                              \
     }
 

@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "base/map.h"
 
-#define QUEUES_MOST 32            /* of a device for which a wait is told */
+#define QUEUES_MOST 32            /* of a device, in a wait that we report */
 
 static struct xs_map g_fences;    /* the queue of each fence of the program */
 
@@ -21,7 +21,7 @@ static xs_ze_result traced(enum xs_row row, enum xs_how how, xs_ze_handle queue,
     return r;
 }
 
-/* The vendor's own priority helps as well, where a program of ours is in the background: it is fixed when the queue is made. */
+/* Queues of a background program also get the vendor's low priority, which a queue has from its making on. */
 static bool in_background(void)
 {
     int64_t priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, PRIORITY_DEFAULT, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
@@ -177,7 +177,7 @@ xs_ze_result xs_hand_zeFenceCreate(const struct xs_ze_side *side, const void *ca
 
     (void)caller;
     if (r == XS_ZE_SUCCESS && xsched_priv_ze_find(queue))
-        xs_map_put(&g_fences, xs_ze_key(*ret), queue); /* without memory, a wait for it is not told */
+        xs_map_put(&g_fences, xs_ze_key(*ret), queue); /* without memory, we do not report a wait for it */
     return r;
 }
 
@@ -203,7 +203,7 @@ xs_ze_result xs_hand_zeFenceHostSynchronize(const struct xs_ze_side *side, const
     if (q)
         began = xsched_priv_wait_begin_own(q);
     r = side->real.zeFenceHostSynchronize(fence, timeout_ns);
-    if (q)                            /* what was submitted behind it may not be complete */
+    if (q)                            /* later commands may not be complete */
         xsched_priv_wait_end(q, began, false);
     return traced(ROW_zeFenceHostSynchronize, XS_HOW_SYNC, queue, r, begin_ns);
 }
@@ -236,7 +236,7 @@ xs_ze_result xs_hand_zeCommandListEndGraphCaptureExt(const struct xs_ze_side *si
     return captures(list, side->real.zeCommandListEndGraphCaptureExt(list, next, ret), false);
 }
 
-/* Newer drivers hand out objects with tables of their own in them, and the loader then calls those. */
+/* Newer drivers give out objects with tables of their own in them, and the loader then calls those. */
 xs_ze_result xs_hand_zeDriverGetProperties(const struct xs_ze_side *side, const void *caller, xs_ze_handle driver,
                                            struct xs_ze_driver_properties *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second way: the loader's own functions, in programs that are linked with it. Where the loader has our drivers (proxy.c),
- * those see to everything, and the functions here only pass on. */
+/* The second way: the loader's own functions, in programs that link with it. If the loader has our
+ * drivers (proxy.c), those do everything, and the functions here only pass on. */
 #include "shim/levelzero/ze_table.h"
 
 #include "base/lock.h"
@@ -28,7 +28,7 @@ const struct xs_ze_side *xs_ze_preloaded(const void *caller)
     char path[512];
     void *handle;
 
-    /* acquire pairs with the release below: it was filled before */
+    /* acquire pairs with the release below: the side is complete */
     if (XS_LIKELY(atomic_load_explicit(&bound, memory_order_acquire)))
         return &side;
     if (xs_vendor_open(&xsched_priv_ze_vendor, caller, &handle, path, sizeof(path)) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What src/shim/common needs to know of Level Zero. */
+/* Level Zero's part for src/shim/common. */
 #ifndef XS_SHIM_LEVELZERO_PLATFORM_H
 #define XS_SHIM_LEVELZERO_PLATFORM_H
 

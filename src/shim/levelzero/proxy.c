@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first way: drivers of ours, which Level Zero's loader opens in place of the real ones (ZE_ENABLE_ALT_DRIVERS). Each is a
- * small object (driver.c) that hands the loader's question for a table of functions to here. The real driver fills the table, and
- * our functions take the place of those that have a row. What no row names, and every table that we do not know, is the real
- * driver's own. */
+/* The first way: drivers of ours, which Level Zero's loader opens in place of the real ones
+ * (ZE_ENABLE_ALT_DRIVERS). Each is a small object (driver.c) that passes the loader's question for a table of
+ * functions on to here. The real driver fills the table, and our functions take the place of those that have
+ * a row. Functions without a row, and every table that we do not know, are the real driver's own. */
 #include "shim/levelzero/ze_table.h"
 
 #include "base/env.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define OUR_DRIVERS  "libxsched-ze_"
-#define OUR_VERSION  (1u << 16 | 17)  /* of the interface, for what we call ourselves */
+#define OUR_VERSION  (1u << 16 | 17)  /* of the interface, for our own calls */
 #define TABLE_MOST   256              /* functions of a table */
 
 _Atomic bool xs_ze_proxied;
@@ -45,7 +45,7 @@ static const struct {
 #undef ZE
 };
 
-/* Whether the user names drivers of his own: they are the ones that he wants, and the loader opens them by itself. */
+/* Whether the user names drivers: then the user wants those, and the loader opens them by itself. */
 static bool others_named(void)
 {
     const char *at = getenv("ZE_ENABLE_ALT_DRIVERS");
@@ -88,7 +88,7 @@ static bool named(int driver, char *ret, size_t size)
 /* It stays, as the loader's drivers do. @return NULL: there is none */
 static void *open_named(int driver)
 {
-    static _Atomic(void *) handles[XS_ZE_DRIVERS]; /* writer: whoever opened it first */
+    static _Atomic(void *) handles[XS_ZE_DRIVERS]; /* writer: the thread that opened it first */
     void *handle = atomic_load(&handles[driver]), *first = NULL;
     char file[1024];
 
@@ -120,7 +120,7 @@ static get_table_fn getter_of(int driver, const char *name)
     return f;
 }
 
-/* For xsched_priv_ze_api_fill: from the table itself, so that what we call goes past our own functions. */
+/* For xsched_priv_ze_api_fill: from the table itself, so that our own calls bypass our functions. */
 struct asked {
     int driver;
     const char *table;                /* that is in `entries`; NULL: none */

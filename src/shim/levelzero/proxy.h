@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the objects that the loader opens as drivers (driver.c) need of the shim. */
+/* The shim's part for the objects that the loader opens as drivers (driver.c). */
 #ifndef XS_SHIM_LEVELZERO_PROXY_H
 #define XS_SHIM_LEVELZERO_PROXY_H
 

@@ -7,8 +7,9 @@ _Atomic uint32_t xs_ze_captures_count;
 
 #define SETTLE_WAIT_NS (100 * XS_NS_PER_MS)
 
-/* Programs make queues that they never use, so an XQueue is made at the first command. Several threads may use one queue: the
- * others wait for the thread that makes it, for so long at most, and their commands go unscheduled then. */
+/* Programs make queues that they never use, so the first command makes the XQueue. Several threads may use
+ * one queue. The others wait for the thread that makes it, for so long at most; after that their commands go
+ * unscheduled. */
 __attribute__((noinline)) void xs_ze_settle(struct xs_ze_hw *hw)
 {
     uint32_t word = XS_ZE_OPEN;
@@ -27,19 +28,19 @@ __attribute__((noinline)) void xs_ze_settle(struct xs_ze_hw *hw)
         xs_futex_wait(&hw->settled, XS_ZE_SETTLING, until_ns - now_ns);
         word = atomic_load(&hw->settled);
     }
-    /* nobody waits again: in a forked child the thread that makes it is not there */
+    /* no thread waits again: a forked child does not have the thread that makes it */
     if (word == XS_ZE_SETTLING)
         atomic_compare_exchange_strong(&hw->settled, &word, XS_ZE_SETTLED);
 }
 
-/* Another list joins a capture by waiting for an event of it, so the driver is asked. */
+/* Another list joins a capture by waiting for an event of it, so this asks the driver. */
 __attribute__((noinline)) bool xs_ze_captures(const struct xs_ze_hw *hw)
 {
     if (!hw->immediate)
         return false;
     if (atomic_load(&hw->capturing))
         return true;
-    /* ZE_RESULT_QUERY_TRUE is no success; an answer that is neither yes nor no is no */
+    /* ZE_RESULT_QUERY_TRUE is no success; any other answer is a no */
     return hw->api->zeCommandListIsGraphCaptureEnabledExt &&
            hw->api->zeCommandListIsGraphCaptureEnabledExt(hw->native) == XS_ZE_QUERY_TRUE;
 }

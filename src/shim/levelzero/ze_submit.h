@@ -12,7 +12,7 @@
 struct xs_ze_submit {
     struct xs_ze_hw *hw;          /* NULL: not seen, or a list that is no immediate one */
     struct xs_queue *queue;       /* NULL: not scheduled */
-    struct xs_ze_mark *own;       /* that the call carries; NULL: none */
+    struct xs_ze_mark *own;       /* carried by the call; NULL: none */
     xs_ze_handle native;
     uint64_t begin_ns, began;     /* for the trace; of a call that returns when its work is complete */
     enum xs_row row;
@@ -23,7 +23,7 @@ struct xs_ze_submit {
 
 /** The queue of this command gets its XQueue, if queues get one by themselves. */
 void xs_ze_settle(struct xs_ze_hw *hw);
-/** Whether what is appended to this list is recorded, and not done. */
+/** Whether appends to this list record and run nothing. */
 bool xs_ze_captures(const struct xs_ze_hw *hw);
 /** How many lists record. A hint; writer: hand_queue.c */
 extern _Atomic uint32_t xs_ze_captures_count;
@@ -47,25 +47,25 @@ static inline __attribute__((always_inline)) void xs_ze_submit_open(struct xs_ze
     /* relaxed: a hint */
     if (XS_UNLIKELY(atomic_load_explicit(&xs_ze_captures_count, memory_order_relaxed)) && xs_ze_captures(s->hw))
         return;
-    /* acquire pairs with the store in xs_ze_settle: the XQueue is there to be found */
+    /* acquire pairs with the store in xs_ze_settle: a look-up finds the XQueue */
     if (XS_UNLIKELY(atomic_load_explicit(&s->hw->settled, memory_order_acquire) != XS_ZE_SETTLED))
         xs_ze_settle(s->hw);
     s->queue = xsched_priv_queue_find(kPlatformLevelZero, xs_ze_key(native));
 }
 
-/** This command is to be marked. @param free  by what the call itself carries */
+/** This command gets a mark. @param free  the call itself carries it */
 void xs_ze_submit_marked(struct xs_ze_submit *s, bool free);
 
-/** May sleep. @param free  the call has room for a mark of ours: the program gave no fence or event */
+/** May sleep. @param free  the call can carry a mark of ours: the program gave no fence or event */
 static inline __attribute__((always_inline)) void xs_ze_submit_begin(struct xs_ze_submit *s, uint64_t key, uint32_t flags,
                                                                      bool free)
 {
     struct xs_ze_hw *hw = s->hw;
 
     if (XS_UNLIKELY(xs_depth_in_callback(s->depth)))
-        flags |= XS_SUBMIT_PASS;  /* a thread of the vendor's: others wait for it */
+        flags |= XS_SUBMIT_PASS;  /* a thread of the vendor's: other threads wait for it */
     xsched_priv_submit_begin(s->queue, key, flags, &s->ticket);
-    if (!s->ticket.queue) {       /* part of a command that is counted as a whole */
+    if (!s->ticket.queue) {       /* part of a command that counts as a whole */
         s->queue = NULL;
         return;
     }
@@ -114,7 +114,7 @@ static inline uint64_t xs_ze_key_kernel(enum xs_row row, xs_ze_handle kernel, co
     return xs_ze_key_of(row, h);
 }
 
-#define XS_ZE_LISTS_MOST 16u      /* of a call, by which its kind is told */
+#define XS_ZE_LISTS_MOST 16u      /* lists of a call that its key reads */
 
 static inline uint64_t xs_ze_key_lists(enum xs_row row, uint32_t count, const xs_ze_handle *lists)
 {

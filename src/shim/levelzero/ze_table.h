@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows of levelzero_api.def become, and the sides from which calls come: one for each driver behind the loader
- * (proxy.c), and the loader's own functions in programs that are linked with it (loader_calls.c). */
+/* The functions of levelzero_api.def's rows, and the sides from which calls come. There is one for each
+ * driver behind the loader (proxy.c), and one for the loader's own functions in programs that link with it
+ * (loader_calls.c). */
 #ifndef XS_SHIM_LEVELZERO_ZE_TABLE_H
 #define XS_SHIM_LEVELZERO_ZE_TABLE_H
 
@@ -10,7 +11,7 @@
 
 #define XS_ZE_DRIVERS 8           /* rows of drivers.def */
 
-/** The functions behind us, by row and by name. NULL: there is none. */
+/** The next functions, by row and by name. NULL: there is none. */
 struct xs_ze_table {
     union {
         void *real[ROW_COUNT];
@@ -22,10 +23,10 @@ struct xs_ze_table {
     };
 };
 
-/** A side. Filled before any of its functions can be called; stays. */
+/** A side. Complete before a program can call its functions; stays. */
 struct xs_ze_side {
     struct xs_ze_table real;
-    struct xs_ze_api api;         /* what libhallevelzero calls for queues that are made here */
+    struct xs_ze_api api;         /* libhallevelzero's functions for queues that programs make here */
 };
 
 /** The hand-written ones. */
@@ -37,7 +38,8 @@ struct xs_ze_side {
 /** The side of the exported functions. NULL: there is no loader */
 const struct xs_ze_side *xs_ze_preloaded(const void *caller);
 
-/** Whether the loader has one of our drivers: it sees every call, and the exported functions see to nothing. Writer: proxy.c */
+/** Whether the loader has one of our drivers: it sees every call, and the exported functions do nothing.
+ *  Writer: proxy.c */
 extern _Atomic bool xs_ze_proxied;
 
 /** Our entry for a row, of the side of a driver. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of the generated entries, by kind of row. `fn` is the function behind us, `T` the table
- * (hand-written rows), `caller` the address that we return to. */
+/* Bodies of the generated entries, by kind of row. `fn` is the next function, `T` the table (hand-written
+ * rows), `caller` the address to which we return. */
 #ifndef XS_SHIM_OPENCL_BODY_H
 #define XS_SHIM_OPENCL_BODY_H
 
@@ -87,7 +87,7 @@
 #define XS_KEY_REGION(region)           xs_ocl_key_region(row, region)
 #define XS_KEY_RANGE(kernel, dims, n)   xs_ocl_key_range(row, kernel, dims, n)
 
-/* Answers of a function that is not there. */
+/* Answers of missing functions. */
 #define MISS_ERR(code)  return code;
 #define MISS_NULL(out)                                                                            \
     {                                                                                             \

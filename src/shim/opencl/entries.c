@@ -40,7 +40,7 @@ const struct xs_ocl_table xs_ocl_missing = {
     static ret layer_##name params                                                                \
     {                                                                                             \
         const struct xs_ocl_table *T = &xs_ocl_layer.real;                                        \
-        const void *caller = NULL; /* the loader is our caller: nobody can tell whose it is */    \
+        const void *caller = NULL; /* the loader is our caller: it hides the object whose call it is */    \
         if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && xs_ocl_mode_of(&xs_ocl_layer) == XS_SHIM_QUIET)) \
             return T->name args;                                                                  \
         BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that programs ask for by name. Those of opencl_ext.def get an entry of ours in front;
- * those of the main table get the entry that they have anyway. */
+/* Functions that programs look up by name. Those of opencl_ext.def get an entry of ours in front; those of
+ * the main table get their usual entry. */
 #include "shim/opencl/body.h"
 
 #include "base/lock.h"
@@ -11,10 +11,10 @@
 #define EXT_COUNT     (ROW_COUNT - ROW_CORE_COUNT)
 #define PLATFORMS_MAX 16          /* installed drivers that implement one and the same extension */
 
-/* The vendors' functions. Slots are filled in order under the lock and never change, so readers
- * go up to the first empty one without it. */
+/* The vendors' functions. Threads fill slots in order under the lock and never change them, so readers go up
+ * to the first empty one without it. */
 struct real {
-    cl_platform_id platform;      /* NULL: asked for without naming one */
+    cl_platform_id platform;      /* NULL: looked up without a platform */
     _Atomic(void *) fn;
 };
 
@@ -89,7 +89,7 @@ static inline cl_command_queue first_queue(cl_uint count, const cl_command_queue
     return count && queues ? queues[0] : NULL;
 }
 
-/* The queue by whose platform the vendor's function is chosen. */
+/* The queue whose platform selects the vendor's function. */
 #define XS_QUEUE_OF_BODY(name) command_queue
 #define XS_QUEUE_OF_HAND(name) XS_QUEUE_##name
 #define XS_QUEUE_clEnqueueCommandBufferKHR              first_queue(num_queues, queues)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the shim wakes up: at the first OpenCL call of the process, or when a loader asks it to be
- * a layer. */
+/* When the shim wakes up: at the first OpenCL call of the process, or when a loader makes it a layer. */
 #include "shim/opencl/opencl_table.h"
 
 #include "base/lock.h"
 #include "shim/opencl/opencl_memory.h"
 
-/* Set while this thread looks for the real library: whatever runs inside must not look again. */
+/* Set while this thread looks for the real library: calls inside must not look again. */
 #define DEPTH_BINDING 0x8000
 
 struct xs_ocl_side xs_ocl_preload, xs_ocl_layer;
 
-static struct xs_lock g_lock;     /* tables and modes; nothing is called under it but the log */
+static struct xs_lock g_lock;     /* tables and modes; its holder calls nothing but the log */
 static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
-static bool g_settled;            /* under g_lock: the environment was read */
+static bool g_settled;            /* under g_lock: the environment has been read by a thread */
 
 bool xs_ocl_is_active(void)
 {

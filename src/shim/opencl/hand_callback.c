@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the program that the vendor calls, often in a thread of its own on which other
- * work waits: a command that the program enqueues in there is counted and never held back. */
+/* Functions of the program that the vendor calls, often in a thread of its own on which other work waits. A
+ * command that the program enqueues there counts and never waits. */
 #include "shim/opencl/opencl_call.h"
 
 #include <stdlib.h>
@@ -97,14 +97,14 @@ cl_int xs_hand_clSetEventCallback(const struct xs_ocl_table *T, const void *call
     } else {
         err = T->clSetEventCallback(event, command_exec_callback_type, pfn_notify, user_data);
     }
-    if (err != CL_SUCCESS) /* then it will not be called */
+    if (err != CL_SUCCESS) /* then the vendor will not call it */
         free(cb);
     xs_ocl_call_end(&c, ROW_clSetEventCallback, XS_HOW_HAND, NULL, err, false);
     return err;
 }
 
-/* A failing build calls back as well, but one with wrong arguments does not, and neither tells
- * which it was: the record of a failed call is left behind rather than freed twice. */
+/* A failing build calls back as well, but one with wrong arguments does not, and neither tells which it was.
+ * So the record of a failed call stays, rather than risk a second free. */
 #define BUILD(row, call)                                                                          \
     struct callback *cb = NULL;                                                                   \
     struct xs_ocl_call c;                                                                         \
@@ -160,7 +160,7 @@ cl_program xs_hand_clLinkProgram(const struct xs_ocl_table *T, const void *calle
     return program;
 }
 
-/* The last three are called once, when the object goes away. */
+/* The vendor calls the last three once, when the object goes away. */
 #define DESTRUCTOR(row, field, run, call)                                                         \
     struct callback *cb = NULL;                                                                   \
     struct xs_ocl_call c;                                                                         \
@@ -204,7 +204,7 @@ cl_int xs_hand_clSetProgramReleaseCallback(const struct xs_ocl_table *T, const v
                T->clSetProgramReleaseCallback(program, pfn_notify, user_data));
 }
 
-/* A native kernel's arguments are copied by the vendor: ours stand in front of the program's. */
+/* The vendor copies a native kernel's arguments: ours come before the program's. */
 struct native {
     void (*fn)(void *args);
     uint64_t keep_alignment;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking for functions by name, and command buffers (cl_khr_command_buffer). */
+/* Look-ups of functions by name, and command buffers (cl_khr_command_buffer). */
 #include "shim/opencl/opencl_call.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ void *xs_hand_clGetExtensionFunctionAddressForPlatform(const struct xs_ocl_table
     return fn;
 }
 
-/* A command buffer may be enqueued without naming its queue. */
+/* A program may enqueue a command buffer without naming its queue. */
 struct buffer {
     cl_command_queue queue;
     _Atomic int32_t references;
@@ -61,7 +61,7 @@ cl_command_buffer_khr xs_hand_clCreateCommandBufferKHR(
     if (b) {
         b->queue = queues[0];
         atomic_store(&b->references, 1);
-        free(xs_map_remove(&g_buffers, (uint64_t)(uintptr_t)handle)); /* its release went past us */
+        free(xs_map_remove(&g_buffers, (uint64_t)(uintptr_t)handle)); /* its release passed unseen */
         if (xs_map_put(&g_buffers, (uint64_t)(uintptr_t)handle, b) < 0)
             free(b);
     }
@@ -103,7 +103,7 @@ cl_int xs_hand_clReleaseCommandBufferKHR(cl_int (*real)(cl_command_buffer_khr), 
     return err;
 }
 
-/* Counted on the first queue; the others' share of a buffer over several queues is not seen. */
+/* Counts on the first queue; XSched does not see the others' shares of a buffer over several queues. */
 cl_int xs_hand_clEnqueueCommandBufferKHR(cl_int (*real)(cl_uint, cl_command_queue *, cl_command_buffer_khr,
                                                         cl_uint, const cl_event *, cl_event *),
                                          const void *caller, cl_uint num_queues, cl_command_queue *queues,

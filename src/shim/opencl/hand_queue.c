@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command queues: made, shared, given back, waited for. */
+/* Command queues: made, shared, released, and waits for them. */
 #include "base/log.h"
 #include "shim/opencl/opencl_call.h"
 
@@ -79,8 +79,8 @@ cl_command_queue xs_hand_clCreateCommandQueueWithPropertiesKHR(
     return queue;
 }
 
-/* The layer under our own preload entry must not count again, and knows by the depth. A reference
- * taken inside another library's call goes past us: xsched_priv_ocl_releasing asks the vendor too. */
+/* The layer under our own preload entry must not count again, and knows by the depth. A reference from inside
+ * another library's call passes unseen: xsched_priv_ocl_releasing asks the vendor too. */
 cl_int xs_hand_clRetainCommandQueue(const struct xs_ocl_table *T, const void *caller,
                                     cl_command_queue command_queue)
 {
@@ -146,7 +146,7 @@ cl_int xs_hand_clFinish(const struct xs_ocl_table *T, const void *caller, cl_com
     return err;
 }
 
-#define WAIT_QUEUES 8             /* queues that one wait is known to depend on; more go unnoticed */
+#define WAIT_QUEUES 8             /* queues of one wait that we see; we ignore more */
 #define WAIT_EVENTS 64
 
 struct waited {

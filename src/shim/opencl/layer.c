@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same object as a layer of an ICD loader (OPENCL_LAYERS): the loader hands us the table of
- * what is behind us and takes ours in exchange. This sees the programs that a preload misses,
- * because they open the loader and ask its handle for the functions. */
+/* The same object as a layer of an ICD loader (OPENCL_LAYERS). The loader gives us the table of the next
+ * functions and takes ours in exchange. This sees the programs that a preload misses, because they open the
+ * loader and look the functions up by its handle. */
 #include "shim/opencl/opencl_table.h"
 
 #include <string.h>
 
 static const char k_name[] = "XSched";
 
-/* More slots than any loader has; those that we do not know are handed on. */
+/* More slots than any loader has; we pass on those that we do not know. */
 #define SLOT_MAX 256
 
 static void *g_dispatch[SLOT_MAX]; /* written by clInitLayer, which loaders call once */
@@ -77,7 +77,7 @@ XS_EXPORT cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_co
     if (!target || !ret_count || !ret_dispatch || count == 0)
         return CL_INVALID_VALUE;
     xs_ocl_start_layer(get_slot, &t);
-    /* What we do not know stays with the one behind us, and what it lacks stays lacking. */
+    /* Functions that we do not know stay with the next layer, and those that it lacks stay absent. */
     memcpy(g_dispatch, target, t.count * sizeof(void *));
     for (int row = 0; row < ROW_CORE_COUNT; row++)
         if (k_slots[row] < t.count && target[k_slots[row]])
@@ -87,7 +87,7 @@ XS_EXPORT cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_co
     return CL_SUCCESS;
 }
 
-/* Newer loaders of Khronos ask for this one. No property is defined yet. */
+/* Newer loaders of Khronos look for this one. No property has a meaning yet. */
 XS_EXPORT cl_int clInitLayerWithProperties(cl_uint count, void *const *target, cl_uint *ret_count,
                                            void *const **ret_dispatch, const cl_properties *properties)
 {

@@ -12,7 +12,7 @@
 struct xs_ocl_call {
     uint64_t begin_ns;
     int depth;                    /* before this call */
-    bool outer;                   /* nobody further out handles it already */
+    bool outer;                   /* no outer layer handles it already */
     bool handled;                 /* outer, and not filtered */
 };
 
@@ -52,7 +52,7 @@ struct xs_ocl_submit {
     struct xs_ocl_call call;
     struct xs_queue *queue;       /* NULL: not scheduled */
     cl_command_queue native;
-    cl_event own;                 /* taken for the mark when the program wants no event */
+    cl_event own;                 /* for the mark, when the program wants no event */
     bool want_event;
     bool blocking;
     enum xs_row row;
@@ -60,14 +60,15 @@ struct xs_ocl_submit {
     struct xs_ticket ticket;
 };
 
-/** @return true when the command is scheduled: the gate comes next */
+/** @return true when the command is scheduled: then call xs_ocl_submit_gate */
 bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_row row, const void *caller,
                         cl_command_queue queue);
 /** May sleep. @param flags  XS_SUBMIT_* */
 void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags);
 void xs_ocl_submit_lends(struct xs_ocl_submit *s, cl_uint count, const cl_event *list);
-/** The command stands still on the device until these events are complete: what they belong to is not held
- *  meanwhile for anything less important than this queue. Nothing to do where a program is held as one. */
+/** The command waits on the device for these events. Meanwhile no scheduler suspends the queues of their
+ *  commands for anything less important than this queue. Does nothing if the process suspends and resumes as
+ *  one. */
 static inline void xs_ocl_submit_waits(struct xs_ocl_submit *s, cl_uint count, const cl_event *list)
 {
     /* relaxed: a hint */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory limit on OpenCL. Where one is set, these functions stand between our entries and the real
- * ones, in the tables of both sides. A call may come through both (the program's own and the layer's):
- * the outer one counts.
+/* The memory limit on OpenCL. If there is one, these functions stand between our entries and the real ones,
+ * in the tables of both sides. A call may come through both (the program's own and the layer's): the outer
+ * one counts.
  *
- * What a context with several devices makes may lie on each of them, and counts on each. An object's
- * bytes are given back when the library destroys it, which is after the last reference is gone. */
+ * Objects of a context with several devices may lie on each of them, and count on each. The library destroys
+ * an object after its last reference; then this gives its bytes back. */
 #include "shim/opencl/opencl_memory.h"
 
 #include "base/lock.h"
@@ -22,7 +22,7 @@ struct charge {
     int n, devices[DEVICES];
 };
 
-static struct xs_ocl_table g_real[2]; /* of each side; written before that is published */
+static struct xs_ocl_table g_real[2]; /* of each side; written before the side is published by its mode */
 static bool g_kept[2];                /* under g_lock */
 static struct xs_lock g_lock;
 static struct xs_map g_svm; /* pointer to its charge */
@@ -77,7 +77,7 @@ static struct charge *charge(const struct xs_ocl_table *T, cl_context context, u
         return NULL;
     c->bytes = bytes;
     if (T->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size) != CL_SUCCESS)
-        size = 0; /* no context, or one of many devices: the real function says what is wrong */
+        size = 0; /* no context, or one of many devices: the real function returns the error */
     for (size_t i = 0; i < size / sizeof(devices[0]); i++) {
         int d = device_of(T, devices[i]);
         bool again = false;
@@ -108,15 +108,15 @@ static cl_mem refuse(cl_int *errcode_ret)
     return NULL;
 }
 
-/* The object has its bytes from now on. */
+/* From now on these bytes are the object's. */
 static cl_mem keep(const struct xs_ocl_table *T, cl_mem mem, struct charge *c)
 {
     if (!mem || T->clSetMemObjectDestructorCallback(mem, destroyed, c) != CL_SUCCESS)
-        give_back(c); /* nobody would tell us of its end: rather not counted */
+        give_back(c); /* no call would tell us of its end: rather do not count it */
     return mem;
 }
 
-/* One whose size is known when it is there. */
+/* An object that has a known size only after its creation. */
 static cl_mem judge(const struct xs_ocl_table *T, cl_context context, cl_mem mem, cl_int *errcode_ret)
 {
     struct charge *c;
@@ -131,7 +131,7 @@ static cl_mem judge(const struct xs_ocl_table *T, cl_context context, cl_mem mem
     return refuse(errcode_ret);
 }
 
-/* ---- the functions; `side` says whose real ones are behind ---- */
+/* ---- the functions; `side` is the side of the real ones ---- */
 
 #define REAL const struct xs_ocl_table *T = &g_real[side]
 
@@ -200,7 +200,7 @@ static void *svm_alloc(unsigned side, cl_context context, cl_svm_mem_flags flags
     void *p;
 
     if (!g_inside && !(c = charge(T, context, size)))
-        return NULL; /* all that this function can say */
+        return NULL; /* the only error of this function */
     g_inside++;
     p = T->clSVMAlloc(context, flags, size, alignment);
     g_inside--;
@@ -221,7 +221,7 @@ static void svm_free(unsigned side, cl_context context, void *p)
 {
     REAL;
 
-    svm_gone(p); /* before: the address may be another's right after */
+    svm_gone(p); /* before: another allocation may have the address right after */
     T->clSVMFree(context, p);
 }
 

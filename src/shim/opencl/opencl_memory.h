@@ -5,8 +5,8 @@
 
 #include "shim/opencl/opencl_table.h"
 
-/** Puts what counts memory into a table of real functions, before that is published; nothing without
- *  a limit. */
+/** Puts the counting functions into a table of real ones, before other threads use the table; does nothing
+ *  without a limit. */
 void xs_ocl_memory_wrap(struct xs_ocl_table *t, bool of_layer);
 
 #endif

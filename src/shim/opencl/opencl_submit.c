@@ -18,7 +18,7 @@ bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_row row, const void *ca
     return s->queue != NULL;
 }
 
-/* Looked up only where it matters: few commands are marked. */
+/* Looks the queue up only where it matters: few commands have a mark. */
 static bool in_order(const struct xs_ocl_submit *s)
 {
     struct xs_ocl_hw *hw = xsched_priv_ocl_find(s->native);
@@ -30,9 +30,9 @@ static bool in_order(const struct xs_ocl_submit *s)
 void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags)
 {
     if (XS_UNLIKELY(xs_depth_in_callback(s->call.depth)))
-        flags |= XS_SUBMIT_PASS; /* a thread of the vendor's: others wait for it */
+        flags |= XS_SUBMIT_PASS; /* a thread of the vendor's: other threads wait for it */
     xsched_priv_submit_begin(s->queue, key, flags, &s->ticket);
-    if (!s->ticket.queue) { /* part of a command that is counted as a whole */
+    if (!s->ticket.queue) { /* part of a command that counts as a whole */
         s->queue = NULL;
         return;
     }
@@ -40,12 +40,12 @@ void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, ui
     if (blocking)
         s->began = xsched_priv_wait_begin(s->queue);
     else
-        /* In order, the command's own completion proves that of all before it. Out of order only a
-         * marker does, which submit_end asks the hal for. */
+        /* In order, the command's own completion proves that of all before it. Out of order only a marker
+         * does, which submit_end gets from the hal. */
         s->want_event = s->ticket.mark && in_order(s);
 }
 
-#define WAITS_MOST 32             /* events of one command that are looked at */
+#define WAITS_MOST 32             /* events of one command that this reads */
 
 void xs_ocl_submit_lends(struct xs_ocl_submit *s, cl_uint count, const cl_event *list)
 {
@@ -88,8 +88,8 @@ static void close_async(struct xs_ocl_submit *s, bool ok, cl_event *event)
     if (!self)
         return;
     if (xsched_priv_ocl_watch(*event, event == &s->own, s->queue, number)) {
-        s->own = NULL; /* taken over, if it was ours */
-        /* what is never flushed need never complete, and somebody may wait for the mark */
+        s->own = NULL; /* given away, if it was ours */
+        /* without a flush it need never complete, and a thread may wait for the mark */
         xsched_priv_ocl_api(NULL)->clFlush(s->native);
     } else {
         xsched_priv_mark_lost(s->queue, number);

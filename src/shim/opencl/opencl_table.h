@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows of opencl_api.def become, and the two sides from which calls come: the exported
- * functions (preloaded, or under the vendor's name) and the layer inside an ICD loader. */
+/* The functions of opencl_api.def's rows, and the two sides from which calls come: the exported functions
+ * (preloaded, or under the vendor's name) and the layer inside an ICD loader. */
 #ifndef XS_SHIM_OPENCL_OPENCL_TABLE_H
 #define XS_SHIM_OPENCL_OPENCL_TABLE_H
 
@@ -9,7 +9,7 @@
 #include "shim/common/depth.h"
 #include "shim/common/rows.h"
 
-/* The rows of opencl_ext.def, whose functions programs ask for by name, come behind these. */
+/* The rows of opencl_ext.def, whose functions programs look up by name, come after these. */
 enum {
     ROW_CORE_COUNT = 0
 #define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking) +1
@@ -17,7 +17,7 @@ enum {
 #undef OCL
 };
 
-/** The functions behind us, by row and by name. */
+/** The next functions, by row and by name. */
 struct xs_ocl_table {
     union {
         void *real[ROW_CORE_COUNT];
@@ -41,7 +41,7 @@ extern struct xs_ocl_side xs_ocl_preload, xs_ocl_layer;
 
 static inline int xs_ocl_mode_of(struct xs_ocl_side *side)
 {
-    /* acquire pairs with the release in first_call.c: the table was filled before */
+    /* acquire pairs with the release in first_call.c: the table is complete */
     return atomic_load_explicit(&side->mode, memory_order_acquire);
 }
 
@@ -65,9 +65,9 @@ bool xs_ocl_is_active(void);
 #include "shim/opencl/opencl_ext.def"
 #undef OCL_EXT
 
-/** The entry that a program should get instead of the vendor's function of this name.
- *  @param platform  whose function it is; NULL: unknown
- *  @param of_layer  asked through the layer
+/** The entry that a program gets instead of the vendor's function of this name.
+ *  @param platform  of the function; NULL: unknown
+ *  @param of_layer  looked up through the layer
  *  @return the vendor's own when it is none of ours */
 void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of_layer);
 

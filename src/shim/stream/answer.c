@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGetProcAddress: the driver is asked, and where its answer is the function of one of our rows,
- * ours is given. Usually the address tells; else name, version and kind of default stream do, where the
- * library says that this is the row's very version. What we do not know passes through (decision 0027). */
+/* cuGetProcAddress: asks the driver, and if the answer is the function of one of our rows, gives ours.
+ * Usually the address tells. Else name, version and kind of default stream do, if the library says that this
+ * is the row's very version. Functions that we do not know pass through (decision 0027). */
 #include "shim/stream/stream_memory.h"
 #include "shim/stream/stream_table.h"
 
@@ -13,7 +13,7 @@
 
 #define BUCKETS 2048u
 
-static uint16_t g_by_address[BUCKETS];   /* row + 1; written before the mode says bound */
+static uint16_t g_by_address[BUCKETS];   /* row + 1; written before the mode leaves UNBOUND */
 static uint16_t g_by_name[BUCKETS];
 
 _Static_assert(ROW_COUNT < BUCKETS / 2, "half empty");
@@ -55,7 +55,7 @@ static bool fits(const struct xs_row_info *info, uint64_t flags)
     return info->streams == (flags & XS_API_PROC_PER_THREAD ? XS_STREAMS_PTDS : XS_STREAMS_LEGACY);
 }
 
-/* Calls that hand over work are not seen: what libpreempt counts is not all that there is. */
+/* Calls that submit work pass unseen: libpreempt does not count all of it. */
 static void works_unseen(const char *name, int version)
 {
     static _Atomic bool said;
@@ -71,7 +71,7 @@ static void works_unseen(const char *name, int version)
     xs_api_level1_only();
 }
 
-/* A function that is newer than the table passes through, and is named.
+/* A function that is newer than the table passes through; logs its name.
  * @param counted  other versions of it are commands */
 static void unknown(const char *name, int version, bool counted)
 {
@@ -98,7 +98,8 @@ static bool same_function(const struct xs_api_runtime *rt, int row, const char *
     return strcmp(xs_row_info[row].name, name) == 0;
 }
 
-/* The newest row of this name that is no newer than what was asked for; *ret_counted: some row of it is a command.
+/* The newest row of this name that is no newer than the requested version; *ret_counted: some row of it is a
+ * command.
  * @return -1: none */
 static int row_by_name(const char *name, int version, uint64_t flags, bool *ret_counted)
 {
@@ -124,7 +125,7 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
     int best, same = -1;
     bool counted;
 
-    /* Some addresses have several names: then the one that was asked for. */
+    /* Some addresses have several names: then prefers the requested one. */
     for (uint32_t i = hash_address(real); rt == &xs_api_first && g_by_address[i]; i = (i + 1) % BUCKETS)
         if (same_function(rt, g_by_address[i] - 1, name, real, &same))
             return xs_row_entries[same];
@@ -136,12 +137,12 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
     if (same >= 0)
         return xs_row_entries[same];
     best = row_by_name(name, version, flags, &counted);
-    /* An address that no row has: the row's function by another address, or one with other parameters. */
+    /* An address that no row has: the row's function at another address, or one with other parameters. */
     if (best < 0 || !xs_api_is_version(rt, (enum xs_row)best, flags, real)) {
         unknown(name, version, counted);
         return real;
     }
-    if (!xs_row_info[best].handled) /* its jump leads to what the symbol's address says */
+    if (!xs_row_info[best].handled) /* its jump leads to the symbol's own address */
         return real;
     if (rt->real[best] == xs_api_absent((enum xs_row)best, false)) /* there, but not among the exported symbols */
         __atomic_store_n(&((struct xs_api_runtime *)(uintptr_t)rt)->real[best], real, __ATOMIC_RELEASE);

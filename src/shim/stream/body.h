@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of the entries, by kind of row (shim/common/kinds.def). In their scope are `row`, the library `rt`, and `r`, in
- * which they leave the result; `on` is the row's stream. */
+/* Bodies of the entries, by kind of row (shim/common/kinds.def). In their scope are `row`, the library `rt`,
+ * and `r`, in which they leave the result; `on` is the row's stream. */
 #ifndef XS_SHIM_STREAM_BODY_H
 #define XS_SHIM_STREAM_BODY_H
 
@@ -76,7 +76,7 @@
 
 /* ---- calls that wait ---- */
 
-/* QUERY only asks: a mark put there now would be the answer. */
+/* QUERY only asks: a mark before the query would be its answer. */
 #define BODY_SYNC(kind, symbol, streams, args, on, key)                                           \
     struct xs_api_wait w;                                                                         \
     xs_api_wait_open(&w, rt, row, __builtin_return_address(0), ON(on), PER_THREAD_##streams,      \
@@ -84,8 +84,8 @@
     r = XS_REAL(symbol) args;                                                                     \
     xs_api_wait_close(&w, row, ON(on), r);
 
-/* What returns at once inherits for no time; a thread that asks and asks waits. It is busy, so that a mark changes no
- * answer: one that was found idle stays idle. */
+/* A call that returns at once inherits for no time; a thread that polls waits. The stream is busy then, so
+ * that a mark changes no answer: an idle one stays idle. */
 #define BODY_QUERY(kind, symbol, streams, args, on, key)                                          \
     BODY_SYNC(kind, symbol, streams, args, on, key)                                               \
     if (r == XS_API_NOT_READY && w.queue) {                                                       \
@@ -128,7 +128,7 @@
 
 #define BODY_BLOCK(kind, symbol, streams, args, on, key) BODY_BLOCK_IF(true, kind, symbol, args)
 
-/* What a successful call gave. */
+/* The result of a successful call. */
 #define NOTE(symbol, args)                                                                        \
     if (r == XS_API_OK)                                                                           \
         xs_api_named_##symbol args;
@@ -156,7 +156,7 @@
 
 /* ---- streams, captures, events ---- */
 
-/* A queue that we still know under a new stream's handle is of one whose end we did not see. */
+/* If we still know a queue under a new stream's handle, we did not see the end of its stream. */
 #define BODY_STREAM(kind, symbol, streams, args, on, key)                                         \
     TRACED(kind, symbol,                                                                          \
         r = XS_REAL(symbol) args;                                                                 \
@@ -166,7 +166,7 @@
                 xs_api_object_made(rt, *(key));                                                   \
         })
 
-/* Whether the library waits for the stream's work or not: its queue opens and is forgotten first. */
+/* Whether or not the library waits for the stream's work: resumes its queue and forgets it first. */
 #define BODY_STREAM_END(kind, symbol, streams, args, on, key)                                     \
     TRACED(kind, symbol,                                                                          \
         bool captured = xs_api_capture_stream_ends(on);                                           \
@@ -184,7 +184,8 @@
         if (r != XS_API_OK)                                                                       \
             xs_api_capture_refused(on, noted);)
 
-/* Whether an end really ended a capture is in what the library says of the stream, not in the code: some errors end it. */
+/* The stream's state in the library says whether an end really ended a capture, not the code: some errors end
+ * it. */
 #define BODY_CAPTURE_END(kind, symbol, streams, args, on, key)                                    \
     TRACED(kind, symbol,                                                                          \
         xs_api_stream of = PER_THREAD_##streams && !(on) ? XS_API_PER_THREAD : (on);              \
@@ -244,8 +245,8 @@
     NOTE(symbol, args)                                                                            \
     return r;
 
-/* Answers of cuGetProcAddress are looked through also then: the functions are kept by the program, and it may make an
- * XQueue later. What is not by hand goes on to its body. */
+/* Looks answers of cuGetProcAddress through also then: the program keeps the functions, and may make an
+ * XQueue later. Rows that are not by hand go on to their body. */
 #define QUIET_CODE(kind, symbol, args) XS_IF_HAND(kind, return xs_hand_##symbol(rt, XS_UNPACK args);)
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several real libraries in one process (XS_API_MULTI): each caller keeps the one that it depends on,
- * as without us. Streams, functions and events belong to the copy that made them, so mixing two ends
- * in errors far from the cause. A caller is known by its return address, which a tail call hides: so a
- * stream, an event, a module and a function go to the library that made them, whoever calls. A caller that depends on
- * none gets the copy that it opened itself; else (an interpreter, compiled code, what called a function that ended in a
- * tail call) it gets what its thread used or opened last. */
+/* Several real libraries in one process (XS_API_MULTI): each caller keeps the one on which it depends, as
+ * without us. Streams, functions and events belong to the copy that made them, so mixing two ends in errors
+ * far from the cause. The shim knows a caller by its return address, which a tail call hides. So a stream, an
+ * event, a module and a function go to the library that made them, from any caller. A caller that depends on
+ * none gets the copy that it opened itself. Others (an interpreter, compiled code, the caller of a function
+ * that ended in a tail call) get the one that their thread used or opened last. */
 #include "shim/stream/stream_table.h"
 
 #include "base/lock.h"
@@ -24,20 +24,22 @@ _Atomic(struct xs_api_calling *) xs_api_called_last;
 #define PAGE_MASK (~(uintptr_t)4095)
 #define FOLLOWS   15u             /* depends on none, and opened none */
 #ifndef XS_API_TRACKS
-#define XS_API_TRACKS 1           /* 0 in a test, for what goes wrong without */
+#define XS_API_TRACKS 1           /* 0 in a test, to show the errors without it */
 #endif
-#define OPENED    32u             /* objects of which it is known what they opened */
+#define OPENED    32u             /* objects whose opened library we know */
 
-static struct xs_lock g_lock;     /* g_others; nothing is called under it */
+static struct xs_lock g_lock;     /* g_others; its holder calls nothing */
 static _Atomic(struct xs_api_runtime *) g_others[RUNTIMES]; /* [0] stays NULL: xs_api_first; never freed */
 
-/* Objects that called, and the index of their library. Rows are added at the front and never change. */
+/* Objects that called, and the index of their library. Threads add rows at the front and never change
+ * them. */
 static _Atomic(struct xs_api_calling *) g_objects; /* any thread, by compare and swap */
-/* Pages of callers, the index in the low bits. Any thread writes any slot; a lost update costs one more look-up. */
+/* Pages of callers, the index in the low bits. Any thread writes any slot; a lost update costs one more
+ * look-up. */
 static _Atomic uintptr_t g_seen[256];
 static struct xs_map g_made;      /* stream, event, module, function -> the library that made it */
 static _Thread_local uint8_t t_last; /* 1 + index of the library used or opened last by this thread; 0: none yet */
-static _Atomic uint8_t g_opened_last; /* index of the library that was opened last; for threads that have used none */
+static _Atomic uint8_t g_opened_last; /* index of the last opened library; for threads that have used none */
 
 static struct {
     uintptr_t from, to;
@@ -76,7 +78,7 @@ static unsigned index_of(void *handle)
     }
 }
 
-/* @return -1: not seen before */
+/* @return -1: new */
 static int known_object(uintptr_t caller)
 {
     /* acquire pairs with the release in add_object */
@@ -103,7 +105,7 @@ static void add_object(uintptr_t from, uintptr_t to, unsigned index)
         ;
 }
 
-/* @param index  of the library behind a call or an open that was seen for the first time */
+/* @param index  of the library of a first call or a first open */
 static void note_many(unsigned index, const char *path)
 {
     if (!index || index == FOLLOWS || atomic_load_explicit(&xs_api_many, memory_order_relaxed))
@@ -114,7 +116,7 @@ static void note_many(unsigned index, const char *path)
         XS_INFO(XS_API_NAME ": several copies of the runtime are in use, each by what depends on it; here also %s", path);
 }
 
-/* What the object of this caller opened; NULL: nothing. */
+/* The library that the object of this caller opened; NULL: none. */
 static void *opened_by_object(const void *caller)
 {
     void *handle = NULL;
@@ -172,7 +174,8 @@ const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
 
 void xs_api_object_made(const struct xs_api_runtime *rt, const void *object)
 {
-    xs_map_put(&g_made, (uintptr_t)object, (void *)(uintptr_t)rt); /* in place of one whose end was not seen */
+    /* in place of one whose end we did not see */
+    xs_map_put(&g_made, (uintptr_t)object, (void *)(uintptr_t)rt);
 }
 
 void xs_api_object_ends(const void *object)

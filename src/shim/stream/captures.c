@@ -3,8 +3,8 @@
 
 #include "base/map.h"
 
-/* Created streams at which one was begun; others join it, and it does not end with them. What could not be noted counts
- * until it is ended. */
+/* Created streams at which the program began a capture; others join it, and it does not end with them. A
+ * capture that found no memory here counts until its own end. */
 static struct xs_map g_begun;
 
 static void count(int delta)

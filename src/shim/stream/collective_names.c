@@ -6,10 +6,11 @@
 #include "xqueue/interface.h"
 
 #define SLOTS 4096u               /* a library of collectives has some hundreds of kernels */
-#define GONE  1u                  /* a handle that means something else now */
+#define GONE  1u                  /* a handle that names something else now */
 
 _Atomic uint32_t xs_collective_functions, xs_collective_graphs;
-/* Handles, open addressing; 0: free. A full table forgets none that it has. Written by compare and exchange. */
+/* Handles, open addressing; 0: free. A full table forgets none that it has. Written by compare and
+ * exchange. */
 static _Atomic uint64_t g_slots[SLOTS];
 
 static _Atomic uint64_t *slot_of(uint64_t handle)
@@ -57,7 +58,7 @@ void xs_collective_named(const void *function, const char *name)
         xsched_priv_collectives_ahead();
         return;
     }
-    /* the handle of a module that was unloaded may come back as another function's */
+    /* the handle of an unloaded module may come back as another function's */
     slot = atomic_load(&xs_collective_functions) ? slot_of(handle) : NULL;
     if (slot)
         atomic_store(slot, GONE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of collective communication, known by their names (collective_patterns.def). A name is looked at when the
- * program asks for the function; a launch only looks up the handle, and nothing at all in a program that has no such
- * function. */
+/* Kernels of collective communication, known by their names (collective_patterns.def). The shim looks at a
+ * name when the program gets the function. A launch only looks up the handle, and nothing at all in a program
+ * that has no such function. */
 #ifndef XS_SHIM_STREAM_COLLECTIVE_NAMES_H
 #define XS_SHIM_STREAM_COLLECTIVE_NAMES_H
 
@@ -14,9 +14,9 @@
 /** In a key: the command is a collective. */
 #define XS_KEY_COLLECTIVE (1ull << 63)
 
-/** Functions that are. Writer: xs_collective_named. */
+/** The number of such functions. Writer: xs_collective_named. */
 extern _Atomic uint32_t xs_collective_functions;
-/** A launch of one was captured: any graph may hold it. Writer: any thread that captures one. */
+/** 1: a capture has taken a launch of one, so any graph may hold it. Writer: any thread that captures one. */
 extern _Atomic uint32_t xs_collective_graphs;
 
 /** The program got this handle by this name. Any thread. */
@@ -27,7 +27,7 @@ bool xs_collective_find(const void *function);
 
 static inline uint64_t xs_collective_key(const void *function)
 {
-    /* relaxed: who launches a function got it before, in an order that the program made */
+    /* relaxed: a thread that launches a function got it before, in an order that the program made */
     if (XS_LIKELY(atomic_load_explicit(&xs_collective_functions, memory_order_relaxed) == 0))
         return 0;
     return xs_collective_find(function) ? XS_KEY_COLLECTIVE : 0;

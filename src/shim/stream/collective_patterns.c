@@ -12,7 +12,7 @@
 #define PATTERNS      64u
 #define PATTERN_BYTES 128u
 
-/* Written once, under the lock; g_n is stored last and read with acquire. */
+/* Written once, under the lock; the thread stores g_n last, readers acquire it. */
 static struct xs_lock g_lock;
 static char g_patterns[PATTERNS][PATTERN_BYTES];
 static _Atomic uint32_t g_n;         /* one more than there are; 0: not read yet */

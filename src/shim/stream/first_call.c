@@ -12,12 +12,12 @@
 
 #include <stdlib.h>
 
-/* Set while this thread looks for the real library: whatever runs inside must not look again. */
+/* Set while this thread looks for the real library: calls inside must not look again. */
 #define DEPTH_BINDING 0x8000
 
 _Atomic int xs_api_mode;
 
-static struct xs_lock g_lock;     /* the tables; nothing is called under it but the log */
+static struct xs_lock g_lock;     /* the tables; its holder calls nothing but the log */
 static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
 
 /* libhal made a hardware queue. */
@@ -78,7 +78,7 @@ void xs_api_slots_direct(bool direct)
             continue;
         if (direct && !looking[row])
             looking[row] = xs_api_slots[row];
-        /* threads that jump through it meanwhile find either */
+        /* other threads that jump through it now find either */
         if (direct || looking[row])
             __atomic_store_n(&xs_api_slots[row], direct ? xs_api_first.real[row] : looking[row], __ATOMIC_RELEASE);
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen(3) as programs find it in this process. By the SONAME of the shim they get us anyway; by a path, or by another of
- * the vendor's names, they would get the vendor's library itself and pass us by. So a file that is this library is answered
- * with ourselves (decision 0017), once it was opened as the program wished: that copy is now mapped, and where a process may
- * have several it is noted that this caller means it.
+/* dlopen(3) as programs find it in this process. By the SONAME of the shim they get us anyway. By a path, or
+ * by another of the vendor's names, they would get the vendor's library itself and bypass us. So dlopen of a
+ * file that is this library returns us (decision 0017), after it has opened the file as the program wished.
+ * So the process has mapped that copy. If a process may have several, we note that this caller means it.
  *
- * What dlopen does depends on who calls it (RPATH, $ORIGIN, the namespace), and it knows its caller by the return
- * address. So the real one is reached by a jump, with nothing of ours on the stack; all that may have changed is
- * the name of the file. */
+ * dlopen's result depends on its caller (RPATH, $ORIGIN, the namespace), and it knows its caller by the
+ * return address. So a jump leads to the real one, with nothing of ours on the stack; only the name of the
+ * file may have changed. */
 #include "shim/stream/loader.h"
 
 #include "base/env.h"
@@ -19,7 +19,7 @@
 
 typedef void *(*dlopen_fn)(const char *file, int mode);
 
-/* Called from the code below; what it jumps to. Any thread writes the same. */
+/* The code below calls it, and jumps to the result. Any thread writes the same. */
 const char *xs_loader_file(const char *file, int mode, const void *caller) XS_HIDDEN;
 void xs_loader_namespace(const char *file) XS_HIDDEN;
 extern void *xs_loader_dlopen XS_HIDDEN, *xs_loader_dlmopen XS_HIDDEN;
@@ -61,8 +61,8 @@ static bool ours(const void *caller)
                     base == base_of((const void *)&xs_api_vendor));
 }
 
-/* A file that a program names by its path is the vendor's library, and not another of ours. It stays open, and visible to
- * all where the program wanted that, for the functions that the shim does not know. */
+/* If a program names a file by its path, that file is the vendor's library, and not another of ours. It stays
+ * open, and visible to all if the program wanted that, for the functions that the shim does not know. */
 static void *open_path(const char *file, int mode)
 {
     dlopen_fn real;
@@ -86,7 +86,7 @@ static bool find(const char *file, int mode, const void *caller)
 
     if (strchr(file, '/')) {
         handle = open_path(file, mode);
-    } else if (XS_API_MULTI) {    /* which copy that is depends on who asks */
+    } else if (XS_API_MULTI) {    /* the caller decides which copy that is */
         handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0);
     } else {
         return true;
@@ -106,7 +106,7 @@ const char *xs_loader_file(const char *file, int mode, const void *caller)
     if (XS_LIKELY(!fits(file)) || ours(caller) || xs_env_bool(XS_ENV_XSCHED_DISABLE, false))
         return file;
     if (strchr(file, '$')) {
-        xs_loader_note(XS_LOADER_ORIGIN, file); /* relative to who calls: only the real one can tell */
+        xs_loader_note(XS_LOADER_ORIGIN, file); /* relative to the caller: only the real one can tell */
         return file;
     }
     if (!find(file, mode, caller) || !dladdr((const void *)xs_loader_file, &info))
@@ -126,7 +126,8 @@ void xs_loader_namespace(const char *file)
         xs_loader_note(XS_LOADER_NAMESPACE, file);
 }
 
-/* An object with versions answers only for the versions that it has: those of the C libraries until 2.33, and since. */
+/* An object with versions answers only for the versions that it has: those of the C libraries until 2.33, and
+ * since. */
 #ifdef XS_API_VERSION_NODES
 #if defined(__x86_64__)
 #define OLD_DLOPEN  "GLIBC_2.2.5"

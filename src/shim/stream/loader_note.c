@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of calls that we do not see. */
+/* The log lines about calls that we do not see. */
 #include "shim/stream/loader.h"
 
 #include "base/env.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of PASS rows: a jump through a slot. Until the real library is known, while a trace is
- * wanted, and where there are several real libraries, the slot leads to code that keeps every
- * argument, asks xs_api_pass_slow where to go, and jumps there. Functions behind which nobody stands
- * answer through xs_api_absent. */
+/* Entries of PASS rows: a jump through a slot. Until the shim knows the real library, while the user wants a
+ * trace, and if there are several real libraries, the slot leads to code of ours. That keeps every argument,
+ * asks xs_api_pass_slow for the address, and jumps there. Functions that the library lacks answer through
+ * xs_api_absent. */
 #include "shim/stream/prototypes.h"
 
-/* Called from the code below. @param saved  the first six arguments, in the order of SAVED */
+/* The code below calls it. @param saved  the first six arguments, in the order of SAVED */
 void *xs_api_pass_slow(void **slot, const void *caller, const void *const *saved) XS_HIDDEN;
 
 #if defined(__x86_64__)
@@ -14,7 +14,7 @@ void *xs_api_pass_slow(void **slot, const void *caller, const void *const *saved
 #define SAVED(number) ((number)-1)
 #endif
 
-/* Which argument of a row names what was made; 0: none. */
+/* The number of a row's argument that names an object of the library; 0: none. */
 static const uint8_t k_object_number[] = {
 #define XS_ROW_ANY(kind, symbol, name, version, streams) [ROW_##symbol] = XS_OBJECT_NUMBER(symbol),
 #include "shim/common/each_row.def"

@@ -6,14 +6,15 @@
 #include "base/clock.h"
 #include "shim/stream/stream_table.h"
 
-/** Whether single streams of this process may be held: then it matters what waits for what. */
+/** Whether a scheduler may suspend single streams of this process: then XSched must know which waits for
+ *  which. */
 static inline bool xs_api_intra(void)
 {
     return XS_API_LENDS && atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) != 0; /* a hint */
 }
 
-/** After such an error nothing of the context is done any more: what is in flight never completes. The numbers are the
- *  same for CUDA and HIP. */
+/** After such an error the device runs nothing of the context any more: commands in flight never complete.
+ *  The numbers are the same for CUDA and HIP. */
 static inline bool xs_api_is_over(xs_api_result r)
 {
     switch ((int)r) {
@@ -34,7 +35,7 @@ static inline bool xs_api_is_over(xs_api_result r)
     }
 }
 
-/** Takes what the current context has in flight for complete, so that nobody waits for it. */
+/** Takes the current context's commands in flight for complete, so that no thread waits for them. */
 void xs_api_over(const struct xs_api_runtime *rt);
 
 /** A command on a stream. */
@@ -47,11 +48,11 @@ struct xs_api_submit {
     struct xs_ticket ticket;
 };
 
-/** Something put into this stream now would become part of a graph. */
+/** A command that we put into this stream now would become part of a graph. */
 static inline bool xs_api_captured(const void *hal, xs_api_stream stream, bool per_thread)
 {
-    /* relaxed: a thread sees the captures that it began itself, and those of streams that were
-     * handed to it by whatever orders the program's threads */
+    /* relaxed: a thread sees the captures that it began itself, and those of streams that it got from another
+     * thread, by the program's own order */
     if (XS_LIKELY(atomic_load_explicit(&xs_api_captures, memory_order_relaxed) == 0))
         return false;
     if (xs_api_recording())
@@ -74,8 +75,8 @@ static inline void xs_api_submit_open(struct xs_api_submit *s, const struct xs_a
 }
 
 #ifdef xs_api_code_mark
-/** For what has no queue: a captured command of which nothing was seen in this context yet may load its code now, as a launch
- *  would. */
+/** For streams without a queue. If this context has not seen a captured command yet, that may load its code
+ *  now, as a launch would. */
 static inline void xs_api_captured_open(struct xs_api_submit *s, uint64_t key)
 {
     s->ticket.inside = false;
@@ -133,7 +134,7 @@ struct xs_api_wait {
     uint64_t began, begin_ns;
 };
 
-/** @param waits  false: it only asks whether the stream is idle, and a mark put there before would be the answer */
+/** @param waits  false: it only asks whether the stream is idle, and a mark before it would be the answer */
 static inline void xs_api_wait_open(struct xs_api_wait *w, const struct xs_api_runtime *rt, enum xs_row row,
                                     const void *caller, xs_api_stream stream, bool per_thread, bool waits)
 {

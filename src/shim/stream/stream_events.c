@@ -44,7 +44,7 @@ bool xs_api_event_wait(const void *event, struct xs_event_mark *ret)
         return false;
     q = ret->queue;
     xsched_priv_wait_begin(q);
-    if (xs_event_find(event, ret) && ret->queue == q) /* else it ended before its storage was kept by this wait */
+    if (xs_event_find(event, ret) && ret->queue == q) /* else it ended before this wait kept its storage */
         return true;
     xsched_priv_wait_end(q, 0, false);
     return false;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: a thread or a stream that waits for one waits for the stream on which it was recorded. This matters only where
- * single streams may be suspended; a program that is suspended as one needs none of it. Any thread. */
+/* Events: a thread or a stream that waits for one waits for the stream on which the program recorded it. This
+ * matters only if a scheduler may suspend single streams, not if the process suspends and resumes as one. Any
+ * thread. */
 #ifndef XS_SHIM_STREAM_STREAM_EVENTS_H
 #define XS_SHIM_STREAM_STREAM_EVENTS_H
 
 #include "shim/common/event_map.h"
 #include "shim/stream/stream_call.h"
 
-/** What an event that is about to be recorded will stand for: the queue, and how far it is before the call. */
+/** The mark of an event whose record comes next: the queue, and how far it is before the call. */
 struct xs_event_mark xs_api_event_before(const struct xs_api_runtime *rt, xs_api_stream stream, bool per_thread);
-/** After a call that recorded it, where single streams may be suspended. */
+/** After a call that recorded it, if a scheduler may suspend single streams. */
 void xs_api_event_noted(const void *event, struct xs_event_mark m);
 /** After a call that recorded it, with this result. */
 static inline xs_api_result xs_api_event_recorded(xs_api_result r, const void *event, struct xs_event_mark m)
@@ -19,15 +20,15 @@ static inline xs_api_result xs_api_event_recorded(xs_api_result r, const void *e
     return r;
 }
 
-/** Before the event is destroyed. */
+/** Before the program destroys the event. */
 static inline void xs_api_event_ends(const void *event)
 {
     if (XS_UNLIKELY(xs_api_intra()))
         xs_event_forget(event);
 }
 
-/** The stream waits on the device until the event is complete: the stream of the event inherits. Before the call, since the
- *  event may be complete after it. */
+/** The stream waits on the device until the event is complete: the stream of the event inherits. Before the
+ *  call, since the event may be complete after it. */
 void xs_api_event_stream_inherits(const struct xs_api_runtime *rt, xs_api_stream stream, bool per_thread,
                                   const void *event);
 static inline void xs_api_event_stream_waits(const struct xs_api_runtime *rt, xs_api_stream stream, bool per_thread,
@@ -37,11 +38,11 @@ static inline void xs_api_event_stream_waits(const struct xs_api_runtime *rt, xs
         xs_api_event_stream_inherits(rt, stream, per_thread, event);
 }
 
-/** A thread is about to wait for the event. @return whether xs_api_event_waited must follow */
+/** A thread waits for the event next. @return whether to call xs_api_event_waited afterwards */
 bool xs_api_event_wait(const void *event, struct xs_event_mark *ret);
 void xs_api_event_waited(struct xs_event_mark m, xs_api_result r);
 
-/** A thread asked and the event was not complete; one that asks and asks waits. */
+/** A thread asked and the event was not complete; a thread that polls waits. */
 void xs_api_event_busy(const void *event);
 
 #endif

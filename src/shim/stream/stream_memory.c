@@ -18,19 +18,19 @@ enum mem_row {
     MEM_COUNT
 };
 
-/* Parameters go in registers, whole or in part, so that six words are as good as the real types, and
- * those beyond the ones that a function has are not looked at. */
+/* Parameters go in registers, whole or in part, so that six words are as good as the real types. A function
+ * does not look at words beyond its own parameters. */
 typedef uint64_t word;
 typedef xs_api_result (*mem_fn)(word, word, word, word, word, word);
 
-/* Written once, before the table is published that leads here. */
+/* Written once, before other threads see the table that leads here. */
 static mem_fn g_real[MEM_COUNT];
-static void *g_handle; /* of the library that is limited */
+static void *g_handle; /* of the limited library */
 static struct xs_lock g_lock;
 static mem_fn g_get_device, g_get_total, g_get_owner, g_get_state, g_free;
-static const void *_Atomic g_primary[DEVICES]; /* contexts that were given out; by whoever retains one */
+static const void *_Atomic g_primary[DEVICES]; /* the program's contexts; writer: a thread that retains one */
 
-/* The calling thread's device. @return -1: there is none, or it is not limited */
+/* The calling thread's device. @return -1: there is none, or it has no limit */
 static int device_of(int dev)
 {
     int known = xs_mem_find((uint64_t)dev + 1);
@@ -70,7 +70,7 @@ static word out_value(word at)
     return value;
 }
 
-/* An allocation whose size is known before. */
+/* An allocation with a size that we know before. */
 static xs_api_result allocate(mem_fn real, enum xs_mem_kind kind, int device, uint64_t bytes, const word *w)
 {
     const void *owner = owner_now(device);
@@ -108,7 +108,7 @@ SHAPE shape_FREE(mem_fn real, const word *w)
     return release(real, XS_MEM_POINTER, w);
 }
 
-/* The device decides how long a row is: known only afterwards. */
+/* The device decides how long a row is: we know it only afterwards. */
 SHAPE shape_PITCH(mem_fn real, const word *w)
 {
     int device = device_now();
@@ -135,7 +135,7 @@ SHAPE shape_PITCH(mem_fn real, const word *w)
     return r;
 }
 
-/* What an element of a format and so many channels takes; a format that is not known: four bytes. */
+/* The bytes of an element with a format and so many channels; an unknown format: four bytes. */
 static uint64_t element_bytes(uint32_t format, uint32_t channels)
 {
     switch (format) {
@@ -215,7 +215,7 @@ SHAPE shape_CREATE(mem_fn real, const word *w)
     return allocate(real, XS_MEM_HANDLE, device_of(where[3]), w[1], w);
 }
 
-/* What is mapped stays after the release of its handle. */
+/* The mapping stays after the release of its handle. */
 SHAPE shape_RELEASE(mem_fn real, const word *w)
 {
     uint64_t before = xs_mem_before();
@@ -408,6 +408,6 @@ void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
         return;
     }
     for (int i = 0; i < MEM_COUNT; i++)
-        if (dlsym(handle, xs_row_info[k_rows[i].row].symbol)) /* what it lacks stays lacking */
+        if (dlsym(handle, xs_row_info[k_rows[i].row].symbol)) /* missing functions stay missing */
             memcpy(&rt->real[k_rows[i].row], &k_rows[i].ours, sizeof(k_rows[i].ours));
 }

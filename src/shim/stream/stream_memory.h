@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory limit on platforms of the room stream. Where one is set, the functions of the platform's
- * memory.def are put between our entries and the real ones: in the table of real functions, so that
- * rows of every kind go through them, and so that they are not there when there is no limit.
+/* The memory limit on platforms of the room stream. With a limit, the functions of the platform's memory.def
+ * stand between our entries and the real ones. They are in the table of real functions, so that rows of every
+ * kind go through them. Without a limit they are not there.
  *
  *   MEM(shape, symbol)   with these first parameters:
  *
@@ -22,10 +22,10 @@
 
 #include "shim/stream/stream_table.h"
 
-/** While a library's table is filled; does nothing without a limit. Of several libraries the first
- *  one is limited. */
+/** While the shim fills in a library's table; does nothing without a limit. Of several libraries the first
+ *  one has the limit. */
 void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle);
-/** @return the row in whose place a limit stands and whose function of the vendor's is `real`; -1: none */
+/** @return the row whose place has a limit's function, and whose vendor's function is `real`; -1: none */
 int xs_api_memory_row(const struct xs_api_runtime *rt, const void *real);
 
 #endif

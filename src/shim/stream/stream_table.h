@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows of a platform's table become. The room src/shim/stream is compiled once for each
- * platform whose commands go to streams (CUDA, HIP); XS_SHIM_PLATFORM names the header that says
- * what differs. */
+/* The functions of a platform's rows. The build compiles src/shim/stream once for each platform whose
+ * commands go to streams (CUDA, HIP); XS_SHIM_PLATFORM names the header with the differences. */
 #ifndef XS_SHIM_STREAM_STREAM_TABLE_H
 #define XS_SHIM_STREAM_STREAM_TABLE_H
 
 #include "shim/common/rows.h"
 
-#ifndef XS_API_LENDS              /* nobody on this platform says what waits for what */
+#ifndef XS_API_LENDS              /* this platform has no call that says which stream waits for which */
 #define XS_API_LENDS 0
 #define XS_API_NOT_READY (-1)
 static inline void xs_api_implicit(const void *hal, struct xs_queue *q, xs_api_stream stream, bool per_thread)
@@ -25,32 +24,32 @@ static inline bool xs_api_is_legacy(xs_api_stream stream, bool per_thread)
 }
 #endif
 
-/** One real library behind us. */
+/** One real library. */
 struct xs_api_runtime {
-    void *real[ROW_COUNT];        /* never NULL once bound: what it lacks is xs_api_absent's */
+    void *real[ROW_COUNT];        /* never NULL once bound: xs_api_absent's for missing functions */
     void *handle;
-    const void *hal;              /* what xs_api_hal_bind gave for it */
+    const void *hal;              /* from xs_api_hal_bind for it */
 };
 
-/* One line for each call: what is read on every call stands together. */
+/* One line for each call: the words that every call reads stand together. */
 extern _Atomic int xs_api_mode XS_HIDDEN;   /* xs_shim_mode; owner: first_call.c; set after the table is complete */
 extern _Atomic bool xs_api_many XS_HIDDEN;  /* several real libraries are loaded; owner: caller_runtime.c */
-extern struct xs_api_runtime xs_api_first XS_HIDDEN; /* the one that was found first; complete once bound */
+extern struct xs_api_runtime xs_api_first XS_HIDDEN; /* the first one; complete once bound */
 
-/** What the entries of PASS rows jump to (pass.c): the real function, or code that finds it. */
+/** Where the entries of PASS rows jump (pass.c): to the real function, or to code that finds it. */
 extern void *xs_api_slots[ROW_COUNT] XS_HIDDEN;
 
 static inline int xs_api_mode_now(void)
 {
-    /* acquire pairs with the release in first_call.c: the table was filled before */
+    /* acquire pairs with the release in first_call.c: the table is complete */
     return atomic_load_explicit(&xs_api_mode, memory_order_acquire);
 }
 
 /** Finds the real library. @return false when there is none: answer "not initialised" */
 bool xs_api_start(const void *caller);
-/** Stands where a real library lacks a function, or where there is none. By the platform. */
+/** Takes the place of functions that a real library lacks, or of all if there is none. By the platform. */
 void *xs_api_absent(enum xs_row row, bool no_library);
-/** After the first hardware queue was made. By the platform; any thread, once or more. */
+/** After the first hardware queue. By the platform; any thread, once or more. */
 void xs_api_first_queue_made(void);
 /** All functions of a library. @return how many it lacks */
 int xs_api_fill(struct xs_api_runtime *rt, void *handle);
@@ -69,14 +68,15 @@ struct xs_api_calling {
 extern _Atomic(struct xs_api_calling *) xs_api_called_last XS_HIDDEN; /* a hint; NULL: none; owner: caller_runtime.c */
 void xs_api_caller_look(const void *caller);
 
-/** The object of `caller` opened this library by itself: its calls go there, unless it depends on another. A thread whose
- *  caller depends on none follows what was opened last. Calls dl* functions. Any thread, also before the first call. */
+/** The object of `caller` opened this library by itself: its calls go there, unless it depends on another. A
+ *  thread whose caller depends on none follows the last open. Calls dl* functions. Any thread, also before
+ *  the first call. */
 void xs_api_caller_opened(const void *caller, void *handle);
 /** A program may have this shim's own handle, which this file's name gives. By the platform. */
 void xs_api_handle_given(const char *file);
 /** The library for what this caller looks up by a name that no row has; NULL: not known yet. */
 void *xs_api_caller_library(const void *caller);
-/** What this caller opened, or what was opened last by any; NULL: nothing was. Any thread. */
+/** The library that this caller opened, or the last that any opened; NULL: none. Any thread. */
 void *xs_api_opened_by(const void *caller);
 
 /** Where programs and libraries begin: finds out which library this caller uses, if it is new here. */
@@ -101,13 +101,13 @@ static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)
     return xs_api_runtime_by(caller);
 }
 
-/** A stream, an event, a module or a function goes to the library that made it, and the stub of a compiled kernel to the one
- *  that its object uses (rt: the caller's, where nothing is known of it). */
+/** A stream, an event, a module or a function goes to the library that made it. The stub of a compiled kernel
+ *  goes to the one that its object uses (rt: the caller's, for unknown ones). */
 const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt, const void *object);
 void xs_api_object_made(const struct xs_api_runtime *rt, const void *object);
 void xs_api_object_ends(const void *object);
 
-/** @param object  another argument that names what was made; NULL: none */
+/** @param object  another argument that names an object of the library; NULL: none */
 static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_api_runtime *rt, xs_api_stream stream,
                                                                const void *object)
 {
@@ -118,20 +118,21 @@ static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_a
     return object ? xs_api_runtime_made(rt, object) : rt;
 }
 
-/* XS_OBJECT_<symbol> is "~, ARGUMENT" where a function has such an argument, XS_OBJECT_NUMBER_<symbol> "~, NUMBER" for one that
- * is a jump: the number of the argument, from 1 on. */
+/* XS_OBJECT_<symbol> is "~, ARGUMENT" if a function has such an argument, XS_OBJECT_NUMBER_<symbol> "~,
+ * NUMBER" for one that is a jump: the number of the argument, from 1 on. */
 #define XS_SECOND(unused, second, ...) second
 #define XS_SECOND_OR(instead, ...)     XS_SECOND(__VA_ARGS__, instead, ~)
 #define XS_OBJECT(symbol)              XS_SECOND_OR(NULL, XS_OBJECT_##symbol)
 #define XS_OBJECT_NUMBER(symbol)       XS_SECOND_OR(0, XS_OBJECT_NUMBER_##symbol)
 
-/** What the program gets instead of the library's answer to cuGetProcAddress. */
+/** The program's answer in place of the library's to cuGetProcAddress. */
 void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real);
-/** Whether the library's answer `real` is the function of this row, and no other version of it. By the platform. */
+/** Whether the library's answer `real` is the function of this row, and no other version of it. By the
+ *  platform. */
 bool xs_api_is_version(const struct xs_api_runtime *rt, enum xs_row row, uint64_t flags, const void *real);
 /** No level but 1 from now on, for the life of the process. By the platform. */
 void xs_api_level1_only(void);
-/** The real functions are known: prepares answers. */
+/** The shim knows the real functions: prepares answers. */
 void xs_api_answers_prepare(void);
 
 #define XS_ROW(kind, symbol, name, version, streams, params, args, stream, key)                   \

@@ -28,7 +28,7 @@ static int32_t global_priority(void)
     return priority > 0 ? XS_VK_PRIORITY_HIGH : priority < 0 ? XS_VK_PRIORITY_LOW : 0;
 }
 
-/* Whether the program says itself which priority a queue of its has. */
+/* Whether the program sets the priority of one of its queues itself. */
 static bool has_priorities(const struct xs_vk_device_create *create)
 {
     const struct xs_vk_queue_create *queues = create->queues;
@@ -51,7 +51,7 @@ unsigned xs_vk_wishes(const struct xs_vk_physical *p, const struct xs_vk_device_
     return wishes;
 }
 
-/* @return 0: not known */
+/* @return 0: unknown */
 static size_t bytes_of(int32_t type)
 {
     switch (type) {
@@ -77,8 +77,9 @@ static uint32_t *timeline_of(struct xs_vk_base *b)
                                              : &((struct xs_vk_timeline_features *)(void *)b)->timeline;
 }
 
-/* Copies the chain as far as `last`, whose copy is the program's with timeline semaphores; what follows is the program's own.
- * @return NULL: no memory, or a structure that is not known stands before it */
+/* Copies the chain as far as `last`, whose copy is the program's with timeline semaphores; the rest is the
+ * program's own.
+ * @return NULL: no memory, or a structure before it is unknown */
 static void *copy_chain(const struct xs_vk_base *first, const struct xs_vk_base *last)
 {
     size_t bytes = 0, at = 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What we ask for in the program's name when it makes a device. The program's own structures are read and never written. */
+/* Our wishes in the program's name when it makes a device. Reads the program's own structures and never
+ * writes them. */
 #ifndef XS_SHIM_VULKAN_DEVICE_WISH_H
 #define XS_SHIM_VULKAN_DEVICE_WISH_H
 
 #include "hal/vulkan/hal.h"
 
-/* The one of less worth has the lower bit: a refused device is asked for without that one first. */
+/* The one of less worth has the lower bit: after a refusal, the next attempt is without that one first. */
 #define XS_VK_WISH_PRIORITY 1u    /* a global priority of its queues */
 #define XS_VK_WISH_TIMELINE 2u    /* timeline semaphores */
 
-#define XS_VK_WISH_NAMES 2        /* extensions that may have to be named */
+#define XS_VK_WISH_NAMES 2        /* extensions that the wishes may need */
 
 /** A create structure with some of it. */
 struct xs_vk_device_wish {
@@ -21,10 +22,11 @@ struct xs_vk_device_wish {
     void *chain;                  /* copies of the program's structures; allocated */
 };
 
-/** What there is to wish for. */
+/** Our possible wishes. */
 unsigned xs_vk_wishes(const struct xs_vk_physical *p, const struct xs_vk_device_create *create);
-/** Fills *ret with the program's wishes and with these of ours. It is to be freed, also without any.
- *  @return which of ours are in it: what there is no memory for is left out */
+/** Fills *ret with the program's wishes and with these of ours. The caller frees it, also without any of
+ *  ours.
+ *  @return our wishes in it: leaves out those for which there is no memory */
 unsigned xs_vk_wish(const struct xs_vk_physical *p, const struct xs_vk_device_create *create, unsigned wishes,
                     struct xs_vk_device_wish *ret);
 void xs_vk_wish_free(struct xs_vk_device_wish *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Vulkan's loader asks of a layer: which functions are ours. All others go to what is behind us. */
+/* The answers to Vulkan's loader: which functions are ours. All others go to the next layer. */
 #include "shim/vulkan/vk_layer.h"
 
 #include "hal/common/note.h"
@@ -48,7 +48,7 @@ xs_vk_function xs_vk_vkGetDeviceProcAddr(xs_vk_handle device, const char *name)
     int row = row_of(name);
     xs_vk_function behind;
 
-    if (!d)                       /* not made through us: nothing is known that could be called */
+    if (!d)                       /* not made through us: there is no known function to call */
         return row >= 0 && k_of_device[row] ? k_functions[row] : NULL;
     behind = d->api.get(device, name);
     return row >= 0 && k_of_device[row] && behind ? k_functions[row] : behind;

@@ -18,7 +18,7 @@ struct xs_vk_instance *xs_vk_instance_of(xs_vk_handle object)
     return xs_map_get(&g_instances, xs_vk_dispatch_key(object));
 }
 
-/* What the loader tells us in the chain of a create call. NULL: nothing */
+/* The loader's part in the chain of a create call. NULL: none */
 static struct xs_vk_layer_create *link_of(const void *chain, int32_t type)
 {
     for (const struct xs_vk_base *b = chain; b; b = b->next) {
@@ -99,7 +99,7 @@ xs_vk_result xs_vk_vkCreateDevice(xs_vk_handle physical, const struct xs_vk_devi
     behind = l->link.device->next;
     xsched_priv_vk_physical(&i->physical, physical, i->api, i->extended, &p);
     l->link.device = behind;
-    /* What is wished for may be the reason for which the driver refuses: with less of it, then, and last as the program asked. */
+    /* The driver may refuse because of our wishes: then tries with fewer, and last as the program asked. */
     more = xs_shim_disabled ? 0 : xs_vk_wishes(&p, create);
     do {
         more = xs_vk_wish(&p, create, more, &wish);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What src/shim/common needs to know of Vulkan. */
+/* Vulkan's part for src/shim/common. */
 #ifndef XS_SHIM_VULKAN_PLATFORM_H
 #define XS_SHIM_VULKAN_PLATFORM_H
 

@@ -8,25 +8,25 @@
 #include <string.h>
 
 #define BATCHES_MOST  16          /* of a call that gets our batch as its last; a larger one is followed by a call of ours */
-#define COMMANDS_MOST 32          /* command buffers of a call by which its kind is told */
-#define QUEUES_MOST   32          /* queues of a device for which a wait is told */
+#define COMMANDS_MOST 32          /* command buffers of a call that its key reads */
+#define QUEUES_MOST   32          /* queues of a device, in a wait that we report */
 
 /* One submission. */
 struct submission {
     struct xs_vk_device *device;
     struct xs_vk_hw *hw;          /* NULL: not seen */
     struct xs_queue *queue;       /* NULL: not scheduled */
-    uint64_t begin_ns, value;     /* for the trace; what the batch of ours signals */
-    uint64_t gate_value;          /* what the submission waits for; 0: nothing */
+    uint64_t begin_ns, value;     /* for the trace; the value that our batch signals */
+    uint64_t gate_value;          /* the value for which the submission waits; 0: none */
     xs_vk_object gate;
-    bool inside;                  /* no gate is put anywhere meanwhile */
+    bool inside;                  /* no thread puts a gate anywhere meanwhile */
     xs_vk_handle native;
     enum xs_row row;
     bool outer;
     struct xs_ticket ticket;
 };
 
-/* Programs ask for queues that they never use, so an XQueue is made at the first submission. */
+/* Programs get queues that they never use, so the first submission makes the XQueue. */
 static __attribute__((noinline)) void settle(struct xs_vk_hw *hw)
 {
     HwQueueHandle handle;
@@ -54,13 +54,13 @@ static inline __attribute__((always_inline)) void open_submission(struct submiss
     s->queue = xsched_priv_queue_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(queue));
 }
 
-/* For who waits longest: a window that shows nothing for longer looks dead. */
+/* The longest wait of a thread that presents: a window that shows nothing for longer looks dead. */
 #define PRESENTER_MOST_NS (250 * XS_NS_PER_MS)
 
 /* The turn.
- * @param commands  command buffers; a submission without any is no work, and others may wait for what it signals
- * @param outside   it waits for a binary semaphore: all that its signal depends on must have been submitted, and no gate of
- *                  ours may stand closed in between */
+ * @param commands  command buffers; a submission without any is no work, and others may wait for its signal
+ * @param outside   it waits for a binary semaphore: the program must have submitted all on which its signal
+ * depends, and no gate of ours may stand closed in between */
 static inline __attribute__((always_inline)) void begin(struct submission *s, uint64_t key, uint64_t commands, bool outside)
 {
     uint32_t flags = XS_SUBMIT_LOADED | (commands ? 0 : XS_SUBMIT_PASS) | (outside ? XS_SUBMIT_OUTSIDE : 0);
@@ -70,10 +70,10 @@ static inline __attribute__((always_inline)) void begin(struct submission *s, ui
     if (XS_UNLIKELY(atomic_load_explicit(&s->device->presents, memory_order_relaxed)) && commands &&
         !xsched_priv_permit_wait(s->queue, PRESENTER_MOST_NS)) {
         flags |= XS_SUBMIT_PASS;
-        outside = true;           /* it is not to wait at a gate of before, either */
+        outside = true;           /* it must not wait at an earlier gate, either */
     }
     xsched_priv_submit_begin(s->queue, key, flags, &s->ticket);
-    if (!s->ticket.queue) {       /* part of a command that is counted as a whole */
+    if (!s->ticket.queue) {       /* part of a command that counts as a whole */
         s->queue = NULL;
         return;
     }
@@ -103,8 +103,8 @@ static inline __attribute__((always_inline)) void end(struct submission *s, xs_v
                       s->begin_ns);
 }
 
-/* A batch without commands, before the program's, which waits for permission (level 2), or behind them, which signals that all
- * before it is complete. */
+/* A batch without commands, before the program's, which waits for permission (level 2), or behind them, which
+ * signals that all before it is complete. */
 struct own_batch {
     struct xs_vk_submit batch;
     struct xs_vk_timeline_submit timeline;
@@ -160,7 +160,9 @@ static uint64_t key_of(uint64_t h)
 /* Whether one of the batches waits for a binary semaphore. Only a device with gates has to know. */
 static inline bool waits_for_binary(const struct submission *s, uint32_t count, const struct xs_vk_submit *batches)
 {
-    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed))) /* stored before a gate, by who relies on it */
+    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed))) /* the thread that relies
+                                                                                    * on it stores it before a
+                                                                                    * gate */
         return false;
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < batches[i].waits_count; k++) {
@@ -319,7 +321,8 @@ xs_vk_result xs_vk_vkQueueBindSparse(xs_vk_handle queue, uint32_t count, const v
     return r;
 }
 
-/* Never suspended: what it shows was submitted before. It waits for binary semaphores, so no gate may stand closed. */
+/* Never suspended: the program submitted the image before. It waits for binary semaphores, so no gate may
+ * stand closed. */
 xs_vk_result xs_vk_vkQueuePresentKHR(xs_vk_handle queue, const void *present)
 {
     uint64_t begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;

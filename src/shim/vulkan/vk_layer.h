@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the layer share. */
+/* The shared part of the layer's files. */
 #ifndef XS_SHIM_VULKAN_VK_LAYER_H
 #define XS_SHIM_VULKAN_VK_LAYER_H
 
@@ -8,15 +8,15 @@
 #include "shim/common/depth.h"
 #include "shim/common/rows.h"
 
-/** An instance of the program. Its storage is freed with it. */
+/** An instance of the program. Its storage ends with it. */
 struct xs_vk_instance {
     xs_vk_handle instance;
-    xs_vk_get_function get;       /* vkGetInstanceProcAddr of what is behind us */
+    xs_vk_get_function get;       /* vkGetInstanceProcAddr of the next layer */
     void (*destroy)(xs_vk_handle instance, const void *allocator);
     xs_vk_result (*create_device)(xs_vk_handle physical, const struct xs_vk_device_create *create, const void *allocator,
                                   xs_vk_handle *ret);
     struct xs_vk_physical_api physical;
-    uint32_t api;                 /* the version for which it was made */
+    uint32_t api;                 /* the version for which the program made it */
     bool extended;                /* it has VK_KHR_get_physical_device_properties2 */
 };
 
@@ -44,7 +44,7 @@ xs_vk_result xs_vk_vkQueueWaitIdle(xs_vk_handle queue);
 xs_vk_result xs_vk_vkDeviceWaitIdle(xs_vk_handle device);
 
 /* vk_semaphores.c */
-/** Whether the program made this one as a timeline semaphore. False where that was not seen. No lock. */
+/** Whether the program made this one as a timeline semaphore. False if we did not see it. No lock. */
 bool xs_vk_is_timeline(xs_vk_handle device, xs_vk_object semaphore);
 xs_vk_result xs_vk_vkCreateSemaphore(xs_vk_handle device, const struct xs_vk_simple_create *create, const void *allocator,
                                      xs_vk_object *ret);
@@ -57,7 +57,7 @@ void xs_vk_vkGetPhysicalDeviceMemoryProperties2KHR(xs_vk_handle physical, struct
 xs_vk_result xs_vk_vkAllocateMemory(xs_vk_handle device, const struct xs_vk_memory_allocate *allocate,
                                     const void *allocator, xs_vk_object *ret);
 void xs_vk_vkFreeMemory(xs_vk_handle device, xs_vk_object memory, const void *allocator);
-/** Before a device is destroyed: what the program did not free counts no more. */
+/** Before the program destroys a device: memory that it did not free counts no more. */
 void xs_vk_memory_device_ends(xs_vk_handle device);
 
 /* layer.c */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which semaphores of the program are timeline semaphores. A wait for one may be submitted before its signal, so gates do not
- * matter to it; a wait for any other may not (hal/vulkan/host_gates.c). */
+/* Which semaphores of the program are timeline semaphores. The program may submit a wait for one before its
+ * signal, so gates do not matter to it. It may not for any other (hal/vulkan/host_gates.c). */
 #include "shim/vulkan/vk_layer.h"
 
 #include "base/map.h"
 
-static struct xs_map g_timelines; /* by device and handle; the value says nothing */
+static struct xs_map g_timelines; /* by device and handle; the value has no meaning */
 
 static uint64_t key_of(xs_vk_handle device, xs_vk_object semaphore)
 {
@@ -33,7 +33,7 @@ xs_vk_result xs_vk_vkCreateSemaphore(xs_vk_handle device, const struct xs_vk_sim
 
 void xs_vk_vkDestroySemaphore(xs_vk_handle device, xs_vk_object semaphore, const void *allocator)
 {
-    if (semaphore)                /* before: its handle may be used again at once */
+    if (semaphore)                /* before: its handle may come back at once */
         xs_map_remove(&g_timelines, key_of(device, semaphore));
     xsched_priv_vk_device_of(device)->api.vkDestroySemaphore(device, semaphore, allocator);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory limit on Vulkan: what the program allocates of heaps that are the device's own. Heaps, and the budget that is left
- * in them, look as small as the limit makes them, since programs divide by these numbers. */
+/* The memory limit on Vulkan: the program's allocations from heaps that are the device's own. Heaps, and
+ * the budget that is left in them, look as small as the limit makes them, since programs divide by these
+ * numbers. */
 #include "shim/vulkan/vk_layer.h"
 
 #include "shim/common/memory_limit.h"
@@ -41,7 +42,7 @@ static void view(xs_vk_handle physical, const struct xs_vk_memory_properties *re
             continue;
         xs_mem_view(device, &left, &total);
         m->heaps[i].bytes = XS_MIN(m->heaps[i].bytes, total);
-        if (b)                    /* what the program has counts in it */
+        if (b)                    /* the program's own allocations count in it */
             b->budget[i] = XS_MIN(b->budget[i], left + b->usage[i]);
     }
 }
@@ -80,7 +81,7 @@ void xs_vk_vkGetPhysicalDeviceMemoryProperties2KHR(xs_vk_handle physical, struct
     xs_vk_vkGetPhysicalDeviceMemoryProperties2(physical, ret);
 }
 
-/* Memory that is there already gets one more name only. */
+/* Memory that exists already gets one more name only. */
 static bool is_import(const struct xs_vk_memory_allocate *allocate)
 {
     for (const struct xs_vk_base *b = allocate->next; b; b = b->next) {
