@@ -147,6 +147,7 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
     r->state.uptime_ns = s->now_ns - s->started_ns;
     r->state.params = *xs_sched_params(s->sched);
     r->state.policy = policy->type;
+    r->state.policy_flags = policy->flags;
     r->state.policy_reads_known = xs_policy_reads(policy, &r->state.policy_reads);
     xs_str_copy(r->state.policy_name, sizeof(r->state.policy_name), policy->name);
 }

@@ -64,6 +64,13 @@ struct xs_request_params {
     bool hold;
     uint64_t for_ms; /* with hold: it ends by itself after so long; 0: it does not */
     uint64_t since; /* event; UINT64_MAX: from now on */
+    struct {
+        int32_t priority;
+        uint32_t share_millis; /* thousandths of the device */
+        uint64_t within_us, memory_bytes;
+        bool one_device; /* else any will do */
+        uint64_t device;
+    } admission;
 };
 
 struct xs_queue_record {
@@ -108,6 +115,7 @@ struct xs_status_record {
     int32_t policy;
     char policy_name[32];
     uint32_t policy_reads; /* XS_POLICY_READS_* */
+    uint32_t policy_flags; /* XS_POLICY_* */
     bool policy_reads_known;
     struct xs_lv3_counts lv3;
     bool early_death; /* robust futexes show deaths */

@@ -213,6 +213,7 @@ static int changes_nothing(void)
              (unsigned long long)g_victim->handle);
     EXPECT(raw_http(&g_server, "POST", path, "", NULL) == 403);
     EXPECT(raw_http(&g_server, "POST", "/policy?policy=4", "", NULL) == 403);
+    EXPECT(raw_http(&g_server, "GET", "/admission?priority=1", NULL, NULL) == 403);
     return 0;
 }
 

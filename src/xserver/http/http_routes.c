@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/http/http_routes.h"
 
+#include "base/size.h"
 #include "base/str.h"
 #include "xsched/types.h"
-#include "xserver/http/http_guard.h"
+#include "xserver/http/admission.h"
 #include "xserver/http/ask_main.h"
+#include "xserver/http/http_guard.h"
 #include "xserver/http/http_json.h"
 #include "xserver/http/metrics.h"
 #include "xserver/http/status_page.h"
@@ -309,12 +311,44 @@ static int fill_timeline(const struct xs_route_call *call, const char *rest, str
     return 0;
 }
 
+#define MOST_WITHIN_MS (24ll * 3600 * 1000)
+
+static int fill_admission(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error, size_t size)
+{
+    const char *priority = argument(call, "priority"), *share = argument(call, "share"), *within = argument(call, "within_ms"),
+               *memory = argument(call, "memory"), *device = argument(call, "device");
+    struct xs_size bytes;
+    int64_t number;
+
+    (void)rest;
+    if (!r->asker.all) { /* what others do decides */
+        wrong(error, size, "only operators may ask this");
+        return 403;
+    }
+    if (!priority || xs_str_parse_i64(priority, &number) < 0 || number < PRIORITY_MIN || number > PRIORITY_MAX)
+        return wrong(error, size, "priority=NUMBER is needed, %d to %d", PRIORITY_MIN, PRIORITY_MAX);
+    r->params.admission.priority = (int32_t)number;
+    if (xs_admission_parse_share(share ? share : "1", &r->params.admission.share_millis) < 0)
+        return wrong(error, size, "share is a number above 0 and up to 1, such as 0.5");
+    number = 1000;
+    if (within && (xs_str_parse_i64(within, &number) < 0 || number < 1 || number > MOST_WITHIN_MS))
+        return wrong(error, size, "within_ms is a number from 1 to %lld", MOST_WITHIN_MS);
+    r->params.admission.within_us = (uint64_t)number * 1000;
+    if (memory && (xs_size_parse(memory, &bytes) < 0 || bytes.percent))
+        return wrong(error, size, "memory is an amount, such as 8G");
+    r->params.admission.memory_bytes = memory ? bytes.bytes : 0;
+    r->params.admission.one_device = device != NULL;
+    if (device && xs_str_parse_u64(device, 10, &r->params.admission.device) < 0)
+        return wrong(error, size, "device is a number, as GET /devices has it");
+    return 0;
+}
+
 static const struct row {
     const char *method, *path; /* a path that ends in / takes one more part */
     enum xs_request_kind kind;
     fill_fn fill;
     const struct xs_page *page; /* this, as it is */
-    bool stream, devices;
+    bool stream, devices, admission;
 } k_rows[] = {
     {"GET", "/", .page = &xs_page_html},
     {"GET", "/page.css", .page = &xs_page_css},
@@ -326,6 +360,7 @@ static const struct row {
     {"GET", "/xqueue/", .kind = XS_REQ_QUEUE, .fill = fill_handle},
     {"POST", "/config/", .kind = XS_REQ_CONFIG, .fill = fill_config},
     {"GET", "/devices", .kind = XS_REQ_QUEUES, .devices = true},
+    {"GET", "/admission", .kind = XS_REQ_METRICS, .fill = fill_admission, .admission = true},
     {"GET", "/policy", .kind = XS_REQ_POLICY},
     {"POST", "/policy", .kind = XS_REQ_SET_POLICY, .fill = fill_policy},
     {"POST", "/hint", .kind = XS_REQ_HINT, .fill = fill_hint},
@@ -385,6 +420,10 @@ static void answer(const struct xs_route_call *call, const struct row *row, cons
         xs_json_clients(r, &ret->text);
         return;
     case XS_REQ_METRICS:
+        if (row->admission) {
+            ret->json = xs_admission_json(r);
+            return;
+        }
         xs_metrics_text(r, &ret->text);
         ret->type = "text/plain; version=0.0.4; charset=utf-8";
         return;

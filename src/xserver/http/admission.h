@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "Could a program of this priority get that share of a device within so long?", answered from what the scheduler knows now.
+ * Nothing is reserved. Threads of HTTP. */
+#ifndef XS_XSERVER_HTTP_ADMISSION_H
+#define XS_XSERVER_HTTP_ADMISSION_H
+
+#include "xserver/devices/device_list.h"
+#include "xserver/request.h"
+
+#include <jansson.h>
+
+struct xs_admission {
+    bool admitted;
+    char reason[160];
+    uint32_t share_millis;  /* a thousandth of the device each: what it could get */
+    uint64_t wait_us;       /* until it has the device, as long as that takes now; UINT64_MAX: not bounded */
+    bool memory_known;
+    uint64_t memory_left_bytes;
+    uint32_t more, equal, less; /* programs of the device by their priority */
+    uint32_t active;            /* of them, those that have work or had it lately */
+};
+
+/** Of one device. r: an answered XS_REQ_METRICS of one who may see all; what is asked for is in r->params.admission.
+ *  @param row  the device, if its memory is known; or NULL
+ *  @param now_s  seconds since 1970 */
+void xs_admission_judge(const struct xs_request *r, XDevice device, const struct xs_device_row *row, uint64_t now_ns,
+                        int64_t now_s, struct xs_admission *ret);
+
+/** The answer: {"admitted": BOOL, "reason": TEXT, ..., "devices": [...]}. */
+json_t *xs_admission_json(const struct xs_request *r);
+
+/** "0.25", above 0 and up to 1, in thousandths. @return 0 or -EINVAL */
+int xs_admission_parse_share(const char *text, uint32_t *ret_millis);
+
+#endif
