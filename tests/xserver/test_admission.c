@@ -87,7 +87,8 @@ static const struct row k_rows[] = {
      {{.priority = -1, .age_s = 10, .memory_limit = 600, .memory_used = 10}}, 0, 1000, 100, 401, false, 1000, "400 bytes"},
     {"memory of one without a limit, and of one that says anything", kPolicyHighestPriorityFirst,
      {{.priority = -1, .age_s = 10, .memory_used = 300},
-      {.priority = -1, .age_s = 10, .memory_limit = UINT64_MAX, .memory_used = UINT64_MAX}}, 0, 1000, 100, 1, false, 1000, "0 bytes"},
+      {.priority = -1, .age_s = 10, .memory_limit = UINT64_MAX, .memory_used = UINT64_MAX}}, 0, 1000, 100, 1,
+     false, 1000, "0 bytes"},
 };
 
 static void add(struct xs_request *r, const struct fact *f)
