@@ -2,8 +2,7 @@
 # What the wheel holds (pyproject.toml): a prefix with bin/ and lib/, as an installed XSched has, which becomes that of the
 # Python environment. So xsched finds its libraries beside itself, and the Python package finds both.
 # A wheel holds no links: a library has the one name by which it is loaded.
-set(programs xsched xsched-doctor xsched-record xsched-cdi xsched-space xcli xserver xsched-replay xsched-probe-cuda xsched-probe-hip)
-foreach(program IN LISTS programs)
+foreach(program IN LISTS XS_WHEEL_PROGRAMS)
   install(PROGRAMS $<TARGET_FILE:${program}> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
 endforeach()
 

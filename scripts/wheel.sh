@@ -129,7 +129,7 @@ fi
 
 export PKG_CONFIG_LIBDIR=$deps/lib/pkgconfig
 flags="-isystem $deps/include"
-rm -rf "$work/raw"
+rm -rf "$work/raw" "$work/repaired"
 "$work/venv/bin/python" -m build --no-isolation --wheel --sdist -o "$work/raw" -C "build-dir=$work/cmake" \
     -C "cmake.define.CMAKE_PREFIX_PATH=$deps" -C "cmake.define.CMAKE_AR=$AR" -C "cmake.define.CMAKE_RANLIB=$RANLIB" \
     -C "cmake.define.CMAKE_C_FLAGS=$flags" -C "cmake.define.CMAKE_EXE_LINKER_FLAGS=-L$deps/lib -s" \
@@ -139,6 +139,7 @@ rm -rf "$work/raw"
 # Nothing is to be put in: it says which glibc the wheel needs, in its name, and fails where that is newer.
 PATH=$work/venv/bin:$PATH auditwheel repair --plat "manylinux_2_17_$(uname -m)" --only-plat -w "$work/repaired" "$work"/raw/*.whl \
     >"$work/auditwheel.log" 2>&1 || { cat "$work/auditwheel.log"; fail "auditwheel refuses the wheel"; }
+rm -f "$out"/xsched-*.whl
 mv "$work"/repaired/*.whl "$work"/raw/*.tar.gz "$out/"
 "$work/venv/bin/auditwheel" show "$out"/xsched-*manylinux*.whl
 ls -l "$out"/xsched-*manylinux*.whl "$out"/xsched-*.tar.gz

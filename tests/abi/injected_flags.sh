@@ -26,9 +26,12 @@ for t in $targets; do
     needs=
     case $t in
     *libxsched-ze_named*) needs="--needs libshimlevelzero.so" ;;
+    *libxsched-ze_*-filter.so)
+        shim=nothing
+        readelf -dW "$tmp/b/$t" | grep -q 'Filter library: \[libze_intel_[a-z0-9_]*\.so\.1\]' || { echo "$t: no filter"; exit 1; } ;;
     *libxsched-ze_*) # it depends on the driver in whose place the loader opens it
-        needs=${t##*/libxsched-}
-        needs="--needs libshimlevelzero.so --needs lib${needs%.so}.so.1" ;;
+        needs=${t##*/}
+        needs="--needs libshimlevelzero.so --needs ${needs%.so}-filter.so" ;;
     esac
     "$python" "$source/tests/abi/check_object.py" ${shim:+--stands-for "$shim"} $needs "$tmp/b/$t"
     echo "$t: as always"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level Zero's loader opens this object in place of the driver XS_ZE_DRIVER of drivers.def. It depends on
- * that driver, where the loader finds the functions that are not here. An object for a driver that the user
- * named (XS_ZE_NAMED) depends on none, and has the functions for all tables that we know. */
+ * that driver by a filter, so the loader finds there the functions that are not here. An object for a driver
+ * that the user named (XS_ZE_NAMED) depends on none, and has the functions for all tables that we know. */
 #include "shim/levelzero/proxy.h"
 
 enum {
