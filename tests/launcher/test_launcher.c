@@ -140,6 +140,16 @@ static void a_users_drivers_are_stood_for(void **state)
     expect_layer(&layer, "1", NULL, "0", "unchanged");
 }
 
+/* As the dynamic linker finds it: here by its cache, which has the name at the end of a path. */
+static void libraries_are_found(void **state)
+{
+    (void)state;
+    assert_true(xs_library_is_installed("libc.so.6"));
+    assert_false(xs_library_is_installed("c.so.6"));
+    assert_false(xs_library_is_installed("libc.so."));
+    assert_false(xs_library_is_installed("libc.so.600"));
+}
+
 /* The shim of LIBDIR makes place for the one of LIBDIR/xsched. */
 static void a_shim_by_path_is_replaced(void **state)
 {
@@ -279,6 +289,7 @@ int main(void)
         cmocka_unit_test(lists_are_joined_without_duplicates),
         cmocka_unit_test(a_shim_by_path_is_replaced),
         cmocka_unit_test(a_users_drivers_are_stood_for),
+        cmocka_unit_test(libraries_are_found),
         cmocka_unit_test(elf_facts_of_this_program),
         cmocka_unit_test(elf_of_nonsense),
         cmocka_unit_test(elf_tables_cut_short),
