@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues that run beside a more important one, confined to a part of the device's multiprocessors: of their own process, or of
- * another one in the same MPS server.
+/* Queues that run beside a more important one, confined to a part of the device's multiprocessors: of
+ * their own process, or of another one in the same MPS server.
  *
- * A policy suspends a queue for as long as a more important one is active. That is right where the device is what the urgent
- * program waits for. Where the program launches more slowly than the device computes, the device idles in between, and the
- * urgent queue loses nothing when other kernels run there, as long as they leave multiprocessors free for its next kernel.
+ * A policy suspends a queue for as long as a more important one is active. That is right where the
+ * urgent program waits for the device. Where the program launches more slowly than the device
+ * computes, the device idles in between. Then other kernels there cost the urgent queue nothing, as
+ * long as they leave multiprocessors free for its next kernel.
  *
- * Which of the two it is follows from one number of the urgent queue: the share of the time since it became active in which
- * its threads waited for the device. Above HIGH the others lose a step (wide lane, narrow lane, suspended), below LOW they gain
- * one. If the lane itself makes the urgent kernels slow, its threads wait, and the step is lost again; then the next try comes
- * later each time. */
+ * One number of the urgent queue shows which of the two it is: the share of its active time in which
+ * its threads waited for the device. Above HIGH the others lose a step (wide lane, narrow lane,
+ * suspended), below LOW they gain one. If the lane itself makes the urgent kernels slow, its threads
+ * wait, and the others lose the step again; then the next try comes later each time. */
 #include "sched/internal.h"
 
 #define LOOK_NS      (5 * XS_NS_PER_MS)
 #define AVERAGE_NS   (20 * XS_NS_PER_MS)    /* the share follows a change within about this time */
 #define GAP_NS       (1 * XS_NS_PER_MS)     /* a pause of less than that between two launches counts as well */
-#define SETTLE_NS    (10 * XS_NS_PER_MS)    /* a step is not judged sooner */
+#define SETTLE_NS    (10 * XS_NS_PER_MS)    /* judges a step after this time at the earliest */
 #define TRY_NS       (20 * XS_NS_PER_MS)    /* from one step to a wider one, the first time */
 #define TRY_MOST_NS  (2 * XS_NS_PER_S)
 #define STABLE_NS    (2 * XS_NS_PER_S)      /* a step that lasts so long was no mistake */
@@ -56,8 +57,9 @@ static bool are_together(const struct xs_entity *a, const struct xs_entity *b)
     return space_of(a) && space_of(a) == space_of(b) && a->presence->group->user == b->presence->group->user;
 }
 
-/* @param from_ns  the last look at its entity: one that was not looked at then has nothing to compare with
- * @param dt_ns    since then  @return how much of that its threads waited, at most dt_ns */
+/* @param from_ns  the last look at its entity: a queue without that look has nothing to compare with
+ * @param dt_ns  since then
+ * @return how much of that its threads waited, at most dt_ns */
 static uint64_t waited(struct xs_sched_queue *q, uint64_t from_ns, uint64_t dt_ns)
 {
     const struct xs_client_cell *c = q->client;
@@ -74,7 +76,8 @@ static uint64_t waited(struct xs_sched_queue *q, uint64_t from_ns, uint64_t dt_n
         before = XS_MIN(new, q->waited_ahead_ns);
         q->waited_ahead_ns -= before;
         new -= before;
-        if (atomic_load(&c->inherit) && new < dt_ns) { /* a thread waits now, and tells of it when it is done */
+        if (atomic_load(&c->inherit) && new < dt_ns) { /* a thread waits now, and will report it at the
+                                                          end of the wait */
             q->waited_ahead_ns += dt_ns - new;
             new = dt_ns;
         }
@@ -84,8 +87,9 @@ static uint64_t waited(struct xs_sched_queue *q, uint64_t from_ns, uint64_t dt_n
     return XS_MIN(new, dt_ns);
 }
 
-/* Its threads: those that wait for a queue that is ready, or was a moment ago. One may wait for one queue after the other; what
- * two do at one moment counts twice, which is on the safe side. */
+/* The waits of its threads: those that wait for a queue that is ready, or was a moment ago. One thread
+ * may wait for one queue after the other. If two wait at one moment, the time counts twice, which errs
+ * on the safe side. */
 static uint64_t threads_waited(struct xs_entity *e, uint64_t dt_ns)
 {
     uint64_t from_ns = e->beside.seen_ns, sum = 0;
@@ -121,7 +125,7 @@ static void judge(struct xs_beside *b, uint64_t now_ns)
     }
 }
 
-/* What its threads did since the last look goes into the average. @param until_ns  while it was active */
+/* Adds the waits of its threads since the last look to the average. @param until_ns  while it was active */
 static void average(struct xs_entity *e, uint64_t until_ns)
 {
     struct xs_beside *b = &e->beside;
@@ -135,7 +139,7 @@ static void average(struct xs_entity *e, uint64_t until_ns)
     b->seen_ns = until_ns;
 }
 
-/* It is idle for longer than between two launches, or there is nothing to decide. */
+/* Forgets an entity's looks: it is idle for longer than between two launches, or there is nothing to decide. */
 static void forget(struct xs_entity *e, uint64_t now_ns)
 {
     if (!is_active(e) && now_ns < e->dried_ns + GAP_NS)
@@ -151,10 +155,10 @@ static void look(struct xs_entity *e, uint64_t now_ns)
     struct xs_beside *b = &e->beside;
 
     if (b->seen_ns && b->seen_ns < e->pe.ready_since_ns && e->pe.ready_since_ns >= e->dried_ns + GAP_NS) {
-        average(e, e->dried_ns);            /* it was idle meanwhile, and nobody looked */
+        average(e, e->dried_ns);            /* it was idle meanwhile, without a look */
         b->seen_ns = 0;
     }
-    if (!b->try_ns) {                       /* nothing is known of it: the device is its own */
+    if (!b->try_ns) {                       /* no facts yet: the device is its own */
         b->try_ns = TRY_NS;
         b->since_ns = now_ns;
         b->share = ONE;
@@ -168,7 +172,8 @@ static void look(struct xs_entity *e, uint64_t now_ns)
     judge(b, now_ns);
 }
 
-/* The least that all active entities allow to those that are together with *ret; none where two of them are not. */
+/* The least step that all active entities allow to those that are together with *ret; none where two
+ * of them are not. */
 static enum xs_beside_step allowed(struct xs_view *v, struct xs_entity **ret, uint64_t now_ns)
 {
     enum xs_beside_step least = XS_BESIDE_WIDE;
@@ -192,7 +197,7 @@ static uint32_t lane_of(const struct xs_sched_queue *q, enum xs_beside_step step
     return step == XS_BESIDE_WIDE ? XS_LANES_WIDE(q->lanes) : XS_LANES_NARROW(q->lanes);
 }
 
-/* The policy suspends it, and each of its queues has lanes, or will. */
+/* Whether the policy suspends it, and each of its queues has lanes, or will. */
 static bool could_run_beside(const struct xs_entity *e)
 {
     if (!has_company(e) || e->nready == 0 || e->pe.run || e->bound)
@@ -230,7 +235,7 @@ static bool is_forced(const struct xs_sched *s)
     return s->config.lanes == XS_SCHED_LANES_ALWAYS || s->config.lanes == XS_SCHED_LANES_CHANGING;
 }
 
-/* For tests: every queue, whatever runs. */
+/* For tests: confines every queue. */
 static void force(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     unsigned turn = s->config.lanes == XS_SCHED_LANES_CHANGING ? (unsigned)(now_ns / CHANGE_NS % 3) : 1;
@@ -249,7 +254,8 @@ static void force(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
 }
 
-/* It runs beside others: what is ready, and what was, since that is open and may submit before it is heard of. */
+/* Confines an entity that runs beside others. Its ready queues, and those that were ready: these are
+ * open and may submit before the scheduler hears of it. */
 static void confine(struct xs_entity *e, enum xs_beside_step most)
 {
     unsigned n = 0;
@@ -271,7 +277,7 @@ static void set_free(struct xs_view *v, struct xs_entity *e, bool wanted)
 
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
         if (held && q->lane > XS_LANE_MAKE)
-            continue;             /* a launch that waits for the whole device would take its end for that */
+            continue;             /* a launch that waits for the whole device would take the change for that */
         xs_queue_tell_lane(q, !q->lanes && (q->lane == XS_LANE_MAKE || wanted) ? XS_LANE_MAKE : XS_LANE_OFF);
     }
     if (!e->on_lanes && !e->intra)

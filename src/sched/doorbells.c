@@ -95,7 +95,7 @@ bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_
     return v->progress_ns != before;
 }
 
-/* Time from now to the first estimated end of a watched queue; UINT64_MAX: none is watched. */
+/* Time from now to the first estimated end of a watched queue; UINT64_MAX: there is none. */
 static uint64_t next_end(const struct xs_view *v, bool *ret_pages)
 {
     uint64_t first = UINT64_MAX;

@@ -449,7 +449,7 @@ bool xs_queue_in_call(const struct xs_sched_queue *q);
  *  show their end. */
 void xs_queue_ask_for_mark(struct xs_sched *s, struct xs_sched_queue *q, uint64_t now_ns);
 /** Reads all entities that the policy permits. @return true when any of it completed something;
- *  *ret_end_ns: when the last of it is expected to end */
+ *  *ret_end_ns: the expected end of the last */
 bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_end_ns);
 
 /* turns.c */
