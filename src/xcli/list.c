@@ -48,7 +48,7 @@ static const struct xs_column k_columns[N_COLUMNS] = {
     [CMD] = {"COMMAND", false, 6},
 };
 
-#define SHARE_US 200000 /* between the two looks that the share comes from */
+#define SHARE_US 200000 /* between the two looks for the shares */
 
 void xcli_device_type(uint64_t device, char *ret, size_t size)
 {
@@ -71,7 +71,7 @@ void xcli_device_text(uint64_t device, char *ret, size_t size)
         snprintf(ret, size, "%s:%04x:%02x:%02x.%x", name, id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
 }
 
-/* Of the device, in the time between two looks. @param ret_shares  < 0: not known */
+/* Shares of the device in the time between two looks. @param ret_shares  < 0: not known */
 static void shares_of(const json_t **queues, size_t n, const json_t *before, double interval_us, double *ret_shares)
 {
     uint64_t *devices = calloc(n + 1, sizeof(*devices));
@@ -112,7 +112,7 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
 {
     char device[64];
     double waiting = (double)xcli_int(q, "waiting_us");
-    /* what a lone program has on the device is not watched, and may show in the device time alone */
+    /* xserver does not watch a lone program: its running time may show in the device time alone */
     double running = (double)XS_MAX(xcli_int(q, "running_us"), xcli_int(q, "service_us"));
     const char *state = xcli_true(process, "held")  ? "suspended"
                         : !xcli_true(q, "ready")    ? "idle"
@@ -165,7 +165,7 @@ static size_t print_width(void)
     return SIZE_MAX / 4;
 }
 
-/* @param before  the answer to an earlier look, that long ago; NULL: none */
+/* @param before  an earlier answer, that long ago; NULL: none */
 static void print_queues(const json_t *answer, const json_t *before, double interval_us, bool original)
 {
     const json_t *queues = json_object_get(answer, "xqueues"),
