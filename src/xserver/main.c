@@ -153,7 +153,7 @@ static void write_doc(void)
 
     snprintf(g_doc, sizeof(g_doc),
              "Schedules the accelerators of this host between programs that run under XSched.\v"
-             "POLICY is one of %s (default HPF); PORT is where HTTP is answered on the loopback, 50000 by default. "
+             "POLICY is one of %s (default HPF); PORT is the TCP port of HTTP on the loopback, 50000 by default. "
              "Every key of the configuration file, see xserver.conf(5), is an option, too: --KEY=VALUE. SIGHUP reads the "
              "file again, SIGTERM, SIGINT and SIGQUIT end it with every queue open.",
              xs_policy_names(names, sizeof(names), ", "));

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* What most hosts need; one more question costs less than room for nothing. */
+/* Enough for most hosts. One more question costs less than space for nothing. */
 #define QUEUES  256u
 #define CLIENTS 32u
 #define TRIES   4

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the main loop something. */
+/* Asks the main loop. */
 #ifndef XS_XSERVER_HTTP_ASK_MAIN_H
 #define XS_XSERVER_HTTP_ASK_MAIN_H
 
 #include "xserver/request.h"
 
-/** xs_mailbox_ask, with room for the answer: where there is more to see than it has room for, it makes room and asks again.
- *  @return as xs_mailbox_ask; -ENOMEM (r is freed) */
+/** xs_mailbox_ask, with space for the answer: if the answer needs more space, makes it and asks again.
+ *  @return as xs_mailbox_ask; -ENOMEM (r is gone) */
 int xs_ask(struct xs_mailbox *m, struct xs_request *r, uint64_t timeout_ns);
 
 #endif

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define NOBODY UINT32_MAX /* all whose user is not known count as one */
+#define NOBODY UINT32_MAX /* all askers without a known user count as one */
 
 struct xs_connections {
     bool by_pod;
@@ -76,7 +76,7 @@ void xs_connections_gone(struct xs_connections *s, struct xs_quota_user *user)
     give(s, user, XS_POOL_HTTP, 1);
 }
 
-/* The lock is taken. */
+/* The caller has the lock. */
 static void recover(struct xs_quota_user *u)
 {
     uint64_t now = xs_now_ns(), back = (now - u->http_since_ns) / 100 * XS_HTTP_PERCENT;

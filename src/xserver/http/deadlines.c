@@ -16,14 +16,15 @@ struct xs_deadline {
 
 struct xs_deadlines {
     pthread_t thread;
-    pthread_mutex_t lock; /* all below; nothing is called under it that takes another lock */
+    pthread_mutex_t lock; /* all below; its holder calls nothing that takes another lock */
     pthread_cond_t changed;
     struct xs_list all;
-    uint64_t wakes_ns; /* when the thread looks next; UINT64_MAX: when it is woken */
+    uint64_t wakes_ns; /* when the thread looks next; UINT64_MAX: at the next signal */
     bool ended;
 };
 
-/* The lock is taken. The thread that reads the socket sees its end and closes it.
+/* The caller has the lock. Shuts sockets down; the thread that reads such a socket sees its end and
+ * closes it.
  * @return the next deadline */
 static uint64_t shut_down_what_is_due(struct xs_deadlines *d)
 {
@@ -59,7 +60,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The lock is taken. A later deadline than the one that the thread waits for wakes nobody. */
+/* The caller has the lock. A deadline after the one for which the thread waits wakes no thread. */
 static void set(struct xs_deadlines *d, struct xs_deadline *one, uint64_t ns)
 {
     one->at_ns = ns ? xs_now_ns() + ns : UINT64_MAX;

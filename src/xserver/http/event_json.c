@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status page is told each second. Its size is bounded, whatever programs do. */
+/* The event for the status page, each second. Its size has a bound for any number of programs. */
 #include "xserver/http/http_json.h"
 
 #include "xserver/users/user_names.h"
@@ -7,10 +7,10 @@
 
 #include <stdlib.h>
 
-#define PROGRAMS 256u /* what a page can show */
+#define PROGRAMS 256u /* the most that a page shows */
 #define QUEUES   8u   /* ... of one program */
 
-/* What the status page shows of a program's queues. */
+/* The part of a program's queues that the status page shows. */
 struct shown {
     int32_t priority, level; /* the highest ones */
     bool running, waiting;

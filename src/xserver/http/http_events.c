@@ -14,14 +14,14 @@
 #define PERIOD_NS    XS_NS_PER_S
 #define ANSWER_NS    (3 * XS_NS_PER_S)
 
-/* One who looks. A place in the table that is free has no connection. */
+/* A client that watches. A free place in the table has no connection. */
 struct watcher {
     struct MHD_Connection *connection;
     struct xs_events *events;
     struct xs_asker asker;
-    struct xs_quota_user *user; /* whose share it is of */
-    uint64_t number; /* the place may have been another's a moment ago */
-    char *text;      /* the event that is being sent; NULL: none */
+    struct xs_quota_user *user; /* the user whose share it takes */
+    uint64_t number; /* another watcher may have had this place a moment ago */
+    char *text;      /* the event on its way; NULL: none */
     size_t bytes, sent;
     bool suspended;
 };
@@ -31,7 +31,7 @@ struct xs_events {
     struct xs_connections *shares;
     uint16_t http_port;
     pthread_t thread;
-    pthread_mutex_t lock; /* all below; the daemon's own locks are taken inside it */
+    pthread_mutex_t lock; /* all below; the daemon takes its own locks inside it */
     pthread_cond_t changed;
     bool ended;
     uint64_t next_number;
@@ -39,7 +39,8 @@ struct xs_events {
     struct watcher watchers[MAX_WATCHERS];
 };
 
-/* The event as text: "data: {...}\n\n", the caller's; NULL when the server ends or memory does. */
+/* The event as text: "data: {...}\n\n", which the caller frees; NULL when the server ends or memory is
+ * out. */
 static char *make_event(struct xs_events *e, const struct xs_asker *asker, size_t *ret_bytes)
 {
     struct xs_request *r = xs_request_new(XS_REQ_METRICS);
@@ -78,7 +79,7 @@ static void wake(struct watcher *w)
     MHD_resume_connection(w->connection);
 }
 
-/* The lock is held. One who does not read gets no new event before the last one is through. */
+/* The caller has the lock. A watcher that does not read gets no new event before it has the last one. */
 static void serve(struct xs_events *e, unsigned place)
 {
     struct watcher *w = &e->watchers[place];
@@ -208,7 +209,8 @@ int xs_events_begin(struct xs_events *e, struct MHD_Connection *connection, cons
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_queue_response(connection, MHD_HTTP_OK, response);
-    MHD_destroy_response(response); /* the connection has it; the place is free when that lets go */
+    MHD_destroy_response(response); /* the connection has it; the place becomes free when the
+                                       connection frees it */
     return 0;
 }
 

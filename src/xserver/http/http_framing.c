@@ -54,7 +54,7 @@ const char *xs_framing_check(struct MHD_Connection *connection, const char *vers
     if (f.wrong)
         return f.wrong;
     if (f.hosts > 1 || (f.hosts == 0 && !old))
-        return "one Host header is needed";
+        return "give one Host header";
     if (f.lengths > 1 || f.tokens > 1)
         return "Content-Length or X-XSched-Token is there twice";
     if (f.codings && (f.codings > 1 || f.lengths || !f.chunked || old))
@@ -66,7 +66,7 @@ bool xs_framing_has_nul(const char *target)
 {
     if (strstr(target, "%00"))
         return true;
-    /* Up to this version the text ends where its first NUL is, and what stands behind the target in the buffer is the
-     * version. Later ones refuse such a request by themselves. */
+    /* Up to this version the text ends at its first NUL, and the version follows the target in the
+     * buffer. Later versions refuse such a request by themselves. */
     return MHD_VERSION < 0x00097700 && strncmp(target + strlen(target) + 1, "HTTP/", 5) != 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that two programs could read differently: one more than one of us would take for their end or their target. */
+/* Refuses requests that two programs could read differently: they could disagree on its end or its target. */
 #ifndef XS_XSERVER_HTTP_HTTP_FRAMING_H
 #define XS_XSERVER_HTTP_HTTP_FRAMING_H
 
@@ -7,10 +7,10 @@
 
 #include <microhttpd.h>
 
-/** Judges the header of a request, before its body is read: one Host, one length, no length beside chunks, no other coding,
- *  names of token characters, no NUL.
+/** Judges the header of a request, before its body: one Host, one length, no length beside chunks, no
+ *  other coding, names of token characters, no NUL.
  *  @param version  "HTTP/1.1"
- *  @return NULL, or what is wrong: the answer is status 400 and the end of the connection */
+ *  @return NULL, or the reason why not: the answer is status 400 and the end of the connection */
 const char *xs_framing_check(struct MHD_Connection *connection, const char *version);
 /** Judges the target of a request as it came: libmicrohttpd cuts it at a NUL.
  *  @param target  in libmicrohttpd's buffer, see MHD_OPTION_URI_LOG_CALLBACK

@@ -29,7 +29,7 @@ void xs_guard_set_token(const char *token)
     pthread_mutex_unlock(&g_token_lock);
 }
 
-/* In a time that does not tell how much of it is right. */
+/* Compares in a time that does not show how much of it is right. */
 static bool token_ok(const char *given)
 {
     size_t length, given_length = strlen(given);
@@ -67,8 +67,9 @@ bool xs_guard_host_ok(const char *host, uint16_t port)
     return false;
 }
 
-/* Our own page reads from where it came; no other page gets here with that, since the Host header
- * is checked too. It changes nothing: browsers put an Origin header into whatever is no GET. */
+/* Our own page reads from its own origin. No other page gets here with that, since xs_guard_check also
+ * checks the Host header. Our page changes nothing: browsers put an Origin header into every request
+ * but GET. */
 static bool from_a_page(const char *site, const char *method)
 {
     bool reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
@@ -82,22 +83,23 @@ const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, con
     const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
 
     if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin"))
-        return "a request with an Origin header is refused";
+        return "xserver refuses a request with an Origin header";
     if (from_a_page(site, method))
-        return "a request from a web page is refused";
+        return "xserver refuses a request from a web page";
     if (port && (!host || !xs_guard_host_ok(host, port)))
         return "the Host header is none of 127.0.0.1, localhost and [::1]";
     return NULL;
 }
 
-/* What curl, Python's and C++'s libraries send by themselves. Browsers add others (Accept-Language, Referer, Cookie,
- * Sec-Fetch-Mode, Upgrade-Insecure-Requests), and so do proxies (Via, X-Forwarded-For) and services that post to an address
- * which a stranger gave them (X-Event, X-Signature). */
+/* The headers that curl and the libraries of Python and C++ send by themselves. Browsers add others
+ * (Accept-Language, Referer, Cookie, Sec-Fetch-Mode, Upgrade-Insecure-Requests). So do proxies (Via,
+ * X-Forwarded-For), and services that post to an address which a stranger gave them (X-Event,
+ * X-Signature). */
 static enum MHD_Result plain_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     static const char *const k_plain[] = {
         "Host",   "User-Agent",        "Accept",         "Accept-Encoding", "Connection", "Content-Length", "Content-Type",
-        "Expect", "Transfer-Encoding", "Sec-Fetch-Site", /* judged by from_a_page() */
+        "Expect", "Transfer-Encoding", "Sec-Fetch-Site", /* from_a_page() judges this one */
     };
     bool *plain = cls, known = false;
 
@@ -127,7 +129,7 @@ bool xs_guard_find_owner(const char *table, uint32_t peer_ip, uint16_t peer_port
     char want[2][64];
     const char *line = strchr(table, '\n'); /* behind the title */
 
-    /* 01: established. A socket that its owner closed is in another state, and shows user 0. */
+    /* 01: established. After its owner has closed it, a socket is in another state and shows user 0. */
     snprintf(want[0], sizeof(want[0]), "%08X:%04X %08X:%04X 01 ", peer_ip, peer_port, htonl(INADDR_LOOPBACK),
              own_port);
     snprintf(want[1], sizeof(want[1]), "%08X:%04X 0000000000000000%08X%08X:%04X 01 ", peer_ip, peer_port,
@@ -226,7 +228,7 @@ void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_a
             ret->uid = peer.uid;
             ret->pid = peer.pid;
             operates = xs_operators_have_peer(info->connect_fd);
-            if (ret->uid == 0 || operates) /* only of these it is asked, since it takes a while */
+            if (ret->uid == 0 || operates) /* only for these, since the look takes a while */
                 hosts = xs_namespaces_are_hosts(peer.pid, peer.pidfd);
             xs_fd_close(&peer.pidfd);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who asks over HTTP, and requests that no tool of ours would make. */
+/* Identifies the asker over HTTP, and refuses requests that no tool of ours would make. */
 #ifndef XS_XSERVER_HTTP_HTTP_GUARD_H
 #define XS_XSERVER_HTTP_HTTP_GUARD_H
 
@@ -8,19 +8,19 @@
 
 #include <microhttpd.h>
 
-/** Requests that come from a web page, or to a name that is not this host's.
+/** Judges whether a request comes from a web page, or to a name that is not this host's.
  *  @param port  ours on TCP; 0: the request came over the Unix socket
- *  @return NULL, or what is wrong */
+ *  @return NULL, or the reason why not */
 const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, const char *method);
-/** A change over TCP that comes from one of our tools says so in X-XSched, or brings the token. Tools that were written for the
- *  first XSched send neither: such a request is taken where it has nothing in it that a browser or a forwarder adds
- *  (decision 0029). On the Unix socket every request passes.
- *  @return NULL, or what is wrong */
+/** Judges a change over TCP. Our tools send X-XSched, or the token. Tools for the first XSched send
+ *  neither: xserver takes such a request if it has nothing that a browser or a forwarder adds (decision
+ *  0029). On the Unix socket every request passes.
+ *  @return NULL, or the reason why not */
 const char *xs_guard_check_change(struct MHD_Connection *connection, uint16_t port);
-/** Who is at the other end: the peer's credentials on a Unix socket; on TCP the user who owns the
- *  peer socket, as the kernel's table of connections says; or the token. */
+/** The asker: by the peer's credentials on a Unix socket; on TCP by the owner of the peer socket in the
+ *  kernel's table of connections; or by the token. */
 void xs_guard_asker(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret);
-/** The same without the token, which a connection that just came has not sent. */
+/** The same without the token, which a new connection has not sent yet. */
 void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret);
 void xs_guard_set_token(const char *token);
 

@@ -134,7 +134,7 @@ json_t *xs_json_client(const struct xs_client_record *c)
     return o;
 }
 
-/* As one part of a list. There may be very many: as text they take a tenth of what a tree takes. */
+/* As one part of a list. There may be very many: text takes a tenth of the memory of a tree. */
 static void add_to_list(struct xs_text *to, bool first, json_t *o)
 {
     char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
@@ -316,7 +316,7 @@ void xs_json_timeline(const struct xs_request *r, struct xs_text *ret)
 #undef X
     };
 
-    json_t *name = json_string(r->state.policy_name); /* a loaded policy's is anything */
+    json_t *name = json_string(r->state.policy_name); /* the name of a loaded policy may contain anything */
     char *policy = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
 
     json_decref(name);

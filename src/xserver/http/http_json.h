@@ -11,7 +11,7 @@
 
 json_t *xs_json_error(const char *text);
 json_t *xs_json_info(const char *text);
-/** {"xqueues": [...], "processes": [...]}; as text, as all that may be long */
+/** {"xqueues": [...], "processes": [...]}; as text, as all answers that may be long */
 void xs_json_queues(const struct xs_request *r, struct xs_text *ret);
 /** {"xqueue": {...}, "process": {...}} */
 json_t *xs_json_queue(const struct xs_request *r);
@@ -19,7 +19,7 @@ json_t *xs_json_queue(const struct xs_request *r);
 void xs_json_clients(const struct xs_request *r, struct xs_text *ret);
 /** A program with its counts. */
 json_t *xs_json_client(const struct xs_client_record *c);
-/** {"devices": [...], "more": BOOL}, of an answered XS_REQ_QUEUES: devices on which those queues work */
+/** {"devices": [...], "more": BOOL}, of an answered XS_REQ_QUEUES: the devices of those queues */
 json_t *xs_json_devices(const struct xs_request *r);
 json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
 /** event_json.c: {"status": {...}, "queues": {"idle": N, "running": N, "waiting": N}, "devices": [...], "programs": [...]},

@@ -18,7 +18,8 @@
 
 #define ANSWER_NS (3 * XS_NS_PER_S)
 
-/* Fills the request, which has its asker, from the call. @return 0, or an HTTP status and what is wrong in error */
+/* Fills the request, which has its asker, from the call. @return 0, or an HTTP status with the reason
+ * in error */
 typedef int (*fill_fn)(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
                        size_t size);
 
@@ -90,13 +91,13 @@ static int fill_policy(const struct xs_route_call *call, const char *rest, struc
 
     (void)rest;
     if (!text || xs_str_parse_i64(text, &number) < 0 || number < 1 || (uint64_t)number > xs_policies_count)
-        return wrong(error, size, "policy=NUMBER is needed, 1 to %zu", xs_policies_count);
+        return wrong(error, size, "give policy=NUMBER, 1 to %zu", xs_policies_count);
     r->params.policy = (int32_t)number;
     return 0;
 }
 
 /* An integer member under one of two names.
- * @return 0, -ENOENT, or -EINVAL when it is none or out of range */
+ * @return 0, -ENOENT, or -EINVAL when it is no integer or out of range */
 static int member(const json_t *o, const char *name, const char *other, int64_t min, int64_t max,
                   int64_t *ret)
 {
@@ -133,7 +134,8 @@ static const struct hint_row {
     [XS_HINT_WINDOW] = {"display", 0, 0, false},
 };
 
-/* Where the body names nobody, the asker is meant: inside a container it does not know its number here. */
+/* Without handle and pid in the body, it means the asker: inside a container a program does not know
+ * its number here. */
 static int fill_whom(const json_t *o, struct xs_request *r, char *error, size_t size)
 {
     int64_t handle = 0, pid = json_object_get(o, "handle") ? 0 : r->asker.pid;
@@ -143,7 +145,7 @@ static int fill_whom(const json_t *o, struct xs_request *r, char *error, size_t 
     if (member(o, "pid", NULL, 0, INT32_MAX, &pid) == -EINVAL)
         return wrong(error, size, "invalid pid");
     if (!handle && !pid)
-        return wrong(error, size, "handle or pid is required");
+        return wrong(error, size, "give a handle or a pid");
     r->params.handle = (uint64_t)handle;
     r->params.pid = (int32_t)pid;
     return 0;
@@ -213,8 +215,9 @@ static int fill_hint_of(const json_t *o, struct xs_request *req, char *error, si
 
 #define BEYOND_INT64 9223372036854775808.0 /* 2^63 */
 
-/* Programs write 64-bit numbers without a sign, and jansson takes none of 2^63 or more: a body with one is read again with
- * reals for all numbers, and only that one stays a real. Numbers up to 2^53, such as handles, are exact. */
+/* Programs write 64-bit numbers without a sign, and jansson takes none of 2^63 or more. This reads a
+ * body with one again, with reals for all numbers, and only that one stays a real. Numbers up to 2^53,
+ * such as handles, are exact. */
 static json_t *body_of(const struct xs_route_call *call)
 {
     json_error_t error;
@@ -229,7 +232,8 @@ static json_t *body_of(const struct xs_route_call *call)
         double real = json_real_value(v); /* 0 where it is none */
 
         if (json_is_real(v) && real > -BEYOND_INT64 && real < BEYOND_INT64 && real == (double)(int64_t)real)
-            json_object_set_new(o, name, json_integer((int64_t)real)); /* of a name that is there: allowed in the loop */
+            json_object_set_new(o, name, json_integer((int64_t)real)); /* the name exists already: allowed in the
+                                                                          loop */
     }
     return o;
 }
@@ -263,7 +267,7 @@ static int fill_pid(const struct xs_route_call *call, struct xs_request *r, char
         json_decref(o);
     }
     if (pid < 1 || pid > INT32_MAX)
-        return wrong(error, size, "pid is required");
+        return wrong(error, size, "give a pid");
     r->params.pid = (int32_t)pid;
     return 0;
 }
@@ -307,7 +311,7 @@ static int fill_timeline(const struct xs_route_call *call, const char *rest, str
     (void)rest;
     r->params.since = UINT64_MAX;
     if (text && strcmp(text, "now") != 0 && xs_str_parse_u64(text, 10, &r->params.since) < 0)
-        return wrong(error, size, "since=NUMBER or since=now is needed");
+        return wrong(error, size, "give since=NUMBER or since=now");
     return 0;
 }
 
@@ -347,7 +351,7 @@ static const struct row {
     const char *method, *path; /* a path that ends in / takes one more part */
     enum xs_request_kind kind;
     fill_fn fill;
-    const struct xs_page *page; /* this, as it is */
+    const struct xs_page *page; /* sends this file unchanged */
     bool stream, devices, admission;
 } k_rows[] = {
     {"GET", "/", .page = &xs_page_html},
@@ -492,7 +496,7 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
     r = xs_request_new(row->kind);
     if (!r)
         return 503;
-    xs_guard_asker(call->connection, call->port, &r->asker); /* looking shows what is the asker's */
+    xs_guard_asker(call->connection, call->port, &r->asker); /* answers show only the asker's own things */
     r->asker.share_key = call->share_key;
     status = row->fill ? row->fill(call, call->url + strlen(row->path), r, error, sizeof(error)) : 0;
     if (status) {
@@ -501,7 +505,7 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
     }
     if (!strcmp(row->method, "POST") && !r->asker.known && !r->asker.all) {
         xs_request_free(r);
-        return refuse(ret, 403, "it cannot be told who asks: use the Unix socket or a token");
+        return refuse(ret, 403, "xserver cannot identify the asker: use the Unix socket or a token");
     }
     if (xs_ask(call->mailbox, r, ANSWER_NS) < 0)
         return refuse(ret, 503, "the server is ending or too busy");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths, and what they ask. */
+/* The paths and their requests. */
 #ifndef XS_XSERVER_HTTP_HTTP_ROUTES_H
 #define XS_XSERVER_HTTP_HTTP_ROUTES_H
 
@@ -14,7 +14,7 @@
 struct xs_route_call {
     struct MHD_Connection *connection;
     const char *url, *method;
-    const char *body; /* ended by a zero */
+    const char *body; /* with a zero at its end */
     size_t body_bytes;
     uint16_t port;      /* that it came to; 0: the Unix socket */
     uint64_t share_key; /* of the user at the other end */
@@ -23,19 +23,19 @@ struct xs_route_call {
     struct xs_events *events;
 };
 
-/** What is to be sent. Cleared by the caller before. */
+/** The answer. The caller clears it before. */
 struct xs_route_answer {
-    json_t *json;            /* the caller's; or NULL, and */
-    struct xs_text text;     /* ... its data the caller's, */
+    json_t *json;            /* the caller frees it; NULL: text */
+    struct xs_text text;     /* ... the caller frees its data */
     const char *type;        /* ... of this type */
     const char *allow;       /* on status 405 the methods that this path takes */
     bool close;              /* the connection ends with this answer */
-    uint64_t work_ns;        /* what the main loop spent on it */
+    uint64_t work_ns;        /* time that the main loop spent on it */
     uint64_t retry_s;        /* Retry-After; 0: none */
     const char *policy;      /* Content-Security-Policy; NULL: none */
 };
 
-/** Answers it. @return HTTP status; 0: a stream was begun, there is nothing to send */
+/** Answers it. @return HTTP status; 0: a stream began, there is nothing to send */
 int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret);
 
 #endif

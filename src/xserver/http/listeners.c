@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two listeners of libmicrohttpd, one thread each; requests are put together here. */
+/* Two listeners of libmicrohttpd, one thread each. Puts requests together. */
 #include "xserver/http/listeners.h"
 
 #include "base/fd.h"
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define MAX_BODY_BYTES  65536u
-#define MAX_CONNECTIONS (2 * XS_HTTP_CONNECTIONS) /* of one listener: room to refuse some */
+#define MAX_CONNECTIONS (2 * XS_HTTP_CONNECTIONS) /* of one listener: some above the share, to refuse them */
 #define TIMEOUT_S       15u
 #define HASTE_US        20000u
 #define REQUEST_NS      (10 * XS_NS_PER_S) /* for a whole request, from the connect or the end of the answer before it */
@@ -47,22 +47,22 @@ struct xs_http {
     struct xs_events *events; /* NULL: there are none */
     struct xs_deadlines *deadlines;
     uint16_t port; /* of tcp; 0: none */
-    bool bare;     /* the kernel lets nobody send descriptors through unix_ (Linux 6.16) */
+    bool bare;     /* the kernel lets no client send descriptors through unix_ (Linux 6.16) */
     struct xs_haste haste; /* of the thread of unix_, as n_unix; see hasten() */
     unsigned n_unix;       /* its connections */
     char unix_path[XS_SOCKET_PATH_BYTES];
 };
 
-/* What is kept of a connection while it lasts. */
+/* The state of a connection. */
 struct http_connection {
-    struct xs_connection_of of; /* whose share it takes */
+    struct xs_connection_of of; /* the user whose share it takes */
     struct xs_deadline *deadline;
 };
 
-/* The state of a request from its first line until it is handled, where its target has a NUL in it. */
+/* The state of a request whose target has a NUL, from its first line until handle() sees it. */
 static char k_target_with_nul;
 
-/* A request while it comes in. */
+/* A request of which parts are still to come. */
 struct exchange {
     char *body;
     size_t bytes;
@@ -74,7 +74,7 @@ static void take_body(struct exchange *x, const char *data, size_t bytes)
     char *more;
 
     if (x->too_long || x->bytes + bytes > MAX_BODY_BYTES) {
-        x->too_long = true; /* the rest is read and forgotten */
+        x->too_long = true; /* the rest of the body goes nowhere */
         return;
     }
     more = realloc(x->body, x->bytes + bytes + 1);
@@ -112,7 +112,8 @@ static enum MHD_Result reply(struct xs_http *h, struct MHD_Connection *connectio
     return xs_reply(connection, status, a, h->shares, c ? &c->of : &nobody);
 }
 
-/* The first call is before the body: an answer now ends the connection, so that nothing that follows is taken for a request. */
+/* The first call is before the body. An answer now ends the connection, so that the bytes after it are
+ * no further request. */
 static enum MHD_Result begin(struct xs_http *h, struct MHD_Connection *connection, const char *version, void **state)
 {
     const char *wrong = *state == &k_target_with_nul ? "there is a NUL in the path" : xs_framing_check(connection, version);
@@ -238,12 +239,12 @@ static void log_line(void *cls, const char *format, va_list ap)
     XS_DEBG("HTTP: %s", text);
 }
 
-/* Where the kernel lets descriptors through, it closes them in the thread that reads the connection, which can take as long
- * as the sender likes. While there are connections, signals end such waits. */
+/* Where the kernel lets descriptors through, the thread that reads the connection also closes them,
+ * which can take as long as the sender likes. While there are connections, signals end such waits. */
 static void hasten(struct xs_http *h, enum MHD_ConnectionNotificationCode code)
 {
     if (!h->haste.usable)
-        xs_haste_init(&h->haste); /* the thread that calls this is the one */
+        xs_haste_init(&h->haste); /* the calling thread is the one that needs it */
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         h->n_unix++;
     else
@@ -251,10 +252,10 @@ static void hasten(struct xs_http *h, enum MHD_ConnectionNotificationCode code)
     if (h->n_unix)
         xs_haste_begin(&h->haste, HASTE_US);
     else
-        xs_haste_once(&h->haste, HASTE_US); /* the last socket is closed after this */
+        xs_haste_once(&h->haste, HASTE_US); /* the last socket closes after this */
 }
 
-/* More than its user's share: nothing is read from it, and the daemon closes it. */
+/* For a connection above its user's share: the daemon reads nothing from it and closes it. */
 static void hang_up(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -277,7 +278,7 @@ static struct http_connection *came(struct xs_http *h, uint16_t port, struct MHD
     return c;
 }
 
-/* libmicrohttpd calls it for a connection that ends before it closes the socket. */
+/* libmicrohttpd calls it at the end of a connection, before it closes the socket. */
 static void notify(struct xs_http *h, uint16_t port, struct MHD_Connection *connection, void **state,
                    enum MHD_ConnectionNotificationCode code)
 {
@@ -358,8 +359,8 @@ static int listen_tcp(uint16_t port, uint16_t *ret_port)
     return fd;
 }
 
-/* Whoever has the lock of the other socket may replace this one's file.
- * @param ret_bare  the kernel lets nobody send descriptors through it (Linux 6.16) */
+/* The holder of the other socket's lock may replace this one's file.
+ * @param ret_bare  the kernel lets no client send descriptors through it (Linux 6.16) */
 static int listen_unix(const char *path, bool *ret_bare)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -388,7 +389,7 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
 
     h->events = xs_events_new(h->mailbox, h->shares, fd >= 0 ? h->port : 0);
     if (fd == -EADDRINUSE && !(o->given & 1ull << XS_OPT_port)) {
-        XS_WARN("port %u is taken: HTTP is answered on %s only", (unsigned)o->port, h->unix_path);
+        XS_WARN("another program has port %u: HTTP only on %s", (unsigned)o->port, h->unix_path);
         return 0;
     }
     if (fd >= 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP for people and tools, on 127.0.0.1 and on a Unix socket, in threads of its own. */
+/* HTTP for users and tools, on 127.0.0.1 and on a Unix socket, in threads of its own. */
 #ifndef XS_XSERVER_HTTP_LISTENERS_H
 #define XS_XSERVER_HTTP_LISTENERS_H
 
@@ -9,7 +9,8 @@
 struct xs_http;
 
 /** @param unix_path  "" for none
- *  @return 0 or -errno; ret_error says why. A default port that is taken is only warned of. */
+ *  @return 0 or -errno with the reason in ret_error. If another program has the default port, only logs
+ *          a warning. */
 int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const char *unix_path,
                   struct xs_http **ret, char *ret_error, size_t error_size);
 void xs_http_stop(struct xs_http *h);

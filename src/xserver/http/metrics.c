@@ -13,7 +13,7 @@
 
 #define COMMAND_BYTES 48u
 
-/* The labels of one queue or program, as they stand between the braces. */
+/* The labels of one queue or program, as the text between the braces. */
 struct labels {
     size_t at, bytes; /* in one text that all share */
 };
@@ -26,7 +26,7 @@ struct page {
     struct xs_devices *devices;
 };
 
-/* A label's value: backslash, quote and line end are escaped. */
+/* Adds a label's value, with a backslash before backslash and quote, and \n for a line end. */
 static void add_escaped(struct xs_text *t, const char *value)
 {
     for (; *value; value++) {
@@ -56,8 +56,8 @@ static void number_label(struct xs_text *t, size_t from, const char *name, int64
     label(t, from, name, text);
 }
 
-/* What people call a program: "serve.py" of "/usr/bin/python3 serve.py --model x". It stands in every line, and the command
- * line in xsched_process_info alone. */
+/* The short name of a program: "serve.py" of "/usr/bin/python3 serve.py --model x". It stands in every
+ * line; only xsched_process_info has the whole command line. */
 static void command_label(struct xs_text *t, size_t from, const char *cmdline)
 {
     size_t end = strcspn(cmdline, " "), begin = 0;
@@ -74,7 +74,7 @@ static void command_label(struct xs_text *t, size_t from, const char *cmdline)
         end = begin + strcspn(script, " ");
     }
     snprintf(name, sizeof(name), "%.*s", (int)XS_MIN(end - begin, sizeof(name) - 1), cmdline + begin);
-    xs_text_clean(name); /* a character may have been cut */
+    xs_text_clean(name); /* snprintf may have cut a character */
     label(t, from, "command", name);
 }
 
@@ -277,7 +277,7 @@ static void hand_process_memory_limit_bytes(struct page *p)
     of_memory(p, "process_memory_limit_bytes", true);
 }
 
-/* One value a device; < 0: not told. */
+/* One value a device; < 0: unknown. */
 static void of_devices(struct page *p, const char *name, bool model, int64_t (*get)(const struct xs_device_row *))
 {
     for (size_t i = 0; i < p->devices->n; i++) {

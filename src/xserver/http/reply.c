@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL_BYTES 4096u /* an answer of that size counts for nobody: there are no more of them than connections */
+#define SMALL_BYTES 4096u /* an answer of that size counts for no user: there are no more of them
+                             than connections */
 
-/* Belongs to a response. libmicrohttpd frees it (forget) once the client has read all. */
+/* Belongs to a response. libmicrohttpd frees it (forget) after the client has read all. */
 struct kept {
     struct xs_connections *shares;
     struct xs_quota_user *user;

@@ -6,8 +6,8 @@
 #include "xserver/http/connections.h"
 #include "xserver/http/http_routes.h"
 
-/** Sends the answer and frees it. Until it is read it counts for that user; where it is more than the user's share, the
- *  answer is that alone. */
+/** Sends the answer and frees it. It counts for that user until the client has read it. If it is more
+ *  than the user's share, sends only an error that says so. */
 enum MHD_Result xs_reply(struct MHD_Connection *connection, int status, struct xs_route_answer *a,
                          struct xs_connections *shares, const struct xs_connection_of *of);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status page, as it is sent. */
+/* The files of the status page. */
 #ifndef XS_XSERVER_HTTP_STATUS_PAGE_H
 #define XS_XSERVER_HTTP_STATUS_PAGE_H
 
@@ -12,7 +12,7 @@ struct xs_page {
 };
 extern const struct xs_page xs_page_html, xs_page_css, xs_page_js, xs_dygraph_min_js, xs_dygraph_min_css;
 
-/** What a browser may do with it: load these files from here, ask here, and nothing else. */
+/** What a browser may do with the page: load these files from here, ask here, and nothing else. */
 #define XS_PAGE_POLICY                                                                                       \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "         \
     "form-action 'none'; frame-ancestors 'none'"

@@ -13,7 +13,7 @@
 
 #define ESTABLISHED 1 /* TCP_ESTABLISHED, of the kernel's states */
 
-static bool g_usable; /* set once, before the threads start */
+static bool g_usable; /* xs_tcp_owner_init sets it, before the threads start */
 
 /* @return 0 or -errno; -ENOENT: there is no such socket, or the kernel has no such table */
 static int ask(const struct inet_diag_sockid *id, struct inet_diag_msg *ret)
@@ -81,7 +81,7 @@ int xs_tcp_owner(const struct sockaddr_in *peer, uint16_t port, uint32_t *ret_ui
     r = ask(&id, &found);
     if (r < 0)
         return r == -ENOENT ? r : -ENOTSUP;
-    /* one that its owner closed is in another state, and shows user 0 */
+    /* after its owner has closed it, a socket is in another state and shows user 0 */
     if (found.idiag_state != ESTABLISHED || found.idiag_inode == 0 || found.id.idiag_dport != htons(port))
         return -ENOENT;
     *ret_uid = found.idiag_uid;

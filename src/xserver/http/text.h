@@ -6,9 +6,9 @@
 #include "base/xs_base.h"
 
 struct xs_text {
-    char *data; /* malloc's; ended by a zero once anything was added */
+    char *data; /* malloc's; has a zero at its end once it has any text */
     size_t bytes, room;
-    bool failed; /* out of memory: what was added is incomplete */
+    bool failed; /* out of memory: the text is incomplete */
 };
 
 void xs_text_add(struct xs_text *t, const char *format, ...) XS_PRINTF(2, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows what /events sends. All text goes in as text, so that no command line can become markup.
+// Shows the facts that /events sends. All text goes in as text, so that no command line can become markup.
 "use strict";
 
 const KEPT = 300, SERIES = 6;    // points of a chart, one a second; programs that have a line of their own
@@ -44,8 +44,8 @@ function deviceName(d) {
 
 // ---- from two events to rates ----
 
-// Device time of each queue and program in the interval. What programs say of themselves can come to more than the time
-// that passed, where their threads wait for a CPU: then it is scaled to it, and called an estimate.
+// Device time of each queue and program in the interval. Programs can report more than the time that passed, if their
+// threads wait for a CPU: then this scales their shares to it, and the page calls them estimates.
 function rates(now) {
     const us = before ? now.status.uptime_us - before.status.uptime_us : 0;
     const old = new Map(before ? before.programs.map(p => [p.session, p]) : []);
@@ -77,7 +77,7 @@ function rates(now) {
     return {shares, ofDevice};
 }
 
-// Mean and 99th percentile of what a histogram counted since the last event, in microseconds.
+// Mean and 99th percentile of the times that a histogram counted since the last event, in microseconds.
 function latencyOf(now, then) {
     const counts = now.buckets.map((b, i) => b.count - (then ? then.buckets[i].count : 0));
     const sum = counts.reduce((a, b) => a + b, 0);
@@ -205,7 +205,7 @@ function showPrograms(now, shares) {
 
 // ---- charts ----
 
-// Its legend writes styles into markup, which this page's policy refuses; the keys below the charts are ours.
+// The library's legend writes styles into markup, which this page's policy refuses; the keys below the charts are ours.
 if (window.Dygraph) Dygraph.PLUGINS = Dygraph.PLUGINS.filter(plugin => plugin !== Dygraph.Plugins.Legend);
 
 const charts = {};
