@@ -15,7 +15,7 @@ void xs_fd_close(int *fd);
 /** Makes a zeroed memory file of exactly size bytes, with seals against shrinking, growing and further
  *  seals. @return fd or -errno */
 int xs_fd_memfd(const char *name, size_t size);
-/** Maps size bytes of a memory file that somebody else made. First checks for the seal against
+/** Maps size bytes of a memory file that another process made. First checks for the seal against
  *  shrinking and for exactly this size, so that reading cannot fault.
  *  @param writable  map read and write, else read only
  *  @return 0 or -errno; -EPERM without the seal, -EMSGSIZE on another size */

@@ -26,7 +26,7 @@ static struct xs_map_table *table_new(size_t count, struct xs_map_table *older)
     return t;
 }
 
-/* The slot that holds the key, else the one that may take it (a removed one first). */
+/* The slot with the key, else one that may take it (a removed one first). */
 static struct slot *find(struct xs_map_table *t, uint64_t key)
 {
     struct slot *removed = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for one thread that must not use the C library's heap. The program may have a heap of its own
- * instead, and hold its locks for as long as it likes. Pages come from the kernel and stay. */
+ * instead, and keep its locks for as long as it likes. Pages come from the kernel and stay. */
 #ifndef XS_PAGES_H
 #define XS_PAGES_H
 

@@ -7,7 +7,7 @@
 
 struct xs_size {
     uint64_t bytes;   /* percent is 0 */
-    unsigned percent; /* of a device's memory, 1 to 100; 0: bytes holds */
+    unsigned percent; /* of a device's memory, 1 to 100; 0: bytes is valid */
 };
 
 /** "8G", "512 MiB", "1.5g", "1000000", "50%": binary units K, M, G, T, with iB or B behind them.

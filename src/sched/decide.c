@@ -165,8 +165,8 @@ static void tell_bound(struct xs_sched *s, struct xs_view *v)
     }
 }
 
-/* It runs because something more important waits for it. A device that only writes its completions
- * rings nobody when that wait ends. */
+/* It runs because something more important waits for it. If the device only writes its completions, no
+ * ring shows the end of that wait. */
 static bool inherited_rank(const struct xs_entity *e)
 {
     const struct xs_sched_queue *q = XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link);

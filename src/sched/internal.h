@@ -114,7 +114,8 @@ struct xs_group {
     uint64_t user;
     bool exempt;                                   /* of its processes: all are */
     uint64_t space;                                /* of its processes: that of all; 0: they share in time, or differ */
-    enum xs_drain drain;                           /* of its processes: ON before OFF before none said */
+    enum xs_drain drain;                           /* of its processes: one ON counts before OFF, OFF
+                                                      before neither */
     struct xs_list processes;
     struct xs_list presences;
 };
@@ -371,7 +372,7 @@ static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
 /** The gang belongs to the group of this name. @return 0, or -1 when out of memory */
 int xs_collective_join(struct xs_sched *s, struct xs_group *gang, const char *name);
 void xs_collective_leave(struct xs_sched *s, struct xs_group *gang);
-/** The process said that it has had its first one, or that it may have opened memory of others. */
+/** The process reported its first one, or that it may have opened memory of others. */
 void xs_collective_met(struct xs_sched_process *p);
 /** The process ends; its queues are gone. */
 void xs_collective_gone(struct xs_sched_process *p);
@@ -508,7 +509,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns);
 /** A permitted queue submits no command after this number; XS_PERMIT_OPEN: all. */
 void xs_queue_limit(struct xs_sched_queue *q, uint64_t number, uint64_t now_ns);
-/** Tells the entity's queues whether they may run, ready ones first. */
+/** Writes to the entity's queues whether they may run, ready ones first. */
 void xs_entity_apply(struct xs_entity *e, uint64_t now_ns);
 /** Closes the most recently used idle queues of a suspended entity. */
 void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns);

@@ -85,7 +85,7 @@ struct xs_sched_process_info {
     uint64_t space;                /* kernels of processes of one user with the same number can run at one time (one MPS server);
                                       0: it has the device in turn with others */
     bool intra;                    /* its queues are entities of their own */
-    uint64_t user;                 /* whose it is; processes of one name are of one user */
+    uint64_t user;                 /* the user's number; processes of one name are of one user */
     bool exempt;                   /* user_share of others does not bound it */
     enum xs_drain drain;
     struct xs_client_page *client; /* mapped read only by xserver */
@@ -176,7 +176,7 @@ struct xs_sched_counters {
 };
 void xs_sched_counters(const struct xs_sched *s, struct xs_sched_counters *ret);
 
-/** Facts without pages, for the simulator: the queue's state is what these say. */
+/** Facts without pages, for the simulator: these set the queue's state. */
 void xs_sched_queue_set_ready(struct xs_sched *s, struct xs_sched_queue *q, bool ready, uint64_t now_ns);
 void xs_sched_queue_set_service(struct xs_sched *s, struct xs_sched_queue *q, uint64_t service_ns);
 

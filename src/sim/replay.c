@@ -217,7 +217,7 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
         p->next = r->processes;
         r->processes = p;
     }
-    for (int i = 1; i < n; i++) { /* a later line changes what it names */
+    for (int i = 1; i < n; i++) { /* a later line changes the settings that it names */
         struct process_words f = { 0 };
 
         e = xs_words_set(keys, XS_ARRAY_LEN(keys), &f, w[i], error);

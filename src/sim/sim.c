@@ -220,8 +220,9 @@ static void complete(struct sim *m, struct sim_queue *q)
 
 /* ---- devices ---- */
 
-/* Whether the device may work on the queue's first command. Level 1 stops nothing that passed
- * the gate; level 2 what has not started; level 3 the running command too, after a while. */
+/* Whether the device may work on the queue's first command. Level 1 stops no command that passed the
+ * gate. Level 2 stops those that have not started. Level 3 stops the running command too, after a
+ * while. */
 static bool may_run(const struct sim *m, const struct sim_queue *q)
 {
     if (q->flight_n == 0)

@@ -61,8 +61,8 @@ int xs_socket_send(int fd, union xs_msg *m, enum xs_msg_id id, uint32_t serial, 
 #define XS_SOCKET_MAX_FDS 253u
 
 /** Takes one packet without checking it (xs_wire_open does that). Never blocks, provided that max_fds
- *  is XS_SOCKET_MAX_FDS or the caller trusts the peer: closing a descriptor that somebody else made can
- *  block.
+ *  is XS_SOCKET_MAX_FDS or the caller trusts the peer: closing a descriptor that another process made
+ *  can block.
  *  @param packet  XS_WIRE_MAX_BYTES
  *  @param ret_fds  space for max_fds; closes the others
  *  @param ret_n_fds  set in any case; the caller closes those descriptors, also where the result is 0

@@ -59,7 +59,7 @@ static void change_queue(struct xs_server *s, struct xs_server_queue *q, const s
         xs_client_bound_hints(q->client, &before, h);
     xs_server_queue_set_hints(s, q, &dated);
     q->send_hints = true;
-    xs_client_tell(s, q); /* it says them again when it joins anew */
+    xs_client_tell(s, q); /* the program sends them again when it joins anew */
 }
 
 /* ---- a process: all queues of all of its sessions, a bounded number at a time ---- */

@@ -161,7 +161,7 @@ static void write_doc(void)
 
 static const struct argp k_argp = {.options = k_options, .parser = parse, .args_doc = "[POLICY [PORT]]", .doc = g_doc};
 
-/* The built-in values, the file, the command line. @return 0 or -errno; ret_error says why */
+/* The built-in values, the file, the command line. @return 0 or -errno with the reason in ret_error */
 static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
 {
     struct xs_options o = g_args.options;
@@ -226,7 +226,7 @@ static void reload(struct xs_server *s)
     xs_activation_notify("READY=1");
 }
 
-/* @return 0 or -errno; ret_error says why */
+/* @return 0 or -errno with the reason in ret_error */
 static int start_log(const struct xs_options *o, char *ret_error, size_t error_size)
 {
     enum xs_log_level level = XS_LOG_INFO;

@@ -99,7 +99,7 @@ void xs_realtime_look(struct xs_realtime *r, uint64_t percent, uint64_t now_ns)
             come_back(r);
         return;
     }
-    r->policy = class_of(&r->priority); /* somebody may have given it one since */
+    r->policy = class_of(&r->priority); /* it may have got one since */
     if (r->policy && percent && !fresh && used * 100 > passed * percent)
         fall_back(r, "xserver used too much of a core (realtime-cpu)", now_ns);
 }

@@ -62,7 +62,7 @@ struct xs_request_params {
     int32_t lax_priority, critical_priority; /* INT32_MIN: not given */
     char display[64];
     bool hold;
-    uint64_t for_ms; /* with hold: it ends by itself after so long; 0: it does not */
+    uint64_t for_ms; /* with hold: the suspension ends by itself after so long; 0: it does not */
     uint64_t since; /* event; UINT64_MAX: from now on */
     struct {
         int32_t priority;

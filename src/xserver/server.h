@@ -49,7 +49,8 @@ struct xs_client_device {
     XDevice device;
     struct xs_list queues; /* ready ones first */
     uint32_t n;
-    struct xs_lv3_kfd *kfd; /* the queues that the program says it can suspend here by itself; NULL: none */
+    struct xs_lv3_kfd *kfd; /* the kernel-driver queues that the program can suspend here by itself;
+                               NULL: none */
 };
 
 /** One connection: first unjoined, then a program's session. */
@@ -117,7 +118,8 @@ struct xs_server_queue {
 /** Changes of whole processes in progress, one after the other: see change_requests.c. */
 struct xs_changes {
     struct xs_request *first, **last; /* through next */
-    struct xs_client *client;         /* whose queues the first one changes now; NULL: the next session after `session` */
+    struct xs_client *client;         /* the client with the queues that the first one changes now;
+                                         NULL: the next session after `session` */
     uint64_t session;
     struct xs_list *at; /* the next queue of that client; the list's head: no more */
 };
@@ -152,7 +154,7 @@ struct xs_server {
 
     struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
     uint32_t n_lv3;               /* programs that have */
-    uint32_t n_kfd;               /* devices of programs that hold queues themselves */
+    uint32_t n_kfd;               /* devices of programs that suspend their queues themselves */
     struct xs_lv3_counts kfd_counts; /* of these */
     struct xs_list quiet;         /* programs whose messages it does not read for a moment */
     struct xs_rings accepts;      /* connections of all */
@@ -198,11 +200,11 @@ struct xs_server {
 };
 
 /* server.c: setting up and taking down */
-/** @return 0 or -errno; ret_error then says what went wrong */
+/** @return 0 or -errno with the reason in ret_error */
 int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_error, size_t error_size);
-/** Stops listening, opens every queue and closes the programs' sockets, which tells them. */
+/** Stops listening, opens every queue and closes the programs' sockets, so that they notice. */
 void xs_server_leave(struct xs_server *s);
-/** Frees all; nobody may use the mailbox any more. */
+/** Frees all; no thread may use the mailbox any more. */
 void xs_server_stop(struct xs_server *s);
 /** Sets another policy. Reads CPU classes at once, for a policy that uses them. */
 void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *policy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Errands: work that can take as long as another user likes, which the main loop therefore leaves to
- * threads. An errand closes a descriptor that somebody else made (one that came in a message, a
+ * threads. An errand closes a descriptor that another process made (one that came in a message, a
  * connection with unread messages). Or it reads a program's command line, which lies in the program's
  * own memory. Each user has a thread for his errands, so that only he waits for them. */
 #ifndef XS_XSERVER_ERRANDS_H

@@ -9,7 +9,7 @@
 
 #define XS_LV3_SLICE_DEFAULT 0ull /* the driver's own */
 
-/** What a program shall have on a device. */
+/** The settings of a program on a device. */
 struct xs_lv3_wish {
     uint64_t slice_us;            /* of its channel groups */
     bool off;                     /* it is off the device */
@@ -42,7 +42,7 @@ struct xs_lv3_seat {
     uint64_t left_ns;             /* estimated device time of its commands in flight */
     bool in_flight;               /* own_queues: it has something in flight */
     uint64_t completed;           /* own_queues: commands that ended */
-    struct xs_lv3_wish in_force;  /* what it has there: the last wish */
+    struct xs_lv3_wish in_force;  /* its settings there: the last wish */
     struct xs_lv3_memory memory;  /* the judge changes it; the caller keeps it */
     /* wishes */
     struct xs_lv3_wish wish;

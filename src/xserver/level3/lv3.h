@@ -32,7 +32,7 @@ struct xs_lv3_on_device {
 /** The program wants level 3 to steer it: takes its share of the programs that level 3 steers. @return
  *  false: that is too much */
 bool xs_lv3_steer(struct xs_server *s, struct xs_client *c);
-/** Something on the device changed that level 3 decides by. Cheap where it steers nobody there. */
+/** A fact on the device changed that level 3 uses. Cheap where it steers no program there. */
 void xs_lv3_touch(struct xs_server *s, XDevice device);
 /** ... on all devices where level 3 steers this program, or the program's devices may have changed. */
 void xs_lv3_touch_program(struct xs_server *s, struct xs_client *c);

@@ -14,10 +14,12 @@
 #define XS_RINGS_AWAKE    1u                    /* ... for one that it saw while it looked at doorbells anyway (spin-cpu) */
 #define XS_RINGS_LOOK_NS  (500 * XS_NS_PER_US)  /* how often the timer looks */
 #define XS_RINGS_LOOKS    16u                   /* programs that it looks at each time */
-#define XS_RINGS_MESSAGE  3u                    /* what a message of a program counts as, or one to it */
+#define XS_RINGS_MESSAGE  3u                    /* cost of a message of a program, or of one to it */
 #define XS_RINGS_HELLO    80u                   /* ... the first one of a connection */
-#define XS_RINGS_CONNECT  4u                    /* what a connection counts as, by itself; more of them are closed */
-#define XS_RINGS_ACCEPT   2u                    /* what a connection of anybody counts as; the rest waits in the kernel */
+#define XS_RINGS_CONNECT  4u                    /* cost of a connection, by itself; xserver closes more of
+                                                   them */
+#define XS_RINGS_ACCEPT   2u                    /* cost of a connection, for all users; the rest waits in
+                                                   the kernel */
 #define XS_RINGS_WORK     8u                    /* looks at queues that count as a ring */
 
 struct xs_server;

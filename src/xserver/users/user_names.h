@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of users for people, from /etc/passwd alone: a directory service can take as long as it likes. Any thread. */
+/* Users' names, from /etc/passwd alone: a directory service can take as long as it likes. Any thread. */
 #ifndef XS_XSERVER_USERS_USER_NAMES_H
 #define XS_XSERVER_USERS_USER_NAMES_H
 
