@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Debian unstable's hipBLAS, rocBLAS and MIOpen with the C library that they need, unpacked into a folder for the test
-# hip.operations: hip_libraries.sh FOLDER
+# Debian unstable's hipBLAS, rocBLAS, MIOpen, rocFFT, rocRAND, hipRAND and hipRTC with the C library that they need,
+# unpacked into a folder for the test hip.operations: hip_libraries.sh FOLDER
 #
 # 300 MB are downloaded, 4 GB unpacked; nothing is installed. Packages come from the mirror that this machine's apt names
 # (XSCHED_DEBIAN_MIRROR names another), through an apt with a state of its own.
 set -eu
-[ $# = 1 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0"; exit 1; }
+[ $# = 1 ] || { sed -n '3,7s/^# \{0,1\}//p' "$0"; exit 1; }
 . "$(dirname "$0")/../tests/matrix/mirror.sh"
 from=$(mirror)
 [ -n "$from" ] || { echo "apt names no Debian mirror (set XSCHED_DEBIAN_MIRROR)"; exit 1; }
@@ -27,12 +27,15 @@ APT::Sandbox::User "";
 END
 export APT_CONFIG="$tmp/apt.conf"
 apt-get -qq update
-# what the three need; their runtime is the fake one. MIOpen names the version of Boost.
+# what they need; their runtime is the fake one. MIOpen names the version of Boost.
 boost=$(apt-cache depends libmiopen1 | sed -n 's/^ *Depends: \(libboost-[a-z]*[0-9.]*\)$/\1/p')
 [ -n "$boost" ] || { echo "no libmiopen1 there"; exit 1; }
+# hipRTC opens the compiler, which needs the most of all
+compiler=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
+    libamd-comgr3 | grep '^[a-z]' | sort -u)
 cd "$tmp/debs"
 # shellcheck disable=SC2086
-apt-get -q download libhipblas2 librocblas4 libmiopen1 libroctx64-4 libhiprtc-builtins6 libamd-comgr3 libnuma1 libbz2-1.0 \
-    libsqlite3-0 libzstd1 libc6 libgcc-s1 libstdc++6 $boost >/dev/null
+apt-get -q download libhipblas2 librocblas4 libmiopen1 libroctx64-4 librocfft0 librocrand1 libhiprand1 libhiprtc6 \
+    libhiprtc-builtins6 libnuma1 libbz2-1.0 libsqlite3-0 $compiler $boost >/dev/null
 for deb in *.deb; do dpkg -x "$deb" "$to"; done
 for deb in lib[hmr]*.deb; do echo "${deb%.deb}"; done | tee "$to/versions"
