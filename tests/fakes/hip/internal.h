@@ -9,7 +9,8 @@
  * registered elsewhere, hipErrorInvalidDeviceFunction (98); an event or module, hipErrorInvalidHandle (400).
  *
  * FAKE_HIP names one fault: no_device, no_writes (hipStreamWriteValue is not there), no_register, lost (every
- * command after the hundredth is refused as the device is gone). FAKE_HIP_ARCH: architecture.c. */
+ * command after the hundredth is refused as the device is gone); or a way of AMD's: asks_itself (hipGetProcAddress is
+ * dlopen and dlsym of the runtime itself). FAKE_HIP_ARCH: architecture.c. */
 #ifndef XS_FAKE_HIP_INTERNAL_H
 #define XS_FAKE_HIP_INTERNAL_H
 
