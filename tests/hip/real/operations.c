@@ -11,9 +11,12 @@
 P s_hip, s_stream, s_urgent, s_a, s_b, s_c;
 float s_host[FLOATS];
 uint64_t s_sum;
+int s_major;
+
+P s_work, s_spin;
 
 static bool s_missing;
-static P s_work, s_reduce, s_scan;
+static P s_reduce, s_scan;
 static char s_stub;               /* its address names a compiled kernel */
 static P s_code;
 static size_t s_code_bytes;
@@ -29,7 +32,9 @@ static const char s_source[] =
     "extern \"C\" __global__ void scan(const float *in, float *out)\n"
     "{ __shared__ float s[64]; unsigned i = threadIdx.x; s[i] = in[i]; __syncthreads();\n"
     "  for (unsigned n = 1; n < 64; n *= 2) { float x = i >= n ? s[i - n] : 0; __syncthreads(); s[i] += x; __syncthreads(); }\n"
-    "  out[i] = s[i]; }\n";
+    "  out[i] = s[i]; }\n"
+    "extern \"C\" __global__ void spin(unsigned long long turns, unsigned *log, unsigned tag)\n"
+    "{ volatile unsigned x = tag; for (unsigned long long i = 0; i < turns; i++) x = x * 3u + 1u; log[0] = x; }\n";
 
 static int absent(void)
 {
@@ -42,6 +47,19 @@ uintptr_t fn(P lib, const char *name)
     P p = lib ? dlsym(lib, name) : NULL;
 
     return p ? (uintptr_t)p : (uintptr_t)absent;
+}
+
+P library(const char *name)
+{
+    const char *at = strstr(name, ".so.");
+    char other[64];
+    P lib = NULL;
+
+    /* hipRTC, hipBLAS and rocBLAS count on with ROCm, the others keep their number */
+    snprintf(other, sizeof(other), "%.*s.so.%d", (int)(at - name), name, atoi(at + 4) + s_major - 6);
+    if (s_major != 6)
+        lib = dlopen(other, RTLD_NOW);
+    return lib ? lib : dlopen(name, RTLD_NOW);
 }
 
 void sum_host(const void *data, size_t bytes)
@@ -71,7 +89,7 @@ int fill(P p, unsigned seed)
 
 /* ---- runtime ---- */
 
-static int op_start(void)
+int op_start(void)
 {
     int n = 0;
 
@@ -85,7 +103,7 @@ static int op_start(void)
     return HIP(hipMalloc, P *, size_t)(&s_c, sizeof(s_host));
 }
 
-static int op_priority(void)
+int op_priority(void)
 {
     int least = 0, most = 0, got = 0;
 
@@ -215,7 +233,12 @@ static int launch(P stream, uint32_t tag)
     return HIP(hipModuleLaunchKernel, P, GRID, unsigned, P, P *, P *)(s_work, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
 }
 
-static int clear_log(void) { return HIP(hipMemset, P, int, size_t)(s_c, 0, 256); }
+/* also before what a stream does that does not wait for the null stream */
+static int clear_log(void)
+{
+    TRY(HIP(hipMemset, P, int, size_t)(s_c, 0, 256));
+    return HIP(hipDeviceSynchronize, void)();
+}
 
 static int op_wait_event(void)
 {
@@ -332,9 +355,9 @@ static int op_wait_signal(void) { return wait_value(signal_memory(), true); }
 
 /* ---- kernels ---- */
 
-static int op_compile(void)
+int op_compile(void)
 {
-    P lib = dlopen("libhiprtc.so.6", RTLD_NOW), program = NULL;
+    P lib = library("libhiprtc.so.6"), program = NULL;
     static char code[1 << 20], properties[4096], option[300];
     const char *options[] = {option};
 
@@ -354,13 +377,14 @@ static int op_compile(void)
     return FN(lib, hiprtcDestroyProgram, P *)(&program);
 }
 
-static int op_load(void)
+int op_load(void)
 {
     P module = NULL;
 
     TRY(HIP(hipModuleLoadData, P *, const void *)(&module, s_code ? s_code : (P)s_source));
-    HIP(hipModuleGetFunction, P *, P, const char *)(&s_reduce, module, "reduce"); /* the fake one has neither */
+    HIP(hipModuleGetFunction, P *, P, const char *)(&s_reduce, module, "reduce"); /* the fake one has none of them */
     HIP(hipModuleGetFunction, P *, P, const char *)(&s_scan, module, "scan");
+    HIP(hipModuleGetFunction, P *, P, const char *)(&s_spin, module, "spin");
     s_missing = false;
     return HIP(hipModuleGetFunction, P *, P, const char *)(&s_work, module, "work");
 }
@@ -531,9 +555,10 @@ static int launch_by(uintptr_t get)
     uint64_t ns = 1000;
     uint32_t tag = 8;
     P params[] = {&ns, &s_c, &tag}, found = NULL;
+    int status = 0;               /* a real one asks for it */
 
     TRY(clear_log());
-    TRY(((int (*)(const char *, P *, int, uint64_t, P))get)("hipModuleLaunchKernel", &found, 60000000, 0, NULL));
+    TRY(((int (*)(const char *, P *, int, uint64_t, P))get)("hipModuleLaunchKernel", &found, 60000000, 0, &status));
     TRY(((int (*)(P, GRID, unsigned, P, P *, P *))(uintptr_t)found)(s_work, 1, 1, 1, 1, 1, 1, 0, s_stream, params, NULL));
     return sum_device(s_c, 256);
 }
@@ -684,17 +709,21 @@ void run(const struct op *ops, size_t n)
     }
 }
 
-/* operations GROUP: so that a library that ends the program leaves the lines of the others */
+/* operations GROUP: so that a library that ends the program leaves the lines of the others
+ * operations pair ...: operations_pair.c */
 int main(int argc, char **argv)
 {
-    const char *group = argc > 1 ? argv[1] : "runtime";
+    const char *group = argc > 1 ? argv[1] : "runtime", *name = getenv("HIP_RUNTIME");
     bool known;
 
-    s_hip = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_GLOBAL);
+    s_hip = dlopen(name && *name ? name : "libamdhip64.so.6", RTLD_NOW | RTLD_GLOBAL);
     if (!s_hip) {
         printf("%s\n", dlerror());
         return 77;
     }
+    s_major = name && strstr(name, ".so.") ? atoi(strstr(name, ".so.") + 4) : 6;
+    if (strcmp(group, "pair") == 0)
+        return pair_main(argc - 1, argv + 1);
     known = strcmp(group, "runtime") == 0;
     if (known)
         run(g_runtime, sizeof(g_runtime) / sizeof(g_runtime[0]));

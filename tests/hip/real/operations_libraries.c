@@ -5,7 +5,7 @@
 #define NONE 111                  /* HIPBLAS_OP_N, rocblas_operation_none */
 #define SIDE 32                   /* of the matrices */
 
-static P s_blas_lib, s_blas, s_roc_lib, s_roc, s_dnn_lib, s_dnn, s_fft_lib, s_rand_lib, s_ccl_lib;
+static P s_blas_lib, s_blas, s_roc_lib, s_roc, s_dnn_lib, s_dnn, s_fft_lib, s_rand_lib, s_hiprand_lib, s_ccl_lib;
 static const float s_one = 1, s_two = 2, s_none = 0;
 
 #define BLAS(name, ...) FN(s_blas_lib, name, __VA_ARGS__)
@@ -287,6 +287,22 @@ static int random_by(int kind)
     return FN(s_rand_lib, rocrand_destroy_generator, P)(generator);
 }
 
+/* hipRAND, over rocRAND */
+static int op_hip_random(void)
+{
+    P generator = NULL;
+
+    TRY(fill_all());
+    TRY(FN(s_hiprand_lib, hiprandCreateGenerator, P *, int)(&generator, 400));
+    TRY(FN(s_hiprand_lib, hiprandSetStream, P, P)(generator, s_stream));
+    TRY(FN(s_hiprand_lib, hiprandSetPseudoRandomGeneratorSeed, P, uint64_t)(generator, 34));
+    TRY(FN(s_hiprand_lib, hiprandGenerateUniform, P, P, size_t)(generator, s_a, 1000));
+    TRY(sum_device(s_a, 4000));
+    TRY(FN(s_hiprand_lib, hiprandGenerateNormal, P, P, size_t, float, float)(generator, s_b, 1000, 0, 1));
+    TRY(sum_device(s_b, 4000));
+    return FN(s_hiprand_lib, hiprandDestroyGenerator, P)(generator);
+}
+
 static int op_philox(void) { return random_by(404); }
 static int op_xorwow(void) { return random_by(401); }
 
@@ -342,6 +358,7 @@ static const struct op g_dnn[] = {
 static const struct op g_fft[] = {{"rocfft_execute", op_fft}};
 static const struct op g_rand[] = {{"rocrand_generate_uniform, Philox", op_philox},
                                    {"rocrand_generate_uniform, XORWOW", op_xorwow}};
+static const struct op g_hiprand[] = {{"hiprandGenerateUniform, hiprandGenerateNormal", op_hip_random}};
 static const struct op g_ccl[] = {{"ncclAllReduce of one rank (RCCL)", op_all_reduce}};
 
 static const struct {
@@ -353,6 +370,7 @@ static const struct {
 #define LIBRARY(group, file, lib, ops) {group, file, &lib, ops, sizeof(ops) / sizeof(ops[0])}
     LIBRARY("hipblas", "libhipblas.so.2", s_blas_lib, g_blas), LIBRARY("rocblas", "librocblas.so.4", s_roc_lib, g_roc),
     LIBRARY("rocfft", "librocfft.so.0", s_fft_lib, g_fft),     LIBRARY("rocrand", "librocrand.so.1", s_rand_lib, g_rand),
+    LIBRARY("hiprand", "libhiprand.so.1", s_hiprand_lib, g_hiprand),
     LIBRARY("miopen", "libMIOpen.so.1", s_dnn_lib, g_dnn),     LIBRARY("rccl", "librccl.so.1", s_ccl_lib, g_ccl),
 };
 
@@ -361,7 +379,7 @@ bool operations_of(const char *group)
     for (size_t i = 0; i < sizeof(g_libraries) / sizeof(g_libraries[0]); i++) {
         if (strcmp(g_libraries[i].group, group) != 0)
             continue;
-        *g_libraries[i].lib = dlopen(g_libraries[i].file, RTLD_NOW);
+        *g_libraries[i].lib = library(g_libraries[i].file);
         if (*g_libraries[i].lib)
             run(g_libraries[i].ops, g_libraries[i].n);
         else
