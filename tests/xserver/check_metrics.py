@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What /metrics answered, judged by others: promtool where it is installed, the parser of Prometheus' own Python
-client, and rules that neither knows. Then the dashboard: its queries name only metrics that are shown.
+client, and rules that neither knows. Then the dashboards: their queries name only metrics that are shown, with labels that these have.
+xsched-hosts.json adds up hosts; nothing else may.
 
-check_metrics.py SCRAPE METRICS.DEF DASHBOARD.JSON MAN_PAGE RULES.YAML"""
+check_metrics.py SCRAPE METRICS.DEF FOLDER_OF_DASHBOARDS MAN_PAGE RULES.YAML"""
+import glob
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +15,7 @@ import sys
 
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}
 FUNCTIONS = {"sum", "rate", "irate", "increase", "by", "without", "histogram_quantile", "max", "min", "avg", "on",
-             "group_left", "topk", "le", "absent", "label_replace", "label_values", "ignoring", "clamp_max"}
+             "group_left", "topk", "count", "le", "absent", "label_replace", "label_values", "ignoring", "clamp_max"}
 
 
 def rows(text):
@@ -95,7 +98,31 @@ def expressions(node):
             yield from expressions(value)
 
 
-def judge_dashboard(dashboard, known):
+def labels_of(text):
+    """name of a sample -> the labels that some line of it has; and those that depend on the machine"""
+    found = {}
+    for name, labels in re.findall(r"^(xsched_\w+)(?:\{(.*)\})? [-0-9.]+$", text, re.M):
+        found.setdefault(name, {"instance", "UUID", "container", "pod"}).update(re.findall(r'(\w+)="', labels))
+    return found
+
+
+def judge_labels(expr, labels):
+    """Selectors name labels of their metric, and sums over one metric those of that one."""
+    wrong = []
+    for name, matchers in re.findall(r"\b(xsched_\w+)\{([^}]*)\}", expr):
+        for label in re.findall(r"(\w+) *(?:=~|!~|!=|=)", matchers):
+            if name in labels and label not in labels[name]:
+                wrong.append(f"{name} has no label {label}: {expr}")
+    names = [n for n in re.findall(r"\bxsched_\w+", expr) if n in labels]
+    here = set().union(*(labels[n] for n in names)) if names else set()
+    for listed in re.findall(r"\b(?:by|on|group_left) \(([^)]*)\)", expr):
+        for label in re.findall(r"\w+", listed):
+            if names and "kube_pod_info" not in expr and label not in here:
+                wrong.append(f"no metric of it has a label {label}: {expr}")
+    return wrong
+
+
+def judge_dashboard(dashboard, known, labels, hosts=False):
     names = {s for name, kind in known.items() for s in samples_of(name, kind)}
     wrong, used = [], 0
     for expr in expressions(dashboard):
@@ -105,28 +132,29 @@ def judge_dashboard(dashboard, known):
                 wrong.append(f"the dashboard asks for {name}: {expr}")
         bare = re.sub(r'\{[^}]*\}|"[^"]*"|\[[^]]*\]|\([\w, ]*\)(?= *\()', " ", expr)
         for word in re.findall(r"\b[a-zA-Z_]\w*\b", bare):
-            if not word.startswith("xsched_") and word not in FUNCTIONS and word not in (
+            if not word.startswith(("xsched_", "__")) and word not in FUNCTIONS and word not in (
                     "pid", "gpu", "container", "queue", "command", "user", "pod", "kind", "state", "session", "instance",
-                    "namespace", "pod_name", "uid", "kube_pod_info"):
+                    "namespace", "pod_name", "uid", "kube_pod_info", "group", "policy"):
                 wrong.append(f"the dashboard uses {word}: {expr}")
-        if re.search(r"\b(sum|max|min|avg)\b(?! by \([^)]*(instance|uid))", expr):
+        wrong += judge_labels(expr, labels)
+        if not hosts and re.search(r"\b(sum|max|min|avg|count)\b(?! by \([^)]*(instance|uid))", expr):
             wrong.append(f"a sum without instance adds up hosts: {expr}")
     if not used:
         wrong.append("the dashboard asks for nothing")
     return wrong
 
 
-def judge_rules(text, known):
+def judge_rules(text, known, labels):
     """The file of alerts; promtool knows more than this, where it is installed."""
     import yaml
 
-    wrong = judge_dashboard(yaml.safe_load(text), known)
+    wrong = judge_dashboard(yaml.safe_load(text), known, labels)
     for group in yaml.safe_load(text)["groups"]:
         for rule in group["rules"]:
             if ("alert" in rule) == ("record" in rule) or "alert" in rule and not {"summary", "description"} <= rule["annotations"].keys():
                 wrong.append(f"a rule alerts, with summary and description, or records: {rule}")
     if shutil.which("promtool"):
-        done = subprocess.run(["promtool", "check", "rules"], input=text, text=True, capture_output=True)
+        done = subprocess.run(["promtool", "check", "rules", "/dev/stdin"], input=text, text=True, capture_output=True)
         wrong += [] if done.returncode == 0 else ["promtool: " + (done.stdout + done.stderr).strip()]
     return wrong
 
@@ -147,18 +175,29 @@ def self_test():
     for bad in (good.replace('x="2"', 'x="1"'), good + 'xsched_a_total{x="3"} 1\n', good.replace("gauge", "counter"),
                 good.replace(" -2", " two"), good.replace("xsched_b", "xsched_c"), good.replace('="1"', '="1')):
         assert judge_text(bad, known), bad
-    assert not judge_dashboard({"panels": [{"expr": "sum by (instance, pid) (rate(xsched_a_total[1m]))"}]}, known)
-    for bad in ("xsched_a", "rate(node_cpu[1m])", "up", "sum by (pid) (rate(xsched_a_total[1m]))", "sum(xsched_b)"):
-        assert judge_dashboard({"panels": [{"expr": bad}]}, known), bad
+    labels = labels_of('xsched_a_total{pid="1",session="2"} 1\nxsched_b -2\n')
+    assert labels["xsched_a_total"] >= {"pid", "session"} and "pid" not in labels["xsched_b"]
+    assert not judge_dashboard({"panels": [{"expr": "sum by (instance, pid) (rate(xsched_a_total[1m]))"}]}, known, labels)
+    assert not judge_dashboard({"panels": [{"expr": "sum by (pid) (rate(xsched_a_total[1m]))"}]}, known, labels, hosts=True)
+    for bad in ("xsched_a", "rate(node_cpu[1m])", "up", "sum by (pid) (rate(xsched_a_total[1m]))", "sum(xsched_b)", "count(xsched_b)",
+                'xsched_b{pid="1"}', 'xsched_a_total{instance=~"x",user="me"}', "sum by (instance, pid) (xsched_b)",
+                "xsched_b * on (instance, pod) group_left (session) xsched_b"):
+        assert judge_dashboard({"panels": [{"expr": bad}]}, known, labels), bad
     assert judge_page("xsched_b and xsched\\_nothing", known) and not judge_page("xsched_b", known)
 
 
 def main():
     self_test()
-    scrape, table, dashboard, page, rules = (open(p, encoding="utf-8").read() for p in sys.argv[1:6])
-    known = rows(table)
-    wrong = (judge_text(scrape, known) + judge_by_client(scrape) + judge_by_promtool(scrape) +
-             judge_dashboard(json.loads(dashboard), known) + judge_rules(rules, known) + judge_page(page, known))
+    scrape, table, page, rules = (open(sys.argv[i], encoding="utf-8").read() for i in (1, 2, 4, 5))
+    known, labels = rows(table), labels_of(scrape)
+    boards = {os.path.basename(p): json.load(open(p, encoding="utf-8")) for p in sorted(glob.glob(os.path.join(sys.argv[3], "*.json")))}
+    wrong = [] if {"xsched.json", "xsched-hosts.json"} <= boards.keys() else [f"there are only the dashboards {sorted(boards)}"]
+    for name, board in boards.items():
+        wrong += judge_dashboard(board, known, labels, name == "xsched-hosts.json")
+    ids = [b["uid"] for b in boards.values()] + [f"{b['uid']} {p['id']}" for b in boards.values() for p in b["panels"]]
+    wrong += [f"{i} is there twice" for i in sorted({i for i in ids if ids.count(i) > 1})]
+    wrong += (judge_text(scrape, known) + judge_by_client(scrape) + judge_by_promtool(scrape) +
+              judge_rules(rules, known, labels) + judge_page(page, known))
     print("\n".join(wrong) if wrong else f"{len(known)} metrics, {len(scrape.splitlines())} lines")
     return bool(wrong)
 

@@ -78,10 +78,21 @@ static void judged_by_others(const char *text)
     assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
     fclose(f);
     snprintf(command, sizeof(command), "%s -B %s %s %s %s %s %s", PYTHON, CHECK_METRICS, path, METRICS_DEF,
-             DASHBOARD, MAN_PAGE, RULES);
+             DASHBOARDS, MAN_PAGE, RULES);
     status = system(command);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* With a job, by which a dashboard adds up. */
+static void join_with_group(struct raw_client *c)
+{
+    union xs_msg hello;
+
+    raw_connect(c, g_server.socket);
+    raw_hello_fill(c, &hello);
+    snprintf(hello.hello.group, sizeof(hello.hello.group), "slurm-7.0");
+    assert_int_equal(raw_hello(c, &hello, (int[]){c->page_fd, c->bell}, 2), 0);
 }
 
 static void what_happened_is_counted(void **state)
@@ -91,7 +102,7 @@ static void what_happened_is_counted(void **state)
     double waited, ran;
 
     (void)state;
-    raw_join(&low, g_server.socket);
+    join_with_group(&low);
     raw_join(&high, g_server.socket);
     raw_add(&low, 0, DEVICE, 1);
     raw_add(&high, 0, DEVICE, 7);
@@ -176,7 +187,7 @@ static void many_queues_take_little_time(void **state)
     char *text = NULL;
 
     (void)state;
-    raw_join(&c, g_server.socket);
+    join_with_group(&c);
     for (uint32_t i = 0; i < QUEUES; i++) {
         raw_add_fill(&c, &m, i, DEVICE, 0);
         raw_send(&c, &m, XS_MSG_queue_add);
