@@ -14,8 +14,8 @@
 #include <time.h>
 
 #define WHOLE        1000u /* thousandths */
-#define LITTLE       10u   /* who had less than this of the device, and has no work, is not active */
-#define YOUNG_S      2     /* of a younger program nobody knows yet what it takes */
+#define LITTLE       10u   /* a program without work is not active if it had less than this of the device */
+#define YOUNG_S      2     /* of a younger program the server does not know yet how much it takes */
 #define SWITCH_WORTH 20u   /* a slice is so many switches long: see struct xs_policy_params */
 
 /* A program's part on the device. */
@@ -92,7 +92,7 @@ static struct device_part *parts_of(const struct xs_request *r, XDevice device)
     return parts;
 }
 
-/* What a program had of the device, on the average since it joined. */
+/* The average part of the device that a program had since it joined. */
 static uint32_t had(const struct admission_view *v, size_t i)
 {
     uint64_t age_s = (uint64_t)XS_MAX(v->now_s - v->r->clients[i].joined_s, (int64_t)1);
@@ -106,8 +106,8 @@ static bool is_active(const struct admission_view *v, size_t i)
            (v->parts[i].ready || had(v, i) >= LITTLE);
 }
 
-/* What it takes where it may have the whole device: all of it, when it has had work without a pause for as long as the asker
- * would wait. */
+/* The part that it takes where it may have the whole device. All of it, if it has had work without a
+ * pause for as long as the asker would wait. */
 static uint32_t takes(const struct admission_view *v, size_t i)
 {
     const struct device_part *p = &v->parts[i];
@@ -173,7 +173,7 @@ static void by_what_is_unused(const struct admission_view *v, struct xs_admissio
         v->r->state.policy_name, percent(ret->share_millis));
 }
 
-/* 99 of 100 preemptions took no longer. @return UINT64_MAX: longer than is told apart */
+/* 99 of 100 preemptions took no longer. @return UINT64_MAX: longer than the histogram's bounds */
 static uint64_t usual_most_us(const struct xs_latency *l)
 {
     uint64_t seen = 0;
@@ -186,7 +186,8 @@ static uint64_t usual_most_us(const struct xs_latency *l)
     return UINT64_MAX;
 }
 
-/* What is on the device must leave it; where turns are given, those of the others come first. */
+/* The commands on the device must leave it. Under a policy that gives turns, those of the others come
+ * first. */
 static uint64_t wait_us(const struct admission_view *v, const struct xs_admission *a)
 {
     const struct xs_policy_params *params = &v->r->state.params;
@@ -210,7 +211,7 @@ static uint64_t wait_us(const struct admission_view *v, const struct xs_admissio
     return leave_us + turns_ns / XS_NS_PER_US;
 }
 
-/* Memory is a program's and not a queue's: of one on several devices all of it is counted on each. */
+/* Memory belongs to a program and not to a queue: each device of a program counts all of it. */
 static void memory(const struct admission_view *v, const struct xs_device_row *row, struct xs_admission *ret)
 {
     uint64_t all, taken = 0;
@@ -221,7 +222,7 @@ static void memory(const struct admission_view *v, const struct xs_device_row *r
     for (size_t i = 0; i < v->r->n_clients; i++) {
         const struct xs_client_record *c = &v->r->clients[i];
 
-        if (v->parts[i].here) /* a limit below the device's memory is what a program may still take */
+        if (v->parts[i].here) /* a program may still take memory up to a limit below the device's */
             taken += XS_MIN(c->memory_limit < all ? XS_MAX(c->memory_limit, c->memory_used) : c->memory_used, all);
     }
     taken = XS_MAX(taken, (uint64_t)XS_MAX(row->state.memory_used_bytes, (int64_t)0));

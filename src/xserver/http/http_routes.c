@@ -325,7 +325,7 @@ static int fill_admission(const struct xs_route_call *call, const char *rest, st
     int64_t number;
 
     (void)rest;
-    if (!r->asker.all) { /* what others do decides */
+    if (!r->asker.all) { /* the answer shows the work of others */
         wrong(error, size, "only operators may ask this");
         return 403;
     }
