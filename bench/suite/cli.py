@@ -199,7 +199,7 @@ def run_named_programs(args, names):
 def show_list():
     print("workloads:")
     for w in workloads.WORKLOADS:
-        print(f"  {w.letter}  {w.title} ({', '.join(w.plans) or 'any machine'})")
+        print(f"  {w.letter}  {w.name}: {w.title} ({', '.join(w.plans) or 'any machine'})")
     print("variants:")
     for v in variants.ROWS:
         print(f"  {v.name:17} {v.text}")
