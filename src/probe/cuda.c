@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an NVIDIA GPU and its driver really do, tried on work of our own: gates in a stream (level 2), and time slices of two
- * processes that both have work (level 3). Judged by what the work does, never by status codes alone. One JSON line a
- * device; `xsched doctor` ends this when it takes too long, since what it tries may hang.
+/* The actual behaviour of an NVIDIA GPU and its driver, tried on work of our own. It tries gates in a stream
+ * (level 2), and time slices of two processes that both have work (level 3). It judges by the effect on the
+ * work, never by status codes alone. It prints one JSON line a device. A trial may hang; `xsched doctor` ends
+ * this program after a time limit.
  *
  *   xsched-probe-cuda               all devices
  *   xsched-probe-cuda rival DEVICE  the second process: obeys lines on its standard input (struct order)
  *   xsched-probe-cuda devices       which devices a program would see here; makes no context
  *   xsched-probe-cuda space         and whether one runs a kernel, and as a client of MPS (`xsched run --share=space`)
  *
- * Each GPU runs this work for about two seconds. No other program's work is stopped. */
+ * Each GPU runs this work for about two seconds. It stops no other program's work. */
 #include "base/pci.h"
 #include "base/str.h"
 #include "hal/cuda/cuda_abi.h"
@@ -63,20 +64,20 @@ static const char k_ptx[] =
 FUNCTIONS(X)
 #undef X
 
-/* The slices that xserver gives, and how both processes are looked at under them. */
+/* The slices that xserver gives, and the windows in which the probe watches both processes under them. */
 #define SHORT_US  50ull
 #define LONG_US   50000ull
 #define WARM_NS   (120 * XS_NS_PER_MS)  /* a slice that began before goes on to its end */
 #define WINDOW_NS (300 * XS_NS_PER_MS)
-#define SPIN_NS   (5 * XS_NS_PER_S)     /* no kernel of ours is left over for longer, whatever goes wrong */
-#define RATIO     3ull                  /* the long slice is 1000 times the short one; alike is what no effect looks like */
+#define SPIN_NS   (5 * XS_NS_PER_S)     /* no kernel of ours lasts longer, even after an error */
+#define RATIO     3ull                  /* least ratio of progress, for slices 1000 times as long; 1: no effect */
 
 struct cuda_device {
     CUdevice id;
     uint32_t address;
     CUstream gated, other;
     void *add, *count;
-    _Atomic uint64_t *word;       /* 0: the gate; 1, 2, 3: what kernels count; 4: they stop */
+    _Atomic uint64_t *word;       /* 0: the gate; 1, 2, 3: counts of kernels; 4: they stop */
     CUdeviceptr at;
 };
 
@@ -118,7 +119,7 @@ static const char *prepare(struct cuda_device *d)
     return NULL;
 }
 
-/* Level 2. @return why not, or NULL */
+/* Level 2. @return the reason against it, or NULL */
 static const char *gates(struct cuda_device *d)
 {
     if (!d->word)
@@ -161,7 +162,7 @@ static bool stop_count(struct cuda_device *d)
     return cuStreamQuery(d->gated) == XS_CU_SUCCESS;
 }
 
-/* What the second process is to do, and its answer: one number, or -errno. */
+/* An order to the second process, and its answer: one number, or -errno. */
 struct order {
     enum { PREPARE, LAUNCH, PROGRESS, SLICE, STOP } what;
     uint64_t us;
@@ -187,7 +188,8 @@ static bool obeys(const struct rival *r, int what)
     return order(r, what, 0, &answer) && answer == 0;
 }
 
-/* A process of its own, as a program is one: time slices are of the groups of processes that know nothing of each other. */
+/* A process of its own, as a program is one: time slices belong to the groups of processes that do not know
+ * each other. */
 static bool start_rival(int ordinal, struct rival *ret)
 {
     int there[2], back[2];
@@ -259,7 +261,7 @@ static void be_rival(int ordinal)
     _exit(0);
 }
 
-/* How far both got in a window with these slices. @return why not, or NULL */
+/* The progress of both in a window with these slices. @return the reason against level 3, or NULL */
 static const char *look(struct cuda_device *d, const struct rival *r, uint64_t own_us, uint64_t rival_us, uint64_t ret[2])
 {
     int64_t before, after, set;
@@ -279,7 +281,8 @@ static const char *look(struct cuda_device *d, const struct rival *r, uint64_t o
     return NULL;
 }
 
-/* Each has the short slice once, so that neither the order of the groups nor a faster process is taken for an effect. */
+/* Each has the short slice once, so that neither the order of the groups nor a faster process looks like an
+ * effect. */
 static const char *compare(struct cuda_device *d, const struct rival *r, uint64_t progress[3][2])
 {
     const char *why = look(d, r, SHORT_US, LONG_US, progress[0]);
@@ -299,7 +302,7 @@ static const char *compare(struct cuda_device *d, const struct rival *r, uint64_
     return NULL;
 }
 
-/* Level 3. @return why not, or NULL */
+/* Level 3. @return the reason against it, or NULL */
 static const char *slices(struct cuda_device *d, int ordinal, uint64_t progress[3][2])
 {
     struct rival r;
@@ -354,7 +357,7 @@ static void probe(int ordinal)
     no_gates = broken ? broken : gates(&d);
     if (!broken)
         no_slices = slices(&d, ordinal, progress);
-    /* level 3 without gates is level 3; what cannot even run a kernel has no level at all */
+    /* level 3 without gates is level 3; a device that cannot even run a kernel has no level at all */
     printf("{\"device\":%d", ordinal);
     print_text("name", name);
     print_text("uuid", uuid);
@@ -421,7 +424,7 @@ static void tell_devices(const void *lib, bool run)
     printf("count=%d\nuuid=%s\nmig=%d\nmps=%d\nwhy=%s\n", count, uuid, is_part(lib, d.id), mps, broken ? broken : "");
 }
 
-/* Of no interest here. */
+/* The probe does not need this. */
 void xs_rm_group_made(void)
 {
 }
@@ -464,5 +467,5 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         probe(i);
     fflush(stdout);
-    _exit(0); /* whatever the driver would still wait for */
+    _exit(0); /* the driver may still wait for something */
 }

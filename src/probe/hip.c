@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an AMD GPU, its runtime and its kernel driver really do, tried on work of our own: gates in a stream and what they
- * cost (level 2), and queues taken off the device with work in them (level 3). Judged by what the work does, never by
- * status codes alone. One JSON line a device; whoever starts this ends it when it takes too long, since what it tries may
- * hang. The work is fills of memory, since there is no compiler here; whether one of them stops in the middle is not seen.
+/* The actual behaviour of an AMD GPU, its runtime and its kernel driver, tried on work of our own. It tries
+ * gates in a stream and their cost (level 2), and takes queues with work off the device (level 3). It judges
+ * by the effect on the work, never by status codes alone. It prints one JSON line a device. A trial may hang;
+ * the program that started this one ends it after a time limit. The work is fills of memory, since there is
+ * no compiler here; the probe does not see whether one of them stops in the middle.
  *
- * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts everybody's
- * work on it for a moment. Never tried on an AMD GPU. */
+ * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts
+ * all programs' work on it for a moment. Never tried on an AMD GPU. */
 #include "base/pci.h"
 #include "base/str.h"
 #include "hal/hip/hip_abi.h"
@@ -39,7 +40,7 @@ FUNCTIONS(X)
 #define WORK_NS       (300 * XS_NS_PER_MS)
 #define WAITS         40u
 #define ROUNDS        5u          /* the best counts */
-#define DEAR_US       20ull       /* a gate that takes longer costs more than it brings; or the argument */
+#define DEAR_US       20ull       /* a gate that takes longer costs more than it gains; or the argument */
 #define MOST_FILLS    1000u       /* a queue of the device takes more */
 #define MOST_WORDS    (64u << 20)
 
@@ -47,7 +48,7 @@ struct hip_device {
     int id;
     char bus[32];
     hipStream_t gated, other;
-    _Atomic uint64_t *word;       /* 0: the gate; 1, 2, 3: what streams write */
+    _Atomic uint64_t *word;       /* 0: the gate; 1, 2, 3: written by streams */
     char *at;                     /* where the device sees them; NULL: it does not */
     uint64_t gate_ns, off_ns, on_ns;
     char text[96];
@@ -60,7 +61,7 @@ static bool writes(struct hip_device *d, hipStream_t s, unsigned word, uint64_t 
     return hipStreamWriteValue64(s, d->at + 8 * word, value, 0) == XS_HIP_SUCCESS;
 }
 
-/* @return why the device does nothing at all, or NULL */
+/* @return why the device runs nothing at all, or NULL */
 static const char *prepare(struct hip_device *d)
 {
     void *page, *at = NULL;
@@ -81,7 +82,7 @@ static const char *prepare(struct hip_device *d)
     return NULL;
 }
 
-/* Level 2. @return why not, or NULL */
+/* Level 2. @return the reason against it, or NULL */
 static const char *gates(struct hip_device *d)
 {
     d->gate_ns = UINT64_MAX;
@@ -117,7 +118,7 @@ static const char *gates(struct hip_device *d)
     return d->text;
 }
 
-/* Fills that last a while, each followed by its number. @return how many; 0: it cannot be had */
+/* Fills that last a while, each followed by its number. @return how many; 0: not possible */
 static unsigned put_work(struct hip_device *d, void **ret_memory)
 {
     size_t words = 1u << 18;
@@ -157,7 +158,7 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
     return known && xs_kfd_level() == 3;
 }
 
-/* Level 3. @return why not, or NULL */
+/* Level 3. @return the reason against it, or NULL */
 static const char *queues(struct hip_device *d)
 {
     unsigned n;
@@ -240,5 +241,5 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         probe(i);
     fflush(stdout);
-    _exit(0); /* whatever the runtime would still wait for */
+    _exit(0); /* the runtime may still wait for something */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the probes of all platforms share: how long they wait, and how they say what they saw. */
+/* The common part of all platforms' probes: their waits and their output. */
 #ifndef XS_PROBE_PROBE_H
 #define XS_PROBE_PROBE_H
 
@@ -10,8 +10,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#define ENOUGH_NS (5 * XS_NS_PER_S)   /* for what should take microseconds, on a busy device */
-#define STILL_NS  (20 * XS_NS_PER_MS) /* what stands still that long is held */
+#define ENOUGH_NS (5 * XS_NS_PER_S)   /* for work of microseconds, on a busy device */
+#define STILL_NS  (20 * XS_NS_PER_MS) /* work that stands still for so long does not run */
 
 static inline void sleep_ns(uint64_t ns)
 {
@@ -20,7 +20,8 @@ static inline void sleep_ns(uint64_t ns)
     nanosleep(&t, NULL);
 }
 
-/** The vendor's library: where the user has it, else by its names. @return a handle for dlsym; NULL: there is none */
+/** The vendor's library: the user's path, else by its names. @return a handle for dlsym; NULL: there is
+ *  none */
 static inline void *open_vendor(const struct xs_platform *p)
 {
     const char *path = xs_env_get(p->lib);
@@ -43,7 +44,8 @@ static inline bool reaches(const _Atomic uint64_t *word, uint64_t value)
     return true;
 }
 
-/** One more pair of the line. Names are the vendor's; nothing in them may end the text that they stand in. */
+/** One more pair of the line. Names come from the vendor; no character of theirs may end the text around
+ *  them. */
 static inline void print_text(const char *key, const char *text)
 {
     printf(",\"%s\":\"", key);
