@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches that the scheduler wants confined to a part of the device. What may not run there, and what the driver refuses there,
- * goes to the program's own stream, and the program sees the driver's answer to that. */
+/* Launches that the scheduler wants confined to a part of the device. A kernel that may not run there, or
+ * that the driver refuses there, goes to the program's own stream, and the program sees the driver's answer
+ * to that. */
 #include "shim/stream/stream_call.h"
 #include "shim/stream/prototypes.h"
 
-/* Each attribute by itself is harmless on another stream, or bars the kernel from one: those that tie it to its neighbours in
- * the stream, that need all of its blocks at once, and those that are not known. @param ret_cluster  blocks of a cluster */
+/* Each attribute by itself is harmless on another stream, or bars the kernel from one. Those that bar it tie
+ * it to its neighbours in the stream, need all of its blocks at once, or are unknown to us. @param
+ * ret_cluster  blocks of a cluster */
 static bool attributes_allow(const struct xs_cu_launch_config *config, unsigned *ret_cluster)
 {
     const struct xs_cu_launch_attribute *attrs = config->attrs;

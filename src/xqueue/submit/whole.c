@@ -17,7 +17,7 @@
 #define LONG_NS  (1 * XS_NS_PER_MS)
 #define SPACING  16u
 
-/* A scheduler that has died, or stands still, confines nobody. */
+/* A dead scheduler, or one that stands still, confines no queue. */
 static bool is_void(const struct xs_queue *q, uint64_t now_ns)
 {
     struct xs_server_page *page = atomic_load(&q->state->server);

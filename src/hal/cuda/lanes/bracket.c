@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One launch on a lane. An event is recorded and waited for anew in each bracket, which may be at once: a wait is for what the
- * event had recorded when the wait was put there. A thread has the pair alone meanwhile. */
+/* One launch on a lane. Each bracket records its events and waits for them anew, even at once: a wait is for
+ * the last record before the wait. Meanwhile no other thread has the pair. */
 #include "hal/cuda/lanes/lanes.h"
 
 /* Entries in the stream and on the lane beside the kernel: two records, two waits. */
@@ -38,7 +38,7 @@ static void give_pair(struct xs_lanes *l, unsigned pair)
     atomic_fetch_and(&l->events_taken, ~(1u << pair));
 }
 
-/* The kernel may start when what stands before it in the program's stream is done. */
+/* The kernel may start when all before it in the program's stream is complete. */
 static bool begin(const struct xs_cuda_api *api, struct xs_lanes *l, struct xs_cuda_bracket *b)
 {
     if (!take_pair(l, &b->pair))
@@ -104,7 +104,8 @@ XS_EXPORT bool xsched_priv_cuda_lane_enter(struct xs_ticket *ticket, CUstream st
     return false;
 }
 
-/* Where the driver refuses, this thread waits in the stream's place: what comes next there comes after the kernel. */
+/* If the driver refuses, this thread waits in the stream's place, so that later commands there come after the
+ * kernel. */
 static void end(const struct xs_cuda_api *api, const struct xs_cuda_bracket *b)
 {
     CUevent out = b->lanes->events[b->pair].out;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernels may run on a lane.
  *
- * A kernel whose blocks all fit the device at once may rely on that: each block may spin until others of its grid arrive (a
- * software grid barrier). On a lane that they do not fit, such a kernel would never end. So a kernel that fits the device runs
- * on the lane only if it fits the lane, together with the largest such kernels of the process's other queues with lanes, for
- * which it may spin as well. One that does not fit the device cannot rely on it anywhere.
+ * A kernel whose blocks all fit the device at once may rely on that: each block may spin until others of its
+ * grid arrive (a software grid barrier). On a lane that is too small for its blocks, such a kernel would
+ * never end. So a kernel that fits the device runs on the lane only if it fits the lane, together with the
+ * largest such kernels of the process's other queues with lanes: it may spin for those as well. A kernel that
+ * does not fit the device cannot rely on it anywhere.
  *
- * How many blocks fit is asked once for each function and block size. The driver is asked when a kernel is seen for the second
- * time: the first launch may have to load it, and goes to the program's own stream. */
+ * We ask the driver once for each function and block size how many blocks fit. We ask when we see a kernel
+ * for the second time: the first launch may have to load it, and goes to the program's own stream. */
 #include "hal/cuda/lanes/lanes.h"
 
 #include "base/clock.h"
@@ -23,7 +24,8 @@
 #define LOOK_NS     (50 * XS_NS_PER_US)
 #define UNKNOWN_NS  XS_NS_PER_S
 
-/* A kernel's row: what fits, and of which kernel that is said once more, since the row may be another's by now. */
+/* A kernel's row: the blocks that fit. It names the kernel of that answer once more, since the row may be
+ * another's by now. */
 struct fit_row {
     _Atomic uint64_t key;          /* 0: free */
     _Atomic uint64_t fits;         /* 0: seen once */
@@ -34,13 +36,13 @@ struct fits {
 };
 
 static struct fit_row g_rows[SETS][WAYS];           /* any thread */
-static _Atomic uint64_t g_generation;           /* changes when functions are unloaded; any thread */
+static _Atomic uint64_t g_generation;           /* changes when the program unloads functions; any thread */
 
-/* Libraries set the same attribute of a function before each launch; only another value changes anything. Two functions that
- * share a word change more often than they must. Any thread. */
+/* Libraries set the same attribute of a function before each launch; only another value changes anything. Two
+ * functions that share a word change more often than they must. Any thread. */
 #define SETTINGS 4096u
-static _Atomic uint64_t g_settings[SETTINGS];   /* what was set last, by function and attribute */
-static _Atomic uint64_t g_versions[SETTINGS];   /* changes with what was set of a function */
+static _Atomic uint64_t g_settings[SETTINGS];   /* the last value, by function and attribute */
+static _Atomic uint64_t g_versions[SETTINGS];   /* changes with a function's attributes */
 
 static _Atomic uint64_t *version_of(const void *f)
 {
@@ -74,7 +76,7 @@ static uint64_t key_of(const struct xs_cuda_context *c, const struct xs_cuda_ker
     return xs_hash_u64(key ^ c->id ^ (uint64_t)(uintptr_t)c) | 1;
 }
 
-/* @return NULL: it was not there; it is now, if there is room */
+/* @return NULL: it was not there; it is now, unless the table is full */
 static struct fit_row *find(uint64_t key)
 {
     struct fit_row *set = g_rows[key / WAYS % SETS];
@@ -90,7 +92,7 @@ static struct fit_row *find(uint64_t key)
             return NULL;
         }
     }
-    atomic_store(&set[key >> 60 & (WAYS - 1)].key, 0); /* makes room for the next time */
+    atomic_store(&set[key >> 60 & (WAYS - 1)].key, 0); /* frees a place for the next time */
     return NULL;
 }
 
@@ -183,9 +185,9 @@ static bool is_idle(const struct xs_cuda_api *api, struct xs_lanes *l)
     return true;
 }
 
-/* A kernel on another queue's lane may have to start beside this one, and its own check did not count this one. So this launch
- * waits until the other lanes are empty. It does so once for each kernel that needs more than any before. It does not wait long,
- * since a kernel on those lanes may spin for this one. */
+/* A kernel on another queue's lane may have to start beside this one, and its own check did not count this
+ * one. So this launch waits until the other lanes are empty. It does so once for each kernel that needs more
+ * than any before. It does not wait long, since a kernel on those lanes may spin for this one. */
 static void wait_for_others(const struct xs_cuda_context *c, const struct xs_lanes *own)
 {
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
@@ -207,7 +209,7 @@ static void wait_for_others(const struct xs_cuda_context *c, const struct xs_lan
     }
 }
 
-/* A kernel that is not known yet may need the whole device for as long as it runs. */
+/* An unknown kernel may need the whole device for as long as it runs. */
 static void unknown(const struct xs_cuda_context *c, struct xs_lanes *l)
 {
     atomic_store(&l->unknown_until_ns, xs_now_ns() + UNKNOWN_NS);

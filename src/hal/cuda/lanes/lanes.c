@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lives of lanes. To make a green context takes 1.5 ms and waits for what the context has on the device, with its lock held
- * (measured on an H100: 21 ms beside a kernel of 20 ms). What is there may itself wait for a thread of the program, so green
- * contexts are made before the first command in a context, in the program's thread. The streams and events of a lane wait for
- * nothing, and a thread of ours makes them.
+/* Lives of lanes. To make a green context takes 1.5 ms and waits for the context's work on the device, with
+ * its lock held (measured on an H100: 21 ms beside a kernel of 20 ms). That work may itself wait for a thread
+ * of the program. So the program's thread makes green contexts before the first command in a context. The
+ * streams and events of a lane wait for nothing, and a thread of ours makes them.
  *
- * A green context holds the primary context: a program that resets or releases that would be refused (error 800), or find it
- * alive. So they end before, and where the context goes on it has no lanes from then on. */
+ * A green context keeps the primary context alive. So a reset or a release by the program would fail (error
+ * 800), or not end the context. So green contexts end before, and if the context goes on, it has no lanes
+ * from then on. */
 #include "hal/cuda/lanes/lanes.h"
 
 #include "base/clock.h"
@@ -24,7 +25,7 @@
 #define WIDE_LEAVES           11u  /* the wide lane leaves one in so many */
 #define NARROW_LEAVES         2u
 #define RESOURCE_SM           1
-#define DEFAULT_STREAM        1u   /* a green context must be made with one */
+#define DEFAULT_STREAM        1u   /* the driver makes no green context without one */
 #define IDLE_NS               XS_NS_PER_S
 #define PAUSE_NS              (50 * XS_NS_PER_US)
 
@@ -33,7 +34,7 @@
 /* hw.lanes_state */
 enum { UNASKED, ASKED, MADE, NEVER, ENDED };
 
-/* A stream that is to get lanes, as it was then: its storage may be of another one since. */
+/* A stream that wants lanes, at the time of the wish: its storage may be another's since. */
 struct lane_wish {
     _Atomic(struct xs_cuda_hw *) hw;            /* NULL: free */
     uint64_t entered;
@@ -41,7 +42,7 @@ struct lane_wish {
 
 _Atomic(struct xs_lanes *) xs_lanes_all;
 
-static struct xs_lock g_lock;      /* of what is published; nothing is called under it */
+static struct xs_lock g_lock;      /* of the published words; its holder calls nothing */
 static struct lane_wish g_wishes[WISHES]; /* under g_lock; the thread that makes lanes empties them */
 static bool g_maker;               /* that thread runs; under g_lock */
 
@@ -75,7 +76,7 @@ static CUresult make_green(const struct xs_cuda_api *api, struct xs_cuda_context
     r = api->cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, total - XS_MAX(total / leaves, 1));
     if (r != XS_CU_SUCCESS)
         return r;
-    if (!groups || part.multiprocessors >= total) /* it was rounded up to all */
+    if (!groups || part.multiprocessors >= total) /* the driver rounded it up to all */
         return XS_CU_NOT_SUPPORTED;
     r = api->cuDevResourceGenerateDesc(&desc, &part, 1);
     if (r == XS_CU_SUCCESS)
@@ -169,7 +170,7 @@ static struct xs_lanes *storage(void)
     for (l = atomic_load(&xs_lanes_all); l; l = l->next)
         if (!atomic_load(&l->context) && !atomic_load(&l->users))
             break;
-    if (l) /* nobody else makes any: the maker is one thread */
+    if (l) /* no other thread makes any: the maker is one thread */
         return l;
     if (posix_memalign((void **)&l, XS_CACHE_LINE, sizeof(*l)) != 0)
         return NULL;
@@ -241,7 +242,7 @@ static bool publish(struct xs_cuda_hw *hw, uint64_t entered, struct xs_cuda_cont
     return ok;
 }
 
-/* The context of the stream is current, and nobody ends it. */
+/* The context of the stream is current, and no thread ends it. */
 static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, struct xs_cuda_hw *hw, uint64_t entered,
                     struct xs_queue *q)
 {
@@ -283,7 +284,7 @@ static void make(struct xs_cuda_hw *hw, uint64_t entered)
     }
     if (c)
         xs_cuda_context_put(c);
-    atomic_compare_exchange_strong(&hw->lanes_state, &asked, UNASKED); /* nothing came of it: the next launch asks again */
+    atomic_compare_exchange_strong(&hw->lanes_state, &asked, UNASKED); /* failed: try again */
 }
 
 static bool next_wish(struct xs_cuda_hw **ret_hw, uint64_t *ret_entered)
@@ -362,7 +363,7 @@ void xs_lanes_let_go(struct xs_lanes *l)
     atomic_fetch_sub(&l->users, 1);
 }
 
-/* Nobody launches there from now on. */
+/* No thread launches there from now on. */
 static struct xs_lanes *take(struct xs_cuda_hw *hw, uint32_t state)
 {
     struct xs_lanes *l;
@@ -397,7 +398,7 @@ static void take_away(struct xs_cuda_hw *hw)
     xsched_priv_queue_let_go(q);
 }
 
-/* What is on a lane ends with its green context, and the program's stream would wait for it for ever. */
+/* Work on a lane would end with its green context, and the program's stream would wait for it for ever. */
 static bool are_idle(const struct xs_cuda_api *api, const struct xs_cuda_context *c)
 {
     for (struct xs_lanes *l = atomic_load(&xs_lanes_all); l; l = l->next)
@@ -413,7 +414,7 @@ static bool become_idle(const struct xs_cuda_api *api, struct xs_cuda_context *c
 
     for (struct xs_lanes *l = atomic_load(&xs_lanes_all); l; l = l->next)
         if (atomic_load(&l->context) == c)
-            take_away(atomic_load(&l->hw)); /* nothing is put there from now on */
+            take_away(atomic_load(&l->hw)); /* no thread puts anything there from now on */
     while (!are_idle(api, c)) {
         if (xs_now_ns() >= until_ns)
             return false;

@@ -10,7 +10,7 @@
  *
  *   lanes.c      lives: making, finding, ending
  *   bracket.c    one launch
- *   fits.c       which kernels may be launched there
+ *   fits.c       which kernels may run there
  */
 #ifndef XS_HAL_CUDA_LANES_H
 #define XS_HAL_CUDA_LANES_H
@@ -18,9 +18,9 @@
 #include "hal/cuda/hal.h"
 #include "wire/page.h"
 
-/* What keeps a program's results as they are; tests leave out one by one, and must notice. */
-#define XS_LANE_RULE_BEFORE  1u    /* a kernel waits for what stands before it in the program's stream */
-#define XS_LANE_RULE_AFTER   2u    /* what comes behind it there waits for it */
+/* Rules that keep a program's results the same; tests leave out one by one, and must notice. */
+#define XS_LANE_RULE_BEFORE  1u    /* a kernel waits for the commands before it in the program's stream */
+#define XS_LANE_RULE_AFTER   2u    /* later commands there wait for it */
 #define XS_LANE_RULE_GRID    4u    /* blocks that fit the device at once fit the lane */
 #define XS_LANE_RULE_OTHERS  8u    /* ... beside those of other queues */
 #define XS_LANE_RULE_ATTACH  16u   /* kernels stay in a stream to which memory is attached */
@@ -36,35 +36,35 @@ struct xs_lane_events {
     CUevent in, out;
 };
 
-/** The lanes of one stream. Storage is kept and used again. */
+/** The lanes of one stream. The storage stays and gets new uses. */
 struct xs_lanes {
-    _Atomic(struct xs_cuda_context *) context;     /* NULL: out of use */
+    _Atomic(struct xs_cuda_context *) context;     /* NULL: unused */
     _Atomic(struct xs_cuda_hw *) hw;
     CUstream streams[XS_LANE_WIDTHS];
     struct xs_lane_events events[XS_LANE_PAIRS];
     _Atomic uint32_t events_taken;                 /* bit i: a thread has pair i */
-    _Atomic uint32_t users;                        /* threads inside a bracket; who ends the lanes waits for them */
-    _Atomic bool busy;                             /* something was launched there, and may run yet */
+    _Atomic uint32_t users;                        /* threads inside a bracket; the lanes' end waits for them */
+    _Atomic bool busy;                             /* it has had a kernel, which may run yet */
     _Atomic uint32_t peak;                         /* the most multiprocessors that one kernel of the queue needs at once */
-    _Atomic uint64_t unknown_until_ns;             /* until then a kernel of which that is not known may run; 0: none */
+    _Atomic uint64_t unknown_until_ns;             /* until then a kernel of unknown need may run; 0: none */
     uint32_t forks;                                /* xs_forks() of the process that made them */
-    struct xs_lanes *next;                         /* all that were ever made; constant */
+    struct xs_lanes *next;                         /* all lanes so far; constant */
 };
 extern _Atomic(struct xs_lanes *) xs_lanes_all;    /* a list that only grows; owner: lanes.c */
 
 /** Before the first command in the context: makes its green contexts, if lanes may be of use in this process. */
 void xs_lanes_context_begins(struct xs_cuda_context *c);
-/** The storage is of another stream now. */
+/** The storage is another stream's from now on. */
 void xs_lanes_stream_begins(struct xs_cuda_hw *hw);
-/** Has lanes made for the stream, in a thread of ours. Once for each; returns at once. */
+/** Has a thread of ours make lanes for the stream. Once for each; returns at once. */
 void xs_lanes_want(struct xs_cuda_hw *hw);
 /** The lanes of the stream, which stay until xs_lanes_let_go. NULL: it has none. */
 struct xs_lanes *xs_lanes_use(struct xs_cuda_hw *hw);
 void xs_lanes_let_go(struct xs_lanes *l);
-/** The stream is about to be destroyed, or libpreempt lets it go: so do its lanes. May call the vendor. */
+/** The program destroys the stream, or libpreempt releases it, next: ends its lanes. May call the vendor. */
 void xs_lanes_stream_ends(struct xs_cuda_hw *hw);
 
-/** Whether the kernel may run on the lane; notes what it needs. Calls the driver the second time that it sees one.
+/** Whether the kernel may run on the lane; notes its need. Calls the driver at the second launch of a kernel.
  *  @param width  index of the lane */
 enum xs_lane_outcome xs_lane_fits(struct xs_cuda_context *c, struct xs_lanes *l, unsigned width, const struct xs_cuda_kernel *k);
 
