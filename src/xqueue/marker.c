@@ -17,8 +17,7 @@
 #include <errno.h>
 
 #define LINGER_NS (100 * XS_NS_PER_MS) /* without a wish for this long the thread ends */
-#define STUCK_NS  XS_NS_PER_S          /* inside one vendor call for this long: no wish relies on it any
-                                        * more */
+#define STUCK_NS  XS_NS_PER_S          /* in one vendor call for this long: rely on it no more */
 
 static void push(struct xs_state *st, struct xs_queue *q)
 {

@@ -64,8 +64,8 @@ static void wish_write(struct xs_queue *q)
     __builtin_memcpy(words, &q->wish, sizeof(words));
     atomic_store_explicit(&q->priority, q->wish.dated.hints.priority, memory_order_relaxed);
     atomic_fetch_add(&q->announced.seq, 1);
-    for (size_t i = 0; i < XS_WISH_WORDS; i++) /* release pairs with read_wish(): a thread that sees a word
-                                                * sees the odd number */
+    /* release pairs with read_wish(): a thread that sees a word sees the odd number */
+    for (size_t i = 0; i < XS_WISH_WORDS; i++)
         atomic_store_explicit(&q->announced.words[i], words[i], memory_order_release);
     atomic_fetch_add(&q->announced.seq, 1);
 }

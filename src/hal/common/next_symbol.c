@@ -5,7 +5,7 @@
 #include <link.h>
 #include <string.h>
 
-/* What one object says about its symbols. */
+/* The tables of one object's symbols. */
 struct symbols {
     const ElfW(Sym) *all;
     const char *names;

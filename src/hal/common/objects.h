@@ -7,7 +7,7 @@
 
 #define XS_PATH_MAX 4096
 
-/** What a mapped object says about where its libraries are. Texts live in the object, which the
+/** The places of a mapped object's libraries, as it states them. Texts live in the object, which the
  *  caller keeps mapped. */
 struct xs_object {
     char path[XS_PATH_MAX];       /* as the dynamic linker knows it; "" for the main program */

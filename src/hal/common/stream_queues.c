@@ -244,8 +244,7 @@ static struct xs_queue *await_adopted(struct xs_streams *s, uint64_t native)
             return q;
         now_ns = xs_now_ns();
         until_ns = atomic_load(&s->adopt_until_ns);
-        if (now_ns >= until_ns || until_ns - now_ns > ADOPT_WAIT_NS) /* the latter: a clock that stepped
-                                                                      * back */
+        if (now_ns >= until_ns || until_ns - now_ns > ADOPT_WAIT_NS) /* the latter: the clock went back */
             return NULL;
         xs_futex_wait(&s->adopted, seen, until_ns - now_ns);
     }

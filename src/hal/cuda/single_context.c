@@ -34,7 +34,7 @@ XS_EXPORT void xsched_priv_cuda_context_made(CUcontext ctx)
 
 void xs_cuda_context_seen(CUcontext ctx)
 {
-    /* relaxed: a thread that does not see yet what another one noted, notes it again */
+    /* relaxed: a thread that does not see another's note yet, notes it again */
     if (XS_LIKELY(atomic_load_explicit(&xsched_priv_cuda_only, memory_order_relaxed) == ctx) ||
         XS_LIKELY(atomic_load_explicit(&g_several, memory_order_relaxed)))
         return;

@@ -131,8 +131,7 @@ XS_EXPORT void xsched_priv_hip_level(uint32_t bit, bool works)
             __atomic_fetch_or(&ops[i]->levels, bit, __ATOMIC_RELAXED);
         else
             __atomic_fetch_and(&ops[i]->levels, ~bit, __ATOMIC_RELAXED);
-        if (XS_UNLIKELY(atomic_load(&xsched_priv_hip_at_level1))) /* seq_cst: either it was true before, or its
-                                                                   * setter takes the bit back */
+        if (XS_UNLIKELY(atomic_load(&xsched_priv_hip_at_level1))) /* seq_cst: seen here, or its setter takes the bit back */
             __atomic_fetch_and(&ops[i]->levels, 1u << kPreemptLevelBlock, __ATOMIC_SEQ_CST);
     }
 }

@@ -31,8 +31,7 @@
 #include <stdlib.h>
 
 #define GATES_MOST   64           /* closed or not opened yet, of one queue */
-#define CALL_MOST_NS (10 * XS_NS_PER_MS)  /* of a wait inside the driver: at most so long it delays the end of
-                                           * a device */
+#define CALL_MOST_NS (10 * XS_NS_PER_MS)  /* of a wait in the driver, which delays a device's end */
 #define LOOK_NS      (100 * XS_NS_PER_MS) /* between two looks at the other queues of the device */
 #define LOOKS_STUCK  2            /* after so many without progress comes a trial: look_at_others */
 #define LOOKS_MOST   128
@@ -281,8 +280,7 @@ int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t n
         atomic_store(&d->gated, true);
     }
     value = atomic_load(&g->put) + 1;
-    if (value > atomic_load(&g->opened) + GATES_MOST - 1) /* the place before the first closed one stays in
-                                                           * use, too */
+    if (value > atomic_load(&g->opened) + GATES_MOST - 1) /* the one before the first closed one, too */
         return 0;
     at = &g->of[value % GATES_MOST];
     at->queue = xsched_priv_queue_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(hw->queue));

@@ -80,8 +80,7 @@ static void compare(struct xs_doctor *d, json_t *o, const char *shim, const stru
     const char *vendor = vendor_path(vendors, platform);
     struct compare c = {.shim = shim, .calls = platform->calls};
 
-    if (!vendor || !xs_platform_is_preloaded(platform)) /* the program gets each function of a layer by its
-                                                         * name */
+    if (!vendor || !xs_platform_is_preloaded(platform)) /* programs look a layer's functions up */
         return;
     xs_elf_exports(vendor, compare_one, &c);
     json_object_set_new(o, "missing", json_integer((json_int_t)c.missing));

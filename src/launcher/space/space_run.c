@@ -28,8 +28,7 @@
 #define ANSWER_MS   45000                /* it starts a daemon, maybe two */
 #define PROBE_NS    (30 * XS_NS_PER_S)   /* the first program of a daemon waits for its server */
 #define DEFAULT_PIPE "/tmp/nvidia-mps"   /* NVIDIA's */
-#define NOWHERE      "/dev/null"         /* a pipe folder without a daemon, for programs that must not meet a
-                                          * broken one */
+#define NOWHERE      "/dev/null"         /* a pipe folder without a daemon, in place of a broken one's */
 
 /* Shares in time, and says why. */
 static bool time_then(const char *why)
@@ -247,7 +246,7 @@ static bool use_default(void)
 
 static void set_priority(int priority)
 {
-    setenv("CUDA_MPS_CLIENT_PRIORITY", priority > 0 ? "0" : "1", 0); /* what the user said stays */
+    setenv("CUDA_MPS_CLIENT_PRIORITY", priority > 0 ? "0" : "1", 0); /* the user's own value stays */
 }
 
 static bool use_named(const char *folder)

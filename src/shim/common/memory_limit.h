@@ -7,7 +7,7 @@
 
 #include "base/xs_base.h"
 
-/** What a key names; keys of different kinds may be equal. */
+/** The kind of a key's object; keys of different kinds may be equal. */
 enum xs_mem_kind { XS_MEM_POINTER, XS_MEM_HANDLE, XS_MEM_ARRAY, XS_MEM_KINDS };
 
 /** Whether there is a limit. An invalid value gives one warning and no limit. */

@@ -39,5 +39,5 @@ void xs_api_first_queue_made(void)
 void xs_api_level1_only(void)
 {
     xsched_priv_cuda_level1_only();
-    xs_rm_end("functions that hand over work pass unseen");
+    xs_rm_end("functions that submit work pass unseen");
 }

@@ -47,7 +47,7 @@ static xs_ze_result create(const struct xs_ze_side *side, enum xs_row row, creat
         low.priority = XS_ZE_PRIORITY_LOW;
         r = make(context, device, &low, ret);
     }
-    if (r != XS_ZE_SUCCESS)           /* the driver's answer to what the program asked for */
+    if (r != XS_ZE_SUCCESS)           /* the answer to the program's own wish */
         r = make(context, device, desc, ret);
     if (ours && r == XS_ZE_SUCCESS)
         xsched_priv_ze_made(&side->api, *ret, context, device, desc, row == ROW_zeCommandListCreateImmediate);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory limit on Level Zero: what the program allocates on a device, or shared with it, and physical memory of it. */
+/* The memory limit on Level Zero: allocations on a device, or shared with it, and physical memory of it. */
 #include "shim/levelzero/ze_table.h"
 
 #include "shim/common/memory_limit.h"

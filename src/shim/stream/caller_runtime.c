@@ -113,7 +113,8 @@ static void note_many(unsigned index, const char *path)
     xs_api_slots_direct(false);
     /* release pairs with xs_api_runtime_of */
     if (!atomic_exchange_explicit(&xs_api_many, true, memory_order_acq_rel))
-        XS_INFO(XS_API_NAME ": several copies of the runtime are in use, each by what depends on it; here also %s", path);
+        XS_INFO(XS_API_NAME ": several copies of the runtime are in use, each by the objects that depend on it; "
+                "here also %s", path);
 }
 
 /* The library that the object of this caller opened; NULL: none. */

@@ -78,7 +78,7 @@ static uint32_t read_patterns(void)
         const char *end = strchrnul(list, ',');
 
         if (n == PATTERNS) {
-            XS_WARN_ONCE("XSCHED_COLLECTIVES has more than %u patterns; '%.40s' and what follows are ignored", PATTERNS, list);
+            XS_WARN_ONCE("XSCHED_COLLECTIVES has more than %u patterns; '%.40s' and later ones are ignored", PATTERNS, list);
             break;
         }
         n += take(g_patterns[n], list, (size_t)(end - list));

@@ -112,7 +112,7 @@ const char *xs_loader_file(const char *file, int mode, const void *caller)
     if (!find(file, mode, caller) || !dladdr((const void *)xs_loader_file, &info))
         return file;
     self = info.dli_fname[0] == '/' ? info.dli_fname : XS_API_SONAME;
-    XS_INFO(XS_API_NAME ": %s is asked for; %s answers", file, info.dli_fname);
+    XS_INFO(XS_API_NAME ": the program opens %s; %s answers", file, info.dli_fname);
     xs_api_handle_given(self);
     return self;
 }

@@ -19,10 +19,11 @@ void xs_loader_note(enum xs_loader_way way, const char *file)
     if (xs_env_bool(XS_ENV_XSCHED_DISABLE, false) || (atomic_fetch_or(&said, 1u << way) & 1u << way))
         return;
     if (xsched_priv_auto())
-        XS_WARN(XS_API_NAME ": %s is reached by %s: what is done with it is not scheduled", file ? file : "the " XS_API_LIBRARY,
-                k_ways[way]);
+        XS_WARN(XS_API_NAME ": the program reaches %s by %s: XSched does not schedule those calls",
+                file ? file : "the " XS_API_LIBRARY, k_ways[way]);
     else
-        XS_INFO(XS_API_NAME ": %s is reached by %s", file ? file : "the " XS_API_LIBRARY, k_ways[way]);
+        XS_INFO(XS_API_NAME ": the program reaches %s by %s", file ? file : "the " XS_API_LIBRARY, k_ways[way]);
     if (xs_trace_start())
-        xs_trace_note(XS_API_NAME ": %s is reached by %s: calls are not seen", file ? file : "the " XS_API_LIBRARY, k_ways[way]);
+        xs_trace_note(XS_API_NAME ": the program reaches %s by %s: XSched does not see those calls",
+                      file ? file : "the " XS_API_LIBRARY, k_ways[way]);
 }

@@ -74,7 +74,7 @@ void xs_api_caller_look(const void *caller);
 void xs_api_caller_opened(const void *caller, void *handle);
 /** A program may have this shim's own handle, which this file's name gives. By the platform. */
 void xs_api_handle_given(const char *file);
-/** The library for what this caller looks up by a name that no row has; NULL: not known yet. */
+/** The library in which this caller looks up names without a row; NULL: unknown yet. */
 void *xs_api_caller_library(const void *caller);
 /** The library that this caller opened, or the last that any opened; NULL: none. Any thread. */
 void *xs_api_opened_by(const void *caller);

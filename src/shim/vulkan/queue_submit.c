@@ -160,9 +160,8 @@ static uint64_t key_of(uint64_t h)
 /* Whether one of the batches waits for a binary semaphore. Only a device with gates has to know. */
 static inline bool waits_for_binary(const struct submission *s, uint32_t count, const struct xs_vk_submit *batches)
 {
-    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed))) /* the thread that relies
-                                                                                    * on it stores it before a
-                                                                                    * gate */
+    /* the thread that relies on it stores it before a gate */
+    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed)))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < batches[i].waits_count; k++) {

@@ -47,7 +47,7 @@ struct agent_session {
     bool told_ever[XS_INTERRUPTS];       /* if it has one */
     bool groups_ever;
     bool broken;
-    bool pending;                 /* message holds one to apply yet */
+    bool pending;                 /* message has one to apply yet */
     union xs_msg message;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control thread: one in a process that a scheduler manages. It talks to xserver (agent.c) or
- * runs the local scheduler (local.c), and opens what must not stay closed. It never calls a
+ * runs the local scheduler (local.c), and opens words that must not stay closed. It never calls a
  * vendor's library and waits for no lock. */
 #ifndef XS_XQUEUE_CONTROL_THREAD_H
 #define XS_XQUEUE_CONTROL_THREAD_H

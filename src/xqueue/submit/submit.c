@@ -175,8 +175,7 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
         if (ok)
             xs_estimate_note_loaded(t->key, t->code);
     }
-    if (XS_UNLIKELY(t->mark || !ok)) /* the steps after the count still use this queue, and so does a mark
-                                      * until its report */
+    if (XS_UNLIKELY(t->mark || !ok)) /* the rest uses this queue, and so does a mark */
         atomic_fetch_add(&q->refs, 1);
     /* release: the vendor call lies before the count; pairs with acquire loads of returned */
     old = atomic_fetch_add(&q->cc->returned, 1);
