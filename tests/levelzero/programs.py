@@ -3,10 +3,12 @@
 """Programs that others wrote, on the fake device: programs.py DRIVER XSCHED     prints what was run and what is not here
 
 Each runs natively and under `xsched run` with a policy in the process; what it prints must be the same, and commands must have been
-scheduled. LEVELZERO_PYTHON names a Python that has dpctl and intel-sycl-rt (from PyPI). LEVELZERO_LOADER is the folder of a loader
+scheduled. LEVELZERO_PYTHON names a Python that has dpctl and intel-sycl-rt, and openvino (from PyPI). OpenVINO's plugin for NPUs looks
+for the NPU driver's UUID and graph extension, which the fake driver has not: it loads, asks our driver and finds no device, as natively. LEVELZERO_LOADER is the folder of a loader
 of version 1.17 of the interface or newer, which that runtime wants, with its tracing layer.
 """
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,14 @@ def dpctl():
     return [PYTHON, "-B", os.path.join(HERE, "dpctl_client.py")]
 
 
-PROGRAMS = {"dpctl": (dpctl, 500)}   # command, submissions at least
+def openvino():
+    if not PYTHON or not LOADER or subprocess.run([PYTHON, "-c", "import openvino"], capture_output=True, check=False).returncode:
+        return None
+    return [PYTHON, "-B", os.path.join(HERE, "openvino_client.py")]
+
+
+PROGRAMS = {"dpctl": (dpctl, "gpu", 500), "openvino": (openvino, "npu", 0)}   # command, driver, submissions at least
+BETWEEN = "# Level Zero: between the loader and its drivers"
 
 
 def run(command, env):
@@ -34,23 +43,25 @@ def run(command, env):
 
 def main(driver, xsched):
     bad = ran = 0
-    for name, (command, least) in PROGRAMS.items():
+    for name, (command, kind, least) in PROGRAMS.items():
         command = command()
         if not command:
             print(f"{name}: not here (LEVELZERO_PYTHON, LEVELZERO_LOADER)")
             continue
         root = os.path.dirname(os.path.dirname(PYTHON))   # where wheels put the libraries of the SYCL runtime
-        env = lib.plain(f"{LOADER}:{driver}:{root}/lib", ONEAPI_DEVICE_SELECTOR="level_zero:*")
         with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(os.path.join(driver, "libze_intel_gpu.so.1"), os.path.join(folder, f"libze_intel_{kind}.so.1"))
+            env = lib.plain(f"{folder}:{root}/lib", ONEAPI_DEVICE_SELECTOR="level_zero:*")
             trace = os.path.join(folder, "trace")
             want = run(command, env)
             got = run([xsched, "run", "-q", "--local-policy", "HPF", "--", *command], {**env, "XSCHED_TRACE": trace})
-            submits = 0
+            said = ""
             if os.path.exists(trace):
                 with open(trace, encoding="utf-8") as f:
-                    submits = sum(" submit " in line for line in f)
+                    said = f.read()
+            submits = said.count(" submit ")
         ran += 1
-        if want[0] or got[:2] != want[:2] or submits < least:
+        if want[0] or got[:2] != want[:2] or submits < least or BETWEEN not in said:
             bad += 1
             print(name, want, got)
         print(f"{name}: {submits} submissions scheduled")
