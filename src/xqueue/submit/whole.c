@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue that runs beside a more important one has a lane, to which not every kernel can be confined
- * (src/hal/cuda/lanes). A short one (up to SHORT_NS) runs on the whole device nevertheless: the urgent
- * program's next kernel waits for its blocks. A medium one (up to LONG_NS) runs there, too, and the queue's
- * next medium one waits until SPACING times the length of this one has passed. So the urgent program loses
- * at most 1/SPACING of its time to them. A long one waits until the queue has the device, as if it were
- * suspended. */
+ * (src/hal/cuda/lanes). A short kernel (up to SHORT_NS) runs on the whole device nevertheless: the urgent
+ * program's next kernel waits for its blocks. Medium kernels (up to LONG_NS) run there, too, for at most one
+ * part in PARTS of the time, so that the urgent program loses no more than that to them. Time without them
+ * counts for up to BURST_NS, since a program's medium kernels often come together. A long kernel waits until
+ * the queue has the device, as if the queue were suspended. */
 #include "base/clock.h"
 #include "base/futex.h"
 #include "wire/page.h"
 #include "xqueue/interface.h"
+#include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/permission.h"
 
 #define SHORT_NS (100 * XS_NS_PER_US)
 #define LONG_NS  (1 * XS_NS_PER_MS)
-#define SPACING  16u
+#define BURST_NS (16 * XS_NS_PER_MS)
+#define PARTS    8u
 
 /* A dead scheduler, or one that stands still, confines no queue. */
 static bool is_void(const struct xs_queue *q, uint64_t now_ns)
@@ -42,10 +44,22 @@ static bool sleep_confined(struct xs_queue *q, uint64_t until_ns)
     return true;
 }
 
+/* The command is counted as in flight since before the wait. If nothing else is, the device gets it now. */
+static void begin_anew(struct xs_queue *q, uint32_t est_ns)
+{
+    uint64_t entered_ns, completed_ns;
+
+    xs_queue_look(q, true);
+    entered_ns = atomic_load_explicit(&q->cc->est_entered_ns, memory_order_relaxed); /* values by themselves */
+    completed_ns = atomic_load_explicit(&q->cc->est_completed_ns, memory_order_relaxed);
+    if (entered_ns <= completed_ns + est_ns)
+        atomic_store_explicit(&q->submit.busy_since_ns, xs_now_ns(), memory_order_relaxed);
+}
+
 void xsched_priv_submit_whole(struct xs_ticket *t)
 {
     struct xs_queue *q = t->queue;
-    bool medium = t->est_ns <= LONG_NS;
+    bool medium = t->est_ns <= LONG_NS, slept = false;
     uint64_t began_ns, until_ns, n;
 
     if (t->inside) /* no gate closes in this context until its call returns */
@@ -56,9 +70,16 @@ void xsched_priv_submit_whole(struct xs_ticket *t)
     n = atomic_load(&q->cc->entered);
     until_ns = medium ? atomic_load_explicit(&q->whole_ns, memory_order_relaxed) : UINT64_MAX; /* a value by itself */
     while (sleep_confined(q, until_ns))
-        ;
-    if (medium)
-        atomic_store_explicit(&q->whole_ns, xs_now_ns() + SPACING * (uint64_t)t->est_ns, memory_order_relaxed);
-    while (!xs_queue_permitted(q, n)) /* it was suspended meanwhile */
+        slept = true;
+    if (medium) {
+        uint64_t now_ns = xs_now_ns(), unused_ns = now_ns > BURST_NS ? now_ns - BURST_NS : 0;
+
+        atomic_store_explicit(&q->whole_ns, XS_MAX(until_ns, unused_ns) + PARTS * (uint64_t)t->est_ns, memory_order_relaxed);
+    }
+    while (!xs_queue_permitted(q, n)) { /* it was suspended meanwhile */
         xs_permission_sleep(q, n, &began_ns);
+        slept = true;
+    }
+    if (slept)
+        begin_anew(q, t->est_ns);
 }
