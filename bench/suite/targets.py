@@ -66,6 +66,32 @@ def m_targets(i, name):
     yield kept("M", 0.97, f"{name} device: the other side at least 0.97 x with the other device idle", f"xsched-{name}", f"low{i}")
 
 
+def in_space(letter, q, limit, text, **how):
+    return same_process(letter, q, limit, f"in space, {text}", "alone-space", variant="space", **how)
+
+
+def kept_in_space(letter, limit, text, base, side="low"):
+    return Target(letter, f"in space, {text}", limit, lambda r, p: r.mean_ratio(p, letter, "space", base, side), False, GPU)
+
+
+def space_targets(t_ms):
+    """Programs that share the device at one time, each against itself in the very process."""
+    for letter, p99, others in (("A", 1.05, 0.99), ("C", 1.10, 0.95)):
+        yield in_space(letter, 0.99, p99, f"urgent P99 at most {p99:.2f} x alone")
+        yield kept_in_space(letter, others, f"the other side at least {others:.2f} x native", "native")
+    yield Target("F", "in space, production keeps at least 0.97 of its own in the same process", 0.97,
+                 lambda r, p: r.paired_ratio(p, "F", "space", "alone-space", "high", "throughput"), False)
+    yield kept_in_space("F", 0.45, "the opportunistic side gets at least 0.45 of its own", "alone-low-space")
+    yield in_space("G", 0.99, 1.10, "urgent P99 at most 1.10 x alone")
+    yield in_space("H", 0.99, 1.10, "time for a token, P99 at most 1.10 x alone", metric="token_samples")
+    yield in_space("L", 0.99, 1.10, "time for a token, P99 at most 1.10 x alone", metric="token_samples")
+    yield in_space("N", 0.50, 1.05, "urgent P50 at most 1.05 x alone")
+    yield in_space("N", 0.90, 1.10, "urgent P90 at most 1.10 x alone")
+    yield kept_in_space("N", 0.9, "the other side at least 0.9 of what MPS with priorities leaves it", "mps-priority")
+    for t in t_ms:
+        yield start("space", t, max(1.2 * t * 1e3, t * 1e3 + 250), f"in space, T = {t:g} ms: P99 at most the larger of 1.2 T and T + 0.25 ms")
+
+
 def of_programs(letter, variant, metric, side=None):
     """Figures that programs printed: the median of the runs, from the smallest to the largest."""
     from .results import Figure
@@ -135,6 +161,7 @@ def table(results):
                lambda r, p: r.mean_ratio(p, "O", OURS, "alone", "high", "tokens"), False),
         Target("O", "the same against alone-xsched in the same processes", 0.9,
                lambda r, p: r.paired_ratio(p, "O", OURS, "alone-xsched", "high", "tokens"), False),
+        *space_targets(t_ms),
         latency("P", 0.99, 1.10, "urgent P99 at most 1.10 x alone"),
         same_process("P", 0.99, 1.10, "urgent P99 at most 1.10 x alone"),
         Target("I", "P99 in the order of the groups (smallest step)", 1, order, False),
