@@ -30,7 +30,8 @@ enum { EXIT_ABSENT = 2 };
 
 static const struct argp_option k_options[] = {
     {"output", 'o', "FILE", 0, "the trace; default xsched-trace.json", 1},
-    {"duration", 'd', "SECONDS", 0, "end after so long", 1},
+    {"duration", 'd', "TIME", 0, "end after so long: 10, 500ms, 30s, 5m, ...", 1},
+    {"for", 0, NULL, OPTION_ALIAS, NULL, 1},
     {"format", 'f', "chrome|replay", 0, "chrome (default; Perfetto reads it) or replay (xsched-replay reads it)", 1},
     {"max-events", KEY_MOST, "N", 0, "end after so many entries; default 10000000", 1},
     {"socket", 'S', "PATH", 0, "socket of xserver", 1},
@@ -54,10 +55,28 @@ static void on_signal(int signo)
     g_stop = signo;
 }
 
+/* As `xcli suspend --for` has it; seconds where there is no unit. @return 0: it is none */
+static double seconds_in(const char *arg)
+{
+    static const struct {
+        const char *unit;
+        double s;
+    } k_units[] = {{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+    char *end;
+    double number = strtod(arg, &end);
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_units); i++) {
+        double s = number * k_units[i].s;
+
+        if (end != arg && strcmp(end, k_units[i].unit) == 0 && s > 0 && s < 1e9)
+            return s;
+    }
+    return 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct record_arguments *a = state->input;
-    char *end;
 
     switch (key) {
     case 'o':
@@ -66,9 +85,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->output = arg;
         return 0;
     case 'd':
-        a->duration_s = strtod(arg, &end);
-        if (*end || !(a->duration_s > 0 && a->duration_s < 1e9))
-            argp_error(state, "--duration takes a number of seconds above 0, not \"%s\"", arg);
+        a->duration_s = seconds_in(arg);
+        if (a->duration_s == 0)
+            argp_error(state, "--duration takes a time above 0, such as 10, 500ms or 5m, not \"%s\"", arg);
         return 0;
     case 'f':
         if (strcmp(arg, "chrome") != 0 && strcmp(arg, "replay") != 0)

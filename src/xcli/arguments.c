@@ -33,6 +33,10 @@ int64_t xcli_number_arg(struct argp_state *state, const char *what, const char *
 
 int64_t xcli_pid_arg(struct argp_state *state, const char *arg)
 {
+    int64_t pid;
+
+    if (xs_str_parse_i64(arg, &pid) < 0)
+        argp_error(state, "pid: '%s' is no process number; `xcli list` shows them", arg);
     return xcli_number_arg(state, "pid", arg, 1, INT32_MAX);
 }
 

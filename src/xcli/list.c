@@ -112,6 +112,7 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
 {
     char device[64];
     double waiting = (double)xcli_int(q, "waiting_us");
+    int64_t limit = xcli_int(process, "memory_limit_bytes");
     /* xserver does not watch a lone program: its running time may show in the device time alone */
     double running = (double)XS_MAX(xcli_int(q, "running_us"), xcli_int(q, "service_us"));
     const char *state = xcli_true(process, "held")  ? "suspended"
@@ -139,10 +140,12 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
     } else {
         xs_table_set(t, PERMITTED, "-");
     }
-    if (xcli_int(process, "memory_limit_bytes") > 0)
-        xs_table_set(t, MEMORY, "%.1f/%.1fG", (double)xcli_int(process, "memory_used_bytes") / (1 << 30),
-                     (double)xcli_int(process, "memory_limit_bytes") / (1 << 30));
-    else
+    if (limit > 0) {
+        double unit = limit < 1 << 30 ? 1 << 20 : 1 << 30;
+
+        xs_table_set(t, MEMORY, "%.1f/%.1f%c", (double)xcli_int(process, "memory_used_bytes") / unit,
+                     (double)limit / unit, limit < 1 << 30 ? 'M' : 'G');
+    } else
         xs_table_set(t, MEMORY, "-");
     xs_table_set(t, CMD, "%s", xcli_text(process, "cmdline"));
 }

@@ -216,7 +216,7 @@ static void change_process(struct xs_server *s, struct xs_request *r)
         any = true;
     }
     if (!any) {
-        xs_requests_answer(s, r, 404, "there is no joined process %d", (int)r->params.pid);
+        xs_requests_answer(s, r, 404, "there is no joined process %d: `xcli list` shows those that are", (int)r->params.pid);
         return;
     }
     XS_FOR_SESSIONS(c, s, r->params.pid)

@@ -131,7 +131,7 @@ class Record(unittest.TestCase):
 
     def test_shares_of_device_time(self):
         self.batch.tell("work 0 80")
-        p = self.begin("--duration", "2")
+        p = self.begin("--for", "2000ms")
         self.assertEqual(p.wait(PATIENCE), 0)
         shares = [e["args"]["percent"] for e in self.trace() if e["ph"] == "C" and e["pid"] == self.batch.pid]
         self.assertGreater(len(shares), 2)

@@ -261,6 +261,10 @@ static void list_shows_what_is_in_force(void **state)
     atomic_store(&c.page->h.memory_limit, 2ull << 30);
     assert_int_equal(xcli("list"), 0);
     assert_non_null(strstr(g_output, " 0.5/2.0G "));
+    atomic_store(&c.page->h.memory_used, 3ull << 19);
+    atomic_store(&c.page->h.memory_limit, 8ull << 20);
+    assert_int_equal(xcli("list"), 0);
+    assert_non_null(strstr(g_output, " 1.5/8.0M "));
     assert_int_equal(xcli("list --user %d --device beef", (int)getuid()), 0);
     assert_non_null(strstr(g_output, handle));
     assert_int_equal(xcli("list --user 4294967294"), 0);

@@ -206,8 +206,10 @@ static void queue_line(json_t *to, const json_t *q)
 }
 
 /* @param held  a user suspended the process */
-static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t *q, bool held)
+static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t *q, pid_t pid, bool held)
 {
+    char other[64];
+
     json_int_t level = json_integer_value(json_object_get(q, "level")), wanted = 0;
     json_int_t priority = json_integer_value(json_object_get(q, "priority"));
     unsigned long long handle = (unsigned long long)json_integer_value(json_object_get(q, "handle"));
@@ -219,10 +221,10 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
                           "The platform has no more here; the queue works at the level that it has.",
                           "queue 0x%llx has level %d, and level %d was asked for", handle, (int)level,
                           (int)wanted);
-    if (priority <= -256)
-        xs_doctor_problem(d, "never_runs", "`xcli hint --pid PID --priority 0` gives it another.",
-                          "queue 0x%llx has priority -256: it never runs", handle);
-    else if (!held && json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
+    if (priority <= -256) {
+        snprintf(other, sizeof(other), "`xcli hint %d --priority 0` gives it another.", (int)pid);
+        xs_doctor_problem(d, "never_runs", other, "queue 0x%llx has priority -256: it never runs", handle);
+    } else if (!held && json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
         xs_doctor_hint(d, "queue 0x%llx is suspended for a more important one right now", handle);
 }
 
@@ -284,7 +286,8 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
            *item;
     json_t *queues = json_array(), *whole = json_array();
     bool joined = clients == NULL && joined_unasked(d, p, socket_path), held = false;
-    char resume[64];
+    char resume[64], until[48] = "";
+    json_int_t left;
     size_t i;
 
     json_array_foreach(json_object_get(clients, "clients"), i, item)
@@ -294,8 +297,11 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
             json_object_set(d->facts, "joined", item);
             held = json_is_true(json_object_get(item, "held"));
             snprintf(resume, sizeof(resume), "`xcli resume --pid %d` resumes it.", (int)p->pid);
+            left = json_integer_value(json_object_get(item, "held_for_us"));
+            if (left > 0)
+                snprintf(until, sizeof(until), "; xserver resumes it in %.1f s", (double)left / 1e6);
             if (held)
-                xs_doctor_problem(d, "held", resume, "a user has suspended the process (`xcli suspend`)");
+                xs_doctor_problem(d, "held", resume, "a user has suspended the process (`xcli suspend`)%s", until);
         }
     }
     json_array_foreach(json_object_get(all, "xqueues"), i, item)
@@ -303,7 +309,7 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
         if (json_integer_value(json_object_get(item, "pid")) == p->pid) {
             json_array_append(whole, item);
             queue_line(queues, item);
-            check_queue(d, w, item, held);
+            check_queue(d, w, item, p->pid, held);
         }
     }
     if (joined && clients)
