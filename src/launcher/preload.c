@@ -205,6 +205,7 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
 {
     const char *cell = layer_cell(platform, index), *shim = xs_shims_get(s, platform), *at;
     size_t n = cell ? layer_name_length(cell) : 0, used = 0, entry = 0;
+    bool elsewhere = strcmp(folder, s->folder) != 0; /* a container has libraries of its own */
 
     if (!n || !shim || n >= sizeof(ret->variable))
         return false;
@@ -233,7 +234,7 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
 
             snprintf(name, sizeof(name), "%.*s", (int)length, at);
             at += length;
-            if (!xs_library_is_installed(name)) {
+            if (!elsewhere && !xs_library_is_installed(name)) {
                 used = entry;
                 ret->value[used] = 0;
             }

@@ -40,7 +40,8 @@ const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *pla
 size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHIMS_MAX]);
 
 /** The index-th variable by which the platform's own loader takes the shim as a layer.
- *  @param folder  of the shims, as the program sees it
+ *  @param folder  of the shims, as the program sees it; where it is another one than here, what depends on a library is
+ *                 there in any case
  *  @return false: there are no more, or the shim is not here */
 bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform, size_t index, const char *folder,
                     struct xs_layer *ret);

@@ -32,6 +32,11 @@ class Cdi(unittest.TestCase):
         # whatever the preloaded objects need of ours is mounted too
         env = dict(e.split("=", 1) for e in spec["containerEdits"]["env"])
         self.assertTrue(env["LD_PRELOAD"])
+        # the drivers of Level Zero are the container's, whatever is installed here
+        drivers = os.path.join(os.environ["XSCHED_BUILD_DIR"], "lib/xsched/libxsched-ze_intel_gpu.so")
+        named = [os.path.basename(p) for p in env.get("ZE_ENABLE_ALT_DRIVERS", "").split(",")]
+        self.assertEqual(named, [f"libxsched-ze_intel_{n}.so" for n in ("gpu", "gpu_legacy1", "vpu", "npu")]
+                         if os.path.exists(drivers) else [""])
         for path in env["LD_PRELOAD"].split(":") + [env["OPENCL_LAYERS"]]:
             self.assertIn(path, mounts)
             needed = subprocess.run(["readelf", "-d", mounts[path]["hostPath"]], stdout=subprocess.PIPE, text=True).stdout
