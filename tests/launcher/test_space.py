@@ -183,7 +183,7 @@ class Life(Space):
         self.shares_in_time("MPS takes no new ones")
         self.finish(first)
         self.write("clients")
-        self.assertTrue(until(lambda: "quit" in self.events(), 8))
+        self.assertTrue(until(lambda: "quit" in self.events(), 25))      # and not because of its idleness
         done = self.run_space(idle="30")
         self.assertIn("SPACE", done.stdout)
         self.assertIn("fault by client 4711", done.stderr)
