@@ -31,7 +31,7 @@ def main(build, fake, wrong):
                 bad.append(f"{what}: got {got}, want {want}")
 
         gpu = any(os.path.exists(f"/sys/class/kfd/kfd/topology/nodes/{n}/properties") for n in range(1, 9))
-        code, report, said = verify("ours", build, ["system", "doctor", "copies", "order", "probe"])
+        code, report, said = verify("ours", build, ["system", "doctor", "copies", "libraries", "order", "probe"])
         expect("status", code, 0 if gpu else 3)
         expect("nothing failed", report["failed"], 0)
         expect("the version is there", report["system"]["xsched"].split()[0], "xsched")
@@ -39,6 +39,8 @@ def main(build, fake, wrong):
         with tarfile.open(os.path.join(folder, "ours.tar.gz")) as tar:
             inside = {os.path.basename(name) for name in tar.getnames()}
         expect("one file has all", {"report.txt", "report.json", "copies-native.txt", "order-low-level-3.txt", "probe.txt"} - inside, set())
+        libraries = report["libraries"]["native"]   # of those that are there, none may differ
+        expect("libraries are tried, or named as missing", len(libraries["missing"]) >= 1 or len(libraries["results"]) >= 10, True)
         variants = {k: v for k, v in report["copies"].items() if k != "trace"}
         expect("variants", len(variants), 5)
         for name, v in variants.items():

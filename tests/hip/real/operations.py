@@ -11,7 +11,8 @@ takes registrations to another copy of the runtime fails as users met it.
 
 outside: on a real runtime over whatever HIP_TEST_EMULATED names, a folder from outside with an executable `run`:
 `run SHIM PROGRAM ARGUMENT...` starts the program there with that preload (an empty word: none), `run` alone names in one line what it
-runs on. It may be an emulator of the device, and the results say so then. Unset: skipped (status 77).
+runs on. It may be an emulator of the device, and the results say so then. Unset: skipped (status 77). HIP_TEST_GROUPS: only
+these groups; HIP_TEST_SECONDS=120: how long one may take. `run` must end the program when it is ended.
 
 A library that is not there is a line with the code `missing`. An operation that fails natively counts as none. OUT gets the rows:
 operation, code and sum natively, and what it gave in each mode, `=` for the same."""
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-GROUPS = ("runtime", "hipblas", "rocblas", "rocfft", "rocrand", "miopen", "rccl")
+GROUPS = ("runtime", "hipblas", "rocblas", "rocfft", "rocrand", "hiprand", "miopen", "rccl")
 SCHEDULED = {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}
 MODES = {"quiet": {}, "queues": {"XSCHED_AUTO_XQUEUE": "ON"}, "policy": SCHEDULED, "level 2": dict(SCHEDULED, XSCHED_AUTO_XQUEUE_LEVEL="2"),
          "events": dict(SCHEDULED, XSCHED_HIP_MARKS="EVENT")}
@@ -51,7 +52,8 @@ class Fake:
 
 class Outside:
     def __init__(self, program, folder):
-        self.program, self.run, self.groups = program, os.path.join(folder, "run"), GROUPS
+        self.program, self.run = program, os.path.join(folder, "run")
+        self.groups = os.environ.get("HIP_TEST_GROUPS", " ".join(GROUPS)).split()
         self.name = subprocess.run([self.run], stdout=subprocess.PIPE, text=True, timeout=60, check=False).stdout.strip()
 
     def command(self, preload, group, extra):

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-SECONDS = float(os.environ.get("HIP_TEST_SECONDS", "0"))
+SECONDS = float(os.environ.get("HIP_TEST_PAIR_SECONDS", "20"))
 EMPTY = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}
 IN_FLIGHT = 2     # the one that runs, and one that the driver has
 
@@ -28,7 +28,7 @@ class Place:
     def __init__(self, way, program, folder):
         self.program, self.fake = program, folder if way == "fake" else ""
         self.start = [] if self.fake else [os.path.join(folder, "run")]
-        self.kernel_ms, self.seconds = (5, 4) if self.fake else (20, SECONDS or 20)
+        self.kernel_ms, self.seconds = (5, 4) if self.fake else (20, SECONDS)
         self.name = "the fake runtime" if self.fake else subprocess.run(self.start, stdout=subprocess.PIPE, text=True, timeout=60,
                                                                         check=False).stdout.strip()
 
