@@ -165,7 +165,7 @@ static void tell_bound(struct xs_sched *s, struct xs_view *v)
     }
 }
 
-/* It runs because something more important waits for it. If the device only writes its completions, no
+/* Something more important waits for its first ready queue, whether it runs or not. If the device only writes its completions, no
  * ring shows the end of that wait. */
 static bool inherited_rank(const struct xs_entity *e)
 {

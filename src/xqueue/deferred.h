@@ -7,7 +7,7 @@
 
 struct xs_queue;
 
-/** Forgets the commands that XQueueSubmit has not launched yet. Any thread, no lock. @return how many */
+/** Forgets the commands that XQueueSubmit has not launched yet. Any thread that has no lock. @return how many */
 size_t xs_deferred_drop(struct xs_queue *q);
 
 #endif

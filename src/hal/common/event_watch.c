@@ -29,9 +29,10 @@ static _Atomic int32_t g_pid;     /* the process that has the thread */
 static _Atomic(const struct xs_watch_place *) g_asking; /* writer: the thread */
 static const struct xs_watch_ops *g_ops; /* set before the thread starts */
 
-/* Marks that one look found. The thread reports those of a queue from the last one back. A thread that had no
- * CPU for a while finds several. If it reported them in the order of their rows, all but the first would seem
- * to have taken no time. */
+/* Marks that one look found, of all queues. The thread reports them by falling number, so that the last one of
+ * each queue comes first; beyond a full array, within each batch. A thread that had no CPU for a while finds
+ * several. If it reported them in the order of their rows, all but the first would seem to have taken no
+ * time. */
 struct finds {
     unsigned n;
     struct find {

@@ -140,8 +140,8 @@ bool xs_group_take(struct xs_streams *s, struct xs_stream_group *g)
     if (!natives)
         return false;
     xs_lock_acquire(&g->lock);
-    /* No thread adds to a context that is about to end. From here on xs_stream_release may free the
-     * storage. */
+    /* No thread adds to a context that is about to end. From here on xs_stream_release may put
+     * the storage to a new use. */
     for (struct xs_stream *st = g->streams; st && n < room; st = st->next) {
         atomic_store(&st->gone, true);
         unorder_locked(g, st);

@@ -208,8 +208,9 @@ struct xs_queue *xs_stream_make_queue(struct xs_streams *s, HwQueueHandle handle
     return xsched_priv_queue_find(s->platform, native);
 }
 
-/* The first one of a process took up to 25 ms. In a program with threads, the kernel waits for all cores
- * before it gives it a larger table of descriptors. A forked child may inherit a wait that never ends. */
+/* How long a thread waits for another one's adoption. The first adoption of a process took up to 25 ms. In a
+ * program with threads, the kernel waits for all cores before it gives it a larger table of descriptors. A
+ * forked child may inherit a wait that never ends. */
 #define ADOPT_WAIT_NS (100 * XS_NS_PER_MS)
 
 /* @return false: it has a hardware queue, or another thread makes one; do not call adopt_end */

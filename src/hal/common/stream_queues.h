@@ -75,7 +75,7 @@ static inline uint64_t xs_stream_native(const struct xs_stream *st)
  *  memory */
 uint64_t xs_native_of_thread(struct xs_streams *s, const void *context, int device);
 
-/** NULL: it has no hardware queue. */
+/** NULL: it has no hardware queue. Another thread may still be making the one that this returns. */
 struct xs_stream *xs_stream_find(struct xs_streams *s, uint64_t native);
 
 /** Storage for a stream, with its number and owner alone. NULL: no memory.
@@ -90,8 +90,8 @@ struct xs_queue *xs_stream_make_queue(struct xs_streams *s, HwQueueHandle handle
 /** The XQueue of a stream that had none, where streams get one by themselves.
  *  @param make  makes the hardware queue and the XQueue, in this thread; NULL: it could not
  *
- *  If another thread makes it now, this one waits for that, at most 0.1 s: else no count would have its
- *  commands.
+ *  If another thread makes it now, this one waits for that, at most 0.1 s after the last such attempt began:
+ *  else no count would have its commands.
  *  @return NULL: it has none, since the program destroyed it or XSched could make none */
 struct xs_queue *xs_stream_adopt(struct xs_streams *s, uint64_t native,
                                  struct xs_queue *(*make)(const void *api, void *stream, uint64_t native), const void *api,
@@ -131,7 +131,7 @@ static inline bool xs_stream_here(const struct xs_stream *st)
 
 void xs_group_add(struct xs_stream_group *g, struct xs_stream *st);
 void xs_group_remove(struct xs_stream_group *g, struct xs_stream *st);
-/** Calls fn for each queue of the group. */
+/** Calls fn for the queues of the group, 64 at most. */
 void xs_group_each_queue(struct xs_streams *s, struct xs_stream_group *g, void (*fn)(struct xs_queue *q, void *arg),
                          void *arg);
 /** A command in the null stream waits for the blocking streams of its group, and the other way round: tells

@@ -30,12 +30,12 @@ struct xs_cu_launch_config {
     unsigned attrs_count;
 };
 
-/* CUDA_MEMCPY2D_v2 and CUDA_MEMCPY3D_v2 (XSched ignores the old ones, which have narrower fields) */
 /* CUipcMemHandle, passed by value */
 struct xs_cu_ipc_handle {
     char reserved[64];
 };
 
+/* CUDA_MEMCPY2D_v2; XSched ignores the old one, which has narrower fields */
 struct xs_cu_copy_2d {
     size_t src_x, src_y;
     unsigned src_type;

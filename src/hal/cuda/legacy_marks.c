@@ -2,7 +2,7 @@
 /* Marks of a legacy stream. Each entry in it waits for the earlier commands of its context's blocking
  * streams, and their later ones wait for it. So a mark there, behind work of theirs, would order streams that
  * the program lets run side by side. Then the mark goes into a blocking stream of our own. That stream waits
- * for the legacy stream alone, and no other one waits for it. */
+ * for the legacy stream alone, and only later commands of the legacy stream wait for it. */
 #include "hal/cuda/hal.h"
 
 #include "base/log.h"

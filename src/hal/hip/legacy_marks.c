@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks of a null stream, like those of CUDA's legacy stream (hal/cuda/legacy_marks.c). If blocking streams
- * of the device have submitted since, the marks go into a blocking stream of our own. */
+ * of the device have submitted since the null stream's last command, or that is unknown, the mark goes into a
+ * blocking stream of our own. Without such a stream there is no mark. */
 #include "hal/hip/hal.h"
 
 #include "base/log.h"
