@@ -182,8 +182,9 @@ class Life(Space):
             f.write("[server] Device fault by client 4711\n[server] waiting\n")
         self.shares_in_time("MPS takes no new ones")
         self.finish(first)
+        self.assertFalse(until(lambda: "quit" in self.events(), 0.5))    # a child of it is there still
         self.write("clients")
-        self.assertTrue(until(lambda: "quit" in self.events(), 25))      # and not because of its idleness
+        self.assertTrue(until(lambda: "quit" in self.events(), 20))      # and not because of its idleness
         done = self.run_space(idle="30")
         self.assertIn("SPACE", done.stdout)
         self.assertIn("fault by client 4711", done.stderr)

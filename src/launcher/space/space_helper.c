@@ -289,8 +289,11 @@ static int plan(struct helper *h)
         return h->fault ? FAULT_MS : -1;
     if (!h->idle_since_ns)
         h->idle_since_ns = now;
-    if (now - h->idle_since_ns < h->idle_ns)
-        return XS_MAX((int)XS_MIN((h->idle_ns - (now - h->idle_since_ns)) / XS_NS_PER_MS, 3600000ull), 1);
+    if (now - h->idle_since_ns < h->idle_ns) {
+        uint64_t left_ms = (h->idle_ns - (now - h->idle_since_ns)) / XS_NS_PER_MS;
+
+        return XS_MAX((int)XS_MIN(left_ms, h->fault ? FAULT_MS : 3600000ull), 1); /* children of a fault may be there */
+    }
     if (XS_SPACE_RULES & XS_SPACE_RULE_LAST && xs_mps_programs(&h->mps, NULL) > 0) {
         h->idle_since_ns = now;          /* programs that others started: children, or of before this helper */
         return 1;
