@@ -393,7 +393,7 @@ def gains_part():
             f"{of['native'][1]:,.0f} images a\nsecond native, {of['mps-priority'][1]:,.0f} under MPS, {of['xsched-auto'][1]:,.0f} under XSched "
             f"({link(llama['folder'], 'report.md', 'docs/results/')}).\n"
             f"`make demo`, P99 of an urgent request: {urgent['alone']:.1f} ms alone, {urgent['native']:.1f} native, {urgent['xsched']:.1f} "
-            f"under XSched; the background program keeps {other['xsched'] / other['native'] * 100:.0f} %\n"
+            f"under XSched; the background program keeps {other['xsched'] / other['native'] * 100:.0f} % of its native rate\n"
             f"({link(demo['folder'], 'README.md', 'docs/results/')}).")
 
 
