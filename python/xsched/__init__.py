@@ -7,12 +7,12 @@
     xsched.hint("train.py", priority=-5)      # another program, by its name or its process number
     print(xsched.status().policy)             # what xserver does
 
-The program runs under XSched when it is started with `python -m xsched run --priority 0 script.py` (or `xsched run`).
-Importing this package loads no library and opens no device; no framework is imported by it.
+`python -m xsched run --priority 0 script.py` (or `xsched run`) starts a program under XSched.
+Importing this package loads no library, opens no device and imports no framework.
 
-class XSched, and the class of a platform in its module, such as XSchedCuda in xsched.cuda, are the C calls one by one, with
-results as numbers; everything else raises exceptions. With strict=False, which each call takes, what cannot be done because
-there is no library, no xserver or no such program is an XSchedWarning, said once, and the program goes on.
+Class XSched has the C calls one by one, with results as numbers. So has the class of a platform in its module, such as
+XSchedCuda in xsched.cuda. Everything else raises exceptions. Each call takes strict=False. Then a missing library, xserver
+or program gives an XSchedWarning once, and the program goes on.
 """
 from __future__ import annotations
 

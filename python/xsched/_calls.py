@@ -28,7 +28,7 @@ def _at_exit() -> None:
 class XSched:
     """The calls of the C interface. Each returns the XResult, and with it what the call puts out, if anything.
 
-    Nothing is loaded before the first call; a library that is missing raises xsched.LibraryError.
+    The first call loads the libraries. A missing library raises xsched.LibraryError.
     """
 
     @staticmethod
@@ -84,7 +84,7 @@ class XSched:
 
     @staticmethod
     def XQueueSuspend(xq: int, flags: int = 0) -> XResult:
-        """Commands that were not started do not start any more."""
+        """Commands that have not started do not start any more."""
         return to_result(functions["XQueueSuspend"](xq, flags))
 
     @staticmethod
@@ -104,7 +104,7 @@ class XSched:
 
     @staticmethod
     def HwQueueDestroy(hwq: int) -> XResult:
-        """Forgets a hardware queue; the vendor's stream is untouched."""
+        """Forgets a hardware queue; the vendor's stream stays as it is."""
         return to_result(functions["HwQueueDestroy"](hwq))
 
     @staticmethod
@@ -120,8 +120,8 @@ class XSched:
     @staticmethod
     def HwCommandCreateCallback(launch: Callable[[int, Optional[int]], int],
                                 data: Optional[int] = None) -> Tuple[XResult, int]:
-        """Makes a command out of a function, which is called as launch(hwq, data) when the command is launched, in
-        whatever thread that is, and returns an XResult. An exception in it counts as kXSchedErrorUnknown."""
+        """Makes a command out of a function. The thread that launches the command calls launch(hwq, data), which
+        returns an XResult. An exception in it counts as kXSchedErrorUnknown."""
 
         def guarded(hwq: int, data: Optional[int]) -> int:
             try:

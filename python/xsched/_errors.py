@@ -35,7 +35,7 @@ class InvalidValueError(XSchedError, ValueError):
 
 
 class StreamTypeError(XSchedError, TypeError):
-    """Something that is no stream was given as one."""
+    """An argument should be a stream, and is none."""
 
 
 class NotFoundError(XSchedError, LookupError):
@@ -55,7 +55,7 @@ class ServerError(XSchedError):
 
 
 class XSchedWarning(RuntimeWarning):
-    """Something that was asked for has no effect."""
+    """A request has no effect."""
 
 
 _KINDS: Dict[XResult, Tuple[Type[XSchedError], str, str]] = {

@@ -78,8 +78,8 @@ def set_timeslice(timeslice_us: Optional[int]) -> None:
 
 
 def set_scheduler(scheduler: str, policy: str = "HPF") -> None:
-    """Who schedules this process from now on: "app" (its own suspend and resume), "local" (a policy inside the process,
-    by name) or "global" (xserver)."""
+    """Chooses the scheduler of this process from now on: "app" (its own suspend and resume), "local" (a policy inside the
+    process, by name) or "global" (xserver)."""
     kind = _SCHEDULERS.get(scheduler)
     policy_type = POLICIES.get(str(policy).upper())
     if kind is None or policy_type is None:

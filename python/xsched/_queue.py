@@ -135,7 +135,7 @@ def _free_left(xq: int) -> None:
 
 
 class Command:
-    """A function that was given to Queue.submit."""
+    """A function that Queue.submit took."""
 
     def __init__(self, queue: Queue, function: Callable[[], Any]) -> None:
         self._queue = queue
@@ -145,7 +145,7 @@ class Command:
 
     @property
     def value(self) -> Any:
-        """What the function returned, after it was launched."""
+        """The function's return value, after its launch."""
         return self._work.value
 
     def wait(self) -> Any:
@@ -247,7 +247,7 @@ class Queue:
               "XHintLaxity")
 
     def set_level(self, level: int) -> None:
-        """Preemption level 1 (what was not launched waits), 2 (what has not started) or 3 (what runs)."""
+        """The preemption level: a suspension stops commands before their launch (1), before their start (2), or while they run (3)."""
         check(XSched.XQueueSetPreemptLevel(self.handle, integer(level, 1, 3, "the level")), "XQueueSetPreemptLevel")
 
     def set_launch_config(self, threshold: int = 0, batch_size: int = 0) -> None:
@@ -271,7 +271,7 @@ class Queue:
 
     # control
     def suspend(self, *, sync: bool = False) -> None:
-        """Commands that were not started do not start any more. sync: returns when what was launched is complete.
+        """Commands that have not started do not start any more. sync: returns when all launched commands are complete.
 
         Under the shim this holds plain launches too, inside the framework's call. One that keeps the interpreter lock
         meanwhile (pyopencl's; not PyTorch's or CuPy's) stops every thread of the program, also the one that would resume:
@@ -281,14 +281,14 @@ class Queue:
         check(XSched.XQueueSuspend(self.handle, flags), "XQueueSuspend")
 
     def resume(self, *, drop: bool = False) -> None:
-        """Commands may start again. drop: forgets those that submit() was given and that still wait."""
+        """Commands may start again. drop: forgets commands of submit() that still wait."""
         flags = XQueueResumeFlag.kQueueResumeFlagDropCommands if drop else XQueueResumeFlag.kQueueResumeFlagNone
         check(XSched.XQueueResume(self.handle, flags), "XQueueResume")
 
     @contextlib.contextmanager
     def suspended(self, *, sync: bool = True) -> Iterator[Queue]:
-        """Suspended inside the with-block. Of blocks that are open at once, nested or in several threads, the last one to
-        be left resumes."""
+        """Suspended inside the with-block. Several blocks may be open at once, nested or in several threads: the last one
+        to end resumes."""
         with _blocks_lock:
             _blocks[self.handle] = _blocks.get(self.handle, 0) + 1
         try:
@@ -327,7 +327,7 @@ class Queue:
         check(result, "XQueueWaitAll")
 
     def destroy(self) -> None:
-        """Waits, then frees the XQueue and the hardware queue; the vendor's stream is untouched."""
+        """Waits, then frees the XQueue and the hardware queue; the vendor's stream stays as it is."""
         works = _submitted_to(self.handle)
         check(XSched.XQueueDestroy(self.handle), "XQueueDestroy")
         for handle, work in works:

@@ -202,12 +202,12 @@ _CURRENT = _Current()
 
 
 class priority:
-    """What this thread launches on its current streams inside the with-block has this priority.
+    """Launches of this thread on its current streams inside the with-block have this priority.
 
-    Without a stream, the current streams of the calling thread are meant, of PyTorch and of CuPy, as far as the program
-    has imported them; streams that are made current inside the block are not. With streams, or Queue objects, just
-    those. The priority counts when work is launched, and at levels above 1 until it is complete: synchronise inside
-    the block where the end matters too. An object may be entered again after it was left, by one thread at a time.
+    Without a stream, the block means the current streams of the calling thread, of PyTorch and of CuPy, as far as the
+    program has imported them. It does not mean streams that become current inside it. With streams, or Queue objects,
+    it means just those. The priority counts at a launch, and at levels above 1 until the work is complete: synchronise
+    inside the block where the end matters too. One thread at a time may enter an object again after it has left it.
 
         with xsched.priority(5):
             y = model(x)

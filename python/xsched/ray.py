@@ -74,7 +74,7 @@ def runtime_env(value: int, env: Optional[Dict[str, Any]] = None) -> Dict[str, A
     becomes the nearest, with a warning.
 
     With env, a runtime_env of the user's, that one with the priority added. All of it stays in force: an LD_PRELOAD in its
-    env_vars is kept, and XSched's libraries are added to it on the node.
+    env_vars stays, and the node adds XSched's libraries to it.
     """
     theirs = dict(env or {})
     nearest, note = _within_limits(value)
@@ -148,8 +148,9 @@ def _teller() -> Any:
 def set_priority(actor: Any, value: int, *, timeout_s: float = 30.0) -> Tuple[int, ...]:
     """The priority of an actor from now on, also while a method of it runs, and after a restart on any node.
 
-    actor is a handle, or the name of a named actor. Returns the numbers of the actor's processes that were told on its node;
-    none where it has not used its device yet or is being restarted: it then begins with this priority.
+    actor is a handle, or the name of a named actor. Returns the numbers of the actor's processes that got
+    the priority on its node. An actor that has not used its device yet, or restarts now, has none: it then begins with
+    this priority.
     """
     ray = _ray()
     handle = ray.get_actor(actor) if isinstance(actor, str) else actor
