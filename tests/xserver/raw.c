@@ -208,6 +208,18 @@ int raw_server_stop(struct raw_server *s)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+int raw_server_setup(void **state, struct raw_server *s, const char *const *args)
+{
+    raw_server_start(s, args);
+    *state = s;
+    return 0;
+}
+
+int raw_server_teardown(void **state)
+{
+    return raw_server_stop(*state);
+}
+
 void raw_connect(struct raw_client *c, const char *socket_path)
 {
     void *map;

@@ -21,6 +21,9 @@ struct raw_server {
 void raw_server_start(struct raw_server *s, const char *const *args);
 /** SIGTERM, waits. @return exit status */
 int raw_server_stop(struct raw_server *s);
+/** The same two as the setup and the teardown of a cmocka test or group; the state is the server. @return 0 */
+int raw_server_setup(void **state, struct raw_server *s, const char *const *args);
+int raw_server_teardown(void **state);
 /** The whole log so far, allocated. */
 char *raw_server_log(const struct raw_server *s);
 /** What its threads did so far. Equal before and after means that none of them ran: one that sleeps and wakes is switched

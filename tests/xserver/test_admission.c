@@ -200,15 +200,7 @@ static int start(void **state)
 {
     static const char *const k_args[] = {NULL};
 
-    (void)state;
-    raw_server_start(&g_server, k_args);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return raw_server_stop(&g_server);
+    return raw_server_setup(state, &g_server, k_args);
 }
 
 /* @return whether it is admitted; the answer, the caller's, and its reason has this in it */
@@ -311,5 +303,5 @@ int main(void)
         cmocka_unit_test(wrong_questions),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, raw_server_teardown);
 }

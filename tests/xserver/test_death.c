@@ -26,15 +26,7 @@ static int start(void **state)
 {
     static const char *const k_args[] = {"--stall-ms", "0", NULL};
 
-    (void)state;
-    raw_server_start(&g_server, k_args);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return raw_server_stop(&g_server);
+    return raw_server_setup(state, &g_server, k_args);
 }
 
 /* What libpreempt's control thread does: its word is a robust futex. */
@@ -192,5 +184,5 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         g_large_mib = (size_t)atol(argv[1]);
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, raw_server_teardown);
 }

@@ -214,15 +214,7 @@ static int start(void **state)
 {
     static const char *const k_args[] = {"--stall-ms", "0", NULL}; /* a second between two steps changes nothing */
 
-    (void)state;
-    raw_server_start(&g_server, k_args);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return raw_server_stop(&g_server);
+    return raw_server_setup(state, &g_server, k_args);
 }
 
 int main(void)
@@ -233,5 +225,5 @@ int main(void)
         cmocka_unit_test(many_queues_take_little_time),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, raw_server_teardown);
 }

@@ -23,15 +23,7 @@ static int start(void **state)
 {
     static const char *const k_args[] = {"HPF", "--stall-ms", "0", NULL};
 
-    (void)state;
-    raw_server_start(&g_server, k_args);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return raw_server_stop(&g_server);
+    return raw_server_setup(state, &g_server, k_args);
 }
 
 /* Two processes: the raw clients of one process would be one gang only by name, so two sockets do. */
@@ -321,5 +313,5 @@ int main(void)
         cmocka_unit_test(idle_server_sleeps),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, raw_server_teardown);
 }

@@ -23,15 +23,7 @@ static uint64_t g_bound_ns = XS_NS_PER_S; /* of a hold beside the flood; 50 ms i
 
 static int start(void **state)
 {
-    (void)state;
-    raw_server_start(&g_server, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return raw_server_stop(&g_server);
+    return raw_server_setup(state, &g_server, NULL);
 }
 
 static int open_descriptors(void)
@@ -295,5 +287,5 @@ int main(int argc, char **argv)
         g_flood = atol(argv[2]);
         g_bound_ns = 50 * XS_NS_PER_MS;
     }
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, raw_server_teardown);
 }

@@ -28,15 +28,7 @@ static int start(void **state)
 {
     static const char *const k_args[] = {"--max-queues-per-client", "6", "--max-clients-per-user", "5", NULL};
 
-    (void)state;
-    raw_server_start(&g_server, k_args);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return raw_server_stop(&g_server);
+    return raw_server_setup(state, &g_server, k_args);
 }
 
 /* The server still serves others. */
@@ -614,5 +606,5 @@ int main(void)
         cmocka_unit_test(ended_clients_are_remembered),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, raw_server_teardown);
 }

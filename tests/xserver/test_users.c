@@ -113,15 +113,7 @@ static int start(void **state)
 {
     static const char *const k_args[] = {"--operator-group", OPERATORS, NULL};
 
-    (void)state;
-    raw_server_start(&g_server, k_args);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return raw_server_stop(&g_server);
+    return raw_server_setup(state, &g_server, k_args);
 }
 
 static size_t length_of(const char *path, const char *list)
@@ -620,11 +612,11 @@ int main(void)
     char command[64];
     int failed;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(http_listens_on_the_loopback, start, stop),
-        cmocka_unit_test_setup_teardown(another_user_reaches_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(operators_schedule_all, start, stop),
-        cmocka_unit_test_setup_teardown(other_namespaces_are_scheduled, start, stop),
-        cmocka_unit_test_setup_teardown(root_of_other_namespaces_is_no_operator, start, stop),
+        cmocka_unit_test_setup_teardown(http_listens_on_the_loopback, start, raw_server_teardown),
+        cmocka_unit_test_setup_teardown(another_user_reaches_nothing, start, raw_server_teardown),
+        cmocka_unit_test_setup_teardown(operators_schedule_all, start, raw_server_teardown),
+        cmocka_unit_test_setup_teardown(other_namespaces_are_scheduled, start, raw_server_teardown),
+        cmocka_unit_test_setup_teardown(root_of_other_namespaces_is_no_operator, start, raw_server_teardown),
     };
 
     if (geteuid() != 0) {
