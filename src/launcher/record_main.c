@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "base/str.h"
 #include "query/ask_xserver.h"
+#include "query/duration.h"
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -55,25 +56,6 @@ static void on_signal(int signo)
     g_stop = signo;
 }
 
-/* As `xcli suspend --for` has it; seconds where there is no unit. @return 0: it is none */
-static double seconds_in(const char *arg)
-{
-    static const struct {
-        const char *unit;
-        double s;
-    } k_units[] = {{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
-    char *end;
-    double number = strtod(arg, &end);
-
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_units); i++) {
-        double s = number * k_units[i].s;
-
-        if (end != arg && strcmp(end, k_units[i].unit) == 0 && s > 0 && s < 1e9)
-            return s;
-    }
-    return 0;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct record_arguments *a = state->input;
@@ -85,8 +67,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->output = arg;
         return 0;
     case 'd':
-        a->duration_s = seconds_in(arg);
-        if (a->duration_s == 0)
+        a->duration_s = xs_duration_ms(arg) / 1e3;
+        if (!(a->duration_s > 0 && a->duration_s < 1e9))
             argp_error(state, "--duration takes a time above 0, such as 10, 500ms or 5m, not \"%s\"", arg);
         return 0;
     case 'f':

@@ -3,6 +3,7 @@
 #include "xcli/xcli.h"
 
 #include "base/str.h"
+#include "query/duration.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -42,19 +43,10 @@ int64_t xcli_pid_arg(struct argp_state *state, const char *arg)
 
 uint64_t xcli_duration_arg(struct argp_state *state, const char *arg)
 {
-    static const struct {
-        const char *unit;
-        double ms;
-    } k_units[] = {{"ms", 1}, {"s", 1e3}, {"", 1e3}, {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}};
-    char *end;
-    double number = strtod(arg, &end);
+    double ms = xs_duration_ms(arg);
 
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_units); i++) {
-        double ms = number * k_units[i].ms;
-
-        if (end != arg && strcmp(end, k_units[i].unit) == 0 && ms >= 1 && ms <= 30.0 * 24 * 3600e3)
-            return (uint64_t)ms;
-    }
+    if (ms >= 1 && ms <= 30.0 * 24 * 3600e3)
+        return (uint64_t)ms;
     argp_error(state, "'%s' is no time from 1ms to 720h, such as 500ms, 30s or 5m", arg);
     return 0;
 }
