@@ -83,17 +83,23 @@ struct xs_queue_record {
     uint64_t held_ns;
 };
 
-#define XS_LATENCY_BUCKETS 24 /* bucket i: below 2^(i+10) ns; the last: the rest */
+#define XS_LATENCY_BUCKETS 24 /* the last: the rest */
 
 struct xs_latency {
     uint64_t count, sum_ns, max_ns, buckets[XS_LATENCY_BUCKETS];
 };
 
+/* Times in bucket i are below this; the last bucket has no bound. */
+static inline uint64_t xs_latency_bound_ns(unsigned i)
+{
+    return 1ull << (i + 10);
+}
+
 static inline void xs_latency_count(struct xs_latency *l, uint64_t ns)
 {
     unsigned bucket = 0;
 
-    while (bucket < XS_LATENCY_BUCKETS - 1 && ns >= 1ull << (bucket + 10))
+    while (bucket < XS_LATENCY_BUCKETS - 1 && ns >= xs_latency_bound_ns(bucket))
         bucket++;
     l->buckets[bucket]++;
     l->count++;

@@ -181,7 +181,7 @@ static uint64_t usual_most_us(const struct xs_latency *l)
     for (unsigned i = 0; i + 1 < XS_LATENCY_BUCKETS; i++) {
         seen += l->buckets[i];
         if (seen * 100 >= l->count * 99)
-            return XS_MIN(1ull << (i + 10), l->max_ns) / XS_NS_PER_US;
+            return XS_MIN(xs_latency_bound_ns(i), l->max_ns) / XS_NS_PER_US;
     }
     return UINT64_MAX;
 }
@@ -301,13 +301,15 @@ json_t *xs_admission_json(const struct xs_request *r)
     struct xs_devices *d = xs_devices_of(r);
     const char *nobody = r->params.admission.one_device ? "no program uses this device" : "no program uses a device";
     struct xs_admission best = {.admitted = d != NULL}, one;
+    uint64_t now_ns = xs_now_ns();
+    int64_t now_s = (int64_t)time(NULL);
     json_t *list = json_array(), *o;
     bool any = false;
 
     for (size_t i = 0; d && i < d->n; i++) {
         if (r->params.admission.one_device && d->rows[i].device != r->params.admission.device)
             continue;
-        xs_admission_judge(r, d->rows[i].device, &d->rows[i], xs_now_ns(), (int64_t)time(NULL), &one);
+        xs_admission_judge(r, d->rows[i].device, &d->rows[i], now_ns, now_s, &one);
         json_array_append_new(list, of_device(d->rows[i].device, &one));
         if (!any || is_better(&one, &best))
             best = one;

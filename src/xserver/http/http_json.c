@@ -218,7 +218,7 @@ static json_t *latency(const struct xs_latency *l)
 
         /* the last bucket has no upper bound: null */
         json_object_set_new(b, "below_ns",
-                            i + 1 < XS_LATENCY_BUCKETS ? json_integer((json_int_t)1 << (i + 10))
+                            i + 1 < XS_LATENCY_BUCKETS ? json_integer((json_int_t)xs_latency_bound_ns(i))
                                                        : json_null());
         set_int(b, "count", l->buckets[i]);
         json_array_append_new(buckets, b);

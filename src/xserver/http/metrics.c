@@ -176,7 +176,7 @@ static void histogram(struct xs_text *t, const char *name, const struct xs_laten
     uint64_t sum = 0;
 
     for (unsigned i = 0; i + 1 < XS_LATENCY_BUCKETS; i++) {
-        uint64_t bound = 1ull << (i + 10);
+        uint64_t bound = xs_latency_bound_ns(i);
 
         sum += l->buckets[i];
         xs_text_add(t, "xsched_%s_bucket{le=\"%" PRIu64 ".%09" PRIu64 "\"} %" PRIu64 "\n", name,
