@@ -66,7 +66,7 @@ static bool others_named(void)
 /* The file that the user named, for which this row stands. @return whether there is one */
 static bool named(int driver, char *ret, size_t size)
 {
-    const char *at = xs_env_get(XS_ENV_XSCHED_LEVELZERO_DRIVERS), *end;
+    const char *at = xs_env_get(XS_ENV_XSCHED_LEVELZERO_DRIVERS);
     int before = driver;
     size_t n;
 
@@ -76,8 +76,7 @@ static bool named(int driver, char *ret, size_t size)
         at = strchr(at, ',');
         at = at ? at + 1 : NULL;
     }
-    end = at ? strchr(at, ',') : NULL;
-    n = end ? (size_t)(end - at) : at ? strlen(at) : 0;
+    n = at ? (size_t)(strchrnul(at, ',') - at) : 0;
     if (!n || n >= size)
         return false;
     memcpy(ret, at, n);
