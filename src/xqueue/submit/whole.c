@@ -72,7 +72,7 @@ void xsched_priv_submit_whole(struct xs_ticket *t)
     while (sleep_confined(q, until_ns))
         slept = true;
     if (medium) {
-        uint64_t now_ns = xs_now_ns(), unused_ns = now_ns > BURST_NS ? now_ns - BURST_NS : 0;
+        uint64_t now_ns = xs_now_ns(), unused_ns = now_ns - XS_MIN(now_ns, BURST_NS);
 
         atomic_store_explicit(&q->whole_ns, XS_MAX(until_ns, unused_ns) + PARTS * (uint64_t)t->est_ns, memory_order_relaxed);
     }
