@@ -14,6 +14,7 @@ import lib
 SCHEDULERS = {"app": {"XSCHED_SCHEDULER": "APP"}, "hpf": {"XSCHED_POLICY": "HPF"}}
 OURS = ("execute", "append", "fence", "event", "list", "pool")   # what is called for marks, too
 THEIRS = ("queue", "immediate", "alloc", "lost")
+COMMANDS = 41                # of the case `lost`: a later one is a mark, which the program does not have natively
 
 
 def run(env, suite, case):
@@ -27,12 +28,14 @@ def run(env, suite, case):
 def main(suite, driver, shims, most):
     bad, refused = [], 0
     whole = run(lib.plain(driver), suite, "refused")
-    cases = [(name, n) for name in OURS + THEIRS for n in range(1, int(most) + 1)]
+    cases = [(name, n) for name in OURS + THEIRS for n in range(1, int(most) + 1) if name != "lost" or n <= COMMANDS]
 
     def one(case):
         name, n = case
         what = "lost" if name == "lost" else "refused"
         want = run(lib.plain(driver, FAKE_ZE=f"{name}:{n}"), suite, what)
+        if name == "lost" and want[0]:
+            bad.append((name, n, "natively", "", want))
         for way in lib.WAYS:
             for scheduler, env in SCHEDULERS.items():
                 got = run(lib.under(driver, shims, way, FAKE_ZE=f"{name}:{n}", XSCHED_AUTO_XQUEUE="ON", **env), suite, what)
