@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xcli list: the queues, or the programs that left. */
+/* xcli list: the queues, the programs that left, or (list_devices.c) the devices. */
 #include "xcli/text_table.h"
 #include "xcli/xcli.h"
 
@@ -35,7 +35,7 @@ enum {
     N_COLUMNS
 };
 
-enum { KEY_FORMAT = 256, KEY_USER, KEY_DEVICE };
+enum { KEY_FORMAT = 256, KEY_USER, KEY_DEVICE, KEY_DEVICES };
 
 static const struct xs_column k_columns[N_COLUMNS] = {
     [HANDLE] = {"XQUEUE", false, 1},        [PID] = {"PID", true, 2},
@@ -251,7 +251,7 @@ static void client_table(const json_t *list, const struct xcli_filter *f, struct
 }
 
 struct list_options {
-    bool ended, original;
+    bool ended, devices, original;
     struct xcli_filter filter;
 };
 
@@ -262,6 +262,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'e':
         l->ended = true;
+        return 0;
+    case KEY_DEVICES:
+        l->devices = true;
         return 0;
     case KEY_USER:
         if (!xcli_filter_user(&l->filter, arg))
@@ -277,8 +280,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         g_xcli.json = g_xcli.json || strcmp(arg, "json") == 0;
         return 0;
     case ARGP_KEY_END:
-        if (l->ended && l->original)
-            argp_error(state, "--ended has no format 'original'");
+        if ((l->ended || l->devices) && l->original)
+            argp_error(state, "--%s has no format 'original'", l->ended ? "ended" : "devices");
+        if (l->devices && (l->ended || l->filter.by_user))
+            argp_error(state, "--devices lists devices, neither programs nor those of a user");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -340,6 +345,7 @@ int xcli_list(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
         {"ended", 'e', NULL, 0, "the last programs that left, instead of the queues", 0},
+        {"devices", KEY_DEVICES, NULL, 0, "the devices with queues, instead: model, memory in use, temperature, clock", 0},
         {"format", KEY_FORMAT, "FORMAT", 0, "table (default), json, or original: the columns of the original XSched's xcli", 0},
         {"user", KEY_USER, "USER", 0, "only of this user, by name or number", 0},
         {"device", KEY_DEVICE, "DEVICE", 0, "only on this device: the driver's number, UUID, a part of its address or model", 0},
@@ -355,7 +361,9 @@ int xcli_list(int argc, char **argv)
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &l);
     r = xcli_filter_begin(&l.filter);
     if (r == XCLI_OK)
-        r = l.ended ? list_ended(&l) : list_queues(&l);
+        r = l.ended     ? list_ended(&l)
+            : l.devices ? xcli_list_devices(&l.filter, print_width())
+                        : list_queues(&l);
     xcli_filter_end(&l.filter);
     return r;
 }

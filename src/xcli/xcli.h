@@ -57,6 +57,8 @@ int xcli_filter_begin(struct xcli_filter *f);
 void xcli_filter_end(struct xcli_filter *f);
 bool xcli_filter_passes(const struct xcli_filter *f, int64_t uid, uint64_t device);
 bool xcli_filter_device(const struct xcli_filter *f, uint64_t device);
+/** list_devices.c: `xcli list --devices` */
+int xcli_list_devices(const struct xcli_filter *f, size_t width);
 /** Removes members that do not pass from an answer to /xqueues. */
 void xcli_filter_apply(const struct xcli_filter *f, json_t *answer);
 

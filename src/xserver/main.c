@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xserver [POLICY [PORT]]: options, start, end. */
 #include "xserver/activation.h"
+#include "xserver/devices/nvml_reader.h"
 #include "xserver/http/listeners.h"
 #include "xserver/log_file.h"
 #include "xserver/options.h"
@@ -253,6 +254,8 @@ int main(int argc, char **argv)
     char error[256];
     int r;
 
+    if (argc == 2 && strcmp(argv[1], XS_NVML_READ) == 0)
+        return xs_nvml_reader_run();
     argp_err_exit_status = EX_USAGE;
     write_doc();
     xs_options_defaults(&g_args.options);

@@ -200,8 +200,25 @@ static void devices_tell_their_state(void **state)
     assert_int_equal(st.memory_used_bytes, XS_DEVICE_UNKNOWN);
     assert_int_equal(st.temperature_c, 54);
     assert_int_equal(st.clock_mhz, 1700);
+    snprintf(command, sizeof(command), "rm -r %s/hwmon %s/mem*", folder, folder);
+    assert_int_equal(system(command), 0);
+
+    snprintf(command, sizeof(command), "mkdir -p %s/hwmon/hwmon2 %s/drm/card1", folder, folder); /* Intel's, i915 */
+    assert_int_equal(system(command), 0);
+    put(folder, "hwmon/hwmon2/temp1_input", "no number\n");
+    put(folder, "hwmon/hwmon2/temp2_input", "61000\n");
+    put(folder, "drm/card1/gt_act_freq_mhz", "2050\n");
+    put(folder, "vendor", "0x8086\n");
+    xs_device_state_get(folder, &st);
+    assert_int_equal(st.memory_bytes, XS_DEVICE_UNKNOWN);
+    assert_int_equal(st.temperature_c, 61);
+    assert_int_equal(st.clock_mhz, 2050);
+    assert_false(xs_device_is_nvidia(folder));
+    put(folder, "vendor", "0x10de\n");
+    assert_true(xs_device_is_nvidia(folder));
     snprintf(command, sizeof(command), "rm -r %s", folder);
     assert_int_equal(system(command), 0);
+    assert_false(xs_device_is_nvidia(folder));
 }
 
 /* A program may invent as many as it likes: an answer has a bounded number, each once. */

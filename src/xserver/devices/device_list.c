@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/devices/device_list.h"
 
+#include "xserver/devices/nvml_states.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -29,11 +31,28 @@ static bool folder_of(XDevice device, char *ret, size_t size)
     return id >> 16 != 0xffff && access(ret, F_OK) == 0;
 }
 
+/* For a container, say, where the kernel driver's files are out of sight. */
+static void take_model(struct xs_device_row *row, const char *model)
+{
+    char line[160];
+
+    snprintf(line, sizeof(line), "Model: %s\n", model);
+    if (!row->name.model[0] && model[0])
+        xs_device_name_parse(line, &row->name);
+}
+
 static void describe(struct xs_device_row *row, XDevice device, const char *folder, bool all)
 {
     row->device = device;
     xs_device_name_get(device, &row->name);
     xs_device_state_get(folder, &row->state);
+    if (xs_device_is_nvidia(folder)) {
+        struct xs_nvml_answer a;
+
+        xs_nvml_state_get(row->name.pci, &a);
+        row->state = a.state;
+        take_model(row, a.model);
+    }
     if (!all) /* they show when others work */
         row->state.memory_used_bytes = row->state.temperature_c = row->state.clock_mhz = XS_DEVICE_UNKNOWN;
 }

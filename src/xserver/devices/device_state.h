@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory, temperature and clock of a device, where its kernel driver shows them in sysfs (amdgpu). Any
- * thread. */
+/* Memory, temperature and clock of a device, where its kernel driver shows them in sysfs (amdgpu, i915, xe; each shows
+ * some of them). Any thread. */
 #ifndef XS_XSERVER_DEVICES_DEVICE_STATE_H
 #define XS_XSERVER_DEVICES_DEVICE_STATE_H
 
@@ -13,7 +13,12 @@ struct xs_device_state {
     int64_t temperature_c, clock_mhz;
 };
 
+#define XS_DEVICE_STATE_UNKNOWN                                                                                      \
+    ((struct xs_device_state){XS_DEVICE_UNKNOWN, XS_DEVICE_UNKNOWN, XS_DEVICE_UNKNOWN, XS_DEVICE_UNKNOWN})
+
 /** @param folder  of the device in sysfs; "/sys/bus/pci/devices/0000:3b:00.0" */
 void xs_device_state_get(const char *folder, struct xs_device_state *ret);
+/** Whether it is NVIDIA's, whose driver shows nothing of this in sysfs (nvml_states.h has it). */
+bool xs_device_is_nvidia(const char *folder);
 
 #endif

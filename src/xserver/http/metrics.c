@@ -321,6 +321,11 @@ static int64_t temperature(const struct xs_device_row *d)
     return d->state.temperature_c;
 }
 
+static int64_t clock_hz(const struct xs_device_row *d)
+{
+    return d->state.clock_mhz < 0 ? d->state.clock_mhz : d->state.clock_mhz * 1000000;
+}
+
 static void hand_device_info(struct page *p)
 {
     of_devices(p, "device_info", true, one);
@@ -339,6 +344,11 @@ static void hand_device_memory_used_bytes(struct page *p)
 static void hand_device_temperature_celsius(struct page *p)
 {
     of_devices(p, "device_temperature_celsius", false, temperature);
+}
+
+static void hand_device_clock_hertz(struct page *p)
+{
+    of_devices(p, "device_clock_hertz", false, clock_hz);
 }
 
 void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)

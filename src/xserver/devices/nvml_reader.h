@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What NVML (NVIDIA's management library, libnvidia-ml.so.1) tells of devices: a program of its own reads it, so that
+ * xserver has no vendor's code in its process, and waits for none. The program is xserver again, with another
+ * argument. It ends, and with it the use of the driver, when no question comes for some seconds, so that it keeps no
+ * administrator from resetting a device. */
+#ifndef XS_XSERVER_DEVICES_NVML_READER_H
+#define XS_XSERVER_DEVICES_NVML_READER_H
+
+#include "xserver/devices/device_state.h"
+
+#include <stdbool.h>
+
+#define XS_NVML_READ "--read-nvml" /* the argument that makes xserver the reader */
+
+struct xs_nvml_question {
+    char pci[24];
+};
+
+struct xs_nvml_answer {
+    char pci[24], model[96]; /* model: "" where it did not tell */
+    struct xs_device_state state;
+};
+
+/** The reader: answers the questions that come as packets on descriptor 0. @return the status to exit with */
+int xs_nvml_reader_run(void);
+
+#endif
