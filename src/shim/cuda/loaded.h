@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queries of the program in each context: after one the code is loaded there, and the next one waits for
- * nothing (rows ONCE). Handles come back after the program unloads code or ends a context; then the table
- * forgets everything. Any thread, without locks. */
+ * nothing (rows ONCE). After the program unloads code or ends a context, the driver may give its handles
+ * again; so the table forgets everything then. Any thread, without locks. */
 #ifndef XS_SHIM_CUDA_LOADED_H
 #define XS_SHIM_CUDA_LOADED_H
 

@@ -47,8 +47,8 @@ void *xs_api_absent(enum xs_row row, bool no_library)
     }
 }
 
-/* Level 3 by the process itself: the runtime has asked the kernel driver its version by now. hal/hip/gates.c
- * sets the meaning of level auto. */
+/* Offers level 3, at which the process itself takes its queues off the device: the runtime has asked the kernel
+ * driver its version by now. hal/hip/gates.c sets the meaning of level auto. */
 void xs_api_first_queue_made(void)
 {
     bool works = xs_kfd_level() == 3 && !atomic_load(&xsched_priv_hip_at_level1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of levelzero_api.def's rows, and the sides from which calls come. There is one for each
- * driver behind the loader (proxy.c), and one for the loader's own functions in programs that link with it
+/* The functions of levelzero_api.def's rows, and the sides from which calls come. Each driver behind
+ * the loader has a side (proxy.c), and so have the loader's own functions in programs that link with it
  * (loader_calls.c). */
 #ifndef XS_SHIM_LEVELZERO_ZE_TABLE_H
 #define XS_SHIM_LEVELZERO_ZE_TABLE_H

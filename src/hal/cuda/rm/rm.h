@@ -54,8 +54,8 @@ int xs_rm_group_get(uint32_t index, struct xs_rm_group *ret);
 int xs_rm_level(void);
 /** Why it is 2: static text; "" at 3. */
 const char *xs_rm_why(void);
-/** Warns that there is no level 3, and why: one line a process. Says nothing if the user has switched it off,
- *  and if no driver of NVIDIA's is loaded that could have it. */
+/** Warns that there is no level 3, and why: one line a process. Says nothing if the user has switched it off
+ *  or shares the device in space, and if no driver of NVIDIA's is loaded that could have it. */
 void xs_rm_warn(void);
 /** Whether it is 3 only because `xsched doctor --probe` has seen it work: XSched does not know so new a
  *  driver. */

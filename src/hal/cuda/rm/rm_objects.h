@@ -45,8 +45,8 @@ extern struct xs_rm_table xs_rm_table;
 /** NULL when there is none. */
 struct xs_rm_tsg *xs_rm_tsg_by_id(uint32_t id);
 void xs_rm_fill(const struct xs_rm_tsg *t, struct xs_rm_group *ret);
-/** Under lock: says why and remembers it. @return true when level 3 ends by this: the caller then restores
- *  after the lock */
+/** Under lock: ends level 3 in this process and keeps the reason for xs_rm_why. @return true: it had not ended
+ *  before. Then the caller restores the slices after the lock */
 bool xs_rm_refuse_locked(const char *why, uint32_t number);
 /** Makes the table this process's own. */
 void xs_rm_check_fork(void);
