@@ -138,11 +138,11 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
         xs_say("cannot start xserver (%s; see %s/xserver.log): the program runs unscheduled", reason(err),
                folder);
     else if (idle_s)
-        xs_say("no xserver answered, so one was started for this user (pid %d, %s; it ends after %u s "
+        xs_say("no xserver answered, so xsched started one for this user (pid %d, %s; it ends after %u s "
                "without programs)",
                (int)pid, socket_path, idle_s);
     else
-        xs_say("no xserver answered, so one was started for this user (pid %d, %s)", (int)pid, socket_path);
+        xs_say("no xserver answered, so xsched started one for this user (pid %d, %s)", (int)pid, socket_path);
     return err;
 }
 
@@ -171,7 +171,7 @@ int xs_autostart(bool start, unsigned idle_s)
         xs_str_copy(folder, sizeof(folder), named);
         slash = strrchr(folder, '/');
         if (named[0] != '/' || slash == folder) {
-            xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: no xserver was started",
+            xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: xsched started no xserver",
                    named);
             return -EINVAL;
         }

@@ -216,7 +216,7 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     /* the folder and not the socket: a mounted socket is dead after the server's next start */
     add_mount(mounts, socket_folder(a, &places), SOCKET_PLACE);
     if (stat(socket_folder(a, &places), &st) < 0) /* the check of an explicit one came before */
-        xs_say("%s is not there yet: a container that is started before xserver fails", socket_folder(a, &places));
+        xs_say("%s is not there yet: a container that starts before xserver fails", socket_folder(a, &places));
     for (size_t i = 0; i < a->count; i++)
         json_array_append_new(devices, json_pack("{s:s, s:{s:[o]}}", "name", a->devices[i].name, "containerEdits", "env",
                                                  json_sprintf("XSCHED_PRIORITY=%lld", (long long)a->devices[i].priority)));
@@ -256,8 +256,8 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         .options = k_options,
         .parser = parse,
-        .doc = "Writes a Container Device Interface specification: a container that is started with one of its devices "
-               "runs under XSched with that device's priority.\v"
+        .doc = "Writes a Container Device Interface specification: a container with one of its devices runs under "
+               "XSched with that device's priority.\v"
                "  xsched cdi --output /etc/cdi/xsched.json\n"
                "  podman run --device xsched.dev/queue=high ...\n\n"
                "Write it again after an upgrade. It replaces an LD_PRELOAD that the image sets; the priority is a request "

@@ -20,10 +20,10 @@ void xs_prepare_program(char **program)
         enum xs_program_issue issue = xs_program_check(path, judged, sizeof(judged));
 
         if (issue != XS_PROGRAM_FINE)
-            xs_say("%s is %s: it will not be scheduled", judged, xs_program_issue_text(issue));
+            xs_say("%s is %s: XSched will not schedule it", judged, xs_program_issue_text(issue));
     }
     if (xs_env_bool(XS_ENV_XSCHED_DISABLE, false))
-        xs_say("XSCHED_DISABLE is set: the program will not be scheduled");
+        xs_say("the environment sets XSCHED_DISABLE: XSched will not schedule the program");
     xs_shims_find(&shims);
     if (!shims.count) {
         xs_say("no shim is installed (looked into %s): the program runs unscheduled", shims.tried);
@@ -32,7 +32,7 @@ void xs_prepare_program(char **program)
     err = xs_shims_apply(&shims);
     if (err == -EINVAL)
         xs_say(
-            "%s has a space or colon in its name, so nothing can be preloaded from there: the program runs "
+            "%s has a space or colon in its name, so LD_PRELOAD cannot name its files: the program runs "
             "unscheduled",
             shims.folder);
     else if (err < 0)

@@ -14,8 +14,8 @@ static const struct {
 } commands[] = {
     {"run", xs_command_run, "run a program with its device work scheduled"},
     {"trace", xs_command_trace, "run a program and list its device calls and how XSched handles each"},
-    {"record", xs_command_record, "write a timeline: when programs ran, waited and were preempted"},
-    {"doctor", xs_command_doctor, "say what is installed, or why a running program is not scheduled"},
+    {"record", xs_command_record, "write a timeline: when programs ran and waited, and when XSched preempted them"},
+    {"doctor", xs_command_doctor, "say whether this machine is ready, or why XSched does not schedule a program"},
     {"top", xs_command_top, "show programs, shares and waits again and again (xcli top)"},
     {"cdi", xs_command_cdi, "write a specification by which containers get a priority"},
 };
@@ -46,6 +46,6 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     }
-    xs_say_error("there is no command \"%s\"; the commands are run, trace, record, doctor, top and cdi", argv[1]);
+    xs_say_error("there is no command \"%s\"; there are run, trace, record, doctor, top and cdi", argv[1]);
     return XS_EXIT_USAGE;
 }

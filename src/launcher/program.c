@@ -113,7 +113,7 @@ const char *xs_program_issue_text(enum xs_program_issue issue)
 {
     switch (issue) {
     case XS_PROGRAM_STATIC:
-        return "statically linked, so no shim can be loaded into it";
+        return "statically linked, so it loads no shim";
     case XS_PROGRAM_FOREIGN:
         return "32-bit or made for another machine, and the shims are not";
     case XS_PROGRAM_PRIVILEGED:

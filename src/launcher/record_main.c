@@ -111,11 +111,11 @@ static json_t *ask(const struct record_arguments *a, const char *path, char *why
     if (answer.status != 200) {
         snprintf(why, size, "\n  it refused (%ld): %s", answer.status,
                  json_is_string(json_object_get(o, "error")) ? json_string_value(json_object_get(o, "error"))
-                                                             : "the answer is not understood");
+                                                             : "it gives no reason");
         json_decref(o);
         o = NULL;
     } else if (!o) {
-        snprintf(why, size, "\n  the answer is not understood");
+        snprintf(why, size, "\n  the answer is no JSON");
     }
     free(answer.body);
     return o;
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
         .options = k_options,
         .parser = parse,
         .args_doc = "[-- PROGRAM [ARG...]]",
-        .doc = "Records when programs ran, waited and were preempted, of all that the user may see.\v"
+        .doc = "Records when the programs that the user may see ran and waited, and when XSched preempted them.\v"
                "Runs a PROGRAM as `xsched run` does, and the recording ends with it; else Ctrl-C or "
                "--duration ends it. Open the file at https://ui.perfetto.dev or chrome://tracing.\n\n"
                "Exit status: the program's; 1 when it cannot write the file, 2 when no xserver answers, 64 "
@@ -324,10 +324,10 @@ int main(int argc, char **argv)
     json_decref(names);
     record_end(&s.r, xs_now_ns());
     if (ferror(s.r.f) || fclose(s.r.f) != 0) {
-        xs_say_error("%s: cannot be written", s.a.output);
+        xs_say_error("cannot write %s", s.a.output);
         return 1;
     }
-    xs_say("%s: %" PRIu64 " entries%s%s", s.a.output, s.r.written, s.r.lost ? ", some events were lost" : "",
+    xs_say("%s: %" PRIu64 " entries%s%s", s.a.output, s.r.written, s.r.lost ? ", some events are missing" : "",
            s.a.replay ? "; xsched-replay reads it" : "; open at ui.perfetto.dev");
     return status;
 }

@@ -32,7 +32,7 @@ static const struct argp_option options[] = {
 #include "launcher/run_options.def"
 #undef O
     {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
-    {"group", KEY_GROUP, "NAME", 0, "programs of one group are suspended and resumed together", 2},
+    {"group", KEY_GROUP, "NAME", 0, "the scheduler suspends and resumes programs of one group together", 2},
     {"share", KEY_SHARE, "time|space|auto", 0,
      "how the program shares the device: by turns, or at one time under MPS with others of this user (CUDA); default time", 2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
@@ -201,7 +201,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         if (!r->program && !r->help_env)
-            argp_error(state, "no program was named");
+            argp_error(state, "name a program to run");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -348,9 +348,8 @@ int xs_command_run(int argc, char **argv)
                "this user.\v"
                "Two programs, in two terminals:\n\n"
                "  xsched run --priority 0 -- ./background\n  xsched run --priority 10 -- ./urgent\n\n"
-               "Exit status: the program's; 64 for wrong arguments, 126 when the program cannot be executed, "
-               "127 when "
-               "it is not found."};
+               "Exit status: the program's; 64 for wrong arguments, 126 when xsched cannot start the program, 127 "
+               "when it does not find it."};
     struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
     char name[] = "xsched run", path[PATH_MAX];
     int server = -ENOENT;

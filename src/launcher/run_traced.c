@@ -53,7 +53,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         if (!t->program)
-            argp_error(state, "no program was named");
+            argp_error(state, "name a program to run");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -160,9 +160,8 @@ int xs_command_trace(int argc, char **argv)
                "submit: a command on a scheduled queue; sync: waited for a queue; hand: looked at for "
                "another reason; "
                "pass: left alone. Unless the environment says otherwise, a local policy of its own schedules "
-               "the program.\n\nExit status: the program's; 64 for wrong arguments, 126 when the program cannot "
-               "be executed, "
-               "127 when it is not found."};
+               "the program.\n\nExit status: the program's; 64 for wrong arguments, 126 when xsched cannot start the "
+               "program, 127 when it does not find it."};
     struct trace t = {0};
     char path[2 * PATH_MAX], name[] = "xsched trace";
     FILE *out = stderr;

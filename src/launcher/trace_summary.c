@@ -216,7 +216,7 @@ void xs_trace_sum_print(struct xs_trace_sum *s, FILE *f)
     for (size_t k = 0; k < XS_ARRAY_LEN(s->notes) && s->notes[k]; k++)
         fprintf(f, "%s\n", s->notes[k]);
     if (!t.calls)
-        fputs("no call was seen: the program used no device, or reached its driver past the shims; `xsched doctor PID` "
-              "tells which, while it runs\n",
+        fputs("the shims saw no call: the program used no device, or reached its driver past them; "
+              "`xsched doctor PID` tells which, while it runs\n",
               f);
 }

@@ -100,13 +100,13 @@ static const char *prepare(struct cuda_device *d)
     cuDeviceGetAttribute(&slot, XS_CU_ATTR_PCI_DEVICE, d->id);
     d->address = xs_pci_number((uint32_t)domain, (uint32_t)bus, (uint32_t)slot, 0);
     if (cuDevicePrimaryCtxRetain(&ctx, d->id) || cuCtxSetCurrent(ctx))
-        return "no context can be made";
+        return "the driver makes no context";
     if (cuModuleLoadData(&module, k_ptx) || cuModuleGetFunction(&d->add, module, "add"))
-        return "no kernel can be loaded";
+        return "the driver loads no kernel";
     if (cuModuleGetFunction(&d->count, module, "count"))
         d->count = NULL;
     if (cuStreamCreate(&d->gated, 1) || cuStreamCreate(&d->other, 1))
-        return "no stream can be made";
+        return "the driver makes no stream";
     if (posix_memalign(&page, 4096, 4096))
         return "out of memory";
     memset(page, 0, 4096);
@@ -127,7 +127,7 @@ static const char *gates(struct cuda_device *d)
     if (cuStreamWaitValue64_v2(d->gated, d->at, 7, XS_CU_WAIT_GEQ))
         return "the driver takes no wait for a value";
     if (!launch_add(d, d->gated, 2) || !launch_add(d, d->other, 1))
-        return "no kernel can be launched";
+        return "the driver launches no kernel";
     if (!reaches(&d->word[1], 2))
         return "another stream stands behind the gate too";
     sleep_ns(STILL_NS);
@@ -268,7 +268,7 @@ static const char *look(struct cuda_device *d, const struct rival *r, uint64_t o
     uint64_t own;
 
     if (xs_rm_set_slices(d->address, own_us) < 0 || !order(r, SLICE, rival_us, &set) || set < 0)
-        return "the driver does not let time slices be set";
+        return "the driver does not let XSched set time slices";
     sleep_ns(WARM_NS);
     own = atomic_load(&d->word[3]);
     if (!order(r, PROGRESS, 0, &before))
@@ -296,9 +296,9 @@ static const char *compare(struct cuda_device *d, const struct rival *r, uint64_
     if (!progress[0][1] || !progress[1][0])
         return "a process with the long time slice does not get on";
     if (progress[0][0] * RATIO > progress[0][1] || progress[1][1] * RATIO > progress[1][0])
-        return "time slices are set and have no effect";
+        return "the driver takes time slices, and they have no effect";
     if (progress[2][0] > progress[2][1] * RATIO || progress[2][1] > progress[2][0] * RATIO)
-        return "a time slice that is given back keeps its effect";
+        return "a time slice keeps its effect after the default is back";
     return NULL;
 }
 
@@ -312,9 +312,9 @@ static const char *slices(struct cuda_device *d, int ordinal, uint64_t progress[
     if (!d->word)
         return "the device cannot see memory of the host";
     if (xs_rm_level() != 3)
-        return *xs_rm_why() ? xs_rm_why() : "no channel group of the driver is seen";
+        return *xs_rm_why() ? xs_rm_why() : "XSched sees no channel group of the driver";
     if (!start_rival(ordinal, &r))
-        return "no second process can be started";
+        return "no second process starts";
     if (!obeys(&r, PREPARE))
         why = "a second process cannot use the device";
     else if (!launch_count(d) || !obeys(&r, LAUNCH))
@@ -376,7 +376,8 @@ static void probe(int ordinal)
 static const char *error_text(CUresult r)
 {
     static const char *const k_mps[] = {
-        "the MPS server cannot be reached", "a call to the MPS server failed", "the MPS server takes no new programs now",
+        "there is no connection to the MPS server", "a call to the MPS server failed",
+        "the MPS server takes no new programs now",
         "MPS serves no more than 60 programs at one time", "the MPS server has no connections left",
         "the MPS server ended the program",
     };
@@ -443,7 +444,7 @@ int main(int argc, char **argv)
     }
     if (!lib) {
         if (isatty(STDOUT_FILENO)) /* doctor has its own words */
-            fputs("xsched-probe-cuda: no driver can be loaded\n", stderr);
+            fputs("xsched-probe-cuda: found no driver that loads\n", stderr);
         return 3;
     }
 #define X(name, params)                                            \

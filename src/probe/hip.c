@@ -68,7 +68,7 @@ static const char *prepare(struct hip_device *d)
 
     if (hipSetDevice(d->id) || hipStreamCreateWithFlags(&d->gated, XS_HIP_STREAM_NONBLOCKING) ||
         hipStreamCreateWithFlags(&d->other, XS_HIP_STREAM_NONBLOCKING))
-        return "no stream can be made";
+        return "the runtime makes no stream";
     if (posix_memalign(&page, 4096, 4096))
         return "out of memory";
     memset(page, 0, 4096);
@@ -91,7 +91,7 @@ static const char *gates(struct hip_device *d)
     if (hipStreamWaitValue64(d->gated, d->at, 7, XS_HIP_WAIT_GTE, UINT64_MAX))
         return "the runtime takes no wait for a value";
     if (!writes(d, d->gated, 2, 1) || !writes(d, d->other, 1, 2))
-        return "no command can be launched";
+        return "the runtime launches no command";
     if (!reaches(&d->word[1], 2)) {
         atomic_store(&d->word[0], 7);
         return "another stream stands behind the gate too";
@@ -109,7 +109,7 @@ static const char *gates(struct hip_device *d)
             if (hipStreamWaitValue64(d->gated, d->at, 7, XS_HIP_WAIT_GTE, UINT64_MAX))
                 return "the runtime takes few waits for a value";
         if (!writes(d, d->gated, 2, round) || !reaches(&d->word[2], round))
-            return "open gates hold";
+            return "work does not pass open gates";
         d->gate_ns = XS_MIN(d->gate_ns, (xs_now_ns() - began) / WAITS);
     }
     if (d->gate_ns / 1000 < g_dear_us)
@@ -174,7 +174,7 @@ static const char *queues(struct hip_device *d)
         return "the device has no address";
     n = put_work(d, &memory);
     if (!n || !reaches(&d->word[3], 1))
-        return "no command can be launched";
+        return "the runtime launches no command";
     if (!bring(address, true, &d->off_ns))
         return *xs_kfd_why() ? xs_kfd_why() : "the kernel does not tell which queues are this device's";
     sleep_ns(2 * XS_NS_PER_MS);
@@ -184,14 +184,16 @@ static const char *queues(struct hip_device *d)
     if (!bring(address, false, &d->on_ns))
         return "the driver does not take queues back";
     if (before == n)
-        return "the work was over before it could be stopped";
+        return "the work was over before the probe stopped it";
     if (before != after)
         return "work goes on although its queues are off";
     end = xs_now_ns() + ENOUGH_NS;
     while (hipStreamQuery(d->gated) == XS_HIP_NOT_READY)
         if (xs_now_ns() > end)
             return "stopped work does not go on";
-    return hipStreamQuery(d->gated) == XS_HIP_SUCCESS && reaches(&d->word[3], n) ? NULL : "stopped work is lost";
+    if (hipStreamQuery(d->gated) != XS_HIP_SUCCESS || !reaches(&d->word[3], n))
+        return "the device loses stopped work";
+    return NULL;
 }
 
 static void probe(int ordinal)
@@ -226,7 +228,7 @@ int main(int argc, char **argv)
     }
     if (!lib) {
         if (isatty(STDOUT_FILENO)) /* doctor has its own words */
-            fputs("xsched-probe-hip: no runtime can be loaded\n", stderr);
+            fputs("xsched-probe-hip: found no runtime that loads\n", stderr);
         return 3;
     }
 #define X(name, params)                                            \

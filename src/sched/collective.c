@@ -352,8 +352,9 @@ static bool keeps_running(struct xs_sched *s, struct xs_collective_group *g, uin
     g->doubted = true;
     recheck(g);
     n = count_ranks(g);
-    XS_WARN("collectives of group '%s' completed nothing for %u ms while others wait: its %zu process%s suspended as "
-            "others are until one completes%s", g->name, (unsigned)(most_ns / XS_NS_PER_MS), n, n == 1 ? " is" : "es are",
+    XS_WARN("collectives of group '%s' completed nothing for %u ms while others wait: until one completes, the "
+            "scheduler suspends its %zu process%s like others%s",
+            g->name, (unsigned)(most_ns / XS_NS_PER_MS), n, n == 1 ? "" : "es",
             n == 1 ? " (is its partner in another group, on another host, or gone?)" : "");
     return false;
 }

@@ -52,7 +52,7 @@ int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error,
     object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object) {
         why = dlerror();
-        return refuse(NULL, -ENOENT, path, why ? why : "cannot be loaded", error, error_bytes);
+        return refuse(NULL, -ENOENT, path, why ? why : "the loader refuses it", error, error_bytes);
     }
     entry = (xs_policy_entry_fn)dlsym(object, XS_POLICY_ENTRY);
     if (!entry)

@@ -33,7 +33,7 @@ int xs_window_monitor(const struct xs_window_options *o)
         const char *at = o->display ? o->display : getenv("DISPLAY");
 
         fprintf(stderr, "xsched-window: %s%s; set DISPLAY or --display\n",
-                at && *at ? "no X server answers at " : "no X server is named", at && *at ? at : "");
+                at && *at ? "no X server answers at " : "DISPLAY names no X server", at && *at ? at : "");
         return 1;
     }
     report.display = xs_focus_display(f);

@@ -274,7 +274,8 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     atomic_fetch_add(&st->epoch, 1);
     *ret = q->handle;
     if (level > q->wish.level && !d->level_auto)
-        XS_WARN_ONCE("%s has no preemption level %d here; level %d is used", h->ops->name, level, q->wish.level);
+        XS_WARN_ONCE("%s has no preemption level %d here; level %d takes its place",
+                     h->ops->name, level, q->wish.level);
 out:
     xs_lock_release(&st->lock);
     if (explicit_queue && r == kXSchedSuccess)

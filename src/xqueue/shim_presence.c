@@ -41,11 +41,11 @@ static void say_missing(const struct xs_platform *p, int mode)
     how = preload && strstr(preload, shim) ? "LD_PRELOAD names it, and the dynamic linker ignored that"
                                            : "use LD_PRELOAD or `xsched run`";
     if (mode == XS_MODE_APP)
-        XS_INFO("%s: no call of this program came through %s: only commands of XQueueSubmit are scheduled; %s", p->name, shim,
-                how);
+        XS_INFO("%s: no call of this program came through %s: XSched schedules only commands of XQueueSubmit; %s",
+                p->name, shim, how);
     else if (!atomic_exchange_explicit(&g_warned, true, memory_order_relaxed))
-        XS_WARN("%s: no call of this program came through %s: only commands of XQueueSubmit are scheduled; %s", p->name, shim,
-                how);
+        XS_WARN("%s: no call of this program came through %s: XSched schedules only commands of XQueueSubmit; %s",
+                p->name, shim, how);
 }
 
 void xs_shim_expect(const struct xs_hal_ops *ops, int mode)

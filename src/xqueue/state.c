@@ -148,7 +148,7 @@ static void read_environment(struct xs_state *st)
 
     xs_env_warn_withdrawn();
     if (policy && !ops)
-        XS_WARN("XSCHED_POLICY=%s is not a policy (%s); it is ignored", policy,
+        XS_WARN("XSCHED_POLICY=%s is not a policy (%s); it has no effect", policy,
                 xs_policy_names(names, sizeof(names), "|"));
     if (!scheduler && xs_env_get(XS_ENV_XSCHED_PRIORITY))
         scheduler = "GLB";
@@ -160,7 +160,7 @@ static void read_environment(struct xs_state *st)
         else if (xs_str_equal_nocase(scheduler, "GLB"))
             mode = XS_MODE_GLOBAL;
         else if (!xs_str_equal_nocase(scheduler, "APP"))
-            XS_WARN("XSCHED_SCHEDULER=%s is none of APP, LCL, GLB; APP is used", scheduler);
+            XS_WARN("XSCHED_SCHEDULER=%s is none of APP, LCL, GLB; APP holds", scheduler);
     }
     atomic_store(&st->mode, mode);
     atomic_store(&st->local_policy, ops ? ops->type : kPolicyHighestPriorityFirst);

@@ -174,7 +174,7 @@ static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
     if (path)
         r = xs_options_read_file(&o, path, ret_error, error_size);
     if (r == 0 && o.token_file[0] && o.token[0]) {
-        snprintf(ret_error, error_size, "token and token-file are both set: one of them is enough");
+        snprintf(ret_error, error_size, "give token or token-file, not both");
         r = -EINVAL;
     }
     if (r == 0 && o.token_file[0])

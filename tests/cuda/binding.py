@@ -42,7 +42,7 @@ def main(program, shim, fake):
                              XSCHED_CUDA_LIB=os.path.join(folder, "libcuda.so.1"))
         if not os.path.exists("/dev/nvidiactl"):   # else this machine has a driver
             expect("only ourselves", (code, out), (0, none))
-            if not log or len(log) > 2 or "not found" not in log[-1]:
+            if not log or len(log) > 2 or "did not find the real library" not in log[-1]:
                 bad.append(f"only ourselves: log {log}")
         # the folder instead of a preload
         os.remove(os.path.join(folder, "libcuda.so.1"))

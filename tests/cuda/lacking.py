@@ -54,7 +54,7 @@ def want(lacks, level):
         return "scheduled 0", None
     gates = not lacks & GATES
     if level == "3" or (level == "2" and not gates):
-        return "scheduled 6", f"no preemption level {level} here; level {2 if gates else 1} is used"
+        return "scheduled 6", f"no preemption level {level} here; level {2 if gates else 1} takes its place"
     return "scheduled 6", None
 
 

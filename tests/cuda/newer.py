@@ -118,7 +118,7 @@ def main():
         # status 0 and no effect
         found = doctor.ask(NEWER, "--no-slices")
         row = found["probe"][0]
-        check("a lie is found out", row["level"] == 2 and row["slices"] == "time slices are set and have no effect", row)
+        check("a lie is found out", row["level"] == 2 and row["slices"] == "the driver takes time slices, and they have no effect", row)
         check("doctor shows it", of_cuda(found).get("probed_level") == 2 and "not_probed" not in causes(found), found)
         check("doctor says what it means", any("level 3 does not work" in h for h in found["hints"]), found["hints"])
         below_level_3(top, NEWER, "does not work")

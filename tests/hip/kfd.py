@@ -202,11 +202,11 @@ def refused(w, fault, text):
 
 
 def version(w):
-    return refused(w, "version2", "version of the kernel driver's interface is not known (2)")
+    return refused(w, "version2", "XSched does not know this version of the kernel driver's interface (2)")
 
 
 def denied(w):
-    return refused(w, "deny", "the driver does not let queues be changed")
+    return refused(w, "deny", "the driver does not let XSched change queues")
 
 
 def main(case, *programs):

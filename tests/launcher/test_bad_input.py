@@ -33,7 +33,7 @@ ROWS = [
     (["xserver", "--token-file="], 64, "--token-file takes a path"),
     (["xserver", "--token-file=DIR/open"], 78, "other users may open it"),
     (["xserver", "--token-file=DIR"], 78, "it is no file"),
-    (["xserver", "--token-file=DIR/secret", "--token=a"], 78, "both set"),
+    (["xserver", "--token-file=DIR/secret", "--token=a"], 78, "not both"),
     (["xserver", "--policy="], 64, "no such policy"),
     (["xserver", "--policy=DIR/empty", "--socket=DIR/p.sock", "--port=0"], 1, "file too short"),
     (["xserver", "HPF", "50000", "more"], 64, "too many arguments"),
@@ -75,7 +75,7 @@ ROWS = [
     (["xsched", "run", "--memory=101%", "--", "true"], 64, "--memory takes"),
     (["xsched", "run", "--level=", "--", "true"], 64, "--level takes"),
     (["xsched", "run", "--idle-exit=-1", "--", "true"], 64, "--idle-exit takes"),
-    (["xsched", "trace"], 64, "no program was named"),
+    (["xsched", "trace"], 64, "name a program to run"),
     (["xsched", "trace", "-o", "DIR", "--", "true"], 1, "Is a directory"),
     (["xsched", "trace", "-o", "/nonexistent/x", "--", "true"], 1, "No such file"),
     # ---- record, doctor, cdi

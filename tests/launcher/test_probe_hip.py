@@ -30,11 +30,11 @@ class ProbeHip(Layout):
     def test_levels(self):
         for env, level, gates, queues in (
                 ({"LD_PRELOAD": KFD}, 3, "work", "work"),
-                ({}, 2, "work", "the kernel driver has not been called yet"),
+                ({}, 2, "work", "the program has not called the kernel driver yet"),
                 ({"LD_PRELOAD": KFD, "FAKE_KFD": "ghost"}, 2, "work", "work goes on although its queues are off"),
-                ({"LD_PRELOAD": KFD, "FAKE_KFD": "deny"}, 2, "work", "the driver does not let queues be changed"),
+                ({"LD_PRELOAD": KFD, "FAKE_KFD": "deny"}, 2, "work", "the driver does not let XSched change queues"),
                 ({"LD_PRELOAD": KFD, "FAKE_KFD": "version2"}, 2, "work",
-                 "this version of the kernel driver's interface is not known"),
+                 "XSched does not know this version of the kernel driver's interface"),
                 ({"FAKE_HIP": "no_writes"}, 1, "the device does not write into memory of the host",
                  "the device does not write into memory of the host")):
             found = self.probe(**env)

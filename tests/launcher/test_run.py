@@ -18,8 +18,8 @@ class Arguments(Layout):
     def test_wrong(self):
         self.refused(says="usage")
         self.refused("walk", says="no command")
-        self.refused("run", says="no program")
-        self.refused("run", "--", says="no program")
+        self.refused("run", says="name a program to run")
+        self.refused("run", "--", says="name a program to run")
         self.refused("run", "--priority", says="requires an argument")
         self.refused("run", "--nonsense", "--", "true", says="unrecognized option")
         for text in ("256", "-257", "", "1x", "ten", "99999999999999999999"):

@@ -29,7 +29,7 @@ class Autostart(Layout):
         done = self.xsched("run", "--", "echo", "ran")
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        self.assertIn("was started for this user", done.stderr)
+        self.assertIn("xsched started one for this user", done.stderr)
         pids = self.servers()
         self.assertEqual(len(pids), 1)
         self.assertEqual(os.stat(self.folder).st_mode & 0o777, 0o700)
@@ -69,7 +69,7 @@ class Autostart(Layout):
         asked = os.path.join(self.top, "asked")
         path = self.with_systemd(f'echo "$@" >{asked}; while [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
         done = self.xsched("run", "--", "true", env=path)
-        self.assertIn("was started for this user", done.stderr)
+        self.assertIn("xsched started one for this user", done.stderr)
         pid, = self.servers()
         self.assertIn(f"pid {pid},", done.stderr)
         with open(asked) as f:
@@ -81,19 +81,19 @@ class Autostart(Layout):
 
     def test_a_manager_that_refuses_is_no_reason(self):
         done = self.xsched("run", "--", "true", env=self.with_systemd("exit 1\n"))
-        self.assertIn("was started for this user", done.stderr)
+        self.assertIn("xsched started one for this user", done.stderr)
         self.assertEqual(len(self.servers()), 1)
 
     def test_a_manager_that_hangs_is_no_reason(self):
         done = self.xsched("run", "--", "true", env=self.with_systemd("exec sleep 60\n"))
-        self.assertIn("was started for this user", done.stderr)
+        self.assertIn("xsched started one for this user", done.stderr)
         self.assertEqual(len(self.servers()), 1)
 
     def test_idle_exit(self):
         done = self.xsched("run", "--idle-exit", "1", "--", "true")
         self.assertIn("1 s without programs", done.stderr)
         self.wait_for(lambda: not self.servers())
-        self.assertIn("was started", self.xsched("run", "--idle-exit", "1", "--", "true").stderr)
+        self.assertIn("xsched started one", self.xsched("run", "--idle-exit", "1", "--", "true").stderr)
 
     def test_two_at_once(self):
         command = [os.path.join(self.bin, "xsched"), "run", "--", "true"]
@@ -102,7 +102,7 @@ class Autostart(Layout):
             said = [p.communicate(timeout=120)[1] for p in many]
             self.assertEqual([p.returncode for p in many], [0] * 6)
             self.assertEqual(len(self.servers()), 1)
-            self.assertEqual(sum("was started" in text for text in said), 1, said)
+            self.assertEqual(sum("xsched started one" in text for text in said), 1, said)
             os.kill(self.servers()[0], signal.SIGKILL)      # leaves its sockets behind
             self.wait_for(lambda: not self.servers() and not self.answers())
 
@@ -115,7 +115,7 @@ class Autostart(Layout):
             time.sleep(0.3)
             self.assertIsNone(p.poll())
             self.assertEqual(self.servers(), [])
-        self.assertIn("was started", p.communicate(timeout=120)[1])
+        self.assertIn("xsched started one", p.communicate(timeout=120)[1])
 
     def test_named_socket(self):
         path = os.path.join(self.top, "named", "x.sock")
@@ -138,7 +138,7 @@ class Autostart(Layout):
     def notes(self, *args, env=None):
         done = self.xsched("run", *args, "--", "true", env=env)
         self.assertEqual(done.returncode, 0)
-        return [line for line in done.stderr.splitlines() if "was started for" not in line]
+        return [line for line in done.stderr.splitlines() if "started one for" not in line]
 
     def test_hints_without_effect_are_named(self):
         """Once for each, with the command that makes it work; and when that was done, no more."""

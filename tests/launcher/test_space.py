@@ -238,7 +238,7 @@ class Refused(Space):
         self.shares_in_time("no NVIDIA driver", env={"XSCHED_CUDA_LIB": "/nonexistent"})
 
     def test_trial_fails(self):
-        for error, says in (("808", "no more than 60 programs"), ("807", "takes no new programs"), ("805", "cannot be reached"),
+        for error, says in (("808", "no more than 60 programs"), ("807", "takes no new programs"), ("805", "no connection to the MPS server"),
                             ("2", "error 2")):
             env = self.shares_in_time(says, env={"FAKE_MPS_ERROR": error})
             self.assertNotIn("CUDA_MPS_PIPE_DIRECTORY", env)
@@ -251,7 +251,7 @@ class Refused(Space):
         self.shares_in_time("nobody else may write there")
         os.rmdir(self.mps)
         os.symlink(self.top, self.mps)
-        self.shares_in_time("cannot be made")
+        self.shares_in_time("cannot make ")
         os.unlink(self.mps)
         deep = os.path.join(self.top, "d" * 80)
         os.mkdir(deep, 0o700)

@@ -56,7 +56,7 @@ def main(suite, driver, xsched, variant="right"):
         for name, names, lines in (("not there", "/none/libthree.so", 0), ("no object", broken, 1)):
             want, none, _ = run(names)
             got, submits, said = run(names, *launch)
-            if not want[0] or none or got != want or submits or said.count("cannot be opened") != lines or said.count("\n") != lines:
+            if not want[0] or none or got != want or submits or said.count("does not open") != lines or said.count("\n") != lines:
                 bad.append((name, want, got, submits, said))
     for b in bad:
         print(b)

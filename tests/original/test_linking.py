@@ -78,7 +78,7 @@ class Linking(Original):
         self.wait_for(mapped, "the library is mapped")
         said = subprocess.run([os.path.join(BIN, "xsched"), "doctor", str(p.pid)], env=self.env, capture_output=True,
                               text=True, check=False).stdout
-        self.assertIn("only commands of XQueueSubmit are scheduled", " ".join(said.split()))
+        self.assertIn("XSched schedules only commands of XQueueSubmit", " ".join(said.split()))
 
     def cmake(self, find, *args):
         folder = os.path.join(self.top, "project")

@@ -297,7 +297,7 @@ static void one_warning_about_the_level(void **state)
         warnings++;
     assert_int_equal(warnings, 1);
     assert_non_null(strstr(text, "level 3"));
-    assert_non_null(strstr(text, "level 1 is used"));
+    assert_non_null(strstr(text, "level 1 takes its place"));
 }
 
 static void levels(void **state)

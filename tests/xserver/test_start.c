@@ -326,7 +326,7 @@ static void tokens_come_from_files(void **state)
     write_file("token.conf", "[http]\ntoken = abc\n");
     snprintf(text, sizeof(text), "%s --config %s", args, file("token.conf"));
     assert_int_equal(run(text), 78);
-    assert_non_null(strstr(g_output, "both set"));
+    assert_non_null(strstr(g_output, "not both"));
     write_file("token", "");
     assert_int_equal(run(args), 78);
     write_file("token", "a\nb\n");

@@ -208,7 +208,7 @@ static bool try_open(struct search *s, void *ctx)
 
     *handle = open_file(s->vendor, s->path, 0);
     if (!*handle)
-        XS_INFO("%s: %s cannot be used", s->vendor->platform->name, s->path);
+        XS_INFO("%s: XSched cannot use %s", s->vendor->platform->name, s->path);
     return *handle != NULL;
 }
 
@@ -245,13 +245,13 @@ static void *find_mapped(struct search *s, char (*paths)[XS_PATH_MAX], char *ret
     a.count = xs_object_find(v->platform->vendor, paths, MAPPED_MAX); /* not inside XS_MIN, which would look twice */
     a.count = XS_MIN(a.count, (size_t)MAPPED_MAX);
     if (a.count > 1 && named && among(&a, named))
-        XS_INFO("%s: %zu copies are loaded; using %s, which %s names", v->platform->name, a.count, paths[a.chosen],
-                xs_env_rows[v->platform->lib].name);
+        XS_INFO("%s: the program has %zu copies; using %s, which %s names", v->platform->name, a.count,
+                paths[a.chosen], xs_env_rows[v->platform->lib].name);
     else if (a.count > 1 && search_all(s, try_among, &a))
-        XS_INFO("%s: %zu copies are loaded; using %s, which the caller depends on", v->platform->name, a.count,
+        XS_INFO("%s: the program has %zu copies; using %s, which the caller depends on", v->platform->name, a.count,
                 paths[a.chosen]);
     else if (a.count > 1)
-        XS_WARN_ONCE("%s: %zu copies are loaded and it is not clear which one the caller means; using %s",
+        XS_WARN_ONCE("%s: the program has %zu copies, and XSched cannot tell which one the caller means; using %s",
                      v->platform->name, a.count, paths[0]);
     for (size_t n = 0; n < a.count; n++) {
         size_t i = (a.chosen + n) % a.count;
@@ -276,7 +276,7 @@ static void *find_named(const struct xs_vendor *v, char *ret_path, size_t path_s
     if (realpath(named, path) && xs_object_usable_file(path))
         handle = open_file(v, path, 0);
     if (!handle) {
-        XS_WARN_ONCE("%s: %s=%s cannot be used (%s); searching", v->platform->name,
+        XS_WARN_ONCE("%s: XSched cannot use %s=%s (%s); searching", v->platform->name,
                      xs_env_rows[v->platform->lib].name, named,
                      access(named, R_OK) != 0 ? "not readable" : "not such a library, or one of ours");
         return NULL;
@@ -291,7 +291,8 @@ static void refuse_other(const struct xs_vendor *v, const char *mapped)
     const char *named = xs_env_get(v->platform->lib);
 
     if (named && !same_file(named, mapped))
-        XS_WARN_ONCE("%s: %s=%s is not used: the program has %s loaded, and streams belong to the copy that made them",
+        XS_WARN_ONCE("%s: %s=%s has no effect: the program has %s loaded, and streams belong to the copy that "
+                     "made them",
                      v->platform->name, xs_env_rows[v->platform->lib].name, named, mapped);
 }
 
@@ -327,8 +328,8 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
 
         atomic_store_explicit(&failed_at, objects, memory_order_relaxed);
         xs_platform_soname(v->platform, 0, name, sizeof(name));
-        XS_WARN_ONCE("%s: the real library (%s) was not found: install it, or set %s to its path", v->platform->name,
-                     name, xs_env_rows[v->platform->lib].name);
+        XS_WARN_ONCE("%s: XSched did not find the real library (%s): install it, or set %s to its path",
+                     v->platform->name, name, xs_env_rows[v->platform->lib].name);
         return -ENOENT;
     }
     XS_INFO("%s: using %s", v->platform->name, ret_path);

@@ -25,7 +25,7 @@ struct xs_ctx_entries *xs_cuda_ctx_entries(void *opaque)
 static int never(struct xs_cuda_hw *hw, CUresult r)
 {
     atomic_store_explicit(&hw->st.no_gates, true, memory_order_relaxed);
-    XS_WARN_ONCE("CUDA: this device cannot wait for permission (error %d); level 1 is used instead of 2", r);
+    XS_WARN_ONCE("CUDA: this device cannot wait for permission (error %d); level 1 takes the place of level 2", r);
     return -1;
 }
 

@@ -168,7 +168,8 @@ static bool look_at_others(struct xs_vk_gates *g)
         leave(g);
     }
     if (moved && !atomic_exchange(&hw->device->no_gates, true))
-        XS_INFO("Vulkan: work of one queue stood behind a closed gate of another; level 1 is used on this device instead of 2");
+        XS_INFO("Vulkan: work of one queue stood behind a closed gate of another; level 1 takes the place of level 2 "
+                "on this device");
     return true;
 }
 
@@ -251,7 +252,7 @@ struct xs_ctx_entries *xs_vk_ctx_entries(void *opaque)
 static int never(struct xs_vk_device *d)
 {
     if (!atomic_exchange(&d->no_gates, true))
-        XS_INFO("Vulkan: this device cannot wait for permission; level 1 is used instead of 2");
+        XS_INFO("Vulkan: this device cannot wait for permission; level 1 takes the place of level 2");
     return -1;
 }
 

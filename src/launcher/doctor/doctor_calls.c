@@ -112,8 +112,9 @@ static void describe(struct xs_doctor *d, const struct caller *c, const char *ne
         return;
     if (c->past)
         xs_doctor_problem(d, "calls_escape",
-                          "It was loaded before the shim, or with RTLD_DEEPBIND. Start the program with `xsched run`.",
-                          "%s calls %zu functions of %s past the shim (%s and others): they are not scheduled",
+                          "The program loaded it before the shim, or with RTLD_DEEPBIND. Start the program with "
+                          "`xsched run`.",
+                          "%s calls %zu functions of %s past the shim (%s and others): XSched does not schedule them",
                           c->object->path, c->past, c->platform, c->first_past);
     if (c->unknown)
         xs_doctor_hint(d, "%s calls %zu functions of %s that the shim does not have (%s and others): they pass unseen",

@@ -63,8 +63,8 @@ static void judge_cuda(struct xs_doctor *d, const char *driver, int level)
 {
     if (xs_nvrm_version_newer(driver) && !level)
         xs_doctor_problem(d, "not_probed", "`xsched doctor --probe` tries it; it takes each GPU for about two seconds.",
-                          "driver %s is newer than those that are known: programs have no level 3 there until the probe "
-                          "has seen it work", driver);
+                          "driver %s is newer than those that XSched knows: programs have no level 3 there until the "
+                          "probe has seen it work", driver);
     else if (level && level < 3)
         xs_doctor_hint(d, "the probe found that level 3 does not work with driver %s: level auto is level %d on CUDA devices",
                        driver, level);

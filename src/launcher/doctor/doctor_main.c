@@ -69,8 +69,8 @@ int main(int argc, char **argv)
         .parser = parse,
         .args_doc = "[PID]",
         .doc =
-            "Says whether this machine is ready; with PID, whether that process is scheduled, and why it is not. The first "
-            "line is the verdict; then each problem, with its remedy.\v"
+            "Says whether this machine is ready; with PID, whether XSched schedules that process, and why not. The "
+            "first line is the verdict; then each problem, with its remedy.\v"
             "Exit status: 0 when nothing is wrong, 1 when it found problems, 2 when it could not look, 64 "
             "for "
             "wrong arguments."};
@@ -96,8 +96,8 @@ int main(int argc, char **argv)
         if (err == -ENOENT || err == -ESRCH)
             xs_say_error("there is no process %d", (int)a.pid);
         else if (err == -EACCES || err == -EPERM)
-            xs_say_error("process %d cannot be read: it belongs to another user, or is protected from this one; "
-                         "run this as that user, or as root",
+            xs_say_error("doctor cannot read process %d: it belongs to another user, or the kernel protects it from "
+                         "this one; run this as that user, or as root",
                          (int)a.pid);
         else
             xs_say_error("%s", strerror(-err));

@@ -49,16 +49,16 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform 
     if (status != 0)
         xs_doctor_problem(d, "probe_failed", "Levels 2 and 3 may hang there; `xsched run --level 1` does without.",
                           "the probe of the %s devices %s", of->name,
-                          status < 0 ? "crashed or did not come to an end" : "could not be started");
+                          status < 0 ? "crashed or did not come to an end" : "did not start");
     /* If the trial hung, so may programs: its answers before that are not good for all. */
     if (status != 0 || !n)
         return status != 0;
     err = xs_doctor_keep_levels(of, rows, n);
     xs_probed_path(of, path, sizeof(path));
     if (err < 0)
-        xs_doctor_hint(d, "the answer could not be kept in %s: %s", path, strerror(-err));
+        xs_doctor_hint(d, "cannot keep the answer in %s: %s", path, strerror(-err));
     else
-        xs_doctor_hint(d, "the answer is kept in %s, and `xsched run` goes by it", path);
+        xs_doctor_hint(d, "%s keeps the answer, and `xsched run` goes by it", path);
     return n;
 }
 
@@ -79,5 +79,5 @@ void xs_doctor_probe(struct xs_doctor *d, unsigned seconds)
             used += (size_t)snprintf(tried + used, sizeof(tried) - used, "%s%s", used ? ", no " : "", p->library);
     }
     if (!n)
-        xs_doctor_hint(d, "there is no %s that works here: nothing was probed", tried);
+        xs_doctor_hint(d, "there is no %s that works here, so there is nothing to probe", tried);
 }

@@ -93,18 +93,18 @@ static void check_runtimes(struct xs_doctor *d, const struct xs_proc *p)
             if (a->kind == XS_LIB_VENDOR && b->kind == XS_LIB_VENDOR && strcmp(a->platform, b->platform) == 0 &&
                 strcmp(a->platform, "HIP") == 0 && xs_proc_has(p, XS_LIB_SHIM, "HIP"))
                 xs_doctor_hint(d,
-                               "two copies of the HIP runtime are mapped, %s and %s: each caller keeps the one that it "
-                               "depends on",
+                               "the process has two copies of the HIP runtime, %s and %s: each caller keeps the one "
+                               "that it depends on",
                                a->path, b->path);
             else if (a->kind == XS_LIB_VENDOR && b->kind == XS_LIB_VENDOR && strcmp(a->platform, b->platform) == 0)
                 xs_doctor_problem(d, "two_runtimes",
                                   "Name the right one in XSCHED_<PLATFORM>_LIB, or remove the other.",
-                                  "two copies of the %s runtime are mapped: %s and %s", a->platform, a->path,
+                                  "the process has two copies of the %s runtime: %s and %s", a->platform, a->path,
                                   b->path);
             if (a->kind == XS_LIB_SHIM && b->kind == XS_LIB_SHIM && strcmp(a->platform, b->platform) == 0)
                 xs_doctor_problem(d, "two_shims",
                                   "Remove one of them from LD_PRELOAD, or from the variable of the vendor's loader.",
-                                  "two copies of the %s shim are mapped: %s and %s", a->platform, a->path,
+                                  "the process has two copies of the %s shim: %s and %s", a->platform, a->path,
                                   b->path);
         }
     }
@@ -123,19 +123,19 @@ static void explain_no_shim(struct xs_doctor *d, const struct xs_proc *p)
         xs_doctor_problem(d, "foreign", "", "the program is %s", xs_program_issue_text(issue));
     else if (issue == XS_PROGRAM_PRIVILEGED || p->uid != p->saved_uid)
         xs_doctor_problem(d, "set_user_id",
-                          "Such programs ignore LD_PRELOAD and XSCHED_*; nothing can be done.",
+                          "Such programs ignore LD_PRELOAD and XSCHED_*; there is no remedy.",
                           "the program is %s", xs_program_issue_text(XS_PROGRAM_PRIVILEGED));
     else if (preload && strstr(preload, "libshim"))
         xs_doctor_problem(d, "preload_failed",
-                          "The loader said why on the program's stderr when it was started.",
-                          "LD_PRELOAD names a shim (%s), and it is not mapped", preload);
+                          "The loader said why on the program's stderr at its start.",
+                          "LD_PRELOAD names a shim (%s), and the process does not have it", preload);
     else if (xs_proc_has(p, XS_LIB_OURS, NULL))
         xs_doctor_problem(d, "queues_alone", "Preload the shim, or start it with `XSCHED_AUTO_XQUEUE=OFF xsched run -- PROGRAM`.",
-                          "the program uses libpreempt and no shim is loaded: of its queues only commands of XQueueSubmit "
-                          "are scheduled");
+                          "the program uses libpreempt without a shim: of its queues XSched schedules only commands "
+                          "of XQueueSubmit");
     else
         xs_doctor_problem(d, "not_preloaded", "Start it with `xsched run -- PROGRAM`.",
-                          "no shim is loaded: the program was not started by `xsched run`");
+                          "the process has no shim: `xsched run` did not start it");
 }
 
 static bool is_libc(const char *path)
@@ -155,8 +155,8 @@ static void check_namespaces(struct xs_doctor *d, const struct xs_proc *p)
         copies += p->objects[i].code && is_libc(p->objects[i].path);
     if (copies > 1)
         xs_doctor_problem(d, "namespace", "Load the libraries whose calls XSched should schedule with dlopen, not dlmopen.",
-                          "the C library is mapped %zu times (dlmopen, LD_AUDIT): calls from there to a vendor's library "
-                          "bypass the shim", copies);
+                          "the process has %zu copies of the C library (dlmopen, LD_AUDIT): calls from the namespace "
+                          "of another copy bypass the shim", copies);
 }
 
 static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
@@ -181,13 +181,13 @@ static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
         explain_no_shim(d, p);
     } else if (platform_without) {
         xs_doctor_problem(d, "no_shim_for_platform", "",
-                          "a vendor library is mapped (%s) for which no shim is loaded", vendor);
+                          "the process has a vendor library (%s), and no shim for it", vendor);
     }
     if (shim && vendor)
         check_namespaces(d, p);
     if (shim && !vendor)
         xs_doctor_problem(d, "no_vendor", "Nothing is wrong if the program has not used its device yet.",
-                          "no vendor library is mapped: the program does not use a device, or not yet");
+                          "the process has no vendor library: the program does not use a device, or not yet");
     return shim;
 }
 
@@ -219,13 +219,13 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
     if (wanted > level)
         xs_doctor_problem(d, "level_denied",
                           "The platform has no more here; the queue works at the level that it has.",
-                          "queue 0x%llx has level %d, and level %d was asked for", handle, (int)level,
-                          (int)wanted);
+                          "queue 0x%llx has level %d, and the program's environment asks for level %d", handle,
+                          (int)level, (int)wanted);
     if (priority <= -256) {
         snprintf(other, sizeof(other), "`xcli hint %d --priority 0` gives it another.", (int)pid);
         xs_doctor_problem(d, "never_runs", other, "queue 0x%llx has priority -256: it never runs", handle);
     } else if (!held && json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
-        xs_doctor_hint(d, "queue 0x%llx is suspended for a more important one right now", handle);
+        xs_doctor_hint(d, "xserver suspends queue 0x%llx for a more important one right now", handle);
 }
 
 /* Hints of the process that the policy does not read.
@@ -389,13 +389,13 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid)
                           "the process is stopped (by a signal or a debugger)");
     if (w.disabled)
         xs_doctor_problem(d, "disabled", "Start it without XSCHED_DISABLE.",
-                          "XSCHED_DISABLE is set for the program");
+                          "the program's environment sets XSCHED_DISABLE");
     if (check_shim(d, &p) && !w.disabled) {
         if (!w.automatic)
             xs_doctor_problem(d, "not_automatic",
                               "Set XSCHED_AUTO_XQUEUE=ON or XSCHED_PRIORITY, or start it with `xsched run`.",
-                              "queues are not scheduled by themselves: neither XSCHED_AUTO_XQUEUE nor "
-                              "XSCHED_PRIORITY is set");
+                              "XSched schedules no queue by itself: the environment sets neither XSCHED_AUTO_XQUEUE "
+                              "nor XSCHED_PRIORITY");
         d->schedules_itself = w.local;
         if (w.local)
             xs_doctor_hint(d, "the program schedules itself (XSCHED_POLICY or XSCHED_SCHEDULER=LCL); xserver "

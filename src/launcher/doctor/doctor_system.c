@@ -100,7 +100,7 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
 
     json_object_set_new(o, "path", xs_doctor_text(path));
     if (err < 0 || !elf.is_elf || elf.foreign) {
-        xs_doctor_problem(d, "bad_library", "Install it again.", "%s cannot be used: %s", path,
+        xs_doctor_problem(d, "bad_library", "Install it again.", "xsched cannot use %s: %s", path,
                           err < 0 ? strerror(-err) : "not a shared object of this machine");
     } else {
         json_object_set_new(o, "soname", xs_doctor_text(elf.soname));
@@ -110,7 +110,7 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
 
             snprintf(beside, sizeof(beside), "%.*s%s", (int)(base - path), path, elf.needed[i]);
             if (strncmp(elf.needed[i], "libxsched-", 10) == 0 && access(beside, R_OK) != 0)
-                xs_doctor_problem(d, "no_alias", "Install it again.", "%s is missing: %s cannot be loaded", beside,
+                xs_doctor_problem(d, "no_alias", "Install it again.", "%s is missing: no program can load %s", beside,
                                   base);
         }
         /* under its own name it has only its own functions, and the rest is the vendor's library's */
@@ -162,7 +162,7 @@ static void libraries(struct xs_doctor *d, const json_t *vendors)
                           "no shim (libshim*.so) is installed; looked into %s", shims.tried);
     else if (strpbrk(shims.folder, " :\t"))
         xs_doctor_problem(d, "bad_folder", "Install it somewhere else.",
-                          "%s has a space or colon in its name, so nothing can be preloaded from there",
+                          "%s has a space or colon in its name, so LD_PRELOAD cannot name its files",
                           shims.folder);
 }
 
@@ -186,7 +186,7 @@ static void unknown_variable(struct xs_doctor *d, const char *name)
             return;
         }
     xs_doctor_problem(d, "unknown_variable", "`xsched run --help-env` lists all that there are.",
-                      "%s is set and means nothing", name);
+                      "%s means nothing to XSched", name);
 }
 
 static void environment(struct xs_doctor *d)
@@ -242,10 +242,10 @@ static void kernel(struct xs_doctor *d)
                           strerror(errno));
     if (!waitv)
         xs_doctor_hint(d,
-                       "futex_waitv is missing (kernel 5.16): the death of a large program is noticed later");
+                       "futex_waitv is missing (kernel 5.16): xserver notices the death of a large program later");
     if (pidfd < 0)
         xs_doctor_hint(
-            d, "pidfd_open is missing (kernel 5.3): the death of a program is noticed by its socket only");
+            d, "pidfd_open is missing (kernel 5.3): xserver notices the death of a program by its socket only");
     if (memfd >= 0)
         close(memfd);
     if (pidfd >= 0)
@@ -263,7 +263,7 @@ void xs_doctor_system(struct xs_doctor *d)
     xs_places_get(&places);
     json_object_set_new(d->facts, "servers", xs_doctor_servers(&places));
     if (xs_places_first(&places) < 0)
-        xs_doctor_hint(d, "no xserver answers; `xsched run` starts one when it is needed");
+        xs_doctor_hint(d, "no xserver answers; `xsched run` starts one when it needs one");
     json_object_set(d->facts, "vendor libraries", vendors);
     json_array_foreach(vendors, i, v)
     {
@@ -279,7 +279,7 @@ void xs_doctor_system(struct xs_doctor *d)
 
         for (size_t k = 0, used = 0; k < XS_PLATFORM_COUNT && used < sizeof(names); k++)
             used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", xs_platforms[k].name);
-        xs_doctor_hint(d, "no vendor library (%s) is found here: there is nothing to schedule yet", names);
+        xs_doctor_hint(d, "there is no vendor library (%s) here, so there is nothing to schedule yet", names);
     }
     json_decref(vendors);
     kernel(d);

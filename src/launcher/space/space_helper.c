@@ -84,7 +84,7 @@ static void end_daemon(struct helper *h)
         poll(&ended, 1, END_MS);         /* it answers before it is gone */
     if (ended.fd >= 0)
         close(ended.fd);
-    say("the MPS daemon %s", r == 0 ? "ends" : "does not answer: it is left alone");
+    say("the MPS daemon %s", r == 0 ? "ends" : "does not answer: xsched-space leaves it alone");
 }
 
 /* The daemon's own words about the last fault: the last line of its server's log that has the word. */
@@ -120,7 +120,7 @@ static void judge(struct helper *h, int programs, bool fault)
     h->fault = fault;
     if (!fault || programs > 0 || !(XS_SPACE_RULES & XS_SPACE_RULE_FAULT))
         return;
-    say("all programs of the fault are gone: the MPS daemon ends, and is started anew for the next one");
+    say("all programs of the fault are gone: the MPS daemon ends, and the next program gets a new one");
     end_daemon(h);
     h->fault = false;
 }
@@ -154,7 +154,7 @@ static const char *start_daemon(struct helper *h)
         }
         usleep(10000);
     }
-    return "the MPS daemon was started and does not answer";
+    return "the MPS daemon started and does not answer";
 }
 
 /* @return NULL, or why the program cannot join */
@@ -230,7 +230,7 @@ static void take_packet(struct helper *h, unsigned i)
     if (strcmp(text, "join") == 0) {
         why = admit(h);
         if (why)
-            say("pid %d is refused: %s", (int)l->pid, why);
+            say("refused pid %d: %s", (int)l->pid, why);
         if (why)
             answer(l, "no\n%s", why);
         else

@@ -91,7 +91,7 @@ static bool look(const char *what, struct device *ret)
     ret->served = strcmp(field(text, "mps", word, sizeof(word)), "1") == 0;
     if (status != 0 && !ret->why[0])
         xs_str_copy(ret->why, sizeof(ret->why),
-                    status < 0 ? "a trial program hung or crashed" : "a trial program could not be started");
+                    status < 0 ? "a trial program hung or crashed" : "a trial program did not start");
     return status == 0 || ret->why[0] != 0;
 }
 
@@ -171,7 +171,7 @@ static int join(const char *folder, const char *device, unsigned idle_s, char *r
         int fd = connect_helper(folder, device, idle_s);
 
         if (fd < 0) {
-            snprintf(ret_why, why_size, "its helper cannot be started (%s)",
+            snprintf(ret_why, why_size, "its helper does not start (%s)",
                      fd == -ENOSYS ? "xsched-space is not installed" : strerror(-fd));
             return -1;
         }
@@ -219,7 +219,7 @@ static const char *make_folder(const char *device, char *ret, size_t size)
     if (r == -EPERM)
         snprintf(why, sizeof(why), "%s must belong to this user, and nobody else may write there", ret);
     else
-        snprintf(why, sizeof(why), "%s cannot be made: %s", ret, strerror(-r));
+        snprintf(why, sizeof(why), "cannot make %s: %s", ret, strerror(-r));
     return why;
 }
 

@@ -137,7 +137,7 @@ bool xs_mem_take(int device, uint64_t bytes)
     d = g_devices[device];
     xs_lock_release(&g_lock);
     if (!fits)
-        XS_WARN_ONCE("XSCHED_MEM_LIMIT: %llu bytes were refused, %llu of %llu are in use",
+        XS_WARN_ONCE("XSCHED_MEM_LIMIT: refused %llu bytes, %llu of %llu are in use",
                      (unsigned long long)bytes, (unsigned long long)d.used, (unsigned long long)d.limit);
     return fits;
 }

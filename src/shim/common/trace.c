@@ -31,7 +31,7 @@ bool xs_trace_start(void)
         fd = xs_sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
         fd = fd < 0 ? -errno : xs_fd_raise(fd);
         if (fd < 0)
-            XS_WARN_ONCE("XSCHED_TRACE=%s cannot be written (error %d)", path, -fd);
+            XS_WARN_ONCE("cannot write XSCHED_TRACE=%s (error %d)", path, -fd);
     }
     if (fd <= 0)
         fd = -1;

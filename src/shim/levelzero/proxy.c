@@ -94,7 +94,7 @@ static void *open_named(int driver)
     if (handle)
         return handle;
     if (!named(driver, file, sizeof(file)) || strstr(file, OUR_DRIVERS) || !(handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL))) {
-        XS_WARN_ONCE("Level Zero: a driver of XSCHED_LEVELZERO_DRIVERS cannot be opened: the program does not see it");
+        XS_WARN_ONCE("Level Zero: a driver of XSCHED_LEVELZERO_DRIVERS does not open: the program does not see it");
         return NULL;
     }
     if (!atomic_compare_exchange_strong(&handles[driver], &first, handle))
@@ -168,8 +168,8 @@ XS_EXPORT xs_ze_result xsched_priv_ze_table(int driver, int index, uint32_t vers
     xs_ze_result r;
 
     if (k_files[driver] && others_named()) {
-        XS_WARN_ONCE("Level Zero: ZE_ENABLE_ALT_DRIVERS names other drivers: programs that open the loader while they run are "
-                     "not scheduled");
+        XS_WARN_ONCE("Level Zero: ZE_ENABLE_ALT_DRIVERS names other drivers: XSched does not schedule programs that "
+                     "open the loader while they run");
         return XS_ZE_ERROR_UNINITIALIZED;
     }
     get = getter_of(driver, k_tables[index].getter);

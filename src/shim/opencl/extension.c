@@ -139,7 +139,7 @@ void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of
         if (row >= ROW_CORE_COUNT) {
             if (remember((enum xs_row)row, real, platform))
                 return k_entries[row - ROW_CORE_COUNT];
-            XS_WARN_ONCE("OpenCL: more than %d drivers implement %s; its commands are not scheduled",
+            XS_WARN_ONCE("OpenCL: more than %d drivers implement %s; XSched does not schedule it for the others",
                          PLATFORMS_MAX, name);
             return real;
         }

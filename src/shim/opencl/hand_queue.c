@@ -15,7 +15,7 @@ static void queue_made(cl_command_queue queue, int32_t priority)
     if (r == kXSchedSuccess)
         r = xsched_priv_auto_queue(hwq, priority);
     if (r != kXSchedSuccess && r != kXSchedErrorNotSupported)
-        XS_WARN_ONCE("OpenCL: a command queue could not be scheduled (error %d); it runs freely", (int)r);
+        XS_WARN_ONCE("OpenCL: XSched could not schedule a command queue (error %d); it runs freely", (int)r);
 }
 
 /* cl_khr_priority_hints: one step up or down. */

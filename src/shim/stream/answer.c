@@ -79,7 +79,7 @@ static void unknown(const char *name, int version, bool counted)
     bool works = counted || begins_captures || strcmp(name, XS_API_GIVES) == 0;
 
     if (xs_shim_tracing)
-        xs_trace_note(XS_API_NAME ": %s (%d) is not known here and passes through", name, version);
+        xs_trace_note(XS_API_NAME ": XSched does not know %s (%d): it passes through", name, version);
     if (xs_shim_disabled)
         return;
     xsched_priv_unseen(name, XS_API_VERSIONS ? version : 0, works);

@@ -53,17 +53,18 @@ static bool take(char *ret, const char *text, size_t n)
     while (n && text[n - 1] == ' ')
         n--;
     if (n == 0) {
-        XS_WARN_ONCE("XSCHED_COLLECTIVES has an empty pattern; it is ignored");
+        XS_WARN_ONCE("XSCHED_COLLECTIVES has an empty pattern, which has no effect");
         return false;
     }
     if (n >= PATTERN_BYTES) {
-        XS_WARN_ONCE("XSCHED_COLLECTIVES: '%.40s...' is longer than %u characters; it is ignored", text, PATTERN_BYTES - 1);
+        XS_WARN_ONCE("XSCHED_COLLECTIVES: '%.40s...' is longer than %u characters; it has no effect",
+                     text, PATTERN_BYTES - 1);
         return false;
     }
     memcpy(ret, text, n);
     ret[n] = 0;
     if (matches_everything(ret)) {
-        XS_WARN_ONCE("XSCHED_COLLECTIVES: '%s' matches every kernel; it is ignored", ret);
+        XS_WARN_ONCE("XSCHED_COLLECTIVES: '%s' matches every kernel; it has no effect", ret);
         return false;
     }
     return true;
@@ -78,7 +79,8 @@ static uint32_t read_patterns(void)
         const char *end = strchrnul(list, ',');
 
         if (n == PATTERNS) {
-            XS_WARN_ONCE("XSCHED_COLLECTIVES has more than %u patterns; '%.40s' and later ones are ignored", PATTERNS, list);
+            XS_WARN_ONCE("XSCHED_COLLECTIVES has more than %u patterns; '%.40s' and later ones have no effect",
+                         PATTERNS, list);
             break;
         }
         n += take(g_patterns[n], list, (size_t)(end - list));

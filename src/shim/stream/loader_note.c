@@ -9,7 +9,7 @@
 static const char *const k_ways[] = {
     [XS_LOADER_ORIGIN] = "a path that begins at its caller's folder",
     [XS_LOADER_NAMESPACE] = "a namespace of its own (dlmopen)",
-    [XS_LOADER_BELOW] = "a way past us (an object that was loaded with RTLD_DEEPBIND, a namespace of its own)",
+    [XS_LOADER_BELOW] = "a way past us (an object that has RTLD_DEEPBIND, a namespace of its own)",
 };
 
 void xs_loader_note(enum xs_loader_way way, const char *file)

@@ -404,7 +404,7 @@ void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
     }
     xs_lock_release(&g_lock);
     if (other) {
-        XS_WARN_ONCE(XS_API_NAME ": a second library is loaded; XSCHED_MEM_LIMIT holds for the first one");
+        XS_WARN_ONCE(XS_API_NAME ": the program has a second library; XSCHED_MEM_LIMIT holds for the first one");
         return;
     }
     for (int i = 0; i < MEM_COUNT; i++)

@@ -272,7 +272,7 @@ void xs_admission_judge(const struct xs_request *r, XDevice device, const struct
     }
     if (ret->admitted && ret->memory_known && ret->memory_left_bytes < r->params.admission.memory_bytes) {
         ret->admitted = false;
-        say(ret, "%" PRIu64 " bytes of the device's memory are left", ret->memory_left_bytes);
+        say(ret, "the device has %" PRIu64 " bytes of memory left", ret->memory_left_bytes);
     }
     free(parts);
 }

@@ -122,7 +122,7 @@ const char *xs_rm_why(void)
     case 2:
         return xs_rm_table.why;
     default:
-        return "no call of the vendor's library to its driver was seen";
+        return "XSched saw no call of the vendor's library to its driver";
     }
 }
 
@@ -163,7 +163,7 @@ static const char *look_around(char *text, size_t size, bool *ret_by_probe, bool
     if (xs_env_is(XS_ENV_XSCHED_CUDA_LV3_IMPL, "CHANNEL"))
         XS_WARN_ONCE("XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO: level 3 uses time slices and switches no channel off");
     if (xs_nvrm_version(version, sizeof(version)) < 0)
-        return "the driver's version cannot be read";
+        return "XSched cannot read the driver's version";
     if (mps_runs()) {
         *ret_asked_for = xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE");
         return "MPS runs on this host";
@@ -172,7 +172,7 @@ static const char *look_around(char *text, size_t size, bool *ret_by_probe, bool
         return NULL;
     if (xs_nvrm_version_newer(version))
         return look_at_newer(version, text, size, ret_by_probe);
-    snprintf(text, size, "the layouts of driver %s are not known", version);
+    snprintf(text, size, "XSched does not know the layouts of driver %s", version);
     return text;
 }
 
@@ -334,7 +334,7 @@ static bool add_channel(int fd, const struct xs_nvrm_alloc *a, struct after *ret
         return false;             /* copies and the like: we do not suspend them */
     if (!xs_nvrm_channel_known(a->object_class)) {
         t->counts.unknown_classes++;
-        return xs_rm_refuse_locked("channels of class %#x are not known", a->object_class);
+        return xs_rm_refuse_locked("XSched does not know channels of class %#x", a->object_class);
     }
     if (count_channels(parent) >= XS_RM_GROUP_CHANNELS)
         return xs_rm_refuse_locked("more than %u channels in a group", XS_RM_GROUP_CHANNELS);
@@ -372,7 +372,7 @@ static bool added(int fd, const struct xs_nvrm_alloc *a, struct after *ret)
         break;
     case XS_NVRM_CLASS_GROUP:
         if (a->flags & XS_NVRM_ALLOC_SERIALIZED)
-            return xs_rm_refuse_locked("the driver is called with serialized parameters (%#x)", a->flags);
+            return xs_rm_refuse_locked("a call to the driver has serialized parameters (%#x)", a->flags);
         if (!a->params || (a->params_bytes && a->params_bytes < sizeof(struct xs_nvrm_group_params)))
             return xs_rm_refuse_locked("a channel group with parameters of %u bytes", a->params_bytes);
         room = add_group(fd, a);

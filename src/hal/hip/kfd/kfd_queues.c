@@ -82,7 +82,7 @@ const char *xs_kfd_why(void)
 
     if (xs_kfd_level() == 3)
         return "";
-    return why ? why : "the kernel driver has not been called yet";
+    return why ? why : "the program has not called the kernel driver yet";
 }
 
 /* A forked child can use neither descriptor nor queues of its parent's. */
@@ -107,7 +107,7 @@ static void saw_version(const struct xs_kfd_version *v)
     if (xs_env_is(XS_ENV_XSCHED_HIP_LV3_IMPL, "OFF"))
         xs_kfd_refuse("XSCHED_HIP_LV3_IMPL=OFF", 0);
     else if (v->major != XS_KFD_MAJOR || v->minor < 1)
-        xs_kfd_refuse("this version of the kernel driver's interface is not known", v->major);
+        xs_kfd_refuse("XSched does not know this version of the kernel driver's interface", v->major);
     else
         atomic_compare_exchange_strong(&xs_kfd_table.level, &unknown, 3);
 }
@@ -179,11 +179,11 @@ static const char *add_locked(int fd, const struct xs_kfd_create *c)
     if (q)
         forget_locked(q);         /* we did not see its end */
     if (device < 0)
-        return "the process uses more devices than are kept";
+        return "the process uses more devices than XSched keeps";
     for (q = t->queues; q < t->queues + XS_KFD_QUEUES && q->live; q++)
         ;
     if (q == t->queues + XS_KFD_QUEUES)
-        return "the process has more queues than are kept";
+        return "the process has more queues than XSched keeps";
     q->live = true;
     q->dying = false;
     atomic_store(&q->unsure, false);
@@ -312,7 +312,7 @@ int xs_kfd_call(int fd, unsigned long request, void *arg)
     default:
         if (request == XS_KFD_IOC_UPDATE)
             return update(fd, request, arg);
-        xs_kfd_refuse("a change of a queue of this size is not known", XS_KFD_BYTES(request));
+        xs_kfd_refuse("XSched does not know a change of a queue of this size", XS_KFD_BYTES(request));
         return xs_kfd_ioctl(fd, request, arg);
     }
 }

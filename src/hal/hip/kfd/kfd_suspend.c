@@ -95,7 +95,7 @@ static bool know(struct xs_kfd_device_row *d)
         d->address_known = find_address(d->gpu_id, &d->address);
         d->address_missing = !d->address_known;
         if (d->address_missing)
-            XS_WARN_ONCE("HIP: the kernel does not tell where device %u is; it is not switched off", d->gpu_id);
+            XS_WARN_ONCE("HIP: the kernel does not tell where device %u is; XSched leaves its queues on", d->gpu_id);
     }
     return d->address_known;
 }
@@ -163,7 +163,7 @@ static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
         q->failures = 0;
     }
     if (r < 0 && ours)
-        xs_kfd_refuse("the driver does not let queues be changed", (uint32_t)-r);
+        xs_kfd_refuse("the driver does not let XSched change queues", (uint32_t)-r);
     atomic_fetch_sub(&q->busy, 1);
     xs_futex_wake(&q->busy, INT32_MAX);
     return r;
@@ -240,7 +240,7 @@ uint64_t xs_kfd_due(uint64_t now_ns)
         struct xs_kfd_wish *w = &t->devices[i].wish;
 
         if (w->off && now_ns >= w->until_ns) {
-            XS_WARN_ONCE("HIP: queues were switched off and the scheduler said no more; they go on");
+            XS_WARN_ONCE("HIP: the scheduler switched queues off and said no more; they go on");
             *w = (struct xs_kfd_wish){0};
             s_changed = true;
         }
