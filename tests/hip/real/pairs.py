@@ -4,15 +4,21 @@
 
   pairs.py fake PROGRAM SHIM XSERVER FOLDER_OF_THE_FAKE
   pairs.py outside PROGRAM SHIM XSERVER [OUT]
+  pairs.py at FOLDER PROGRAM SHIM XSERVER [OUT]
 
 PROGRAM is `operations`, whose role `pair` submits them. outside: on what HIP_TEST_EMULATED names, as operations.py has it;
 the device there must be one that several processes share.
 
-The background program keeps four kernels submitted ahead. Counted is how many of its kernels end while a request of the urgent one
-runs: natively about as many as at other times; at level 1 and 2 those that were in flight when the request came, and next to none
-that was started while the process was suspended. Then each side is ended by SIGKILL, xserver too, and the others go on."""
+The background program keeps four kernels submitted ahead. How many of its kernels end while a request of the urgent one runs is
+shown, natively and at levels 1 and 2; that is by the clocks of two programs, and nothing depends on it. What counts is what
+xserver reads in the page that it shares with the background program: between two answers of xserver of the same suspension, the
+number of commands submitted (level 1) or completed (level 2) may grow by no more than those that were on their way. It needs
+no clock. Between suspensions the same count must grow, else it shows nothing. Then each side is ended by SIGKILL, xserver too,
+and the others go on."""
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +27,12 @@ import time
 
 SECONDS = float(os.environ.get("HIP_TEST_PAIR_SECONDS", "20"))
 EMPTY = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}
-IN_FLIGHT = 2     # the one that runs, and one that the driver has
+LEVELS = [int(x) for x in os.environ.get("HIP_TEST_LEVELS", "1 2").split()]
+# Commands that may be counted within a suspension. Level 1: the one with which the thread that submits them waits. Level 2: of
+# the kernel that runs, and one that a mark tells of late. Level 3: likewise.
+ON_THEIR_WAY = {1: 1, 2: 2, 3: 2}
+SPANS = 5         # suspensions that must be seen, each as long as three kernels: a loaded machine gets three tries
+KERNELS = 12      # of a request
 
 
 class Place:
@@ -58,16 +69,65 @@ def end(p):
         pass
 
 
-def server(xserver, folder):
+def server(xserver, folder, level):
     path = os.path.join(folder, "xs.sock")
-    if os.path.exists(path):
-        os.unlink(path)
-    daemon = subprocess.Popen([xserver, "--no-http", "HPF"], env=dict(EMPTY, XSCHED_SOCKET=path), stderr=subprocess.DEVNULL)
+    for left in (path, http_name(path)):
+        if os.path.exists(left):
+            os.unlink(left)
+    more = ["--inflight-us=20000"] if level == 3 else [] # level 3 acts on what is long in flight
+    daemon = subprocess.Popen([xserver, "--port=0", *more, "HPF"], env=dict(EMPTY, XSCHED_SOCKET=path), stderr=subprocess.DEVNULL)
     for _ in range(1000):
-        if os.path.exists(path):
+        if os.path.exists(path) and os.path.exists(http_name(path)):
             break
         time.sleep(0.02)
     return daemon, path
+
+
+def http_name(path):
+    return path[:-len("sock")] + "http.sock"
+
+
+class Watch(threading.Thread):
+    """What xserver answers about the background program's busiest queue, one answer after another."""
+    def __init__(self, sock):
+        super().__init__(daemon=True)
+        self.sock, self.answers, self.stopped = http_name(sock), {}, threading.Event()
+
+    def run(self):
+        while not self.stopped.wait(0.002):
+            begin = time.monotonic() * 1e3
+            try:
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.settimeout(10)
+                    s.connect(self.sock)
+                    s.sendall(b"GET /xqueues HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                    answer = b""
+                    while part := s.recv(65536):
+                        answer += part
+                queues = json.loads(answer.partition(b"\r\n\r\n")[2])["xqueues"]
+            except (OSError, ValueError):
+                continue
+            for q in queues:
+                if q["priority"] == 1:
+                    self.answers.setdefault(q["handle"], []).append(
+                        (begin, time.monotonic() * 1e3, q["suspensions"], q["suspended"], q["commands"], q["completed"]))
+
+    def spans(self, kernel_ms):
+        """({suspended: [(milliseconds, submitted, completed) of each span]}): growth between its first answer and its last"""
+        self.stopped.set()
+        self.join()
+        found = {True: [], False: []}
+        rows = max(self.answers.values(), key=lambda rows: rows[-1][4], default=[])
+        at = 0
+        while at < len(rows):
+            last = at
+            while last + 1 < len(rows) and rows[last + 1][2:4] == rows[at][2:4]:
+                last += 1
+            ms = rows[last][0] - rows[at][1]     # at least
+            if ms >= 3 * kernel_ms:
+                found[rows[at][3]].append((ms, rows[last][4] - rows[at][4], rows[last][5] - rows[at][5]))
+            at = last + 1
+        return found
 
 
 def count(lows, highs, kernel_ms):
@@ -83,24 +143,44 @@ def count(lows, highs, kernel_ms):
     return inside, sum(inside) / max(at["in"], 1) * 1e3, between / max(at["between"], 1) * 1e3
 
 
-def both(place, shim, turns, level, sock):
+def both(place, shim, turns, level, xserver, folder):
+    daemon, sock = server(xserver, folder, level)
     ours = [{}, {}] if level is None else [{"XSCHED_SOCKET": sock, "XSCHED_PRIORITY": p, "XSCHED_AUTO_XQUEUE_LEVEL": str(level)}
                                            for p in ("1", "9")]
     preload = "" if level is None else shim
     low = place.popen(preload, "low", place.seconds + 3, turns, **ours[0])
     time.sleep(2 if place.fake else 5)
-    high = place.popen(preload, "high", place.seconds - 2, turns, 6, 10 * place.kernel_ms, **ours[1])
+    watch = Watch(sock)
+    watch.start()
+    high = place.popen(preload, "high", place.seconds - 2, turns, KERNELS, 10 * place.kernel_ms, **ours[1])
     highs = place.ended(high, place.seconds * 6 + 60)
+    spans = watch.spans(place.kernel_ms)
     lows = place.ended(low, place.seconds * 6 + 60)
-    return lows, highs
+    daemon.terminate()
+    daemon.wait()
+    return lows, highs, spans
+
+
+def judge(spans, level):
+    """(a row, what is wrong)"""
+    what = "submitted" if level == 1 else "completed"
+    during, between = ([s[1 if level == 1 else 2] for s in spans[suspended]] for suspended in (True, False))
+    ms = sum(s[0] for s in spans[True])
+    row = f"{what} in {len(during)} suspensions of {ms:.0f} ms together\t{' '.join(map(str, during))}\tbetween\t{' '.join(map(str, between))}"
+    bad = []
+    if len(during) < SPANS or sum(between) <= len(between) * ON_THEIR_WAY[level]:
+        bad.append(f"level {level}: {len(during)} suspensions, {sum(between)} commands {what} between them: this shows nothing")
+    if max(during, default=0) > ON_THEIR_WAY[level]:
+        bad.append(f"level {level}: {max(during)} commands were {what} in one suspension")
+    return row, bad
 
 
 def deaths(place, shim, turns, xserver, folder):
     """Each is ended in the middle; the others must go on."""
     rows, bad = [], []
-    for level in (1, 2):
+    for level in LEVELS:
         for victim in ("urgent", "background", "xserver"):
-            daemon, sock = server(xserver, folder)
+            daemon, sock = server(xserver, folder, level)
             env = {"XSCHED_SOCKET": sock, "XSCHED_AUTO_XQUEUE_LEVEL": str(level)}
             ends = {"low": [], "high": []}
 
@@ -140,28 +220,34 @@ def deaths(place, shim, turns, xserver, folder):
     return rows, bad
 
 
-def main(way, program, shim, xserver, *more):
-    folder = more[0] if way == "fake" else os.environ.get("HIP_TEST_EMULATED", "")
-    out = more[1:] if way == "fake" else more
+def main(way, *more):
+    folder = os.environ.get("HIP_TEST_EMULATED", "")
+    if way == "at":
+        folder, *more = more
+    program, shim, xserver, *out = more
+    if way == "fake":
+        folder, *out = out
     if not folder:
         print("skipped: HIP_TEST_EMULATED names no folder with a runtime and a device (docs/hip.md says what is in it)")
         return 77
-    place, bad, rows, most = Place(way, program, folder), [], [], 0
+    place, bad, rows = Place(way, program, folder), [], []
     with tempfile.TemporaryDirectory() as scratch:
         status, turns, said = place.ended(place.popen("", "calibrate", place.kernel_ms), 300)
         if status or not turns:
-            print(f"{place.name}: no kernels of a known length: status {status} {said}")
+            print(f"wrong: {place.name}: no kernels of a known length: status {status} {said}")
             return 1
         turns = int(turns[0][0])
         rows.append(f"kernel\t{place.kernel_ms} ms\t{turns} turns")
-        alone = place.ended(place.popen("", "high", place.seconds / 2, turns, 6, 10 * place.kernel_ms), place.seconds * 3 + 60)[1]
-        length = sorted(b - a for a, b in alone)
+        alone = place.ended(place.popen("", "high", place.seconds / 2, turns, KERNELS, 10 * place.kernel_ms), place.seconds * 3 + 60)[1]
+        length = sorted(b - a for a, b in alone) or [-1]
         rows.append(f"alone\trequests\t{len(alone)}\tmedian\t{length[len(length) // 2]:.1f} ms")
-        for level in (None, 1, 2):
-            daemon, sock = server(xserver, scratch)
-            lows, highs = both(place, shim, turns, level, sock)
-            daemon.terminate()
-            daemon.wait()
+        for level in (None, *LEVELS):
+            lows, highs, spans = both(place, shim, turns, level, xserver, scratch)
+            for _ in range(2):
+                if level is None or len(spans[True]) >= SPANS:
+                    break
+                lows, highs, more_spans = both(place, shim, turns, level, xserver, scratch)
+                spans = {which: spans[which] + more_spans[which] for which in spans}
             name = "natively" if level is None else f"level {level}"
             if lows[0] or highs[0] or len(highs[1]) < 4:
                 bad.append(f"{name}: status {lows[0]} and {highs[0]}, {len(highs[1])} requests; {lows[2]} {highs[2]}")
@@ -169,18 +255,14 @@ def main(way, program, shim, xserver, *more):
             settled = highs[1][2:]         # before, kernels are in flight whose length is not known yet
             inside, during, between = count(lows[1], settled, place.kernel_ms)
             length = sorted(b - a for a, b in settled)
-            started = sum(max(0, n - IN_FLIGHT) for n in inside)
             rows.append(f"{name}\trequests\t{len(settled)}\tmedian\t{length[len(length) // 2]:.1f} ms\tbackground kernels a second during them\t"
-                        f"{during:.1f}\tbetween them\t{between:.1f}\tended in each\t{' '.join(map(str, inside))}"
-                        f"\tstarted while suspended\t{'-' if level is None else started}")
-            if level is None:
-                most = sum(inside) / len(inside) / 10  # a tenth of what ends natively: a slow machine answers late
-            if level is None and during < between / 3:
-                bad.append("natively the background program is slowed down as well: this shows nothing")
-            if level is not None and (started > most * len(settled) or between < 1):
-                bad.append(f"{name}: {started} kernels were started while the process was suspended, {between:.1f} a second ended between")
+                        f"{during:.1f}\tbetween them\t{between:.1f}\tended in each\t{' '.join(map(str, inside))}")
+            if level is not None:
+                row, wrong = judge(spans, level)
+                rows[-1] += "\t" + row
+                bad += wrong
         more_rows, more_bad = deaths(place, shim, turns, xserver, scratch)
-    text = "\n".join([f"# {place.name}: two programs under an xserver"] + rows + more_rows + bad + more_bad)
+    text = "\n".join([f"# {place.name}: two programs under an xserver"] + rows + more_rows + ["wrong: " + x for x in bad + more_bad])
     print(text)
     if out:
         with open(out[0], "w", encoding="utf-8") as f:
