@@ -30,7 +30,7 @@ const char *xs_env_get(enum xs_env_id id);
  *  WARN and returns def. */
 int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max);
 bool xs_env_bool(enum xs_env_id id, bool def);
-/** Whether it is set to this word; upper and lower case are the same. */
+/** Whether it has this word as its value; upper and lower case are the same. */
 bool xs_env_is(enum xs_env_id id, const char *word);
 
 /** The i-th variable that older versions read and this one does not (env_withdrawn.def).

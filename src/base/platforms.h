@@ -39,7 +39,7 @@ extern const struct xs_platform xs_platforms[XS_PLATFORM_COUNT];
 const char *xs_platform_name(uint32_t number);
 /** Whether a file of this name (without folders) is one of the vendor's library. */
 bool xs_platform_is_vendor(const struct xs_platform *p, const char *file);
-/** Whether the platform's shim is preloaded; else the vendor's loader alone brings it, as a layer. */
+/** Whether LD_PRELOAD brings the platform's shim; else the vendor's loader alone brings it, as a layer. */
 bool xs_platform_is_preloaded(const struct xs_platform *p);
 /** The index-th of the names to search for. @return false: there are no more, or it does not fit */
 bool xs_platform_soname(const struct xs_platform *p, size_t index, char *ret, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The results of `xsched doctor --probe`, in $XDG_CACHE_HOME/xsched/STEM-levels for each platform that
- * has a probe. A line for each device: version of the kernel driver ("-": none is loaded), the
+ * has a probe. A line for each device: version of the kernel driver ("-": there is none), the
  * device's UUID or PCI address, the user's number, the level, the version of the probe. Any thread;
  * errno stays. */
 #ifndef XS_PROBED_LEVELS_H

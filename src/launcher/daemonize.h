@@ -19,8 +19,8 @@ struct xs_daemon {
     const void *ctx;
 };
 
-/** Makes the folder if it is ours to make. It must belong to this user, and no other may write there: a user
- *  who can replace a socket in it receives all that programs send there. @return 0 or -errno */
+/** Makes the folder if it is ours to make. It must belong to this user, and no other may write there: another
+ *  user could replace a socket in it, and receive all that programs send. @return 0 or -errno */
 int xs_daemon_folder(const char *folder);
 /** @return the descriptor that holds the lock (closed on exec), or -errno: -ETIMEDOUT another process has
  *  it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched: runs programs under the scheduler, and says why some are not scheduled. */
+/* xsched: runs programs under the scheduler, and says why it does not schedule some. */
 #include "launcher/commands.h"
 #include "launcher/say.h"
 

@@ -151,7 +151,8 @@ static bool in_cache(const char *name)
         const char *text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0), *at = text;
 
         while (text != MAP_FAILED && !found && (at = memmem(at, size - (size_t)(at - text), name, strlen(name) + 1))) {
-            /* a name of its own, or the end of a path: what is the end of another text stands there once */
+            /* a name of its own, or the end of a path: a text that is the end of another one stands there
+             * once */
             found = at > text && (at[-1] == 0 || at[-1] == '/');
             at++;
         }

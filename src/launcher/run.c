@@ -209,7 +209,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* The answer of `xsched doctor --probe`, for users who leave the level to us. */
+/* The answer of `xsched doctor --probe`, where the user leaves the level to us. */
 static void use_probed_level(const struct xs_platform *of)
 {
     const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL), *value;

@@ -24,8 +24,8 @@ static uint64_t scaled(uint64_t ns, int32_t priority)
 }
 
 /* service_ns lacks the device time of commands that have not completed. Until they complete, the
- * time for which the queue had the device stands for theirs, up to a slice. A queue that never
- * was measured is charged all of that time: else it would keep the device for ever. */
+ * time for which the queue had the device stands for theirs, up to a slice. A queue that nobody ever measured
+ * pays for all of that time: else it would keep the device for ever. */
 static uint64_t vruntime(const struct xs_policy_entity *e)
 {
     return e->memo[M_VRUNTIME] + scaled(e->memo[M_PENDING], e->hints.priority);

@@ -35,14 +35,14 @@ typedef int32_t (*xs_policy_priority_fn)(const struct xs_policy_entity *e, uint6
  *  join or preempt them. With nothing ready all may start. Ends with xs_policy_starvation. */
 void xs_policy_highest(struct xs_policy_view *v, xs_policy_priority_fn priority);
 
-/** After a decision: an entity that is ready and has been suspended for params->starvation_ns
- *  runs beside the others for one slice. Lowers next_ns to the next such moment. */
+/** After a decision: a ready entity that the policy has suspended for params->starvation_ns runs beside the
+ *  others for one slice. Lowers next_ns to the next such moment. */
 void xs_policy_starvation(struct xs_policy_view *v);
 
 /** The slice in force: timeslice_ns, at least 20 times the cost of a switch. */
 uint64_t xs_policy_slice_ns(const struct xs_policy_params *p);
 
-/** If at most one entity is ready, permits all that are not barred and sets no timer.
+/** If at most one entity is ready, permits all but the barred ones and sets no timer.
  *  @return false (nothing decided) when there are more */
 bool xs_policy_uncontended(struct xs_policy_view *v);
 

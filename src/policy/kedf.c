@@ -11,7 +11,7 @@ static uint64_t deadline(const struct xs_policy_entity *e, uint64_t now_ns)
 }
 
 /* The k-th smallest deadline of the ready ones: by counting up from the smallest, k rounds at
- * most, since nothing may be allocated or sorted here. */
+ * most, since a policy may neither allocate nor sort here. */
 static bool kth_deadline(const struct xs_policy_view *v, uint32_t k, uint64_t *ret)
 {
     uint64_t bound = 0;

@@ -47,12 +47,12 @@ const struct xs_policy_ops *xs_policy_that_reads(uint32_t reads);
 
 /** Space for all names and the text between them; tests/policy checks that they fit. */
 #define XS_POLICY_NAMES_BYTES 256
-/** How long an entity runs that was suspended for too long: a slice (timeslice_ns, at least 20 times the cost of a
- *  switch), or 5 ms where slices last for more than a second. */
+/** How long an entity runs after too long a suspension: a slice (timeslice_ns, at least 20 times the cost of
+ *  a switch), or 5 ms where slices last for more than a second. */
 uint64_t xs_policy_grace_ns(const struct xs_policy_params *p);
 
-/** Writes the names of the built-in policies, with `between` between two of them ("HPF, HHPF, ..."). Cuts text that
- *  does not fit. @return ret */
+/** Writes the names of the built-in policies, with `between` between two of them ("HPF, HHPF, ..."). Cuts
+ *  text that does not fit. @return ret */
 const char *xs_policy_names(char *ret, size_t size, const char *between);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/share.h"
 
-/* Entity. An account lives in the memo of its first entity, its leader; the credit is copied to
- * the others, so that it outlives the leader. Words from M_READY on are filled in at each call. */
+/* Entity. An account lives in the memo of its first entity, its leader; the others have copies of the credit,
+ * so that it outlives the leader. Each call fills in the words from M_READY on. */
 enum { M_CREDIT, M_SERVICE, M_FLAGS, M_READY, M_PRESENT, M_SLICE };
 enum { V_HOLDER, V_ORDER, V_UNTIL, V_CONTENDED, V_QUIET_SINCE, V_WORK_UNTIL };
 enum { P_LEADER = 7 };                                       /* process: index + 1, in this call */
@@ -73,14 +73,14 @@ static void gather(struct share *s)
     }
 }
 
-/* The largest service that was told at once, lately. A long command counts when it ends: until
+/* The largest service that one report had, lately. A long command counts when it ends: until
  * then its account saves what that will cost, and those whose turns it took save what they missed. */
 static uint64_t lump(const struct xs_policy_entity *l)
 {
     return l->memo[M_FLAGS] >> 1;
 }
 
-/* Debits what was received since the last call; nothing for the time in which nobody competed. */
+/* Debits the service since the last call, but none for time without competition. */
 static void charge(struct share *s)
 {
     struct xs_policy_view *v = s->v;
@@ -148,7 +148,7 @@ static bool eligible(const struct share *s, const struct xs_policy_entity *l)
     return l->memo[M_SLICE] > 0 && (l->memo[M_READY] || (s->how & XS_SHARE_STRICT));
 }
 
-/* An account is passed over because it is not ready. */
+/* The turn passes over an account that is not ready. */
 static void pass_over(const struct share *s, struct xs_policy_entity *l)
 {
     if (!(s->how & XS_SHARE_PROCESSES) && credit(l) > 0)
@@ -161,7 +161,7 @@ static void add_slice(const struct share *s, struct xs_policy_entity *l)
 {
     int64_t slice = (int64_t)l->memo[M_SLICE], c = credit(l);
 
-    if (s->how & XS_SHARE_STRICT) /* unused credit is lost; service that is not measured yet still counts */
+    if (s->how & XS_SHARE_STRICT) /* unused credit lapses; service that is not measured yet still counts */
         set_credit(l, XS_MIN(c, (int64_t)s->lump_ns) + slice);
     else
         set_credit(l, XS_MIN(c, slice + (int64_t)s->lump_ns) + slice);

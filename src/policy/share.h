@@ -2,10 +2,10 @@
 /* Round robin with slices in proportion to utilization (UP, PUP, SPUP): deficit round robin over
  * accounts, an account being an entity or the entities of one process on this device.
  *
- * An account's slice is timeslice x utilization / 100. Utilizations that sum to more than 100 are
- * scaled; then one factor lengthens all slices until the shortest is worth a switch. At its turn
- * an account receives its slice as credit. It runs until that time has passed, its measured
- * service has used the credit up, or it is not ready any more.
+ * An account's slice is timeslice x utilization / 100. The policy scales utilizations that sum to more than
+ * 100; then one factor lengthens all slices until the shortest is worth a switch. At its turn an account
+ * receives its slice as credit. It runs until that time has passed, its measured service has used the credit
+ * up, or it is not ready any more.
  *
  * Measured service is a debit of the account at the moment it arrives. So commands that still run
  * during the next account's turn shorten their own account's next turn; and time that an account
@@ -20,7 +20,7 @@
 
 enum {
     XS_SHARE_QUEUES = 0,
-    XS_SHARE_PROCESSES = 1,      /* accounts are processes; saved credit decays instead of being lost */
+    XS_SHARE_PROCESSES = 1,      /* accounts are processes; saved credit decays and does not lapse */
     XS_SHARE_STRICT = 2,         /* an account that is not ready has its turn all the same */
 };
 

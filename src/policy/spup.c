@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SPUP: as PUP, but the slice of a process that is not ready is not lent: it passes unused. See share.h. */
+/* SPUP: as PUP, but no other process gets the slice of one that is not ready: it passes unused. See
+ * share.h. */
 #include "policy/share.h"
 
 static void decide(struct xs_policy_view *v)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UP: round robin over the ready queues of a device, slices in proportion to utilization. A queue
- * that is not ready is passed over. See share.h. */
+/* UP: round robin over the ready queues of a device, slices in proportion to utilization. The turn passes
+ * over a queue that is not ready. See share.h. */
 #include "policy/share.h"
 
 static void decide(struct xs_policy_view *v)

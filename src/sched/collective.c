@@ -88,7 +88,7 @@ void xs_collective_leave(struct xs_sched *s, struct xs_group *gang)
     xs_pages_free(s->pages, g);
 }
 
-/* ---- what is under way ---- */
+/* ---- the collective under way ---- */
 
 void xs_collective_update_busy(struct xs_sched_queue *q)
 {

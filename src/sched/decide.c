@@ -8,8 +8,8 @@
 #define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* if a policy sets its timer to now, the next call comes after
                                              this time */
 
-/* An entity that became idle counts as ready for a moment while others are suspended for it. Programs
- * leave gaps between commands, and without this the two sides would thrash. */
+/* An entity that became idle counts as ready for a moment while the scheduler suspends others for it.
+ * Programs leave gaps between commands, and without this the two sides would thrash. */
 static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, uint64_t now_ns)
 {
     bool ready = e->nready > 0;
@@ -81,7 +81,7 @@ void xs_view_let_providers_run(struct xs_view *v)
     }
 }
 
-/* Where nothing is more important than an entity, it is never suspended for others: its bound need not
+/* Where nothing is more important than an entity, no decision suspends it for others: its bound need not
  * be tight, and a tight one would only slow it. If all entities have one standing, no entity is above
  * the others, but they share by turns. */
 static void tell_standing(struct xs_sched *s, struct xs_view *v)
@@ -165,8 +165,8 @@ static void tell_bound(struct xs_sched *s, struct xs_view *v)
     }
 }
 
-/* Something more important waits for its first ready queue, whether it runs or not. If the device only writes its completions, no
- * ring shows the end of that wait. */
+/* Something more important waits for its first ready queue, whether it runs or not. If the device only writes
+ * its completions, no ring shows the end of that wait. */
 static bool inherited_rank(const struct xs_entity *e)
 {
     const struct xs_sched_queue *q = XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link);
@@ -263,10 +263,10 @@ static bool holds_any(const struct xs_view *v)
     return false;
 }
 
-/* Queues of one process that run while others of it are suspended, because more important ones wait
- * for them. If the scheduler suspended them or took them for idle, their waiters would wait on. They
- * may be complete without a sign: their stream takes no mark from outside, and the thread that would
- * notice stands at another queue's gate. Or they wait for a suspended queue. */
+/* Queues of one process that run while the scheduler suspends others of it, because more important ones wait
+ * for them. If the scheduler suspended them or took them for idle, their waiters would wait on. They may be
+ * complete without a sign: their stream takes no mark from outside, and the thread that would notice stands
+ * at another queue's gate. Or they wait for a suspended queue. */
 static bool waits_for_suspended(const struct xs_view *v, uint64_t now_ns)
 {
     bool lifted = false;
@@ -454,7 +454,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     xs_view_plan_look(v, now_ns);
 }
 
-/* Nothing waits, but some idle entities are suspended for others that run, which nothing watches. A
+/* Nothing waits, but the scheduler suspends some idle entities for others that run, which nothing watches. A
  * look now and then finds their end, so that no word stays closed for nothing. */
 static void plan_verify(struct xs_view *v, uint64_t now_ns)
 {

@@ -326,7 +326,7 @@ static inline bool xs_sched_turns(const struct xs_sched *s)
     return xs_sched_policy_flags(s) & XS_POLICY_TURNS && !xs_sched_is_host(s);
 }
 
-/** The entity is charged by time, and when it is suspended, others wait for its commands to end.
+/** The entity pays by time, and after its suspension others wait for its commands to end.
  *  Queues of one process may wait for each other on the device. So where they take turns among
  *  themselves, none waits for another's end. */
 static inline bool xs_entity_is_timed(const struct xs_entity *e)
@@ -367,8 +367,8 @@ static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
     return q->hints.priority > q->inherit_priority ? q->hints.priority : q->inherit_priority;
 }
 
-/* collective.c: kernels that wait for others like them, in other queues or processes. While one of
- * a group is under way, no member of the group is suspended. */
+/* collective.c: kernels that wait for others like them, in other queues or processes. While one of a group is
+ * under way, the scheduler suspends no member of the group. */
 /** The gang belongs to the group of this name. @return 0, or -1 when out of memory */
 int xs_collective_join(struct xs_sched *s, struct xs_group *gang, const char *name);
 void xs_collective_leave(struct xs_sched *s, struct xs_group *gang);
@@ -423,8 +423,8 @@ void xs_queue_charge_time(struct xs_sched_queue *q, uint64_t now_ns);
 /** Device time received, as far as its words show now. */
 uint64_t xs_queue_service_ns(const struct xs_sched_queue *q, uint64_t now_ns);
 /** Time since the last charge in which a permitted queue had work. An unwatched queue may have
- *  become idle meanwhile, so the time is at most the device time that it received, where that is
- *  known. */
+ *  become idle meanwhile, so the time is at most the device time that it received, if the process reports
+ *  that. */
 uint64_t xs_queue_ran_ns(const struct xs_sched_queue *q, uint64_t service_ns, uint64_t now_ns);
 void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q);
 void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q);
@@ -460,7 +460,7 @@ bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 uint64_t xs_view_clock(const struct xs_view *v, uint64_t now_ns);
 uint64_t xs_view_timer(const struct xs_view *v);
 void xs_view_stand(struct xs_sched *s, struct xs_view *v, bool stand, uint64_t now_ns);
-/** Call before the entity is suspended. */
+/** Call before the entity's suspension. */
 void xs_entity_drain(struct xs_entity *e, uint64_t now_ns);
 /** It is suspended, and others wait for the end of its commands on the device. */
 bool xs_entity_end_awaited(const struct xs_entity *e);

@@ -74,8 +74,8 @@ void xs_sched_set_user_share(struct xs_sched *s, uint64_t percent);
 bool xs_sched_gives_turns(const struct xs_sched *s);
 const struct xs_policy_params *xs_sched_params(const struct xs_sched *s);
 
-/** Whether, when a process is suspended, the next ones start only after its commands are off the
- *  device. They wait for XS_DRAIN_NS at most. */
+/** Whether the next processes after a suspended one start only after its commands are off the device. They
+ *  wait for XS_DRAIN_NS at most. */
 enum xs_drain { XS_DRAIN_BY_POLICY, XS_DRAIN_OFF, XS_DRAIN_ON };
 
 struct xs_sched_process_info {
@@ -105,7 +105,7 @@ void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p,
 /** Its queues inherit at most this priority from their waiters; default PRIORITY_MAX. */
 void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t priority);
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);
-/** Suspends the process whatever the policy says (an operator's suspension), or ends that. */
+/** Suspends the process under any policy (an operator's suspension), or ends that. */
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held);
 /** The same for queues to come; each present one follows with xs_sched_queue_follow_held. For
  *  processes with many queues, which the caller changes in steps. */
@@ -137,7 +137,7 @@ struct xs_sched_queue_status {
     uint64_t running_ns, waiting_ns;   /* time with work while permitted, and while suspended */
     uint64_t service_ns;               /* device time received, as measured or estimated */
     uint64_t inflight_ns;              /* estimated device time of the commands that are not complete */
-    uint64_t suspensions;              /* times that it was suspended */
+    uint64_t suspensions;              /* number of its suspensions */
     uint64_t preemptions;              /* ... while it had work */
     uint64_t entered, completed;
     uint32_t lane;                     /* multiprocessors to which its kernels are confined,

@@ -174,7 +174,7 @@ static bool must_be_over(const struct xs_sched_queue *q, uint64_t now_ns)
     return !q->covered && !xs_queue_in_call(q) && xs_queue_is_overdue(q, q->added_ns, now_ns);
 }
 
-/* It is suspended, and has commands on the device as far as the facts show. */
+/* Suspended, and with commands on the device as far as the facts show. */
 static bool still_computes(const struct xs_entity *e, uint64_t now_ns)
 {
     if (!xs_entity_end_awaited(e))

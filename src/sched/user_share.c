@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* User share. A policy orders programs by their own wishes (a priority, a deadline), and any user may
- * wish for the most. So a bound holds between users, whatever the policy: where n users have work on a
+ * wish for the most. So a bound holds between users, under every policy: where n users have work on a
  * device, each has user_share percent of 1/n of it. While a user waits, others have the rest at most.
  *
  * A stake is a user's account on a device. It grows by the user's share of the time in which the user
@@ -198,7 +198,7 @@ void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
         if (k->state == XS_STAKE_IDLE)
             continue;
-        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): this one was counted just now */
+        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the loop counted this one just now */
         k->ppm = XS_MIN((int64_t)s->config.user_share * (WHOLE / 100) / users, asked_ppm(s, v, k));
         bound(k); /* by the share that it has from now on */
         if (k->state == XS_STAKE_WAITS && behind_exempt(v, k, true))

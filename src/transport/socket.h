@@ -15,7 +15,7 @@
 
 /** Where an xserver may be, in the order in which programs look:
  *
- *      XSCHED_SOCKET, and nothing else when it is set
+ *      XSCHED_SOCKET; where that exists, nothing else
  *      $XDG_RUNTIME_DIR/xsched/xserver.sock
  *      /run/user/UID/xsched/xserver.sock, unless that is the same
  *      /run/xsched/xserver.sock

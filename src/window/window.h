@@ -19,7 +19,7 @@ void xs_focus_close(struct xs_focus *f);
 const char *xs_focus_display(const struct xs_focus *f);
 /** Readable when something may have changed. */
 int xs_focus_fd(const struct xs_focus *f);
-/** Takes what has come in. @return 0, or -ENOTCONN: the X server is gone */
+/** Takes the events that have come in. @return 0, or -ENOTCONN: the X server is gone */
 int xs_focus_drain(struct xs_focus *f);
 /** @param ret_pid  0: no window, one that does not name its process, or one of another machine
  *  @return 0, or -ENOTCONN */
@@ -36,12 +36,12 @@ struct xs_report {
     pid_t told[XS_REPORT_PIDS]; /* as xserver has them: the first under display, more under display+N */
     size_t n_told;
     bool reached;     /* xserver answered the last question */
-    bool exact;       /* the window's own process is joined: no need to look again */
+    bool exact;       /* the window's own process has joined: no need to look again */
     bool only_joined; /* we are no operator of that xserver: a process that has not joined counts as none */
     size_t clients;   /* joined programs */
 };
 
-/** Reports the active window of `pid`: as the process itself if it is joined, else as joined processes
+/** Reports the active window of `pid`: as the process itself if that has joined, else as joined processes
  *  that it started (a terminal's, say), else as itself. Sends nothing that xserver has already.
  *  @param ret_why  for users, on failure
  *  @return 0, -ECONNREFUSED or another of xs_ask: no server, -EPERM: it refused */

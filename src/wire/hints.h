@@ -11,7 +11,8 @@
 /** The parts that change independently. */
 enum xs_hint_part { XS_PART_PRIORITY, XS_PART_UTILIZATION, XS_PART_DEADLINE, XS_PART_LAXITY, XS_PARTS };
 
-/** A queue's hints with the time of each one's last change, by the owner's clock; 0: as the queue was made. */
+/** A queue's hints with the time of each one's last change, by the owner's clock; 0: since the queue's
+ *  start. */
 struct xs_dated_hints {
     struct xs_hints hints;
     uint64_t changed_ns[XS_PARTS];

@@ -37,7 +37,7 @@ struct xs_client_header {
     uint32_t reserved00[8];
     /* line 1: the control thread. A robust futex: its thread id (in its own PID namespace) with
      * FUTEX_WAITERS (0x80000000) while it lives. As the first step of its death the kernel sets
-     * FUTEX_OWNER_DIED (0x40000000). It wakes xserver only if FUTEX_WAITERS is set. xserver cannot set
+     * FUTEX_OWNER_DIED (0x40000000). It wakes xserver only if the word has FUTEX_WAITERS. xserver cannot set
      * it, since it maps this page read only. */
     _Atomic uint32_t owner_tid;
     uint32_t reserved1[15];
@@ -129,19 +129,19 @@ struct xs_server_header {
  * and two kernels in all. */
 #define XS_INFLIGHT_SHARED_US 850u
 
-/* Lanes: when a queue runs beside a more important one, its kernels are confined to some
- * multiprocessors of the device. A queue has two lanes: the wide one leaves a few multiprocessors to
- * others, the narrow one about half. */
+/* Lanes: when a queue runs beside a more important one, a lane confines its kernels to some multiprocessors
+ * of the device. A queue has two lanes: the wide one leaves a few multiprocessors to others, the narrow one
+ * about half. */
 #define XS_LANES(wide, narrow)  ((uint32_t)(wide) | (uint32_t)(narrow) << 16)
 #define XS_LANES_WIDE(lanes)    ((lanes) & 0xffffu)
 #define XS_LANES_NARROW(lanes)  ((lanes) >> 16)
 #define XS_LANES_NONE           1u
 
-/* xs_server_cell.lane; else the multiprocessors to which kernels are confined, one of the two of xs_client_cell.lanes */
+/* xs_server_cell.lane; else the multiprocessors to which kernels are confined, one of the two of
+ * xs_client_cell.lanes */
 #define XS_LANE_OFF             0u    /* kernels run on the whole device */
 #define XS_LANE_MAKE            1u    /* likewise; the process should make lanes, since they will be of use */
-#define XS_LANE_ONLY            0x10000u /* beside the number: kernels that cannot be confined wait until
-                                            they need not be */
+#define XS_LANE_ONLY            0x10000u /* beside the number: kernels that a lane cannot take wait until they need none */
 #define XS_LANE_WIDTH(lane)     ((lane) & 0xffffu)
 
 struct xs_server_cell {
@@ -149,7 +149,7 @@ struct xs_server_cell {
     _Atomic uint64_t permitted;             /* number of the last command that may start */
     _Atomic uint32_t armed;                 /* XS_ARMED_* */
     _Atomic uint32_t inflight_us;           /* bound in force; 0: XS_INFLIGHT_SHARED_US */
-    _Atomic uint64_t suspensions;           /* how often permitted was closed; for users */
+    _Atomic uint64_t suspensions;           /* how often xserver closed permitted; for users */
     _Atomic uint32_t lane;                  /* for kernels launched from now on */
     uint32_t reserved0;
     uint64_t reserved[4];

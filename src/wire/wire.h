@@ -17,17 +17,17 @@
 #define XS_WIRE_MAX_FDS   8u
 
 /* nv_group.flags: SLICES: xserver may give it time slices. PROBED: its driver is newer than those that
- * xserver knows, and the probe saw that slices work under it. Bit 1 (2u) is reserved: older processes
+ * xserver knows, and the probe saw that slices work under it. Bit 1 (2u) stays free: older processes
  * set it where xserver may switch their channels off, and an older xserver switches off only channels
  * of groups that have it. */
 enum { XS_NV_GROUP_SLICES = 1u, XS_NV_GROUP_PROBED = 4u };
-/* welcome.flags: there are none. Bit 0 (1u) is reserved: an older xserver sets it where it may switch
+/* welcome.flags: there are none. Bit 0 (1u) stays free: an older xserver sets it where it may switch
  * channels off. */
 
 /* queue_config.gates: whether a queue at level 3 has gates in its stream, as level 2 has; KEEP: as before */
 enum { XS_GATES_KEEP = 0u, XS_GATES_OFF = 1u, XS_GATES_ON = 2u };
 
-/* DRAIN: when the process is suspended, the next ones wait for its commands on the device; NO_DRAIN:
+/* DRAIN: after a suspension of the process the next ones wait for its commands on the device; NO_DRAIN:
  * not even under a policy that gives turns */
 enum { XS_HELLO_INTRA = 1u, XS_HELLO_UTILIZATION = 2u, XS_HELLO_DRAIN = 4u, XS_HELLO_NO_DRAIN = 8u };
 

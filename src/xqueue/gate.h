@@ -46,9 +46,10 @@ void xs_gates_take_back(struct xs_queue *q);
 void xs_gates_mark(struct xs_queue *q);
 /** It is time for a mark, by entries. */
 bool xs_gates_mark_due(struct xs_queue *q);
-/** All entries up to this weight are done. Any thread. */
+/** All entries up to this weight are over. Any thread. */
 void xs_gates_done(struct xs_queue *q, uint64_t weight);
-/** Whether the queue was suspended since the last call; then measured times say nothing. Under mark_lock. */
+/** Whether there was a suspension of the queue since the last call; then measured times say nothing. Under
+ *  mark_lock. */
 bool xs_gates_held_since(struct xs_queue *q);
 /** Sets the application's own permit, and the copy that devices see. Any thread; takes state.lock. */
 void xs_queue_app_set(struct xs_queue *q, uint64_t permitted);

@@ -119,7 +119,7 @@ enum {
     XS_SUBMIT_COLLECTIVE = 4u,    /* a kernel that waits for others like it, in other queues or processes */
     XS_SUBMIT_WHOLE = 16u,        /* kernels that cannot run on a lane */
     XS_SUBMIT_OUTSIDE = 8u,       /* its call may wait for the device: it waits before it, at no gate */
-    XS_SUBMIT_LOADED = 32u,       /* its call loads no code, whatever its key */
+    XS_SUBMIT_LOADED = 32u,       /* its call loads no code, with any key */
 };
 
 /** Before the vendor call. Sleeps while the queue is suspended or too much is in flight (a raw futex with a

@@ -212,7 +212,7 @@ void xs_queue_tell_marked(struct xs_queue *q)
     do {
         to = atomic_load(&q->completion.marked_to);
         word = (uint32_t)to;
-        if (XS_UNLIKELY(!word && to)) /* 0 says that nothing is known; one too few is no harm */
+        if (XS_UNLIKELY(!word && to)) /* 0 says nothing; one too few is no harm */
             word = UINT32_MAX;
         atomic_store(&q->cc->marked_to, word);
     } while (XS_UNLIKELY(atomic_load(&q->completion.marked_to) != to));

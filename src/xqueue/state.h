@@ -45,7 +45,7 @@ struct xs_state {
     struct xs_list gone_hwqs;               /* forgotten, not yet freed; under lock */
     struct xs_list free_queues;             /* unused storage, cell included; under lock */
 
-    _Atomic(struct xs_server_page *) server;        /* page in force; NULL: no word is ever closed */
+    _Atomic(struct xs_server_page *) server;        /* page in force; NULL: nothing closes a word */
     _Atomic(struct xs_queue *) pool;
     _Atomic(struct xs_queue *) dirty;       /* stack of queues whose wish changed */
 

@@ -16,7 +16,7 @@ struct xs_client_record {
     uint64_t handle_prefix; /* identifies, with pid and uid, a process that joins anew */
     int32_t pid, pid_in_namespace;
     uint32_t uid;
-    uint64_t share_key; /* the user for whom it counts: see shares/charges.h */
+    uint64_t share_key; /* the user that it counts for: see shares/charges.h */
     uint32_t queues; /* now; of an ended one: at its end */
     uint64_t queues_ever;
     uint64_t entered;    /* commands */
@@ -30,7 +30,7 @@ struct xs_client_record {
     int32_t utilization;
     bool intra, space, held, window; /* held: an operator suspended it */
     bool priority_set, utilization_set; /* an operator set it, for the process and its later queues */
-    uint64_t held_until_ns; /* by our clock; 0: until it is resumed */
+    uint64_t held_until_ns; /* by our clock; 0: until somebody resumes it */
     int32_t priority;
     uint64_t priority_ns; /* when the operator set it, by our clock */
     char group[XS_GROUP_BYTES];

@@ -43,7 +43,7 @@ enum xs_hint_kind { /* numbers of the interface */
 /** The asker. */
 struct xs_asker {
     uint32_t uid;
-    uint64_t share_key; /* the user for whom it counts (xs_charges_key) */
+    uint64_t share_key; /* the user that it counts for (xs_charges_key) */
     int32_t pid; /* in the server's PID namespace; 0: not known (TCP, or a process that the server
                     does not see) */
     bool known;  /* the server knows the uid */

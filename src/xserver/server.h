@@ -180,7 +180,7 @@ struct xs_server {
 
     uint64_t now_ns;        /* of this round */
     uint64_t timer_ns;      /* the timer's time; UINT64_MAX: off */
-    uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: no word is closed */
+    uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: there is no closed word */
     uint64_t house_ns;      /* next look at slow changes; UINT64_MAX: none is due */
     uint64_t held_due_ns;   /* no suspension ends by itself before this; UINT64_MAX: none does */
     uint64_t idle_since_ns; /* no program has been here since then */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of scheduling events (a queue joined, became ready, was suspended, ...) for `xsched record`.
+/* A ring of scheduling events (a queue joined, became ready, began to wait, ...) for `xsched record`.
  * It fills only while a client asks for it. Main loop's thread. */
 #ifndef XS_XSERVER_TIMELINE_H
 #define XS_XSERVER_TIMELINE_H

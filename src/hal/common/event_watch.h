@@ -38,7 +38,7 @@ void xs_watch_give_back(int row, void *event);
  *  thread asks for none of them. Waits for a query under way, at most a second. */
 void xs_watch_hold(struct xs_watch_place *place);
 void xs_watch_go_on(struct xs_watch_place *place);
-/** Between the two: its events are gone, and marks in flight there are lost. */
+/** Between the two: its events are gone, and so are marks in flight there. */
 void xs_watch_forget(const struct xs_watch_ops *ops, struct xs_watch_place *place);
 
 #endif

@@ -285,7 +285,8 @@ static void *find_named(const struct xs_vendor *v, char *ret_path, size_t path_s
     return handle;
 }
 
-/* A program whose library is mapped works with that one, and another copy does not know its streams. */
+/* A program that has a copy of the library works with that one, and another copy does not know its
+ * streams. */
 static void refuse_other(const struct xs_vendor *v, const char *mapped)
 {
     const char *named = xs_env_get(v->platform->lib);

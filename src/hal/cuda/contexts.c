@@ -214,7 +214,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     return other ? other : c;
 }
 
-/* A registration stays until the context ends, come what may: cuMemHostUnregister waits for all work of the
+/* A registration always stays until the context ends: cuMemHostUnregister waits for all work of the
  * context with its lock held, and that work may wait for this thread. @return 0: the device cannot see it */
 static CUdeviceptr map_page(struct xs_cuda_context *c, uintptr_t page, uint64_t serial)
 {

@@ -62,7 +62,7 @@ struct xs_cuda_hw {
     /* lanes/lanes.c */
     _Atomic(struct xs_lanes *) lanes;           /* NULL: none */
     _Atomic uint32_t lanes_state;
-    _Atomic uint32_t no_lanes;    /* memory is attached to the stream: kernels of others may not use it */
+    _Atomic uint32_t no_lanes;    /* the stream has memory of its own: kernels of others may not use it */
 };
 
 /** A kernel before its launch, as far as it matters where it may run. */
@@ -161,7 +161,7 @@ bool xsched_priv_cuda_lane_enter(struct xs_ticket *ticket, CUstream stream, bool
 void xsched_priv_cuda_lane_leave(struct xs_cuda_bracket *b, bool launched);
 /** The outcome of a launch that the scheduler wanted confined. */
 enum xs_lane_outcome {
-    XS_LANE_FITS,                 /* it is confined */
+    XS_LANE_FITS,                 /* it runs on a lane */
     XS_LANE_TOO_SMALL,            /* its blocks fit the device at once, and not the lane */
     XS_LANE_SHARED,               /* ... not beside those of the process's other queues */
     XS_LANE_UNKNOWN,              /* it is new */
@@ -230,7 +230,7 @@ void xs_cuda_leave(struct xs_cuda_entered *e);
 void xs_cuda_context_seen(CUcontext ctx);
 /** The program destroys it next. */
 void xs_cuda_context_ends(CUcontext ctx);
-/** The same if it is known already. NULL: it is not */
+/** The same if XSched knows it already. NULL: it is not */
 struct xs_cuda_context *xs_cuda_context_find(CUcontext ctx);
 /** For one more stream in it; xs_cuda_context_put when libpreempt releases the stream. NULL: no memory, or
  *  not a context */

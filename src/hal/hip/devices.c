@@ -63,7 +63,7 @@ struct xs_hip_device *xs_hip_device_get(const struct xs_hip_api *api, int dev)
 
 /* ---- words that the device writes ---- */
 
-/* A registration stays until the program resets the device, come what may: hipHostUnregister waits for all
+/* A registration always stays until the program resets the device: hipHostUnregister waits for all
  * streams, and one of them may wait for this thread. @return 0: the device cannot see it */
 static uint64_t map_page(struct xs_hip_device *d, uintptr_t page, uint64_t serial, void *alias)
 {

@@ -3,7 +3,7 @@
  * XSCHED_PRIVATE.
  *
  * A process may have several copies of the runtime, each with its own streams, events and default streams. So
- * whatever names a stream also names its runtime (struct xs_hip_api). Each stream has a number
+ * each name of a stream also names its runtime (struct xs_hip_api). Each stream has a number
  * (hal/common/stream_queues.h). A created stream has its handle, the null stream one of runtime and device.
  * The default stream of a thread has the address of storage of ours. */
 #ifndef XS_HAL_HIP_H

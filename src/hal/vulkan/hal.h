@@ -26,7 +26,7 @@ struct xs_vk_api {
 
 /** A mark in flight, or a free one. The storage stays. */
 struct xs_vk_mark {
-    struct xs_vk_hw *hw;          /* as the queue's: constant from xs_watch_set until the mark is done */
+    struct xs_vk_hw *hw;          /* as the queue's: constant from xs_watch_set until the end of the mark */
     uint64_t value;               /* of its semaphore; without one, unused */
     xs_vk_object fence;           /* 0: not made */
     struct xs_vk_mark *next;      /* of the device, or free */

@@ -63,7 +63,7 @@ struct xs_vk_gates {
     _Atomic uint64_t opened;      /* the last signalled one; writer: the thread that has `signalling` */
     _Atomic uint64_t wanted;      /* the last one that may open */
     _Atomic uint32_t signalling;  /* a thread is inside vkSignalSemaphore, which waits for nothing */
-    _Atomic uint32_t news;        /* the opener sleeps on it where no gate is left */
+    _Atomic uint32_t news;        /* the opener sleeps on it where there is no gate */
     _Atomic uint32_t inside;      /* the opener calls the driver now, or next */
     _Atomic uint32_t dead;        /* the device ends now, or next */
     _Atomic uint32_t refs;
@@ -109,7 +109,7 @@ static void open_to(struct xs_vk_hw *hw, struct xs_vk_gates *g, uint64_t value)
             struct xs_vk_semaphore_signal s = {.type = XS_VK_TYPE_SEMAPHORE_SIGNAL, .semaphore = g->semaphore,
                                                .value = wanted};
 
-            /* if it fails, the device is lost, and its queues have stopped anyway */
+            /* if it fails, the device has failed, and its queues have stopped anyway */
             hw->device->api.vkSignalSemaphore(hw->device->device, &s);
             atomic_store(&g->opened, wanted);
         }
@@ -173,7 +173,7 @@ static bool look_at_others(struct xs_vk_gates *g)
     return true;
 }
 
-/* Waits until the command behind the gate is permitted. @return false: the device ends */
+/* Waits until the command behind the gate has its permit. @return false: the device ends */
 static bool wait_for_permit(struct xs_vk_gates *g, uint64_t value)
 {
     const struct gate *at = &g->of[value % GATES_MOST];

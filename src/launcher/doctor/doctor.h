@@ -46,7 +46,7 @@ void xs_doctor_probe(struct xs_doctor *d, unsigned seconds);
 void xs_doctor_levels(struct xs_doctor *d);
 /** Replaces the earlier answers for a platform's devices. @return 0 or -errno */
 int xs_doctor_keep_levels(const struct xs_platform *of, const struct xs_probed_row *rows, size_t n);
-/** Why the process is or is not scheduled. @return 0, or -errno when it cannot read the process */
+/** Whether XSched schedules the process, and why not. @return 0, or -errno when it cannot read the process */
 int xs_doctor_process(struct xs_doctor *d, pid_t pid);
 
 /** The job of a process, and whether it spans hosts. @param get  its environment (base/job.h); NULL: this

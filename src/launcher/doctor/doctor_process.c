@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched doctor PID: the libraries of the process, and why it is not scheduled. Everything comes from /proc
- * and from xserver; it does not touch the process itself. */
+/* xsched doctor PID: the libraries of the process, and why XSched does not schedule it. Everything comes from
+ * /proc and from xserver; it does not touch the process itself. */
 #include "launcher/doctor/doctor.h"
 
 #include "base/env.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Problems beside which the program is scheduled all the same. */
+/* Problems in spite of which XSched schedules the program. */
 static const char *const k_beside[] = {
     "level_denied", "two_runtimes", "two_shims",            "newer_functions", "calls_escape", "namespace",
     "never_runs",   "no_vendor",    "no_shim_for_platform", "shim_replaced",   "held", "hint_without_effect"};
@@ -33,7 +33,7 @@ static bool is_beside(const char *cause)
     return false;
 }
 
-/* The first problem that explains why the program is not scheduled. */
+/* The first problem that explains why XSched does not schedule the program. */
 static const char *reason(const struct xs_doctor *d)
 {
     size_t i;

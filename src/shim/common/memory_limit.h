@@ -42,7 +42,7 @@ void xs_mem_settle(struct xs_mem_entry *e, bool freed);
  *  returns. The functions below ignore entries noted after this. @return `before`, for them */
 uint64_t xs_mem_before(void);
 /** One more, or one less, that holds it (mappings, further handles); the last one gives the bytes back.
- *  @return whether it is known */
+ *  @return whether the table has it */
 bool xs_mem_hold(enum xs_mem_kind kind, uint64_t key);
 void xs_mem_unhold(enum xs_mem_kind kind, uint64_t key, uint64_t before);
 /** A range of addresses at which the program maps a handle; each range holds it. */

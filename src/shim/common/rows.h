@@ -41,7 +41,7 @@ int xs_rows_fill(void **real, int count, void *(*get)(void *ctx, const char *sym
 void *xs_rows_symbol(void *handle, const char *symbol);
 
 enum xs_shim_mode {
-    XS_SHIM_UNBOUND,              /* the real functions are not known yet */
+    XS_SHIM_UNBOUND,              /* no real functions yet */
     XS_SHIM_QUIET,                /* everything passes through */
     XS_SHIM_ACTIVE,               /* there are XQueues, or the user wants a trace */
 };

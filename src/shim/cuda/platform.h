@@ -121,7 +121,7 @@ static inline void xs_api_on_first(void (*fn)(void))
 struct xs_api_runtime;
 /** The current context; NULL: none, or unknown. */
 CUcontext xs_cuda_current(const struct xs_api_runtime *rt);
-/** This function of a module is loaded in the current context. Does nothing while nothing is scheduled. */
+/** The current context has loaded this function of a module. Does nothing while XSched schedules nothing. */
 void xs_cuda_note_loaded(const struct xs_api_runtime *rt, const void *function);
 /* Rows of kind ONCE. A program that has a function of a module has loaded it; a kernel's handle does not say
  * that. Queries about either, and captured commands, share one mark. */

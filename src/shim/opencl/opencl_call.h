@@ -60,7 +60,7 @@ struct xs_ocl_submit {
     struct xs_ticket ticket;
 };
 
-/** @return true when the command is scheduled: then call xs_ocl_submit_gate */
+/** @return true when XSched schedules the command: then call xs_ocl_submit_gate */
 bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_row row, const void *caller,
                         cl_command_queue queue);
 /** May sleep. @param flags  XS_SUBMIT_* */

@@ -235,7 +235,7 @@
 #define BODY_HAND0(kind, symbol, streams, args, on, key)                                          \
     TRACED(kind, symbol, r = xs_hand_##symbol(rt);)
 
-/* ---- while nothing is scheduled ---- */
+/* ---- while XSched schedules nothing ---- */
 
 #define QUIET_REAL(kind, symbol, args)                                                            \
     return XS_REAL(symbol) args;

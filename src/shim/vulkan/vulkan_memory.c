@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory limit on Vulkan: the program's allocations from heaps that are the device's own. Heaps, and
- * the budget that is left in them, look as small as the limit makes them, since programs divide by these
- * numbers. */
+/* The memory limit on Vulkan: the program's allocations from heaps that are the device's own. Heaps, and the
+ * rest of their budget, look as small as the limit makes them, since programs divide by these numbers. */
 #include "shim/vulkan/vk_layer.h"
 
 #include "shim/common/memory_limit.h"

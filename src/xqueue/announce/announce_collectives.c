@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tells the scheduler of a process that will do collectives before its first one. Else another process's
- * first collective could run and wait for one of this process that is suspended. It also tells of a process
+ * first collective could run and wait for a suspended one of this process. It also tells of a process
  * that opened memory of other processes: its kernels may wait for each other under names that XSched does not
  * know. */
 #include "xqueue/announce/announce_collectives.h"

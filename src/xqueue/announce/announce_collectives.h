@@ -6,7 +6,7 @@
 struct xs_state;
 
 /** Tells the scheduler that there will be collectives, or that the program opened memory of other processes,
- *  if that is known yet. Any thread. */
+ *  if libpreempt knows that yet. Any thread. */
 void xs_collectives_tell(struct xs_state *st);
 
 #endif

@@ -41,7 +41,7 @@ void xs_control_retire(struct xs_state *st, struct xs_server_page *page);
 /** Opens the words of retired pages again and unmaps those that no thread can be at.
  *  @return true while there are any */
 bool xs_control_retired_tick(struct xs_state *st);
-/** @return true when some word of the page is closed and its lease is over */
+/** @return true when the page has a closed word and its lease is over */
 bool xs_control_lease_over(struct xs_state *st, struct xs_server_page *page);
 
 #endif

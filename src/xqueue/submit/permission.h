@@ -12,11 +12,11 @@ static inline bool xs_queue_permitted(struct xs_queue *q, uint64_t n)
 
     return n <= atomic_load(&sc->permitted) && n <= atomic_load(&q->app_permitted);
 }
-/** Sleeps while command n is not permitted, until that changes or a tick has passed. Ends the session when
+/** Sleeps while command n has no permit, until that changes or a tick has passed. Ends the session when
  *  its lease is over.
  *  @param began_ns  when the caller began to wait; earlier if the clock stepped back */
 void xs_permission_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns);
-/** Waits until the next command of the queue is permitted, at most timeout_ns or so. For commands that have
+/** Waits until the next command of the queue has a permit, at most timeout_ns or so. For commands that have
  *  not entered.
  *  @return whether it is */
 bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns);

@@ -5,8 +5,8 @@
 
 #include "xqueue/queue.h"
 
-/** Waits until this thread may hand command n to the vendor. Then it is permitted, XQueueSubmit has launched
- *  all its earlier commands, and the bound in flight and the context take it. May call the vendor.
+/** Waits until this thread may hand command n to the vendor. Then it has its permit, XQueueSubmit has
+ *  launched all its earlier commands, and the bound in flight and the context take it. May call the vendor.
  *  @param managed  xs_queue_managed(): else nothing bounds the commands in flight
  *  @param flags    XS_SUBMIT_* */
 void xs_turn_wait(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed, uint32_t flags);

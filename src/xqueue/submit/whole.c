@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue that runs beside a more important one has a lane, to which not every kernel can be confined
+/* A queue that runs beside a more important one has a lane, which cannot take every kernel
  * (src/hal/cuda/lanes). A short kernel (up to SHORT_NS) runs on the whole device nevertheless: the urgent
  * program's next kernel waits for its blocks. Medium kernels (up to LONG_NS) run there, too, for at most one
  * part in PARTS of the time, so that the urgent program loses no more than that to them. Time without them
  * counts for up to BURST_NS, since a program's medium kernels often come together. A long kernel waits until
- * the queue has the device, as if the queue were suspended. */
+ * the queue has the device, as in a suspension. */
 #include "base/clock.h"
 #include "base/futex.h"
 #include "wire/page.h"
@@ -44,7 +44,7 @@ static bool sleep_confined(struct xs_queue *q, uint64_t until_ns)
     return true;
 }
 
-/* The command is counted as in flight since before the wait. If nothing else is, the device gets it now. */
+/* The command counts as in flight since before the wait. If nothing else is, the device gets it now. */
 static void begin_anew(struct xs_queue *q, uint32_t est_ns)
 {
     uint64_t entered_ns, completed_ns;
@@ -76,7 +76,7 @@ void xsched_priv_submit_whole(struct xs_ticket *t)
 
         atomic_store_explicit(&q->whole_ns, XS_MAX(until_ns, unused_ns) + PARTS * (uint64_t)t->est_ns, memory_order_relaxed);
     }
-    while (!xs_queue_permitted(q, n)) { /* it was suspended meanwhile */
+    while (!xs_queue_permitted(q, n)) { /* there was a suspension meanwhile */
         xs_permission_sleep(q, n, &began_ns);
         slept = true;
     }

@@ -10,7 +10,7 @@
 
 #define NO_PCI 0xffffu
 
-/* The value of a line "Name:   value". @param ends  what ends it */
+/* The value of a line "Name:   value". @param ends  the characters that end it */
 static void take(const char *text, const char *name, const char *ends, char *ret, size_t size)
 {
     const char *at = strstr(text, name);

@@ -18,7 +18,7 @@
 
 #define DEVICES   64u
 #define FRESH_NS  XS_NS_PER_S
-#define OLD_NS    (10 * XS_NS_PER_S) /* a state is not shown any more */
+#define OLD_NS    (10 * XS_NS_PER_S) /* such a state is too old to show */
 #define WAIT_NS   (300 * XS_NS_PER_MS)
 #define HUNG_NS   (5 * XS_NS_PER_S)  /* the reader is ended */
 #define AGAIN_NS  (60 * XS_NS_PER_S) /* before another reader starts where one failed */
@@ -130,7 +130,7 @@ static struct nvml_device *device_of(const char *pci)
     return &g_nvml.devices[g_nvml.n++];
 }
 
-/* When the question that is open the longest was asked; 0: none is open. */
+/* The time of the oldest open question; 0: none is open. */
 static uint64_t oldest_question_ns(void)
 {
     uint64_t oldest = 0;
@@ -163,7 +163,7 @@ static bool take_answer(uint64_t now_ns)
     return false;
 }
 
-/* Takes what is there; where a question is open, waits for its answer. */
+/* Takes the answers that are there; where a question is open, waits for its answer. */
 static void take_answers(const struct nvml_device *d)
 {
     while (g_nvml.fd >= 0) {

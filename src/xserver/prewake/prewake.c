@@ -53,7 +53,7 @@ void xs_prewake_queue(struct xs_server *s, struct xs_server_queue *q, uint64_t n
     s->ahead.waits[i].ns = now_ns;
 }
 
-/* Since it came, others waited on a device of it, and it was not suspended. */
+/* Since it came, others waited on a device of it, and nothing suspended it. */
 static bool was_served(const struct xs_server *s, const struct xs_client *c)
 {
     uint64_t came_ns = c->arrivals.came_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prewake. A sleeping thread takes 20 to 300 us to wake up. An urgent program waits for that, if only
  * a closed word makes the others leave the device. So the loop is awake when a regular program is
- * likely to come, if others were suspended for it the last time. It stays within the CPU time that it
+ * likely to come, if xserver suspended others for it the last time. It stays within the CPU time that it
  * may look for (spin-cpu). Where all those others had short slices at level 3 on its devices, the loop
  * sleeps: the device makes them leave. */
 #ifndef XS_XSERVER_PREWAKE_PREWAKE_H
@@ -36,7 +36,7 @@ struct xs_prewake {
 void xs_prewake_configure(struct xs_server *s);
 /** A queue of the program became ready, or idle, or a ready one is gone. */
 void xs_prewake_changed(struct xs_server *s, struct xs_client *c, bool ready, uint64_t now_ns);
-/** A queue has work or none, is suspended or not, or its slices became short or long. */
+/** A queue became ready or idle, suspended or resumed, or its slices became short or long. */
 void xs_prewake_queue(struct xs_server *s, struct xs_server_queue *q, uint64_t now_ns);
 /** The program leaves. */
 void xs_prewake_forget(struct xs_server *s, const struct xs_client *c);

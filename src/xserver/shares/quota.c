@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define RESERVE 8u /* one part in so many is for those that are privileged */
+#define RESERVE 8u /* one part in so many is for the privileged ones */
 #define IDLE    64u /* users with nothing that it remembers: hanging up must not clear what they spent */
 
 struct xs_quota_user *xs_quota_user_get(struct xs_quota *q, uint64_t key)

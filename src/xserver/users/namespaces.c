@@ -12,7 +12,7 @@
 
 #define MOUNTS_BYTES 65536u /* the root is among the first; a process can have as many mounts as it likes */
 
-/* @param pid  0: this process. @return the text as far as it can be read; "" when it cannot */
+/* @param pid  0: this process. @return the text as far as this process can read it; "" when it cannot */
 static void read_of(int32_t pid, const char *what, char *ret, size_t size)
 {
     char path[64];

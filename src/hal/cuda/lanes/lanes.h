@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes: a second way to the device for the kernels of a queue, confined to some of its multiprocessors.
  *
- * A lane of a queue is a stream of a green context of the queue's device. A kernel on it runs between two pairs of an event and
- * a wait for it, so that its order with everything else in the program's own stream S is what it would be in S:
+ * A lane of a queue is a stream of a green context of the queue's device. A kernel on it runs between two
+ * pairs of an event and a wait for it, so that its order with everything else in the program's own stream S
+ * is what it would be in S:
  *
  *     record(S), wait(lane), launch(lane), record(lane), wait(S)
  *
@@ -23,7 +24,7 @@
 #define XS_LANE_RULE_AFTER   2u    /* later commands there wait for it */
 #define XS_LANE_RULE_GRID    4u    /* blocks that fit the device at once fit the lane */
 #define XS_LANE_RULE_OTHERS  8u    /* ... beside those of other queues */
-#define XS_LANE_RULE_ATTACH  16u   /* kernels stay in a stream to which memory is attached */
+#define XS_LANE_RULE_ATTACH  16u   /* kernels stay in a stream that has memory of its own */
 #define XS_LANE_RULE_END     32u   /* lanes end before their context */
 #ifndef XS_LANE_RULES
 #define XS_LANE_RULES        63u
@@ -52,7 +53,8 @@ struct xs_lanes {
 };
 extern _Atomic(struct xs_lanes *) xs_lanes_all;    /* a list that only grows; owner: lanes.c */
 
-/** Before the first command in the context: makes its green contexts, if lanes may be of use in this process. */
+/** Before the first command in the context: makes its green contexts, if lanes may be of use in this
+ *  process. */
 void xs_lanes_context_begins(struct xs_cuda_context *c);
 /** The storage is another stream's from now on. */
 void xs_lanes_stream_begins(struct xs_cuda_hw *hw);

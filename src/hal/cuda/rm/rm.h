@@ -55,7 +55,7 @@ int xs_rm_level(void);
 /** Why it is 2: static text; "" at 3. */
 const char *xs_rm_why(void);
 /** Warns that there is no level 3, and why: one line a process. Says nothing if the user has switched it off
- *  or shares the device in space, and if no driver of NVIDIA's is loaded that could have it. */
+ *  or shares the device in space, and if there is no driver of NVIDIA's that could have it. */
 void xs_rm_warn(void);
 /** Whether it is 3 only because `xsched doctor --probe` has seen it work: XSched does not know so new a
  *  driver. */
@@ -64,7 +64,7 @@ bool xs_rm_by_probe(void);
 void xs_rm_try_newer(void);
 /** Ends level 3 in this process: everything gets its default back, one line says why. */
 void xs_rm_demote(const char *why);
-/** The same for a caller who says why itself. */
+/** The same for a caller that says why itself. */
 void xs_rm_end(const char *why);
 
 #define XS_RM_SLICE_DEFAULT 0ull
