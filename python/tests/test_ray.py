@@ -229,7 +229,7 @@ def test_metrics_of_an_actor(server):
 def test_a_restarted_actor_has_the_priority_that_was_set(server):
     p = beside(server, {}, "want=31", "priority=31")
     assert dict(eval(p.stdout))["xsched_actor_priority"] == 31
-    assert "this actor has priority 31, which was set before its restart" in p.stderr
+    assert "this actor has priority 31, set before its restart" in p.stderr
 
 
 def test_without_xserver_it_is_said_once(tmp_path):
@@ -286,7 +286,7 @@ def test_set_priority(ray, xr, monkeypatch):
 
 def test_a_limit_of_xserver_is_said(capsys, monkeypatch):
     from xsched._ray_worker import Watcher
-    for kept, asked, in_force, said in ((None, 10, 5, "priority 10 was asked for, 5 is in force: xserver's priority-limits"),
+    for kept, asked, in_force, said in ((None, 10, 5, "the worker asks for priority 10, 5 is in force: xserver's priority-limits"),
                                         (None, 5, 5, ""), (None, None, 5, ""), (5, 10, 5, "")):
         watcher = Watcher(asked)
         monkeypatch.setattr(watcher, "_kept", lambda k=kept: k)

@@ -72,7 +72,7 @@ def show_status() -> int:
 def where() -> int:
     from ._library import load, mapped
     from ._platforms import PLATFORMS
-    missing: List[XSchedError] = []  # what a program under XSched needs; a platform that was not built is no fault
+    missing: List[XSchedError] = []  # what a program under XSched needs; a platform without a library is no fault
     print(f"package    {VERSION} {os.path.dirname(os.path.abspath(__file__))}")
     for name in ["preempt", *(p.hal for p in PLATFORMS.values())]:
         try:
@@ -87,7 +87,7 @@ def where() -> int:
         print(f"launcher   {error.reason}")
         missing.append(error)
     shims = mapped("libshim")
-    print(f"shims      {', '.join(shims) if shims else 'none is loaded into this process'}")
+    print(f"shims      {', '.join(shims) if shims else 'none in this process'}")
     for lack in missing:
         print(f"xsched: {lack}", file=sys.stderr)
     return 1 if missing else 0

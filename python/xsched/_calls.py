@@ -11,7 +11,7 @@ from ._library import LaunchCallback, functions
 from ._types import XQueueState, XResult
 
 _kept: Dict[int, Any] = {}  # command handle -> its callback, which must outlive the command
-_queues: Dict[int, None] = {}  # XQueues that were given such a command
+_queues: Dict[int, None] = {}  # XQueues that have got such a command
 
 
 def _u64(call: str, *arguments: int) -> Tuple[XResult, int]:
@@ -20,7 +20,7 @@ def _u64(call: str, *arguments: int) -> Tuple[XResult, int]:
 
 
 def _at_exit() -> None:
-    # What still waits would call back into an interpreter that is gone.
+    # Commands that still wait would call back into an interpreter that is gone.
     for handle in list(_queues):
         functions["XQueueResume"](handle, 1)
 
@@ -99,7 +99,7 @@ class XSched:
 
     @staticmethod
     def XQueueSetLaunchConfig(xq: int, threshold: int, batch_size: int) -> XResult:
-        """Bounds what is in flight on the device by count; a value <= 0 keeps the present one."""
+        """Bounds the commands in flight on the device by count; a value <= 0 keeps the present one."""
         return to_result(functions["XQueueSetLaunchConfig"](xq, threshold, batch_size))
 
     @staticmethod

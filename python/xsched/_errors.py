@@ -67,7 +67,8 @@ _KINDS: Dict[XResult, Tuple[Type[XSchedError], str, str]] = {
         "see xsched/hint.h for the ranges, and pass a live stream of the right platform"),
     XResult.kXSchedErrorNotFound: (
         NotFoundError, "no such stream or queue, or no context for a default stream",
-        "it may have been destroyed; a default stream needs a current context (run something on the device first)"),
+        "the program may have destroyed it; a default stream needs a current context "
+        "(run something on the device first)"),
     XResult.kXSchedErrorNotAllowed: (
         NotAllowedError, "the object is in use", "destroy the XQueue before its hardware queue; submit a command once"),
     XResult.kXSchedErrorNotSupported: (

@@ -17,7 +17,7 @@ class _Process:
         return "xsched.PROCESS"
 
 
-#: All queues of this process, also those that are made later: for frameworks that do not tell their streams.
+#: All queues of this process, also later ones: for frameworks that do not tell their streams.
 #: Asks xserver each time, so it needs the global scheduler.
 PROCESS = _Process()
 

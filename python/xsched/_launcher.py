@@ -9,7 +9,8 @@ from ._library import _candidates, load
 
 
 def launcher() -> str:
-    """The path of the program `xsched`: of the installation whose libraries are used, else the first on PATH."""
+    """The path of the program `xsched`: of the installation whose libraries this process uses, else the first on
+    PATH."""
     try:
         load("preempt")
     except LibraryError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding and loading libpreempt and libhal*. Nothing is loaded before it is needed.
+"""Finding and loading libpreempt and libhal*. Loads nothing before the first use.
 
-A process must never hold two copies of libpreempt (each has a table of queues of its own), so what is loaded already,
-by the shim or by the program, comes first; libhal comes from the folder of the libpreempt in use.
+A process must never hold two copies of libpreempt, since each has a table of queues of its own. So a copy that the
+shim or the program has loaded comes first; libhal comes from the folder of the libpreempt in use.
 """
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _library_folders(prefix: str) -> List[str]:
 
 
 def _own_folders() -> List[str]:
-    """Where the libraries are that were installed together with this package: under its own prefix."""
+    """The place of the libraries that came with this package: under its own prefix."""
     here = os.path.dirname(os.path.abspath(__file__))
     return [os.path.join(here, "lib")] + _library_folders(os.path.normpath(os.path.join(here, *[os.pardir] * 4)))
 

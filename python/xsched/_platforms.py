@@ -25,7 +25,7 @@ class Platform:
 
     @property
     def layer_variables(self) -> List[Tuple[str, str, str]]:
-        """The variables by which its loader takes the shim: name, value, what stands between values."""
+        """The variables by which its loader takes the shim: name, value, the text between values."""
         cells = [w.partition("=") for w in self.layers.split(" ") if "=" in w]
         return [(name.rstrip(",!").partition(">")[0], value, "," if name.endswith(",") else ":") for name, _, value in cells]
 

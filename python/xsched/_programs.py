@@ -18,7 +18,7 @@ _SELF = 0  # this process, whose number at xserver is another one than here
 
 
 def names_of(cmdline: str) -> Set[str]:
-    """What a program is called: its file, and for an interpreter the first argument that is no option as well."""
+    """A program's name: its file, and for an interpreter the first argument that is no option as well."""
     words = cmdline.split()
     if not words:
         return set()
@@ -79,9 +79,9 @@ def hint(target: Program, *, priority: Optional[int] = None, utilization: Option
          deadline_us: Optional[int] = None, children: bool = False, strict: bool = True) -> Tuple[int, ...]:
     """Priority, share in percent or deadline (NO_DEADLINE: none) of a program, for all its queues, also later ones.
 
-    The program is named by its process number or by its name: that of its file, or of the script that it runs. With children,
-    the programs that it started are meant as well, as far as they have joined xserver, and none is no error. Returns the
-    numbers of those that were told.
+    The program is named by its process number or by its name: that of its file, or of the script that it runs. With
+    children, this means the programs that it started as well, as far as they have joined xserver, and none is no
+    error. Returns the numbers of those that got it.
     """
     bodies: List[Dict[str, Any]] = []
     if priority is not None:
@@ -91,14 +91,14 @@ def hint(target: Program, *, priority: Optional[int] = None, utilization: Option
     if deadline_us is not None:
         bodies.append({"hint_type": 4, "deadline": integer(deadline_us, -1, (1 << 63) - 1, "the deadline", " microseconds")})
     if not bodies:
-        raise InvalidValueError("no hint was given", "pass priority, utilization or deadline_us",
+        raise InvalidValueError("give a hint", "pass priority, utilization or deadline_us",
                                 XResult.kXSchedErrorInvalidValue)
     return _unless_lenient(strict, lambda: _change(target, children, "/hint", bodies))
 
 
 def suspend(target: Program, for_s: Optional[float] = None, *, children: bool = False, strict: bool = True) -> Tuple[int, ...]:
     """Suspends all queues of a program, by number or name as in hint(), until resume() or for a time, which xserver ends.
-    Returns the numbers of those that were suspended."""
+    Returns the numbers of the suspended ones."""
     body: Dict[str, Any] = {}
     if for_s is not None:
         body["for_ms"] = integer(round(for_s * 1000), 1, 30 * 24 * 3600 * 1000, "the time", " milliseconds")
@@ -106,7 +106,7 @@ def suspend(target: Program, for_s: Optional[float] = None, *, children: bool = 
 
 
 def resume(target: Program, *, children: bool = False, strict: bool = True) -> Tuple[int, ...]:
-    """Ends what suspend() or `xcli suspend` began. Returns the numbers of those that were resumed."""
+    """Ends what suspend() or `xcli suspend` began. Returns the numbers of the resumed ones."""
     return _unless_lenient(strict, lambda: _change(target, children, "/resume", [{}]))
 
 

@@ -35,8 +35,8 @@ def priority_value(value: Any) -> int:
 
 
 class _Launch:
-    """What libpreempt's callback holds: the work until it is launched, and nothing afterwards. An error refers by its
-    traceback to the frames of whoever submitted, and these to the Command, which has to go away all the same."""
+    """What libpreempt's callback holds: the work until its launch, and nothing afterwards. An error refers by its
+    traceback to the frames of the submitter, and these to the Command, which has to go away all the same."""
 
     __slots__ = ("work",)
 
@@ -54,11 +54,11 @@ class _Work:
     __slots__ = ("function", "value", "error", "result", "lock", "__weakref__")
 
     def __init__(self, function: Callable[[], Any]) -> None:
-        self.function: Optional[Callable[[], Any]] = function  # until it is called: it holds the arguments
+        self.function: Optional[Callable[[], Any]] = function  # until the call: it holds the arguments
         self.value: Any = None
         self.error: Optional[BaseException] = None
         self.result: Optional[XResult] = None  # how it ended, once its handle is freed
-        self.lock = threading.Lock()           # who waits for it frees its handle
+        self.lock = threading.Lock()           # the thread that waits for it frees its handle
 
     def launch(self) -> int:
         function, self.function = self.function, None
@@ -70,7 +70,7 @@ class _Work:
             return int(XResult.kXSchedErrorUnknown)
 
     def wait(self, xq: int, handle: int) -> XResult:
-        """Until it is complete; then the handle is freed, once."""
+        """Until it is complete; then frees the handle, once."""
         with self.lock:
             if self.result is None:
                 result = XSched.XQueueWait(xq, handle)
@@ -81,7 +81,7 @@ class _Work:
             return self.result
 
     def queue_gone(self, xq: int, handle: int) -> None:
-        """The queue has been destroyed, which waited for what was launched."""
+        """The queue is gone: its end waited for all launched commands."""
         with self.lock:
             if self.result is None:
                 ran = self.function is None
@@ -114,7 +114,7 @@ def _forget(xq: int, handle: int) -> None:
 
 
 def _free(xq: int, handle: int) -> bool:
-    """Frees a command that nobody refers to; false: it has not been launched yet."""
+    """Frees a command that nobody refers to; false: it waits for its launch."""
     if XSched.HwCommandDestroy(handle) == XResult.kXSchedErrorNotAllowed:
         return False
     _forget(xq, handle)
@@ -122,7 +122,7 @@ def _free(xq: int, handle: int) -> bool:
 
 
 def _free_left(xq: int) -> None:
-    """Those of them that have been launched meanwhile."""
+    """Those of them that libpreempt has launched meanwhile."""
     left = _left.get(xq)
     while left:
         try:
@@ -175,7 +175,7 @@ class Queue:
     """
 
     def __init__(self, stream: Any, *, level: Optional[int] = None, platform: Optional[str] = None) -> None:
-        #: the object that it was made of, which it keeps alive
+        #: the object behind it, which it keeps alive
         self.stream = stream
         self._open(resolve(stream, platform), level)
 
@@ -295,7 +295,7 @@ class Queue:
             self.suspend(sync=sync)  # may close the queue and then fail, for an error of the device
             yield self
         finally:
-            with _blocks_lock:  # also around resume(), which does not wait: a block that is entered now suspends after it
+            with _blocks_lock:  # also around resume(), which does not wait: a block that begins now suspends after it
                 _blocks[self.handle] -= 1
                 if not _blocks[self.handle]:
                     del _blocks[self.handle]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside a worker of Ray that has a priority: a thread that publishes what XSched does with the worker's queues in Ray's metrics,
-says in the worker's log what is not as it was asked for, and sets a restarted actor's priority to what it was."""
+"""Beside a worker of Ray that has a priority: a thread that publishes in Ray's metrics how XSched treats the worker's
+queues. It says in the worker's log which request is not in force, and gives a restarted actor its earlier
+priority."""
 from __future__ import annotations
 
 import importlib
@@ -19,8 +20,8 @@ EVERY_S = 5.0
 _GAUGES = {"queues": "XQueues of the actor", "queues_suspended": "XQueues of the actor that are suspended now",
            "priority": "priority in force, the highest of its XQueues"}
 _COUNTERS = {"waiting_seconds": "time that work of the actor's XQueues waited for others",
-             "running_seconds": "time that the actor's XQueues had work and were permitted",
-             "commands": "commands that the actor submitted", "preemptions": "times that an XQueue of the actor was suspended"}
+             "running_seconds": "time that the actor's XQueues had work and a permit",
+             "commands": "commands that the actor submitted", "preemptions": "suspensions of the actor's XQueues"}
 
 
 def _say(text: str) -> None:
@@ -34,7 +35,7 @@ class Sums:
         self._last: Dict[int, Tuple[float, ...]] = {}
 
     def add(self, queues: Iterable[QueueStatus]) -> Dict[str, float]:
-        """What was added since the last call."""
+        """The growth since the last call."""
         sums = [0.0] * len(_COUNTERS)
         now: Dict[int, Tuple[float, ...]] = {}
         for q in queues:
@@ -95,7 +96,7 @@ class Watcher:
         self.restarts = int(about.get("NumRestarts") or 0)
 
     def _kept(self) -> Optional[int]:
-        """The priority that was set while the actor ran, before it was restarted or before it used the device."""
+        """The priority that a caller set while the actor ran, before its restart or before it used the device."""
         from .ray import NAMESPACE, _key_of
         if not self.actor:
             return None
@@ -108,10 +109,10 @@ class Watcher:
         if kept is not None and kept != in_force:
             hint(os.getpid(), priority=kept, children=True, strict=False)
             before = "before its restart" if self.restarts else "before it used the device"
-            _say(f"this actor has priority {kept}, which was set {before}")
+            _say(f"this actor has priority {kept}, set {before}")
         elif kept is None and self.asked is not None and self.asked != in_force:
-            _say(f"priority {self.asked} was asked for, {in_force} is in force: xserver's priority-limits allow no other, or "
-                 "somebody changed it")
+            _say(f"the worker asks for priority {self.asked}, {in_force} is in force: xserver's priority-limits "
+                 "allow no other, or somebody changed it")
 
     def step(self, ray: Any) -> None:
         try:
@@ -141,7 +142,7 @@ def _loop(watcher: Watcher) -> None:
     while ray.is_initialized():
         try:
             watcher.step(ray)
-        except Exception as error:  # the worker's work goes on, whatever becomes of its metrics
+        except Exception as error:  # the worker's work goes on, also without metrics
             _say(f"no metrics and no later priorities of this worker: {error!r}")
             return
         time.sleep(EVERY_S if watcher.joined else wait_s)

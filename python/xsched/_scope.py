@@ -2,9 +2,9 @@
 """with xsched.priority(5): ...
 
 A queue that a block is open on has the block's priority. Blocks of one thread nest: the one entered last counts. When
-several threads have blocks open on the same queue, the highest of theirs counts. When the last block is left, the queue
-gets back the priority that it had before the first; if somebody else has changed it meanwhile (xcli, another part of
-the program), that change stays.
+several threads have blocks open on the same queue, the highest of theirs counts. At the end of the last block the
+queue gets back the priority that it had before the first. If somebody else has changed it meanwhile (xcli, another
+part of the program), that change stays.
 """
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def say_unscheduled(platform: str) -> None:
 class _Line:
     """A queue with the blocks that are open on it.
 
-    Who changes it has its key: a list's pop and append are atomic, and take a quarter of a lock's time. It is kept for a
-    call that does not wait, so another thread hardly ever finds it gone, and looks again then.
+    A thread that changes it has its key: a list's pop and append are atomic, and take a quarter of a lock's time. A
+    thread keeps it for a call that does not wait, so another thread hardly ever finds it gone, and looks again then.
     """
 
     __slots__ = ("handle", "name", "take", "give", "first", "thread", "more", "base", "now", "out", "at")
@@ -64,7 +64,7 @@ class _Line:
         self.handle = handle
         self.name = ctypes.c_uint64.from_param(handle)
         self.take, self.give = keys.pop, keys.append
-        self.first: Optional[priority] = None                # the block that was entered first, and its thread
+        self.first: Optional[priority] = None                # the block that began first, and its thread
         self.thread = 0
         self.more: List[Tuple[int, priority]] = []           # the others, in order of entering
         self.base = 0                                        # before the first block
@@ -171,7 +171,7 @@ def _line_of_key(key: Key) -> _Line:
 
 
 def _shorten() -> None:
-    """Where PyTorch is all there is, its current stream is found without a list of keys."""
+    """Where there is PyTorch alone, this finds its current stream without a list of keys."""
     global _device, _raw, _modules
     torch = _streams.only_torch()
     if torch is not None:
@@ -188,11 +188,11 @@ _streams.on_forget.append(_forget)
 
 
 class _Many(Tuple[Any, ...]):
-    """Several streams that were named."""
+    """Several named streams."""
 
 
 class _Current:
-    """Where no stream is named."""
+    """Without a named stream."""
 
     def __repr__(self) -> str:
         return "the current streams"
@@ -214,8 +214,8 @@ class priority:
             torch.cuda.current_stream().synchronize()
     """
 
-    # A block is to cost no more than a microsecond: the usual one, on one queue that no other block is open on, makes
-    # two calls into the library with arguments made beforehand, and nothing else that could be left out.
+    # A block is to cost no more than a microsecond. The usual one, on one queue without another open block, makes two
+    # calls into the library with arguments made beforehand, and nothing else that it could leave out.
     __slots__ = ("value", "_number", "_stream", "_held", "_strict")
 
     def __init__(self, value: int, stream: Any = _CURRENT, *more: Any, strict: bool = True) -> None:
@@ -303,7 +303,7 @@ class priority:
                 _lines.pop(line.handle, None)
                 self._enter(_line_of_key(key), entered)
             if not keys:
-                say_once("no stream", "no current stream is known here, so xsched.priority() has no effect: initialise the "
+                say_once("no stream", "XSched knows no current stream here, so xsched.priority() has no effect: initialise the "
                          "framework first (torch.cuda.init()), or name the stream: xsched.priority(5, stream)")
             elif _device is None:
                 _shorten()
@@ -324,7 +324,7 @@ class priority:
         return True
 
     def _queues(self) -> Tuple[Queue, ...]:
-        """The queues that were named; found once."""
+        """The named queues; looked up once."""
         if self._stream.__class__ is not _Many:
             self._stream = _queue_said(self._stream)
             return (self._stream,)

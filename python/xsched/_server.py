@@ -151,7 +151,8 @@ def status(timeout_s: float = 5.0) -> Status:
 
 
 def passed_over(strict: bool, error: XSchedError) -> None:
-    """The one mode of all calls: strict raises what cannot be done, lenient says it once for each call and goes on."""
+    """The one mode of all calls: strict raises an error for each failure, lenient says it once for each call and goes
+    on."""
     if strict:
         raise error
     from ._scope import say_once
@@ -167,7 +168,7 @@ def hint_process(kind: int, strict: bool = True, **values: int) -> None:
 
 
 def hint_this_process(body: Dict[str, Any]) -> None:
-    """For whoever asks: the server knows that on its Unix socket."""
+    """For the asker: the server knows that on its Unix socket."""
     try:
         ask("POST", "/hint", body)
     except ServerError as error:
@@ -175,7 +176,7 @@ def hint_this_process(body: Dict[str, Any]) -> None:
             raise _not_joined() from None
         if error.result != XResult.kXSchedErrorInvalidValue:
             raise
-        ask("POST", "/hint", {**body, "pid": _pid_at_server()})  # an older server, or one that is asked over TCP
+        ask("POST", "/hint", {**body, "pid": _pid_at_server()})  # an older server, or one behind TCP
 
 
 def _has_joined(hint: Callable[[], object]) -> bool:
@@ -198,7 +199,7 @@ def _outside(where: str) -> bool:
             s.settimeout(5)
             s.connect(where)
             credentials = s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    except OSError:  # on TCP it cannot be told
+    except OSError:  # TCP does not tell it
         return False
     return bool(struct.unpack("3i", credentials)[0] == 0)
 
@@ -223,7 +224,7 @@ def _pid_at_server() -> int:
         raise _not_joined()
     if len(set(pids)) > 1:
         raise ServerError(f"several programs that have joined xserver are number {os.getpid()} in their containers",
-                          "let this one see xserver's http.sock, which tells who asks", XResult.kXSchedErrorNotAllowed)
+                          "let this one see xserver's http.sock, which tells the asker", XResult.kXSchedErrorNotAllowed)
     return pids[0]
 
 

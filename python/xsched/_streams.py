@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a stream is: from an object of a framework to a platform and the vendor's handle.
 
-No framework is imported. An object is known by the module of its class and by its attributes, and what is current by
-looking at sys.modules: a framework that the program did not import has no streams in it.
+Imports no framework. XSched knows an object by the module of its class and by its attributes. For the current stream
+it looks at sys.modules: a framework that the program did not import has no streams in it.
 """
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def resolve(stream: Any, platform: Optional[str] = None) -> Stream:
     """The stream behind an object: of PyTorch, CuPy, Numba, pyopencl, cuda-python, PyCUDA, anything with
     __cuda_stream__, or an integer (then of platform, or of the vendor whose library is loaded)."""
     if platform is not None and platform not in PLATFORMS:
-        raise StreamTypeError(f"platform {platform!r} is not known", f"it is one of {', '.join(sorted(PLATFORMS))}")
+        raise StreamTypeError(f"there is no platform {platform!r}", f"it is one of {', '.join(sorted(PLATFORMS))}")
     if isinstance(stream, bool) or stream is None:
         raise StreamTypeError(f"{stream!r} is no stream", "pass a stream object or its handle as an integer")
     if isinstance(stream, (int, ctypes.c_void_p)):
@@ -87,7 +87,7 @@ def resolve(stream: Any, platform: Optional[str] = None) -> Stream:
             f"{module} does not tell its streams",
             "use xsched.set_priority(xsched.PROCESS, N), XSCHED_PRIORITY or `python -m xsched run --priority N`")
     raise StreamTypeError(
-        f"{type(stream).__module__}.{type(stream).__qualname__} is no stream that is known",
+        f"{type(stream).__module__}.{type(stream).__qualname__} is no stream that XSched knows",
         "pass a stream of PyTorch, CuPy, Numba or pyopencl, an object with __cuda_stream__, or the handle as an integer")
 
 
@@ -154,8 +154,8 @@ def current_keys() -> List[Key]:
 
 
 def only_torch() -> Optional[Tuple[Callable[[], int], Callable[[int], int], Any]]:
-    """Where PyTorch is in use and nothing else is: what tells its current device, what tells that device's current
-    stream, and where other frameworks appear when they are imported."""
+    """Where PyTorch alone is in use: the function that tells its current device, the one that tells that device's
+    current stream, and the place where other frameworks appear at their import."""
     torch = sys.modules.get("torch")
     private = getattr(torch, "_C", None)
     device = getattr(private, "_cuda_getDevice", None)

@@ -8,9 +8,10 @@
     Model.options(**xsched.ray.options(10))   # or for one actor
     xsched.ray.set_priority(actor, 20)        # while it runs, also while a method of it does
 
-Each node schedules its own workers by its own xserver; nothing is set up in Ray. A worker on a node without XSched or without
-xserver runs unscheduled, and Ray's log says so (the raylet's standard error and the worker's, which Ray shows the driver). A worker
-without a priority is left as it is; what a prioritised one starts inherits its runtime_env, as always in Ray.
+Each node schedules its own workers by its own xserver; Ray needs no setup. A worker on a node without XSched or
+without xserver runs unscheduled, and Ray's log says so (the raylet's standard error and the worker's, which Ray shows
+the driver). A worker without a priority stays as it is; tasks and actors of a prioritised one inherit its
+runtime_env, as always in Ray.
 """
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ def _ray() -> Any:
 
 
 def _key_of(actor_id: str) -> str:
-    """Where Ray keeps the priority that was set for an actor while it ran, for when the actor is restarted."""
+    """The place where Ray keeps the priority that a caller set for a running actor, for the actor's restart."""
     return "priority:" + actor_id
 
 
 def _within_limits(value: Any) -> Tuple[int, str]:
-    """The nearest priority that there is, and what is to be said of it."""
+    """The nearest priority that there is, and a warning about it."""
     number = integer(value, -(1 << 63), (1 << 63) - 1, "the priority", "")
     nearest = number if number == PRIORITY_NO_EXECUTE else max(PRIORITY_MIN, min(PRIORITY_MAX, number))
     if nearest == number:
@@ -51,7 +52,7 @@ def _within_limits(value: Any) -> Tuple[int, str]:
 
 
 def _inherited() -> Dict[str, Any]:
-    """The runtime_env that Ray merges what is asked for into: the job's, or that of the worker in which this runs."""
+    """The runtime_env into which Ray merges the request: the job's, or that of the worker in which this runs."""
     ray = _ray()
     return dict(ray.get_runtime_context().runtime_env) if ray.is_initialized() else {}
 
@@ -70,8 +71,8 @@ def _python(env: Dict[str, Any], inherited: Dict[str, Any]) -> str:
 
 
 def runtime_env(value: int, env: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-    """A runtime_env whose workers have this priority: -255 to 255, larger is more urgent; -256 never runs. What is beyond
-    becomes the nearest, with a warning.
+    """A runtime_env whose workers have this priority: -255 to 255, larger is more urgent; -256 never runs. A priority
+    beyond the range becomes the nearest, with a warning.
 
     With env, a runtime_env of the user's, that one with the priority added. All of it stays in force: an LD_PRELOAD in its
     env_vars stays, and the node adds XSched's libraries to it.
@@ -167,7 +168,7 @@ def set_priority(actor: Any, value: int, *, timeout_s: float = 30.0) -> Tuple[in
     try:
         return tuple(ray.get(told, timeout=timeout_s))
     except Exception as error:  # the node went away, or has no such package; the actor's work goes on
-        _log.warning("xsched: priority %d of actor %s: its node was not told: %s", nearest, actor_id, error)
+        _log.warning("xsched: priority %d of actor %s: its node did not get it: %s", nearest, actor_id, error)
         return ()
 
 

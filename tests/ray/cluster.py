@@ -358,7 +358,7 @@ def scenes(cluster, left, right):
         cluster.remove_node(left)
         again = wait_for("the restart", lambda: began_anew(actor, pid), 120)
         wait_for("its priority on the other node", lambda: priorities("right", again) == {12})
-        assert wait_for("the log", lambda: logged("this actor has priority 12, which was set before its restart"))
+        assert wait_for("the log", lambda: logged("this actor has priority 12, set before its restart"))
         ray.kill(actor)
     with step("on a node without XSched an actor runs, and Ray's log says so"):
         if any(os.access(f"{place}/xsched", os.X_OK) for place in ("/usr/bin", "/usr/local/bin")):
