@@ -262,7 +262,7 @@ def cost_part():
                if letter == "A" and text.startswith("watched") and platform in PLATFORMS]
     out = short_part(newest, COSTS + [row for row in SHORT if row[0] not in ("demo", "decision")], "../results/")
     if watched:
-        out += [f"Workload {named('A')} while /metrics is scraped each second, top looks and a recording runs:", ""]
+        out += [f"Workload {named('A')} while a client reads /metrics each second, top looks and a recording runs:", ""]
         out += report.table(["", "watched / unwatched", ""], watched)
     return "\n".join(out).rstrip()
 
