@@ -230,7 +230,7 @@ static void use_probed_level(const struct xs_platform *of)
         xs_say_error("out of memory");
 }
 
-/* Turns the wish of the user into TIME or SPACE. No measurement says yet which one auto should be: time. */
+/* Turns the wish of the user into TIME or SPACE. AUTO is TIME: decision 0036. */
 static void begin_to_share(const struct run *r)
 {
     const char *share = xs_env_get(XS_ENV_XSCHED_SHARE);
