@@ -173,6 +173,7 @@ void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q)
 void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane)
 {
     bool was = q->lane > XS_LANE_MAKE, is = lane > XS_LANE_MAKE;
+    struct xs_sched *s = q->process->sched;
 
     if (!q->server || q->lane == lane)
         return;
@@ -180,11 +181,13 @@ void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane)
     q->entity->on_lanes += (size_t)is - (size_t)was;
     if (is && !was)               /* a launch may wait for the end of the confinement: that needs
                                      the lease, as a closed word does */
-        closed_add(q->process, q->process->sched->now_ns);
+        closed_add(q->process, s->now_ns);
     if (was && !is)
         closed_remove(q->process);
     atomic_store(&q->server->lane, lane); /* before the permit of the queue */
     wake_at(q, &q->server->lane);
+    if ((is || was) && s->ops.on_lane)
+        s->ops.on_lane(s->ctx, q, is ? XS_LANE_WIDTH(lane) : 0, s->now_ns);
 }
 
 void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e)

@@ -418,6 +418,11 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
     ret->entered = q->entered;
     ret->completed = q->completed;
     ret->lane = q->permitted && q->lane > XS_LANE_MAKE ? XS_LANE_WIDTH(q->lane) : 0;
+    if (ret->lane && q->client) {
+        uint32_t all = atomic_load(&q->client->multiprocessors);
+
+        ret->reserve = all > ret->lane && all <= XS_LANE_WIDTH(UINT32_MAX) ? all - ret->lane : 0;
+    }
     if (q->client) { /* the scheduler does not watch a lone process: the status reads its words */
         uint64_t told, entered_ns;
         uint64_t entered = atomic_load(&q->client->entered);

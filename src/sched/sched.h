@@ -28,6 +28,8 @@ struct xs_sched_ops {
      *  flight will show its end. The process may put a mark there. Called once for the commands
      *  submitted until then. */
     void (*on_mark_wanted)(void *ctx, struct xs_sched_queue *q);
+    /** Its kernels are confined to so many multiprocessors from now on; 0: they have the device. */
+    void (*on_lane)(void *ctx, struct xs_sched_queue *q, uint32_t multiprocessors, uint64_t now_ns);
 };
 
 /** Where kernels of queues that are entities of their own run. */
@@ -143,7 +145,15 @@ struct xs_sched_queue_status {
     uint32_t lane;                     /* multiprocessors to which its kernels are confined,
                                           beside a more important queue; 0: its kernels have the
                                           device */
+    uint32_t reserve;                  /* then: the other multiprocessors of the device; 0: not known */
 };
+
+/** As users see it. */
+enum xs_sched_state { XS_SCHED_IDLE, XS_SCHED_RUNNING, XS_SCHED_BESIDE, XS_SCHED_WAITING, XS_SCHED_STATES };
+static inline enum xs_sched_state xs_sched_state_of(const struct xs_sched_queue_status *st)
+{
+    return !st->ready ? XS_SCHED_IDLE : !st->permitted ? XS_SCHED_WAITING : st->lane ? XS_SCHED_BESIDE : XS_SCHED_RUNNING;
+}
 /** No count in it falls from one call to the next. */
 void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);
 void *xs_sched_queue_user(const struct xs_sched_queue *q);

@@ -87,7 +87,7 @@ struct xs_client_cell {
     /* The thread that makes lanes (hal/cuda/lanes/lanes.c): XS_LANES(wide, narrow), or XS_LANES_NONE
      * where there will be none. 0: there are none yet, as on every page of an older process. */
     _Atomic uint32_t lanes;
-    uint32_t reserved2;
+    _Atomic uint32_t multiprocessors;       /* likewise, before `lanes`: those of the whole device; for people */
     /* Threads of the process; rarely. Until that many are complete, a kernel may be under way that
      * waits for others like it, in other queues or processes. Stored before its vendor call. */
     _Atomic uint64_t collective;

@@ -142,8 +142,9 @@ void xsched_priv_submit_weighs(struct xs_ticket *t, uint32_t entries);
  *  other queue may wait for this kernel. Between xsched_priv_submit_begin and _end. */
 void xsched_priv_submit_whole(struct xs_ticket *t);
 /** The lanes of a queue, as xs_client_cell.lanes has them: a scheduler may use them from now on. Any
- *  thread. */
-void xsched_priv_queue_lanes(struct xs_queue *q, uint32_t lanes);
+ *  thread.
+ *  @param multiprocessors  of the whole device */
+void xsched_priv_queue_lanes(struct xs_queue *q, uint32_t lanes, uint32_t multiprocessors);
 
 /** The first `number` returned commands are complete. Any thread, also the vendor's; wakes
  *  sleepers, never blocks. */

@@ -162,6 +162,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->lent, 0);
     atomic_store(&cc->waited_ns, 0);
     atomic_store(&cc->lanes, 0);
+    atomic_store(&cc->multiprocessors, 0);
     atomic_store(&cc->collective, 0);
     atomic_store(&cc->let_through, 0);
     atomic_store(&q->waits_for.queue, NULL);
@@ -475,8 +476,9 @@ uint64_t xsched_priv_scheduled_count(void)
     return sum;
 }
 
-void xsched_priv_queue_lanes(struct xs_queue *q, uint32_t lanes)
+void xsched_priv_queue_lanes(struct xs_queue *q, uint32_t lanes, uint32_t multiprocessors)
 {
+    atomic_store(&q->cc->multiprocessors, multiprocessors);
     atomic_store(&q->cc->lanes, lanes);
     xs_queue_ring(q);
 }

@@ -99,6 +99,15 @@ static void on_ready(void *ctx, struct xs_sched_queue *sq, bool ready, uint64_t 
     xs_prewake_queue(s, q, now_ns);
 }
 
+static void on_lane(void *ctx, struct xs_sched_queue *sq, uint32_t multiprocessors, uint64_t now_ns)
+{
+    struct xs_server *s = ctx;
+    struct xs_server_queue *q = xs_sched_queue_user(sq);
+
+    if (q->client)
+        xs_server_note(s, q, XS_TIMELINE_lane, (int32_t)multiprocessors, now_ns);
+}
+
 static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
 {
     (void)ctx;
@@ -106,7 +115,7 @@ static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
 }
 
 static const struct xs_sched_ops k_ops = {
-    .on_permit = on_permit, .on_ready = on_ready, .on_mark_wanted = on_mark_wanted};
+    .on_permit = on_permit, .on_ready = on_ready, .on_mark_wanted = on_mark_wanted, .on_lane = on_lane};
 
 /* Of an NVIDIA GPU, with slices of 2 ms: two closed loops that share an H200 make 0.906 of the work of
  * one alone (docs/results/2026-11-21-h200-suite, D). So the device itself needs 0.19 ms for a switch.

@@ -16,6 +16,7 @@
     X(idle)                                                                                                  \
     X(permit)                                                                                                \
     X(hold)                                                                                                  \
+    X(lane)                                                                                                  \
     X(hint)                                                                                                  \
     X(policy)
 
@@ -31,7 +32,7 @@ struct xs_timeline_event {
     int32_t pid;
     uint32_t uid;
     uint64_t device; /* add */
-    int32_t value;   /* add, hint: priority; policy: its number */
+    int32_t value;   /* add, hint: priority; policy: its number; lane: multiprocessors, 0: the whole device */
     enum xs_timeline_kind kind;
 };
 

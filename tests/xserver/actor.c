@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that does as it is told, for tests in other languages: joins the server at argv[1], then
- * reads lines and answers each with "ok":
+ * reads lines and answers each with "ok". With SPACE in its environment it shares in space, in the MPS server of that number:
  *
  *   queue CELL DEVICE PRIORITY    (DEVICE hexadecimal)
+ *   lanes CELL WIDE NARROW ALL    multiprocessors of its two lanes and of the device
  *   submit CELL, complete CELL
  *   work CELL PERCENT             has work from now on, and gets that much of the device when it may run
  *   rest                          ends all of that work
@@ -78,11 +79,15 @@ static void rest(void)
 static void obey(const char *line)
 {
     uint64_t device;
-    unsigned cell, percent;
+    unsigned cell, percent, wide, narrow, all;
     int priority;
 
     if (sscanf(line, "queue %u %" SCNx64 " %d", &cell, &device, &priority) == 3) {
         raw_add(&g_client, cell, device, priority);
+    } else if (sscanf(line, "lanes %u %u %u %u", &cell, &wide, &narrow, &all) == 4 && cell < CELLS) {
+        atomic_store(&g_client.page->cells[cell].multiprocessors, all);
+        atomic_store(&g_client.page->cells[cell].lanes, XS_LANES(wide, narrow));
+        ring(cell);
     } else if (sscanf(line, "submit %u", &cell) == 1) {
         raw_submit(&g_client, cell);
     } else if (sscanf(line, "complete %u", &cell) == 1) {
@@ -101,6 +106,17 @@ static void obey(const char *line)
     puts("ok");
 }
 
+static void join(const char *socket_path)
+{
+    const char *space = getenv("SPACE");
+    union xs_msg m;
+
+    raw_connect(&g_client, socket_path);
+    raw_hello_fill(&g_client, &m);
+    m.hello.space = space ? strtoull(space, NULL, 10) : 0;
+    assert_int_equal(raw_hello(&g_client, &m, (int[]){g_client.page_fd, g_client.bell}, 2), 0);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t last = xs_now_ns();
@@ -109,7 +125,7 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return 64;
-    raw_join(&g_client, argv[1]);
+    join(argv[1]);
     setvbuf(stdout, NULL, _IOLBF, 0);
     setvbuf(stdin, NULL, _IONBF, 0);
     puts("ok");

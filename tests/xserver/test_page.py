@@ -67,7 +67,7 @@ class Page(unittest.TestCase):
             self.assertEqual(answer.headers["Content-Type"], "text/event-stream")
             first, second = self.events(answer, 2)
         self.assertGreater(second["status"]["uptime_us"], first["status"]["uptime_us"])
-        self.assertEqual(second["queues"], {"idle": 0, "running": 1, "waiting": 0})
+        self.assertEqual(second["queues"], {"idle": 0, "running": 1, "beside": 0, "waiting": 0})
         program = second["programs"][0]
         self.assertEqual((program["pid"], program["priority"], program["level"], program["state"]),
                          (self.batch.pid, 7, 1, "run"))

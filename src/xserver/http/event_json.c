@@ -13,9 +13,13 @@
 /* The part of a program's queues that the status page shows. */
 struct shown {
     int32_t priority, level; /* the highest ones */
-    bool running, waiting;
+    bool has[XS_SCHED_STATES];
     unsigned n;
     const struct xs_queue_record *queues[QUEUES];
+};
+
+static const char *const k_states[XS_SCHED_STATES] = {
+    [XS_SCHED_IDLE] = "idle", [XS_SCHED_RUNNING] = "run", [XS_SCHED_BESIDE] = "beside", [XS_SCHED_WAITING] = "wait",
 };
 
 static json_t *number(uint64_t value)
@@ -27,12 +31,21 @@ static json_t *queue_of(const struct xs_queue_record *q)
 {
     const struct xs_sched_queue_status *st = &q->status;
 
-    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o}", "handle", number(st->handle), "device", number(st->device), "priority",
-                     (int)q->hints.priority, "level", (int)q->level, "state",
-                     !st->ready      ? "idle"
-                     : st->permitted ? "run"
-                                     : "wait",
-                     "service_us", number(st->service_ns / XS_NS_PER_US));
+    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o}", "handle", number(st->handle), "device", number(st->device),
+                     "priority", (int)q->hints.priority, "level", (int)q->level, "state", k_states[xs_sched_state_of(st)],
+                     "service_us", number(st->service_ns / XS_NS_PER_US), "lane", number(st->lane), "reserve",
+                     number(st->reserve));
+}
+
+/* That of the queue that has most of the device. */
+static enum xs_sched_state state_of(const struct shown *its)
+{
+    static const enum xs_sched_state k_order[] = {XS_SCHED_RUNNING, XS_SCHED_BESIDE, XS_SCHED_WAITING};
+
+    for (unsigned i = 0; i < XS_ARRAY_LEN(k_order); i++)
+        if (its->has[k_order[i]])
+            return k_order[i];
+    return XS_SCHED_IDLE;
 }
 
 static json_t *program(const struct xs_client_record *c, const struct shown *shown)
@@ -48,10 +61,7 @@ static json_t *program(const struct xs_client_record *c, const struct shown *sho
     xs_user_name(c->uid, name);
     json_object_set_new(o, "user", json_string(name));
     json_object_set_new(o, "state",
-                        json_string(c->held          ? "held"
-                                    : shown->running ? "run"
-                                    : shown->waiting ? "wait"
-                                                     : "idle"));
+                        json_string(c->held ? "held" : k_states[state_of(shown)]));
     return o;
 }
 
@@ -59,8 +69,7 @@ static void look_at(struct shown *its, const struct xs_queue_record *q)
 {
     its->priority = XS_MAX(its->priority, q->hints.priority);
     its->level = XS_MAX(its->level, q->level);
-    its->running |= q->status.ready && q->status.permitted;
-    its->waiting |= q->status.ready && !q->status.permitted;
+    its->has[xs_sched_state_of(&q->status)] = true;
     if (its->n < QUEUES)
         its->queues[its->n] = q;
     its->n++;
@@ -70,26 +79,24 @@ json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
 {
     json_t *programs = json_array(), *devices = xs_json_devices(r), *o;
     struct shown *shown = calloc(PROGRAMS, sizeof(*shown));
-    uint64_t idle = 0, running = 0, waiting = 0;
+    uint64_t count[XS_SCHED_STATES] = {0};
 
     for (size_t i = 0; shown && i < PROGRAMS; i++)
         shown[i].priority = PRIORITY_NO_EXECUTE;
     for (size_t i = 0; i < r->n_queues; i++) {
         const struct xs_queue_record *q = &r->queues[i];
-        const struct xs_sched_queue_status *st = &q->status;
         const struct xs_client_record *c = xs_request_client(r, q->session);
 
         if (shown && c && c - r->clients < (ptrdiff_t)PROGRAMS)
             look_at(&shown[c - r->clients], q);
-        idle += !st->ready;
-        running += st->ready && st->permitted;
-        waiting += st->ready && !st->permitted;
+        count[xs_sched_state_of(&q->status)]++;
     }
     for (size_t i = 0; shown && i < r->n_clients && i < PROGRAMS; i++)
         json_array_append_new(programs, program(&r->clients[i], &shown[i]));
     free(shown);
-    o = json_pack("{s:o, s:{s:o, s:o, s:o}, s:O, s:o, s:b}", "status", xs_json_status(r, http_port), "queues",
-                  "idle", number(idle), "running", number(running), "waiting", number(waiting),
+    o = json_pack("{s:o, s:{s:o, s:o, s:o, s:o}, s:O, s:o, s:b}", "status", xs_json_status(r, http_port), "queues",
+                  "idle", number(count[XS_SCHED_IDLE]), "running", number(count[XS_SCHED_RUNNING]), "beside",
+                  number(count[XS_SCHED_BESIDE]), "waiting", number(count[XS_SCHED_WAITING]),
                   "devices", json_object_get(devices, "devices"), "programs", programs,
                   "more", r->n_clients > PROGRAMS);
     json_decref(devices);

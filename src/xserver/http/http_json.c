@@ -75,6 +75,7 @@ static json_t *queue(const struct xs_queue_record *q)
     set_int(o, "preemptions", st->preemptions);
     set_int(o, "inflight_us", q->inflight_us);
     set_int(o, "lane", st->lane);
+    set_int(o, "reserve", st->reserve);
     set_int(o, "waiters", q->waiters);
     return o;
 }

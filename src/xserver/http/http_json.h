@@ -22,8 +22,8 @@ json_t *xs_json_client(const struct xs_client_record *c);
 /** {"devices": [...], "more": BOOL}, of an answered XS_REQ_QUEUES: the devices of those queues */
 json_t *xs_json_devices(const struct xs_request *r);
 json_t *xs_json_status(const struct xs_request *r, uint16_t http_port);
-/** event_json.c: {"status": {...}, "queues": {"idle": N, "running": N, "waiting": N}, "devices": [...], "programs": [...]},
- *  of an answered XS_REQ_METRICS */
+/** event_json.c: {"status": {...}, "queues": {"idle": N, "running": N, "beside": N, "waiting": N},
+ *  "devices": [...], "programs": [...]}, of an answered XS_REQ_METRICS */
 json_t *xs_json_event(const struct xs_request *r, uint16_t http_port);
 /** {"policy": NAME, "now_ns": N, "next": N, "end": N, "more": BOOL, "lost": N,
  *  "events": [[TIME_NS, KIND, HANDLE, PID, VALUE, DEVICE or policy's name], ...]};

@@ -203,15 +203,13 @@ static void hand_policy_info(struct page *p)
 
 static void hand_queues(struct page *p)
 {
-    static const char *const k_names[] = {"idle", "running", "waiting"};
-    size_t counts[XS_ARRAY_LEN(k_names)] = {0};
+    static const char *const k_names[XS_SCHED_STATES] = {[XS_SCHED_IDLE] = "idle", [XS_SCHED_RUNNING] = "running",
+                                                         [XS_SCHED_BESIDE] = "beside", [XS_SCHED_WAITING] = "waiting"};
+    size_t counts[XS_SCHED_STATES] = {0};
 
-    for (size_t i = 0; i < p->r->n_queues; i++) {
-        const struct xs_sched_queue_status *st = &p->r->queues[i].status;
-
-        counts[!st->ready ? 0 : st->permitted ? 1 : 2]++;
-    }
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_names); i++)
+    for (size_t i = 0; i < p->r->n_queues; i++)
+        counts[xs_sched_state_of(&p->r->queues[i].status)]++;
+    for (size_t i = 0; i < XS_SCHED_STATES; i++)
         xs_text_add(p->out, "xsched_queues{state=\"%s\"} %zu\n", k_names[i], counts[i]);
 }
 

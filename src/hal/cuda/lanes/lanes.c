@@ -222,7 +222,7 @@ static CUresult make_lanes(const struct xs_cuda_api *api, struct xs_cuda_context
 static void refuse(struct xs_cuda_hw *hw, struct xs_queue *q)
 {
     atomic_store(&hw->lanes_state, NEVER);
-    xsched_priv_queue_lanes(q, XS_LANES_NONE);
+    xsched_priv_queue_lanes(q, XS_LANES_NONE, 0);
 }
 
 static bool publish(struct xs_cuda_hw *hw, uint64_t entered, struct xs_cuda_context *c, struct xs_lanes *l)
@@ -252,7 +252,7 @@ static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, st
     if (l)
         l->forks = xs_forks();
     if (r == XS_CU_SUCCESS && publish(hw, entered, c, l)) {
-        xsched_priv_queue_lanes(q, XS_LANES(c->greens.multiprocessors[0], c->greens.multiprocessors[1]));
+        xsched_priv_queue_lanes(q, XS_LANES(c->greens.multiprocessors[0], c->greens.multiprocessors[1]), c->greens.total);
         return;
     }
     if (l)
@@ -394,7 +394,7 @@ static void take_away(struct xs_cuda_hw *hw)
     take(hw, NEVER);
     if (!q)
         return;
-    xsched_priv_queue_lanes(q, XS_LANES_NONE);
+    xsched_priv_queue_lanes(q, XS_LANES_NONE, 0);
     xsched_priv_queue_let_go(q);
 }
 

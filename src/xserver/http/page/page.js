@@ -92,11 +92,21 @@ function latencyOf(now, then) {
 
 // ---- why a program stands where it does ----
 
+function laneText(q) {
+    return q.reserve ? `${q.lane} of ${q.lane + q.reserve} multiprocessors` : `${q.lane} multiprocessors`;
+}
+
+function besideText(p) {
+    const q = p.shown_queues.find(o => o.state === "beside");
+    return "a more important one" + (q ? `, on ${laneText(q)}` : "");
+}
+
 function why(p, now) {
     if (p.state === "held")
         return p.held_for_us ? `suspended by a user, for ${(p.held_for_us / 1e6).toFixed(0)} s more` : "suspended by a user";
     if (p.state === "idle") return p.queues ? "has no work" : "has no queue yet";
     if (p.state === "run") return "";
+    if (p.state === "beside") return besideText(p);
     if (p.priority <= -256) return "priority -256 never runs";
     const devices = new Set(p.shown_queues.map(q => q.device));
     const first = now.programs.filter(o => o.session !== p.session && o.state === "run" &&
@@ -110,7 +120,7 @@ function why(p, now) {
 function showSums(now) {
     const s = now.status, operator = s.decisions > 0;
     const pairs = [["Policy", s.policy_name], ["Programs", now.programs.length], ["Queues running", now.queues.running],
-        ["waiting", now.queues.waiting], ["idle", now.queues.idle]];
+        ["beside", now.queues.beside], ["waiting", now.queues.waiting], ["idle", now.queues.idle]];
     if (operator)
         pairs.push(["Decisions", s.decisions], ["Refused", s.refused]);
     if (s.decision_latency.count > 0) pairs.push(["Mean decision", (s.decision_latency.mean_ns / 1000).toFixed(1) + " µs"]);
@@ -134,6 +144,7 @@ function showDevices(now, ofDevice) {
 }
 
 const columns = [["pid", "PID", "n"], ["program", "Program", "program"], ["user", "User", ""], ["state", "State", ""],
+    ["shares", "Shares in", ""],
     ["priority", "Priority", "n"], ["level", "Level", "n"], ["share", "Share", ""], ["waiting", "Waiting", "n"],
     ["preempted", "Preempted", "n"], ["memory", "Memory", ""], ["queues", "Queues", ""]];
 
@@ -158,7 +169,7 @@ function newRow() {
     return row;
 }
 
-const states = {run: "running", wait: "waiting", idle: "idle", held: "suspended"};
+const states = {run: "running", beside: "beside", wait: "waiting", idle: "idle", held: "suspended"};
 function showProgram(row, p, its, now) {
     const names = new Map(now.devices.map(d => [d.device, deviceName(d)]));
     set(row.pid, p.pid);
@@ -167,6 +178,7 @@ function showProgram(row, p, its, now) {
     set(row.stateText, states[p.state]);
     row.stateText.className = p.state;
     set(row.whyText, why(p, now));
+    set(row.shares, p.share);
     set(row.priority, p.queues ? p.priority : "-");
     set(row.level, p.queues ? p.level : "-");
     row.meter.value = Math.min(its.share, 1);
@@ -177,7 +189,7 @@ function showProgram(row, p, its, now) {
     set(row.memory, p.memory_limit_bytes ? `${bytes(p.memory_used_bytes)} of ${bytes(p.memory_limit_bytes)}` : "-");
     set(row.summary, p.queues === 1 ? "1 queue" : `${p.queues} queues`);
     const lines = p.shown_queues.map(q => `0x${BigInt(q.handle).toString(16)} on ${names.get(q.device) || "another device"}: ` +
-        `${states[q.state]}, priority ${q.priority}, level ${q.level}`);
+        `${states[q.state]}${q.state === "beside" ? " on " + laneText(q) : ""}, priority ${q.priority}, level ${q.level}`);
     if (p.queues > p.shown_queues.length) lines.push(`and ${p.queues - p.shown_queues.length} more`);
     if (lines.join("\n") !== row.lines) row.list.replaceChildren(...lines.map(l => element("li", l)));
     row.lines = lines.join("\n");
