@@ -21,6 +21,8 @@ enum {
     PID,
     USER,
     STATE,
+    WAY,
+    LANE,
     SHARE,
     ASKED,
     PRIORITY,
@@ -40,6 +42,7 @@ enum { KEY_FORMAT = 256, KEY_USER, KEY_DEVICE, KEY_DEVICES };
 static const struct xs_column k_columns[N_COLUMNS] = {
     [HANDLE] = {"XQUEUE", false, 1},        [PID] = {"PID", true, 2},
     [USER] = {"USER", false, 7},            [STATE] = {"STATE", false, 3},
+    [WAY] = {"IN", false, 15},              [LANE] = {"LANE", true, 16},
     [SHARE] = {"SHARE%", true, 5},          [ASKED] = {"ASKED%", true, 10},
     [PRIORITY] = {"PRIORITY", true, 4},     [LEVEL] = {"LEVEL", true, 8},
     [DEVICE] = {"DEVICE", false, 8},        [PERMITTED] = {"PERMITTED%", true, 12},
@@ -69,6 +72,16 @@ void xcli_device_text(uint64_t device, char *ret, size_t size)
         snprintf(ret, size, "%s:%04x", name, id & 0xffff);
     else
         snprintf(ret, size, "%s:%04x:%02x:%02x.%x", name, id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
+}
+
+void xcli_lane_text(int64_t lane, int64_t reserve, char *ret, size_t size)
+{
+    if (lane <= 0)
+        snprintf(ret, size, "-");
+    else if (reserve > 0)
+        snprintf(ret, size, "%" PRId64 "/%" PRId64, lane, lane + reserve);
+    else
+        snprintf(ret, size, "%" PRId64, lane);
 }
 
 /* Shares of the device in the time between two looks. @param ret_shares  < 0: not known */
@@ -110,7 +123,8 @@ static void shares_of(const json_t **queues, size_t n, const json_t *before, dou
 
 static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
 {
-    char device[64];
+    char device[64], lane[32];
+    const char *way = process ? xcli_text(process, "share") : "";
     double waiting = (double)xcli_int(q, "waiting_us");
     int64_t limit = xcli_int(process, "memory_limit_bytes");
     /* xserver does not watch a lone program: its running time may show in the device time alone */
@@ -127,6 +141,9 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
     xs_table_set(t, PID, "%" PRId64, xcli_int(q, "pid"));
     xs_table_set(t, USER, "%s", process ? xcli_user_name(xcli_int(process, "uid")) : "?");
     xs_table_set(t, STATE, "%s", state);
+    xs_table_set(t, WAY, "%s", way[0] ? way : "-");
+    xcli_lane_text(xcli_int(q, "lane"), xcli_int(q, "reserve"), lane, sizeof(lane));
+    xs_table_set(t, LANE, "%s", lane);
     xs_table_set(t, ASKED, "%" PRId64, xcli_int(q, "utilization"));
     xs_table_set(t, PRIORITY, "%" PRId64, xcli_int(q, "priority"));
     xs_table_set(t, LEVEL, "%" PRId64, xcli_int(q, "level"));

@@ -44,7 +44,7 @@ struct top_facts {
 void top_ask(struct top_facts *f);
 void top_facts_free(struct top_facts *f);
 
-enum top_state { TOP_IDLE, TOP_RUNNING, TOP_WAITING, TOP_HELD };
+enum top_state { TOP_IDLE, TOP_RUNNING, TOP_BESIDE, TOP_WAITING, TOP_HELD };
 
 /** A program, or one of its queues. */
 struct top_row {
@@ -52,12 +52,13 @@ struct top_row {
     int64_t pid, uid;
     uint64_t handle, device; /* device: UINT64_MAX: several */
     int64_t level, priority; /* of a program: the highest of its queues' */
-    enum top_state state;
+    enum top_state state;  /* of a program: that of its queue that has most of the device */
+    int64_t lane, reserve; /* multiprocessors; 0: none, not known */
     size_t queues;
     double share, waiting; /* parts of the interval; share: device time */
     double preemptions_a_second, commands_a_second;
     int64_t waited_us, preemptions, commands; /* since it is there */
-    const char *command;                      /* of the answer */
+    const char *command, *way;                /* of the answer; way: it shares in "time" or in "space" */
 };
 
 struct top_rows {

@@ -94,8 +94,12 @@ static void fill_queue(const json_t *q, const json_t *before, double interval_us
         .preemptions = xcli_int(q, "preemptions"),
         .commands = xcli_int(q, "commands"),
         .command = "",
+        .way = "",
+        .lane = xcli_int(q, "lane"),
+        .reserve = xcli_int(q, "reserve"),
         .state = !xcli_true(q, "ready")      ? TOP_IDLE
                  : xcli_true(q, "suspended") ? TOP_WAITING
+                 : xcli_int(q, "lane") > 0   ? TOP_BESIDE
                                              : TOP_RUNNING,
     };
     if (interval_us > 0) {
@@ -104,6 +108,14 @@ static void fill_queue(const json_t *q, const json_t *before, double interval_us
         row->preemptions_a_second = more(q, before, "preemptions") / interval_us * 1e6;
         row->commands_a_second = more(q, before, "commands") / interval_us * 1e6;
     }
+}
+
+/* Whether a program with queues in both states is in the first one. */
+static bool is_before(enum top_state a, enum top_state b)
+{
+    static const int k_rank[] = {[TOP_IDLE] = 0, [TOP_WAITING] = 1, [TOP_BESIDE] = 2, [TOP_RUNNING] = 3, [TOP_HELD] = 4};
+
+    return k_rank[a] > k_rank[b];
 }
 
 static void add(struct top_row *sum, const struct top_row *q)
@@ -117,8 +129,12 @@ static void add(struct top_row *sum, const struct top_row *q)
         sum->device = UINT64_MAX;
     sum->level = XS_MAX(sum->level, q->level);
     sum->priority = XS_MAX(sum->priority, q->priority);
-    if (sum->state != TOP_HELD && (q->state == TOP_RUNNING || sum->state == TOP_IDLE))
+    if (is_before(q->state, sum->state))
         sum->state = q->state;
+    if (q->state == TOP_BESIDE) {
+        sum->lane = q->lane;
+        sum->reserve = q->reserve;
+    }
     sum->queues++;
     sum->share += q->share;
     sum->waiting += q->waiting;
@@ -263,6 +279,7 @@ void top_rows_make(struct top_facts *f, const struct top_options *o, struct top_
             .uid = xcli_int(programs[i], "uid"),
             .device = UINT64_MAX,
             .command = xcli_text(programs[i], "cmdline"),
+            .way = xcli_text(programs[i], "share"),
             .state = held ? TOP_HELD : TOP_IDLE,
         };
         for (size_t k = first_of(of_queues, n_queues, pid); k < n_queues && of_queues[k].pid == pid; k++) {
@@ -302,6 +319,8 @@ enum {
     PRIO,
     LV,
     STATE,
+    WAY,
+    LANE,
     SHARE,
     WAIT,
     WAITED,
@@ -320,6 +339,8 @@ static const struct xs_column k_columns[N_COLUMNS] = {
     [PRIO] = {"PRI", true, 2},
     [LV] = {"LV", true, 6},
     [STATE] = {"STATE", false, 3},
+    [WAY] = {"IN", false, 12},
+    [LANE] = {"LANE", true, 13},
     [SHARE] = {"DEV%", true, 4},
     [WAIT] = {"WAIT%", true, 5},
     [WAITED] = {"WAITED", true, 11},
@@ -347,7 +368,8 @@ static void percent(struct xs_table *t, size_t column, double part)
 
 void top_table(const struct top_rows *r, struct xs_table *t)
 {
-    static const char *const k_states[] = {"idle", "run", "wait", "held"};
+    static const char *const k_states[] = {
+        [TOP_IDLE] = "idle", [TOP_RUNNING] = "run", [TOP_BESIDE] = "beside", [TOP_WAITING] = "wait", [TOP_HELD] = "held"};
 
     xs_table_init(t, k_columns, N_COLUMNS);
     for (size_t i = 0; i < r->n; i++) {
@@ -370,6 +392,10 @@ void top_table(const struct top_rows *r, struct xs_table *t)
             xs_table_set(t, LV, "%" PRId64, row->level);
         }
         xs_table_set(t, STATE, "%s", k_states[row->state]);
+        if (!row->is_queue)
+            xs_table_set(t, WAY, "%s", row->way[0] ? row->way : "-");
+        xcli_lane_text(row->state == TOP_BESIDE ? row->lane : 0, row->reserve, text, sizeof(text));
+        xs_table_set(t, LANE, "%s", text);
         percent(t, SHARE, row->share);
         percent(t, WAIT, row->waiting);
         time_text(row->waited_us, text, sizeof(text));
@@ -388,7 +414,8 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
 {
     const json_t *queues = json_object_get(f->queues, "xqueues");
     const char *policy = f->status ? xcli_text(f->status, "policy_name") : "";
-    size_t i, running = 0, waiting = 0;
+    size_t i, running = 0, beside = 0, waiting = 0;
+    char text[32] = "";
     json_t *q;
 
     if (f->state != XCLI_OK) {
@@ -399,12 +426,18 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
     {
         if (!xcli_true(q, "ready"))
             continue;
-        waiting += xcli_true(q, "suspended");
-        running += !xcli_true(q, "suspended");
+        if (xcli_true(q, "suspended"))
+            waiting++;
+        else if (xcli_int(q, "lane") > 0)
+            beside++;
+        else
+            running++;
     }
-    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %zu waiting%s", policy,
+    if (beside)
+        snprintf(text, sizeof(text), "%zu beside, ", beside);
+    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %s%zu waiting%s", policy,
              policy[0] ? ", " : "", json_array_size(json_object_get(f->queues, "processes")),
-             json_array_size(queues), running, waiting, f->estimates ? "; shares are estimates" : "");
+             json_array_size(queues), running, text, waiting, f->estimates ? "; shares are estimates" : "");
 }
 
 size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max)

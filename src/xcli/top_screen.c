@@ -51,6 +51,8 @@ static const char *const k_help[] = {
     "DEV%  device time received in the interval",
     "WAIT% time with work while suspended, sum of queues",
     "LV    preemption level in force",
+    "IN    how it shares the device: in time, in space",
+    "LANE  multiprocessors that it has beside another, of all",
 };
 
 static void say(struct screen *s, const char *format, ...) XS_PRINTF(2, 3);
@@ -206,6 +208,7 @@ static chtype look_of(const struct top_row *row)
     switch (row->state) {
     case TOP_RUNNING:
         return (chtype)COLOR_PAIR(PAIR_RUNNING);
+    case TOP_BESIDE:
     case TOP_WAITING:
         return (chtype)COLOR_PAIR(PAIR_WAITING);
     case TOP_HELD:

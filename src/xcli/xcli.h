@@ -80,6 +80,8 @@ int xcli_on_hosts(char *list, xcli_command *run, int argc, char **argv);
 /* list.c */
 /** "GPU:0000:3b:00.0" */
 void xcli_device_text(uint64_t device, char *ret, size_t size);
+/** "116/132": of the device's multiprocessors those to which a queue is confined; "-": it is not. */
+void xcli_lane_text(int64_t lane, int64_t reserve, char *ret, size_t size);
 /** "GPU" */
 void xcli_device_type(uint64_t device, char *ret, size_t size);
 
