@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum record_state { RECORD_UNKNOWN, RECORD_IDLE, RECORD_RUN, RECORD_WAIT, RECORD_PREEMPTED, RECORD_SUSPENDED };
+enum record_state { RECORD_UNKNOWN, RECORD_IDLE, RECORD_RUN, RECORD_BESIDE, RECORD_WAIT, RECORD_PREEMPTED, RECORD_SUSPENDED };
 
 /** The calls of both formats. Times are nanoseconds since the recording began. They never go back, but for
  *  slices: the call for a slice comes at its end. */
@@ -26,8 +26,9 @@ struct record_writer {
     void (*decision)(FILE *f, unsigned number, int64_t pid, bool run, bool preempted, uint64_t at_ns);
     void (*priority)(FILE *f, unsigned number, int64_t priority, uint64_t at_ns);
     void (*policy)(FILE *f, const char *name, uint64_t at_ns);
+    /** @param lane  multiprocessors to which its kernels were confined; 0: they had the device */
     void (*slice)(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority,
-                  uint64_t from_ns, uint64_t to_ns);
+                  int64_t lane, uint64_t from_ns, uint64_t to_ns);
     /** A track of its own for each device: the programs that ran there in that time, and nothing else. */
     void (*device)(FILE *f, unsigned number, const char *name);
     void (*had)(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns, uint64_t to_ns);

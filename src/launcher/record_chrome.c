@@ -101,10 +101,10 @@ static void queue(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64
 }
 
 static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority,
-                  uint64_t from_ns, uint64_t to_ns)
+                  int64_t lane, uint64_t from_ns, uint64_t to_ns)
 {
-    static const char *const k_names[] = {NULL, NULL, "run", "wait", "preempted", "suspended"};
-    static const char *const k_colors[] = {NULL, NULL, "good", "bad", "terrible", "grey"};
+    static const char *const k_names[] = {NULL, NULL, "run", "beside", "wait", "preempted", "suspended"};
+    static const char *const k_colors[] = {NULL, NULL, "good", "yellow", "bad", "terrible", "grey"};
 
     if (!k_names[state])
         return;
@@ -116,7 +116,10 @@ static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state
     at(f, from_ns);
     fputc(',', f);
     time_of(f, "dur", to_ns - from_ns);
-    fprintf(f, ",\"args\":{\"priority\":%" PRId64 "}}", priority);
+    fprintf(f, ",\"args\":{\"priority\":%" PRId64, priority);
+    if (lane)
+        fprintf(f, ",\"multiprocessors\":%" PRId64, lane);
+    fputs("}}", f);
 }
 
 static void decision(FILE *f, unsigned number, int64_t pid, bool run, bool preempted, uint64_t at_ns)

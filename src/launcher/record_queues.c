@@ -24,6 +24,7 @@ struct record_queue {
     uint64_t device;
     int64_t priority;
     bool ready, permitted;
+    int64_t lane; /* multiprocessors to which its kernels are confined; 0: they have the device */
     bool held; /* a user suspended the program, so it has no permit */
     enum record_state state;
     uint64_t since_ns;
@@ -116,14 +117,20 @@ static struct record_queue *add(struct record *r, uint64_t handle, int64_t pid, 
     return q;
 }
 
+static bool on_device(enum record_state state)
+{
+    return state == RECORD_RUN || state == RECORD_BESIDE;
+}
+
 static void enter(struct record *r, struct record_queue *q, enum record_state state)
 {
     if (q->state == state)
         return;
-    if (state == RECORD_RUN || q->state == RECORD_RUN)
-        record_device_change(r, q->device, q->process->pid, q->process->command, state == RECORD_RUN);
+    if (on_device(state) != on_device(q->state))
+        record_device_change(r, q->device, q->process->pid, q->process->command, on_device(state));
     if (q->state > RECORD_IDLE && r->at_ns > q->since_ns) {
-        r->to->slice(r->f, q->number, q->process->pid, q->state, q->priority, q->since_ns, r->at_ns);
+        r->to->slice(r->f, q->number, q->process->pid, q->state, q->priority,
+                     q->state == RECORD_BESIDE ? q->lane : 0, q->since_ns, r->at_ns);
         r->written++;
     }
     q->state = state;
@@ -132,7 +139,7 @@ static void enter(struct record *r, struct record_queue *q, enum record_state st
 
 static void settle(struct record *r, struct record_queue *q, bool ready, bool permitted, bool held)
 {
-    bool preempted = q->state == RECORD_RUN && ready && !permitted && !held;
+    bool preempted = on_device(q->state) && ready && !permitted && !held;
 
     q->held = held && !permitted;
     if (ready != q->ready) {
@@ -150,9 +157,22 @@ static void settle(struct record *r, struct record_queue *q, bool ready, bool pe
     else if (!ready)
         enter(r, q, RECORD_IDLE);
     else if (permitted)
-        enter(r, q, RECORD_RUN);
+        enter(r, q, q->lane ? RECORD_BESIDE : RECORD_RUN);
     else if (q->state != RECORD_PREEMPTED)
         enter(r, q, RECORD_WAIT);
+}
+
+static void set_lane(struct record *r, struct record_queue *q, int64_t lane)
+{
+    bool runs = on_device(q->state);
+
+    if (q->lane == lane)
+        return;
+    if (runs)
+        enter(r, q, RECORD_IDLE); /* a slice has one lane */
+    q->lane = lane;
+    if (runs)
+        enter(r, q, lane ? RECORD_BESIDE : RECORD_RUN);
 }
 
 static void forget(struct record *r, struct record_queue *q)
@@ -214,6 +234,8 @@ static void event(struct record *r, const json_t *e)
         forget(r, q);
     else if (!strcmp(kind, "hint"))
         set_priority(r, q, value);
+    else if (!strcmp(kind, "lane"))
+        set_lane(r, q, value);
     else if (!strcmp(kind, "ready") || !strcmp(kind, "idle"))
         settle(r, q, kind[0] == 'r', q->permitted, q->held);
     else if (!strcmp(kind, "permit") || !strcmp(kind, "hold"))
@@ -258,6 +280,7 @@ void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bo
             q = add(r, handle, number_of(o, "pid"), (uint64_t)number_of(o, "device"),
                     number_of(o, "priority"));
         set_priority(r, q, number_of(o, "priority"));
+        set_lane(r, q, number_of(o, "lane"));
         settle(r, q, json_is_true(json_object_get(o, "ready")), !json_is_true(json_object_get(o, "suspended")),
                q->process->held);
     }

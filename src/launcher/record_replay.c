@@ -79,13 +79,14 @@ static void policy(FILE *f, const char *name, uint64_t at_ns)
 }
 
 static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority_,
-                  uint64_t from_ns, uint64_t to_ns)
+                  int64_t lane, uint64_t from_ns, uint64_t to_ns)
 {
     (void)f;
     (void)number;
     (void)pid;
     (void)state;
     (void)priority_;
+    (void)lane;
     (void)from_ns;
     (void)to_ns;
 }

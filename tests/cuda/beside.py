@@ -16,7 +16,8 @@ OTHER = {"XSCHED_SHARE": "SPACE", "CUDA_MPS_PIPE_DIRECTORY": "/nonexistent/other
 
 
 def run(program, shim, fake, xserver, low_env, high_env):
-    """@return kernels of the background program in two seconds beside the urgent one, and those on a lane; what xserver says"""
+    """@return kernels of the background program in two seconds beside the urgent one, and those on a lane; what xserver says, and
+    xsched doctor of the background program"""
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD", "CUDA_MPS_"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -35,6 +36,8 @@ def run(program, shim, fake, xserver, low_env, high_env):
         time.sleep(2)
         said = json.loads(subprocess.run([os.path.join(os.path.dirname(xserver), "xcli"), "--json", "list"],
                                          env=dict(env, LD_PRELOAD=""), stdout=subprocess.PIPE, timeout=30, check=True).stdout)
+        doctor = json.loads(subprocess.run([os.path.join(os.path.dirname(xserver), "xsched"), "doctor", "--json", str(low.pid)],
+                                           env=dict(env, LD_PRELOAD=""), stdout=subprocess.PIPE, timeout=60, check=False).stdout)
         high.kill()
         high.communicate()
         low.kill()
@@ -42,19 +45,23 @@ def run(program, shim, fake, xserver, low_env, high_env):
         daemon.kill()
         daemon.wait()
         shares = sorted(p["share"] for p in said["processes"])
-        lanes = [q["lane"] for q in said["xqueues"] if q["priority"] == 0]
-        return rows[-1][0] - rows[0][0], rows[-1][1] - rows[0][1], shares, lanes
+        lanes = [(q["lane"], q["reserve"]) for q in said["xqueues"] if q["priority"] == 0]
+        notes = [h.split(", on ")[-1] for h in doctor["hints"] if "runs beside" in h]
+        return rows[-1][0] - rows[0][0], rows[-1][1] - rows[0][1], shares, lanes, notes, doctor["verdict"]
 
 
 def once(*args):
-    together, on_lane, shares, lanes = run(*args, SPACE, SPACE)
-    print(f"in space: {together} kernels, {on_lane} on a lane, {shares} {lanes}")
-    ok = on_lane > together * 0.5 and together > 200 and shares == ["space", "space"]
+    together, on_lane, shares, lanes, notes, verdict = run(*args, SPACE, SPACE)
+    print(f"in space: {together} kernels, {on_lane} on a lane, {shares} {lanes} {notes} {verdict}")
+    (lane, reserve), = lanes
+    ok = on_lane > together * 0.5 and together > 200 and shares == ["space", "space"] and ", in space (MPS)" in verdict
+    # the wide lane or the narrow one; the doctor looks a moment later
+    ok &= lane > 0 and reserve > 0 and len(notes) == 1 and notes[0].endswith(f" of {lane + reserve} multiprocessors")
     for name, low, high, want in (("in two servers", SPACE, OTHER, ["space", "space"]), ("in time", {}, {}, ["time", "time"]),
                                   ("one of them in space", SPACE, {}, ["space", "time"])):
-        found, on_lane, shares, lanes = run(*args, low, high)
-        print(f"{name}: {found} kernels, {on_lane} on a lane, {shares} {lanes}")
-        ok &= on_lane == 0 and shares == want and lanes == [0] and found < together
+        found, on_lane, shares, lanes, notes, verdict = run(*args, low, high)
+        print(f"{name}: {found} kernels, {on_lane} on a lane, {shares} {lanes} {notes} {verdict}")
+        ok &= on_lane == 0 and shares == want and lanes == [(0, 0)] and not notes and found < together
     return ok
 
 

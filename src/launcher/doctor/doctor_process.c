@@ -194,7 +194,7 @@ static bool check_shim(struct xs_doctor *d, const struct xs_proc *p)
 static void queue_line(json_t *to, const json_t *q)
 {
     static const char *const kept[] = {"handle",    "device",  "platform", "level",     "levels",  "priority",   "ready",
-                                       "suspended", "commands", "completed", "held_us", "suspensions"};
+                                       "suspended", "lane", "reserve", "commands", "completed", "held_us", "suspensions"};
     json_t *o = json_object(), *v;
 
     for (size_t i = 0; i < XS_ARRAY_LEN(kept); i++) {
@@ -212,8 +212,13 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
 
     json_int_t level = json_integer_value(json_object_get(q, "level")), wanted = 0;
     json_int_t priority = json_integer_value(json_object_get(q, "priority"));
+    json_int_t lane = json_integer_value(json_object_get(q, "lane"));
+    json_int_t reserve = json_integer_value(json_object_get(q, "reserve"));
     unsigned long long handle = (unsigned long long)json_integer_value(json_object_get(q, "handle"));
 
+    other[0] = 0;
+    if (reserve > 0)
+        snprintf(other, sizeof(other), " of %lld", (long long)(lane + reserve));
     if (w->level && w->level[0] >= '1' && w->level[0] <= '3')
         wanted = w->level[0] - '0';
     if (wanted > level)
@@ -226,6 +231,9 @@ static void check_queue(struct xs_doctor *d, const struct wish *w, const json_t 
         xs_doctor_problem(d, "never_runs", other, "queue 0x%llx has priority -256: it never runs", handle);
     } else if (!held && json_is_true(json_object_get(q, "suspended")) && json_is_true(json_object_get(q, "ready")))
         xs_doctor_hint(d, "xserver suspends queue 0x%llx for a more important one right now", handle);
+    else if (!held && lane > 0 && json_is_true(json_object_get(q, "ready")))
+        xs_doctor_hint(d, "queue 0x%llx runs beside a more important one right now, on %lld%s multiprocessors", handle,
+                       (long long)lane, other);
 }
 
 /* Hints of the process that the policy does not read.
