@@ -161,6 +161,21 @@ static int xcli_shows(pid_t pid)
     return f && pclose(f) == 0 ? shown : -1;
 }
 
+/* @return whether the text of `xcli status` has that */
+static bool status_says(const char *what)
+{
+    char command[300], text[8192];
+    size_t n = 0;
+    FILE *f;
+
+    snprintf(command, sizeof(command), "XSCHED_SOCKET=%s %s/xcli status", g_server.socket, g_folder);
+    f = popen(command, "r");
+    if (f)
+        n = fread(text, 1, sizeof(text) - 1, f);
+    text[n] = 0;
+    return f && pclose(f) == 0 && strstr(text, "policy_name ") && strstr(text, what);
+}
+
 static int sees_nothing(void)
 {
     char path[64], answer[65536];
@@ -176,6 +191,8 @@ static int sees_nothing(void)
     EXPECT(tcp("GET /clients", "", answer, sizeof(answer)) == 200);
     EXPECT(strstr(answer, "\"clients\":[]") != NULL);
     EXPECT(xcli_shows(g_victim->pid) == 0);
+    /* counters that it may not see are no zeros */
+    EXPECT(status_says("root and operators") && !status_says("decisions  ") && !status_says(" P99 ") && status_says("queues  "));
     /* the pages are descriptors of that process alone */
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)g_victim->pid);
     EXPECT(open(path, O_RDONLY | O_DIRECTORY) < 0 && (errno == EACCES || errno == EPERM));

@@ -35,8 +35,8 @@ static int64_t beside(const char *folder, const char *name)
     return number_in(path);
 }
 
-/* The first file that a pattern names and that has a number: the folder of a device has one hwmonN and one cardN, with
- * numbers of the kernel's choice. */
+/* The first file that a pattern names and that has a number: the folder of a device has one hwmonN and one
+ * cardN, with numbers of the kernel's choice. */
 static int64_t first_of(const char *folder, const char *const *patterns, size_t n, int64_t unit)
 {
     int64_t value = XS_DEVICE_UNKNOWN;
@@ -57,7 +57,8 @@ void xs_device_state_get(const char *folder, struct xs_device_state *ret)
 {
     static const char *const k_temperature[] = {"hwmon/hwmon*/temp1_input", "hwmon/hwmon*/temp2_input"};
     static const char *const k_clock_hz[] = {"hwmon/hwmon*/freq1_input"};
-    static const char *const k_clock_mhz[] = {"drm/card*/gt_act_freq_mhz", "tile0/gt0/freq0/act_freq"}; /* i915, xe */
+    /* i915, xe */
+    static const char *const k_clock_mhz[] = {"drm/card*/gt_act_freq_mhz", "tile0/gt0/freq0/act_freq"};
 
     ret->memory_bytes = beside(folder, "mem_info_vram_total");
     ret->memory_used_bytes = beside(folder, "mem_info_vram_used");

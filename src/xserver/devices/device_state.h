@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory, temperature and clock of a device, where its kernel driver shows them in sysfs (amdgpu, i915, xe; each shows
- * some of them). Any thread. */
+/* Memory, temperature and clock of a device, where its kernel driver shows them in sysfs (amdgpu, i915,
+ * xe; each shows some of them). Any thread. */
 #ifndef XS_XSERVER_DEVICES_DEVICE_STATE_H
 #define XS_XSERVER_DEVICES_DEVICE_STATE_H
 
@@ -13,7 +13,7 @@ struct xs_device_state {
     int64_t temperature_c, clock_mhz;
 };
 
-#define XS_DEVICE_STATE_UNKNOWN                                                                                      \
+#define XS_DEVICE_STATE_UNKNOWN                                                                              \
     ((struct xs_device_state){XS_DEVICE_UNKNOWN, XS_DEVICE_UNKNOWN, XS_DEVICE_UNKNOWN, XS_DEVICE_UNKNOWN})
 
 /** @param folder  of the device in sysfs; "/sys/bus/pci/devices/0000:3b:00.0" */

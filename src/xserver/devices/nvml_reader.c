@@ -96,7 +96,7 @@ int xs_nvml_reader_run(void)
     int n;
 
 #ifdef SYS_close_range
-    syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0); /* a descriptor of another room is nothing for a vendor's library */
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0); /* the library has no use for xserver's descriptors */
 #endif
     if (!load(&nvml) || nvml.nvmlInit_v2() != 0)
         return NO_NVML;

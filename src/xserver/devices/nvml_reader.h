@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What NVML (NVIDIA's management library, libnvidia-ml.so.1) tells of devices: a program of its own reads it, so that
- * xserver has no vendor's code in its process, and waits for none. The program is xserver again, with another
- * argument. It ends, and with it the use of the driver, when no question comes for some seconds, so that it keeps no
- * administrator from resetting a device. */
+/* What NVML (NVIDIA's management library, libnvidia-ml.so.1) tells of devices: a process of its own reads it.
+ * So xserver has no vendor's code in its process, and waits for none. The program is xserver again, with
+ * another argument. It ends when no question comes for some seconds, and then uses the driver no longer: an
+ * administrator can reset a device. */
 #ifndef XS_XSERVER_DEVICES_NVML_READER_H
 #define XS_XSERVER_DEVICES_NVML_READER_H
 

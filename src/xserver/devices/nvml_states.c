@@ -86,7 +86,8 @@ static bool spawn(int fd)
     ok = posix_spawn_file_actions_adddup2(&files, fd, STDIN_FILENO) == 0 &&
          posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
          posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-         posix_spawnattr_setsigmask(&attributes, &none) == 0 && posix_spawnattr_setsigdefault(&attributes, &all) == 0 &&
+         posix_spawnattr_setsigmask(&attributes, &none) == 0 &&
+         posix_spawnattr_setsigdefault(&attributes, &all) == 0 &&
          posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) == 0 &&
          posix_spawn(&g_nvml.reader, program, &files, &attributes, argv, environ) == 0;
     if (!ok)
@@ -158,7 +159,7 @@ static bool take_answer(uint64_t now_ns)
         g_nvml.answered = true;
         return true;
     }
-    if (n >= 0 || (errno != EAGAIN && errno != EINTR)) /* it has ended: for want of questions, or there is no NVML */
+    if (n >= 0 || (errno != EAGAIN && errno != EINTR)) /* it has ended: no question came, or there is no NVML */
         end_reader(now_ns, !g_nvml.answered);
     return false;
 }

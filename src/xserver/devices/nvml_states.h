@@ -5,7 +5,8 @@
 
 #include "xserver/devices/nvml_reader.h"
 
-/** Asks again when the last state is older than a second; waits 0.3 s at most in all for a reader that does not answer.
+/** Asks again when the last state is older than a second; waits 0.3 s at most in all for a reader that does not
+ *  answer.
  *  @param pci  address, "0000:3b:00.0"
  *  @param ret  all unknown where the reader, the library or the driver is missing, hangs or fails */
 void xs_nvml_state_get(const char *pci, struct xs_nvml_answer *ret);

@@ -244,6 +244,7 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
         set_int(o, "timeslice_us", st->params.timeslice_ns / XS_NS_PER_US);
     set_int(o, "k", st->params.k);
     set_int(o, "http_port", http_port);
+    set_bool(o, "whole_server", r->asker.all); /* else its counters below are 0, and two of them the asker's own */
     if (r->asker.all)
         set_text(o, "log_file", xs_log_file_path());
     set_int(o, "clients", st->sched.processes);
