@@ -1,18 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of `xcli top` at several widths (SVG, from what a terminal would show) and of the status page (PNG, from a
-headless Chromium) into docs/screenshots, with programs that only pretend to work. Needs a build with its tests.
+"""Pictures of `xcli top` at several widths and of `xsched doctor` (SVG, from what a terminal would show), and of the
+status page (PNG, from a headless Chromium) into docs/screenshots. The programs only pretend to work, on devices of a fake
+/sys/bus and a fake NVML; those that the doctor looks at compute on PoCL. Needs a build with its tests.
 
 usage: scripts/screenshots.py [BUILD_DIR]"""
 import html
 import os
+import shutil
+import subprocess
 import sys
+import time
 
 top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 os.environ["XSCHED_BUILD_DIR"] = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(top, "build/gcc"))
 sys.path.insert(0, os.path.join(top, "tests/xserver"))
 
 import browser  # noqa: E402
+import test_devices  # noqa: E402
 from stage import BUILD, Stage, Terminal  # noqa: E402
 
 FOLDER = os.path.join(top, "docs/screenshots")
@@ -55,15 +60,47 @@ def shrink(file):
     Image.open(file).convert("RGB").quantize(48).save(file, optimize=True)
 
 
+def doctor():
+    """What it says of the machine, of a program that is scheduled and of one that is not."""
+    stage = Stage()
+    tools = {"PATH": f"{BUILD}/bin:{os.environ['PATH']}"}
+    load = [f"{BUILD}/demo/oclload", "requests", "--iterations", "20000", "--kernels", "1", "--period-us", "50000",
+            "--count", "20000"]
+    programs = []
+    try:
+        programs.append(subprocess.Popen([f"{BUILD}/bin/xsched", "run", "-q", "--priority", "10", "--", *load],
+                                         env=stage.environment, stdout=subprocess.DEVNULL))
+        programs.append(subprocess.Popen(load, env=stage.environment, stdout=subprocess.DEVNULL))
+        scheduled, other = (p.pid for p in programs)
+        end = time.monotonic() + 60
+        while not stage.xcli("list", "--json").stdout.count(f'"pid": {scheduled}') and time.monotonic() < end:
+            time.sleep(0.1)
+        commands = ("xsched doctor", f"xsched doctor {scheduled}", f"xsched doctor {other}")
+        script = "; ".join(f"echo '$ {c}'; {c}" for c in commands)
+        terminal = Terminal(["/bin/sh", "-c", script], 100, 12, {**stage.environment, **tools})
+        terminal.end()
+        with open(f"{FOLDER}/doctor.svg", "w", encoding="utf-8") as f:
+            f.write(svg(terminal.screen))
+        print("\n".join(terminal.lines()))
+    finally:
+        for p in programs:
+            p.kill()
+            p.wait()
+        stage.close()
+
+
 def main():
     os.makedirs(FOLDER, exist_ok=True)
-    stage = Stage()
+    doctor()
+    bus = test_devices.sys_bus()
+    nvidia, amd = test_devices.ident(test_devices.NVIDIA), test_devices.ident(test_devices.AMD)
+    stage = test_devices.Here(bus) if test_devices.can() else Stage()
     try:
         for name, priority, queues, percent, device in (
-                ("python3 serve.py --model resnet18", 20, 2, 30, "200003b00"),
-                ("python3 train.py --batch 1024", 0, 3, 95, "200003b00"),
-                ("./simulate --steps 1000000", 5, 1, 60, "200005e00"),
-                ("python3 notebook.py", 5, 2, 0, "200005e00")):
+                ("python3 serve.py --model resnet18", 20, 2, 30, nvidia),
+                ("python3 train.py --batch 1024", 0, 3, 95, nvidia),
+                ("./simulate --steps 1000000", 5, 1, 60, amd),
+                ("python3 notebook.py", 5, 2, 0, amd)):
             actor = stage.actor(name)
             for cell in range(queues):
                 actor.tell(f"queue {cell} {device} {priority}")
@@ -95,6 +132,7 @@ def main():
             print("no chromium: the status page stays as it was")
     finally:
         stage.close()
+        shutil.rmtree(bus)
 
 
 if __name__ == "__main__":

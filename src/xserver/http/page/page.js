@@ -232,7 +232,8 @@ function draw(id, points, names, most) {
     const options = {file: data, labels: ["time", ...names.map((_, i) => "line" + i)], colors: names.map((_, i) => color(style(i))),
         dateWindow: [Date.now() - KEPT * 1000, Date.now()], valueRange: [0, most], axisLineColor: color(SERIES), gridLineColor: color(SERIES) + "44"};
     if (!charts[id])
-        charts[id] = new Dygraph($(id), data, {...options, interactionModel: {}, strokeWidth: 2, axisLabelWidth: 44});
+        charts[id] = new Dygraph($(id), data, {...options, interactionModel: {}, strokeWidth: 2, axisLabelWidth: 44,
+            axes: {x: {axisLabelWidth: 66}}});
     else
         charts[id].updateOptions(options);
     $(id + "-keys").replaceChildren(...names.map((n, i) => element("li", n, "c" + style(i))));
