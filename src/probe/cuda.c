@@ -70,6 +70,7 @@ FUNCTIONS(X)
 #define WARM_NS   (120 * XS_NS_PER_MS)  /* a slice that began before goes on to its end */
 #define WINDOW_NS (300 * XS_NS_PER_MS)
 #define SPIN_NS   (5 * XS_NS_PER_S)     /* no kernel of ours lasts longer, even after an error */
+#define RIVAL_ENDS_MS 1000u           /* by itself */
 #define RATIO     3ull                  /* least ratio of progress, for slices 1000 times as long; 1: no effect */
 
 struct cuda_device {
@@ -220,8 +221,13 @@ static bool start_rival(int ordinal, struct rival *ret)
 
 static void end_rival(struct rival *r)
 {
-    close(r->to);
+    close(r->to); /* it reads that, and ends by itself: under MPS a signal may end programs of others */
     close(r->from);
+    for (unsigned ms = 0; ms < RIVAL_ENDS_MS; ms++) {
+        if (waitpid(r->pid, NULL, WNOHANG) != 0)
+            return;
+        sleep_ns(XS_NS_PER_MS);
+    }
     kill(r->pid, SIGKILL);
     waitpid(r->pid, NULL, 0);
 }

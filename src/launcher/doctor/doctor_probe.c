@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/preload.h"
+#include "launcher/space/space.h"
 #include "launcher/trial.h"
 
 #include <stdio.h>
@@ -17,7 +18,8 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform 
 {
     static struct xs_probed_row rows[XS_PROBED_MAX];
     char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", lv3_impl[64], text[65536], *line, *rest = text;
-    const struct xs_trial t = {.program = program, .without = lv3_impl, .limit_ns = seconds * XS_NS_PER_S};
+    const struct xs_trial t = {.program = program, .without = lv3_impl, .limit_ns = seconds * XS_NS_PER_S,
+                               .before_kill = xs_mps_end_own};
     size_t n = 0;
     int status, err;
 

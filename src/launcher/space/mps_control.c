@@ -147,7 +147,7 @@ pid_t xs_mps_pid(const struct xs_mps *m)
     return xs_str_parse_i64(text, &pid) == 0 && pid > 0 && pid < INT32_MAX ? (pid_t)pid : -EINVAL;
 }
 
-/* Numbers that stand alone in a line. @return how many, at most the first `most` of them in ret */
+/* Numbers that stand alone in a line; it cuts the text. @return how many, at most the first `most` of them in ret */
 static unsigned numbers(char *text, int64_t *ret, unsigned most)
 {
     unsigned n = 0;
@@ -167,6 +167,42 @@ static unsigned numbers(char *text, int64_t *ret, unsigned most)
     return n;
 }
 
+int xs_mps_end_program(const struct xs_mps *m, pid_t pid)
+{
+    char text[8192], command[64];
+    int64_t servers[SERVERS], programs[XS_SPACE_MOST];
+    unsigned n, served;
+    int r = xs_mps_ask(m, "get_server_list", text, sizeof(text));
+
+    if (r < 0)
+        return r;
+    n = numbers(text, servers, SERVERS);
+    for (unsigned i = 0; i < XS_MIN(n, SERVERS); i++) {
+        snprintf(command, sizeof(command), "get_client_list %lld", (long long)servers[i]);
+        if (xs_mps_ask(m, command, text, sizeof(text)) < 0)
+            continue;
+        served = numbers(text, programs, XS_SPACE_MOST);
+        for (unsigned k = 0; k < XS_MIN(served, XS_SPACE_MOST); k++) {
+            if (programs[k] != pid)
+                continue;
+            snprintf(command, sizeof(command), "terminate_client %lld %lld", (long long)servers[i], (long long)pid);
+            return xs_mps_ask(m, command, text, sizeof(text));
+        }
+    }
+    return -ESRCH;
+}
+
+void xs_mps_end_own(pid_t pid)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    const struct xs_mps m = {.pipe = folder && folder[0] ? folder : XS_SPACE_DEFAULT};
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/control", m.pipe);
+    if (access(path, F_OK) == 0)
+        xs_mps_end_program(&m, pid);
+}
+
 int xs_mps_programs(const struct xs_mps *m, bool *ret_fault)
 {
     char text[8192], command[64];
@@ -178,8 +214,8 @@ int xs_mps_programs(const struct xs_mps *m, bool *ret_fault)
         *ret_fault = false;
     if (r < 0)
         return r;
-    n = XS_MIN(numbers(text, servers, SERVERS), SERVERS);
-    for (unsigned i = 0; i < n; i++) {
+    n = numbers(text, servers, SERVERS);
+    for (unsigned i = 0; i < XS_MIN(n, SERVERS); i++) {
         snprintf(command, sizeof(command), "get_client_list %lld", (long long)servers[i]);
         if (xs_mps_ask(m, command, text, sizeof(text)) == 0)
             programs += numbers(text, none, 0);

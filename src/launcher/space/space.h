@@ -21,6 +21,7 @@
 #define XS_SPACE_SOCKET   "space.sock"
 #define XS_SPACE_PACKET   4096u
 #define XS_SPACE_MOST     60u            /* programs that one MPS daemon serves */
+#define XS_SPACE_DEFAULT  "/tmp/nvidia-mps" /* NVIDIA's own place of a daemon's pipes */
 
 /* Rules that keep a daemon's life right; tests leave out one by one, and must notice. */
 #define XS_SPACE_RULE_ONE   1u           /* use one that runs already */
@@ -44,6 +45,12 @@ pid_t xs_mps_pid(const struct xs_mps *m);
 /** The number of programs that its servers serve now. @param ret_fault  a server has had a fault; may be NULL
  *  @return the number, or -errno */
 int xs_mps_programs(const struct xs_mps *m, bool *ret_fault);
+/** Has its server end one program's work on the device, and the program's context. For a program of ours that a
+ *  signal will end: a signal to one with work on the device may end the others, too.
+ *  @return 0, -ESRCH: no server serves it, or -errno */
+int xs_mps_end_program(const struct xs_mps *m, pid_t pid);
+/** The same in the daemon that programs with this environment meet; does nothing where there is none. */
+void xs_mps_end_own(pid_t pid);
 
 /** `xsched run --share=space`: sets the environment of the program that this process becomes, or says why it
  *  shares in time.

@@ -27,7 +27,6 @@
 #define HELPER_NS   (10 * XS_NS_PER_S)   /* until a helper listens */
 #define ANSWER_MS   45000                /* it starts a daemon, maybe two */
 #define PROBE_NS    (30 * XS_NS_PER_S)   /* the first program of a daemon waits for its server */
-#define DEFAULT_PIPE "/tmp/nvidia-mps"   /* NVIDIA's */
 #define NOWHERE      "/dev/null"         /* a pipe folder without a daemon, in place of a broken one's */
 
 /* Shares in time, and says why. */
@@ -68,7 +67,8 @@ static const char *field(const char *text, const char *name, char *ret, size_t s
 static bool look(const char *what, struct device *ret)
 {
     char own[PATH_MAX], program[PATH_MAX + 32], text[4096], word[64];
-    const struct xs_trial t = {.program = program, .argument = what, .quiet = true, .limit_ns = PROBE_NS};
+    const struct xs_trial t = {.program = program, .argument = what, .quiet = true, .limit_ns = PROBE_NS,
+                               .before_kill = xs_mps_end_own};
     int64_t count;
     int status;
 
@@ -241,7 +241,7 @@ static bool use_default(void)
 {
     struct device d;
 
-    return access(DEFAULT_PIPE "/control", F_OK) == 0 && look("space", &d) && !d.why[0] && d.served;
+    return access(XS_SPACE_DEFAULT "/control", F_OK) == 0 && look("space", &d) && !d.why[0] && d.served;
 }
 
 static void set_priority(int priority)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NVIDIA's control program of MPS as XSched uses it: a daemon that answers in its pipe folder, and says what happens to it.
  *
- * FAKE_MPS_EVENTS: a file that gets a line for each start and each end. FAKE_MPS_REFUSE: -d fails with this text. In the pipe
- * folder, by the test: "clients" has the processes that the server serves, a line each (those that live count); "fault" says that
+ * FAKE_MPS_EVENTS: a file that gets a line for each start, each end and each terminate_client, with whether that one lived.
+ * FAKE_MPS_REFUSE: -d fails with this text. In the pipe folder, by the test: "server" has the number of a first server, without
+ * programs; "clients" has the processes that the other one serves, a line each (those that live count); "fault" says that
  * it stands after a fault, and goes with the daemon. */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -64,21 +65,57 @@ static void list_clients(FILE *to)
         fclose(f);
 }
 
+/* It is there and no zombie. */
+static bool lives(int pid)
+{
+    char path[64], state = 'Z';
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    f = fopen(path, "r");
+    if (!f)
+        return false;
+    if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'Z';
+    fclose(f);
+    return state != 'Z' && state != 'X';
+}
+
+/* Another server, whose number the test says; 0: none. */
+static int first_server(void)
+{
+    FILE *f = fopen(in_folder("server"), "r");
+    int n = 0;
+
+    if (f && fscanf(f, "%d", &n) != 1)
+        n = 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
 /* @return false: it is to end */
 static bool obey(int fd)
 {
     char command[256] = "";
     ssize_t n = read(fd, command, sizeof(command) - 1);
     FILE *to = fdopen(fd, "r+");
+    int server, pid;
 
     (void)n;
     setbuf(to, NULL);
-    if (strncmp(command, "get_server_list", 15) == 0)
+    if (strncmp(command, "get_server_list", 15) == 0) {
+        if (first_server())
+            fprintf(to, "%d\n", first_server());
         fprintf(to, "%d\n", (int)getpid());
-    else if (strncmp(command, "get_client_list", 15) == 0)
-        list_clients(to);
-    else if (strncmp(command, "get_server_status", 17) == 0)
+    } else if (strncmp(command, "get_client_list", 15) == 0) {
+        if (!first_server() || atoi(command + 15) != first_server())
+            list_clients(to);
+    }
+    if (strncmp(command, "get_server_status", 17) == 0)
         fputs(access(in_folder("fault"), F_OK) == 0 ? "FAULT\n" : "ACTIVE\n", to);
+    else if (sscanf(command, "terminate_client %d %d", &server, &pid) == 2)
+        event("terminate_client %d %d %s\n", server, pid, lives(pid) ? "alive" : "gone");
     fclose(to);
     return strncmp(command, "quit", 4) != 0;
 }
