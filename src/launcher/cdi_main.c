@@ -25,6 +25,7 @@
 #define INSIDE       "/opt/xsched/lib" /* where the libraries are in the container */
 #define DEVICES_MAX  64
 #define NAME_BYTES   64
+#define SPACE_SUFFIX "-space"          /* after the name of a device by which programs share in space */
 #define SOCKET_PLACE "/run/xsched" /* where programs look for the server by themselves */
 
 struct cdi_device {
@@ -37,7 +38,7 @@ static const struct cdi_device k_default_devices[] = {
 };
 
 struct cdi_arguments {
-    const char *output, *kind, *folder;
+    const char *output, *kind, *folder, *space;
     struct cdi_device devices[DEVICES_MAX];
     size_t count;
 };
@@ -50,6 +51,10 @@ static const struct argp_option k_options[] = {
      1},
     {"kind", 'k', "VENDOR/CLASS", 0, "kind of the devices; default xsched.dev/queue", 1},
     {"socket-folder", 's', "DIR", 0, "folder of the server's socket on this host; default: where one answers, else " SOCKET_PLACE,
+     1},
+    {"space", 'm', "DIR", 0,
+     "add for each device another one, NAME" SPACE_SUFFIX ", by which a container shares in space: with the MPS daemon whose "
+     "pipes are in this folder",
      1},
     {0},
 };
@@ -86,6 +91,22 @@ static void add_device(struct argp_state *state, struct cdi_arguments *a, const 
         argp_error(state, "at most %d devices", DEVICES_MAX - 1);
 }
 
+/* A user's device may have the name that another one would get for space. */
+static void check_space_names(const struct argp_state *state, const struct cdi_arguments *a)
+{
+    char name[NAME_BYTES + sizeof(SPACE_SUFFIX)];
+
+    for (size_t i = 0; a->space && i < a->count; i++) {
+        snprintf(name, sizeof(name), "%s" SPACE_SUFFIX, a->devices[i].name);
+        if (strlen(name) >= NAME_BYTES)
+            argp_error(state, "--device %s is too long a name with --space", a->devices[i].name);
+        for (size_t k = 0; k < a->count; k++) {
+            if (strcmp(a->devices[k].name, name) == 0)
+                argp_error(state, "--device %s has the name that --space gives another", name);
+        }
+    }
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct cdi_arguments *a = state->input;
@@ -114,6 +135,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_failure(state, 1, 0, "--socket-folder: %s: %s", arg, strerror(stat(arg, &st) < 0 ? errno : ENOTDIR));
         a->folder = arg;
         return 0;
+    case 'm':
+        if (arg[0] != '/')
+            argp_error(state, "--space takes an absolute path, not \"%s\"", arg);
+        if (stat(arg, &st) < 0 || !S_ISDIR(st.st_mode))
+            argp_failure(state, 1, 0, "--space: %s: %s", arg, strerror(stat(arg, &st) < 0 ? errno : ENOTDIR));
+        a->space = arg;
+        return 0;
+    case ARGP_KEY_END:
+        check_space_names(state, a);
+        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "\"%s\" is one argument too many", arg);
         return 0;
@@ -122,10 +153,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static json_t *mount_of(const char *host, const char *inside)
+{
+    return json_pack("{s:s, s:s, s:[s,s,s,s]}", "hostPath", host, "containerPath", inside, "options", "bind", "ro", "nosuid",
+                     "nodev");
+}
+
 static void add_mount(json_t *mounts, const char *host, const char *inside)
 {
-    json_array_append_new(mounts, json_pack("{s:s, s:s, s:[s,s,s,s]}", "hostPath", host, "containerPath", inside,
-                                            "options", "bind", "ro", "nosuid", "nodev"));
+    json_array_append_new(mounts, mount_of(host, inside));
 }
 
 /* libpreempt.so.1 and libhal*.so.1, by the name that the loader wants: libNAME.so.MAJOR */
@@ -180,6 +216,50 @@ static const char *socket_folder(const struct cdi_arguments *a, struct xs_places
     return places->items[first].path;
 }
 
+/* The device of a daemon that xsched-space keeps: .../mps-GPU-UUID/mps. Numbers of devices are the daemon's there.
+ * @return false: another daemon's */
+static bool device_of_daemon(const char *folder, char *ret, size_t size)
+{
+    const char *at = strstr(folder, "/mps-GPU-");
+    size_t n;
+
+    if (!at)
+        return false;
+    at += strlen("/mps-");
+    n = strcspn(at, "/");
+    if (strcmp(at + n, "/mps") != 0 || n >= size)
+        return false;
+    memcpy(ret, at, n);
+    ret[n] = 0;
+    return true;
+}
+
+/* The folder has the same name inside: by it xserver knows which programs are in one MPS server. */
+static json_t *space_device(const struct cdi_arguments *a, const struct cdi_device *d)
+{
+    json_t *env = json_array();
+    char uuid[64];
+
+    json_array_append_new(env, json_sprintf("XSCHED_PRIORITY=%lld", (long long)d->priority));
+    json_array_append_new(env, json_string("XSCHED_SHARE=SPACE"));
+    json_array_append_new(env, json_sprintf("CUDA_MPS_PIPE_DIRECTORY=%s", a->space));
+    json_array_append_new(env, json_sprintf("CUDA_MPS_CLIENT_PRIORITY=%d", d->priority > 0 ? 0 : 1));
+    if (device_of_daemon(a->space, uuid, sizeof(uuid)))
+        json_array_append_new(env, json_sprintf("CUDA_VISIBLE_DEVICES=%s", uuid));
+    return json_pack("{s:o, s:{s:o, s:[o]}}", "name", json_sprintf("%s" SPACE_SUFFIX, d->name), "containerEdits", "env", env,
+                     "mounts", mount_of(a->space, a->space));
+}
+
+/* A program that asks for space where no daemon serves shares in time, and xserver would take it for one in space. */
+static void look_for_daemon(const char *folder)
+{
+    char path[PATH_MAX + 16];
+
+    snprintf(path, sizeof(path), "%s/control", folder);
+    if (access(path, F_OK) != 0)
+        xs_say("no MPS daemon has its pipes in %s yet: start one before a container that shares in space", folder);
+}
+
 static json_t *specification(const struct cdi_arguments *a, const struct xs_shims *shims)
 {
     json_t *mounts = json_array(), *env = json_array(), *devices = json_array();
@@ -220,6 +300,10 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     for (size_t i = 0; i < a->count; i++)
         json_array_append_new(devices, json_pack("{s:s, s:{s:[o]}}", "name", a->devices[i].name, "containerEdits", "env",
                                                  json_sprintf("XSCHED_PRIORITY=%lld", (long long)a->devices[i].priority)));
+    for (size_t i = 0; a->space && i < a->count; i++)
+        json_array_append_new(devices, space_device(a, &a->devices[i]));
+    if (a->space)
+        look_for_daemon(a->space);
     return json_pack("{s:s, s:s, s:o, s:{s:o, s:o}}", "cdiVersion", CDI_VERSION, "kind", a->kind, "devices", devices,
                      "containerEdits", "env", env, "mounts", mounts);
 }

@@ -14,6 +14,8 @@
 #include "xqueue/shim_presence.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -124,15 +126,21 @@ static enum xs_drain drain_from_env(void)
 }
 
 /* Programs share in space when they have one MPS server; its folder names it. xsched run has seen that it
- * serves. */
+ * serves. A container that asks for space may have met no daemon: then the driver does without. */
 static uint64_t space_from_env(void)
 {
     const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
+    char path[PATH_MAX];
     uint64_t hash = 1;
 
     if (!xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE"))
         return 0;
-    for (folder = folder && folder[0] ? folder : "/tmp/nvidia-mps"; *folder; folder++)
+    folder = folder && folder[0] ? folder : "/tmp/nvidia-mps";
+    if ((size_t)snprintf(path, sizeof(path), "%s/control", folder) >= sizeof(path) || access(path, F_OK) != 0) {
+        XS_WARN("XSCHED_SHARE=SPACE, and no MPS daemon has its pipes in %s: the program shares in time", folder);
+        return 0;
+    }
+    for (; *folder; folder++)
         hash = xs_hash_u64(hash ^ (unsigned char)*folder);
     return hash | 1;
 }

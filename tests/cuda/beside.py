@@ -11,8 +11,9 @@ import time
 
 from tries import judged
 
-SPACE = {"XSCHED_SHARE": "SPACE", "CUDA_MPS_PIPE_DIRECTORY": "/nonexistent/one"}
-OTHER = {"XSCHED_SHARE": "SPACE", "CUDA_MPS_PIPE_DIRECTORY": "/nonexistent/other"}
+SPACE = {"XSCHED_SHARE": "SPACE", "CUDA_MPS_PIPE_DIRECTORY": "one"}     # folders of daemons; the last has none
+OTHER = {"XSCHED_SHARE": "SPACE", "CUDA_MPS_PIPE_DIRECTORY": "other"}
+NONE = {"XSCHED_SHARE": "SPACE", "CUDA_MPS_PIPE_DIRECTORY": "none"}
 
 
 def run(program, shim, fake, xserver, low_env, high_env):
@@ -26,6 +27,13 @@ def run(program, shim, fake, xserver, low_env, high_env):
             if os.path.exists(env["XSCHED_SOCKET"]):
                 break
             time.sleep(0.02)
+        for name in ("one", "other", "none"):
+            os.mkdir(os.path.join(folder, name))
+            if name != "none":
+                with open(os.path.join(folder, name, "control"), "w", encoding="ascii"):
+                    pass
+        low_env, high_env = ({**e, **({"CUDA_MPS_PIPE_DIRECTORY": os.path.join(folder, e["CUDA_MPS_PIPE_DIRECTORY"])} if e else {})}
+                             for e in (low_env, high_env))
         env.update(LD_LIBRARY_PATH=fake, LD_PRELOAD=shim, FAKE=os.path.join(fake, "fakecuda.so"), FAKE_CUDA_WIDE="1")
         low = subprocess.Popen([program, "2000", "0", "30", "5000"], env={**env, "XSCHED_PRIORITY": "0", **low_env},
                                stdout=subprocess.PIPE, text=True)
@@ -58,6 +66,7 @@ def once(*args):
     # the wide lane or the narrow one; the doctor looks a moment later
     ok &= lane > 0 and reserve > 0 and len(notes) == 1 and notes[0].endswith(f" of {lane + reserve} multiprocessors")
     for name, low, high, want in (("in two servers", SPACE, OTHER, ["space", "space"]), ("in time", {}, {}, ["time", "time"]),
+                                  ("without a daemon", NONE, NONE, ["time", "time"]),
                                   ("one of them in space", SPACE, {}, ["space", "time"])):
         found, on_lane, shares, lanes, notes, verdict = run(*args, low, high)
         print(f"{name}: {found} kernels, {on_lane} on a lane, {shares} {lanes} {notes} {verdict}")

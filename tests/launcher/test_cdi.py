@@ -53,6 +53,39 @@ class Cdi(unittest.TestCase):
         self.assertEqual(spec["kind"], "example.com/share")
         self.assertEqual([d["containerEdits"]["env"] for d in spec["devices"]], [["XSCHED_PRIORITY=-3"], ["XSCHED_PRIORITY=255"]])
 
+    def test_space(self):
+        """Another device for each, with the daemon's folder under its own name."""
+        with tempfile.TemporaryDirectory() as top:
+            own = os.path.join(top, "mps-GPU-12345678-abab", "mps")
+            os.makedirs(own)
+            os.mkdir(os.path.join(top, "site"))
+            done = cdi("-d", "a=5", "-d", "b=0", "--space", own)
+            self.assertIn("no MPS daemon has its pipes in", done.stderr)
+            with open(os.path.join(own, "control"), "w", encoding="ascii"):
+                pass
+            done = cdi("-d", "a=5", "-d", "b=0", "--space", own)
+            self.assertNotIn("MPS", done.stderr)
+            spec = json.loads(done.stdout)
+            edits = {d["name"]: d["containerEdits"] for d in spec["devices"]}
+            self.assertEqual(list(edits), ["a", "b", "a-space", "b-space"])
+            self.assertEqual(edits["a"], {"env": ["XSCHED_PRIORITY=5"]})
+            env = {name: dict(e.split("=", 1) for e in edits[name]["env"]) for name in edits}
+            self.assertEqual(env["a-space"], {"XSCHED_PRIORITY": "5", "XSCHED_SHARE": "SPACE", "CUDA_MPS_PIPE_DIRECTORY": own,
+                                              "CUDA_MPS_CLIENT_PRIORITY": "0", "CUDA_VISIBLE_DEVICES": "GPU-12345678-abab"})
+            self.assertEqual(env["b-space"]["CUDA_MPS_CLIENT_PRIORITY"], "1")
+            mount, = edits["a-space"]["mounts"]
+            self.assertEqual((mount["hostPath"], mount["containerPath"]), (own, own))
+            self.assertNotIn(own, [m["containerPath"] for m in spec["containerEdits"]["mounts"]])
+            # a daemon of the site has the devices that the container sees
+            spec = json.loads(cdi("-d", "a=5", "--space", os.path.join(top, "site")).stdout)
+            self.assertNotIn("CUDA_VISIBLE_DEVICES", " ".join(spec["devices"][1]["containerEdits"]["env"]))
+            for args, word in ((("-d", "a=1", "-d", "a-space=2", "--space", own), "another"), (("--space", "mps"), "absolute"),
+                               (("-d", "x" * 60 + "=1", "--space", own), "too long")):
+                done = cdi(*args)
+                self.assertEqual((done.returncode, done.stdout), (64, ""), args)
+                self.assertIn(word, done.stderr)
+            self.assertEqual(cdi("--space", own + "/nothing").returncode, 1)
+
     def test_wrong_words(self):
         for args, word in ((("-d", "high"), "NAME=PRIORITY"), (("-d", "=4"), "NAME=PRIORITY"), (("-d", "x=256"), "-256..255"),
                            (("-d", "x y=1"), "NAME=PRIORITY"), (("-d", "a=1", "-d", "a=2"), "twice"), (("-k", "queue"), "VENDOR/CLASS"),

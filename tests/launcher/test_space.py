@@ -152,6 +152,15 @@ class Life(Space):
         self.assertEqual(self.space(env={"XSCHED_PRIORITY": "7"})["CUDA_MPS_CLIENT_PRIORITY"], "0")
         self.assertEqual(self.space("--priority", "5", env={"CUDA_MPS_CLIENT_PRIORITY": "1"})["CUDA_MPS_CLIENT_PRIORITY"], "1")
 
+    def test_from_the_environment(self):
+        """XSCHED_SHARE is the default of --share."""
+        done = self.xsched("run", "--no-server", "--idle-exit", "1", "--", "env", env={"XSCHED_SHARE": "space"})
+        self.assertIn("\nXSCHED_SHARE=SPACE\n", "\n" + done.stdout)
+        self.assertIn(f"\nCUDA_MPS_PIPE_DIRECTORY={self.pipe}\n", done.stdout)
+        done = self.xsched("run", "--no-server", "--share=time", "--", "env", env={"XSCHED_SHARE": "space"})
+        self.assertIn("\nXSCHED_SHARE=TIME\n", "\n" + done.stdout)
+        self.assertNotIn("CUDA_MPS_PIPE_DIRECTORY", done.stdout)
+
     def test_helper_killed(self):
         """The daemon goes on, and the next helper finds it."""
         first = self.program(idle="0")
