@@ -89,6 +89,8 @@ static int word(struct xs_slurm_conf *c, const char *w)
         return path(c->socket, value);
     if (IS("account"))
         return path(c->account, value);
+    if (IS("launcher"))
+        return path(c->launcher, value);
 #undef IS
     return -EINVAL;
 }
@@ -101,13 +103,14 @@ int xs_slurm_conf_read(struct xs_slurm_conf *ret, int count, char **words, char 
     ret->min = -255;
     ret->max = 255;
     xs_str_copy(ret->libdir, sizeof(ret->libdir), XSCHED_FULL_LIBDIR "/xsched");
+    xs_str_copy(ret->launcher, sizeof(ret->launcher), XSCHED_FULL_BINDIR "/xsched");
     for (int i = 0; i < count; i++) {
         if (word(ret, words[i]) == 0)
             continue;
         if (!err)
             snprintf(ret_error, size,
                      "\"%s\" is none of min=N max=N default=N partition=NAME:N qos=NAME:N jobpriority=LOW[-HIGH]:N "
-                     "libdir=DIR socket=PATH account=FILE with N from -255 to 255 and absolute paths",
+                     "libdir=DIR socket=PATH account=FILE launcher=PATH with N from -255 to 255 and absolute paths",
                      words[i]);
         err = -EINVAL;
     }

@@ -33,10 +33,11 @@ struct xs_slurm_conf {
     char libdir[PATH_MAX];  /* folder of the shims */
     char socket[PATH_MAX];  /* of the node's server; "": where programs look by themselves */
     char account[PATH_MAX]; /* log of what steps used; "": none */
+    char launcher[PATH_MAX]; /* xsched; it tries whether a task can share in space */
 };
 
 /** Reads the words: min=N max=N default=N partition=NAME:N qos=NAME:N jobpriority=LOW[-HIGH]:N libdir=DIR socket=PATH
- *  account=FILE.
+ *  account=FILE launcher=PATH.
  *  @param ret        always usable: what was wrong has its built-in value
  *  @param ret_error  the first thing that was wrong, for people
  *  @return 0 or -EINVAL */

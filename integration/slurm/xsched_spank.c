@@ -4,6 +4,7 @@
  * a step used of the device to a log. README.md says how it is configured. The calls are those of slurm/spank.h
  * (spank(7)); it must be `optional` in plugstack.conf, since Slurm ends every step where a required one is missing. */
 #include "slurm_conf.h"
+#include "slurm_space.h"
 
 #include "base/str.h"
 #include "launcher/preload.h"
@@ -35,6 +36,7 @@ static struct {
     struct xs_slurm_conf conf;
     bool asked, none; /* the user said a priority, or "none" */
     int priority;
+    bool share_asked, space; /* --xsched-share */
     bool job_priority_known;
     uint32_t job_priority; /* in Slurm, when the step began */
 } g_step;
@@ -64,6 +66,18 @@ static int on_option(int value, const char *text, int remote)
     return ESPANK_SUCCESS;
 }
 
+static int on_share(int value, const char *text, int remote)
+{
+    (void)value, (void)remote;
+    g_step.space = text && xs_str_equal_nocase(text, "space");
+    if (!g_step.space && (!text || (!xs_str_equal_nocase(text, "time") && !xs_str_equal_nocase(text, "auto")))) {
+        slurm_error("--xsched-share takes time, space or auto");
+        return ESPANK_BAD_ARG;
+    }
+    g_step.share_asked = true;
+    return ESPANK_SUCCESS;
+}
+
 static char g_option_name[] = "xsched-priority", g_option_arg[] = "N|none",
             g_option_usage[] = "priority of the job's device work, -255..255, larger is more urgent; none: not scheduled";
 static struct spank_option g_option = {
@@ -74,6 +88,16 @@ static struct spank_option g_option = {
     .cb = on_option,
 };
 
+static char g_share_name[] = "xsched-share", g_share_arg[] = "time|space|auto",
+            g_share_usage[] = "how the job's programs share a device: by turns, or at one time in the node's MPS daemon";
+static struct spank_option g_share_option = {
+    .name = g_share_name,
+    .arginfo = g_share_arg,
+    .usage = g_share_usage,
+    .has_arg = 1,
+    .cb = on_share,
+};
+
 EXPORT int slurm_spank_init(spank_t sp, int ac, char **av)
 {
     char error[256];
@@ -81,7 +105,8 @@ EXPORT int slurm_spank_init(spank_t sp, int ac, char **av)
     if (spank_remote(sp) || spank_context() == S_CTX_LOCAL || spank_context() == S_CTX_ALLOCATOR) {
         if (xs_slurm_conf_read(&g_step.conf, ac, av, error, sizeof(error)) < 0)
             slurm_error("xsched: plugstack.conf: %s", error);
-        return spank_option_register(sp, &g_option) == ESPANK_SUCCESS ? 0 : -1;
+        return spank_option_register(sp, &g_option) == ESPANK_SUCCESS &&
+               spank_option_register(sp, &g_share_option) == ESPANK_SUCCESS ? 0 : -1;
     }
     return 0;
 }
@@ -126,8 +151,11 @@ static bool decide(spank_t sp, int *ret_priority)
     if (!g_step.asked) {
         get(sp, "SLURM_JOB_PARTITION", partition);
         get(sp, "SLURM_JOB_QOS", qos);
-        return xs_slurm_conf_default(&g_step.conf, partition, qos,
-                                     g_step.job_priority_known ? &g_step.job_priority : NULL, ret_priority);
+        if (xs_slurm_conf_default(&g_step.conf, partition, qos,
+                                  g_step.job_priority_known ? &g_step.job_priority : NULL, ret_priority))
+            return true;
+        *ret_priority = XS_MIN(XS_MAX(0, g_step.conf.min), g_step.conf.max);
+        return g_step.share_asked;
     }
     *ret_priority = XS_MIN(XS_MAX(g_step.priority, g_step.conf.min), g_step.conf.max);
     if (*ret_priority != g_step.priority)
@@ -309,6 +337,30 @@ static void look_for_server(spank_t sp)
     slurm_error("xsched: no xserver on %s: its tasks run unscheduled (%s: %s)", host, path, strerror(-err));
 }
 
+/* What was asked by the option, else by the job's own environment, as `xsched run` has it. */
+static void share(spank_t sp, int priority)
+{
+    char own[VALUE_BYTES] = "";
+    struct xs_slurm_space s;
+    char **env = NULL;
+
+    if (!g_step.share_asked && !get(sp, "XSCHED_SHARE", own))
+        return;
+    if (!(g_step.share_asked ? g_step.space : xs_str_equal_nocase(own, "space"))) {
+        set(sp, "XSCHED_SHARE", "TIME");
+        return;
+    }
+    spank_get_item(sp, S_JOB_ENV, &env);
+    xs_slurm_space_try(g_step.conf.launcher, env, priority, &s);
+    if (s.pipe[0])
+        set(sp, "CUDA_MPS_PIPE_DIRECTORY", s.pipe);
+    if (s.client_priority[0])
+        set(sp, "CUDA_MPS_CLIENT_PRIORITY", s.client_priority);
+    set(sp, "XSCHED_SHARE", s.space ? "SPACE" : "TIME");
+    if (!s.space)
+        slurm_error("xsched: --xsched-share=space: %s", s.why[0] ? s.why : "the program shares in time");
+}
+
 EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
 {
     const char *paths[XS_SHIMS_MAX];
@@ -342,6 +394,7 @@ EXPORT int slurm_spank_task_init(spank_t sp, int ac, char **av)
     set(sp, "XSCHED_GROUP", text);
     if (g_step.conf.socket[0])
         set(sp, "XSCHED_SOCKET", g_step.conf.socket);
+    share(sp, priority);
     look_for_server(sp);
     return 0;
 }

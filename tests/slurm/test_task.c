@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +18,8 @@ int slurm_spank_init(spank_t sp, int ac, char **av);
 int slurm_spank_task_init(spank_t sp, int ac, char **av);
 
 static unsigned g_errors;
+static char g_error[1024];             /* the last one */
+static spank_opt_cb_f g_share;         /* what --xsched-share calls */
 
 int spank_remote(spank_t sp)
 {
@@ -30,7 +34,9 @@ spank_context_t spank_context(void)
 
 spank_err_t spank_option_register(spank_t sp, struct spank_option *o)
 {
-    (void)sp, (void)o;
+    (void)sp;
+    if (!strcmp(o->name, "xsched-share"))
+        g_share = o->cb;
     return ESPANK_SUCCESS;
 }
 
@@ -38,9 +44,12 @@ spank_err_t spank_get_item(spank_t sp, spank_item_t item, ...)
 {
     va_list ap;
 
-    (void)sp, (void)item;
+    (void)sp;
     va_start(ap, item);
-    *va_arg(ap, uint32_t *) = 7;
+    if (item == S_JOB_ENV)
+        *va_arg(ap, char ***) = environ;
+    else
+        *va_arg(ap, uint32_t *) = 7;
     va_end(ap);
     return ESPANK_SUCCESS;
 }
@@ -71,7 +80,11 @@ spank_err_t spank_unsetenv(spank_t sp, const char *name)
 
 void slurm_error(const char *format, ...)
 {
-    (void)format;
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(g_error, sizeof(g_error), format, ap);
+    va_end(ap);
     g_errors++;
 }
 
@@ -130,9 +143,123 @@ static void a_preload_of_any_length(void **state)
     assert_string_equal(getenv("XSCHED_PRIORITY"), "5");
 }
 
+/* In place of xsched: shares in space where the file is there that its environment names; writes down what it got. */
+static const char k_launcher[] =
+    "#!/bin/sh\n"
+    "echo \"$* pipe=$CUDA_MPS_PIPE_DIRECTORY preload=$LD_PRELOAD\" >$TASK_TEST/called\n"
+    "[ ! -e $TASK_TEST/broken ] || exit 3\n"
+    "if [ -e $TASK_TEST/daemon ]; then\n"
+    "    export XSCHED_SHARE=SPACE CUDA_MPS_CLIENT_PRIORITY=0\n"
+    "else\n"
+    "    echo 'xsched run: --share=space: no MPS daemon works in X: the program shares in time' >&2\n"
+    "    export XSCHED_SHARE=TIME CUDA_MPS_PIPE_DIRECTORY=/dev/null\n"
+    "fi\n"
+    "exec env\n";
+
+static void make(const char *name, const char *text)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", getenv("TASK_TEST"), name);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    chmod(path, 0755);
+}
+
+static void remove_file(const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", getenv("TASK_TEST"), name);
+    unlink(path);
+}
+
+/* @return how the launcher was called for one task, "": not at all */
+static const char *task(void)
+{
+    static char text[4096];
+    char path[128];
+    FILE *f;
+
+    g_error[0] = text[0] = 0;
+    snprintf(path, sizeof(path), "%s/called", getenv("TASK_TEST"));
+    unlink(path);
+    assert_int_equal(slurm_spank_task_init(NULL, 0, NULL), 0);
+    f = fopen(path, "r");
+    if (f && !fgets(text, sizeof(text), f))
+        text[0] = 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+/* --xsched-share: the launcher tries it for the task, and starts no daemon; whatever it says, the task runs. */
+static void shares_in_space(void **state)
+{
+    char libdir[] = "libdir=" SHIMS, folder[] = "/tmp/xsched-task-XXXXXX", launcher[64], command[64];
+    char *words[] = {libdir, launcher};
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    setenv("TASK_TEST", folder, 1);
+    snprintf(launcher, sizeof(launcher), "launcher=%s/xsched", folder);
+    make("xsched", k_launcher);
+    make("daemon", "");
+    assert_int_equal(slurm_spank_init(NULL, 2, words), 0); /* without a default: only who asks is scheduled */
+    unsetenv("XSCHED_PRIORITY");
+    assert_string_equal(task(), "");
+    assert_null(getenv("XSCHED_PRIORITY"));
+    assert_int_equal(g_share(0, "both", 1), ESPANK_BAD_ARG);
+    assert_non_null(strstr(g_error, "time, space or auto"));
+    setenv("XSCHED_SHARE", "SPACE", 1); /* asks for nothing by itself where the step is left alone */
+    assert_string_equal(task(), "");
+    unsetenv("XSCHED_SHARE");
+
+    assert_int_equal(g_share(0, "Space", 1), ESPANK_SUCCESS);
+    assert_string_equal(task(), "run --share=space --no-server --priority 0 -- /usr/bin/env pipe=/tmp/nvidia-mps preload=\n");
+    assert_string_equal(getenv("XSCHED_PRIORITY"), "0");
+    assert_string_equal(getenv("XSCHED_SHARE"), "SPACE");
+    assert_string_equal(getenv("CUDA_MPS_PIPE_DIRECTORY"), "/tmp/nvidia-mps");
+    assert_string_equal(getenv("CUDA_MPS_CLIENT_PRIORITY"), "0");
+
+    setenv("CUDA_MPS_PIPE_DIRECTORY", "/own", 1); /* a daemon of the job's prolog */
+    assert_non_null(strstr(task(), "pipe=/own "));
+    assert_string_equal(getenv("XSCHED_SHARE"), "SPACE");
+
+    remove_file("daemon");
+    unsetenv("CUDA_MPS_CLIENT_PRIORITY");
+    task();
+    assert_string_equal(getenv("XSCHED_SHARE"), "TIME");
+    assert_string_equal(getenv("CUDA_MPS_PIPE_DIRECTORY"), "/dev/null");
+    assert_null(getenv("CUDA_MPS_CLIENT_PRIORITY"));
+    assert_string_equal(g_error, "xsched: --xsched-share=space: no MPS daemon works in X: the program shares in time");
+    unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+    task();
+    assert_null(getenv("CUDA_MPS_PIPE_DIRECTORY"));
+
+    make("daemon", "");
+    make("broken", "");
+    task();
+    assert_string_equal(getenv("XSCHED_SHARE"), "TIME");
+    assert_non_null(strstr(g_error, "does not run"));
+    remove_file("xsched");
+    task();
+    assert_string_equal(getenv("XSCHED_SHARE"), "TIME");
+
+    assert_int_equal(g_share(0, "auto", 1), ESPANK_SUCCESS);
+    assert_string_equal(task(), "");
+    assert_string_equal(getenv("XSCHED_SHARE"), "TIME");
+    assert_string_equal(g_error[0] && !strstr(g_error, "no xserver") ? g_error : "", "");
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_preload_of_any_length)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_preload_of_any_length), cmocka_unit_test(shares_in_space)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
