@@ -224,7 +224,7 @@ struct xs_sched_queue {
     uint64_t changed_ns;                           /* entered or completed last moved */
     uint64_t inferred_entered;                     /* idle by inference while entered is this */
     bool inferred;
-    uint32_t sleepers;                             /* threads that sleep at its gate */
+    uint32_t sleepers;                             /* threads that wait for its permit */
     bool marks;                                    /* the device writes its completions */
     bool covered;                                  /* a mark in flight will show its end */
     bool gated;                                    /* level 2: commands in flight may be behind a gate */

@@ -6,7 +6,7 @@
  * - Its clock stands meanwhile. A turn is as long as the policy made it, however late it begins.
  * - An entity received the time for which it had the device: from its first command, while it had
  *   work, to the end of its last command. The times that programs report do not count. Programs notice
- *   an end late: one that sleeps at its gate only when the gate opens. Where two run at once, each
+ *   an end late: one that waits for a permit only when it gets it. Where two run at once, each
  *   finds that its commands took twice as long.
  *
  * Nothing waits for commands behind closed gates in a stream (level 2): they stay there until the
@@ -49,7 +49,8 @@ static uint64_t look_after(const struct xs_sched_queue *q, uint64_t now_ns)
     return XS_MIN(XS_MAX((now_ns - end) / 8, XS_DRAIN_LOOK_NS / 4), XS_DRAIN_LOOK_NS);
 }
 
-/* A thread that comes to its closed gate then puts a mark behind its commands in flight. */
+/* While the scheduler awaits the end of a queue, a thread there that waits for a permit puts a mark behind
+ * the commands in flight. */
 static void await_end(struct xs_entity *e, bool await)
 {
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)

@@ -166,7 +166,8 @@ static void note_states(struct xs_view *v)
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
         struct xs_stake *k = stake_of(e);
 
-        /* commands that are on the device after their time have it, for as long as others wait for them */
+        /* an entity whose commands are on the device after its suspension has the device, while others wait
+         * for their end */
         if ((e->applied && (e->nready > 0 || e->pe.ready)) || xs_entity_end_awaited(e))
             k->state = XS_STAKE_RUNS;
         else if (e->nready > 0 && k->state == XS_STAKE_IDLE)

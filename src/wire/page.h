@@ -68,7 +68,7 @@ struct xs_client_cell {
     _Atomic uint64_t completed;             /* the first this many returned ones are complete; grows */
     _Atomic uint64_t est_entered_ns;        /* estimated device time of the entered commands */
     _Atomic uint64_t est_completed_ns;      /* measured or estimated device time of the completed ones */
-    _Atomic uint64_t held_ns;               /* time that callers spent at the gate */
+    _Atomic uint64_t held_ns;               /* time that callers waited for a permit */
     _Atomic uint32_t waiters;               /* threads that wait at the gate, on the server cell's word */
     _Atomic uint32_t inherit;               /* threads that wait for this queue: the scheduler must not
                                                suspend it for a less important one */
