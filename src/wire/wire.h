@@ -28,8 +28,16 @@ enum { XS_NV_GROUP_SLICES = 1u, XS_NV_GROUP_PROBED = 4u };
 enum { XS_GATES_KEEP = 0u, XS_GATES_OFF = 1u, XS_GATES_ON = 2u };
 
 /* DRAIN: after a suspension of the process the next ones wait for its commands on the device; NO_DRAIN:
- * not even under a policy that gives turns */
-enum { XS_HELLO_INTRA = 1u, XS_HELLO_UTILIZATION = 2u, XS_HELLO_DRAIN = 4u, XS_HELLO_NO_DRAIN = 8u };
+ * not even under a policy that gives turns. MPS_HIGHER, MPS_LOWER: which of its two priorities MPS gave the
+ * process at its start; neither from an older process, and from one that shares in time */
+enum {
+    XS_HELLO_INTRA = 1u,
+    XS_HELLO_UTILIZATION = 2u,
+    XS_HELLO_DRAIN = 4u,
+    XS_HELLO_NO_DRAIN = 8u,
+    XS_HELLO_MPS_HIGHER = 16u,
+    XS_HELLO_MPS_LOWER = 32u,
+};
 
 enum xs_refused_reason {
     XS_REFUSED_NONE = 0,

@@ -4,6 +4,7 @@
 #include "xcli/xcli.h"
 
 #include "base/clock.h"
+#include "query/mps_priority.h"
 #include "xsched/types.h"
 
 #include <argp.h>
@@ -185,6 +186,20 @@ static size_t print_width(void)
     return SIZE_MAX / 4;
 }
 
+/* @param queues  in order of pid */
+static void say_stale_priorities(const json_t **queues, size_t n, const json_t *processes)
+{
+    for (size_t i = 0, next; i < n; i = next) {
+        int64_t pid = xcli_int(queues[i], "pid"), priority = INT32_MIN;
+        char text[256];
+
+        for (next = i; next < n && xcli_int(queues[next], "pid") == pid; next++)
+            priority = XS_MAX(priority, xcli_int(queues[next], "priority"));
+        if (xs_mps_priority_is_stale(xcli_find(processes, "pid", pid), priority, text, sizeof(text)))
+            fprintf(stderr, "xcli: %s\n", text);
+    }
+}
+
 /* @param before  an earlier answer, that long ago; NULL: none */
 static void print_queues(const json_t *answer, const json_t *before, double interval_us, bool original)
 {
@@ -215,10 +230,12 @@ static void print_queues(const json_t *answer, const json_t *before, double inte
         queue_row(sorted[i], process, &t);
         xs_table_set(&t, SHARE, shares[i] < 0 ? "-" : "%.0f", 100 * shares[i]);
     }
-    if (original)
+    if (original) {
         xcli_list_original(sorted, commands, n);
-    else
+    } else {
         xs_table_print(&t, print_width());
+        say_stale_priorities(sorted, n, processes);
+    }
     xs_table_free(&t);
     free(shares);
     free(commands);

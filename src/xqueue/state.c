@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "wire/wire.h"
 #include "xqueue/announce/announce_collectives.h"
 #include "xqueue/announce/announce_memory.h"
 #include "xqueue/control/control_thread.h"
@@ -17,6 +18,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -145,6 +147,13 @@ static uint64_t space_from_env(void)
     return hash | 1;
 }
 
+static uint32_t mps_priority_from_env(void)
+{
+    const char *value = getenv("CUDA_MPS_CLIENT_PRIORITY"); /* NVIDIA's own variable; 0 by default */
+
+    return value && value[0] && strcmp(value, "0") != 0 ? XS_HELLO_MPS_LOWER : XS_HELLO_MPS_HIGHER;
+}
+
 static void read_environment(struct xs_state *st)
 {
     const char *policy = xs_env_get(XS_ENV_XSCHED_POLICY);
@@ -184,6 +193,7 @@ static void read_environment(struct xs_state *st)
         atomic_store(&st->sched_hints_changes, 1);
     st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
     st->space = space_from_env();
+    st->mps_priority = st->space ? mps_priority_from_env() : 0;
     st->drain = drain_from_env();
     for (unsigned i = 0; st->sockets_count < XS_ARRAY_LEN(st->sockets); i++) {
         int r = xs_socket_path(i, st->sockets[st->sockets_count], sizeof(st->sockets[0]));

@@ -73,6 +73,7 @@ struct xs_state {
     _Atomic uint64_t scheduled;             /* counts of destroyed queues; the sum adds those of live ones */
     bool intra;
     uint64_t space;                         /* XSCHED_SHARE: the MPS server of this process; 0: it shares in time; constant */
+    uint32_t mps_priority;                  /* then: XS_HELLO_MPS_*; constant */
     enum xs_drain drain;                    /* XSCHED_SCHEDULER_SUSPEND_*: constant */
     /* The environment at the time of the state's making: the control thread may not read it, since the
      * program may change it at any time. Constant. */

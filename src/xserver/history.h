@@ -29,6 +29,7 @@ struct xs_client_record {
     uint32_t protocol_minor;
     int32_t utilization;
     bool intra, space, held, window; /* held: an operator suspended it */
+    bool mps_higher, mps_lower;      /* which of its two priorities MPS gave it; neither: not known */
     bool priority_set, utilization_set; /* an operator set it, for the process and its later queues */
     uint64_t held_until_ns; /* by our clock; 0: until somebody resumes it */
     int32_t priority;

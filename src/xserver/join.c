@@ -216,6 +216,8 @@ static void fill_record(struct xs_client *c, const struct xs_msg_hello *m)
     r->protocol_minor = m->protocol_minor;
     r->intra = m->flags & XS_HELLO_INTRA;
     r->space = m->space != 0;
+    r->mps_higher = r->space && m->flags & XS_HELLO_MPS_HIGHER;
+    r->mps_lower = r->space && !r->mps_higher && m->flags & XS_HELLO_MPS_LOWER;
     xs_str_copy(r->group, sizeof(r->group), m->group);
     xs_text_clean(r->group);
     xs_proc_name(c->peer.pid, r->cmdline, sizeof(r->cmdline));

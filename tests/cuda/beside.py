@@ -35,7 +35,8 @@ def run(program, shim, fake, xserver, low_env, high_env):
         low_env, high_env = ({**e, **({"CUDA_MPS_PIPE_DIRECTORY": os.path.join(folder, e["CUDA_MPS_PIPE_DIRECTORY"])} if e else {})}
                              for e in (low_env, high_env))
         env.update(LD_LIBRARY_PATH=fake, LD_PRELOAD=shim, FAKE=os.path.join(fake, "fakecuda.so"), FAKE_CUDA_WIDE="1")
-        low = subprocess.Popen([program, "2000", "0", "30", "5000"], env={**env, "XSCHED_PRIORITY": "0", **low_env},
+        low = subprocess.Popen([program, "2000", "0", "30", "5000"],
+                               env={**env, "XSCHED_PRIORITY": "0", "CUDA_MPS_CLIENT_PRIORITY": "1", **low_env},
                                stdout=subprocess.PIPE, text=True)
         low.stdout.readline()
         high = subprocess.Popen([program, "100", "100", "30", "16"], env={**env, "XSCHED_PRIORITY": "5", **high_env},
@@ -46,6 +47,10 @@ def run(program, shim, fake, xserver, low_env, high_env):
                                          env=dict(env, LD_PRELOAD=""), stdout=subprocess.PIPE, timeout=30, check=True).stdout)
         doctor = json.loads(subprocess.run([os.path.join(os.path.dirname(xserver), "xsched"), "doctor", "--json", str(low.pid)],
                                            env=dict(env, LD_PRELOAD=""), stdout=subprocess.PIPE, timeout=60, check=False).stdout)
+        changed = subprocess.run([os.path.join(os.path.dirname(xserver), "xcli"), "hint", "--pid", str(low.pid), "-p", "2"],
+                                 env=dict(env, LD_PRELOAD=""), stdout=subprocess.DEVNULL, timeout=30, check=False)
+        stale = json.loads(subprocess.run([os.path.join(os.path.dirname(xserver), "xsched"), "doctor", "--json", str(low.pid)],
+                                          env=dict(env, LD_PRELOAD=""), stdout=subprocess.PIPE, timeout=60, check=False).stdout)
         high.kill()
         high.communicate()
         low.kill()
@@ -55,6 +60,10 @@ def run(program, shim, fake, xserver, low_env, high_env):
         shares = sorted(p["share"] for p in said["processes"])
         lanes = [(q["lane"], q["reserve"]) for q in said["xqueues"] if q["priority"] == 0]
         notes = [h.split(", on ")[-1] for h in doctor["hints"] if "runs beside" in h]
+        says = [sum("MPS gave it the lower priority" in h for h in d["hints"]) for d in (doctor, stale)]
+        if changed.returncode or says != [0, 1 if "space" in shares[0] and low_env else 0]:
+            print("after a hint doctor says:", says, changed.returncode)
+            shares = []
         return rows[-1][0] - rows[0][0], rows[-1][1] - rows[0][1], shares, lanes, notes, doctor["verdict"]
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that does as it is told, for tests in other languages: joins the server at argv[1], then
- * reads lines and answers each with "ok". With SPACE in its environment it shares in space, in the MPS server of that number:
+ * reads lines and answers each with "ok". With SPACE in its environment it shares in space, in the MPS server of that number,
+ * which gave it the MPS_PRIORITY (higher, lower) that is there, too:
  *
  *   queue CELL DEVICE PRIORITY    (DEVICE hexadecimal)
  *   lanes CELL WIDE NARROW ALL    multiprocessors of its two lanes and of the device
@@ -114,6 +115,8 @@ static void join(const char *socket_path)
     raw_connect(&g_client, socket_path);
     raw_hello_fill(&g_client, &m);
     m.hello.space = space ? strtoull(space, NULL, 10) : 0;
+    if (getenv("MPS_PRIORITY"))
+        m.hello.flags |= !strcmp(getenv("MPS_PRIORITY"), "higher") ? XS_HELLO_MPS_HIGHER : XS_HELLO_MPS_LOWER;
     assert_int_equal(raw_hello(&g_client, &m, (int[]){g_client.page_fd, g_client.bell}, 2), 0);
 }
 

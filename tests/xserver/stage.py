@@ -19,10 +19,12 @@ PATIENCE = 90
 
 
 class Actor:
-    def __init__(self, stage, name, space=None):
-        """@param name  what it is called in lists; space  the number of its MPS server; None: it shares in time"""
+    def __init__(self, stage, name, space=None, mps_priority=None):
+        """@param name  what it is called in lists; space  the number of its MPS server; None: it shares in time;
+        mps_priority  "higher", "lower"; None: it does not say"""
         self.process = subprocess.Popen([name, stage.socket], executable=f"{BUILD}/tests/xserver/actor", text=True,
-                                        env={**os.environ, **({"SPACE": space} if space else {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1)
+                                        env={**os.environ, **({"SPACE": space} if space else {}),
+                                             **({"MPS_PRIORITY": mps_priority} if mps_priority else {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1)
         self.pid = self.process.pid
         assert self.process.stdout.readline() == "ok\n"
 
@@ -50,8 +52,8 @@ class Stage:
         until(lambda: os.path.exists(os.path.join(self.folder, "http.sock")))
         self.port = json.loads(self.xcli("--json", "status").stdout)["http_port"]
 
-    def actor(self, name, space=None):
-        self.actors.append(Actor(self, name, space))
+    def actor(self, name, space=None, mps_priority=None):
+        self.actors.append(Actor(self, name, space, mps_priority))
         return self.actors[-1]
 
     def xcli(self, *arguments, check=True):

@@ -75,6 +75,27 @@ class Beside(unittest.TestCase):
             self.assertEqual((self.row(self.low, *command)["IN"], self.row(self.low, *command)["LANE"]), ("time", "-"), command)
         self.assertNotIn("beside", self.stage.xcli("top", "--once", "-f", "10").stdout)
 
+    def test_a_priority_that_mps_does_not_follow(self):
+        """MPS takes the priority of a program at its start; a hint that crosses 0 is said to change nothing there."""
+        programs = {name: self.stage.actor("program", "7", name) for name in ("higher", "lower")}
+        for name, priority in (("higher", 5), ("lower", 0)):
+            programs[name].tell(f"queue 0 {GPU} {priority}")
+            programs[name].tell(f"queue 1 {GPU} {priority - 10}")    # the highest counts
+        self.stage.actor("older", "7").tell(f"queue 0 {GPU} 5")
+        self.stage.actor("in-time", None, "lower").tell(f"queue 0 {GPU} 5")
+        self.assertEqual(self.stage.xcli("list").stderr, "")
+
+        def hint(name, priority):
+            self.stage.xcli("hint", "--pid", str(programs[name].pid), "-p", str(priority))
+            until(lambda: self.queue(programs[name])["priority"] == priority, "the hint")
+            return self.stage.xcli("list").stderr
+        self.assertEqual(hint("higher", 1), "")
+        self.assertEqual(hint("higher", -3), f"xcli: PID {programs['higher'].pid}: MPS gave it the higher priority when it started; "
+                         "priority -3 would get the lower one, at its next start\n")
+        self.assertEqual(len(hint("lower", 7).splitlines()), 2)
+        self.assertEqual(len(hint("higher", 2).splitlines()), 1)
+        self.assertEqual(hint("lower", -200), "")
+
     def test_metrics(self):
         self.scene()
         self.on_wide_lane()

@@ -8,6 +8,7 @@
 #include "launcher/preload.h"
 #include "launcher/proc.h"
 #include "launcher/program.h"
+#include "query/mps_priority.h"
 #include "query/policy_in_force.h"
 
 #include <errno.h>
@@ -276,6 +277,19 @@ static void check_unread(struct xs_doctor *d, const json_t *process, const json_
     }
 }
 
+static void check_mps_priority(struct xs_doctor *d, const json_t *process, const json_t *queues)
+{
+    json_int_t priority = INT32_MIN;
+    char text[256];
+    json_t *q;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)queues, i, q)
+        priority = XS_MAX(priority, json_integer_value(json_object_get(q, "priority")));
+    if (xs_mps_priority_is_stale(process, priority, text, sizeof(text)))
+        xs_doctor_hint(d, "%s", text);
+}
+
 /* A server that answers no questions (http = OFF) shows by the page of it that the process has. */
 static bool joined_unasked(struct xs_doctor *d, const struct xs_proc *p, const char *socket_path)
 {
@@ -328,6 +342,7 @@ static bool check_joined(struct xs_doctor *d, const struct xs_proc *p, const str
     if (json_array_size(queues)) {
         d->devices = xs_doctor_ask(socket_path, "/devices"); /* an older server does not know it */
         check_unread(d, json_object_get(d->facts, "joined"), whole, socket_path);
+        check_mps_priority(d, json_object_get(d->facts, "joined"), whole);
     }
     json_decref(whole);
     json_decref(queues);

@@ -303,7 +303,7 @@ static bool say_hello(struct agent_session *s)
         .handle_prefix = s->st->handle_prefix, .pid_in_namespace = (int32_t)getpid(),
         .flags = (s->st->intra ? XS_HELLO_INTRA : 0) | (s->st->drain == XS_DRAIN_ON ? XS_HELLO_DRAIN : 0) |
                  (s->st->drain == XS_DRAIN_OFF ? XS_HELLO_NO_DRAIN : 0) |
-                 (util >= 0 ? XS_HELLO_UTILIZATION : 0),
+                 (util >= 0 ? XS_HELLO_UTILIZATION : 0) | s->st->mps_priority,
         .utilization = util >= 0 ? util : 0, .space = s->st->space}};
 
     xs_str_copy(m.hello.group, sizeof(m.hello.group), s->st->group);

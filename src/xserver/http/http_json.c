@@ -105,6 +105,8 @@ static json_t *client(const struct xs_client_record *c)
         set_int(o, "held_for_us", left_us(c->held_until_ns));
     set_text(o, "group", c->group);
     set_text(o, "share", c->space ? "space" : "time");
+    if (c->mps_higher || c->mps_lower)
+        set_text(o, "mps_priority", c->mps_higher ? "higher" : "lower");
     set_int(o, "session", c->session);
     return o;
 }
