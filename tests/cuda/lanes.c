@@ -19,7 +19,7 @@ static int (*Create)(P *, unsigned), (*Destroy)(P), (*Query)(P), (*Attach)(P, ui
 static int (*Launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static int (*LaunchEx)(const struct xs_cu_launch_config *, P, P *, P *);
 static int (*Begin)(P, int), (*End)(P, P *), (*Instantiate)(P *, P, uint64_t), (*LaunchGraph)(P, P);
-static int (*Confined)(void);
+static int (*Confined)(void), (*AskedAside)(void);
 static void (*Fail)(int, int);
 static P g_ctx, g_work, g_nop, g_barrier, g_meet;
 
@@ -254,6 +254,7 @@ int main(int argc, char **argv)
     get(lib, &LaunchEx, "cuLaunchKernelEx"), get(lib, &Begin, "cuStreamBeginCapture_v2"), get(lib, &End, "cuStreamEndCapture");
     get(lib, &Instantiate, "cuGraphInstantiateWithFlags"), get(lib, &LaunchGraph, "cuGraphLaunch");
     get(fake, &Confined, "fake_cuda_confined"), get(fake, &Fail, "fake_cuda_fail");
+    get(fake, &AskedAside, "fake_cuda_asked_aside");
     TRUE(Init(0) == 0 && Retain(&g_ctx, 0) == 0 && SetCurrent(g_ctx) == 0);
     TRUE(GetFunction(&g_work, NULL, "work") == 0 && GetFunction(&g_nop, NULL, "nop") == 0);
     TRUE(GetFunction(&g_barrier, NULL, "barrier") == 0 && GetFunction(&g_meet, NULL, "meet") == 0);
@@ -279,6 +280,7 @@ int main(int argc, char **argv)
         test_own_context();
         TRUE(Destroy(a) == 0 && Destroy(b) == 0);
         test_end();
+        TRUE(AskedAside() == 0);
     }
     puts("ok");
     return 0;

@@ -24,12 +24,18 @@ static bool pending_before(CUcontext ctx, uint64_t seq, bool of_legacy)
     return false;
 }
 
+/* A kernel that runs until others have come. */
+static bool met(const struct fake_op *op)
+{
+    return __atomic_load_n(op->meet, __ATOMIC_SEQ_CST) >= op->ranks;
+}
+
 static bool may_start(const struct CUstream_st *s)
 {
     const struct fake_op *op = s->head;
 
     if (!op || s->running)
-        return false;
+        return op && op->came && (fake_lost || met(op));
     if (fake_lost)
         return true;
     if (s->legacy && pending_before(s->ctx, op->seq, false))
@@ -65,7 +71,7 @@ static bool waits(int dev)
 {
     for (struct CUctx_st *c = fake_contexts; c; c = c->next)
         for (struct CUstream_st *s = c->dev == dev ? c->streams : NULL; s; s = s->next)
-            if (s->head && s->head->kind == FAKE_WAIT)
+            if (s->head && (s->head->kind == FAKE_WAIT || s->head->came))
                 return true;
     return false;
 }
@@ -94,11 +100,8 @@ static void execute(struct fake_op *op)
         }
         if (op->sum)
             *op->sum += op->grind ? op->grind : op->ns;
-        if (op->meet) {
+        if (op->meet)
             __atomic_fetch_add(op->meet, 1, __ATOMIC_SEQ_CST);
-            while (__atomic_load_n(op->meet, __ATOMIC_SEQ_CST) < op->ranks)
-                nanosleep(&(struct timespec){0, 100000}, NULL);
-        }
         if (op->add)
             __atomic_fetch_add(op->add, 1, __ATOMIC_RELEASE);
         break;
@@ -138,10 +141,14 @@ static void *worker(void *dev)
             continue;
         op = s->head;
         s->running = true;
-        if (!fake_lost) {
+        if (!fake_lost && !op->came) {
             pthread_mutex_unlock(&fake_lock);
             execute(op);
             pthread_mutex_lock(&fake_lock);
+        }
+        if (op->meet && !fake_lost && !met(op)) { /* it goes on, and so do other streams */
+            op->came = true;
+            continue;
         }
         if (op->kind == FAKE_EVENT)
             op->record->done = true;
@@ -226,6 +233,7 @@ struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int prio
     s->flags = flags;
     s->blocking = !(flags & 1);
     s->priority = priority;
+    s->maker = pthread_self();
     s->next = c->streams ? c->streams->next : NULL;
     if (c->streams)
         c->streams->next = s;

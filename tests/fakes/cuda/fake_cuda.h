@@ -20,6 +20,8 @@
 #ifndef XS_FAKE_CUDA_H
 #define XS_FAKE_CUDA_H
 
+#include <pthread.h>
+
 #include "hal/cuda/cuda_abi.h"
 
 enum fake_op_kind { FAKE_WORK, FAKE_COPY, FAKE_FILL, FAKE_EVENT, FAKE_WAIT_EVENT, FAKE_WRITE, FAKE_WAIT, FAKE_HOST };
@@ -35,6 +37,7 @@ struct fake_op {
     uint64_t *add;
     uint64_t grind;               /* added to sum instead of the time */
     uint32_t *meet, ranks;        /* runs until so many have come there */
+    bool came;                    /* it has, and runs */
     uint64_t blocks;              /* of the grid; one on each multiprocessor */
     bool barrier;                 /* its blocks wait for one another */
     uint64_t *count, *stop;       /* counts there until this is not 0 */
@@ -79,6 +82,7 @@ struct CUstream_st {
     struct CUgraph_st *capture;
     int captured, rejoined;       /* commands put into that; how many of them another of its streams waits for */
     void *thread;                 /* of a per-thread stream */
+    pthread_t maker;              /* the thread that made it */
     struct CUstream_st *next;
 };
 

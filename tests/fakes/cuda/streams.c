@@ -41,8 +41,18 @@ API cuStreamDestroy_v2(CUstream s)
     return 0;
 }
 
+/* For tests: questions about a stream by another thread than the one that made it, which may destroy it at any moment. */
+static _Atomic int g_asked_aside;
+
+int fake_cuda_asked_aside(void) __attribute__((visibility("default")));
+int fake_cuda_asked_aside(void)
+{
+    return g_asked_aside;
+}
+
 API cuStreamGetPriority(CUstream s, int *p)
 {
+    g_asked_aside += (uintptr_t)s > 2 && !pthread_equal(s->maker, pthread_self());
     *p = (uintptr_t)s > 2 ? s->priority : 0;
     return 0;
 }

@@ -38,6 +38,7 @@ enum { UNASKED, ASKED, MADE, NEVER, ENDED };
 struct lane_wish {
     _Atomic(struct xs_cuda_hw *) hw;            /* NULL: free */
     uint64_t entered;
+    int priority;                               /* the stream's; by the time of its lanes the program may have destroyed it */
 };
 
 _Atomic(struct xs_lanes *) xs_lanes_all;
@@ -201,14 +202,11 @@ static void destroy(const struct xs_cuda_api *api, struct xs_lanes *l)
     atomic_store(&l->context, NULL);
 }
 
-static CUresult make_lanes(const struct xs_cuda_api *api, struct xs_cuda_context *c, const struct xs_cuda_hw *hw,
-                           struct xs_lanes *l)
+/* Nothing here asks the driver about the program's own stream. */
+static CUresult make_lanes(const struct xs_cuda_api *api, struct xs_cuda_context *c, int priority, struct xs_lanes *l)
 {
-    int priority = 0;
     CUresult r = XS_CU_SUCCESS;
 
-    if (api->cuStreamGetPriority)
-        api->cuStreamGetPriority(hw->stream, &priority);
     for (unsigned i = 0; i < XS_LANE_WIDTHS && r == XS_CU_SUCCESS; i++)
         r = api->cuGreenCtxStreamCreate(&l->streams[i], c->greens.contexts[i], XS_CU_STREAM_NON_BLOCKING, priority);
     for (unsigned i = 0; i < XS_LANE_PAIRS && r == XS_CU_SUCCESS; i++) {
@@ -243,15 +241,15 @@ static bool publish(struct xs_cuda_hw *hw, uint64_t entered, struct xs_cuda_cont
 }
 
 /* The context of the stream is current, and no thread ends it. */
-static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, struct xs_cuda_hw *hw, uint64_t entered,
-                    struct xs_queue *q)
+static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, struct xs_cuda_hw *hw,
+                    const struct lane_wish *w, struct xs_queue *q)
 {
     struct xs_lanes *l = storage();
-    CUresult r = l ? make_lanes(api, c, hw, l) : XS_CU_OUT_OF_MEMORY;
+    CUresult r = l ? make_lanes(api, c, w->priority, l) : XS_CU_OUT_OF_MEMORY;
 
     if (l)
         l->forks = xs_forks();
-    if (r == XS_CU_SUCCESS && publish(hw, entered, c, l)) {
+    if (r == XS_CU_SUCCESS && publish(hw, w->entered, c, l)) {
         xsched_priv_queue_lanes(q, XS_LANES(c->greens.multiprocessors[0], c->greens.multiprocessors[1]), c->greens.total);
         return;
     }
@@ -263,8 +261,9 @@ static void make_in(const struct xs_cuda_api *api, struct xs_cuda_context *c, st
     say_none(r);
 }
 
-static void make(struct xs_cuda_hw *hw, uint64_t entered)
+static void make(const struct lane_wish *w)
 {
+    struct xs_cuda_hw *hw = atomic_load(&w->hw);
     const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     struct xs_cuda_context *c = xs_cuda_context_find(hw->ctx);
     struct xs_queue *q = c ? xsched_priv_queue_pin(kPlatformCUDA, xs_stream_native(&hw->st)) : NULL;
@@ -276,7 +275,7 @@ static void make(struct xs_cuda_hw *hw, uint64_t entered)
         if (!atomic_load(&c->greens.there)) {
             refuse(hw, q);
         } else if (atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(hw->ctx, &e)) {
-            make_in(api, c, hw, entered, q);
+            make_in(api, c, hw, w, q);
             xs_cuda_leave(&e);
         }
         atomic_fetch_sub(&c->greens.makers, 1);
@@ -287,7 +286,7 @@ static void make(struct xs_cuda_hw *hw, uint64_t entered)
     atomic_compare_exchange_strong(&hw->lanes_state, &asked, UNASKED); /* failed: try again */
 }
 
-static bool next_wish(struct xs_cuda_hw **ret_hw, uint64_t *ret_entered)
+static bool next_wish(struct lane_wish *ret)
 {
     struct lane_wish *w = g_wishes;
 
@@ -296,8 +295,9 @@ static bool next_wish(struct xs_cuda_hw **ret_hw, uint64_t *ret_entered)
         w++;
     g_maker = w < g_wishes + WISHES;
     if (g_maker) {
-        *ret_entered = w->entered;
-        *ret_hw = atomic_exchange(&w->hw, NULL);
+        ret->entered = w->entered;
+        ret->priority = w->priority;
+        atomic_store(&ret->hw, atomic_exchange(&w->hw, NULL));
     }
     xs_lock_release(&g_lock);
     return w < g_wishes + WISHES;
@@ -305,12 +305,11 @@ static bool next_wish(struct xs_cuda_hw **ret_hw, uint64_t *ret_entered)
 
 static void *maker(void *unused)
 {
-    struct xs_cuda_hw *hw;
-    uint64_t entered;
+    struct lane_wish w;
 
     (void)unused;
-    while (next_wish(&hw, &entered))
-        make(hw, entered);
+    while (next_wish(&w))
+        make(&w);
     return NULL;
 }
 
@@ -322,17 +321,22 @@ void xs_lanes_stream_begins(struct xs_cuda_hw *hw)
 
 void xs_lanes_want(struct xs_cuda_hw *hw)
 {
+    const struct xs_cuda_api *api = xsched_priv_cuda_api(NULL);
     uint32_t unasked = UNASKED;
     struct lane_wish *w = g_wishes;
     bool start = false;
+    int priority = 0;
 
     if (XS_LIKELY(atomic_load_explicit(&hw->lanes_state, memory_order_relaxed) != UNASKED)) /* a hint */
         return;
+    if (api->cuStreamGetPriority)
+        api->cuStreamGetPriority(hw->stream, &priority);
     xs_lock_acquire(&g_lock);
     while (w < g_wishes + WISHES && atomic_load(&w->hw))
         w++;
     if (w < g_wishes + WISHES && atomic_compare_exchange_strong(&hw->lanes_state, &unasked, ASKED)) {
         w->entered = atomic_load(&hw->st.entered);
+        w->priority = priority;
         atomic_store(&w->hw, hw);
         start = !g_maker;
         g_maker = true;

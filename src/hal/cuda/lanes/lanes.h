@@ -58,7 +58,8 @@ extern _Atomic(struct xs_lanes *) xs_lanes_all;    /* a list that only grows; ow
 void xs_lanes_context_begins(struct xs_cuda_context *c);
 /** The storage is another stream's from now on. */
 void xs_lanes_stream_begins(struct xs_cuda_hw *hw);
-/** Has a thread of ours make lanes for the stream. Once for each; returns at once. */
+/** Has a thread of ours make lanes for the stream. Once for each; returns at once. The caller is in a call of the program on
+ *  the stream, so that the stream is there. */
 void xs_lanes_want(struct xs_cuda_hw *hw);
 /** The lanes of the stream, which stay until xs_lanes_let_go. NULL: it has none. */
 struct xs_lanes *xs_lanes_use(struct xs_cuda_hw *hw);
