@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Random legal programs, compared with themselves without XSched:
-run.py PROGRAM SHIM FOLDER_OF_THE_FAKE XSERVER SEEDS STEPS [FIRST_SEED]
+run.py PROGRAM SHIM FOLDER_OF_THE_FAKE XSERVER SEEDS STEPS [FIRST_SEED [MODE,...]]
 
-Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process, where kernels stay
+With a library's name instead of the folder, programs run on a GPU. seq_gpu is for that, and runs on the fake as well: it need not call
+every row, and its kernels must have been confined where lanes are used. MODE: app, local, lanes or xserver; all of them where none is named. Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process, where kernels stay
 or change between lanes and the whole device all the time; and, two batches at a time, under an xserver where one program is held for the other. The digests of each seed must be
 equal (results, order on each stream, memory), and nothing may be said in the log but that something stalled. The last lines count the API calls
 and the rows of the table that were called.
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 BATCH = 50
 STALL = "urgent queues completed nothing"   # a second's wait for what nobody sees: allowed, and counted
-TIMEOUT = 600
+TIMEOUT = 600            # of a batch; on a GPU a quarter
 APP = {"XSCHED_AUTO_XQUEUE": "ON"}
 LOCAL = {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}
 LANES = dict(LOCAL, XSCHED_TUNE="lanes=2", SEQ_LANES="1")
@@ -43,16 +44,19 @@ class Runner:
     def __init__(self, program, shim, fake, steps):
         self.program, self.shim, self.fake, self.steps = program, shim, fake, steps
         # not by the vendor's name, where there is another one: the shim may answer to that
-        self.real = sorted(glob.glob(os.path.join(fake, "fake*.so")) + glob.glob(os.path.join(fake, "lib*.so.[0-9]")))[0]
+        self.gpu, self.every_row = not os.path.isdir(fake), os.path.basename(program) != "seq_gpu"
+        self.real = fake if self.gpu else sorted(glob.glob(os.path.join(fake, "fake*.so")) + glob.glob(os.path.join(fake, "lib*.so.[0-9]")))[0]
         self.calls, self.seeds, self.stalls, self.bad, self.uncalled, self.rows, self.confined = 0, 0, 0, [], None, 0, 0
         self.lock = threading.Lock()
 
     def run(self, first, count, extra=None):
-        env = dict(clean(), LD_LIBRARY_PATH=":".join(filter(None, (os.environ.get("LEVELZERO_LOADER"), self.fake))))
+        env = clean()
+        if not self.gpu:
+            env["LD_LIBRARY_PATH"] = ":".join(filter(None, (os.environ.get("LEVELZERO_LOADER"), self.fake)))
         if extra is not None:
             env.update(extra, **loads(self.shim, first // BATCH))
         try:
-            r = subprocess.run([self.program, self.real, str(first), str(count), str(self.steps)], env=env, timeout=TIMEOUT,
+            r = subprocess.run([self.program, self.real, str(first), str(count), str(self.steps)], env=env, timeout=TIMEOUT / (4 if self.gpu else 1),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         except subprocess.TimeoutExpired:
             return None, "hangs"
@@ -106,17 +110,23 @@ def under_xserver(runner, pairs, xserver):
             daemon.wait()
 
 
-def main(program, shim, fake, xserver, seeds, steps, first="1"):
+EXTRA = {"app": APP, "local": LOCAL, "lanes": LANES}
+TURNS = ["local", "app", "xserver", "xserver", "lanes", "app", "lanes", "app"]
+
+
+def main(program, shim, fake, xserver, seeds, steps, first="1", modes=None):
     runner = Runner(program, shim, fake, int(steps))
     begin, first, seeds = time.monotonic(), int(first), int(seeds)
+    turns = modes.split(",") if modes else TURNS
     batches = [(i, min(BATCH, first + seeds - i)) for i in range(first, first + seeds, BATCH)]
-    held = [b for i, b in enumerate(batches) if i % 8 in (2, 3)]
-    with ThreadPoolExecutor(4 * os.cpu_count()) as pool:     # a stall is a second's sleep
-        for i, (start, count) in enumerate(batches):
-            if i % 8 not in (2, 3):
-                mode, extra = {0: ("local", LOCAL), 4: ("lanes", LANES), 6: ("lanes", LANES)}.get(i % 8, ("app", APP))
-                pool.submit(runner.batch, start, count, mode, extra)
-    under_xserver(runner, [held[i:i + 2] for i in range(0, len(held), 2)], xserver)
+    batches = [(turns[i % len(turns)], b) for i, b in enumerate(batches)]
+    held = [b for mode, b in batches if mode == "xserver"]
+    with ThreadPoolExecutor(12 if runner.gpu else 4 * os.cpu_count()) as pool:     # a stall is a second's sleep
+        for mode, (start, count) in batches:
+            if mode != "xserver":
+                pool.submit(runner.batch, start, count, mode, EXTRA[mode])
+    if held:
+        under_xserver(runner, [held[i:i + 2] for i in range(0, len(held), 2)], xserver)
     for line in runner.bad[:20]:
         print(line)
     uncalled = runner.uncalled or set()
@@ -124,9 +134,10 @@ def main(program, shim, fake, xserver, seeds, steps, first="1"):
           f"{runner.stalls} batches with a stall, {runner.rows - len(uncalled)} of {runner.rows} rows called, {time.monotonic() - begin:.0f} s")
     if runner.confined:
         print(f"{runner.confined} kernels ran on lanes")
-    if uncalled:
+    unconfined = "lanes" in turns and not runner.confined
+    if uncalled and runner.every_row:
         print("rows not called:", " ".join(sorted(uncalled)))
-    return 1 if runner.bad or uncalled or runner.seeds != seeds else 0
+    return 1 if runner.bad or runner.seeds != seeds or (uncalled if runner.every_row else unconfined) else 0
 
 
 sys.exit(main(*sys.argv[1:]))

@@ -40,7 +40,7 @@ static void synchronise(struct seq_slot *s, unsigned how)
         seq_wait_stream(s);
     if (seq_query_stream(s) != 0)
         seq_must(1, "a stream that was synchronised is idle");
-    memcpy(log, s->log, sizeof(log[0]) * (1 + s->pending));
+    seq_read_log(log, s, sizeof(log[0]) * (1 + s->pending));
     seq_note(log, sizeof(log[0]) * (1 + s->pending));
     seq_note(s->back, sizeof(s->back));
     seq_note(s->host_log, sizeof(s->host_log[0]) * s->host_count);

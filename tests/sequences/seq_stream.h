@@ -38,6 +38,8 @@ int seq_wait_event(struct seq_slot *s);
 int seq_query_event(struct seq_slot *s); /* timed */
 int seq_stream_waits(struct seq_slot *s, struct seq_slot *for_event_of);
 int seq_host_function(struct seq_slot *s, void (*fn)(void *));
+/** Reads the start of the log. The stream is idle. */
+void seq_read_log(void *to, struct seq_slot *s, size_t bytes);
 int seq_clear_log(struct seq_slot *s);
 int seq_exchange_mode(int *mode);
 int seq_capture_begin(struct seq_slot *s);
