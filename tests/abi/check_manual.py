@@ -17,7 +17,7 @@ HIDDEN = re.compile(r'\{"([a-z0-9-]+)", [^}]*OPTION_HIDDEN')
 KEY = re.compile(r'^(?:NUMBER|TEXT|ONOFF)\((?:SHOWN|KEY), "\w+", \w+, "([a-z0-9-]+)"', re.M)
 # of programs that are not ours
 OTHERS = {"--libs": "pkg-config", "--cflags": "pkg-config", "--unix-socket": "curl",
-          "--epochs": "a training script in an example"}
+          "--epochs": "a training script in an example", "--ipc": "podman", "--userns": "podman"}
 
 
 def run(*command):
