@@ -297,6 +297,7 @@ static void let_lanes_be_made(void)
         OK(FN(cuCtxSynchronize, int, (void))());
         OK(FN(cuMemsetD32_v2, int, (CUdeviceptr, unsigned, size_t))(DEV(s->log), 0, SEQ_LOG_WORDS));
     }
+    OK(FN(cuCtxSynchronize, int, (void))()); /* a fill returns before it is done, and SEQ_FREE would not wait for it */
     usleep(4000);
 }
 
