@@ -115,6 +115,9 @@ TURNS = ["local", "app", "xserver", "xserver", "lanes", "app", "lanes", "app"]
 
 
 def main(program, shim, fake, xserver, seeds, steps, first="1", modes=None):
+    if not os.path.isfile(shim):                    # the loader would go on without it
+        print(f"run.py: no {shim}")
+        return 2
     runner = Runner(program, shim, fake, int(steps))
     begin, first, seeds = time.monotonic(), int(first), int(seeds)
     turns = modes.split(",") if modes else TURNS
