@@ -39,6 +39,11 @@ bool xs_platform_is_vendor(const struct xs_platform *p, const char *file)
     return strncmp(file, p->vendor, n) == 0 && strncmp(file + n, ".so", 3) == 0;
 }
 
+bool xs_platform_shim_is_partial(const struct xs_platform *p)
+{
+    return p->layers[0] && !strstr(p->layers, "{shim}");
+}
+
 bool xs_platform_is_preloaded(const struct xs_platform *p)
 {
     return strncmp(p->layers, "only ", strlen("only ")) != 0;

@@ -41,6 +41,9 @@ const char *xs_platform_name(uint32_t number);
 bool xs_platform_is_vendor(const struct xs_platform *p, const char *file);
 /** Whether LD_PRELOAD brings the platform's shim; else the vendor's loader alone brings it, as a layer. */
 bool xs_platform_is_preloaded(const struct xs_platform *p);
+/** Whether the shim exports only the vendor's functions that it must see, since the vendor's library is a loader, which
+ *  takes an object of ours as a driver or as a layer. */
+bool xs_platform_shim_is_partial(const struct xs_platform *p);
 /** The index-th of the names to search for. @return false: there are no more, or it does not fit */
 bool xs_platform_soname(const struct xs_platform *p, size_t index, char *ret, size_t size);
 

@@ -155,7 +155,7 @@ int xs_trace_sum_add(struct xs_trace_sum *s, const char *line)
     f->total_us += strtod(took, NULL);
     if (h == XS_TRACE_SUBMIT && xs_str_parse_u64(scheduled, 10, &count) == 0 && count > p->scheduled)
         p->scheduled = count;
-    return h == XS_TRACE_PASS ? 0 : note_queue(s, pid, queue);
+    return h == XS_TRACE_SUBMIT ? note_queue(s, pid, queue) : 0; /* of other calls it may be a command list */
 }
 
 void xs_trace_sum_totals(const struct xs_trace_sum *s, struct xs_trace_totals *ret)

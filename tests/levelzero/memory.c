@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocates until it is refused: memory. Prints how many MiB it got, how large the device says that its memory is, and how many
- * it got once more when all was given back. */
+ * it got once more when all was given back.
+ * memory hold: uses a queue, prints how many MiB it got, and keeps them until its input ends. */
 #include "ze_program.h"
 
 #define STEP (4u << 20)
@@ -24,7 +25,27 @@ static int fill(struct program *p, void **at)
     return n;
 }
 
-int main(void)
+static void hold(struct program *p, int got)
+{
+    ze_command_queue_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
+    ze_command_list_desc_t list_desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC};
+    ze_command_queue_handle_t queue;
+    ze_command_list_handle_t list;
+
+    MUST(zeCommandQueueCreate(p->context, p->device, &desc, &queue));
+    MUST(zeCommandListCreate(p->context, p->device, &list_desc, &list));
+    MUST(zeCommandListClose(list));
+    MUST(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
+    MUST(zeCommandQueueSynchronize(queue, UINT64_MAX));
+    printf("%d\n", got * 4);
+    fflush(stdout);
+    while (getchar() != EOF) {
+    }
+    MUST(zeCommandListDestroy(list));
+    MUST(zeCommandQueueDestroy(queue));
+}
+
+int main(int argc, char **argv)
 {
     ze_device_memory_properties_t m = {.stype = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES};
     struct program p;
@@ -34,6 +55,10 @@ int main(void)
 
     program_begin(&p);
     n = fill(&p, at);
+    if (argc > 1 && strcmp(argv[1], "hold") == 0) {
+        hold(&p, n);
+        return 0;
+    }
     MUST(zeDeviceGetMemoryProperties(p.device, &one, &m));
     for (int i = 0; i < n; i++)
         MUST(zeMemFree(p.context, at[i]));

@@ -5,6 +5,7 @@
  * (`xsched trace` sees it). */
 #include "launcher/doctor/doctor.h"
 
+#include "base/platforms.h"
 #include "base/str.h"
 #include "launcher/elf.h"
 #include "launcher/proc.h"
@@ -19,6 +20,7 @@ struct caller {
     const struct xs_proc *p;
     const struct xs_proc_object *object;
     const char *platform;
+    const struct xs_platform *row;
     char shim[PATH_MAX + 64]; /* the file, "" without a shim for the platform */
     int mem;                  /* /proc/PID/mem, or -1 */
     uint64_t bias;            /* mapped address less that in the file */
@@ -94,6 +96,21 @@ static const char *copy_of(const struct caller *c, const char *needed)
     return only ? only : named;
 }
 
+/* Whether the vendor's loader has a driver of ours: then calls go there, whatever way they took to the loader. */
+static bool has_our_driver(const struct caller *c)
+{
+    char ours[64];
+    size_t n = (size_t)snprintf(ours, sizeof(ours), "libxsched-%s_", c->row->calls);
+
+    for (size_t i = 0; i < c->p->object_count; i++) {
+        const char *slash = strrchr(c->p->objects[i].path, '/');
+
+        if (slash && strncmp(slash + 1, ours, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void describe(struct xs_doctor *d, const struct caller *c, const char *needed, json_t *list)
 {
     const char *copy = copy_of(c, needed);
@@ -108,7 +125,7 @@ static void describe(struct xs_doctor *d, const struct caller *c, const char *ne
         json_object_set_new(o, "direct", json_integer((json_int_t)c->past + (json_int_t)c->unknown));
     }
     json_array_append_new(list, o);
-    if (!c->shim[0])
+    if (!c->shim[0] || has_our_driver(c))
         return;
     if (c->past)
         xs_doctor_problem(d, "calls_escape",
@@ -116,7 +133,7 @@ static void describe(struct xs_doctor *d, const struct caller *c, const char *ne
                           "`xsched run`.",
                           "%s calls %zu functions of %s past the shim (%s and others): XSched does not schedule them",
                           c->object->path, c->past, c->platform, c->first_past);
-    if (c->unknown)
+    if (c->unknown && !xs_platform_shim_is_partial(c->row))
         xs_doctor_hint(d, "%s calls %zu functions of %s that the shim does not have (%s and others): they pass unseen",
                        c->object->path, c->unknown, c->platform, c->first_unknown);
 }
@@ -138,6 +155,9 @@ static bool caller(struct xs_doctor *d, struct caller *c, json_t *list)
     }
     if (!needed)
         return false;
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++)
+        if (strcmp(xs_platforms[i].name, c->platform) == 0)
+            c->row = &xs_platforms[i];
     for (size_t i = 0; i < c->p->library_count; i++) {
         const struct xs_proc_library *l = &c->p->libraries[i];
 

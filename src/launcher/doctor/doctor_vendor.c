@@ -47,12 +47,37 @@ static json_t *opencl_platforms(void *lib)
     return list;
 }
 
+/* How many devices the drivers have behind a loader of the library; the loader alone is no sign of one.
+ * @return -1: the library is no such loader */
+static json_int_t devices_behind(void *lib)
+{
+    int (*init)(uint32_t) = (int (*)(uint32_t))(uintptr_t)dlsym(lib, "zeInit");
+    int (*drivers_of)(uint32_t *, void **) = (int (*)(uint32_t *, void **))(uintptr_t)dlsym(lib, "zeDriverGet");
+    int (*devices_of)(void *, uint32_t *, void **) =
+        (int (*)(void *, uint32_t *, void **))(uintptr_t)dlsym(lib, "zeDeviceGet");
+    uint32_t n_drivers = 16, devices = 0;
+    void *drivers[16];
+
+    if (!init || !drivers_of || !devices_of)
+        return -1;
+    if (init(0) != 0 || drivers_of(&n_drivers, drivers) != 0)
+        return 0;
+    for (uint32_t i = 0; i < XS_MIN(n_drivers, 16u); i++) {
+        uint32_t n = 0;
+
+        if (devices_of(drivers[i], &n, NULL) == 0)
+            devices += n;
+    }
+    return devices;
+}
+
 static void describe(const struct xs_platform *p, const char *name, json_t *ret)
 {
     void *lib = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     struct link_map *map;
     char real[PATH_MAX];
     int (*cuda_version)(int *);
+    json_int_t devices;
     int version = 0;
 
     json_object_set_new(ret, "platform", json_string(p->name));
@@ -69,6 +94,9 @@ static void describe(const struct xs_platform *p, const char *name, json_t *ret)
     }
     if (p->number == kPlatformOpenCL)
         json_object_set_new(ret, "platforms", opencl_platforms(lib));
+    devices = devices_behind(lib);
+    if (devices >= 0)
+        json_object_set_new(ret, "devices", json_integer(devices));
     if (p->number == kPlatformCUDA) {
         cuda_version = (int (*)(int *))(uintptr_t)dlsym(lib, "cuDriverGetVersion");
         if (cuda_version && cuda_version(&version) == 0)

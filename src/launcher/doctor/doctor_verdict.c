@@ -107,6 +107,15 @@ void xs_doctor_verdict_of_process(struct xs_doctor *d, pid_t pid)
     }
 }
 
+/* A vendor's library that is there; one that asks drivers says whether there are any. */
+static bool is_ready(const json_t *library)
+{
+    const json_t *platforms = json_object_get(library, "platforms"), *devices = json_object_get(library, "devices");
+
+    return json_is_true(json_object_get(library, "found")) && (!platforms || json_array_size(platforms)) &&
+           (!devices || json_integer_value(devices));
+}
+
 void xs_doctor_verdict_of_system(struct xs_doctor *d)
 {
     size_t problems = json_array_size(d->problems), answering = 0, used = 0, i;
@@ -115,7 +124,7 @@ void xs_doctor_verdict_of_system(struct xs_doctor *d)
 
     json_array_foreach(json_object_get(d->facts, "servers"), i, o) answering += json_is_true(json_object_get(o, "answers"));
     json_array_foreach(json_object_get(d->facts, "vendor libraries"), i, o)
-        if (json_is_true(json_object_get(o, "found")) && used + 24 < sizeof(vendors))
+        if (is_ready(o) && used + 24 < sizeof(vendors))
             used += (size_t)snprintf(vendors + used, sizeof(vendors) - used, "%s%.20s", used ? ", " : "",
                                      json_string_value(json_object_get(o, "platform")));
     if (problems)
@@ -123,6 +132,6 @@ void xs_doctor_verdict_of_system(struct xs_doctor *d)
                  problems == 1 ? "" : "s");
     else
         snprintf(d->verdict, sizeof(d->verdict), "XSched %s: %s%s, %s", XSCHED_VERSION,
-                 vendors[0] ? "ready for " : "installed", vendors[0] ? vendors : ", no vendor library is here",
+                 vendors[0] ? "ready for " : "installed", vendors[0] ? vendors : ", no vendor library or driver is here",
                  answering ? "xserver answers" : "no xserver yet");
 }
