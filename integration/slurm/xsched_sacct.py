@@ -9,6 +9,7 @@ that Slurm started anew, and an array or a heterogeneous job, counts as one job;
 """
 import argparse
 import json
+import pwd
 import signal
 import sys
 
@@ -63,9 +64,17 @@ def merge(rows, by):
     return list(merged.values())
 
 
+def text_of(key, by):
+    """A user's name where this host knows it."""
+    try:
+        return pwd.getpwuid(key).pw_name if by == "user" else str(key)
+    except KeyError:
+        return str(key)
+
+
 def table(rows, by):
     head = (by.upper(), "HOSTS", "PRIORITY", "PROGRAMS", "COMMANDS", "DEVICE s", "WAITED s", "PREEMPTIONS")
-    lines = [head] + [(str(r[by]), str(len(r["hosts"])), ",".join(map(str, r["priority"])), str(r["programs"]), str(r["commands"]),
+    lines = [head] + [(text_of(r[by], by), str(len(r["hosts"])), ",".join(map(str, r["priority"])), str(r["programs"]), str(r["commands"]),
                        f"{r['service_us'] / 1e6:.3f}", f"{r['waiting_us'] / 1e6:.3f}", str(r["preemptions"])) for r in rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     for line in lines:
