@@ -9,6 +9,8 @@ venv/bin/pip install -q --no-index ./xsched-*.whl
 PATH=$HOME/venv/bin:$PATH
 export PATH POCL_MAX_PTHREAD_COUNT=1 OCL_ICD_VENDORS=/etc/OpenCL/vendors
 xsched doctor || true
+# Without XSched: an old PoCL may not know this machine's CPU ("unknown target CPU 'generic'").
+./oclload calibrate --kernel-us 1000 >/dev/null || exit 77
 iterations=$(./oclload calibrate --kernel-us 1000 | sed -n 's/.*iterations=\([0-9]*\).*/\1/p')
 urgent() { xsched run -q --priority 10 -- ./oclload requests --iterations "$iterations" --kernels 4 --period-us 50000 --count 40 --out "$1"; }
 # Alone and beside the other by turns, so that what else the machine does falls on both.
