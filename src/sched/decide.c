@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/static_probe.h"
 
+#define STOPPED_LOOKS 64u                 /* queues at which it looks for a stopped process */
 #define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* if a policy sets its timer to now, the next call comes after
                                              this time */
 
@@ -184,7 +185,9 @@ static bool any_intra(const struct xs_view *v)
 
 static uint64_t next_stall_check(const struct xs_sched *s, const struct xs_view *v, uint64_t now_ns)
 {
-    return now_ns + (any_intra(v) ? XS_MIN(s->config.stall_ns, XS_INFER_NS) : s->config.stall_ns);
+    uint64_t ns = any_intra(v) ? XS_MIN(s->config.stall_ns, XS_INFER_NS) : s->config.stall_ns;
+
+    return now_ns + (s->ops.is_stopped ? XS_MIN(ns, XS_STOPPED_NS) : ns);
 }
 
 static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
@@ -287,6 +290,35 @@ static bool waits_for_suspended(const struct xs_view *v, uint64_t now_ns)
     return lifted;
 }
 
+/* Of the entities that have the device: whether the processes of all their ready queues are stopped.
+ * @param look  asks the owner; else by what it said last, of one queue each */
+static bool are_stopped(struct xs_sched *s, const struct xs_view *v, bool look)
+{
+    struct xs_sched_process *last = NULL;
+    unsigned n = 0;
+
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (!e->pe.run || e->beside.runs || e->nready == 0)
+            continue;
+        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
+            if (++n > STOPPED_LOOKS)
+                return false;
+            if (q->process == last)
+                continue;
+            last = q->process;
+            if (look)
+                last->stopped = s->ops.is_stopped(s->ctx, last);
+            if (!last->stopped)
+                return false;
+            if (!look)
+                break;
+        }
+    }
+    return last != NULL;
+}
+
 static void stall(struct xs_sched *s, struct xs_view *v)
 {
     v->stalled = true;
@@ -296,10 +328,11 @@ static void stall(struct xs_sched *s, struct xs_view *v)
 
 /* The urgent side may itself wait for a suspended process, in a way that the scheduler cannot see. If
  * it completes nothing for stall_ns, though its commands should have ended, the suspended ones run
- * until it does. */
+ * until it does. The same holds, and sooner, where a signal has stopped it: it reports nothing then. */
 static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     uint64_t end, last;
+    bool known;
 
     if (!v->contended || s->config.stall_ns == 0) {
         v->stalled = false;
@@ -312,10 +345,16 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         }
         return;
     }
-    if (now_ns < v->stall_check_ns)
+    known = s->ops.is_stopped && are_stopped(s, v, false);
+    if (now_ns < v->stall_check_ns && !known)
         return;
     xs_view_running_progress(v, now_ns, &end);
     if (!v->dirty && waits_for_suspended(v, now_ns)) {
+        stall(s, v);
+        return;
+    }
+    if (s->ops.is_stopped && !v->dirty && holds_any(v) &&
+        (known || (end <= now_ns && v->progress_ns + XS_STOPPED_NS <= now_ns)) && are_stopped(s, v, true)) {
         stall(s, v);
         return;
     }
@@ -324,6 +363,8 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->stall_check_ns = XS_MAX(holds_any(v) ? last : now_ns + s->config.stall_ns, end);
         if (any_intra(v))
             v->stall_check_ns = XS_MIN(v->stall_check_ns, now_ns + XS_INFER_NS);
+        if (s->ops.is_stopped)
+            v->stall_check_ns = XS_MIN(v->stall_check_ns, XS_MAX(v->progress_ns, now_ns) + XS_STOPPED_NS);
         v->stall_check_ns = XS_MAX(v->stall_check_ns, now_ns + TIMER_MIN_NS);
         return;
     }

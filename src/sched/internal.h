@@ -255,6 +255,7 @@ struct xs_sched_process {
     struct xs_list rank_link;                      /* xs_collective_group.ranks since its first collective */
     struct xs_collective_group *collective;        /* the one; only while it is in that list */
     bool peer;                                     /* it opened memory of other processes */
+    bool stopped;                                  /* by a signal, at the last look (judge_stall) */
     bool stuck;                                    /* ... and its commands in flight did not end at some time */
     struct xs_sched *sched;
     struct xs_group *group;

@@ -28,9 +28,14 @@ struct xs_sched_ops {
      *  flight will show its end. The process may put a mark there. Called once for the commands
      *  submitted until then. */
     void (*on_mark_wanted)(void *ctx, struct xs_sched_queue *q);
+    /** A signal or a debugger has stopped the process, so that it reports nothing. The scheduler asks when the process
+     *  has completed nothing for XS_STOPPED_NS while others are suspended for it. */
+    bool (*is_stopped)(void *ctx, struct xs_sched_process *p);
     /** Its kernels are confined to so many multiprocessors from now on; 0: they have the device. */
     void (*on_lane)(void *ctx, struct xs_sched_queue *q, uint32_t multiprocessors, uint64_t now_ns);
 };
+
+#define XS_STOPPED_NS (50 * XS_NS_PER_MS)
 
 /** Where kernels of queues that are entities of their own run. */
 enum xs_sched_lanes {

@@ -139,6 +139,20 @@ int xs_proc_cpu_class(int32_t pid, int32_t *ret_class)
     return xs_proc_cpu_class_parse(stat, ret_class);
 }
 
+bool xs_proc_is_stopped_parse(const char *stat)
+{
+    const char *at = strrchr(stat, ')'); /* a name may have anything in it */
+
+    return at && at[1] == ' ' && (at[2] == 'T' || at[2] == 't');
+}
+
+bool xs_proc_is_stopped(int32_t pid)
+{
+    char stat[1024];
+
+    return pid > 0 && read_proc(pid, "stat", stat, sizeof(stat)) > 0 && xs_proc_is_stopped_parse(stat);
+}
+
 static bool is_hex(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');

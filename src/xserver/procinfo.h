@@ -14,7 +14,11 @@ void xs_proc_name(int32_t pid, char *ret_text, size_t size);
 /** CPU scheduling of a process as one number: real time 1001..1099, deadline 1100, else -nice,
  *  and -20 for SCHED_IDLE. @return 0 or -errno */
 int xs_proc_cpu_class(int32_t pid, int32_t *ret_class);
-/** The same out of the text of /proc/PID/stat. @return 0 or -EINVAL */
+/** A signal or a debugger has stopped it. */
+bool xs_proc_is_stopped(int32_t pid);
+/** The same out of the text of /proc/PID/stat. */
+bool xs_proc_is_stopped_parse(const char *stat);
+/** The same as the class out of that text. @return 0 or -EINVAL */
 int xs_proc_cpu_class_parse(const char *stat, int32_t *ret_class);
 /** The container of a process; "" where it is in none. */
 struct xs_container {

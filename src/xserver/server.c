@@ -12,6 +12,7 @@
 #include "xserver/activation.h"
 #include "xserver/handles.h"
 #include "xserver/operators.h"
+#include "xserver/procinfo.h"
 #include "xserver/shares/charges.h"
 #include "xserver/shares/subuids.h"
 #include "xserver/windows.h"
@@ -108,6 +109,14 @@ static void on_lane(void *ctx, struct xs_sched_queue *sq, uint32_t multiprocesso
         xs_server_note(s, q, XS_TIMELINE_lane, (int32_t)multiprocessors, now_ns);
 }
 
+static bool is_stopped(void *ctx, struct xs_sched_process *p)
+{
+    const struct xs_client *c = xs_sched_process_user(p);
+
+    (void)ctx;
+    return c && xs_proc_is_stopped(c->peer.pid);
+}
+
 static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
 {
     (void)ctx;
@@ -115,7 +124,8 @@ static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
 }
 
 static const struct xs_sched_ops k_ops = {
-    .on_permit = on_permit, .on_ready = on_ready, .on_mark_wanted = on_mark_wanted, .on_lane = on_lane};
+    .on_permit = on_permit, .on_ready = on_ready, .on_mark_wanted = on_mark_wanted, .on_lane = on_lane,
+    .is_stopped = is_stopped};
 
 /* Of an NVIDIA GPU, with slices of 2 ms: two closed loops that share an H200 make 0.906 of the work of
  * one alone (docs/results/2026-11-21-h200-suite, D). So the device itself needs 0.19 ms for a switch.

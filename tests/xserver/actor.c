@@ -6,6 +6,7 @@
  *   queue CELL DEVICE PRIORITY    (DEVICE hexadecimal)
  *   lanes CELL WIDE NARROW ALL    multiprocessors of its two lanes and of the device
  *   submit CELL, complete CELL
+ *   inside CELL, outside CELL     a submit of a millisecond whose vendor call does not come back; the end of the first of those
  *   work CELL PERCENT             has work from now on, and gets that much of the device when it may run
  *   rest                          ends all of that work
  *   remove CELL
@@ -77,6 +78,27 @@ static void rest(void)
     }
 }
 
+static void begin_inside(uint32_t i)
+{
+    struct xs_client_cell *cell = &g_client.page->cells[i];
+
+    atomic_fetch_add(&cell->est_entered_ns, XS_NS_PER_MS);
+    atomic_fetch_add(&cell->entered, 1);
+    if (atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_SUBMIT)
+        ring(i);
+}
+
+static void end_inside(uint32_t i)
+{
+    struct xs_client_cell *cell = &g_client.page->cells[i];
+
+    atomic_fetch_add(&cell->returned, 1);
+    atomic_fetch_add(&cell->est_completed_ns, XS_NS_PER_MS);
+    atomic_fetch_add(&cell->completed, 1);
+    if (atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_IDLE)
+        ring(i);
+}
+
 static void obey(const char *line)
 {
     uint64_t device;
@@ -91,6 +113,10 @@ static void obey(const char *line)
         ring(cell);
     } else if (sscanf(line, "submit %u", &cell) == 1) {
         raw_submit(&g_client, cell);
+    } else if (sscanf(line, "inside %u", &cell) == 1 && cell < CELLS) {
+        begin_inside(cell);
+    } else if (sscanf(line, "outside %u", &cell) == 1 && cell < CELLS) {
+        end_inside(cell);
     } else if (sscanf(line, "complete %u", &cell) == 1) {
         raw_complete(&g_client, cell);
     } else if (sscanf(line, "remove %u", &cell) == 1) {

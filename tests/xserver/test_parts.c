@@ -53,6 +53,20 @@ static void cpu_classes(void **state)
     assert_true(1100 > 1099 && 1001 > 20 && -19 > -20);
 }
 
+static void a_stopped_process(void **state)
+{
+    (void)state;
+    assert_true(xs_proc_is_stopped_parse("12 (a) T 1 2"));
+    assert_true(xs_proc_is_stopped_parse("12 (a) t 1 2"));
+    assert_true(xs_proc_is_stopped_parse("12 (b) S (c) T 1"));
+    assert_false(xs_proc_is_stopped_parse("12 (a) S 1 2"));
+    assert_false(xs_proc_is_stopped_parse("12 (a) T 1) R 1"));
+    assert_false(xs_proc_is_stopped_parse("12 (a)"));
+    assert_false(xs_proc_is_stopped_parse(""));
+    assert_false(xs_proc_is_stopped(getpid()));
+    assert_false(xs_proc_is_stopped(0));
+}
+
 static void put_file(const char *root, const char *path, const char *text)
 {
     char whole[512];
@@ -452,7 +466,7 @@ static void options_are_documented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpu_classes), cmocka_unit_test(cpus_by_quota),
+        cmocka_unit_test(cpu_classes), cmocka_unit_test(a_stopped_process), cmocka_unit_test(cpus_by_quota),
         cmocka_unit_test(containers_are_named),
         cmocka_unit_test(devices_are_named),
         cmocka_unit_test(devices_tell_their_state),
