@@ -126,6 +126,27 @@ static void known(void **state)
     assert_false(is_off(c));
 }
 
+/* Its hardware queues go before its XQueues do, as when a program ends: there is nothing to take off or to give back. */
+static void no_queues_left(void **state)
+{
+    struct scene *c = *state;
+
+    ready(c, &c->qb, true);
+    launch(&c->b, 400 * MS);
+    ready(c, &c->qa, true);
+    assert_true(is_off(c));
+    for (uint32_t queues = 0; queues <= 4; queues += 4) {
+        assert_null(xs_lv3_kfd_device(&c->s, &c->b, &(struct xs_msg_kfd_device){.device = DEVICE, .queues = queues}));
+        assert_true(!queues == !xs_lv3_kfd_of(&c->b, DEVICE));
+        c->s.lv3_changed = true;
+        later(c, MS);
+        ready(c, &c->qa, false);
+        ready(c, &c->qa, true);
+    }
+    ready(c, &c->qa, false);
+    assert_false(is_off(c));
+}
+
 /* With no queue at level 3 it keeps none off. */
 static void given_back_below_level_3(void **state)
 {
@@ -311,7 +332,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(known), T(given_back_below_level_3), T(never_timed), T(short_ones), T(after_a_rest),
+        T(known), T(no_queues_left), T(given_back_below_level_3), T(never_timed), T(short_ones), T(after_a_rest),
         T(not_too_often), T(not_asked_for), T(claims_cost_little), T(claims_without_queues_are_not_believed),
     };
 

@@ -25,6 +25,8 @@ static uint64_t carry_out(struct xs_server *s, struct xs_client *c, XDevice devi
 
     if (k)                        /* AMD's driver: the program does it */
         return xs_lv3_kfd_want(s, c, k, w->off);
+    if (!c->lv3)                  /* AMD's, and it has no queues there any more, or the driver refused */
+        return UINT64_MAX;
     xs_lv3_want(s->lv3, c->lv3, device, w->slice_us);
     return UINT64_MAX;
 }
