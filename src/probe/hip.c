@@ -41,6 +41,8 @@ FUNCTIONS(X)
 #define WAITS         40u
 #define ROUNDS        5u          /* the best counts */
 #define DEAR_US       20ull       /* a gate that takes longer costs more than it gains; or the argument */
+#define MEASURED      4u
+#define LEAST_FILLS   32u
 #define MOST_FILLS    1000u       /* a queue of the device takes more */
 #define MOST_WORDS    (64u << 20)
 
@@ -118,29 +120,43 @@ static const char *gates(struct hip_device *d)
     return d->text;
 }
 
-/* Fills that last a while, each followed by its number. @return how many; 0: not possible */
-static unsigned put_work(struct hip_device *d, void **ret_memory)
+/* Time of so many fills; 0: not possible */
+static uint64_t fill_ns(struct hip_device *d, void *memory, size_t words, unsigned n)
 {
-    size_t words = 1u << 18;
+    uint64_t began = xs_now_ns();
+
+    for (unsigned i = 1; i <= n; i++)
+        if (hipMemsetD32Async(memory, 1, words, d->gated) || !writes(d, d->gated, 3, 0))
+            return 0;
+    return hipStreamSynchronize(d->gated) ? 0 : xs_now_ns() - began;
+}
+
+/* Fills that last a while, each followed by its number. @return how many; 0: not possible */
+static unsigned put_work(struct hip_device *d, void **ret_memory, uint64_t *ret_each_ns)
+{
+    size_t words = 1u << 12;
     uint64_t each = 0;
     unsigned n;
 
     for (;; words *= 2) {
-        uint64_t began;
+        uint64_t one, all;
 
         if (hipMalloc(ret_memory, words * 4))
             return 0;
-        if (hipMemsetD32Async(*ret_memory, 1, words, d->gated) || hipStreamSynchronize(d->gated))
-            return 0;             /* the first one loads code */
-        began = xs_now_ns();
-        if (hipMemsetD32Async(*ret_memory, 1, words, d->gated) || hipStreamSynchronize(d->gated))
+        if (fill_ns(d, *ret_memory, words, 1) == 0) /* the first one loads code */
             return 0;
-        each = xs_now_ns() - began;
+        one = fill_ns(d, *ret_memory, words, 1);
+        all = fill_ns(d, *ret_memory, words, 1 + MEASURED);
+        if (!one || !all)
+            return 0;
+        /* without what a single one costs the caller and the runtime */
+        each = all > one ? (all - one) / MEASURED : 0;
         if (each * MOST_FILLS >= WORK_NS || words >= MOST_WORDS)
             break;
         hipFree(*ret_memory);
     }
-    n = (unsigned)XS_MIN(WORK_NS / XS_MAX(each, 1ull) + 1, (uint64_t)MOST_FILLS);
+    *ret_each_ns = each;
+    n = (unsigned)XS_MIN(WORK_NS / XS_MAX(each, 1ull) + LEAST_FILLS, (uint64_t)MOST_FILLS);
     for (unsigned i = 1; i <= n; i++)
         if (hipMemsetD32Async(*ret_memory, (int)i, words, d->gated) || !writes(d, d->gated, 3, i))
             return 0;
@@ -162,7 +178,7 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
 static const char *queues(struct hip_device *d)
 {
     unsigned n;
-    uint64_t before, after, end;
+    uint64_t before, after, end, each_ns = 0;
     uint32_t address;
     void *memory;
 
@@ -172,14 +188,14 @@ static const char *queues(struct hip_device *d)
         return xs_kfd_why();
     if (!xs_pci_parse(d->bus, &address))
         return "the device has no address";
-    n = put_work(d, &memory);
+    n = put_work(d, &memory, &each_ns);
     if (!n || !reaches(&d->word[3], 1))
         return "the runtime launches no command";
     if (!bring(address, true, &d->off_ns))
         return *xs_kfd_why() ? xs_kfd_why() : "the kernel does not tell which queues are this device's";
     sleep_ns(2 * XS_NS_PER_MS);
     before = atomic_load(&d->word[3]);
-    sleep_ns(STILL_NS);
+    sleep_ns(STILL_NS + 3 * each_ns); /* long enough for a fill to end, if they go on */
     after = atomic_load(&d->word[3]);
     if (!bring(address, false, &d->on_ns))
         return "the driver does not take queues back";

@@ -45,6 +45,12 @@ class ProbeHip(Layout):
         for d in self.probe(dear_us="0"):
             self.assertEqual((d["level"], d["gates"]), (1, f"a wait takes {d['gate_ns'] // 1000} us"))
 
+    def test_what_the_user_preloads(self):
+        shim = os.path.join(BUILD, "lib", "xsched", "libshimhip.so")
+        for preload in (f"{shim}:{KFD}", f"{KFD} {shim}", KFD):
+            done = self.xsched("doctor", "--json", "--probe", env={"LD_PRELOAD": preload})
+            self.assertEqual([d["queues"] for d in json.loads(done.stdout)["probe"]], ["work"] * 2, preload)
+
     def test_what_is_kept(self):
         level = lambda *a: self.environment("--no-server", "-q", *a).get("XSCHED_HIP_LEVEL")
         self.assertIsNone(level())
