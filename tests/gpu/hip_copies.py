@@ -4,7 +4,8 @@
 
 NAME is what the runtime is opened by, libamdhip64.so.6 say. Prints one JSON object. Roles: check (fills and copies
 on all kinds of streams, results compared; what a small command costs; what stream memory operations do), low (fills
-without end until its input ends), high (requests at a fixed rate; latencies)."""
+without end until its input ends), high (requests at a fixed rate; latencies), size (the devices, and what
+HIP_COPIES_BYTES and HIP_COPIES_CALLS should be here: a fill of a millisecond or so, and small ones for two seconds)."""
 import argparse
 import ctypes
 import json
@@ -38,6 +39,29 @@ class Hip:
 
     def fill(self, p, value, n, s):
         return self("hipMemsetAsync", p, ctypes.c_int(value), SIZE(n), s)
+
+
+def size(hip):
+    p, s, n = hip.allocate(FILL), P(), 1 << 16
+
+    def fill(n):
+        begin = time.perf_counter()
+        hip.fill(p, 1, n, s)
+        hip("hipStreamSynchronize", s)
+        return time.perf_counter() - begin
+
+    hip("hipStreamCreateWithFlags", ctypes.byref(s), ctypes.c_uint(1))
+    fill(n)                               # the first one loads code
+    while n < FILL and min(fill(n), fill(n)) < 1e-3:
+        n *= 2
+    devices, count = [], ctypes.c_int(0)
+    hip("hipGetDeviceCount", ctypes.byref(count))
+    for i in range(count.value):
+        text = ctypes.create_string_buffer(256)
+        hip("hipDeviceGetName", text, ctypes.c_int(255), ctypes.c_int(i))
+        devices.append(text.value.decode(errors="replace"))
+    small = per_call(hip, s, 20, lambda: hip.fill(p, 7, 4096, s))["us"]
+    return {"bytes": n, "calls": max(50, min(CALLS, int(2e6 / max(small, 1)))), "devices": devices, "failed": sorted(set(hip.failed))}
 
 
 def streams(hip):
@@ -131,7 +155,7 @@ def high(hip, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("name")
-    parser.add_argument("--role", choices=("check", "low", "high"), default="check")
+    parser.add_argument("--role", choices=("check", "low", "high", "size"), default="check")
     parser.add_argument("--seconds", type=float, default=5)
     a = parser.parse_args()
     hip = Hip(a.name)
@@ -139,7 +163,8 @@ def main():
     if hip("hipGetDeviceCount", ctypes.byref(count)) or not count.value:
         print(json.dumps({"no_device": hip.failed or 0}))
         return 3
-    out = check(hip) if a.role == "check" else low(hip) if a.role == "low" else high(hip, a.seconds)
+    role = {"check": check, "low": low, "size": size, "high": lambda hip: high(hip, a.seconds)}
+    out = role[a.role](hip)
     print(json.dumps(out), flush=True)
     return 0 if out.get("right", not out["failed"]) else 1
 
