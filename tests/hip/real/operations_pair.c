@@ -2,16 +2,27 @@
 /* operations pair: one of two programs that share a device, with real kernels where the runtime has them.
  *
  *   pair calibrate MS                   prints how many turns a kernel makes in so many milliseconds, alone
- *   pair low SECONDS TURNS              kernels without end, four submitted ahead; prints when each was seen to end
- *   pair high SECONDS TURNS KERNELS MS  requests of so many kernels, MS of sleep between two; prints "BEGIN END" of each
+ *   pair low SECONDS TURNS              kernels until SIGTERM, four submitted ahead; prints when each was seen to end
+ *   pair high SECONDS TURNS KERNELS MS  requests of so many kernels, MS of sleep between two, at least eight of them;
+ *                                       prints "BEGIN END" of each
  *
  * Times are milliseconds of CLOCK_MONOTONIC. The fake runtime's kernel takes TURNS nanoseconds. */
 #include "operations.h"
 
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #define AHEAD 4
+#define LEAST 8
+
+static volatile sig_atomic_t s_ended;
+
+static void end_it(int signal)
+{
+    (void)signal;
+    s_ended = 1;
+}
 
 static double now_ms(void)
 {
@@ -68,7 +79,8 @@ static int low(double seconds, uint64_t turns)
 
     for (int i = 0; i < AHEAD; i++)
         TRY(HIP(hipEventCreateWithFlags, P *, unsigned)(&events[i], 2));
-    for (int n = 0; now_ms() < end; n++) {
+    signal(SIGTERM, end_it);
+    for (int n = 0; now_ms() < end && !s_ended; n++) {
         P event = events[n % AHEAD];
 
         if (n >= AHEAD) {
@@ -88,7 +100,7 @@ static int high(double seconds, uint64_t turns, int kernels, double pause)
 {
     double end = now_ms() + seconds * 1e3;
 
-    while (now_ms() < end) {
+    for (int n = 0; now_ms() < end || n < LEAST; n++) {
         double begin = now_ms();
 
         TRY(request(turns, kernels));

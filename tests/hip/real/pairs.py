@@ -28,11 +28,11 @@ import time
 SECONDS = float(os.environ.get("HIP_TEST_PAIR_SECONDS", "20"))
 EMPTY = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}
 LEVELS = [int(x) for x in os.environ.get("HIP_TEST_LEVELS", "1 2").split()]
-# Commands that may be counted within a suspension. Level 1: the one with which the thread that submits them waits. Level 2: of
-# the kernel that runs, and one that a mark tells of late. Level 3: likewise.
-ON_THEIR_WAY = {1: 1, 2: 2, 3: 2}
-SPANS = 5         # suspensions that must be seen, each as long as three kernels: a loaded machine gets three tries
-KERNELS = 12      # of a request
+# Commands that may be counted within a suspension. Level 1: the one with which the thread that submits them waits. Levels 2 and
+# 3: the four in flight, of whose end a mark may tell late, and one more that the thread has submitted meanwhile.
+ON_THEIR_WAY = {1: 1, 2: 5, 3: 5}
+SPANS = 5         # suspensions that must be seen, each as long as three kernels: a loaded machine gets more tries
+TRIES = 6
 
 
 class Place:
@@ -40,6 +40,7 @@ class Place:
         self.program, self.fake = program, folder if way == "fake" else ""
         self.start = [] if self.fake else [os.path.join(folder, "run")]
         self.kernel_ms, self.seconds = (5, 4) if self.fake else (20, SECONDS)
+        self.kernels = 40 if self.fake else 15 # of a request: far more than may be on their way
         self.name = "the fake runtime" if self.fake else subprocess.run(self.start, stdout=subprocess.PIPE, text=True, timeout=60,
                                                                         check=False).stdout.strip()
 
@@ -148,28 +149,43 @@ def both(place, shim, turns, level, xserver, folder):
     ours = [{}, {}] if level is None else [{"XSCHED_SOCKET": sock, "XSCHED_PRIORITY": p, "XSCHED_AUTO_XQUEUE_LEVEL": str(level)}
                                            for p in ("1", "9")]
     preload = "" if level is None else shim
-    low = place.popen(preload, "low", place.seconds + 3, turns, **ours[0])
+    low, lows = place.popen(preload, "low", 3600, turns, **ours[0]), []
+    reader = threading.Thread(target=lambda: lows.extend(place.ended(low, 3600)))
+    reader.start()
     time.sleep(2 if place.fake else 5)
     watch = Watch(sock)
     watch.start()
-    high = place.popen(preload, "high", place.seconds - 2, turns, KERNELS, 10 * place.kernel_ms, **ours[1])
-    highs = place.ended(high, place.seconds * 6 + 60)
+    high = place.popen(preload, "high", place.seconds - 2, turns, place.kernels, 10 * place.kernel_ms, **ours[1])
+    highs = place.ended(high, place.seconds * 10 + 100)
     spans = watch.spans(place.kernel_ms)
-    lows = place.ended(low, place.seconds * 6 + 60)
+    low.terminate()
+    reader.join(place.seconds * 6 + 60)
+    if reader.is_alive():
+        end(low)
+        reader.join()
     daemon.terminate()
     daemon.wait()
     return lows, highs, spans
 
 
+def grew(spans, level):
+    """(what is counted at this level, in each suspension, in each time between)"""
+    return ("submitted" if level == 1 else "completed", *([s[1 if level == 1 else 2] for s in spans[suspended]] for suspended in (True, False)))
+
+
+def is_enough(spans, level):
+    _, during, between = grew(spans, level)
+    return len(during) >= SPANS and max(between, default=0) > ON_THEIR_WAY[level]
+
+
 def judge(spans, level):
     """(a row, what is wrong)"""
-    what = "submitted" if level == 1 else "completed"
-    during, between = ([s[1 if level == 1 else 2] for s in spans[suspended]] for suspended in (True, False))
+    what, during, between = grew(spans, level)
     ms = sum(s[0] for s in spans[True])
     row = f"{what} in {len(during)} suspensions of {ms:.0f} ms together\t{' '.join(map(str, during))}\tbetween\t{' '.join(map(str, between))}"
     bad = []
-    if len(during) < SPANS or sum(between) <= len(between) * ON_THEIR_WAY[level]:
-        bad.append(f"level {level}: {len(during)} suspensions, {sum(between)} commands {what} between them: this shows nothing")
+    if not is_enough(spans, level):
+        bad.append(f"level {level}: {len(during)} suspensions, {max(between, default=0)} commands {what} between two: this shows nothing")
     if max(during, default=0) > ON_THEIR_WAY[level]:
         bad.append(f"level {level}: {max(during)} commands were {what} in one suspension")
     return row, bad
@@ -238,18 +254,18 @@ def main(way, *more):
             return 1
         turns = int(turns[0][0])
         rows.append(f"kernel\t{place.kernel_ms} ms\t{turns} turns")
-        alone = place.ended(place.popen("", "high", place.seconds / 2, turns, KERNELS, 10 * place.kernel_ms), place.seconds * 3 + 60)[1]
+        alone = place.ended(place.popen("", "high", place.seconds / 2, turns, place.kernels, 10 * place.kernel_ms), place.seconds * 3 + 60)[1]
         length = sorted(b - a for a, b in alone) or [-1]
         rows.append(f"alone\trequests\t{len(alone)}\tmedian\t{length[len(length) // 2]:.1f} ms")
         for level in (None, *LEVELS):
             lows, highs, spans = both(place, shim, turns, level, xserver, scratch)
-            for _ in range(2):
-                if level is None or len(spans[True]) >= SPANS:
+            for _ in range(TRIES - 1):
+                if level is None or is_enough(spans, level):
                     break
                 lows, highs, more_spans = both(place, shim, turns, level, xserver, scratch)
                 spans = {which: spans[which] + more_spans[which] for which in spans}
             name = "natively" if level is None else f"level {level}"
-            if lows[0] or highs[0] or len(highs[1]) < 4:
+            if lows[0] or highs[0]:
                 bad.append(f"{name}: status {lows[0]} and {highs[0]}, {len(highs[1])} requests; {lows[2]} {highs[2]}")
                 continue
             settled = highs[1][2:]         # before, kernels are in flight whose length is not known yet
