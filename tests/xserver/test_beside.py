@@ -18,18 +18,19 @@ WIDE, NARROW, ALL = 116, 66, 132
 
 class Beside(unittest.TestCase):
     def setUp(self):
-        self.stage = Stage()
+        self.stage = Stage("--stall-ms=0")
         self.addCleanup(self.stage.close)
 
     def scene(self, space="7", all_of_them=ALL):
-        """The batch program has work always, and the threads of the urgent one never wait for the device."""
+        """Both have work, which does not end, so that xserver takes neither for idle where this machine keeps it from the CPU. No
+        thread of the urgent one waits for the device."""
         self.low = self.stage.actor("batch-training", space)
         self.low.tell(f"queue 0 {GPU} 1")
         self.low.tell(f"lanes 0 {WIDE} {NARROW} {all_of_them}")
-        self.low.tell("work 0 50")
+        self.low.tell("inside 0")
         self.high = self.stage.actor("online-service", space)
         self.high.tell(f"queue 0 {GPU} 10")
-        self.high.tell("work 0 30")
+        self.high.tell("inside 0")
 
     def queue(self, actor):
         answer = json.loads(self.stage.xcli("--json", "list").stdout)
@@ -54,7 +55,7 @@ class Beside(unittest.TestCase):
             self.assertEqual((low["STATE"], low["IN"], low["LANE"]), ("beside", "space", f"{WIDE}/{ALL}"), command)
             self.assertEqual((high["STATE"], high["IN"], high["LANE"]), (run, "space", "-"), command)
         self.assertIn("2 queues: 1 running, 1 beside, 0 waiting", self.stage.xcli("top", "--once", "-f", "10").stdout)
-        self.high.tell("rest")
+        self.high.tell("outside 0")
         until(lambda: self.row(self.low, "list")["STATE"] == "running", "the whole device")
         self.assertEqual(self.row(self.low, "list")["LANE"], "-")
 
@@ -138,20 +139,20 @@ class Beside(unittest.TestCase):
         self.assertEqual(b.complaints, [])
 
     def test_record(self):
-        """Slices of the batch program: it runs, is suspended for a moment, then beside on the narrow lane and on the wide one."""
+        """Slices of the batch program: beside on the wide lane, then it has the device; no slice of another name has a lane."""
         file = os.path.join(self.stage.folder, "trace")
         self.scene()
         self.on_wide_lane()
-        self.high.tell("rest")
+        self.high.tell("outside 0")
         until(lambda: self.queue(self.low)["lane"] == 0, "the whole device")
         p = subprocess.Popen([f"{BUILD}/bin/xsched", "record", "-o", file, "--for", "4000ms"], env=self.stage.environment,
                              stderr=subprocess.PIPE, text=True)
         self.addCleanup(p.stderr.close)
         until(lambda: json.loads(self.stage.get("/timeline").read())["next"] > 0, "the recording")
         until(lambda: os.path.exists(file), "its file")
-        self.high.tell("work 0 30")
+        self.high.tell("inside 0")
         self.on_wide_lane()
-        self.high.tell("rest")
+        self.high.tell("outside 0")
         self.assertEqual(p.wait(PATIENCE), 0)
         with open(file, encoding="utf-8") as f:
             trace = json.load(f)
@@ -160,7 +161,7 @@ class Beside(unittest.TestCase):
         names = [(e["name"], e["args"].get("multiprocessors")) for e in slices]
         self.assertIn(("beside", WIDE), names)
         self.assertLessEqual({n for n, m in names if m}, {"beside"})
-        self.assertEqual((names[0], names[-1]), (("run", None), ("run", None)))
+        self.assertEqual(names[-1], ("run", None))       # the first slice may have begun before the recording
         # the device's track names both while one is beside
         both = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == "device" and " + " in e["name"]]
         self.assertTrue(both, names)
