@@ -254,6 +254,7 @@ static void shares_in_space(void **state)
     assert_string_equal(getenv("XSCHED_SHARE"), "TIME");
     assert_string_equal(g_error[0] && !strstr(g_error, "no xserver") ? g_error : "", "");
     snprintf(command, sizeof(command), "rm -rf %s", folder);
+    unsetenv("LD_PRELOAD"); /* the shims: those of a sanitizer do not load into a shell */
     assert_int_equal(system(command), 0);
 }
 
