@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "slurm_space.h"
 
+#include "base/env.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -10,8 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define DEFAULT_PIPE "/tmp/nvidia-mps" /* NVIDIA's; a daemon that is named is used, and none is started */
-#define VARIABLES    4096u
+#define VARIABLES 4096u
 
 static const char *value_of(char *const *env, const char *name)
 {
@@ -27,7 +27,7 @@ static const char *value_of(char *const *env, const char *name)
 static void become_launcher(const char *launcher, char *const *env, const char *priority, int out)
 {
     static const char *const dropped[] = {"LD_PRELOAD=", "XSCHED_SHARE="};
-    static char pipe[] = "CUDA_MPS_PIPE_DIRECTORY=" DEFAULT_PIPE;
+    static char pipe[] = "CUDA_MPS_PIPE_DIRECTORY=" XS_MPS_FOLDER; /* it uses a daemon that has a name, and starts none */
     const char *const argv[] = {"xsched", "run", "--share=space", "--no-server", "--priority", priority,
                                 "--", "/usr/bin/env", NULL};
     const char *named = value_of(env, "CUDA_MPS_PIPE_DIRECTORY");

@@ -5,10 +5,12 @@
 #include "base/str.h"
 #include "base/xs_base.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #ifndef AT_SECURE
 #define AT_SECURE 23
@@ -114,4 +116,19 @@ void xs_env_warn_withdrawn(void)
     for (unsigned i = 0; xs_env_withdrawn(i, name, sizeof(name), &instead); i++)
         if (getenv(name))
             XS_WARN("%s means nothing any more; instead: %s", name, instead);
+}
+
+const char *xs_env_mps_folder(void)
+{
+    const char *named = getenv("CUDA_MPS_PIPE_DIRECTORY");
+
+    return named && named[0] ? named : XS_MPS_FOLDER;
+}
+
+bool xs_mps_has_pipes(const char *folder)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/control", folder);
+
+    return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
 }

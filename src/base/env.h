@@ -41,4 +41,11 @@ bool xs_env_withdrawn(unsigned i, char *ret_name, size_t size, const char **ret_
 /** Logs a line at WARN for each such variable that the program has set. */
 void xs_env_warn_withdrawn(void);
 
+/** NVIDIA's own place for the pipes of an MPS daemon. */
+#define XS_MPS_FOLDER "/tmp/nvidia-mps"
+/** The folder that CUDA_MPS_PIPE_DIRECTORY, NVIDIA's own variable, names, or XS_MPS_FOLDER. */
+const char *xs_env_mps_folder(void);
+/** Whether an MPS daemon has its pipes in the folder; a daemon that has ended may have left them. */
+bool xs_mps_has_pipes(const char *folder);
+
 #endif

@@ -253,10 +253,7 @@ static json_t *space_device(const struct cdi_arguments *a, const struct cdi_devi
 /* A program that asks for space where no daemon serves shares in time, and xserver would take it for one in space. */
 static void look_for_daemon(const char *folder)
 {
-    char path[PATH_MAX + 16];
-
-    snprintf(path, sizeof(path), "%s/control", folder);
-    if (access(path, F_OK) != 0)
+    if (!xs_mps_has_pipes(folder))
         xs_say("no MPS daemon has its pipes in %s yet: start one before a container that shares in space", folder);
 }
 

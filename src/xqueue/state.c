@@ -131,14 +131,12 @@ static enum xs_drain drain_from_env(void)
  * serves. A container that asks for space may have met no daemon: then the driver does without. */
 static uint64_t space_from_env(void)
 {
-    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
-    char path[PATH_MAX];
+    const char *folder = xs_env_mps_folder();
     uint64_t hash = 1;
 
     if (!xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE"))
         return 0;
-    folder = folder && folder[0] ? folder : "/tmp/nvidia-mps";
-    if ((size_t)snprintf(path, sizeof(path), "%s/control", folder) >= sizeof(path) || access(path, F_OK) != 0) {
+    if (!xs_mps_has_pipes(folder)) {
         XS_WARN("XSCHED_SHARE=SPACE, and no MPS daemon has its pipes in %s: the program shares in time", folder);
         return 0;
     }

@@ -2,6 +2,7 @@
 #include "launcher/space/space.h"
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -194,12 +195,9 @@ int xs_mps_end_program(const struct xs_mps *m, pid_t pid)
 
 void xs_mps_end_own(pid_t pid)
 {
-    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
-    const struct xs_mps m = {.pipe = folder && folder[0] ? folder : XS_SPACE_DEFAULT};
-    char path[4096];
+    const struct xs_mps m = {.pipe = xs_env_mps_folder()};
 
-    snprintf(path, sizeof(path), "%s/control", m.pipe);
-    if (access(path, F_OK) == 0)
+    if (xs_mps_has_pipes(m.pipe))
         xs_mps_end_program(&m, pid);
 }
 

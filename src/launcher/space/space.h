@@ -21,7 +21,6 @@
 #define XS_SPACE_SOCKET   "space.sock"
 #define XS_SPACE_PACKET   4096u
 #define XS_SPACE_MOST     60u            /* programs that one MPS daemon serves */
-#define XS_SPACE_DEFAULT  "/tmp/nvidia-mps" /* NVIDIA's own place of a daemon's pipes */
 
 /* Rules that keep a daemon's life right; tests leave out one by one, and must notice. */
 #define XS_SPACE_RULE_ONE   1u           /* use one that runs already */

@@ -241,7 +241,7 @@ static bool use_default(void)
 {
     struct device d;
 
-    return access(XS_SPACE_DEFAULT "/control", F_OK) == 0 && look("space", &d) && !d.why[0] && d.served;
+    return xs_mps_has_pipes(XS_MPS_FOLDER) && look("space", &d) && !d.why[0] && d.served;
 }
 
 static void set_priority(int priority)

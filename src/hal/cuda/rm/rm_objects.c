@@ -126,16 +126,6 @@ const char *xs_rm_why(void)
     }
 }
 
-/* With MPS, other programs' work runs in the channels of its server. */
-static bool mps_runs(void)
-{
-    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY"); /* NVIDIA's own variable */
-    char path[256];
-    int n = snprintf(path, sizeof(path), "%s/control", folder && folder[0] ? folder : "/tmp/nvidia-mps");
-
-    return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
-}
-
 /* A newer driver has level 3 if the probe has seen it work under this very one. @return NULL, or the reason
  * against it */
 static const char *look_at_newer(const char *version, char *text, size_t size, bool *ret_by_probe)
@@ -164,7 +154,7 @@ static const char *look_around(char *text, size_t size, bool *ret_by_probe, bool
         XS_WARN_ONCE("XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO: level 3 uses time slices and switches no channel off");
     if (xs_nvrm_version(version, sizeof(version)) < 0)
         return "XSched cannot read the driver's version";
-    if (mps_runs()) {
+    if (xs_mps_has_pipes(xs_env_mps_folder())) { /* other programs' work runs in the channels of its server */
         *ret_asked_for = xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE");
         return "MPS runs on this host";
     }
