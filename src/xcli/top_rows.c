@@ -80,6 +80,14 @@ static double more(const json_t *now, const json_t *before, const char *name)
     return d > 0 ? d : 0;
 }
 
+static enum top_state state_of(const json_t *q)
+{
+    return !xcli_true(q, "ready")      ? TOP_IDLE
+           : xcli_true(q, "suspended") ? TOP_WAITING
+           : xcli_int(q, "lane") > 0   ? TOP_BESIDE
+                                       : TOP_RUNNING;
+}
+
 static void fill_queue(const json_t *q, const json_t *before, double interval_us, struct top_row *row)
 {
     *row = (struct top_row){
@@ -97,10 +105,7 @@ static void fill_queue(const json_t *q, const json_t *before, double interval_us
         .way = "",
         .lane = xcli_int(q, "lane"),
         .reserve = xcli_int(q, "reserve"),
-        .state = !xcli_true(q, "ready")      ? TOP_IDLE
-                 : xcli_true(q, "suspended") ? TOP_WAITING
-                 : xcli_int(q, "lane") > 0   ? TOP_BESIDE
-                                             : TOP_RUNNING,
+        .state = state_of(q),
     };
     if (interval_us > 0) {
         row->share = more(q, before, "service_us") / interval_us;
@@ -414,7 +419,7 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
 {
     const json_t *queues = json_object_get(f->queues, "xqueues");
     const char *policy = f->status ? xcli_text(f->status, "policy_name") : "";
-    size_t i, running = 0, beside = 0, waiting = 0;
+    size_t i, count[TOP_HELD + 1] = {0};
     char text[32] = "";
     json_t *q;
 
@@ -423,21 +428,12 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
         return;
     }
     json_array_foreach(queues, i, q)
-    {
-        if (!xcli_true(q, "ready"))
-            continue;
-        if (xcli_true(q, "suspended"))
-            waiting++;
-        else if (xcli_int(q, "lane") > 0)
-            beside++;
-        else
-            running++;
-    }
-    if (beside)
-        snprintf(text, sizeof(text), "%zu beside, ", beside);
+        count[state_of(q)]++;
+    if (count[TOP_BESIDE])
+        snprintf(text, sizeof(text), "%zu beside, ", count[TOP_BESIDE]);
     snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %s%zu waiting%s", policy,
              policy[0] ? ", " : "", json_array_size(json_object_get(f->queues, "processes")),
-             json_array_size(queues), running, text, waiting, f->estimates ? "; shares are estimates" : "");
+             json_array_size(queues), count[TOP_RUNNING], text, count[TOP_WAITING], f->estimates ? "; shares are estimates" : "");
 }
 
 size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max)
