@@ -337,7 +337,7 @@ static void look_for_server(spank_t sp)
     slurm_error("xsched: no xserver on %s: its tasks run unscheduled (%s: %s)", host, path, strerror(-err));
 }
 
-/* What was asked by the option, else by the job's own environment, as `xsched run` has it. */
+/* The option decides. Without it the job's own environment does, as with `xsched run`. */
 static void share(spank_t sp, int priority)
 {
     char own[VALUE_BYTES] = "";

@@ -82,7 +82,7 @@ void xs_view_let_providers_run(struct xs_view *v)
     }
 }
 
-/* Where nothing is more important than an entity, no decision suspends it for others: its bound need not
+/* No decision suspends an entity for others where none is more important: its bound need not
  * be tight, and a tight one would only slow it. If all entities have one standing, no entity is above
  * the others, but they share by turns. */
 static void tell_standing(struct xs_sched *s, struct xs_view *v)

@@ -60,7 +60,7 @@ static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform 
     if (err < 0)
         xs_doctor_hint(d, "cannot keep the answer in %s: %s", path, strerror(-err));
     else
-        xs_doctor_hint(d, "%s keeps the answer, and `xsched run` goes by it", path);
+        xs_doctor_hint(d, "doctor keeps the answer in %s; `xsched run` uses it", path);
     return n;
 }
 

@@ -10,11 +10,10 @@ PROGRAM is `operations`, whose role `pair` submits them. outside: on what HIP_TE
 the device there must be one that several processes share.
 
 The background program keeps four kernels submitted ahead. How many of its kernels end while a request of the urgent one runs is
-shown, natively and at levels 1 and 2; that is by the clocks of two programs, and nothing depends on it. What counts is what
-xserver reads in the page that it shares with the background program: between two answers of xserver of the same suspension, the
-number of commands submitted (level 1) or completed (level 2) may grow by no more than those that were on their way. It needs
-no clock. Between suspensions the same count must grow, else it shows nothing. Then each side is ended by SIGKILL, xserver too,
-and the others go on."""
+shown, natively and at levels 1 and 2; that is by the clocks of two programs, and nothing depends on it. The criterion needs no clock:
+xserver reads counts in the page that it shares with the background program. Between two of its answers in the same suspension the
+number of commands submitted (level 1) or completed (level 2) may grow by those that were on their way, and by no more. Between
+suspensions the same count must grow, else it shows nothing. Then SIGKILL ends each side, xserver too, and the others go on."""
 import json
 import os
 import signal
