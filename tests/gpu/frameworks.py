@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CuPy, JAX, Triton or Numba, each a small program with a digest of its results: frameworks.py NAME VARIANT"""
+"""CuPy, JAX, Triton, Numba or llama.cpp, each a small program with a digest of its results: frameworks.py NAME VARIANT
+
+For llama, LLAMA names a folder with llama-server and model.gguf (bench/clients/llama_model.py makes one)."""
 import hashlib
 import json
 import os
@@ -76,6 +78,16 @@ def use_numba():
     for _ in range(10):
         k[8, 128](d)
     return digest(d.copy_to_host())
+
+
+def use_llama():
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "clients"))
+    import llama_client
+    server = llama_client.Server(*(os.path.join(os.environ["LLAMA"], name) for name in ("llama-server", "model.gguf")))
+    try:
+        return " ".join(f"{server.request()[1]:08x}" for _ in range(3))
+    finally:
+        server.end()
 
 
 def main():
