@@ -488,24 +488,6 @@ static void print_latency(const char *row, const char *what, const json_t *laten
            percentile(latency, "P99", 990, p99, sizeof(p99)), (double)xcli_int(latency, "max_ns") / 1e3);
 }
 
-/* Whether a number of the answer is a fact: to others than root and operators the server's counters are 0. */
-static bool is_shown(const json_t *answer, const char *name)
-{
-    static const char *const k_counters[] = {
-        "entities", "devices",   "decisions", "permits", "holds",   "bells",  "rescans",          "stalls",      "joined",
-        "refused",  "malformed", "requests",  "spins",   "spin_us", "sleeps", "longest_round_us", "late_rounds",
-    };
-
-    if (strcmp(name, "whole_server") == 0)
-        return false;
-    if (!json_is_false(json_object_get(answer, "whole_server")))
-        return true;
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_counters); i++)
-        if (strcmp(name, k_counters[i]) == 0)
-            return false;
-    return true;
-}
-
 int xcli_status(int argc, char **argv)
 {
     static const struct argp k_argp = {.children = xcli_json_child,
@@ -525,7 +507,7 @@ int xcli_status(int argc, char **argv)
     }
     json_object_foreach(answer, name, value)
     {
-        if (!is_shown(answer, name))
+        if (strcmp(name, "whole_server") == 0)
             continue;
         if (json_is_string(value))
             printf("%-16s %s\n", name, json_string_value(value));

@@ -20,7 +20,7 @@ FUNCTIONS = {"sum", "rate", "irate", "increase", "by", "without", "histogram_qua
 
 def rows(text):
     """name -> type, from metrics.def"""
-    found = re.findall(r"^M_[A-Z]+\((\w+), (counter|gauge|histogram),", text, re.M)
+    found = re.findall(r"^M_[A-Z_]+\((\w+), (counter|gauge|histogram),", text, re.M)
     return {"xsched_" + name: kind for name, kind in found}
 
 

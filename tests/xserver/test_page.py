@@ -159,6 +159,16 @@ class Page(unittest.TestCase):
         urgent.leave()                       # the first permit that somebody waits for, and so the first latency
         latency = r"\nlatency +[1-9]\d* decisions, mean [\d.]+ us, P50 at most [\d.]+ us, P99 at most [\d.]+ us, max [\d.]+ us\n"
         until(lambda: re.search(latency, self.stage.xcli("status").stdout), "the latency of a decision")
+        self.assertIn("Mean decision", b.value("document.getElementById('sums').textContent"))
+        # what others than operators get has no counters
+        with self.stage.get("/events", {"Sec-Fetch-Site": "same-origin"}) as answer:
+            event, = self.events(answer, 1)
+        event["status"] = {k: event["status"][k] for k in ("version", "policy_name", "uptime_us")} | {"whole_server": False}
+        shown = b.value(f"(events.onmessage({{data: {json.dumps(json.dumps(event))}}}), document.getElementById('sums').textContent + "
+                        "document.getElementById('latencies-figure').hidden)")
+        self.assertIn("HPF", shown)
+        self.assertNotIn("ecision", shown)
+        self.assertTrue(shown.endswith("true"), shown)
         self.batch.leave()
         b.wait_for("!document.getElementById('none').hidden")
         self.assertEqual(b.complaints, [])

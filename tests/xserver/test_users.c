@@ -4,6 +4,8 @@
  * becomes the two users; skipped otherwise. */
 #include "raw.h"
 
+#include "query/http_client.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -176,6 +178,35 @@ static bool status_says(const char *what)
     return f && pclose(f) == 0 && strstr(text, "policy_name ") && strstr(text, what);
 }
 
+/* @return 1: the asker gets the server's counters in all answers, 0: in none, -1: in some, or an answer is missing */
+static int counters_shown(void)
+{
+    static const struct {
+        const char *path, *own, *counters[4];
+    } k_answers[] = {
+        {"/status", "\"queues\":", {"\"bells\":", "\"decision_latency\":", "\"level3\":", "\"log_file\":"}},
+        {"/metrics",
+         "xsched_clients ",
+         {"xsched_decisions_total", "xsched_errors_total", "xsched_decision_latency_seconds", "xsched_level3_groups"}},
+    };
+    struct xs_http_target target = {.unix_path = g_server.http};
+    struct xs_http_answer answer;
+    char error[256] = "";
+    size_t shown = 0, all = 0;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_answers); i++) {
+        bool good = xs_http_ask(&target, "GET", k_answers[i].path, NULL, &answer, error, sizeof(error)) >= 0 &&
+                    answer.status == 200 && strstr(answer.body, k_answers[i].own);
+
+        if (!good)
+            return -1;
+        for (size_t k = 0; k < XS_ARRAY_LEN(k_answers[i].counters); k++, all++)
+            shown += strstr(answer.body, k_answers[i].counters[k]) != NULL;
+        free(answer.body);
+    }
+    return shown == 0 ? 0 : shown == all ? 1 : -1;
+}
+
 static int sees_nothing(void)
 {
     char path[64], answer[65536];
@@ -191,7 +222,7 @@ static int sees_nothing(void)
     EXPECT(tcp("GET /clients", "", answer, sizeof(answer)) == 200);
     EXPECT(strstr(answer, "\"clients\":[]") != NULL);
     EXPECT(xcli_shows(g_victim->pid) == 0);
-    /* counters that it may not see are no zeros */
+    EXPECT(counters_shown() == 0);
     EXPECT(status_says("root and operators") && !status_says("decisions  ") && !status_says(" P99 ") && status_says("queues  "));
     /* the pages are descriptors of that process alone */
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)g_victim->pid);
@@ -398,6 +429,8 @@ static int operator_works(void)
     EXPECT(length_of("/xqueues", "xqueues") == 1);
     EXPECT(length_of("/clients", "clients") == 1);
     EXPECT(xcli_shows(g_victim->pid) == 1);
+    EXPECT(counters_shown() == 1);
+    EXPECT(status_says("decisions  ") && !status_says("root and operators"));
     snprintf(body, sizeof(body), "{\"pid\":%d}", (int)g_victim->pid);
     EXPECT(raw_http(&g_server, "POST", "/suspend", body, NULL) == 200);
     for (int i = 0; i < 2000 && !g_victim->wrong; i++)

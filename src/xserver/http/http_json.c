@@ -230,27 +230,10 @@ static json_t *latency(const struct xs_latency *l)
     return o;
 }
 
-json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
+/* Of the server as a whole: they show when others work. */
+static void add_counters(json_t *o, const struct xs_status_record *st)
 {
-    const struct xs_status_record *st = &r->state;
-    json_t *o = json_object();
-
-    set_text(o, "version", XSCHED_VERSION);
-    json_object_set_new(o, "protocol", json_sprintf("%u.%u", XS_WIRE_MAJOR, XS_WIRE_MINOR));
-    set_int(o, "uptime_us", st->uptime_ns / XS_NS_PER_US);
-    set_signed(o, "policy", st->policy);
-    set_text(o, "policy_name", st->policy_name);
-    if (st->params.timeslice_ns == UINT64_MAX)
-        set_text(o, "timeslice_us", "UNLIMITED");
-    else
-        set_int(o, "timeslice_us", st->params.timeslice_ns / XS_NS_PER_US);
-    set_int(o, "k", st->params.k);
-    set_int(o, "http_port", http_port);
-    set_bool(o, "whole_server", r->asker.all); /* else its counters below are 0, and two of them the asker's own */
-    if (r->asker.all)
-        set_text(o, "log_file", xs_log_file_path());
-    set_int(o, "clients", st->sched.processes);
-    set_int(o, "queues", st->sched.queues);
+    set_text(o, "log_file", xs_log_file_path());
     set_int(o, "entities", st->sched.entities);
     set_int(o, "devices", st->sched.devices);
     set_int(o, "decisions", st->sched.decisions);
@@ -268,10 +251,33 @@ json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
     set_int(o, "sleeps", st->sleeps);
     set_int(o, "longest_round_us", st->longest_round_ns / XS_NS_PER_US);
     set_int(o, "late_rounds", st->late_rounds);
-    set_bool(o, "early_death", st->early_death);
     json_object_set_new(o, "decision_latency", latency(&st->decision));
     json_object_set_new(o, "preemption_latency", latency(&st->preemption));
     json_object_set_new(o, "level3", level3(&st->lv3));
+}
+
+json_t *xs_json_status(const struct xs_request *r, uint16_t http_port)
+{
+    const struct xs_status_record *st = &r->state;
+    json_t *o = json_object();
+
+    set_text(o, "version", XSCHED_VERSION);
+    json_object_set_new(o, "protocol", json_sprintf("%u.%u", XS_WIRE_MAJOR, XS_WIRE_MINOR));
+    set_int(o, "uptime_us", st->uptime_ns / XS_NS_PER_US);
+    set_signed(o, "policy", st->policy);
+    set_text(o, "policy_name", st->policy_name);
+    if (st->params.timeslice_ns == UINT64_MAX)
+        set_text(o, "timeslice_us", "UNLIMITED");
+    else
+        set_int(o, "timeslice_us", st->params.timeslice_ns / XS_NS_PER_US);
+    set_int(o, "k", st->params.k);
+    set_int(o, "http_port", http_port);
+    set_bool(o, "whole_server", r->asker.all); /* else clients and queues are the asker's own */
+    set_int(o, "clients", st->sched.processes);
+    set_int(o, "queues", st->sched.queues);
+    set_bool(o, "early_death", st->early_death);
+    if (r->asker.all)
+        add_counters(o, st);
     return o;
 }
 

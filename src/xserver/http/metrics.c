@@ -367,9 +367,17 @@ void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
     head(ret, #name, #type, help);                                                                           \
     xs_text_add(ret, "xsched_" #name);                                                                       \
     value(ret, unit, (int64_t)(v));
+#define M_SERVER(name, type, unit, v, help)                                                                  \
+    if (r->asker.all) {                                                                                      \
+        M_STATE(name, type, unit, v, help)                                                                   \
+    }
 #define M_HAND(name, type, help)                                                                             \
     head(ret, #name, #type, help);                                                                           \
     hand_##name(p);
+#define M_SERVER_HAND(name, type, help)                                                                      \
+    if (r->asker.all) {                                                                                      \
+        M_HAND(name, type, help)                                                                             \
+    }
 #define M_PROCESS(name, type, unit, v, help)                                                                 \
     head(ret, #name, #type, help);                                                                           \
     for (size_t i = 0; i < r->n_clients; i++) {                                                              \

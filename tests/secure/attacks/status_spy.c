@@ -44,6 +44,19 @@ static void work(struct scene *s)
     pause();
 }
 
+/* 0: the answer has no such number. */
+static int64_t bells(const struct scene *s)
+{
+    json_t *answer;
+    int64_t n;
+
+    if (raw_http(&s->server, "GET", "/status", NULL, &answer) != 200)
+        return 0;
+    n = json_integer_value(json_object_get(answer, "bells"));
+    json_decref(answer);
+    return n;
+}
+
 static int spy(struct scene *s)
 {
     uint64_t began, guess = 0;
@@ -54,7 +67,7 @@ static int spy(struct scene *s)
     for (int i = 0; i <= BITS; i++) {
         while (xs_now_ns() < began + (uint64_t)i * BIT_NS)
             usleep(200);
-        seen[i] = raw_status(&s->server, "bells");
+        seen[i] = bells(s);
     }
     for (int i = 0; i < BITS; i++)
         if (seen[i + 1] - seen[i] > 4)

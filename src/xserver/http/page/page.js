@@ -77,8 +77,9 @@ function rates(now) {
     return {shares, ofDevice};
 }
 
-// Mean and 99th percentile of the times that a histogram counted since the last event, in microseconds.
+// Mean and 99th percentile of the times that a histogram counted since the last event, in microseconds. Others than operators get none.
 function latencyOf(now, then) {
+    if (!now) return [null, null];
     const counts = now.buckets.map((b, i) => b.count - (then ? then.buckets[i].count : 0));
     const sum = counts.reduce((a, b) => a + b, 0);
     if (!sum || !then) return [null, null];
@@ -118,12 +119,11 @@ function why(p, now) {
 // ---- sums, devices, programs ----
 
 function showSums(now) {
-    const s = now.status, operator = s.decisions > 0;
+    const s = now.status;
     const pairs = [["Policy", s.policy_name], ["Programs", now.programs.length], ["Queues running", now.queues.running],
         ["beside", now.queues.beside], ["waiting", now.queues.waiting], ["idle", now.queues.idle]];
-    if (operator)
-        pairs.push(["Decisions", s.decisions], ["Refused", s.refused]);
-    if (s.decision_latency.count > 0) pairs.push(["Mean decision", (s.decision_latency.mean_ns / 1000).toFixed(1) + " µs"]);
+    if (s.whole_server) pairs.push(["Decisions", s.decisions], ["Refused", s.refused]);
+    if (s.whole_server && s.decision_latency.count > 0) pairs.push(["Mean decision", (s.decision_latency.mean_ns / 1000).toFixed(1) + " µs"]);
     $("sums").replaceChildren(...definitions(pairs));
 }
 
@@ -264,8 +264,8 @@ function showCharts(now, shares) {
         return [point.time, ...own, Math.max(all - own.reduce((a, b) => a + (b || 0), 0), 0)];
     }), names, Math.max(100, 100 * now.devices.length) * 1.05);
     set($("shares-text"), top.map(p => `${p.cmdline}: ${about(shares.get(p.session).share)}`).join(", ") || "no program");
-    $("latencies-figure").hidden = d.count === 0;
-    if (d.count) {
+    $("latencies-figure").hidden = !d || d.count === 0;
+    if (d && d.count) {
         draw("latencies", latencyHistory, ["mean", "99 of 100 below"], null);
         const last = latencyHistory[latencyHistory.length - 1];
         set($("latencies-text"), last[1] === null ? "none in the last second" : `mean ${last[1].toFixed(1)}, 99 of 100 below ${last[2]}`);
