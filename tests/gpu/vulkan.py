@@ -8,7 +8,8 @@ rate     a program by itself that submits 1 ms or 0.1 ms of work without an end,
 alone    a program of 1 ms submissions by itself
 beside   the same beside a program that submits 1 ms of work without an end, one or eight in flight, at levels 1 and 2
 mixed    a Vulkan program and a CUDA program (tests/gpu/client.c), each as the urgent one once, at levels auto, 1 and 2
-llama    llama-bench by itself and beside a CUDA program of 5 ms kernels, where DIR/vulkan has it and model.gguf
+llama    llama.cpp's server by itself and beside a training (vulkan_llama.py), where DIR/vulkan has it
+level3   the channel groups of a Vulkan program, with no scheduler (vulkan_level3.py); it switches channels off, so ask for it
 Each natively and under XSched by turns. A row for each: what, how, P50 and P99 of the urgent side in us, what the background
 completed in a second, and the longest call of a submission there.
 """
@@ -20,12 +21,14 @@ import tempfile
 import threading
 import time
 
+import vulkan_level3
+import vulkan_llama
+
 DIR, OUT = sys.argv[1], sys.argv[2]
 PARTS = sys.argv[3:] or ["suite", "cost", "rate", "alone", "beside", "mixed", "llama"]
 US, COUNT, GAP_S, TURNS = 1000, 300, 0.01, 3
 NAME = "VK_LAYER_XSCHED_schedule"
-CUDA, LLAMA = os.path.join(DIR, "vulkan", "gpu_client"), os.path.join(DIR, "vulkan", "llama-bench")
-MODEL = os.path.join(DIR, "vulkan", "model.gguf")
+CUDA = os.path.join(DIR, "vulkan", "gpu_client")
 SHIM = os.path.join(DIR, "lib", "xsched", "libshimcuda.so")
 SUITE, TWO = os.path.join(DIR, "vulkan", "vulkan_suite"), os.path.join(DIR, "vulkan", "vulkan_two_programs")
 
@@ -205,20 +208,6 @@ def cuda_before_vulkan(how, vulkan_env, cuda_env):
         background_per_s=per_s and round(per_s, 1), longest_submit_us=down.longest if down else None)
 
 
-def llama(how, env, cuda_env=None):
-    down = Cuda(cuda_env, "low", 5, 120) if cuda_env else None
-    r = subprocess.run([LLAMA, "-m", MODEL, "-ngl", "99", "-p", "128", "-n", "64", "-r", "3", "-o", "json"], env=env,
-                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=110, check=False)
-    got = down.stop() if down else None
-    if r.returncode:
-        row(what="llama", how=how, beside_cuda=bool(down), status=r.returncode)
-        return
-    for line in json.loads(r.stdout):
-        row(what="llama", how=how, beside_cuda=bool(down), backend=line.get("backends"), prompt=line["n_prompt"],
-            generated=line["n_gen"], tokens_per_s=line["avg_ts"],
-            background_per_s=got and round(got["kernels"] / got["seconds"], 1))
-
-
 def suite():
     bad, cases = 0, subprocess.run([SUITE, "list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     with Server() as server:
@@ -237,7 +226,7 @@ def suite():
 
 def main():
     bad = suite() if "suite" in PARTS else 0
-    for turn in range(TURNS):
+    for turn in range(TURNS if set(PARTS) & {"cost", "rate", "alone", "beside", "mixed"} else 0):
         with Server() as server:
             up, down = server.env(10), server.env(-10)
             if "cost" in PARTS:
@@ -260,11 +249,11 @@ def main():
                 for level in ("auto", 1, 2):
                     vulkan_before_cuda(f"xsched {level}", server.env(10, level), server.cuda_env(-10, level))
                     cuda_before_vulkan(f"xsched {level}", server.env(-10, level), server.cuda_env(10, level))
-            if "llama" in PARTS and turn == 0 and os.path.exists(LLAMA) and os.path.exists(MODEL):
-                llama("native", native())
-                llama("xsched", up)
-                llama("native", native(), native())
-                llama("xsched", up, server.cuda_env(-10))
+    if "level3" in PARTS:
+        bad += vulkan_level3.run(sys.modules[__name__])
+    folder = vulkan_llama.prepare(sys.modules[__name__]) if "llama" in PARTS else None
+    if folder:
+        bad += vulkan_llama.run(sys.modules[__name__], folder)
     return 1 if bad else 0
 
 
