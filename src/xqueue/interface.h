@@ -280,6 +280,22 @@ void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops);
 /** Something changed: wakes the control thread, if there is one. Any thread. */
 void xsched_priv_interrupt_changed(void);
 
+/** Level 3 of a kernel driver that serves several platforms. The shim that sees the driver's channel groups
+ *  lends them to other platforms' queues. Any thread calls these functions; they may call the driver. */
+struct xs_interrupt_lender {
+    uint32_t abi;                 /* XS_HAL_ABI */
+    uint32_t size;                /* sizeof(struct xs_interrupt_lender) of the writer */
+    /** Whether the process has channel groups on this device that obey. */
+    bool (*has)(XDevice device);
+    /** A queue uses them: offers them to the scheduler outside. */
+    void (*use)(void);
+};
+/** Once or more; the last one counts, and stays valid. Any thread, no lock. */
+void xsched_priv_interrupt_lend(const struct xs_interrupt_lender *lender);
+/** For a platform without a level 3 of its own, with a queue's device. @return whether its queue may have
+ *  level 3 */
+bool xsched_priv_interrupt_borrow(XDevice device);
+
 /* The shims' share of one thread-local word: the depth of nested calls into shims. So a layer under a preload
  * shim, or one platform that another implements, acts once. */
 int xsched_priv_depth(void);

@@ -32,6 +32,24 @@ void xsched_priv_interrupt_changed(void)
         xs_fd_eventfd_signal(st->kick_fd);
 }
 
+static _Atomic(const struct xs_interrupt_lender *) s_lender; /* writer: a shim that sees the driver's calls */
+
+void xsched_priv_interrupt_lend(const struct xs_interrupt_lender *lender)
+{
+    if (lender->abi == XS_HAL_ABI && lender->size >= sizeof(*lender))
+        atomic_store(&s_lender, lender);
+}
+
+bool xsched_priv_interrupt_borrow(XDevice device)
+{
+    const struct xs_interrupt_lender *lender = atomic_load(&s_lender);
+
+    if (!lender || !lender->has(device))
+        return false;
+    lender->use();
+    return true;
+}
+
 const struct xs_interrupt_ops *xs_interrupt_ops(unsigned index)
 {
     return atomic_load(&s_ops[index]);
