@@ -12,6 +12,7 @@ void xs_rm_group_made(void)
 {
     char (*paths)[XS_PATH_MAX];
 
+    xs_rm_lend();                 /* to Vulkan's queues */
     /* Graphics libraries make channel groups as well: only if the process maps CUDA's driver. */
     if (xs_api_mode_now() != XS_SHIM_UNBOUND)
         return;

@@ -86,6 +86,10 @@ int xs_rm_group_facts(const struct xs_rm_group *g, uint32_t *ret_address, uint64
 /** Offers the groups to a scheduler outside, through libpreempt (rm_publish.c). Once, any thread. */
 void xs_rm_publish(void);
 
+/** Lends the groups to queues of other platforms, whose libraries reach the same driver. Any thread, no
+ *  lock. */
+void xs_rm_lend(void);
+
 /** Called after each change of the groups, in the thread that made it, with no lock held. */
 void xs_rm_set_listener(void (*changed)(void));
 
