@@ -2,6 +2,7 @@
 /* Which devices and queues there are, and how long. */
 #include "hal/vulkan/hal.h"
 
+#include "base/env.h"
 #include "base/map.h"
 #include "base/platforms.h"
 
@@ -199,16 +200,20 @@ XS_EXPORT unsigned xsched_priv_vk_queues(struct xs_vk_device *d, struct xs_queue
 
 XS_EXPORT XResult xsched_priv_vk_adopt(struct xs_vk_hw *hw, HwQueueHandle *ret)
 {
+    const struct xs_hal_ops *ops = &xs_vk_ops;
     bool created;
     XResult r;
 
     *ret = xsched_priv_hwq_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(hw->queue));
     if (*ret)
         return kXSchedSuccess;
+    /* who does not ask for level 3 gives no descriptor away */
+    if (xs_env_is(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, "3") && xsched_priv_interrupt_borrow(hw->device->identity))
+        ops = &xs_vk_ops_level3;
     xs_lock_acquire(&g_lock);
     hw->held = true;              /* before libpreempt may release it */
     xs_lock_release(&g_lock);
-    r = xsched_priv_hwq_create(&xs_vk_ops, xs_vk_key(hw->queue), hw, hw->device->identity, ret, &created);
+    r = xsched_priv_hwq_create(ops, xs_vk_key(hw->queue), hw, hw->device->identity, ret, &created);
     if (r != kXSchedSuccess)      /* else it has the record, from this call or from another thread's */
         xs_vk_hw_release(hw);
     return r;

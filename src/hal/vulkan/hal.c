@@ -45,20 +45,18 @@ static void op_release(void *hw)
     xs_vk_hw_release(hw);
 }
 
-const struct xs_hal_ops xs_vk_ops = {
-    .abi = XS_HAL_ABI,
-    .size = sizeof(struct xs_hal_ops),
-    .platform = XS_PLATFORM_NUMBER_VULKAN,
-    .name = "Vulkan",
-    .levels = 1u << kPreemptLevelBlock | 1u << kPreemptLevelDeactivate,
-    .auto_levels = 1u << kPreemptLevelBlock, /* decision 0032 */
-    .synchronize = op_synchronize,
-    .mark = op_mark,
-    .release = op_release,
-    .marks_from_outside = true,   /* by a semaphore; a fence is not possible there */
-    .gate = xs_vk_gate,
-    .ctx_entries = xs_vk_ctx_entries,
-};
+/* Level auto means level 1: decision 0032. */
+#define VK_OPS(more)                                                                              \
+    {                                                                                             \
+        .abi = XS_HAL_ABI, .size = sizeof(struct xs_hal_ops), .platform = XS_PLATFORM_NUMBER_VULKAN, \
+        .name = "Vulkan", .levels = 1u << kPreemptLevelBlock | 1u << kPreemptLevelDeactivate | (more), \
+        .auto_levels = 1u << kPreemptLevelBlock, .synchronize = op_synchronize, .mark = op_mark,  \
+        .release = op_release, .marks_from_outside = true /* by a semaphore; a fence is not possible there */, \
+        .gate = xs_vk_gate, .ctx_entries = xs_vk_ctx_entries,                                     \
+    }
+
+const struct xs_hal_ops xs_vk_ops = VK_OPS(0);
+const struct xs_hal_ops xs_vk_ops_level3 = VK_OPS(1u << kPreemptLevelInterrupt);
 
 XS_EXPORT XResult VulkanQueueCreate(HwQueueHandle *hwq, VkQueue queue)
 {

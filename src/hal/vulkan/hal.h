@@ -125,7 +125,8 @@ bool xs_vk_timeline_new(struct xs_vk_device *d, xs_vk_object *ret);
 /** As ops.mark; the caller has pinned the device. */
 bool xs_vk_mark_put(struct xs_vk_hw *hw, struct xs_queue *q, uint64_t number);
 extern const struct xs_watch_ops xs_vk_watch;
-extern const struct xs_hal_ops xs_vk_ops;
+/** The second one for a queue of a device on which another shim lends level 3. */
+extern const struct xs_hal_ops xs_vk_ops, xs_vk_ops_level3;
 
 static inline uint64_t xs_vk_key(xs_vk_handle object)
 {

@@ -47,6 +47,7 @@ void fake_vk_reset(void)
     }
     memset(&fake_vk_state, 0, sizeof(fake_vk_state));
     fake_vk_state.bus = 0xc3;
+    fake_vk_state.slot = 0;
     g_lost = false;
     pthread_mutex_unlock(&fake_vk_lock);
 }

@@ -22,7 +22,7 @@ struct fake_vk {
     bool aliased;                 /* all queues are one to the device */
     _Atomic bool lose_signals;    /* the host's signals are lost; at any time */
     _Atomic bool hide_binary;     /* semaphores made from now on are binary, whatever their maker says; at any time */
-    uint32_t bus;                 /* of the PCI address */
+    uint32_t bus, slot;           /* of the PCI address */
     int32_t highest_priority;     /* that a queue may be given; 0: there is no such extension */
     _Atomic uint32_t semaphores_left; /* so many may be made, then memory is out; 0: no limit; at any time */
     _Atomic int32_t answer;       /* of submissions; at any time */

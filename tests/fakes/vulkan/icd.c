@@ -71,7 +71,8 @@ static void properties_2(xs_vk_handle physical, struct xs_vk_properties_2 *ret)
         if (b->type == XS_VK_TYPE_PCI_BUS) {
             struct xs_vk_pci_bus *bus = (struct xs_vk_pci_bus *)(void *)b;
 
-            bus->domain = bus->device = bus->function = 0;
+            bus->domain = bus->function = 0;
+            bus->device = fake_vk_state.slot;
             bus->bus = fake_vk_state.bus;
         }
     }
