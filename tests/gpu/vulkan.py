@@ -6,8 +6,8 @@ suite    tests/vulkan/suite.c: every case, natively and with the layer, with no 
 cost     a submission that has nothing to do: ns in the program's thread
 rate     a program by itself that submits 1 ms or 0.1 ms of work without an end, eight in flight: how many a second
 alone    a program of 1 ms submissions by itself
-beside   the same beside a program that submits 1 ms of work without an end, one or eight in flight, at levels 1 and 2
-mixed    a Vulkan program and a CUDA program (tests/gpu/client.c), each as the urgent one once, at levels auto, 1 and 2
+beside   the same beside a program that submits 1 ms of work without an end, one or eight in flight, at levels 1, 2 and 3
+mixed    a Vulkan program and a CUDA program (tests/gpu/client.c), each as the urgent one once, at levels auto, 1, 2 and 3
 llama    llama.cpp's server by itself and beside a training (vulkan_llama.py), where DIR/vulkan has it
 level3   the channel groups of a Vulkan program, with no scheduler (vulkan_level3.py); it switches channels off, so ask for it
 Each natively and under XSched by turns. A row for each: what, how, P50 and P99 of the urgent side in us, what the background
@@ -242,13 +242,14 @@ def main():
                 measure("beside", "native", native(), native(), ahead)
                 measure("beside", "xsched", up, down, ahead)
                 measure("beside", "xsched level 2", server.env(10, 2), server.env(-10, 2), ahead)
+                measure("beside", "xsched level 3", server.cuda_env(10, 3), server.cuda_env(-10, 3), ahead)
             if "mixed" in PARTS and turn == 0:
                 cuda_before_vulkan("native", None, native())
                 vulkan_before_cuda("native", native(), native())
                 cuda_before_vulkan("native", native(), native())
-                for level in ("auto", 1, 2):
-                    vulkan_before_cuda(f"xsched {level}", server.env(10, level), server.cuda_env(-10, level))
-                    cuda_before_vulkan(f"xsched {level}", server.env(-10, level), server.cuda_env(10, level))
+                for level in ("auto", 1, 2, 3):
+                    vulkan_before_cuda(f"xsched {level}", server.cuda_env(10, level), server.cuda_env(-10, level))
+                    cuda_before_vulkan(f"xsched {level}", server.cuda_env(-10, level), server.cuda_env(10, level))
     if "level3" in PARTS:
         bad += vulkan_level3.run(sys.modules[__name__])
     folder = vulkan_llama.prepare(sys.modules[__name__]) if "llama" in PARTS else None

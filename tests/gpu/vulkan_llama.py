@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_vulkan's part `llama`: llama.cpp's server on Vulkan, by itself and beside a training on CUDA.
 
-Each server and each training is a process that lives as long as the part, and only those of a turn work: so the ways are compared in
-the same processes. A way is (name, server, training): the server natively or under XSched at a level, none, and so the training.
+The server under XSched has libshimcuda preloaded, as `xsched run` does it, so that it may have level 3. Each server and each training
+is a process that lives as long as the part, and only those of a turn work: so the ways are compared in the same processes. A way
+is (name, server, training): the server natively or under XSched at a level, none, and so the training.
 A request is a prompt of 512 tokens and 64 more (bench/clients/llama_client.py), the next one comes 5 ms after its end on average; the
 training is ResNet-50's (bench/clients/torch_client.py), batch 64. One row a way and turn; the times of all requests and tokens
 go to OUT/llama.jsonl. All servers must say the same.
@@ -21,10 +22,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENTS = os.path.join(HERE, "..", "..", "bench", "clients")
 SECONDS = float(os.environ.get("LLAMA_SECONDS", "4"))
 TURNS = int(os.environ.get("LLAMA_TURNS", "7"))
-LEVELS = os.environ.get("LLAMA_LEVELS", "auto 1 2").split()
+LEVELS = os.environ.get("LLAMA_LEVELS", "auto 1 2 3").split()
 READY_S = 180
 WAYS = [("native alone", "native", None), ("xsched alone", "auto", None), ("native beside", "native", "native"),
-        *((f"xsched {level} beside", level, level) for level in LEVELS),
+        *((f"xsched {level} beside", level, "auto" if level == "3" else level) for level in LEVELS),
         ("training native alone", None, "native"), ("training xsched alone", None, "auto")]
 
 
@@ -103,8 +104,9 @@ def start(v, server, folder):
     servers = {"native": Client("server_native", v.OUT, v.native(), *llama)}
     trainings = {"native": Client("training_native", v.OUT, v.native(), *torch)}
     for level in LEVELS:
-        servers[level] = Client(f"server_{level}", v.OUT, server.env(10, level), *llama)
-        trainings[level] = Client(f"training_{level}", v.OUT, server.cuda_env(-10, level), *torch)
+        servers[level] = Client(f"server_{level}", v.OUT, server.cuda_env(10, level), *llama)
+        if level != "3":          # auto means that
+            trainings[level] = Client(f"training_{level}", v.OUT, server.cuda_env(-10, level), *torch)
     return servers, trainings
 
 
@@ -119,11 +121,16 @@ def run(v, folder):
             v.row(what="llama ready", once_ms={n: next(iter(r["roles"].values()))["once_ms"] for n, r in ready.items()},
                   checksums={n: r["roles"]["high"]["checksum"] for n, r in ready.items() if "high" in r["roles"]})
             bad += len({r["roles"]["high"]["checksum"] for r in ready.values() if "high" in r["roles"]}) != 1
+            left = WAYS[:]
             for number in range(TURNS):
-                ways = WAYS[:]
-                random.Random(100 + number).shuffle(ways)
-                for way in ways:
-                    bad += turn(v, number, way, servers, trainings)
+                random.Random(100 + number).shuffle(left)
+                for way in left[:]:
+                    try:
+                        bad += turn(v, number, way, servers, trainings)
+                    except (RuntimeError, OSError, ValueError) as e:    # the other ways go on
+                        bad += 1
+                        left.remove(way)
+                        v.row(what="llama", how=way[0], turn=number, error=f"{type(e).__name__}: {e}")
         finally:
             for c in everyone:
                 c.end()
