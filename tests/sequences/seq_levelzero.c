@@ -43,6 +43,8 @@ struct slot {
     unsigned used, pending;       /* lists; entries of the log since the last wait */
     bool synchronous;
     bool fenced, fence_used;      /* the last execution has the fence; one since the last wait has it */
+    uint64_t stamp;               /* which no two runs have alike */
+    ze_kernel_timestamp_result_t stamps[2];
     ze_event_handle_t fresh[4];   /* of commands that are not handed in yet */
     unsigned fresh_count;
 };
@@ -221,6 +223,8 @@ static void hand_in(struct slot *s)
     told(s, r == 0);
 }
 
+static const ze_group_count_t k_groups = {2, 1, 1}; /* read when the kernel runs */
+
 static int launch(struct slot *s, ze_command_list_handle_t list, unsigned how, ze_event_handle_t signal, uint32_t n,
                    ze_event_handle_t *waits)
 {
@@ -244,6 +248,10 @@ static int launch(struct slot *s, ze_command_list_handle_t list, unsigned how, z
         r = CALL(zeCommandListAppendLaunchCooperativeKernel,
                  (ze_command_list_handle_t, ze_kernel_handle_t, ze_group_count_t *, WAITS), list, kernel, &groups, signal, n,
                  waits);
+    else if (how % 5 == 1)
+        r = CALL(zeCommandListAppendLaunchKernelIndirect,
+                 (ze_command_list_handle_t, ze_kernel_handle_t, const ze_group_count_t *, WAITS), list,
+                 kernel, &k_groups, signal, n, waits);
     else
         r = CALL(zeCommandListAppendLaunchKernel,
                  (ze_command_list_handle_t, ze_kernel_handle_t, const ze_group_count_t *, WAITS), list, kernel, &groups,
@@ -260,6 +268,58 @@ static void note_event(struct slot *s, ze_event_handle_t event, int r)
 
 #define COPY (ze_command_list_handle_t, void *, const void *, size_t, WAITS)
 
+/* What programs do less often. */
+static void put_rare(struct slot *s, ze_command_list_handle_t list, ze_event_handle_t signal, uint32_t n,
+                     ze_event_handle_t *waits)
+{
+    ze_copy_region_t region = {.originX = 4 * seq_chance(4),
+                               .originY = seq_chance(4),
+                               .width = 4 + 4 * seq_chance(3),
+                               .height = 1 + seq_chance(4),
+                               .depth = 1};
+    size_t bytes = 4 + 4 * seq_chance(WORDS - 1);
+    const void *range = s->words;
+
+    switch (seq_chance(6)) {
+    case 0: /* rows of eight words */
+        note_event(s, signal,
+                   CALL(zeCommandListAppendMemoryCopyRegion,
+                        (ze_command_list_handle_t, void *, const ze_copy_region_t *, uint32_t, uint32_t,
+                         const void *, const ze_copy_region_t *, uint32_t, uint32_t, WAITS),
+                        list, s->words, &region, 32, 0, s->host, &region, 32, 0, signal, n, waits));
+        break;
+    case 1:
+        note_event(s, signal,
+                   CALL(zeCommandListAppendMemoryCopyFromContext,
+                        (ze_command_list_handle_t, void *, ze_context_handle_t, const void *, size_t, WAITS),
+                        list, s->words, g_context, s->host, bytes, signal, n, waits));
+        break;
+    case 2:
+        note_event(s, signal,
+                   CALL(zeCommandListAppendMemoryRangesBarrier,
+                        (ze_command_list_handle_t, uint32_t, const size_t *, const void **, WAITS), list, 1,
+                        &bytes, &range, signal, n, waits));
+        break;
+    case 3:
+        CALL(zeCommandListAppendMemAdvise,
+             (ze_command_list_handle_t, ze_device_handle_t, const void *, size_t, ze_memory_advice_t), list,
+             g_device, s->words, bytes, ZE_MEMORY_ADVICE_SET_READ_MOSTLY);
+        break;
+    case 4:
+        note_event(s, signal,
+                   CALL(zeCommandListAppendWriteGlobalTimestamp,
+                        (ze_command_list_handle_t, uint64_t *, WAITS), list, &s->stamp, signal, n, waits));
+        break;
+    default:
+        note_event(s, signal,
+                   CALL(zeCommandListAppendQueryKernelTimestamps,
+                        (ze_command_list_handle_t, uint32_t, ze_event_handle_t *, void *, const size_t *,
+                         WAITS),
+                        list, n, waits, s->stamps, NULL, signal, n, waits));
+        break;
+    }
+}
+
 /* One command that writes into the slot's memory alone, or none. It waits for what was handed in before alone, so that
  * nothing waits in a circle, and for an event that this thread signals later. */
 static void put(struct slot *s, ze_command_list_handle_t list, unsigned how)
@@ -275,6 +335,10 @@ static void put(struct slot *s, ze_command_list_handle_t list, unsigned how)
     }
     if (how % 4 == 0 && s->fresh_count < 4)
         signal = new_event();
+    if (seq_chance(5) == 0) {
+        put_rare(s, list, signal, n, waits);
+        return;
+    }
     switch (seq_chance(s == &g_slots[LIST_OF_COPIES] ? 7 : 10)) {
     case 0:
         note_event(s, signal, CALL(zeCommandListAppendMemoryCopy, COPY, list, s->words, s->host,

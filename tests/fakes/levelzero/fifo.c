@@ -38,6 +38,14 @@ bool fake_refused(const char *name)
     return refused;
 }
 
+uint64_t fake_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static void sleep_ns(uint64_t ns)
 {
     nanosleep(&(struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)}, NULL);
@@ -87,35 +95,70 @@ static void device_give(int fd)
     pthread_mutex_unlock(&g_device);
 }
 
-static void run_kernel(const struct _ze_kernel_handle_t *k)
+static void run_kernel(const struct fake_command *c)
 {
-    uint32_t *data = (uint32_t *)(uintptr_t)k->args[0];
+    const ze_group_count_t *groups = c->groups_at ? c->groups_at : &c->groups;
+    uint64_t ns = fake_kernel_ns(&c->kernel);
     int fd = device_take();
 
-    if (k->kind == KERNEL_WORK) {
-        if (k->args[2])
-            take_ns(k->args[2]);
-        if (data)
-            data[++data[0]] = (uint32_t)k->args[1];
-    } else {
-        for (uint32_t i = 0; i < (uint32_t)k->args[1]; i++)
-            data[i] = data[i] * 5 + (uint32_t)k->args[2];
-    }
+    if (ns)
+        take_ns(ns);
+    fake_kernel_run(&c->kernel,
+                    (const uint32_t[]){groups->groupCountX, groups->groupCountY, groups->groupCountZ});
     device_give(fd);
+}
+
+static void copy_region(const struct fake_command *c)
+{
+    const ze_copy_region_t *to = &c->to_region, *from = &c->from_region;
+    size_t to_pitch = c->to_pitch ? c->to_pitch : to->width,
+           from_pitch = c->from_pitch ? c->from_pitch : from->width;
+    size_t to_slice = c->to_slice ? c->to_slice : to_pitch * to->height,
+           from_slice = c->from_slice ? c->from_slice : from_pitch * from->height;
+
+    for (uint32_t z = 0; z < (from->depth ? from->depth : 1); z++)
+        for (uint32_t y = 0; y < from->height; y++)
+            memmove((char *)c->to + to->originX + (to->originY + y) * to_pitch + (to->originZ + z) * to_slice,
+                    (const char *)c->from + from->originX + (from->originY + y) * from_pitch +
+                        (from->originZ + z) * from_slice,
+                    from->width);
+}
+
+static void write_stamps(const struct fake_command *c)
+{
+    pthread_mutex_lock(&fake_lock);
+    for (size_t i = 0; i < c->bytes; i++) {
+        ze_kernel_timestamp_data_t took = {c->stamps[i]->begin_ns, c->stamps[i]->end_ns};
+
+        memcpy((char *)c->to + c->places[i], &(ze_kernel_timestamp_result_t){took, took},
+               sizeof(ze_kernel_timestamp_result_t));
+    }
+    pthread_mutex_unlock(&fake_lock);
 }
 
 static void run(const struct fake_command *c)
 {
+    uint64_t now_ns = fake_now_ns();
+
     switch (c->kind) {
     case FAKE_COPY:
         memmove(c->to, c->from, c->bytes);
+        break;
+    case FAKE_REGION:
+        copy_region(c);
         break;
     case FAKE_FILL:
         for (size_t i = 0; i < c->bytes; i++)
             ((uint8_t *)c->to)[i] = c->pattern[i % c->pattern_bytes];
         break;
     case FAKE_KERNEL:
-        run_kernel(&c->kernel);
+        run_kernel(c);
+        break;
+    case FAKE_STAMP:
+        memcpy(c->to, &now_ns, sizeof(now_ns));
+        break;
+    case FAKE_STAMPS:
+        write_stamps(c);
         break;
     default:
         break;
@@ -135,6 +178,7 @@ static void *work(void *opaque)
 {
     struct fake_fifo *f = opaque;
     struct fake_command *c;
+    uint64_t begin_ns;
 
     pthread_mutex_lock(&fake_lock);
     for (;;) {
@@ -149,6 +193,7 @@ static void *work(void *opaque)
         if (!f->head)
             f->tail = &f->head;
         pthread_mutex_unlock(&fake_lock);
+        begin_ns = fake_now_ns();
         if (fake_refused("lost"))
             fake_lost = true;
         if (!fake_lost)
@@ -157,8 +202,11 @@ static void *work(void *opaque)
         if (!fake_lost) {
             if (c->reset)
                 c->reset->signalled = false;
-            if (c->signal)
+            if (c->signal) {
                 c->signal->signalled = true;
+                c->signal->begin_ns = begin_ns;
+                c->signal->end_ns = fake_now_ns();
+            }
             if (c->fence)
                 c->fence->signalled = true;
         }

@@ -215,9 +215,13 @@ static struct allocation {
     ze_memory_type_t type;
 } g_allocations[4096];
 
-static ze_result_t alloc(size_t bytes, void **ret, ze_memory_type_t type)
+static ze_result_t alloc(size_t bytes, size_t alignment, void **ret, ze_memory_type_t type)
 {
-    *ret = bytes == REFUSED || fake_refused("alloc") ? NULL : calloc(1, bytes ? bytes : 1);
+    if (alignment < 64 || (alignment & (alignment - 1)))
+        alignment = 64; /* an odd one is no error here */
+    *ret = NULL;
+    if (bytes != REFUSED && !fake_refused("alloc") && !posix_memalign(ret, alignment, bytes ? bytes : 1))
+        memset(*ret, 0, bytes);
     pthread_mutex_lock(&fake_lock);
     for (size_t i = 0; *ret && i < sizeof(g_allocations) / sizeof(g_allocations[0]); i++) {
         if (!g_allocations[i].at) {
@@ -276,23 +280,40 @@ static ze_result_t alloc_range(ze_context_handle_t c, const void *at, void **ret
 static ze_result_t alloc_device(ze_context_handle_t c, const ze_device_mem_alloc_desc_t *desc, size_t bytes, size_t alignment,
                                 ze_device_handle_t device, void **ret)
 {
-    (void)c, (void)desc, (void)alignment, (void)device;
-    return alloc(bytes, ret, ZE_MEMORY_TYPE_DEVICE);
+    (void)c, (void)desc, (void)device;
+    return alloc(bytes, alignment, ret, ZE_MEMORY_TYPE_DEVICE);
 }
 
 static ze_result_t alloc_shared(ze_context_handle_t c, const ze_device_mem_alloc_desc_t *desc,
                                 const ze_host_mem_alloc_desc_t *host, size_t bytes, size_t alignment, ze_device_handle_t device,
                                 void **ret)
 {
-    (void)c, (void)desc, (void)host, (void)alignment, (void)device;
-    return alloc(bytes, ret, ZE_MEMORY_TYPE_SHARED);
+    (void)c, (void)desc, (void)host, (void)device;
+    return alloc(bytes, alignment, ret, ZE_MEMORY_TYPE_SHARED);
 }
 
 static ze_result_t alloc_host(ze_context_handle_t c, const ze_host_mem_alloc_desc_t *host, size_t bytes, size_t alignment,
                               void **ret)
 {
-    (void)c, (void)host, (void)alignment;
-    return alloc(bytes, ret, ZE_MEMORY_TYPE_HOST);
+    (void)c, (void)host;
+    return alloc(bytes, alignment, ret, ZE_MEMORY_TYPE_HOST);
+}
+
+static ze_result_t of_memory(ze_context_handle_t c, ze_device_handle_t device, void *at, size_t bytes)
+{
+    (void)c, (void)device, (void)at, (void)bytes;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t context_status(ze_context_handle_t c)
+{
+    return c ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+}
+
+static ze_result_t context_barrier(ze_context_handle_t c, ze_device_handle_t device)
+{
+    (void)c, (void)device;
+    return ZE_RESULT_SUCCESS;
 }
 
 static ze_result_t mem_free(ze_context_handle_t c, void *at)
@@ -323,15 +344,22 @@ static ze_result_t module_destroy(ze_module_handle_t module)
     return module ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
 }
 
+static ze_result_t module_properties(ze_module_handle_t module, ze_module_properties_t *ret)
+{
+    (void)module;
+    ret->flags = 0;
+    return ZE_RESULT_SUCCESS;
+}
+
 static ze_result_t kernel_create(ze_module_handle_t module, const ze_kernel_desc_t *desc, ze_kernel_handle_t *ret)
 {
-    bool mix = strcmp(desc->pKernelName, "mix") == 0;
+    const struct fake_kernel *what = fake_kernel_by_name(desc->pKernelName);
 
     (void)module;
-    if (!mix && strcmp(desc->pKernelName, "work") != 0)
+    if (!what)
         return ZE_RESULT_ERROR_INVALID_KERNEL_NAME;
     *ret = calloc(1, sizeof(**ret));
-    (*ret)->kind = mix ? KERNEL_MIX : KERNEL_WORK;
+    **ret = (struct _ze_kernel_handle_t){.what = what, .size = {1, 1, 1}};
     return ZE_RESULT_SUCCESS;
 }
 
@@ -343,7 +371,56 @@ static ze_result_t kernel_destroy(ze_kernel_handle_t kernel)
 
 static ze_result_t kernel_groups(ze_kernel_handle_t kernel, uint32_t x, uint32_t y, uint32_t z)
 {
-    return kernel && x && y && z ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    if (!kernel || !x || !y || !z)
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    memcpy(kernel->size, (const uint32_t[]){x, y, z}, sizeof(kernel->size));
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_suggestion(ze_kernel_handle_t kernel, uint32_t x, uint32_t y, uint32_t z,
+                                     uint32_t *ret_x, uint32_t *ret_y, uint32_t *ret_z)
+{
+    (void)kernel, (void)y, (void)z;
+    for (*ret_x = 256; x % *ret_x; *ret_x /= 2)
+        ;
+    *ret_y = *ret_z = 1;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_most_groups(ze_kernel_handle_t kernel, uint32_t *ret)
+{
+    (void)kernel;
+    *ret = 64;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_set_indirect(ze_kernel_handle_t kernel, ze_kernel_indirect_access_flags_t flags)
+{
+    kernel->indirect = flags;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_indirect(ze_kernel_handle_t kernel, ze_kernel_indirect_access_flags_t *ret)
+{
+    *ret = kernel->indirect;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_properties(ze_kernel_handle_t kernel, ze_kernel_properties_t *ret)
+{
+    ret->numKernelArgs = fake_kernel_args(kernel->what);
+    ret->maxSubgroupSize = 16;
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t kernel_name(ze_kernel_handle_t kernel, size_t *bytes, char *ret)
+{
+    const char *name = fake_kernel_name(kernel->what);
+
+    if (ret)
+        memcpy(ret, name, *bytes < strlen(name) + 1 ? *bytes : strlen(name) + 1);
+    *bytes = strlen(name) + 1;
+    return ZE_RESULT_SUCCESS;
 }
 
 static ze_result_t kernel_argument(ze_kernel_handle_t kernel, uint32_t index, size_t bytes, const void *value)
@@ -351,7 +428,8 @@ static ze_result_t kernel_argument(ze_kernel_handle_t kernel, uint32_t index, si
     if (index >= ARGS_MOST || bytes > sizeof(uint64_t))
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     kernel->args[index] = 0;
-    memcpy(&kernel->args[index], value, bytes);
+    if (value)
+        memcpy(&kernel->args[index], value, bytes);
     return ZE_RESULT_SUCCESS;
 }
 
@@ -499,6 +577,24 @@ static ze_result_t event_reset(ze_event_handle_t event)
     return set(&event->signalled, false);
 }
 
+static ze_result_t event_timestamp(ze_event_handle_t event, ze_kernel_timestamp_result_t *ret)
+{
+    ze_result_t r;
+
+    pthread_mutex_lock(&fake_lock);
+    r = event->signalled ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
+    ret->global = ret->context = (ze_kernel_timestamp_data_t){event->begin_ns, event->end_ns};
+    pthread_mutex_unlock(&fake_lock);
+    return r;
+}
+
+static ze_result_t device_times(ze_device_handle_t device, uint64_t *ret_host, uint64_t *ret_device)
+{
+    (void)device;
+    *ret_host = *ret_device = fake_now_ns();
+    return ZE_RESULT_SUCCESS;
+}
+
 /* A table is filled with what is here; the rest is what a driver without these functions leaves. */
 #define TABLE(getter, type, ...)                                                                  \
     API ze_result_t getter(ze_api_version_t version, type *t)                                     \
@@ -514,14 +610,17 @@ TABLE(zeGetGlobalProcAddrTable, ze_global_dditable_t, .pfnInit = init)
 TABLE(zeGetDriverProcAddrTable, ze_driver_dditable_t, .pfnGet = driver_get, .pfnGetApiVersion = driver_version,
       .pfnGetProperties = driver_properties, .pfnGetExtensionProperties = driver_extensions,
       .pfnGetIpcProperties = driver_ipc, .pfnGetExtensionFunctionAddress = no_function)
-TABLE(zeGetDeviceProcAddrTable, ze_device_dditable_t, .pfnGet = device_get, .pfnGetProperties = device_properties,
-      .pfnGetCommandQueueGroupProperties = device_groups, .pfnGetMemoryProperties = device_memory,
-      .pfnPciGetPropertiesExt = device_pci, .pfnGetSubDevices = device_subdevices,
-      .pfnGetComputeProperties = device_compute, .pfnGetModuleProperties = device_module,
-      .pfnGetMemoryAccessProperties = device_access, .pfnGetCacheProperties = device_cache,
-      .pfnGetImageProperties = device_images, .pfnCanAccessPeer = device_peer, .pfnGetStatus = device_status)
+TABLE(zeGetDeviceProcAddrTable, ze_device_dditable_t, .pfnGet = device_get,
+      .pfnGetProperties = device_properties, .pfnGetCommandQueueGroupProperties = device_groups,
+      .pfnGetMemoryProperties = device_memory, .pfnPciGetPropertiesExt = device_pci,
+      .pfnGetSubDevices = device_subdevices, .pfnGetComputeProperties = device_compute,
+      .pfnGetModuleProperties = device_module, .pfnGetMemoryAccessProperties = device_access,
+      .pfnGetCacheProperties = device_cache, .pfnGetImageProperties = device_images,
+      .pfnGetGlobalTimestamps = device_times, .pfnCanAccessPeer = device_peer, .pfnGetStatus = device_status)
 TABLE(zeGetDeviceExpProcAddrTable, ze_device_exp_dditable_t, 0)
-TABLE(zeGetContextProcAddrTable, ze_context_dditable_t, .pfnCreate = context_create, .pfnDestroy = context_destroy)
+TABLE(zeGetContextProcAddrTable, ze_context_dditable_t, .pfnCreate = context_create,
+      .pfnDestroy = context_destroy, .pfnGetStatus = context_status, .pfnSystemBarrier = context_barrier,
+      .pfnMakeMemoryResident = of_memory, .pfnEvictMemory = of_memory)
 TABLE(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t, .pfnCreate = queue_create, .pfnDestroy = queue_destroy,
       .pfnExecuteCommandLists = execute, .pfnSynchronize = queue_synchronize)
 TABLE(zeGetFenceProcAddrTable, ze_fence_dditable_t, .pfnCreate = fence_create, .pfnDestroy = fence_destroy,
@@ -529,23 +628,34 @@ TABLE(zeGetFenceProcAddrTable, ze_fence_dditable_t, .pfnCreate = fence_create, .
 TABLE(zeGetEventPoolProcAddrTable, ze_event_pool_dditable_t, .pfnCreate = pool_create, .pfnDestroy = pool_destroy)
 TABLE(zeGetEventProcAddrTable, ze_event_dditable_t, .pfnCreate = event_create, .pfnDestroy = event_destroy,
       .pfnHostSignal = event_signal, .pfnHostSynchronize = event_wait, .pfnQueryStatus = event_query,
-      .pfnHostReset = event_reset)
+      .pfnHostReset = event_reset, .pfnQueryKernelTimestamp = event_timestamp)
 TABLE(zeGetEventExpProcAddrTable, ze_event_exp_dditable_t, 0)
 TABLE(zeGetImageProcAddrTable, ze_image_dditable_t, 0)
 TABLE(zeGetImageExpProcAddrTable, ze_image_exp_dditable_t, 0)
 TABLE(zeGetMemProcAddrTable, ze_mem_dditable_t, .pfnAllocShared = alloc_shared, .pfnAllocDevice = alloc_device,
       .pfnAllocHost = alloc_host, .pfnFree = mem_free, .pfnGetAllocProperties = alloc_properties,
       .pfnGetAddressRange = alloc_range)
-TABLE(zeGetModuleProcAddrTable, ze_module_dditable_t, .pfnCreate = module_create, .pfnDestroy = module_destroy)
+TABLE(zeGetModuleProcAddrTable, ze_module_dditable_t, .pfnCreate = module_create,
+      .pfnDestroy = module_destroy, .pfnGetProperties = module_properties)
 TABLE(zeGetModuleBuildLogProcAddrTable, ze_module_build_log_dditable_t, 0)
-TABLE(zeGetKernelProcAddrTable, ze_kernel_dditable_t, .pfnCreate = kernel_create, .pfnDestroy = kernel_destroy,
-      .pfnSetGroupSize = kernel_groups, .pfnSetArgumentValue = kernel_argument)
+TABLE(zeGetKernelProcAddrTable, ze_kernel_dditable_t, .pfnCreate = kernel_create,
+      .pfnDestroy = kernel_destroy, .pfnSetGroupSize = kernel_groups, .pfnSetArgumentValue = kernel_argument,
+      .pfnSuggestGroupSize = kernel_suggestion, .pfnSuggestMaxCooperativeGroupCount = kernel_most_groups,
+      .pfnSetIndirectAccess = kernel_set_indirect, .pfnGetIndirectAccess = kernel_indirect,
+      .pfnGetProperties = kernel_properties, .pfnGetName = kernel_name)
 TABLE(zeGetKernelExpProcAddrTable, ze_kernel_exp_dditable_t, 0)
 TABLE(zeGetSamplerProcAddrTable, ze_sampler_dditable_t, 0)
 TABLE(zeGetPhysicalMemProcAddrTable, ze_physical_mem_dditable_t, 0)
 TABLE(zeGetVirtualMemProcAddrTable, ze_virtual_mem_dditable_t, 0)
 TABLE(zeGetFabricVertexExpProcAddrTable, ze_fabric_vertex_exp_dditable_t, 0)
 TABLE(zeGetFabricEdgeExpProcAddrTable, ze_fabric_edge_exp_dditable_t, 0)
+
+API ze_result_t zeGetCommandListExpProcAddrTable(ze_api_version_t version, void **table)
+{
+    if (version >= ZE_MAKE_VERSION(1, 9))
+        fake_command_list_exp_table(table);
+    return ZE_RESULT_SUCCESS;
+}
 
 API ze_result_t zeGetCommandListProcAddrTable(ze_api_version_t version, ze_command_list_dditable_t *t)
 {
