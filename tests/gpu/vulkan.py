@@ -7,6 +7,8 @@ cost     a submission that has nothing to do: ns in the program's thread
 rate     a program by itself that submits 1 ms or 0.1 ms of work without an end, eight in flight: how many a second
 alone    a program of 1 ms submissions by itself
 beside   the same beside a program that submits 1 ms of work without an end, one or eight in flight, at levels 1, 2 and 3
+pairs    alone and beside once more with fewer requests, natively and as `xsched run` starts programs, at auto, 1, 2 and 3, at
+         most three turns, the last begun before 27 seconds are over: under a minute
 mixed    a Vulkan program and a CUDA program (tests/gpu/client.c), each as the urgent one once, at levels auto, 1, 2 and 3
 llama    llama.cpp's server by itself and beside a training (vulkan_llama.py), where DIR/vulkan has it
 level3   the channel groups of a Vulkan program, with no scheduler (vulkan_level3.py); it switches channels off, so ask for it
@@ -27,6 +29,7 @@ import vulkan_llama
 DIR, OUT = sys.argv[1], sys.argv[2]
 PARTS = sys.argv[3:] or ["suite", "cost", "rate", "alone", "beside", "mixed", "llama"]
 US, COUNT, GAP_S, TURNS = 1000, 300, 0.01, 3
+PAIRS_S, PAIRS_COUNT = 27, 100
 NAME = "VK_LAYER_XSCHED_schedule"
 CUDA = os.path.join(DIR, "vulkan", "gpu_client")
 SHIM = os.path.join(DIR, "lib", "xsched", "libshimcuda.so")
@@ -139,31 +142,44 @@ class Cuda:
         return self.answer()
 
 
-def urgent(program):
+def urgent(program, count=COUNT):
     took = []
-    for _ in range(COUNT):
+    for _ in range(count):
         program.go()
         begin, end = map(int, program.line())
         took.append(end - begin)
         time.sleep(GAP_S)
     took.sort()
-    return took[COUNT // 2], took[COUNT * 99 // 100]
+    return took[count // 2], took[count * 99 // 100]
 
 
-def measure(what, how, urgent_env, background_env=None, ahead=1):
-    up = Program(urgent_env, "bursts", US, 1, COUNT)
+def measure(what, how, urgent_env, background_env=None, ahead=1, count=COUNT):
+    up = Program(urgent_env, "bursts", US, 1, count)
     down = Program(background_env, *(("pipe", US, ahead) if ahead > 1 else ("loop", US))) if background_env else None
     if down:
         down.go()
         down.count()
     before, since = (down.done if down else 0), time.monotonic()
-    p50, p99 = urgent(up)
+    p50, p99 = urgent(up, count)
     rate = (down.done - before) / (time.monotonic() - since) if down else None
     up.end()
     if down:
         down.end()
     row(what=what, how=how, ahead=ahead, p50_us=p50, p99_us=p99, background_per_s=rate and round(rate, 1),
         longest_submit_us=down.longest if down else None)
+
+
+def pairs():
+    since, turn = time.monotonic(), 0
+    while turn < TURNS and time.monotonic() - since < PAIRS_S:
+        with Server() as server:
+            measure("alone", "native", native(), count=PAIRS_COUNT)
+            measure("alone", "xsched auto", server.cuda_env(10), count=PAIRS_COUNT)
+            for ahead in (1, 8):
+                measure("beside", "native", native(), native(), ahead, PAIRS_COUNT)
+                for level in ("auto", 1, 2, 3):
+                    measure("beside", f"xsched {level}", server.cuda_env(10, level), server.cuda_env(-10, level), ahead, PAIRS_COUNT)
+        turn += 1
 
 
 def cost(how, env):
@@ -250,6 +266,8 @@ def main():
                 for level in ("auto", 1, 2, 3):
                     vulkan_before_cuda(f"xsched {level}", server.cuda_env(10, level), server.cuda_env(-10, level))
                     cuda_before_vulkan(f"xsched {level}", server.cuda_env(-10, level), server.cuda_env(10, level))
+    if "pairs" in PARTS:
+        pairs()
     if "level3" in PARTS:
         bad += vulkan_level3.run(sys.modules[__name__])
     folder = vulkan_llama.prepare(sys.modules[__name__]) if "llama" in PARTS else None
