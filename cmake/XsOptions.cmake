@@ -33,7 +33,7 @@ endif()
 if(XSCHED_SANITIZE)
   set(XSCHED_STUB_LIBC OFF)
   target_compile_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -O1)
+    -fno-omit-frame-pointer -O1 -g1)
   target_link_options(xs_flags INTERFACE -fsanitize=${XSCHED_SANITIZE})
 endif()
 if(XSCHED_FUZZ)
