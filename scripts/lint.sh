@@ -49,10 +49,10 @@ run_tidy()   # CHECKS FILE...: CHECKS is added to what .clang-tidy names
     local out=build/tidy.txt files checks=$1
     shift
     need clang-tidy
-    cmake --preset clang >/dev/null || return 1
-    mapfile -t files < <(configured build/clang "$@")
+    cmake --preset clang -B build/lint >/dev/null || return 1 # not build/clang: scripts/test.sh may be building there
+    mapfile -t files < <(configured build/lint "$@")
     [ ${#files[@]} -gt 0 ] || return 0
-    printf '%s\n' "${files[@]}" | xargs -r -P "$jobs" -n 1 clang-tidy -p build/clang --quiet \
+    printf '%s\n' "${files[@]}" | xargs -r -P "$jobs" -n 1 clang-tidy -p build/lint --quiet \
         ${checks:+--checks=$checks} >$out 2>$out.err
     if grep -E '(warning|error): ' $out | sort -u | grep -E '^'; then return 1; fi
     if grep -qE '^Error while processing|error: ' $out.err; then
