@@ -11,6 +11,7 @@ from layout import BUILD, Layout
 
 FAKE = os.environ["FAKE_HIP_LIBRARY"]
 KFD = os.environ["FAKE_KFD_LIBRARY"]
+LATE = "the work was over before the probe stopped it"
 
 
 class ProbeHip(Layout):
@@ -37,7 +38,10 @@ class ProbeHip(Layout):
                  "XSched does not know this version of the kernel driver's interface"),
                 ({"FAKE_HIP": "no_writes"}, 1, "the device does not write into memory of the host",
                  "the device does not write into memory of the host")):
-            found = self.probe(**env)
+            for _ in range(5):   # a machine that has much else to do may let the work end before the probe comes to it
+                found = self.probe(**env)
+                if LATE not in [d["queues"] for d in found]:
+                    break
             self.assertEqual([(d["level"], d["gates"], d["queues"]) for d in found], [(level, gates, queues)] * 2, env)
             self.assertEqual([d["uuid"] for d in found], ["0000:c3:00.0", "0000:c4:00.0"])
 
