@@ -8,11 +8,11 @@ function(xs_once)
 endfunction()
 
 # Judged by the clock of a machine that may have something else to do: nothing else runs beside it, and where it fails
-# scripts/test.sh lets it judge once more and says so (label `clock`, left out of the section clang). Not for what is
-# judged by results.
+# scripts/test.sh lets it judge once more and says so (label `clock`, left out of the section clang). Label `alone`: the
+# run of everything begins it when no build goes on beside it. Not for what is judged by results.
 function(xs_by_clock)
   set_property(TEST ${ARGN} PROPERTY RUN_SERIAL TRUE)
-  set_property(TEST ${ARGN} APPEND PROPERTY LABELS clock)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS clock alone)
 endfunction()
 
 # Computes on a whole core or more: takes the place of two tests that mostly wait.
