@@ -13,22 +13,26 @@
 #   fast    gcc build, fast tests only (not part of the default)
 #   long    gcc build, what takes too long for every run (not part of the default)
 #
-# Without arguments: gcc clang asan tsan robust system. That the checkout is as it was before is a test too. The last line
-# is `N passed, N failed, N skipped`, summed over the results of ctest; the exit status is 0 only when nothing failed.
+# Without arguments: gcc, robust and system side by side, while the other builds take the time that these leave idle;
+# then clang, asan and tsan side by side; then the fuzzers; and last, one at a time, what has the label alone. That the
+# checkout is as it was before is a test too. The last line is `N passed, N failed, N skipped`, summed over the results
+# of ctest; the exit status is 0 only when nothing failed.
 # Labels of tests (HACKING.md): fast, full, pocl (needs PoCL), asan and tsan (run there besides fast), matrix, packages,
 # robust (only there), once (what does not depend on the compiler: not in clang), clock (judged by the clock: not in
 # clang. A failing one judges once more, alone, at the section's end, and is named as unstable if it passes then; more
-# than UNSTABLE of them in a run are failures. Not where it crashed, hung or a sanitizer found something.)
+# than UNSTABLE of them in a run are failures. Not where it crashed, hung or a sanitizer found something), alone (those
+# of clock that nothing may run beside).
 set -u
 cd "$(dirname "$0")/.."
 jobs=${XSCHED_TEST_JOBS:-$(nproc)}
-sections=${*:-gcc clang asan tsan robust system}
+width=$((jobs * 2))
+sections=$*
 passed=0 failed=0 skipped=0
 UNSTABLE=2
 unstable=()
 times=()
-launcher=()
-if command -v ccache >/dev/null 2>&1; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
+launcher=
+if command -v ccache >/dev/null 2>&1; then launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache; fi
 
 # The thread sanitizer of older compilers cannot start where addresses are very random.
 fixed=() wrap=()
@@ -38,9 +42,38 @@ build()   # PRESET
 {
     local log=build/$1-build.log
     mkdir -p build
-    if ! { cmake --preset "$1" "${launcher[@]}" && cmake --build --preset "$1" -j "$jobs"; } >"$log" 2>&1 </dev/null; then
+    if ! { cmake --preset "$1" $launcher && cmake --build --preset "$1" -j "$jobs"; } >"$log" 2>&1 </dev/null; then
         tail -40 "$log"
         echo "build of $1 failed ($log)"
+        return 1
+    fi
+}
+
+# Builds PRESETs one after the other in the background, in the time that others leave idle. A session of its own, since
+# the scheduler weighs sessions first (autogroup).
+builder=
+build_beside()   # PRESET...
+{
+    local idle=()
+    if chrt -i 0 true 2>/dev/null; then idle=(chrt -i 0); fi
+    export -f build
+    export jobs launcher
+    mkdir -p build
+    for preset in "$@"; do rm -f "build/$preset.built"; done
+    setsid "${idle[@]}" bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null
+        for preset in "$@"; do build "$preset"; echo $? >"build/$preset.built"; done' build "$@" >build/beside.log 2>&1 &
+    builder=$!
+}
+
+built()   # PRESET: waits for it
+{
+    until [ -s "build/$1.built" ]; do
+        if ! kill -0 "$builder" 2>/dev/null; then build "$1"; return; fi
+        sleep 0.2
+    done
+    if [ "$(cat "build/$1.built")" != 0 ]; then
+        tail -40 "build/$1-build.log"
+        echo "build of $1 failed (build/$1-build.log)"
         return 1
     fi
 }
@@ -57,17 +90,25 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 
 # A server that a test leaves to `xsched run` comes and goes in here, and not where this user's own programs look.
-XDG_RUNTIME_DIR=$(mktemp -d /tmp/xsched-tests.XXXXXX)
-export XDG_RUNTIME_DIR
-trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT
+runtime=$(mktemp -d /tmp/xsched-tests.XXXXXX)
+finish()
+{
+    if [ -n "$builder" ]; then kill -- "-$builder" 2>/dev/null; fi
+    rm -rf "$runtime"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 run_tests()   # PRESET SECTION CTEST-ARGUMENTS...
 {
     local preset=$1 section=$2 junit=$PWD/build/$2.junit.xml log=$PWD/build/$2.log status all bad skip
     shift 2
     rm -f "$junit"
+    export XDG_RUNTIME_DIR=$runtime/$preset
+    mkdir -p -m 700 "$XDG_RUNTIME_DIR"
     # two at a time for each core: most of them wait. One that computes counts for two, one by the clock runs alone.
-    "${wrap[@]}" ctest --test-dir "build/$preset" -j $((jobs * 2)) --output-on-failure --output-junit "$junit" \
+    "${wrap[@]}" ctest --test-dir "build/$preset" -j "$width" --output-on-failure --output-junit "$junit" \
         --timeout 600 "$@" </dev/null | grep -vE '^ *Start |^Internal ctest|^Test project' | tee "$log"
     status=${PIPESTATUS[0]}
     if [ ! -s "$junit" ]; then
@@ -86,8 +127,9 @@ judge_again()   # PRESET SECTION LOG
 {
     local name
     if grep -qE 'Sanitizer:|runtime error:' "$3"; then return; fi
+    if [ -n "$builder" ]; then kill -STOP -- "-$builder" 2>/dev/null; fi
     for name in $(sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\) (Failed).*/\1/p' "$3"); do
-        if [ ${#unstable[@]} -ge $UNSTABLE ]; then return; fi
+        if [ ${#unstable[@]} -ge $UNSTABLE ]; then break; fi
         echo "== $name once more, if the clock judged it"
         if "${wrap[@]}" ctest --test-dir "build/$1" --output-on-failure --timeout 600 --no-tests=error -L '^clock$' \
             -R "^${name//./\\.}\$" </dev/null; then
@@ -95,6 +137,12 @@ judge_again()   # PRESET SECTION LOG
             bad=$((bad - 1))
         fi
     done
+    if [ -n "$builder" ]; then kill -CONT -- "-$builder" 2>/dev/null; fi
+}
+
+took()   # NAME SINCE
+{
+    times+=("$(printf '%-8s %4d s' "$1" $((SECONDS - $2)))")
 }
 
 section()   # NAME
@@ -107,42 +155,110 @@ section()   # NAME
     fast)   build gcc && run_tests gcc fast -L '^fast$' ;;
     clang)  build clang && run_tests clang clang -LE '^(matrix|packages|robust|once|clock|long)$' ;;
     asan)   build asan && run_tests asan asan -L '^(fast|asan)$' ;;
-    tsan)   build tsan && run_tsan ;;
+    tsan)   build tsan && run_tsan tsan -L '^(fast|tsan)$' -LE '^pocl$' ;;
     long)   build gcc && run_tests gcc long -L '^long$' ;;
     matrix) build gcc && run_tests gcc matrix -L '^matrix$' ;;
     packages) build gcc && run_tests gcc packages -L '^packages$' ;;
     system) build gcc && run_tests gcc system -L '^(matrix|packages)$' ;;
     *)      echo "no such section: $1"; false ;;
     esac || failed=$((failed + 1))
-    times+=("$(printf '%-8s %4d s' "$1" $((SECONDS - begin)))")
+    took "$1" "$begin"
 }
 
 # What the long runs would print is printed here too: how much was tried.
-run_robust()
+tried()
 {
-    local status
-    run_tests gcc robust -L '^robust$'
-    status=$?
     grep -hE '(API calls|faults injected|inputs tried|^soak:|^upgrade:).*[0-9]' build/gcc/Testing/Temporary/LastTest.log
+}
+
+run_fuzz()
+{
     if FUZZ_SECONDS=${ROBUST_FUZZ_SECONDS:-30} FUZZ_MESSAGES=100000 scripts/fuzz.sh; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
     fi
+}
+
+run_robust()
+{
+    local status
+    run_tests gcc robust -L '^robust$'
+    status=$?
+    tried
+    run_fuzz
     return $status
 }
 
-run_tsan()
+run_tsan()   # SECTION CTEST-ARGUMENTS...
 {
+    local status
     wrap=("${fixed[@]}")
-    run_tests tsan tsan -L '^(fast|tsan)$' -LE '^pocl$'
-    local status=$?
+    run_tests tsan "$@"
+    status=$?
     wrap=()
     return $status
 }
 
+# Runs COMMAND once PRESET is built, beside what else runs: its output is in build/PRESET.out, what it counted in .count.
+aside()   # PRESET TESTS-AT-A-TIME COMMAND...
+{
+    local begin=$SECONDS preset=$1
+    width=$2
+    shift 2
+    passed=0 failed=0 skipped=0
+    { built "$preset" && begin=$SECONDS && "$@"; } >"build/$preset.out" 2>&1 || failed=$((failed + 1))
+    echo "$passed $failed $skipped $((SECONDS - begin))" >"build/$preset.count"
+}
+
+collect()   # PRESET
+{
+    local p f s seconds
+    echo "== $1"
+    cat "build/$1.out"
+    read -r p f s seconds <"build/$1.count" || p=0 f=1 s=0 seconds=0
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    times+=("$(printf '%-8s %4d s' "$1" "$seconds")")
+}
+
+# All sections, in the order that the first lines of this file say.
+everything()
+{
+    local begin=$SECONDS preset beside=()
+    echo "== gcc, robust and system"
+    if build gcc; then
+        took build $begin
+        build_beside clang asan tsan fuzz
+        begin=$SECONDS
+        run_tests gcc gcc -LE '^(long|alone)$' || failed=$((failed + 1))
+        tried
+        took gcc $begin
+    else
+        failed=$((failed + 1))
+        build_beside clang asan tsan fuzz
+    fi
+    rm -f build/{clang,asan,tsan}.{out,count}
+    aside clang $((jobs * 2)) run_tests clang clang -LE '^(matrix|packages|robust|once|clock|long)$' & beside+=($!)
+    aside asan $jobs run_tests asan asan -L '^(fast|asan)$' -LE '^alone$' & beside+=($!)
+    aside tsan $jobs run_tsan tsan -L '^(fast|tsan)$' -LE '^(pocl|alone)$' & beside+=($!)
+    wait "${beside[@]}"
+    for preset in clang asan tsan; do collect $preset; done
+    built fuzz >/dev/null
+    begin=$SECONDS
+    echo "== fuzz"
+    run_fuzz
+    took fuzz $begin
+    begin=$SECONDS
+    echo "== alone"
+    run_tests gcc gcc.alone -L '^alone$' -LE '^long$' || failed=$((failed + 1))
+    run_tests asan asan.alone -L '^(fast|asan)$' -L '^alone$' || failed=$((failed + 1))
+    run_tsan tsan.alone -L '^(fast|tsan)$' -L '^alone$' -LE '^pocl$' || failed=$((failed + 1))
+    took alone $begin
+}
+
 tree() { git status --porcelain 2>/dev/null; }
 before=$(tree)
+if [ -z "$sections" ]; then everything; fi
 for s in $sections; do section "$s"; done
 echo
 if [ "$(tree)" = "$before" ]; then
