@@ -46,6 +46,12 @@ class Layout(unittest.TestCase):
             time.sleep(0.01)
         shutil.rmtree(self.top)
 
+    def wait_for(self, what, seconds=60):
+        end = time.monotonic() + seconds
+        while not what():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
     def servers(self):
         """Processes whose executable is this layout's xserver."""
         found = []
