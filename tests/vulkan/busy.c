@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Vulkan program on the fake driver, under a scheduler: busy BUS, its device's PCI bus.
- * Prints "ready". At a line of its input it has work that does not complete ("busy"), which completes at the next ("done"). */
+ * Prints "ready". At a line of its input it has work that does not complete ("busy"), which completes at the next ("done").
+ * In a fake world (FAKE_WORLD) its driver makes channel groups; at "?" it prints the slice of that for kernels, in us. */
+#include "hal/program.h"
 #include "played_loader.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static int g_bus;
+static struct context g_groups;
+
+static void print_slice(void)
+{
+    struct xs_nvrm_timeslice p = {0};
+    struct xs_nvrm_control c = {.client = g_groups.client, .object = g_groups.group, .command = XS_NVRM_CMD_GET_TIMESLICE,
+                                .params = (uint64_t)(uintptr_t)&p, .params_bytes = sizeof(p)};
+
+    assert_int_equal(ioctl(g_groups.fd, XS_NVRM_IOC_CONTROL, &c), 0);
+    assert_int_equal(c.status, XS_NVRM_OK);
+    printf("%llu\n", (unsigned long long)p.us);
+}
 
 static void busy(void **state)
 {
@@ -27,6 +43,8 @@ static void busy(void **state)
     fake_vk_reset();
     d->bus = (uint32_t)g_bus;
     played_load();
+    if (getenv("FAKE_WORLD"))
+        make_context(&g_groups, open("/dev/nvidiactl", O_RDWR | O_CLOEXEC), 4);
     played_device(NULL, NULL, 0);
     vk.get_queue(vk.device, 0, 0, &queue);
     played_find(vk.device_function, vk.device, "vkAllocateCommandBuffers", &allocate);
@@ -35,12 +53,17 @@ static void busy(void **state)
     dispatch(commands, 1000, 1, 1);
     s.commands = &commands;
     printf("ready\n");
-    for (bool work = true; fgets(line, sizeof(line), stdin); work = !work) {
+    for (bool work = true; fgets(line, sizeof(line), stdin);) {
+        if (line[0] == '?') {
+            print_slice();
+            continue;
+        }
         if (work)
             assert_int_equal(vk.submit(queue, 1, &s, 0), XS_VK_SUCCESS);
         else
             fake_vk_advance(1000);
         printf("%s\n", work ? "busy" : "done");
+        work = !work;
     }
     vk.destroy_device(vk.device, NULL);
     vk.destroy_instance(vk.instance, NULL);

@@ -198,6 +198,12 @@ XS_EXPORT unsigned xsched_priv_vk_queues(struct xs_vk_device *d, struct xs_queue
     return found;
 }
 
+/* Who asks for another level gives no descriptor away. */
+static bool wants_level_3(void)
+{
+    return !xs_env_is(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, "1") && !xs_env_is(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, "2");
+}
+
 XS_EXPORT XResult xsched_priv_vk_adopt(struct xs_vk_hw *hw, HwQueueHandle *ret)
 {
     const struct xs_hal_ops *ops = &xs_vk_ops;
@@ -207,8 +213,7 @@ XS_EXPORT XResult xsched_priv_vk_adopt(struct xs_vk_hw *hw, HwQueueHandle *ret)
     *ret = xsched_priv_hwq_find(XS_PLATFORM_NUMBER_VULKAN, xs_vk_key(hw->queue));
     if (*ret)
         return kXSchedSuccess;
-    /* who does not ask for level 3 gives no descriptor away */
-    if (xs_env_is(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, "3") && xsched_priv_interrupt_borrow(hw->device->identity))
+    if (wants_level_3() && xsched_priv_interrupt_borrow(hw->device->identity))
         ops = &xs_vk_ops_level3;
     xs_lock_acquire(&g_lock);
     hw->held = true;              /* before libpreempt may release it */

@@ -45,12 +45,12 @@ static void op_release(void *hw)
     xs_vk_hw_release(hw);
 }
 
-/* Level auto means level 1: decision 0032. */
+/* Level auto means level 3 where another shim lends it, else level 1: decision 0032. */
 #define VK_OPS(more)                                                                              \
     {                                                                                             \
         .abi = XS_HAL_ABI, .size = sizeof(struct xs_hal_ops), .platform = XS_PLATFORM_NUMBER_VULKAN, \
         .name = "Vulkan", .levels = 1u << kPreemptLevelBlock | 1u << kPreemptLevelDeactivate | (more), \
-        .auto_levels = 1u << kPreemptLevelBlock, .synchronize = op_synchronize, .mark = op_mark,  \
+        .auto_levels = 1u << kPreemptLevelBlock | (more), .synchronize = op_synchronize, .mark = op_mark, \
         .release = op_release, .marks_from_outside = true /* by a semaphore; a fence is not possible there */, \
         .gate = xs_vk_gate, .ctx_entries = xs_vk_ctx_entries,                                     \
     }
