@@ -2,7 +2,7 @@
 """What run_vulkan runs: vulkan.py DIR OUT [PART...]
 
 suite    tests/vulkan/suite.c: every case, natively and with the layer, with no scheduler, with a policy in the process, with
-         xserver, and at level 2; results are checked by the program
+         xserver, at level 2, at level 3, and at level 3 beside a more urgent program; the program checks the results
 cost     a submission that has nothing to do: ns in the program's thread
 rate     a program by itself that submits 1 ms or 0.1 ms of work without an end, eight in flight: how many a second
 alone    a program of 1 ms submissions by itself
@@ -15,6 +15,7 @@ level3   the channel groups of a Vulkan program, with no scheduler (vulkan_level
 Each natively and under XSched by turns. A row for each: what, how, P50 and P99 of the urgent side in us, what the background
 completed in a second, and the longest call of a submission there.
 """
+import contextlib
 import json
 import os
 import subprocess
@@ -224,14 +225,38 @@ def cuda_before_vulkan(how, vulkan_env, cuda_env):
         background_per_s=per_s and round(per_s, 1), longest_submit_us=down.longest if down else None)
 
 
+@contextlib.contextmanager
+def requests(env):
+    """A program with a submission of 1 ms now and then."""
+    up, stop = Program(env, "bursts", US, 1, 10 ** 6), threading.Event()
+
+    def work():
+        while not stop.is_set():
+            up.go()
+            up.line()
+            time.sleep(GAP_S / 5)
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        up.process.kill()
+        up.process.communicate()
+
+
 def suite():
     bad, cases = 0, subprocess.run([SUITE, "list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     with Server() as server:
-        for how, env in (("native", native()), ("app", layered(XSCHED_SCHEDULER="APP")),
-                         ("local", layered(XSCHED_POLICY="HPF", XSCHED_SCHEDULER="LCL")), ("xserver", server.env(3)),
-                         ("level 2", server.env(3, 2))):
+        for how, env, beside in (
+                ("native", native(), None), ("app", layered(XSCHED_SCHEDULER="APP"), None),
+                ("local", layered(XSCHED_POLICY="HPF", XSCHED_SCHEDULER="LCL"), None), ("xserver", server.env(3), None),
+                ("level 2", server.env(3, 2), None), ("level 3", server.cuda_env(3, 3), None),
+                ("level 3 beside", server.cuda_env(-10, 3), server.cuda_env(10, 3))):
             failed = []
-            with open(os.path.join(OUT, f"suite_{how.replace(' ', '')}.log"), "w", encoding="utf-8") as log:
+            with open(os.path.join(OUT, f"suite_{how.replace(' ', '')}.log"), "w", encoding="utf-8") as log, \
+                    requests(beside) if beside else contextlib.nullcontext():
                 for case in cases:     # each in its own process: NVIDIA's driver refuses a tenth instance in one
                     if subprocess.run([SUITE, case], env=env, stdout=log, stderr=log, timeout=60, check=False).returncode:
                         failed.append(case)
