@@ -9,6 +9,8 @@ long and the other one's short. When the urgent program is killed, and when xser
 again. Variants:
 
 auto       no level is named
+rounds     the same; the other program submits while its slice is short, behind a gate, again and again, and completes it when
+           the urgent one has no more work
 named      level 3 is
 level1     level 1 is: the slices stay the driver's
 probed     `xsched doctor --probe` saw level 3 fail: they stay
@@ -25,9 +27,10 @@ import lib
 
 BUS, OTHER_BUS = 0x10, 0x20        # the world's GPU
 LONG, SHORT, OWN = 50000, 50, 2048
-VARIANTS = {"auto": {}, "named": {"XSCHED_AUTO_XQUEUE_LEVEL": "3"}, "level1": {"XSCHED_AUTO_XQUEUE_LEVEL": "1"},
+VARIANTS = {"auto": {}, "rounds": {}, "named": {"XSCHED_AUTO_XQUEUE_LEVEL": "3"}, "level1": {"XSCHED_AUTO_XQUEUE_LEVEL": "1"},
             "probed": {"XSCHED_CUDA_LEVEL": "1"}, "elsewhere": {}}
 GIVEN = ("auto", "named")
+ROUNDS = 4
 WAIT_S, STAYS_S = 8, 0.5
 BEHIND = 'LD_PRELOAD="$LD_PRELOAD:$KERNEL" exec "$0" "$@"'     # the fake stands where the kernel does: behind the shims
 
@@ -80,6 +83,31 @@ def stay(*programs):
     return seen == {OWN}
 
 
+def rounds(up, down):
+    """@return whether each round came to its end, with gates, and the driver saw nothing that Vulkan forbids"""
+    ok = True
+    for _ in range(ROUNDS):
+        down.say()
+        down.told("busy")                 # its work is there before the urgent one's, or its slice would not matter
+        up.say()
+        up.told("busy")
+        ok = ok and become([LONG, SHORT], up, down)
+        down.say()                        # it completes this
+        down.told("done")
+        down.say()                        # the next one comes while it may not run
+        time.sleep(0.05)
+        up.say()
+        up.told("done")
+        down.told("busy")
+        down.say()
+        down.told("done")
+        ok = ok and become([OWN, OWN], up, down)
+    down.say("!")
+    gates, wrong = map(int, down.line().split())
+    print(f"{gates} gates, {wrong} wrong")
+    return ok and gates > 0 and wrong == 0
+
+
 @contextlib.contextmanager
 def started(program, socket, env):
     with subprocess.Popen([program, "--no-http", "--tune", "lv3-busy-us=0", f"--socket={socket}", "HPF"], env=env,
@@ -119,6 +147,8 @@ def main(busy, shims, server, xsched, fakes, variant):
         try:
             with started(server, socket, {**world, "LD_PRELOAD": kernel}) as running:
                 up, down = program(10), program(-10)
+                if variant == "rounds":
+                    return 0 if rounds(up, down) else 1
                 ok = up.slice() == OWN and down.slice() == OWN and both(up, down)
                 up.kill()
                 ok = ok and become([OWN], down)
