@@ -9,8 +9,14 @@
  *
  * One number of the urgent queue shows which of the two it is: the share of its active time in which
  * its threads waited for the device. Above HIGH the others lose a step (wide lane, narrow lane,
- * suspended), below LOW they gain one. If the lane itself makes the urgent kernels slow, its threads
- * wait, and the others lose the step again; then the next try comes later each time. */
+ * suspended), below LOW they gain one.
+ *
+ * The same number tells what the others cost. The threads need as long for their launches whether
+ * others run or not, and only their waits grow. So the time that a piece of work takes is in inverse
+ * proportion to the part without waits: where this was 0.9 by itself and is 0.75 beside others, work
+ * takes 1.2 times as long. If it takes more than SLOWER, the others lose a step, and the next try comes
+ * later each time. To know the part by itself, the scheduler suspends the others for a moment at first
+ * and every AGAIN_NS. */
 #include "sched/internal.h"
 
 #define LOOK_NS      (5 * XS_NS_PER_MS)
@@ -18,12 +24,15 @@
 #define GAP_NS       (1 * XS_NS_PER_MS)     /* a pause of less than that between two launches counts as well */
 #define SETTLE_NS    (10 * XS_NS_PER_MS)    /* judges a step after this time at the earliest */
 #define TRY_NS       (20 * XS_NS_PER_MS)    /* from one step to a wider one, the first time */
-#define TRY_MOST_NS  (2 * XS_NS_PER_S)
+#define TRY_MOST_NS  (5 * XS_NS_PER_S)
 #define STABLE_NS    (2 * XS_NS_PER_S)      /* a step that lasts so long was no mistake */
 #define CHANGE_NS    (1 * XS_NS_PER_MS)
 #define ONE          1024                   /* shares */
 #define LOW          350
 #define HIGH         600
+#define SLOWER       1106                   /* 1.08 */
+#define ENOUGH_NS    (100 * XS_NS_PER_MS)   /* so much active time says how large the part without waits is */
+#define AGAIN_NS     (10 * XS_NS_PER_S)
 
 static bool is_active(const struct xs_entity *e)
 {
@@ -57,22 +66,27 @@ static bool are_together(const struct xs_entity *a, const struct xs_entity *b)
     return space_of(a) && space_of(a) == space_of(b) && a->presence->group->user == b->presence->group->user;
 }
 
+/* What threads waited since the last look. */
+struct waits {
+    uint64_t ended_ns;  /* waits that have ended, with what they took before that look */
+    uint64_t so_far_ns; /* the part since that look, with waits that go on; a long one shows at once */
+};
+
 /* @param from_ns  the last look at its entity: a queue without that look has nothing to compare with
- * @param dt_ns  since then
- * @return how much of that its threads waited, at most dt_ns */
-static uint64_t waited(struct xs_sched_queue *q, uint64_t from_ns, uint64_t dt_ns)
+ * @param dt_ns  since then */
+static void add_waits(struct waits *w, struct xs_sched_queue *q, uint64_t from_ns, uint64_t dt_ns)
 {
     const struct xs_client_cell *c = q->client;
-    uint64_t total, new, before;
+    uint64_t total, new = 0, before;
 
     if (!c)
-        return 0;
+        return;
     total = atomic_load_explicit(&c->waited_ns, memory_order_relaxed); /* a value by itself */
     if (!dt_ns || q->waited_at_ns != from_ns) {
         q->waited_ahead_ns = 0;
-        new = 0;
     } else {
         new = total > q->waited_ns ? total - q->waited_ns : 0;
+        w->ended_ns += new;
         before = XS_MIN(new, q->waited_ahead_ns);
         q->waited_ahead_ns -= before;
         new -= before;
@@ -84,58 +98,116 @@ static uint64_t waited(struct xs_sched_queue *q, uint64_t from_ns, uint64_t dt_n
     }
     q->waited_ns = total;
     q->waited_at_ns = from_ns + dt_ns;
-    return XS_MIN(new, dt_ns);
+    w->so_far_ns += XS_MIN(new, dt_ns);
 }
 
 /* The waits of its threads: those that wait for a queue that is ready, or was a moment ago. One thread
  * may wait for one queue after the other. If two wait at one moment, the time counts twice, which errs
  * on the safe side. */
-static uint64_t threads_waited(struct xs_entity *e, uint64_t dt_ns)
+static struct waits threads_waited(struct xs_entity *e, uint64_t dt_ns)
 {
-    uint64_t from_ns = e->beside.seen_ns, sum = 0;
+    uint64_t from_ns = e->beside.seen_ns;
+    struct waits w = {0};
     unsigned n = 0;
 
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
-        sum += waited(q, from_ns, dt_ns);
+        add_waits(&w, q, from_ns, dt_ns);
     XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
         if (n++ >= XS_IDLE_CLOSES)
             break;
-        sum += waited(q, from_ns, dt_ns);
+        add_waits(&w, q, from_ns, dt_ns);
     }
-    return XS_MIN(sum, dt_ns);
+    w.so_far_ns = XS_MIN(w.so_far_ns, dt_ns);
+    return w;
 }
 
-static void step(struct xs_beside *b, int by, uint64_t now_ns)
+/* Long sums: waits that began before they did, and those that have not ended, make little of them. */
+static void add_time(struct xs_beside_time *t, uint64_t active_ns, uint64_t waited_ns)
 {
-    b->step += by;
+    if (t->active_ns > 3 * ENOUGH_NS) { /* the last of it counts most */
+        t->active_ns /= 2;
+        t->waited_ns /= 2;
+    }
+    t->active_ns += active_ns;
+    t->waited_ns += waited_ns;
+}
+
+static uint64_t launched_us(const struct xs_beside_time *t)
+{
+    return (t->active_ns - XS_MIN(t->waited_ns, t->active_ns)) / XS_NS_PER_US;
+}
+
+/* Whether its work takes more than SLOWER times as long as by itself. */
+static bool is_slowed(const struct xs_beside *b)
+{
+    const struct xs_beside_time *alone = &b->alone, *here = &b->here;
+
+    if (alone->active_ns < ENOUGH_NS || here->active_ns < ENOUGH_NS)
+        return false;
+    /* launched(alone) / active(alone) > SLOWER * launched(here) / active(here) */
+    return launched_us(alone) * (here->active_ns / XS_NS_PER_US) * ONE >
+           launched_us(here) * (alone->active_ns / XS_NS_PER_US) * SLOWER;
+}
+
+static void go_to(struct xs_beside *b, enum xs_beside_step to, uint64_t now_ns)
+{
+    if (b->step == XS_BESIDE_SUSPENDED)
+        b->alone_at_ns = now_ns;
+    if (to == XS_BESIDE_SUSPENDED)
+        b->alone = (struct xs_beside_time){0};
+    b->here = (struct xs_beside_time){0};
+    b->step = to;
+    b->back = XS_BESIDE_SUSPENDED;
     b->since_ns = now_ns;
+}
+
+static void judge_alone(struct xs_beside *b, uint64_t stood_ns, uint64_t now_ns)
+{
+    if (b->alone.active_ns < ENOUGH_NS || b->share >= LOW)
+        return;
+    if (b->back)
+        go_to(b, b->back, now_ns);
+    else if (stood_ns >= b->try_ns[XS_BESIDE_SUSPENDED])
+        go_to(b, XS_BESIDE_NARROW, now_ns);
 }
 
 static void judge(struct xs_beside *b, uint64_t now_ns)
 {
     uint64_t stood = now_ns - b->since_ns;
+    enum xs_beside_step was = b->step;
 
+    if (was == XS_BESIDE_SUSPENDED) {
+        judge_alone(b, stood, now_ns);
+        return;
+    }
     if (stood >= STABLE_NS)
-        b->try_ns = TRY_NS;
-    if (b->share > HIGH && b->step > XS_BESIDE_SUSPENDED && stood >= SETTLE_NS) {
-        b->try_ns = XS_MIN(2 * b->try_ns, TRY_MOST_NS);
-        step(b, -1, now_ns);
-    } else if (b->share < LOW && b->step < XS_BESIDE_WIDE && stood >= b->try_ns) {
-        step(b, 1, now_ns);
+        b->try_ns[was - 1] = TRY_NS;
+    if (stood >= SETTLE_NS && (b->share > HIGH || is_slowed(b))) {
+        b->try_ns[was - 1] = XS_MIN(2 * b->try_ns[was - 1], TRY_MOST_NS);
+        go_to(b, was - 1, now_ns);
+    } else if (now_ns - b->alone_at_ns >= AGAIN_NS) {
+        go_to(b, XS_BESIDE_SUSPENDED, now_ns);
+        b->back = was;
+    } else if (b->share < LOW && was < XS_BESIDE_WIDE && stood >= b->try_ns[was]) {
+        go_to(b, was + 1, now_ns);
     }
 }
 
-/* Adds the waits of its threads since the last look to the average. @param until_ns  while it was active */
+/* Adds the waits of its threads since the last look to what is known of it. @param until_ns  while it was active */
 static void average(struct xs_entity *e, uint64_t until_ns)
 {
     struct xs_beside *b = &e->beside;
     uint64_t dt = until_ns > b->seen_ns ? until_ns - b->seen_ns : 0;
+    struct waits w;
     int64_t x, d = (int64_t)XS_MIN(dt, AVERAGE_NS);
 
     if (!b->seen_ns || dt < LOOK_NS / 5)    /* less than that says little, and decisions come often */
         return;
-    x = (int64_t)(threads_waited(e, dt) * ONE / dt);
+    w = threads_waited(e, dt);
+    x = (int64_t)(w.so_far_ns * ONE / dt);
     b->share += (int32_t)((x - b->share) * d / (int64_t)AVERAGE_NS);
+    if (b->seen_ns >= b->since_ns + LOOK_NS) /* what others had on the device before is over */
+        add_time(b->step == XS_BESIDE_SUSPENDED ? &b->alone : &b->here, dt, w.ended_ns);
     b->seen_ns = until_ns;
 }
 
@@ -158,8 +230,8 @@ static void look(struct xs_entity *e, uint64_t now_ns)
         average(e, e->dried_ns);            /* it was idle meanwhile, without a look */
         b->seen_ns = 0;
     }
-    if (!b->try_ns) {                       /* no facts yet: the device is its own */
-        b->try_ns = TRY_NS;
+    if (!b->try_ns[0]) {                    /* no facts yet: the device is its own */
+        b->try_ns[XS_BESIDE_SUSPENDED] = b->try_ns[XS_BESIDE_NARROW] = TRY_NS;
         b->since_ns = now_ns;
         b->share = ONE;
     }

@@ -151,13 +151,19 @@ struct xs_presence {
 /** How other queues of its process run while an entity is active. */
 enum xs_beside_step { XS_BESIDE_SUSPENDED, XS_BESIDE_NARROW, XS_BESIDE_WIDE };
 
+/** What an urgent entity's threads did while it was active. */
+struct xs_beside_time { uint64_t active_ns, waited_ns; };
+
 struct xs_beside {
     bool runs;                                     /* it runs beside others itself; the policy suspends it */
     /* of an entity beside which others could run */
-    enum xs_beside_step step;
+    enum xs_beside_step step, back;                /* back: the step that follows a look at it by itself; 0: the next one */
     int32_t share;                                 /* of its time in which threads waited for the device, in 1/1024; average */
     uint64_t seen_ns;                              /* the last look; 0: none since it became active */
-    uint64_t since_ns, try_ns;                     /* this step began; a wider one comes after so long */
+    uint64_t since_ns;                             /* this step began */
+    uint64_t try_ns[XS_BESIDE_WIDE];               /* a wider one than each comes after so long */
+    uint64_t alone_at_ns;                          /* the end of the last time by itself */
+    struct xs_beside_time alone, here;             /* by itself; in this step, where others run beside it */
 };
 
 struct xs_entity {

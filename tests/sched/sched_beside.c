@@ -12,6 +12,7 @@ struct beside {
     struct xs_sched *s;
     struct proc w[1];
     uint64_t now, next;
+    unsigned phase;          /* of the urgent thread's ms: the scheduler does not always look at the same point of it */
 };
 
 static struct beside begin(const char *policy, uint32_t lanes)
@@ -53,15 +54,19 @@ static void urgent(struct beside *b, uint64_t length_ns, uint64_t waits_us)
     uint64_t end = b->now + length_ns;
 
     while (b->now < end) {
+        uint64_t launches = (1000 - waits_us) * US, after = launches * (b->phase++ % 8) / 8;
+
         world_submit(&b->w[0], HIGH, 10, 100 * US);
-        run_until(b, b->now + (1000 - waits_us) * US);
+        run_until(b, b->now + launches - after);
         atomic_fetch_add(&c->inherit, 1);
         atomic_store(&c->inherit_priority, 5);
         run_until(b, b->now + waits_us * US);
         atomic_fetch_add(&c->waited_ns, waits_us * US);
         atomic_fetch_sub(&c->inherit, 1);
         atomic_store(&c->inherit_priority, INT32_MIN);
-        world_complete(&b->w[0], HIGH, 10, 100 * US);
+        world_complete(&b->w[0], HIGH, 9, 100 * US);
+        run_until(b, b->now + after);
+        world_complete(&b->w[0], HIGH, 1, 100 * US);
     }
 }
 
@@ -76,7 +81,7 @@ static void test_gaps(void **state)
     struct beside b = begin("HPF", XS_LANES(WIDE, NARROW));
 
     (void)state;
-    urgent(&b, 20 * MS, 50);
+    urgent(&b, 100 * MS, 50);      /* to know what it does by itself */
     assert_false(world_open(&b.w[0], LOW));
     urgent(&b, 15 * MS, 50);
     assert_true(world_open(&b.w[0], LOW));
@@ -115,7 +120,7 @@ static void test_change(void **state)
     uint64_t began;
 
     (void)state;
-    urgent(&b, 100 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_int_equal(lane(&b), WIDE);
     began = b.now;
     while (world_open(&b.w[0], LOW))
@@ -146,13 +151,74 @@ static void test_tries(void **state)
     world_done(b.s, b.w, 1);
 }
 
+/* The urgent thread waits for so long of each ms: while the other queue is suspended, narrow, wide.
+ * @return the parts of length_ns, in 1/1000, that the other one was each of them */
+struct parts { unsigned of[3]; };
+
+static struct parts waits(struct beside *b, uint64_t length_ns, const uint64_t us[3])
+{
+    uint64_t begin = b->now, t, in[3] = {0};
+    struct parts ret;
+
+    while (b->now - begin < length_ns) {
+        int now = !world_open(&b->w[0], LOW) ? 0 : lane(b) == NARROW ? 1 : 2;
+
+        t = b->now;
+        urgent(b, MS, us[now]);
+        in[now] += b->now - t;
+        if (now && world_open(&b->w[0], LOW)) { /* it gets on */
+            world_complete(&b->w[0], LOW, 1, MS);
+            world_submit(&b->w[0], LOW, 1, MS);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        ret.of[i] = (unsigned)(in[i] * 1000 / (b->now - begin));
+    return ret;
+}
+
+/* Its launches take 950 us by itself. What the others cost shows in its waits, long before it waits most of the time. */
+static void test_slowed(void **state)
+{
+    struct beside b = begin("HPF", XS_LANES(WIDE, NARROW));
+    struct parts p;
+
+    (void)state;
+    waits(&b, 2000 * MS, (uint64_t[]){50, 50, 300});
+    p = waits(&b, 40000 * MS, (uint64_t[]){50, 50, 300}); /* 1.36 times as long on the wide lane: the narrow one */
+    assert_in_range(p.of[1], 950, 1000);
+    assert_in_range(p.of[2], 1, 40);
+    waits(&b, 30000 * MS, (uint64_t[]){50, 300, 300});
+    p = waits(&b, 60000 * MS, (uint64_t[]){50, 300, 300}); /* on both: neither */
+    assert_in_range(p.of[0], 970, 1000);
+    p = waits(&b, 60000 * MS, (uint64_t[]){50, 80, 95}); /* 1.03 and 1.05 times: that is no reason */
+    assert_in_range(p.of[2], 750, 1000);
+    world_done(b.s, b.w, 1);
+}
+
+/* Another phase of the urgent program, which has other waits by itself. */
+static void test_phases(void **state)
+{
+    struct beside b = begin("HPF", XS_LANES(WIDE, NARROW));
+    struct parts p;
+
+    (void)state;
+    p = waits(&b, 20000 * MS, (uint64_t[]){50, 50, 50});
+    assert_in_range(p.of[2], 970, 1000);
+    p = waits(&b, 20000 * MS, (uint64_t[]){200, 200, 200}); /* the others did not cause that */
+    assert_in_range(p.of[2], 950, 1000);
+    waits(&b, 10000 * MS, (uint64_t[]){50, 200, 250}); /* they do, and it was as much before they did */
+    p = waits(&b, 20000 * MS, (uint64_t[]){50, 200, 250});
+    assert_in_range(p.of[0], 950, 1000);
+    world_done(b.s, b.w, 1);
+}
+
 /* It has no lanes: suspended, and asked to make some, or never. */
 static void test_without(void **state)
 {
     struct beside b = begin("HPF", 0);
 
     (void)state;
-    urgent(&b, 60 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_false(world_open(&b.w[0], LOW));
     assert_int_equal(lane(&b), XS_LANE_MAKE);
     idle(&b, 5 * MS);
@@ -160,7 +226,7 @@ static void test_without(void **state)
     assert_int_equal(lane(&b), XS_LANE_MAKE);
     atomic_store(&b.w[0].client->cells[LOW].lanes, XS_LANES_NONE);
     xs_page_ring(b.w[0].client, b.w[0].server, LOW);
-    urgent(&b, 60 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_false(world_open(&b.w[0], LOW));
     assert_int_equal(lane(&b), XS_LANE_OFF);
     world_done(b.s, b.w, 1);
@@ -207,7 +273,7 @@ static void test_whole(void **state)
     struct xs_client_cell *c = &b.w[0].client->cells[LOW];
 
     (void)state;
-    urgent(&b, 60 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_int_equal(lane(&b), WIDE);
     atomic_fetch_add(&c->waiters, 1);
     while (world_open(&b.w[0], LOW))
@@ -216,7 +282,7 @@ static void test_whole(void **state)
     idle(&b, 20 * MS);
     assert_int_equal(lane(&b), XS_LANE_OFF);
     assert_true(world_open(&b.w[0], LOW));
-    urgent(&b, 60 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     world_complete(&b.w[0], LOW, 1000, MS); /* nothing left but the one that sleeps, which is inside its call */
     atomic_fetch_add(&c->entered, 1);
     idle(&b, 20 * MS);
@@ -232,7 +298,7 @@ static void test_untold(void **state)
 
     (void)state;
     world_queue(&b.w[0], 2, WORLD_DEVICE, 1, b.now);
-    urgent(&b, 100 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_int_equal(lane(&b), WIDE);
     world_submit(&b.w[0], 2, 2, 50 * US);
     atomic_store(&c->lent, XS_LENT(2, 5));
@@ -295,7 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gaps), cmocka_unit_test(test_busy), cmocka_unit_test(test_change), cmocka_unit_test(test_tries),
-        cmocka_unit_test(test_without), cmocka_unit_test(test_other_process), cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_slowed), cmocka_unit_test(test_phases), cmocka_unit_test(test_without), cmocka_unit_test(test_other_process), cmocka_unit_test(test_shares),
         cmocka_unit_test(test_whole), cmocka_unit_test(test_untold), cmocka_unit_test(test_random),
     };
 

@@ -108,7 +108,7 @@ static void test_gaps(void **state)
     struct space b = begin();
 
     (void)state;
-    urgent(&b, 20 * MS, 50);
+    urgent(&b, 100 * MS, 50);      /* to know what it does by itself */
     assert_false(runs(&b));
     urgent(&b, 15 * MS, 50);
     assert_true(runs(&b));
@@ -179,7 +179,7 @@ static void test_change(void **state)
     uint64_t began;
 
     (void)state;
-    urgent(&b, 100 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_int_equal(lane(&b), WIDE);
     began = b.now;
     while (runs(&b))
@@ -250,7 +250,7 @@ static void test_one_in_time(void **state)
     b.w[THIRD] = world_join_as(b.s, (struct xs_sched_process_info){.id = 3, .user = 1});
     b.n = 3;
     world_queue(&b.w[THIRD], 0, WORLD_DEVICE, 9, b.now);
-    urgent(&b, 100 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_int_equal(lane(&b), WIDE);
     for (int i = 0; i < 20; i++) {
         world_submit(&b.w[HIGH], 0, 10, 100 * US);
@@ -277,7 +277,7 @@ static void test_background_in_time(void **state)
     b.n = 3;
     world_queue(&b.w[THIRD], 0, WORLD_DEVICE, 0, b.now);
     world_submit(&b.w[THIRD], 0, 100, MS);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 200; i++) {
         urgent(&b, MS, 50);
         assert_false(world_open(&b.w[THIRD], 0));
     }
@@ -328,7 +328,7 @@ static void test_service(void **state)
     q = world_queue(&b.w[LOW], 2, WORLD_DEVICE, 1, b.now);
     atomic_store(&b.w[LOW].client->cells[2].lanes, XS_LANES(WIDE, NARROW));
     world_submit(&b.w[LOW], 2, 1000, MS);
-    urgent(&b, 100 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     assert_true(world_open(&b.w[LOW], 2));
     xs_sched_queue_status(q, b.now, &before);
     urgent(&b, 10 * MS, 50);
@@ -346,7 +346,7 @@ static void test_queues_leave(void **state)
     struct xs_sched_queue *q;
 
     (void)state;
-    urgent(&b, 100 * MS, 50);
+    urgent(&b, 200 * MS, 50);
     for (int i = 0; i < 20; i++) {
         q = world_queue(&b.w[LOW], 2, WORLD_DEVICE, 1, b.now);
         atomic_store(&b.w[LOW].client->cells[2].lanes, XS_LANES(WIDE, NARROW));
