@@ -24,7 +24,8 @@
 #define GAP_NS       (1 * XS_NS_PER_MS)     /* a pause of less than that between two launches counts as well */
 #define SETTLE_NS    (10 * XS_NS_PER_MS)    /* judges a step after this time at the earliest */
 #define TRY_NS       (20 * XS_NS_PER_MS)    /* from one step to a wider one, the first time */
-#define TRY_MOST_NS  (5 * XS_NS_PER_S)
+#define TRY_SLOWED_NS (2 * XS_NS_PER_S)     /* ... after a step that slowed the urgent one */
+#define TRY_MOST_NS  (8 * XS_NS_PER_S)
 #define STABLE_NS    (2 * XS_NS_PER_S)      /* a step that lasts so long was no mistake */
 #define CHANGE_NS    (1 * XS_NS_PER_MS)
 #define ONE          1024                   /* shares */
@@ -32,7 +33,7 @@
 #define HIGH         600
 #define SLOWER       1106                   /* 1.08 */
 #define ENOUGH_NS    (100 * XS_NS_PER_MS)   /* so much active time says how large the part without waits is */
-#define AGAIN_NS     (10 * XS_NS_PER_S)
+#define AGAIN_NS     (10 * XS_NS_PER_S)     /* of its active time with others beside it */
 
 static bool is_active(const struct xs_entity *e)
 {
@@ -151,10 +152,10 @@ static bool is_slowed(const struct xs_beside *b)
 
 static void go_to(struct xs_beside *b, enum xs_beside_step to, uint64_t now_ns)
 {
-    if (b->step == XS_BESIDE_SUSPENDED)
-        b->alone_at_ns = now_ns;
-    if (to == XS_BESIDE_SUSPENDED)
+    if (to == XS_BESIDE_SUSPENDED) {
         b->alone = (struct xs_beside_time){0};
+        b->others_ns = 0;
+    }
     b->here = (struct xs_beside_time){0};
     b->step = to;
     b->back = XS_BESIDE_SUSPENDED;
@@ -175,6 +176,7 @@ static void judge(struct xs_beside *b, uint64_t now_ns)
 {
     uint64_t stood = now_ns - b->since_ns;
     enum xs_beside_step was = b->step;
+    bool slowed;
 
     if (was == XS_BESIDE_SUSPENDED) {
         judge_alone(b, stood, now_ns);
@@ -182,10 +184,11 @@ static void judge(struct xs_beside *b, uint64_t now_ns)
     }
     if (stood >= STABLE_NS)
         b->try_ns[was - 1] = TRY_NS;
-    if (stood >= SETTLE_NS && (b->share > HIGH || is_slowed(b))) {
-        b->try_ns[was - 1] = XS_MIN(2 * b->try_ns[was - 1], TRY_MOST_NS);
+    slowed = is_slowed(b);
+    if (stood >= SETTLE_NS && (b->share > HIGH || slowed)) {
+        b->try_ns[was - 1] = XS_MIN(XS_MAX(2 * b->try_ns[was - 1], slowed ? TRY_SLOWED_NS : 0), TRY_MOST_NS);
         go_to(b, was - 1, now_ns);
-    } else if (now_ns - b->alone_at_ns >= AGAIN_NS) {
+    } else if (b->others_ns >= AGAIN_NS) {
         go_to(b, XS_BESIDE_SUSPENDED, now_ns);
         b->back = was;
     } else if (b->share < LOW && was < XS_BESIDE_WIDE && stood >= b->try_ns[was]) {
@@ -208,6 +211,7 @@ static void average(struct xs_entity *e, uint64_t until_ns)
     b->share += (int32_t)((x - b->share) * d / (int64_t)AVERAGE_NS);
     if (b->seen_ns >= b->since_ns + LOOK_NS) /* what others had on the device before is over */
         add_time(b->step == XS_BESIDE_SUSPENDED ? &b->alone : &b->here, dt, w.ended_ns);
+    b->others_ns += b->step == XS_BESIDE_SUSPENDED ? 0 : dt;
     b->seen_ns = until_ns;
 }
 

@@ -162,7 +162,7 @@ struct xs_beside {
     uint64_t seen_ns;                              /* the last look; 0: none since it became active */
     uint64_t since_ns;                             /* this step began */
     uint64_t try_ns[XS_BESIDE_WIDE];               /* a wider one than each comes after so long */
-    uint64_t alone_at_ns;                          /* the end of the last time by itself */
+    uint64_t others_ns;                            /* so long others ran beside it since it was last by itself */
     struct xs_beside_time alone, here;             /* by itself; in this step, where others run beside it */
 };
 

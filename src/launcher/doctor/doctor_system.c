@@ -158,7 +158,8 @@ static void libraries(struct xs_doctor *d, const json_t *vendors)
     }
     json_object_set_new(d->facts, "libraries", list);
     if (!shims.count)
-        xs_doctor_problem(d, "no_shims", "Install xsched again, or start it from its build tree.",
+        xs_doctor_problem(d, "no_shims", "Install xsched again, or start it from its build tree. "
+                          "`pip install --target` leaves the libraries out; --prefix and a venv do not.",
                           "no shim (libshim*.so) is installed; looked into %s", shims.tried);
     else if (strpbrk(shims.folder, " :\t"))
         xs_doctor_problem(d, "bad_folder", "Install it somewhere else.",
