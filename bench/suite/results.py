@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw results, looked up: samples of all blocks together, figures block by block, intervals of ratios."""
 import collections
+import math
 
 from . import stats
 
@@ -13,6 +14,9 @@ SIDES = ("top", "mid", "high", "low", "both")
 def side_order(name):
     """The urgent ones first, then by number."""
     return SIDES.index(name.rstrip("012")), name
+
+
+PAIRS = 5          # blocks in pairs from which on an interval says something
 
 
 class Missing(Exception):
@@ -105,19 +109,32 @@ class Results:
         v = self.values(platform, letter, variant, side, metric, t_ms)
         return Figure(sum(v) / len(v), *stats.interval(stats.mean_draws(v)), len(v))
 
-    def quantile_ratio(self, platform, letter, variant, base, side, q, metric="samples", base_side=None, same=False, own=False):
-        """@param same  of blocks in which both ran in the same process only
-        @param own   only where the blocks of both have processes of their own"""
+    def quantile_ratio(self, platform, letter, variant, base, side, q, metric="samples", base_side=None, own=False):
+        """@param own  only where the blocks of both have processes of their own"""
         base = self.base(platform, letter, variant, base)
         a = self.blocks(platform, letter, variant, side, metric)
         b = self.blocks(platform, letter, base, base_side or side, metric)
         if own and not (a.own and b.own):
             raise Missing(f"processes of their own for {variant} and {base}")
-        if same or (a.own and b.own):
-            runs = {r for r in a.by_run if r in b.by_run and (not same or a.processes[r] == b.processes[r] != {None})}
+        if a.own and b.own:
+            runs = {r for r in a.by_run if r in b.by_run}
             a, b = a.only(runs), b.only(runs)
         draws = [x / y for x, y in zip(a.draws(q, 1), b.draws(q, 2))]
         return Figure(a.quantile(q) / b.quantile(q), *stats.interval(draws), min(a.n, b.n), q, min(a.count, b.count))
+
+    def paired_quantile(self, platform, letter, variant, base, sides, q, metric="samples", base_sides=None):
+        """The geometric mean of the ratios of blocks, each against the block beside it in the very process. What differs from
+        start to start, and what other guests of the host do for a while, falls out; the interval is that of the blocks."""
+        base = self.base(platform, letter, variant, base)
+        a, b = self.blocks(platform, letter, variant, sides, metric), self.blocks(platform, letter, base, base_sides or sides, metric)
+        runs = sorted(r for r in a.by_run if r in b.by_run and a.processes[r] == b.processes[r] != {None})
+        if not runs:
+            raise Missing(f"{variant} and {base} in one process")
+        logs = [math.log(stats.quantile(a.by_run[r], q) / stats.quantile(b.by_run[r], q)) for r in runs]
+        figure = Figure(math.exp(sum(logs) / len(logs)), *map(math.exp, stats.interval(stats.mean_draws(logs))),
+                        sum(len(a.by_run[r]) for r in runs))
+        figure.enough = len(runs) >= PAIRS and min(len(x.by_run[r]) for x in (a, b) for r in runs) * (1 - q) >= 0.999
+        return figure
 
     def quantile_less(self, platform, letter, variant, base, side, q, metric, t_ms=None):
         """A quantile less the median of another variant."""

@@ -55,7 +55,6 @@ class Workload:
 
 QUICK = ("alone", "native", "xsched-auto")
 SPACE = ("alone-mps-priority", "alone-low-mps-priority", "space", "alone-space", "alone-low-space")   # beside mps-priority
-SPACE_ASKED = (*SPACE, "space-2", "alone-space-2")
 
 
 def torch_high(model, mode="open", **more):
@@ -79,7 +78,7 @@ def torch_pair(high, low, variants, **more):
 A_TORCH = torch_pair(torch_high("resnet18", rate=20), torch_low("resnet50", 14),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "xsched-2", "mps",
                       "mps-priority"),
-                     extra=("alone-low", "alone-low-xsched", *SPACE_ASKED, "xsched-3", "mps-threads", "xsched-watched", "asleep-auto", "marks-each"),
+                     extra=("alone-low", "alone-low-xsched", *SPACE, "xsched-3", "mps-threads", "xsched-watched", "asleep-auto", "marks-each"),
                      quick=QUICK, requests=800)
 CL_HIGH = Side("high", "load", "open", rate=20, work_us=1000, kernels=4, priority=10, urgent=True)
 CL_LOW = Side("low", "load", work_us=1000, depth=64)
@@ -95,7 +94,7 @@ B_LOAD = pair(CL_HIGH, CL_LOW, ("alone", "native", "stream-priority", "xsched-au
 # ---- C: fixed priority, twice the same model ----
 C_TORCH = torch_pair(torch_high("resnet152", load=0.2, arrivals="poisson"), torch_low("resnet152-b32"),
                      ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps", "mps-priority"),
-                     extra=("alone-low", "alone-low-xsched", *SPACE_ASKED), requests=700)
+                     extra=("alone-low", "alone-low-xsched", *SPACE), requests=700)
 C_LOAD = pair(Side("high", "load", "open", load=0.2, arrivals="poisson", work_us=1000, kernels=8, priority=10, urgent=True),
               CL_LOW, ("alone", "native", "xsched-auto"))
 
@@ -124,17 +123,17 @@ E_CL = Plan((dataclasses.replace(E_HIGH, work_us=200, width=100, kernels=2), dat
 F_TORCH = Plan((Side("high", "torch:train-resnet50", load=0.8, priority=10, gib=10, urgent=True),
                 Side("low", "torch:train-resnet50", load=0.8, gib=10)),
                ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "xsched-1", "mps-priority"),
-               extra=("alone-low-xsched", *SPACE_ASKED), blocks=3, seconds=10, fresh=True)
+               extra=("alone-low-xsched", *SPACE), blocks=3, seconds=10, fresh=True)
 # ---- G: BERT-large ----
 G_TORCH = torch_pair(torch_high("bert-large", rate=10, arrivals="poisson", gib=3), torch_low("bert-large-b32", 8),
                      ("alone", "alone-hot", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"),
-                     extra=SPACE_ASKED, requests=600)
+                     extra=SPACE, requests=600)
 # ---- H: decoding with CUDA graphs beside training ----
 H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("train-resnet50", 10),
-                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"), extra=SPACE_ASKED, requests=400)
+                     ("alone", "native", "alone-xsched", "xsched-auto", "xsched-1", "mps-priority"), extra=SPACE, requests=400)
 # ---- L: a language model's server, which decodes nearly all of the time, beside training ----
 L_LLAMA = Plan((Side("high", "llama", "gap", rate=200, arrivals="uniform", priority=10, gib=4, urgent=True), torch_low("train-resnet50", 10)),
-               ("alone", "alone-low", "native", "alone-xsched", "xsched-auto", "mps-priority"), extra=("alone-low-xsched", *SPACE_ASKED, "xsched-2", "mps"),
+               ("alone", "alone-low", "native", "alone-xsched", "xsched-auto", "mps-priority"), extra=("alone-low-xsched", *SPACE, "xsched-2", "mps"),
                blocks=3, seconds=6, fresh=True)
 # ---- N: an eager decoder of the library that most use, which launches more slowly than the device computes, beside training ----
 N_TORCH = Plan((torch_high("generate", gib=6, mode="gap", rate=10), torch_low("train-resnet50", 10)),
