@@ -30,7 +30,7 @@
 #define XS_COLLECTIVE_NS    (250 * XS_NS_PER_US)   /* ... whether a group still runs for a collective */
 #define XS_VERIFY_NS        XS_LEASE_TICK_NS       /* ... at running ones, only idle ones suspended */
 #define XS_ESTIMATE_MAX_NS  (60 * XS_NS_PER_S)     /* it does not believe a longer estimate */
-#define XS_LINGER_GROWTH    4u                     /* longest linger, times the configured one */
+#define XS_LINGER_GROWTH    8u                     /* longest linger, times the configured one */
 #define XS_IDLE_CLOSES      8u                     /* idle queues of one entity that a suspension closes */
 #define XS_DRAIN_NS         (100 * XS_NS_PER_MS)   /* longest wait for suspended commands in flight */
 #define XS_DRAIN_LOOK_NS    (100 * XS_NS_PER_US)   /* ... and from look to look meanwhile */

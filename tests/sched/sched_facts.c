@@ -140,6 +140,40 @@ static void linger_adapts(void **state)
     world_done(s, w, 2);
 }
 
+/* After how many of ten gaps of such a length the low side runs in them no longer; 10: it always does. */
+static unsigned gaps_until_held(uint64_t gap_ns)
+{
+    struct proc w[2];
+    struct xs_sched *s = world_pair(w, "HPF", 0, 10);
+    uint64_t t = 2 * MS;
+    unsigned last = 0;
+
+    world_submit(&w[0], 0, 100, MS);
+    world_step(s, w, 2, t);
+    for (unsigned i = 0; i < 10; i++) {
+        world_submit(&w[1], 0, 1, MS);
+        world_step(s, w, 2, t += US);
+        world_complete(&w[1], 0, 1, MS);
+        world_step(s, w, 2, t += MS);
+        for (uint64_t end = t + gap_ns; t < end;) {
+            world_step(s, w, 2, t += 50 * US);
+            if (world_open(&w[0], 0))
+                last = i + 1;
+        }
+    }
+    world_done(s, w, 2);
+    return last;
+}
+
+/* A pause of half a millisecond is worth no two changes of the device; one of a millisecond is. */
+static void linger_covers_short_pauses(void **state)
+{
+    (void)state;
+    assert_int_equal(gaps_until_held(500 * US), 3);
+    assert_int_equal(gaps_until_held(700 * US), 3);
+    assert_int_equal(gaps_until_held(1000 * US), 10);
+}
+
 static void estimated_end_and_looks(void **state)
 {
     struct proc w[2];
@@ -580,6 +614,7 @@ int main(void)
         cmocka_unit_test(bound_follows_standing),
         cmocka_unit_test(high_holds_low_and_lingers),
         cmocka_unit_test(linger_adapts),
+        cmocka_unit_test(linger_covers_short_pauses),
         cmocka_unit_test(estimated_end_and_looks),
         cmocka_unit_test(bell_overflow_and_lies),
         cmocka_unit_test(hostile_words),

@@ -159,7 +159,7 @@ static void test_pauses(void **state)
         assert_true(i < 200 || lane(&b) == WIDE);
         world_complete(&b.w[HIGH], 0, 1, 100 * US);
         b.next = b.now;                      /* it rings */
-        run_until(&b, b.now + 600 * US);
+        run_until(&b, b.now + 800 * US);
         assert_true(runs(&b));
     }
     for (int i = 0; i < 300; i++) {          /* seldom, and its thread waits: what was found in between counts for nothing */
