@@ -134,7 +134,7 @@ H_TORCH = torch_pair(torch_high("gpt", rate=5, arrivals="poisson"), torch_low("t
 # ---- L: a language model's server, which decodes nearly all of the time, beside training ----
 L_LLAMA = Plan((Side("high", "llama", "gap", rate=200, arrivals="uniform", priority=10, gib=4, urgent=True), torch_low("train-resnet50", 10)),
                ("alone", "alone-low", "native", "alone-xsched", "xsched-auto", "mps-priority"), extra=("alone-low-xsched", *SPACE, "xsched-2", "mps"),
-               blocks=3, seconds=6, fresh=True)
+               blocks=5, seconds=6, fresh=True)
 # ---- N: an eager decoder of the library that most use, which launches more slowly than the device computes, beside training ----
 N_TORCH = Plan((torch_high("generate", gib=6, mode="gap", rate=10), torch_low("train-resnet50", 10)),
                ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "alone-low-xsched", "mps-priority", *SPACE),
@@ -154,7 +154,7 @@ PAIRS = ("alone", "alone-second", "native", "xsched-auto", "xsched-first", "xsch
 M_SPAN = tuple(Side(f"both{d}", "torch:resnet50", gib=14, device=d, process="both", apart=True) for d in (0, 1))
 M_TORCH = Plan(on(0, *A_TORCH.sides) + on(1, *A_TORCH.sides) + M_SPAN,
                (*PAIRS, "alone-second-xsched", "alone-span", "native-span", "xsched-span"), extra=("native-first", "native-second"),
-               requests=300, blocks=3, devices=2, fresh=True)
+               requests=300, blocks=5, devices=2, fresh=True)
 M_LOAD = Plan(on(0, CL_HIGH, CL_LOW) + on(1, CL_HIGH, CL_LOW), PAIRS, extra=("native-first", "native-second"), one_process=True,
               requests=400, devices=2)
 
@@ -162,11 +162,11 @@ M_LOAD = Plan(on(0, CL_HIGH, CL_LOW) + on(1, CL_HIGH, CL_LOW), PAIRS, extra=("na
 O_TORCH = Plan((Side("high", "ranks:tp-gpt", "gap", rate=200, arrivals="uniform", priority=10, gib=4, urgent=True, ranks=2),
                 dataclasses.replace(torch_low("train-resnet50", 10), device=1)),
                ("alone", "alone-low", "native", "alone-xsched", "xsched-auto"), extra=("alone-low-xsched", "xsched-2"),
-               blocks=3, seconds=6, devices=2, fresh=True)
+               blocks=5, seconds=6, devices=2, fresh=True)
 P_TORCH = Plan((dataclasses.replace(torch_high("resnet18", rate=20), device=1),
                 Side("low", "ranks:ddp-resnet50", gib=10, ranks=2)),
                ("alone", "alone-low", "native", "alone-xsched", "xsched-auto"), extra=("alone-low-xsched", "xsched-2"),
-               requests=300, blocks=3, devices=2, fresh=True)
+               requests=300, blocks=5, devices=2, fresh=True)
 
 WORKLOADS = [
     Workload("A", "a service beside batch work",

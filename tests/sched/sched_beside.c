@@ -361,8 +361,9 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gaps), cmocka_unit_test(test_busy), cmocka_unit_test(test_change), cmocka_unit_test(test_tries),
-        cmocka_unit_test(test_slowed), cmocka_unit_test(test_phases), cmocka_unit_test(test_without), cmocka_unit_test(test_other_process), cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_gaps), cmocka_unit_test(test_busy), cmocka_unit_test(test_change),
+        cmocka_unit_test(test_tries), cmocka_unit_test(test_slowed), cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_without), cmocka_unit_test(test_other_process), cmocka_unit_test(test_shares),
         cmocka_unit_test(test_whole), cmocka_unit_test(test_untold), cmocka_unit_test(test_random),
     };
 
