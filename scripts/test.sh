@@ -56,11 +56,11 @@ build_beside()   # PRESET...
 {
     local idle=()
     if chrt -i 0 true 2>/dev/null; then idle=(chrt -i 0); fi
-    export -f build
-    export jobs launcher
     mkdir -p build
     for preset in "$@"; do rm -f "build/$preset.built"; done
-    setsid "${idle[@]}" bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null
+    # not exported: the tests would have it in their environment
+    setsid "${idle[@]}" bash -c "jobs=$jobs launcher=$launcher; $(declare -f build)
+        { echo 19 >/proc/self/autogroup; } 2>/dev/null"'
         for preset in "$@"; do build "$preset"; echo $? >"build/$preset.built"; done' build "$@" >build/beside.log 2>&1 &
     builder=$!
 }
