@@ -5,11 +5,11 @@
 
 _Atomic uint32_t xs_ze_captures_count;
 
-#define SETTLE_WAIT_NS (100 * XS_NS_PER_MS)
+#define SETTLE_WAIT_NS (2 * XS_NS_PER_S)
 
 /* Programs make queues that they never use, so the first command makes the XQueue. Several threads may use
  * one queue. The others wait for the thread that makes it, for so long at most; after that their commands go
- * unscheduled. */
+ * unscheduled. A tenth of a second was too short on a busy machine. */
 __attribute__((noinline)) void xs_ze_settle(struct xs_ze_hw *hw)
 {
     uint32_t word = XS_ZE_OPEN;
