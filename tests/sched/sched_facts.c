@@ -105,6 +105,27 @@ static void high_holds_low_and_lingers(void **state)
     world_free(&w[1]);
 }
 
+#define GAPS 10u
+
+/* The urgent side leaves gaps of such a length between commands of a millisecond. @param opened  whether the
+ * low side ran in each */
+static void leave_gaps(struct proc *w, struct xs_sched *s, uint64_t *t, uint64_t gap_ns, bool opened[GAPS])
+{
+    world_submit(&w[0], 0, 100, MS);
+    world_step(s, w, 2, *t);
+    for (unsigned i = 0; i < GAPS; i++) {
+        world_submit(&w[1], 0, 1, MS);
+        world_step(s, w, 2, *t += US);
+        world_complete(&w[1], 0, 1, MS);
+        world_step(s, w, 2, *t += MS);
+        opened[i] = false;
+        for (uint64_t end = *t + gap_ns; *t < end;) {
+            world_step(s, w, 2, *t += 50 * US);
+            opened[i] |= world_open(&w[0], 0);
+        }
+    }
+}
+
 /* Gaps of 250 us between commands: after the first ones the low side does not run in them. A long
  * absence makes it the configured 100 us again. */
 static void linger_adapts(void **state)
@@ -112,23 +133,12 @@ static void linger_adapts(void **state)
     struct proc w[2];
     struct xs_sched *s = world_pair(w, "HPF", 0, 10);
     uint64_t t = 2 * MS, next;
-    unsigned opened[10] = { 0 };
+    bool opened[GAPS];
 
     (void)state;
-    world_submit(&w[0], 0, 100, MS);
-    world_step(s, w, 2, t);
-    for (unsigned i = 0; i < 10; i++) {
-        world_submit(&w[1], 0, 1, MS);
-        world_step(s, w, 2, t += US);
-        world_complete(&w[1], 0, 1, MS);
-        world_step(s, w, 2, t += MS);
-        for (unsigned k = 0; k < 5; k++) {
-            world_step(s, w, 2, t += 50 * US);
-            opened[i] |= world_open(&w[0], 0);
-        }
-    }
+    leave_gaps(w, s, &t, 250 * US, opened);
     assert_true(opened[0] && opened[1]);
-    for (unsigned i = 2; i < 10; i++)
+    for (unsigned i = 2; i < GAPS; i++)
         assert_false(opened[i]);
     world_step(s, w, 2, t += 10 * MS);
     assert_true(world_open(&w[0], 0));
@@ -146,23 +156,14 @@ static unsigned gaps_until_held(uint64_t gap_ns)
     struct proc w[2];
     struct xs_sched *s = world_pair(w, "HPF", 0, 10);
     uint64_t t = 2 * MS;
-    unsigned last = 0;
+    bool opened[GAPS];
+    unsigned n = GAPS;
 
-    world_submit(&w[0], 0, 100, MS);
-    world_step(s, w, 2, t);
-    for (unsigned i = 0; i < 10; i++) {
-        world_submit(&w[1], 0, 1, MS);
-        world_step(s, w, 2, t += US);
-        world_complete(&w[1], 0, 1, MS);
-        world_step(s, w, 2, t += MS);
-        for (uint64_t end = t + gap_ns; t < end;) {
-            world_step(s, w, 2, t += 50 * US);
-            if (world_open(&w[0], 0))
-                last = i + 1;
-        }
-    }
+    leave_gaps(w, s, &t, gap_ns, opened);
+    while (n > 0 && !opened[n - 1])
+        n--;
     world_done(s, w, 2);
-    return last;
+    return n;
 }
 
 /* A pause of half a millisecond is worth no two changes of the device; one of a millisecond is. */
