@@ -7,6 +7,15 @@ import tempfile
 import time
 
 
+def wait_for(server, socket):
+    """Returns when the server has made its socket."""
+    until = time.monotonic() + 20
+    while not os.path.exists(socket):
+        if server.poll() is not None or time.monotonic() > until:
+            raise RuntimeError("xserver does not start")
+        time.sleep(0.02)
+
+
 @contextlib.contextmanager
 def xserver(program, env, *arguments):
     """Its socket, for as long as the block lasts."""
@@ -16,11 +25,7 @@ def xserver(program, env, *arguments):
             with subprocess.Popen([program, "--no-http", f"--socket={socket}", *arguments], stdout=log, stderr=log,
                                   env=env) as server:
                 try:
-                    until = time.monotonic() + 20
-                    while not os.path.exists(socket):
-                        if server.poll() is not None or time.monotonic() > until:
-                            raise RuntimeError("xserver does not start")
-                        time.sleep(0.02)
+                    wait_for(server, socket)
                     yield socket
                 finally:
                     server.terminate()

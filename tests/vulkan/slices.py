@@ -24,6 +24,7 @@ import tempfile
 import time
 
 import lib
+import own_xserver
 
 BUS, OTHER_BUS = 0x10, 0x20        # the world's GPU
 LONG, SHORT, OWN = 50000, 50, 2048
@@ -113,11 +114,7 @@ def started(program, socket, env):
     with subprocess.Popen([program, "--no-http", "--tune", "lv3-busy-us=0", f"--socket={socket}", "HPF"], env=env,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            until = time.monotonic() + 20
-            while not os.path.exists(socket):
-                if server.poll() is not None or time.monotonic() > until:
-                    raise RuntimeError("xserver does not start")
-                time.sleep(0.02)
+            own_xserver.wait_for(server, socket)
             yield server
         finally:
             server.kill()
