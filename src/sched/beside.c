@@ -122,7 +122,7 @@ static struct waits threads_waited(struct xs_entity *e, uint64_t dt_ns)
     return w;
 }
 
-/* Long sums: waits that began before they did, and those that have not ended, make little of them. */
+/* The sums cover 0.1 s and more, so a wait that began before them, or has not ended, changes them little. */
 static void add_time(struct xs_beside_time *t, uint64_t active_ns, uint64_t waited_ns)
 {
     if (t->active_ns > 3 * ENOUGH_NS) { /* the last of it counts most */
