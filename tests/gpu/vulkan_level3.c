@@ -137,7 +137,8 @@ static int is_group(unsigned i)
            s_seen[i].engine <= XS_NVRM_ENGINE_LAST_COMPUTE;
 }
 
-/* Where the process has level 3, as XSched does it; else all groups that it ever made, without those that have gone. */
+/* Sets the slice of each compute group of this process. At level 3 XSched's own code does it. Below level 3 this
+ * function goes through the groups that were made, and skips those that the driver no longer knows. */
 static int set_slices(uint64_t us)
 {
     int worst = -ENOENT;

@@ -244,7 +244,7 @@ static ze_result_t list_synchronize(ze_command_list_handle_t list, uint64_t time
     return list->immediate ? fake_fifo_wait(&list->fifo, timeout_ns) : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
 
-/* What waits goes before the lists, and what it signals behind them. */
+/* The lists run after the events in waits, and signal comes after the lists. */
 static ze_result_t append_lists(ze_command_list_handle_t list, uint32_t count,
                                 ze_command_list_handle_t *lists, ze_event_handle_t signal, uint32_t n,
                                 ze_event_handle_t *waits)
