@@ -135,6 +135,17 @@ class Page(unittest.TestCase):
     def cell(self, b, label, row=0):
         return b.value(f"document.querySelectorAll('#programs tr')[{row}].querySelector('td[data-label=\"{label}\"]').textContent")
 
+    def urgent(self, b):
+        """Another program, which takes the device from the first one; the page says so."""
+        b.wait_for("document.querySelectorAll('#programs tr').length == 1")
+        urgent = self.stage.actor("urgent")
+        urgent.tell(f"queue 0 {GPU} 20")
+        urgent.tell("work 0 100")
+        b.wait_for("document.querySelectorAll('#programs tr').length == 2")
+        b.wait_for(f"document.querySelector('#programs tr td[data-label=State]').textContent == "
+                   f"'waitingPID {urgent.pid} is more urgent (priority 20)'")
+        return urgent
+
     def test_in_a_browser(self):
         self.batch.tell("work 0 90")
         b = self.browser()
@@ -147,18 +158,19 @@ class Page(unittest.TestCase):
         self.assertIn("HPF", b.value("document.getElementById('sums').textContent"))
         self.assertIn("GPU 0000:3b:00.0", b.value("document.getElementById('devices').textContent"))
         # the other one takes the device: why this one waits
-        urgent = self.stage.actor("urgent")
-        urgent.tell(f"queue 0 {GPU} 20")
-        urgent.tell("work 0 100")
-        b.wait_for("document.querySelectorAll('#programs tr').length == 2")
-        b.wait_for(f"document.querySelector('#programs tr td[data-label=State]').textContent == "
-                   f"'waitingPID {urgent.pid} is more urgent (priority 20)'")
+        urgent = self.urgent(b)
         self.stage.xcli("suspend", str(self.batch.pid))
         b.wait_for("document.querySelector('#programs tr td[data-label=State]').textContent == 'suspendedsuspended by a user'")
         self.stage.xcli("resume", str(self.batch.pid))
-        urgent.leave()                       # the first permit that somebody waits for, and so the first latency
+        urgent.leave()
         latency = r"\nlatency +[1-9]\d* decisions, mean [\d.]+ us, P50 at most [\d.]+ us, P99 at most [\d.]+ us, max [\d.]+ us\n"
-        until(lambda: re.search(latency, self.stage.xcli("status").stdout), "the latency of a decision")
+        for _ in range(5):                   # the first permit that somebody waits for brings the first latency
+            try:
+                until(lambda: re.search(latency, self.stage.xcli("status").stdout), "the latency of a decision", 5)
+                break
+            except AssertionError:           # on a busy machine nobody may have waited yet
+                self.urgent(b).leave()
+        self.assertRegex(self.stage.xcli("status").stdout, latency)
         self.assertIn("Mean decision", b.value("document.getElementById('sums').textContent"))
         # what others than operators get has no counters
         with self.stage.get("/events", {"Sec-Fetch-Site": "same-origin"}) as answer:
