@@ -61,12 +61,12 @@ void xs_text_clean(char *text)
 
 void xs_proc_name(int32_t pid, char *ret_text, size_t size)
 {
-    ssize_t n = pid > 0 ? read_proc(pid, "comm", ret_text, size) : -ESRCH;
+    char comm[32];
+    ssize_t n = pid > 0 ? read_proc(pid, "comm", comm, sizeof(comm)) : -ESRCH;
 
-    if (n > 0 && ret_text[n - 1] == '\n')
-        ret_text[--n] = 0;
-    if (n <= 0)
-        snprintf(ret_text, size, "?");
+    if (n > 0 && comm[n - 1] == '\n')
+        comm[--n] = 0;
+    snprintf(ret_text, size, n > 0 ? "[%s]" : "[?]", comm);
     xs_text_clean(ret_text);
 }
 

@@ -5,11 +5,12 @@
 
 #include "base/xs_base.h"
 
-/** The command line as one line of valid UTF-8 without control characters; the process's name when it
- *  has none, "?" when /proc does not show it. */
+/** The command line as one line of valid UTF-8 without control characters; xs_proc_name()'s text when
+ *  it has none. */
 void xs_proc_cmdline(int32_t pid, char *ret_text, size_t size);
-/** The name of a process, cleaned in the same way. It is the kernel's. xs_proc_cmdline() reads the
- *  program's own memory, which can take as long as the program likes. */
+/** The name of a process in brackets, as ps shows it, cleaned in the same way; "[?]" when /proc does not
+ *  show it. It is the kernel's. xs_proc_cmdline() reads the program's own memory, which can take as long
+ *  as the program likes. */
 void xs_proc_name(int32_t pid, char *ret_text, size_t size);
 /** CPU scheduling of a process as one number: real time 1001..1099, deadline 1100, else -nice,
  *  and -20 for SCHED_IDLE. @return 0 or -errno */
