@@ -71,7 +71,7 @@ void record_events(struct record *r, const json_t *answer);
 /** An answer to /xqueues: names, shares of device time, and, if requested, the states.
  *  @param now_ns  of the server, when it answered */
 void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bool states);
-/** An answer to /clients: names of programs that left before a snapshot had them. */
+/** An answer to /clients, the last: names of programs that no snapshot had, or had with a short name. */
 void record_names(struct record *r, const json_t *answer);
 /** Ends open slices. */
 void record_end(struct record *r, uint64_t now_ns);

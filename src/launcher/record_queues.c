@@ -59,6 +59,19 @@ static struct record_queue *find(struct record *r, uint64_t handle)
     return q;
 }
 
+/* A viewer keeps the first name that it reads. The server shows "[name]" until it has read the command
+ * line of a program that just joined. */
+static void take_name(struct record *r, struct record_process *p, const char *command, bool last)
+{
+    if (p->named || !command)
+        return;
+    xs_str_copy(p->command, sizeof(p->command), command);
+    if (command[0] == '[' && !last)
+        return;
+    p->named = true;
+    r->to->process(r->f, p->pid, command);
+}
+
 static void name(struct record *r, const json_t *list)
 {
     size_t i;
@@ -67,14 +80,9 @@ static void name(struct record *r, const json_t *list)
     json_array_foreach(list, i, o)
     {
         struct record_process *p = process_of(r, number_of(o, "pid"));
-        const char *command = json_string_value(json_object_get(o, "cmdline"));
 
         p->held = json_is_true(json_object_get(o, "held"));
-        if (p->named || !command)
-            continue;
-        p->named = true;
-        snprintf(p->command, sizeof(p->command), "%s", command);
-        r->to->process(r->f, p->pid, command);
+        take_name(r, p, json_string_value(json_object_get(o, "cmdline")), false);
     }
 }
 
@@ -298,20 +306,20 @@ void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bo
 
 void record_names(struct record *r, const json_t *answer)
 {
-    for (struct record_process *p = r->processes; p; p = p->hh.next) {
+    static const char *const k_lists[] = {"clients", "ended"};
+
+    for (size_t k = 0; k < XS_ARRAY_LEN(k_lists); k++) {
         size_t i;
         json_t *o;
 
-        if (p->named)
-            continue;
-        json_array_foreach(json_object_get(answer, "ended"), i, o)
+        json_array_foreach(json_object_get(answer, k_lists[k]), i, o)
         {
-            const char *command = json_string_value(json_object_get(o, "cmdline"));
+            int64_t pid = number_of(o, "pid");
+            struct record_process *p;
 
-            if (number_of(o, "pid") != p->pid || p->named || !command)
-                continue;
-            p->named = true;
-            r->to->process(r->f, p->pid, command);
+            HASH_FIND(hh, r->processes, &pid, sizeof(pid), p);
+            if (p)
+                take_name(r, p, json_string_value(json_object_get(o, "cmdline")), true);
         }
     }
 }
