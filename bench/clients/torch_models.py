@@ -155,14 +155,20 @@ def gpt(batch, device, layers=12, width=768, heads=12, prompt=256, room=512, tok
     return work
 
 
-def generate(batch, device):
-    """A decoder of 1.1 B parameters by the library's own loop: eager, one kernel after the other, and one token read back each."""
+def generate(batch, device, **how):
+    """A decoder of 1.1 B parameters by the library's own loop, which reads each token back. Eager it launches one kernel after the
+    other; with a static cache the library compiles a token's step, which is then one CUDA graph."""
     from transformers import LlamaConfig, LlamaForCausalLM
     config = LlamaConfig(vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=16, num_attention_heads=16,
                          max_position_embeddings=4096)
     model = LlamaForCausalLM(config).to(device).half().eval()
     ids = (torch.arange(batch * 256).view(batch, 256) * 7919 % 32000).to(device)
-    return Work(lambda: model.generate(ids, max_new_tokens=24, min_new_tokens=24, do_sample=False, pad_token_id=0))
+    return Work(lambda: model.generate(ids, max_new_tokens=24, min_new_tokens=24, do_sample=False, pad_token_id=0, **how))
+
+
+def unet(batch, device):
+    from torch_unet import denoise
+    return Work(denoise(batch, device))
 
 
 MODELS = {
@@ -176,6 +182,8 @@ MODELS = {
     "bert-base": (8, lambda b, d: bert(12, 768, 12, b, d)),
     "gpt": (1, gpt),
     "generate": (1, generate),
+    "generate-static": (1, lambda b, d: generate(b, d, cache_implementation="static")),
+    "unet": (1, unet),
     "tiny": (1, lambda b, d: bert(2, 64, 4, b, d, 16)),
 }
 

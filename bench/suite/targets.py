@@ -89,8 +89,9 @@ def space_targets(t_ms):
     yield in_space("G", 0.90, 1.10, "urgent P90 at most 1.10 x alone")
     yield in_space("H", 0.99, 1.10, "time for a token, P99 at most 1.10 x alone", metric="token_samples")
     yield in_space("L", 0.99, 1.10, "time for a token, P99 at most 1.10 x alone", metric="token_samples")
-    yield in_space("N", 0.50, 1.05, "urgent P50 at most 1.05 x alone")
-    yield in_space("N", 0.90, 1.10, "urgent P90 at most 1.10 x alone")
+    for letter in ("N", "Q", "R"):
+        yield in_space(letter, 0.50, 1.05, "urgent P50 at most 1.05 x alone")
+        yield in_space(letter, 0.90, 1.10, "urgent P90 at most 1.10 x alone")
     yield kept_in_space("N", 0.9, "the other side at least 0.9 of what MPS with priorities leaves it", "mps-priority")
     for t in t_ms:
         yield start("space", t, max(1.2 * t * 1e3, t * 1e3 + 250), f"in space, T = {t:g} ms: P99 at most the larger of 1.2 T and T + 0.25 ms")
@@ -151,6 +152,7 @@ def table(results):
                lambda r, p: r.mean_ratio(p, "O", OURS, "alone", "high", "tokens"), False),
         Target("O", "the same against alone-xsched in the same processes", 0.9,
                lambda r, p: r.paired_ratio(p, "O", OURS, "alone-xsched", "high", "tokens"), False),
+        *(same_process(letter, 0.90, 1.10, "urgent P90 at most 1.10 x alone") for letter in ("Q", "R")),
         *space_targets(t_ms),
         same_process("P", 0.90, 1.10, "urgent P90 at most 1.10 x alone"),
         Target("I", "P99 in the order of the groups (smallest step)", 1, order, False),

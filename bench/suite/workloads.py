@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workloads A to P as they run on each platform: who takes part, how requests arrive, which variants are of
+"""The workloads A to R as they run on each platform: who takes part, how requests arrive, which variants are of
 interest. A platform that is not in a workload's plans cannot run it."""
 import dataclasses
 
@@ -139,6 +139,9 @@ L_LLAMA = Plan((Side("high", "llama", "gap", rate=200, arrivals="uniform", prior
 N_TORCH = Plan((torch_high("generate", gib=6, mode="gap", rate=10), torch_low("train-resnet50", 10)),
                ("alone", "alone-low", "native", "xsched-auto", "alone-xsched", "alone-low-xsched", "mps-priority", *SPACE),
                blocks=5, seconds=12, requests=150)
+# ---- Q, R: the same with each token a CUDA graph; a diffusion model's steps ----
+Q_TORCH = dataclasses.replace(N_TORCH, sides=(torch_high("generate-static", gib=6, mode="gap", rate=10), N_TORCH.sides[1]))
+R_TORCH = dataclasses.replace(N_TORCH, sides=(torch_high("unet", gib=4, mode="gap", rate=10), N_TORCH.sides[1]))
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
@@ -195,6 +198,11 @@ WORKLOADS = [
              "llama.cpp's server, a request a moment after the last one's end, beside training (--llama)", {"cuda": L_LLAMA}),
     Workload("N", "generate beside training",
              "Hugging Face's generate, a prompt 0.1 s after each answer, beside training", {"cuda": N_TORCH}),
+    Workload("Q", "generate with a static cache beside training",
+             "Hugging Face's generate with a static cache, which compiles a token's step into a CUDA graph, beside training",
+             {"cuda": Q_TORCH}),
+    Workload("R", "a diffusion model beside training",
+             "ten steps of a UNet of Stable Diffusion's shape, a picture 0.1 s after the last one, beside training", {"cuda": R_TORCH}),
     Workload("M", "two devices",
              "two devices: A on each at once, and one program on both beside an urgent one on the second",
              {"cuda": M_TORCH, "hip": M_TORCH, "fake": M_LOAD}),
