@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CuPy, JAX, Triton, Numba or llama.cpp, each a small program with a digest of its results: frameworks.py NAME VARIANT
+"""CuPy, JAX (on one device and on two), Triton, Numba or llama.cpp, each a small program with a digest of its results: frameworks.py NAME VARIANT
 
-For llama, LLAMA names a folder with llama-server and model.gguf (bench/clients/llama_model.py makes one)."""
+For llama, LLAMA names a folder with llama-server and model.gguf (bench/pack_llama makes both)."""
 import hashlib
 import json
 import os
@@ -29,10 +29,15 @@ def use_cupy():
     return digest(cp.asnumpy(y), cp.asnumpy(cp.fft.fft(x[0])), cp.asnumpy(cp.sort(y.ravel())[:100]))
 
 
-def use_jax():
+def jax_same_each_time():
     # else kernels are chosen by how long they take when tried, and results differ from start to start, natively as well
     os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0")
     import jax
+    return jax
+
+
+def use_jax():
+    jax = jax_same_each_time()
     import jax.numpy as jnp
     import numpy as np
     f = jax.jit(lambda a: jnp.tanh(a @ a.T).sum(0))
@@ -42,6 +47,30 @@ def use_jax():
     for _ in range(50):
         r = r + f(x)
     return digest(np.asarray(r), np.asarray(g(x)))
+
+
+def use_jax_two():
+    """A layer split over two devices, forward and backward: each half of the width on one, and a sum over both."""
+    jax = jax_same_each_time()
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    if len(jax.devices()) < 2:
+        raise RuntimeError("one device")
+    mesh = Mesh(np.array(jax.devices()[:2]), ("half",))
+
+    def put(a, *spec):
+        return jax.device_put(jnp.asarray(a, dtype=jnp.float32), NamedSharding(mesh, P(*spec)))
+    fixed = np.random.default_rng(2)
+    x = put(fixed.standard_normal((256, 1024)))
+    up, down = put(fixed.standard_normal((1024, 4096)) / 32, None, "half"), put(fixed.standard_normal((4096, 1024)) / 64, "half", None)
+    step = jax.jit(jax.value_and_grad(lambda u, d: (jnp.tanh(jax.nn.gelu(x @ u) @ d) ** 2).mean(), (0, 1)))
+    losses = []
+    for _ in range(50):
+        loss, (du, dd) = step(up, down)
+        up, down = up - 0.1 * du, down - 0.1 * dd
+        losses.append(loss)
+    return digest(np.asarray(losses), np.asarray(up), np.asarray(down))
 
 
 def use_triton():
