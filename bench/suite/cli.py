@@ -235,7 +235,7 @@ def parse():
     p.add_argument("--resume", action="store_true", help="go on in DIR (what happens anyway; an error if there is nothing)")
     p.add_argument("--time-limit", type=float, default=0, metavar="S", help="end cleanly before S seconds, with status 75")
     p.add_argument("--build", default=machine.build_folder(), help="what was built or installed")
-    p.add_argument("--llama", metavar="DIR", help="llama-server, and model.gguf (clients/llama_model.py makes one): for L")
+    p.add_argument("--llama", metavar="DIR", help="llama-server and model.gguf (pack_llama makes both): for L")
     p.add_argument("--python", help="the Python that has PyTorch")
     p.add_argument("--no-report", action="store_true", help="raw results only")
     p.add_argument("--report", metavar="DIR", action="append", default=[], help="make report and plots of raw results again")
