@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network that a diffusion model runs for each step, in the shape of Stable Diffusion 1.5's: 860 M parameters with random weights,
 latents of 64 x 64, a text of 77 tokens. It is written for this benchmark out of PyTorch's layers."""
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+WIDTHS = 320, 640, 1280, 1280
+EACH = 2            # stages of one width on the way down; one more on the way up
 TEXT = 768
+SIDE = 64
+STEPS = 10
 
 
 class Residual(nn.Module):
@@ -64,32 +70,33 @@ class Stage(nn.Module):
 
 
 class UNet(nn.Module):
-    def __init__(self, widths=(320, 640, 1280, 1280), each=2):
+    def __init__(self):
         super().__init__()
-        self.first_width = widths[0]
-        time = 4 * widths[0]
-        self.time = nn.Sequential(nn.Linear(widths[0], time), nn.SiLU(), nn.Linear(time, time))
-        self.first, self.last = nn.Conv2d(4, widths[0], 3, padding=1), nn.Conv2d(widths[0], 4, 3, padding=1)
-        self.norm = nn.GroupNorm(32, widths[0])
-        self.down, self.up, kept, width = nn.ModuleList(), nn.ModuleList(), [widths[0]], widths[0]
-        for level, outputs in enumerate(widths):
-            bottom = level == len(widths) - 1
-            for _ in range(each):
+        width = WIDTHS[0]
+        time = 4 * width
+        self.time = nn.Sequential(nn.Linear(width, time), nn.SiLU(), nn.Linear(time, time))
+        self.first, self.last = nn.Conv2d(4, width, 3, padding=1), nn.Conv2d(width, 4, 3, padding=1)
+        self.norm = nn.GroupNorm(32, width)
+        self.down, self.up, kept = nn.ModuleList(), nn.ModuleList(), [width]
+        for level, outputs in enumerate(WIDTHS):
+            bottom = level == len(WIDTHS) - 1
+            for _ in range(EACH):
                 self.down.append(Stage(width, outputs, time, not bottom))
                 kept.append(width := outputs)
             if not bottom:
                 self.down.append(nn.Conv2d(width, width, 3, 2, 1))
                 kept.append(width)
         self.middle = nn.ModuleList([Stage(width, width, time, True), Stage(width, width, time, False)])
-        for level, outputs in reversed(list(enumerate(widths))):
-            for _ in range(each + 1):
-                self.up.append(Stage(width + kept.pop(), outputs, time, level != len(widths) - 1))
+        for level, outputs in reversed(list(enumerate(WIDTHS))):
+            for _ in range(EACH + 1):
+                self.up.append(Stage(width + kept.pop(), outputs, time, level != len(WIDTHS) - 1))
                 width = outputs
             if level:
                 self.up.append(nn.Conv2d(width, width, 3, padding=1))
 
     def forward(self, x, at, text):
-        wave = torch.exp(-9.21 * torch.arange(self.first_width // 2, device=x.device) / (self.first_width // 2))
+        half = WIDTHS[0] // 2
+        wave = torch.exp(-math.log(1e4) * torch.arange(half, device=x.device) / half)
         wave = torch.cat([torch.cos(at * wave), torch.sin(at * wave)])[None]
         time = self.time(wave.to(x.dtype)).expand(x.shape[0], -1)
         kept = [x := self.first(x)]
@@ -105,19 +112,19 @@ class UNet(nn.Module):
         return self.last(F.silu(self.norm(x)))
 
 
-def denoise(batch, device, steps=10, side=64, kind=torch.float16, **shape):
+def denoise(batch, device):
     """@return a function that makes pictures (latents) of noise, each with and without its text, as classifier-free guidance does"""
     with torch.device(device):
-        model = UNet(**shape).to(kind).eval()
+        model = UNet().half().eval()
     fixed = torch.Generator().manual_seed(2)
-    noise = torch.randn(batch, 4, side, side, generator=fixed).to(device, kind)
-    text = torch.randn(2 * batch, 77, TEXT, generator=fixed).to(device, kind)
-    times = torch.linspace(999, 0, steps, device=device)
+    noise = torch.randn(batch, 4, SIDE, SIDE, generator=fixed).to(device).half()
+    text = torch.randn(2 * batch, 77, TEXT, generator=fixed).to(device).half()
+    times = torch.linspace(999, 0, STEPS, device=device)
 
     def once():
         x = noise
         for at in times:
             with_text, without = model(torch.cat([x, x]), at, text).chunk(2)
-            x = x - (without + 7.5 * (with_text - without)) / steps
+            x = x - (without + 7.5 * (with_text - without)) / STEPS
         return x
     return once
