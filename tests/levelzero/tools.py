@@ -93,8 +93,9 @@ def trace(t, program):
 
 
 def record(t, program):
-    urgent, other = (begin(t.run(program, "loop", str(US), launcher=[f"{t.bin}/xsched", "run", "-q", "-p", p, "--"]))
-                     for p in ("9", "1"))
+    # the other one first: beside the urgent one, which never pauses, nothing of it need complete
+    other, urgent = (begin(t.run(program, "loop", str(US), launcher=[f"{t.bin}/xsched", "run", "-q", "-p", p, "--"]))
+                     for p in ("1", "9"))
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "trace.json")
         t.say("xsched", "record", "--for", "1s", "-o", file)
