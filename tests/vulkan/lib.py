@@ -10,6 +10,7 @@ OURS = ("XSCHED_", "XLOG_", "VK_", "LD_PRELOAD")
 ICDS = ("/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d")
 NAME = "VK_LAYER_XSCHED_schedule"
 VALIDATION = "VK_LAYER_KHRONOS_validation"
+WRONG = ("VUID-VkSemaphoreSignalInfo-value-03259", "UNASSIGNED-VkSemaphore-state-timeout")
 
 
 def lavapipe():
@@ -38,11 +39,12 @@ def layered(shims, layers=NAME, **extra):
 
 
 def judged(lines):
-    """What a program printed, without one finding that is wrong: Debian 12's validation layer takes what the host has signalled
-    for pending until a thread of its own has noted what waited for it. No queue signals the semaphores of our gates."""
+    """What a program printed, without two findings that are wrong. Debian 12's validation layer takes what the host has signalled
+    for pending until a thread of its own has noted what waited for it. No queue signals the semaphores of our gates. On a busy
+    machine another thread of its own comes late, and it says itself that this is most likely a defect of the validation."""
     wrong, kept = False, []
     for line in lines:
-        wrong = line.startswith("VUID-VkSemaphoreSignalInfo-value-03259") or (wrong and line.startswith("   "))
+        wrong = line.startswith(WRONG) or (wrong and line.startswith("   "))
         if not wrong:
             kept.append(line)
     return kept
