@@ -40,8 +40,10 @@ FUNCTIONS(X)
 #define WORK_NS       (300 * XS_NS_PER_MS)
 #define WAITS         40u
 #define ROUNDS        5u          /* the best counts */
+#define LOOKS         5u          /* whether work stands still */
 #define DEAR_US       20ull       /* a gate that takes longer costs more than it gains; or the argument */
 #define MEASURED      4u
+#define TRIES         3u          /* of a measurement */
 #define LEAST_FILLS   32u
 #define MOST_FILLS    1000u       /* a queue of the device takes more */
 #define MOST_WORDS    (64u << 20)
@@ -120,15 +122,22 @@ static const char *gates(struct hip_device *d)
     return d->text;
 }
 
-/* Time of so many fills; 0: not possible */
+/* The least time of so many fills: whatever else the machine does only adds. 0: not possible */
 static uint64_t fill_ns(struct hip_device *d, void *memory, size_t words, unsigned n)
 {
-    uint64_t began = xs_now_ns();
+    uint64_t least_ns = UINT64_MAX;
 
-    for (unsigned i = 1; i <= n; i++)
-        if (hipMemsetD32Async(memory, 1, words, d->gated) || !writes(d, d->gated, 3, 0))
+    for (unsigned round = 0; round < TRIES; round++) {
+        uint64_t began = xs_now_ns();
+
+        for (unsigned i = 1; i <= n; i++)
+            if (hipMemsetD32Async(memory, 1, words, d->gated) || !writes(d, d->gated, 3, 0))
+                return 0;
+        if (hipStreamSynchronize(d->gated))
             return 0;
-    return hipStreamSynchronize(d->gated) ? 0 : xs_now_ns() - began;
+        least_ns = XS_MIN(least_ns, xs_now_ns() - began);
+    }
+    return least_ns;
 }
 
 /* Fills that last a while, each followed by its number. @return how many; 0: not possible */
@@ -174,13 +183,28 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
     return known && xs_kfd_level() == 3;
 }
 
+/* A busy machine may hold up what feeds the device, so that work stands still for a moment and yet goes on.
+ * @param each_ns  of one fill: the time must be enough for some to end */
+static bool goes_on(const struct hip_device *d, uint64_t each_ns)
+{
+    uint64_t before = atomic_load(&d->word[3]);
+    bool moved = false;
+
+    for (unsigned i = 0; i < LOOKS && !moved; i++) {
+        sleep_ns(STILL_NS + 3 * each_ns);
+        moved = atomic_load(&d->word[3]) != before;
+    }
+    return moved;
+}
+
 /* Level 3. @return the reason against it, or NULL */
 static const char *queues(struct hip_device *d)
 {
     unsigned n;
-    uint64_t before, after, end, each_ns = 0;
+    uint64_t before, end, each_ns = 0;
     uint32_t address;
     void *memory;
+    bool moved;
 
     if (!d->at)
         return "the device does not write into memory of the host";
@@ -195,13 +219,12 @@ static const char *queues(struct hip_device *d)
         return *xs_kfd_why() ? xs_kfd_why() : "the kernel does not tell which queues are this device's";
     sleep_ns(2 * XS_NS_PER_MS);
     before = atomic_load(&d->word[3]);
-    sleep_ns(STILL_NS + 3 * each_ns); /* long enough for a fill to end, if they go on */
-    after = atomic_load(&d->word[3]);
+    moved = goes_on(d, each_ns);
     if (!bring(address, false, &d->on_ns))
         return "the driver does not take queues back";
     if (before == n)
         return "the work was over before the probe stopped it";
-    if (before != after)
+    if (moved)
         return "work goes on although its queues are off";
     end = xs_now_ns() + ENOUGH_NS;
     while (hipStreamQuery(d->gated) == XS_HIP_NOT_READY)
