@@ -40,7 +40,7 @@ FUNCTIONS(X)
 #define WORK_NS       (300 * XS_NS_PER_MS)
 #define WAITS         40u
 #define ROUNDS        5u          /* the best counts */
-#define LOOKS         5u          /* whether work stands still */
+#define LOOK_NS       (5 * STILL_NS) /* at queues that are off */
 #define DEAR_US       20ull       /* a gate that takes longer costs more than it gains; or the argument */
 #define MEASURED      4u
 #define TRIES         3u          /* of a measurement */
@@ -183,20 +183,6 @@ static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
     return known && xs_kfd_level() == 3;
 }
 
-/* A busy machine may hold up what feeds the device, so that work stands still for a moment and yet goes on.
- * @param each_ns  of one fill: the time must be enough for some to end */
-static bool goes_on(const struct hip_device *d, uint64_t each_ns)
-{
-    uint64_t before = atomic_load(&d->word[3]);
-    bool moved = false;
-
-    for (unsigned i = 0; i < LOOKS && !moved; i++) {
-        sleep_ns(STILL_NS + 3 * each_ns);
-        moved = atomic_load(&d->word[3]) != before;
-    }
-    return moved;
-}
-
 /* Level 3. @return the reason against it, or NULL */
 static const char *queues(struct hip_device *d)
 {
@@ -219,7 +205,9 @@ static const char *queues(struct hip_device *d)
         return *xs_kfd_why() ? xs_kfd_why() : "the kernel does not tell which queues are this device's";
     sleep_ns(2 * XS_NS_PER_MS);
     before = atomic_load(&d->word[3]);
-    moved = goes_on(d, each_ns);
+    /* Long enough for fills to end, if they go on; and a busy machine may hold up what feeds the device, so that work stands
+     * still for a moment and yet goes on. */
+    moved = reaches_within(&d->word[3], before + 1, LOOK_NS + 3 * each_ns);
     if (!bring(address, false, &d->on_ns))
         return "the driver does not take queues back";
     if (before == n)

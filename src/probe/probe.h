@@ -33,15 +33,21 @@ static inline void *open_vendor(const struct xs_platform *p)
     return lib;
 }
 
-/** Whether a word that the device writes gets that far. */
-static inline bool reaches(const _Atomic uint64_t *word, uint64_t value)
+/** Whether a word that the device writes gets that far within the time. */
+static inline bool reaches_within(const _Atomic uint64_t *word, uint64_t value, uint64_t ns)
 {
-    uint64_t end = xs_now_ns() + ENOUGH_NS;
+    uint64_t end = xs_now_ns() + ns;
 
     while (atomic_load(word) < value)
         if (xs_now_ns() > end)
             return false;
     return true;
+}
+
+/** The same in a time that is enough for all that goes on. */
+static inline bool reaches(const _Atomic uint64_t *word, uint64_t value)
+{
+    return reaches_within(word, value, ENOUGH_NS);
 }
 
 /** One more pair of the line. Names come from the vendor; no character of theirs may end the text around
