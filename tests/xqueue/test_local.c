@@ -467,6 +467,44 @@ static void a_destroyed_queue_lets_others_run(void **state)
     task_join(&low);
 }
 
+/* Short requests with short breaks: the other side has a permit for 2 ms at a time. */
+static void often(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 1000 && !atomic_load(&g_stop); i++) {
+        const struct timespec pause = {0, 2 * MS};
+
+        fake_api_launch(g_high.stream, MS, HIGH);
+        fake_api_synchronize(g_high.stream);
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* The work waits for what its own thread does behind the last launch. Time with a permit counts as patience, however many
+ * suspensions interrupt it. */
+static void it_gets_through_between_suspensions(void **state)
+{
+    uint64_t begin_ns = xs_now_ns(), launched_ns;
+    struct fake_event *event;
+    struct task high;
+
+    (void)state;
+    task_start(&high, often, NULL);
+    fake_auto(true);
+    assert_int_equal(fake_event_create_user(&event), FAKE_OK);
+    assert_int_equal(fake_stream_wait_event(g_low.stream, event), FAKE_OK);
+    for (int i = 0; i < 40; i++)
+        fake_api_launch(g_low.stream, 500 * US, LOW);
+    launched_ns = xs_now_ns();
+    assert_int_equal(fake_event_set(event), FAKE_OK);
+    fake_api_synchronize(g_low.stream);
+    atomic_store(&g_stop, true);
+    task_join(&high);
+    fake_auto(false);
+    print_message("40 launches that wait for this thread: %.1f ms\n", (double)(launched_ns - begin_ns) / 1e6);
+    assert_true(launched_ns - begin_ns < 500 * MS);
+}
+
 int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
@@ -478,6 +516,7 @@ int main(void)
         A(changing_the_scheduler_resumes), A(queues_move_to_a_new_scheduler),
         A(the_applications_own_suspension_stays), A(it_holds_again_after_a_lease_ran_out), A(a_circle_is_broken),
         A(a_waiter_lends_its_priority), A(a_destroyed_queue_lets_others_run),
+        A(it_gets_through_between_suspensions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,8 @@ static void wait_for_permits(struct turn *t)
     t1 = xs_now_ns();
     t->suspended_ns += t1 - XS_MIN(t0, t1);
     XS_PROBE2(gate_pass, q->handle, t->suspended_ns);
-    t->patience_from_ns = 0;
+    if (t->patience_from_ns)      /* only time with a permit counts: a suspension of every few ms must not begin it anew */
+        t->patience_from_ns += t1 - XS_MIN(t0, t1);
     t->late = true;
     t->slept = false;             /* nothing is in flight now for another reason than the bound */
 }
