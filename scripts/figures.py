@@ -123,7 +123,7 @@ def merged(rows):
         def off(x):
             return x[1].value / x[0].limit if x[0].at_most else x[0].limit / x[1].value
         t, f, verdict = some[0] if len(some) == 1 else max(
-            some, key=lambda x: (("met", "undecided", "not met").index(x[2]), off(x)))
+            some, key=lambda x: (stats.VERDICTS.index(x[2]), off(x)))
         if len(some) > 1:
             met = sum(v == "met" for _, _, v in some)
             verdict = "met" if met == len(some) else f"met for {met} of {len(some)} T; {verdict} at {length(t)}"

@@ -56,7 +56,7 @@ def target_table(results, notes):
     rows = []
     for t, platform, f, verdict in targets.table(results):
         rows.append([t.letter, platform, t.text, with_interval(f) + (f" {t.unit}" if t.unit not in ("x", "1") else ""), str(f.n),
-                     verdict, notes.get(f"{t.letter}/{platform}", "") if verdict in ("undecided", "not met") else ""])
+                     verdict, notes.get(f"{t.letter}/{platform}", "") if verdict not in ("met", "no target") else ""])
     if not rows:
         return ["No target has a place in these results.", ""]
     noted = any(r[-1] for r in rows)
@@ -353,8 +353,9 @@ def make(folder):
     out += ["## How it was measured", "",
             "Variants alternate block by block in the same processes; each block of a variant gets the same arrivals. The urgent "
             "side's latency counts from when a request was due, so waiting counts. Intervals are bootstrap 95 % intervals over "
-            "all requests (quantiles) or over blocks (throughput); a target is met when its whole interval is within the limit, and "
-            "undecided with less than three blocks, or no request beyond the quantile. "
+            "all requests (quantiles) or over blocks (throughput). A target is met when its whole interval is within the limit, not met "
+            "when none of it is; in between it is likely met or likely not met, as the value says. It is undecided with less than "
+            "three blocks, or no request beyond the quantile. "
             "Every client checks its own results; \"results equal\" says that they are also those of the standalone program.", ""]
     out += starts(results) + alike(results) + disturbance(results)
     used = {r["variant"] for r in rows if r.get("variant")}

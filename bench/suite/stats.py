@@ -64,8 +64,15 @@ def mean_draws(values, seed=1, draws=DRAWS):
     return [sum(values[rng.randrange(n)] for _ in range(n)) / n for _ in range(draws)]
 
 
+VERDICTS = ("met", "likely met", "undecided", "likely not met", "not met")     # the best first
+
+
 def compare(value, low, high, limit, at_most=True):
-    """met when the whole interval is on the right side, not met when none of it is."""
+    """met when the whole interval is on the right side, not met when none of it is, else what the value says."""
     if not at_most:
         value, low, high, limit = -value, -high, -low, -limit
-    return "met" if high <= limit else "not met" if low > limit else "undecided"
+    if high <= limit:
+        return "met"
+    if low > limit:
+        return "not met"
+    return "likely met" if value <= limit else "likely not met"

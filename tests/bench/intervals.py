@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(sys.argv[1], "bench"))
-from suite import report, targets  # noqa: E402
+from suite import report, stats, targets  # noqa: E402
 from suite.results import Results  # noqa: E402
 
 BLOCKS = 5
@@ -81,6 +81,10 @@ def main():
     need(in_process in texts(made_up(one)) and attached not in texts(made_up(one)), "one start says nothing of starts")
     need(not {in_process, attached} & set(texts(made_up((None, None)))), "processes that are not named")
 
+    of = [stats.compare(v, low, high, 1.1) for v, low, high in ((1.0, .9, 1.1), (1.09, .9, 1.2), (1.11, .9, 1.2), (1.3, 1.2, 1.4))]
+    need(of == [v for v in stats.VERDICTS if v != "undecided"], of)
+    need(stats.compare(.98, .9, 1.1, .97, False) == "likely met" and stats.compare(.96, .9, 1, .97, False) == "likely not met",
+         "what is wanted at least")
     # a block that was interrupted went on in another process: it is no pair
     broken = made_up(each)
     next(r for r in broken.rows if r["variant"] == "xsched-auto" and r["run"] == 2)["process"] = "2@later"
