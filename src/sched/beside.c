@@ -16,7 +16,12 @@
  * proportion to the part without waits: where this was 0.9 by itself and is 0.75 beside others, work
  * takes 1.2 times as long. If it takes more than SLOWER, the others lose a step, and the next try comes
  * later each time. To know the part by itself, the scheduler suspends the others for a moment at first
- * and every AGAIN_NS. */
+ * and every AGAIN_NS.
+ *
+ * A program may launch for a while and then wait for a while, as a language model does with its prompt
+ * and its tokens. A step that it allows in the first phase hurts it in the second one until the number
+ * has followed. So a try takes a stretch below LOW, and a longer one after each try that ended above HIGH:
+ * then the first phase is too short for it. */
 #include "sched/internal.h"
 
 #define LOOK_NS      (5 * XS_NS_PER_MS)
@@ -26,6 +31,7 @@
 #define TRY_NS       (20 * XS_NS_PER_MS)    /* from one step to a wider one, the first time */
 #define TRY_SLOWED_NS (2 * XS_NS_PER_S)     /* ... after a step that slowed the urgent one */
 #define TRY_MOST_NS  (8 * XS_NS_PER_S)
+#define LOW_MOST_NS  (1 * XS_NS_PER_S)      /* of the stretch below LOW that a try takes */
 #define STABLE_NS    (2 * XS_NS_PER_S)      /* a step that lasts so long was no mistake */
 #define CHANGE_NS    (1 * XS_NS_PER_MS)
 #define ONE          1024                   /* shares */
@@ -154,7 +160,7 @@ static void go_to(struct xs_beside *b, enum xs_beside_step to, uint64_t now_ns)
 {
     if (to == XS_BESIDE_SUSPENDED) {
         b->alone = (struct xs_beside_time){0};
-        b->others_ns = 0;
+        b->others_ns = b->low_ns = 0;
     }
     b->here = (struct xs_beside_time){0};
     b->step = to;
@@ -168,7 +174,7 @@ static void judge_alone(struct xs_beside *b, uint64_t stood_ns, uint64_t now_ns)
         return;
     if (b->back)
         go_to(b, b->back, now_ns);
-    else if (stood_ns >= b->try_ns[XS_BESIDE_SUSPENDED])
+    else if (stood_ns >= b->try_ns[XS_BESIDE_SUSPENDED] && b->low_ns >= b->low_wanted_ns)
         go_to(b, XS_BESIDE_NARROW, now_ns);
 }
 
@@ -183,10 +189,12 @@ static void judge(struct xs_beside *b, uint64_t now_ns)
         return;
     }
     if (stood >= STABLE_NS)
-        b->try_ns[was - 1] = TRY_NS;
+        b->try_ns[was - 1] = b->low_wanted_ns = TRY_NS;
     slowed = is_slowed(b);
     if (stood >= SETTLE_NS && (b->share > HIGH || slowed)) {
         b->try_ns[was - 1] = XS_MIN(XS_MAX(2 * b->try_ns[was - 1], slowed ? TRY_SLOWED_NS : 0), TRY_MOST_NS);
+        if (!slowed && was == XS_BESIDE_NARROW)
+            b->low_wanted_ns = XS_MIN(2 * b->low_wanted_ns, LOW_MOST_NS);
         go_to(b, was - 1, now_ns);
     } else if (b->others_ns >= AGAIN_NS) {
         go_to(b, XS_BESIDE_SUSPENDED, now_ns);
@@ -209,6 +217,10 @@ static void average(struct xs_entity *e, uint64_t until_ns)
     w = threads_waited(e, dt);
     x = (int64_t)(w.so_far_ns * ONE / dt);
     b->share += (int32_t)((x - b->share) * d / (int64_t)AVERAGE_NS);
+    if (b->share > HIGH)
+        b->low_ns = 0;
+    else if (b->share < LOW)
+        b->low_ns += dt;
     if (b->seen_ns >= b->since_ns + LOOK_NS) /* what others had on the device before is over */
         add_time(b->step == XS_BESIDE_SUSPENDED ? &b->alone : &b->here, dt, w.ended_ns);
     b->others_ns += b->step == XS_BESIDE_SUSPENDED ? 0 : dt;
@@ -235,7 +247,7 @@ static void look(struct xs_entity *e, uint64_t now_ns)
         b->seen_ns = 0;
     }
     if (!b->try_ns[0]) {                    /* no facts yet: the device is its own */
-        b->try_ns[XS_BESIDE_SUSPENDED] = b->try_ns[XS_BESIDE_NARROW] = TRY_NS;
+        b->try_ns[XS_BESIDE_SUSPENDED] = b->try_ns[XS_BESIDE_NARROW] = b->low_wanted_ns = TRY_NS;
         b->since_ns = now_ns;
         b->share = ONE;
     }

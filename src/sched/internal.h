@@ -163,6 +163,7 @@ struct xs_beside {
     uint64_t since_ns;                             /* this step began */
     uint64_t try_ns[XS_BESIDE_WIDE];               /* a wider one than each comes after so long */
     uint64_t others_ns;                            /* so long others ran beside it since it was last by itself */
+    uint64_t low_ns, low_wanted_ns;                /* so long the share was low since it was high; a try takes that */
     struct xs_beside_time alone, here;             /* by itself; in this step, where others run beside it */
 };
 

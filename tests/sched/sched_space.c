@@ -365,13 +365,45 @@ static void test_queues_leave(void **state)
     end(&b);
 }
 
+/* Requests of a phase that launches and one that waits, five a second. @return in how many ms of the
+ * second one the other process ran */
+static unsigned phased(struct space *b, unsigned seconds, uint64_t launches_ms)
+{
+    unsigned hurt = 0;
+
+    for (unsigned i = 0; i < 5 * seconds; i++) {
+        urgent(b, launches_ms * MS, 50);
+        for (int k = 0; k < 14; k++) {
+            hurt += runs(b);
+            urgent(b, MS, 900);
+        }
+        idle(b, (186 - launches_ms) * MS);
+    }
+    return hurt;
+}
+
+/* A language model's prompts and tokens: the first phase is too short for a step which the second one
+ * would take back. */
+static void test_phases(void **state)
+{
+    struct space b = begin();
+
+    (void)state;
+    assert_int_equal(phased(&b, 30, 20), 0);
+    assert_in_range(phased(&b, 2, 60), 1, 140); /* longer ones: a few tries, and none after those */
+    assert_int_equal(phased(&b, 60, 60), 0);
+    urgent(&b, 300 * MS, 50);                   /* it only launches from now on */
+    assert_true(runs(&b));
+    end(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gaps), cmocka_unit_test(test_busy), cmocka_unit_test(test_change), cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_two_queues), cmocka_unit_test(test_not_together), cmocka_unit_test(test_one_in_time),
         cmocka_unit_test(test_background_in_time), cmocka_unit_test(test_without), cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_service), cmocka_unit_test(test_queues_leave),
+        cmocka_unit_test(test_service), cmocka_unit_test(test_queues_leave), cmocka_unit_test(test_phases),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
