@@ -65,8 +65,8 @@ COSTS = [
 ]
 
 # what docs/others.md shows
-PEERS = {"alone": "alone", "native": "native time slices", "stream-priority": "stream priorities", "mps": "MPS as it comes",
-         "mps-priority": "MPS, client priorities", "xsched-auto": "XSched, default level"}
+PEERS = {"alone": "alone", "alone-xsched": "alone, under XSched", "native": "native time slices", "stream-priority": "stream priorities", "mps": "MPS as it comes",
+         "mps-priority": "MPS, client priorities", "xsched-auto": "XSched, default level", "space": "XSched, in space"}
 
 # what docs/path-cost.md shows: (workload, variant, metric, side, path, unit)
 PATHS = [
@@ -278,7 +278,8 @@ def peers(results, letter):
 def peer_requests(results, letter):
     metrics = ["samples", *["token_samples"] * (letter in "HL")]
     rows = []
-    for v, text in [x for x in peers(results, letter) if results.find("cuda", letter, x[0], "high", "samples")]:
+    shown = [x for x in peers(results, letter) if results.find("cuda", letter, x[0], "high", "samples")]
+    for v, text in [x for x in shown if x[0] != "alone-xsched" or not results.find("cuda", letter, "alone", "high", "samples")]:
         q = [results.quantile("cuda", letter, v, "high", x, m) for m in metrics for x in (.5, .99)]
         low = ratio(results, "cuda", letter, v, "native", "low")
         rows.append([text, *map(report.with_interval, q), low, str(q[0].n)])
@@ -287,9 +288,10 @@ def peer_requests(results, letter):
 
 
 def peer_rates(results, letter):
-    rows = [[text, ratio(results, "cuda", letter, v, "alone", "high"), ratio(results, "cuda", letter, v, "alone-low", "low")]
+    alone, low = ("alone", "alone-low") if results.find("cuda", letter, "alone", "high", "throughput") else ("alone-xsched", "alone-low-xsched")
+    rows = [[text, ratio(results, "cuda", letter, v, alone, "high"), ratio(results, "cuda", letter, v, low, "low")]
             for v, text in peers(results, letter)
-            if v not in ("alone", "alone" + OTHER) and results.find("cuda", letter, v, "high", "throughput")]
+            if v not in ("alone", "alone" + OTHER, "alone-xsched") and results.find("cuda", letter, v, "high", "throughput")]
     return report.table(["", "production / alone", "the other side / alone"], rows)
 
 
@@ -312,7 +314,7 @@ def peer_title(letter, folder, results):
 def peers_part():
     """Beside MPS and stream priorities, on the device that has them: of each workload the newest run that has native."""
     out, found = [], suites()
-    for letter, metric, table in (*((x, "samples", peer_requests) for x in "ACGHLB"), ("F", "throughput", peer_rates)):
+    for letter, metric, table in (*((x, "samples", peer_requests) for x in "ACGHLNB"), ("F", "throughput", peer_rates)):
         for folder, results in [x for x in found if x[1].find("cuda", letter, "native", "high", metric)][:1]:
             out += [peer_title(letter, folder, results), ""]
             out += table(results, letter)
