@@ -65,8 +65,9 @@ COSTS = [
 ]
 
 # what docs/others.md shows
-PEERS = {"alone": "alone", "alone-xsched": "alone, under XSched", "native": "native time slices", "stream-priority": "stream priorities", "mps": "MPS as it comes",
-         "mps-priority": "MPS, client priorities", "xsched-auto": "XSched, default level", "space": "XSched, in space"}
+PEERS = {"alone": "alone", "alone-xsched": "alone, under XSched", "native": "native time slices",
+         "stream-priority": "stream priorities", "mps": "MPS as it comes", "mps-priority": "MPS, client priorities",
+         "xsched-auto": "XSched, default level", "space": "XSched, in space"}
 
 # what docs/path-cost.md shows: (workload, variant, metric, side, path, unit)
 PATHS = [
@@ -288,7 +289,8 @@ def peer_requests(results, letter):
 
 
 def peer_rates(results, letter):
-    alone, low = ("alone", "alone-low") if results.find("cuda", letter, "alone", "high", "throughput") else ("alone-xsched", "alone-low-xsched")
+    under = "" if results.find("cuda", letter, "alone", "high", "throughput") else "-xsched"
+    alone, low = "alone" + under, "alone-low" + under
     rows = [[text, ratio(results, "cuda", letter, v, alone, "high"), ratio(results, "cuda", letter, v, low, "low")]
             for v, text in peers(results, letter)
             if v not in ("alone", "alone" + OTHER, "alone-xsched") and results.find("cuda", letter, v, "high", "throughput")]
