@@ -390,7 +390,7 @@ static void test_phases(void **state)
 
     (void)state;
     assert_int_equal(phased(&b, 30, 20), 0);
-    assert_in_range(phased(&b, 2, 60), 1, 140); /* longer ones: a few tries, and none after those */
+    assert_in_range(phased(&b, 2, 60), 1, 90); /* longer ones: a few tries, and none after those */
     assert_int_equal(phased(&b, 60, 60), 0);
     urgent(&b, 300 * MS, 50);                   /* it only launches from now on */
     assert_true(runs(&b));

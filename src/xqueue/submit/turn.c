@@ -52,7 +52,7 @@ static bool may_gather(const struct turn *t)
 static void wait_for_permits(struct turn *t)
 {
     struct xs_queue *q = t->q;
-    uint64_t t0 = xs_now_ns(), t1;
+    uint64_t t0 = xs_now_ns(), t1, took_ns;
 
     XS_PROBE2(gate_wait, q->handle, t->n);
     if (t->managed && !(t->flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q) &&
@@ -63,10 +63,11 @@ static void wait_for_permits(struct turn *t)
         xs_permission_sleep(q, t->n, &t0);
     atomic_fetch_sub(&q->submit.blocked, 1);
     t1 = xs_now_ns();
-    t->suspended_ns += t1 - XS_MIN(t0, t1);
+    took_ns = t1 - XS_MIN(t0, t1);
+    t->suspended_ns += took_ns;
     XS_PROBE2(gate_pass, q->handle, t->suspended_ns);
     if (t->patience_from_ns)      /* only time with a permit counts: a suspension of every few ms must not begin it anew */
-        t->patience_from_ns += t1 - XS_MIN(t0, t1);
+        t->patience_from_ns += took_ns;
     t->late = true;
     t->slept = false;             /* nothing is in flight now for another reason than the bound */
 }
