@@ -276,11 +276,16 @@ def peers(results, letter):
     return first + (more if any(v in other for v in PEERS) else [])
 
 
+def by_itself(results, letter, metric):
+    """The variant that is the urgent side by itself: under XSched where it was not measured without."""
+    return "alone" if results.find("cuda", letter, "alone", "high", metric) else "alone-xsched"
+
+
 def peer_requests(results, letter):
     metrics = ["samples", *["token_samples"] * (letter in "HL")]
-    rows = []
-    shown = [x for x in peers(results, letter) if results.find("cuda", letter, x[0], "high", "samples")]
-    for v, text in [x for x in shown if x[0] != "alone-xsched" or not results.find("cuda", letter, "alone", "high", "samples")]:
+    rows, left_out = [], {"alone", "alone-xsched"} - {by_itself(results, letter, "samples")}
+    for v, text in [x for x in peers(results, letter)
+                    if x[0] not in left_out and results.find("cuda", letter, x[0], "high", "samples")]:
         q = [results.quantile("cuda", letter, v, "high", x, m) for m in metrics for x in (.5, .99)]
         low = ratio(results, "cuda", letter, v, "native", "low")
         rows.append([text, *map(report.with_interval, q), low, str(q[0].n)])
@@ -289,8 +294,8 @@ def peer_requests(results, letter):
 
 
 def peer_rates(results, letter):
-    under = "" if results.find("cuda", letter, "alone", "high", "throughput") else "-xsched"
-    alone, low = "alone" + under, "alone-low" + under
+    alone = by_itself(results, letter, "throughput")
+    low = alone.replace("alone", "alone-low")
     rows = [[text, ratio(results, "cuda", letter, v, alone, "high"), ratio(results, "cuda", letter, v, low, "low")]
             for v, text in peers(results, letter)
             if v not in ("alone", "alone" + OTHER, "alone-xsched") and results.find("cuda", letter, v, "high", "throughput")]

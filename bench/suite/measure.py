@@ -467,7 +467,7 @@ def joined(server, pid):
 
 
 def behind_warm(requests, warm):
-    """Where a request waits for the end of the last one, a slow side finishes few: most of these count."""
+    """Without the first ones, of a few without a quarter: a side whose requests wait for each other may finish few."""
     return requests[min(warm, len(requests) // 4):]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wanted, and whether the results say so. One row a target: met when the whole 95 % interval is on the right
 side of the limit, not met when none of it is. In between, the value says whether it is likely met: on hosts that are shared with
-others a side alone differs by more between its own turns than most limits allow, and more turns do not narrow that. Undecided is
-what has too little data. Some rows have no limit: they only show what was found.
+others a side alone differs by more between its own turns than most limits allow, and an interval that decides would take many
+times the turns. Undecided is what has too little data. Some rows have no limit: they only show what was found.
 
 A GPU's programs are compared with themselves: one process by turns, block by block. Two starts of one PyTorch program differ by
 up to 1.6 x. Of requests P90 is judged, since a block has 30 to 50 of them, and P99 of an eager program says what the host did."""
