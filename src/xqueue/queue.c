@@ -94,6 +94,15 @@ void xs_queue_open_cell(struct xs_queue *q, struct xs_server_page *page)
         atomic_store(&page->cells[q->cell].permitted, XS_PERMIT_OPEN);
 }
 
+/* Commands of before the session rang nobody, so the scheduler may take the queue for idle and suspend it,
+ * while a thread with such a command waits for room in flight. That thread would wait for the permit next.
+ * seq_cst pairs with the submitter: counts entered, then reads sc. */
+static void tell_of_work(struct xs_queue *q, const struct xs_server_cell *sc)
+{
+    if (atomic_load(&sc->armed) & XS_ARMED_SUBMIT && atomic_load(&q->cc->entered) != atomic_load(&q->cc->completed))
+        xs_queue_ring(q);
+}
+
 /* sc follows state.server. A caller that lost a race against another change detects that when it reads the
  * page again; the last one to look leaves sc right. */
 static void repoint(struct xs_queue *q)
@@ -105,8 +114,11 @@ static void repoint(struct xs_queue *q)
         want = page ? &page->cells[q->cell] : &xs_open_cell;
         if (old != want && !atomic_compare_exchange_strong(&q->sc, &old, want))
             continue;
-        if (atomic_load(&q->state->server) == page)
+        if (atomic_load(&q->state->server) == page) {
+            if (old != want)
+                tell_of_work(q, want);
             break;
+        }
     }
 }
 
