@@ -26,6 +26,8 @@ static bool g_a_failed;           /* fail-open of A has returned to somebody */
 static bool g_began_after[MC_THREADS];
 static int g_submits;
 static bool g_opener_gone;        /* the wrong variant: nobody's lease, nobody opens */
+#define BELL_FD 1
+static _Atomic uint64_t g_bell;   /* counts its signals: the server sleeps on it */
 
 /* ---- what is left out ---- */
 struct xs_server_cell xs_open_cell;
@@ -33,7 +35,13 @@ _Thread_local struct xs_tls xs_tls;
 
 struct xs_state *xs_state_get(void) { return &g_state; }
 struct xs_state *xs_state_get_or_make(void) { return &g_state; }
-void xs_fd_eventfd_signal(int fd) { (void)fd; }
+void xs_fd_eventfd_signal(int fd)
+{
+    if (fd != BELL_FD)
+        return;
+    atomic_fetch_add(&g_bell, 1);
+    xs_futex_wake(xs_futex_low(&g_bell), 1);
+}
 #include "session_stubs.h"
 
 /* B lives and renews its lease all the time. A's ran out long ago; in the wrong variant somebody renews it who opens
@@ -174,6 +182,43 @@ static void final_begin(void)
     mc_check(*MC_PLAIN(&(*MC_PLAIN(&g_queue.sc))->permitted) == XS_PERMIT_OPEN, "a queue that nobody was told of is shut");
 }
 
+/* ---- a thread submits while a session begins: the server knows the queue already, and holds it while idle ---- */
+
+static void init_join(void)
+{
+    init_begin();
+    *MC_PLAIN(&g_state.pool) = &g_queue;
+    g_queue.control.announced_in = g_state.engagement;
+    *MC_PLAIN(&g_b.h.asleep) = 1;
+    *MC_PLAIN(&g_b.cells[0].permitted) = XS_PERMIT_OPEN;
+    g_state.bell_fd = BELL_FD;
+    *MC_PLAIN(&g_bell) = 0;
+}
+
+static void holder(void)
+{
+    atomic_store(&g_b.cells[0].armed, XS_ARMED_SUBMIT);
+    if (atomic_load(&g_queue.cc->entered))
+        return;
+    atomic_store(&g_b.cells[0].permitted, XS_PERMIT_CLOSED);
+    while (atomic_load(&g_bell) == 0)
+        xs_futex_wait(xs_futex_low(&g_bell), 0, UINT64_MAX);
+    atomic_store(&g_b.cells[0].permitted, XS_PERMIT_OPEN);
+    if (atomic_load(&g_queue.cc->waiters))
+        xs_futex_wake(xs_futex_low(&g_b.cells[0].permitted), INT32_MAX);
+}
+
+static void joiner(void)
+{
+    xs_control_engage(&g_state, &g_b);
+}
+
+static void silent_joiner(void)
+{
+    atomic_store(&g_state.server, &g_b);
+    atomic_store(&g_queue.sc, &g_b.cells[0]);
+}
+
 static int run(const char *name, int submits, void (*c)(void), void (*d)(void), uint32_t timeouts, bool wrong)
 {
     struct mc_model m = {name, init, {submitter, server_a, c, d}, 0, final, always, timeouts, 6, 2 * XS_LEASE_NS, wrong};
@@ -188,6 +233,11 @@ int main(void)
         final_begin, NULL, .expect_violation = false};
     static const struct mc_model hasty = {"session: ... and nobody looks for it again", init_begin, {maker, hasty_beginner}, 0,
         final_begin, NULL, .expect_violation = true};
+    /* the holder sleeps at the end where it was not needed */
+    static const struct mc_model join = {"session: a thread submits while a session begins", init_join,
+        {submitter, holder, joiner}, 1 << 1, NULL, always, .expect_violation = false};
+    static const struct mc_model silent = {"session: ... and nobody tells the server", init_join,
+        {submitter, holder, silent_joiner}, 1 << 1, NULL, always, .expect_violation = true};
     int failed = 0;
 
     mc_region(&g_queue, sizeof(g_queue));
@@ -200,6 +250,7 @@ int main(void)
     mc_region(g_b.cells, sizeof(g_b.cells[0]));
     mc_region(&g_a_failed, sizeof(g_a_failed));
     mc_region(g_began_after, sizeof(g_began_after));
+    mc_region(&g_bell, sizeof(g_bell));
     mc_thread_local(&xs_tls, sizeof(xs_tls));
     failed |= run("session: a server dies with a word closed; the submitter's lease alone opens", 2, NULL, NULL, 2, false);
     failed |= run("session: the control thread opens and joins the next server", 2, control, NULL, 1, false);
@@ -207,6 +258,9 @@ int main(void)
     failed |= run("session: ... while the next server holds and lets go", 1, control, server_b, 0, false);
     failed |= mc_run(&begin);
     failed |= mc_run(&hasty);
+    g_submits = 1;
+    failed |= mc_run(&join);
+    failed |= mc_run(&silent);
     g_opener_gone = true;
     failed |= run("session: neither lease nor control thread", 1, NULL, NULL, 2, true);
     return failed;
