@@ -115,15 +115,20 @@ static void application(void)
     xs_state_fail_open(&g_state, page);
 }
 
+static void let_go(void)
+{
+    atomic_store(&g_b.cells[0].permitted, XS_PERMIT_OPEN);
+    if (atomic_load(&g_queue.cc->waiters))
+        xs_futex_wake(xs_futex_low(&g_b.cells[0].permitted), INT32_MAX);
+}
+
 /* A server that lives: holds and lets go. */
 static void server_b(void)
 {
     if (atomic_load(&g_state.server) != &g_b)
         return;
     atomic_store(&g_b.cells[0].permitted, XS_PERMIT_CLOSED);
-    atomic_store(&g_b.cells[0].permitted, XS_PERMIT_OPEN);
-    if (atomic_load(&g_queue.cc->waiters))
-        xs_futex_wake(xs_futex_low(&g_b.cells[0].permitted), INT32_MAX);
+    let_go();
 }
 
 static void always(void)
@@ -203,9 +208,7 @@ static void holder(void)
     atomic_store(&g_b.cells[0].permitted, XS_PERMIT_CLOSED);
     while (atomic_load(&g_bell) == 0)
         xs_futex_wait(xs_futex_low(&g_bell), 0, UINT64_MAX);
-    atomic_store(&g_b.cells[0].permitted, XS_PERMIT_OPEN);
-    if (atomic_load(&g_queue.cc->waiters))
-        xs_futex_wake(xs_futex_low(&g_b.cells[0].permitted), INT32_MAX);
+    let_go();
 }
 
 static void joiner(void)
