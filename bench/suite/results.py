@@ -17,6 +17,7 @@ def side_order(name):
 
 
 PAIRS = 5          # blocks in pairs from which on an interval says something
+BEYOND = 0.999     # requests beyond a quantile, one but for rounding
 
 
 class Missing(Exception):
@@ -29,7 +30,7 @@ class Figure:
 
     def __init__(self, value, low, high, n, q=None, blocks=3):
         self.value, self.low, self.high, self.n = value, low, high, n
-        self.enough = n >= 3 if q is None else n * (1 - q) >= 0.999 and blocks >= 3
+        self.enough = n >= 3 if q is None else n * (1 - q) >= BEYOND and blocks >= 3
 
 
 def own_processes(rows):
@@ -65,9 +66,10 @@ class Blocks:
         return stats.quantile(self.all, q)
 
     def draws(self, q, seed=1):
-        if self.own:
-            return stats.block_draws([s for _, s in sorted(self.by_run.items())], q, seed)
-        return stats.quantile_draws(self.all, q, seed)
+        return self.block_draws(q, seed) if self.own else stats.quantile_draws(self.all, q, seed)
+
+    def block_draws(self, q, seed=1):
+        return stats.block_draws([s for _, s in sorted(self.by_run.items())], q, seed)
 
 
 class Results:
@@ -124,16 +126,21 @@ class Results:
 
     def paired_quantile(self, platform, letter, variant, base, sides, q, metric="samples", base_sides=None):
         """The geometric mean of the ratios of blocks, each against the block beside it in the very process. What differs from
-        start to start, and what other guests of the host do for a while, falls out; the interval is that of the blocks."""
+        start to start, and what other guests of the host do for a while, falls out; the interval is that of the blocks.
+        Where a block has no request beyond the quantile, the requests of all these blocks are compared together."""
         base = self.base(platform, letter, variant, base)
         a, b = self.blocks(platform, letter, variant, sides, metric), self.blocks(platform, letter, base, base_sides or sides, metric)
         runs = sorted(r for r in a.by_run if r in b.by_run and a.processes[r] == b.processes[r] != {None})
         if not runs:
             raise Missing(f"{variant} and {base} in one process")
-        logs = [math.log(stats.quantile(a.by_run[r], q) / stats.quantile(b.by_run[r], q)) for r in runs]
-        figure = Figure(math.exp(sum(logs) / len(logs)), *map(math.exp, stats.interval(stats.mean_draws(logs))),
-                        sum(len(a.by_run[r]) for r in runs))
-        figure.enough = len(runs) >= PAIRS and min(len(x.by_run[r]) for x in (a, b) for r in runs) * (1 - q) >= 0.999
+        a, b = a.only(runs), b.only(runs)
+        if min(len(s) for x in (a, b) for s in x.by_run.values()) * (1 - q) >= BEYOND:
+            logs = [math.log(stats.quantile(a.by_run[r], q) / stats.quantile(b.by_run[r], q)) for r in runs]
+            figure = Figure(math.exp(sum(logs) / len(logs)), *map(math.exp, stats.interval(stats.mean_draws(logs))), a.n)
+        else:
+            draws = [x / y for x, y in zip(a.block_draws(q, 1), b.block_draws(q, 2))]
+            figure = Figure(a.quantile(q) / b.quantile(q), *stats.interval(draws), min(a.n, b.n), q)
+        figure.enough = figure.enough and len(runs) >= PAIRS
         return figure
 
     def quantile_less(self, platform, letter, variant, base, side, q, metric, t_ms=None):

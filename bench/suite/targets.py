@@ -5,7 +5,8 @@ others a side alone differs by more between its own turns than most limits allow
 times the turns. Undecided is what has too little data. Some rows have no limit: they only show what was found.
 
 A GPU's programs are compared with themselves: one process by turns, block by block. Two starts of one PyTorch program differ by
-up to 1.6 x. Of requests P90 is judged, since a block has 30 to 50 of them, and P99 of an eager program says what the host did."""
+up to 1.6 x. Of requests P90 is judged, since a block has 30 to 50 of them, and P99 of an eager program says what the host did. Where a block
+has fewer than ten, as in N, P90 is that of the requests of all blocks."""
 import dataclasses
 
 from . import stats
@@ -42,9 +43,9 @@ def kept(letter, limit, text, base="native", side="low", platforms=GPU):
     return Target(letter, text, limit, lambda r, p: r.mean_ratio(p, letter, OURS, base, side), False, platforms)
 
 
-def start(variant, t, limit_us, text):
+def start(variant, t, limit_us, text, q=0.99):
     return Target("E", text, limit_us,
-                  lambda r, p: r.quantile_less(p, "E", variant, "alone", "high", 0.99, "start_samples", t),
+                  lambda r, p: r.quantile_less(p, "E", variant, "alone", "high", q, "start_samples", t),
                   unit="us", platforms=GPU + CPU)
 
 
@@ -94,8 +95,10 @@ def space_targets(t_ms):
         yield in_space(letter, 0.50, 1.05, "urgent P50 at most 1.05 x alone")
         yield in_space(letter, 0.90, 1.10, "urgent P90 at most 1.10 x alone")
     yield kept_in_space("N", 0.9, "the other side at least 0.9 of what MPS with priorities leaves it", "mps-priority")
-    for t in t_ms:
-        yield start("space", t, max(1.2 * t * 1e3, t * 1e3 + 250), f"in space, T = {t:g} ms: P99 at most the larger of 1.2 T and T + 0.25 ms")
+    for t in t_ms:                # beside kernels of 50 ms a request takes as long as they do: some 60 in a run, too few for P99
+        q = 0.99 if t < 50 else 0.95
+        yield start("space", t, max(1.2 * t * 1e3, t * 1e3 + 250),
+                    f"in space, T = {t:g} ms: P{100 * q:.0f} at most the larger of 1.2 T and T + 0.25 ms", q)
 
 
 def of_programs(letter, variant, metric, side=None):
@@ -142,7 +145,7 @@ def table(results):
         *(x for t in t_ms for x in e_targets(t)),
         Target("F", "production keeps at least 0.99 of its own in the same process (alone-xsched)", 0.99,
                lambda r, p: r.paired_ratio(p, "F", OURS, "alone-xsched", "high", "throughput"), False),
-        kept("F", 0.25, "the opportunistic side gets at least 0.25 of its own", "alone-low"),
+        kept("F", 0.25, "the opportunistic side gets at least 0.25 of its own in the same process", "alone-low-xsched"),
         same_process("G", 0.90, 1.04, "urgent P90 at most 1.04 x alone"),
         same_process("H", 0.90, 1.10, "time to the first token, P90 at most 1.10 x alone", metric="ttft_samples"),
         same_process("H", 0.99, 1.05, "time for a token, P99 at most 1.05 x alone", metric="token_samples"),

@@ -92,10 +92,18 @@ def main():
     # a block that one of two lacks is not compared
     short = Results([r for r in differ.rows if (r["variant"], r["run"]) != ("xsched-auto", 4)])
     need(ratio(short, "alone").n == 200 * (BLOCKS - 1), "blocks that both have")
-    # two starts are too few, and blocks of nine requests have no P90
+    # two starts are too few
     need(texts(Results([r for r in alike.rows if r["run"] < 2]))[in_process] == "undecided", "two blocks")
-    few = Results([dict(r, samples=r["samples"][:9]) for r in alike.rows])
-    need(texts(few)[in_process] == "undecided", "nine requests a block")
+
+    # blocks of nine requests have no P90: it is that of all 45, as wide as blocks differ. Of nine in all there is none
+    def few(results, most):
+        return Results([dict(r, samples=r["samples"][:most]) for r in results.rows])
+    together = paired(few(differ, 9))
+    a, b = (few(differ, 9).blocks("cuda", "A", v, "high").all for v in ("xsched-auto", "alone-xsched"))
+    need(together.n == 45 and together.value == stats.quantile(a, .9) / stats.quantile(b, .9), "nine requests a block")
+    need(together.low < 1.02 < together.high and together.enough and width(together) > width(shared), report.with_interval(together))
+    need(texts(few(alike, 9))[in_process] == "met", "P90 of 45 requests")
+    need(texts(few(alike, 1))[in_process] == "undecided", "one request a block")
     need(report.starts(differ) and not report.starts(made_up(one)), "the report says how intervals are made")
     # also of sides that are never waited for
     for process, said in ((each[0], True), (one[0], False), (lambda b: None, False)):
