@@ -11,7 +11,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures  # noqa: E402
 
 PICTURE = os.path.join(figures.ROOT, "docs/explanation/gains.svg")
-NAMES = {"alone": ("alone", "#888888"), "native": ("native", "#c8553d"), "xsched-auto": ("XSched", "#2f5d9b"), "xsched": ("XSched", "#2f5d9b")}
+ALONE, OURS = ("alone", "#888888"), ("XSched", "#2f5d9b")
+NAMES = {"alone": ALONE, "alone-xsched": ALONE, "native": ("native", "#c8553d"), "mps-priority": ("MPS", "#d9a441"),
+         "xsched-auto": OURS, "xsched": OURS}
 LEFT, WIDTH, STEP, HEAD, GAP = 80, 430, 30, 40, 22
 
 

@@ -375,11 +375,11 @@ def gains():
     """What README.md's picture shows: two times {name, folder, unit, rows: [(variant, value, the other side's rate or None)]}."""
     out = []
     for folder, results in suites():
-        if all(results.find("cuda", "L", v, "high", "tokens") for v in ("alone", "native", "xsched-auto")):
+        if all(results.find("cuda", "L", v, "high", "tokens") for v in ("alone-xsched", "native", "xsched-auto")):
             batch = results.find("cuda", "L", "native", "low", "throughput")[0]["batch"]
             rows = [(v, results.mean("cuda", "L", v, "high", "tokens").value,
-                     results.mean("cuda", "L", v, "low", "throughput").value * batch if v != "alone" else None)
-                    for v in ("alone", "native", "xsched-auto", "mps-priority") if results.find("cuda", "L", v, "high", "tokens")]
+                     results.mean("cuda", "L", v, "low", "throughput").value * batch if v != "alone-xsched" else None)
+                    for v in ("alone-xsched", "native", "mps-priority", "xsched-auto") if results.find("cuda", "L", v, "high", "tokens")]
             out.append({"folder": folder, "device": devices(results, "L"), "rows": rows})
             break
     folder, found = load()["demo"]
@@ -396,7 +396,7 @@ def gains_part():
     of = {v: (value, low) for v, value, low in llama["rows"]}
     urgent = {v: value for v, value, _ in demo["rows"]}
     other = {v: low for v, _, low in demo["rows"]}
-    return (f"llama.cpp's server beside the training of ResNet-50 on one H100, tokens a second: {of['alone'][0]:.0f} alone, "
+    return (f"llama.cpp's server beside the training of ResNet-50 on one H100, tokens a second: {of['alone-xsched'][0]:.0f} alone, "
             f"{of['native'][0]:.0f} native,\n{of['mps-priority'][0]:.0f} under NVIDIA's MPS with priorities, {of['xsched-auto'][0]:.0f} "
             f"under XSched. The server computes nearly all of the time, so the training pays: "
             f"{of['native'][1]:,.0f} images a\nsecond native, {of['mps-priority'][1]:,.0f} under MPS, {of['xsched-auto'][1]:,.0f} under XSched "
