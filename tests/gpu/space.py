@@ -5,9 +5,11 @@
   space.py park STREAMS       puts a closed gate into so many streams, with kernels behind each, until its input ends
   space.py life BUILD         one daemon for several programs of `xsched run --share=space`, which ends after them
   space.py kills BUILD TIMES  the helper, MPS's control daemon, its server and xserver are killed under load, each so often
+  space.py victims BUILD TIMES  a program with kernels outstanding is killed (kill -9) beside another one, whose outcome counts
   space.py gates BUILD        what closed gates in one program's streams do to another program of the same MPS server
 
 Rows on stdout; ends with 1 when something is wrong."""
+import collections
 import ctypes
 import json
 import mmap
@@ -226,40 +228,75 @@ def life(build):
         place.end()
 
 
+def outcome(p):
+    """Of a program that was running when something was killed."""
+    try:
+        status, found, _ = last(p, 60)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        return "hung"
+    return "right" if found.get("right") else f"vendor's error {found['error']}" if "error" in found else f"status {status}"
+
+
+def outcome_of_new(place):
+    """Of a program that starts afterwards."""
+    new = place.start("load", "0.2", idle="30")
+    try:
+        status, found, err = last(new, 90)
+    except subprocess.TimeoutExpired:
+        new.kill()
+        return "new: hung"
+    return f"new: {'space' if found.get('mps') else 'time'}" if found.get("right") else f"new: {status} {found} {err[-200:]}"
+
+
+def is_bad(kind):
+    return "hung" in kind or kind.startswith("status") or (kind.startswith("new") and kind not in ("new: space", "new: time"))
+
+
+def counted(test, what, times, outcomes):
+    """@param outcomes  each one, as outcome() and outcome_of_new() say it
+    @return how many are wrong"""
+    row(test=test, what=what, times=times, outcomes=collections.Counter(outcomes))
+    return sum(map(is_bad, outcomes))
+
+
 def kills(build, times):
     """Programs go on, or end with the vendor's error; a new one starts; nothing hangs."""
     place, bad = Place(build), 0
     for what in ("xsched-space", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server", "xserver"):
-        outcomes = {}
+        outcomes = []
         for _ in range(times):
             programs = [place.start("load", "1.5", priority=p, idle="30") for p in ("0", "10")]
             for p in programs:
                 first_line(p)
             for pid in place.processes(what):
                 os.kill(pid, signal.SIGKILL)
-            for p in programs:
-                try:
-                    status, found, _ = last(p, 60)
-                    kind = "right" if found.get("right") else f"vendor's error {found['error']}" if "error" in found else \
-                        f"status {status}"
-                except subprocess.TimeoutExpired:
-                    p.kill()
-                    kind = "hung"
-                outcomes[kind] = outcomes.get(kind, 0) + 1
-            new = place.start("load", "0.2", idle="30")
-            try:
-                status, found, err = last(new, 90)
-                kind = f"new: {'space' if found.get('mps') else 'time'}" if found.get("right") else f"new: {status} {found} {err[-200:]}"
-            except subprocess.TimeoutExpired:
-                new.kill()
-                kind = "new: hung"
-            outcomes[kind] = outcomes.get(kind, 0) + 1
-        row(test="kills", what=what, times=times, outcomes=outcomes)
-        bad += sum(n for kind, n in outcomes.items() if "hung" in kind or kind.startswith("status") or
-                   (kind.startswith("new") and kind not in ("new: space", "new: time")))
+            outcomes += [*map(outcome, programs), outcome_of_new(place)]
+        bad += counted("kills", what, times, outcomes)
     place.end()
     if bad:
         raise Bad(f"{bad} outcomes")
+
+
+def victims(build, times):
+    """kill -9 of a program with work outstanding. MPS promises nothing for the other one: outcomes are counted. A hang of the
+    other one may be one of the device, so the test ends with it."""
+    place = Place(build)
+    for priority, others in (("0", "10"), ("10", "0")):
+        outcomes = []
+        for i in range(times):
+            victim, other = (place.start("load", seconds, priority=p, idle="30") for seconds, p in (("30", priority), ("1.5", others)))
+            pid = first_line(victim)["ready"]
+            first_line(other)
+            time.sleep(0.05 + 0.9 * i / times)              # another moment each time, with up to 50 kernels outstanding
+            os.kill(pid, signal.SIGKILL)
+            victim.communicate(timeout=60)
+            outcomes += [outcome(other), outcome_of_new(place)]
+            if any("hung" in kind for kind in outcomes):
+                break
+        if counted("victims", f"priority {priority}", times, outcomes):
+            raise Bad("outcomes")
+    place.end()
 
 
 def gates(build):
@@ -297,6 +334,8 @@ def main(args):
             life(args[1])
         elif args[:1] == ["kills"]:
             kills(args[1], int(args[2]))
+        elif args[:1] == ["victims"]:
+            victims(args[1], int(args[2]))
         elif args[:1] == ["gates"]:
             gates(args[1])
         else:
