@@ -129,6 +129,8 @@ def merged(rows):
             met = sum(v == "met" for _, _, v in some)
             verdict = "met" if met == len(some) else f"met for {met} of {len(some)} T; {verdict} at {length(t)}"
             text += f" (shown: {length(t)})"
+        else:
+            text = t.text
         yield letter, platform, text, f, t.unit, verdict
 
 
