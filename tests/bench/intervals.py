@@ -95,7 +95,7 @@ def main():
     # two starts are too few
     need(texts(Results([r for r in alike.rows if r["run"] < 2]))[in_process] == "undecided", "two blocks")
 
-    # blocks of nine requests have no P90: it is that of all 45, as wide as blocks differ. Of nine in all there is none
+    # blocks of nine requests have no P90: it is that of all 45, as wide as blocks differ. Of five in all there is none
     def few(results, most):
         return Results([dict(r, samples=r["samples"][:most]) for r in results.rows])
     together = paired(few(differ, 9))

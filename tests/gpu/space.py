@@ -282,21 +282,24 @@ def victims(build, times):
     """kill -9 of a program with work outstanding. MPS promises nothing for the other one: outcomes are counted. A hang of the
     other one may be one of the device, so the test ends with it."""
     place = Place(build)
-    for priority, others in (("0", "10"), ("10", "0")):
-        outcomes = []
-        for i in range(times):
-            victim, other = (place.start("load", seconds, priority=p, idle="30") for seconds, p in (("30", priority), ("1.5", others)))
-            pid = first_line(victim)["ready"]
-            first_line(other)
-            time.sleep(0.05 + 0.9 * i / times)              # another moment each time, with up to 50 kernels outstanding
-            os.kill(pid, signal.SIGKILL)
-            victim.communicate(timeout=60)
-            outcomes += [outcome(other), outcome_of_new(place)]
-            if any("hung" in kind for kind in outcomes):
-                break
-        if counted("victims", f"priority {priority}", times, outcomes):
-            raise Bad("outcomes")
-    place.end()
+    try:
+        for priority, others in (("0", "10"), ("10", "0")):
+            outcomes = []
+            for i in range(times):
+                victim = place.start("load", "30", priority=priority, idle="30")
+                other = place.start("load", "1.5", priority=others, idle="30")
+                pid = first_line(victim)["ready"]
+                first_line(other)
+                time.sleep(0.05 + 0.9 * i / times)          # another moment each time, with up to 50 kernels outstanding
+                os.kill(pid, signal.SIGKILL)
+                victim.communicate(timeout=60)
+                outcomes += [outcome(other), outcome_of_new(place)]
+                if any("hung" in kind for kind in outcomes):
+                    break
+            if counted("victims", f"priority {priority}", times, outcomes):
+                raise Bad("outcomes")
+    finally:
+        place.end()
 
 
 def gates(build):
