@@ -115,11 +115,8 @@ void xs_marker_want(struct xs_queue *q)
 
 void xs_marker_end_missed(struct xs_queue *q)
 {
-    uint32_t seen = atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed); /* a habit, and no more */
-
     if (q->marks_from_outside)
         xs_marker_want(q);
     else if (!atomic_load(&q->cc->inherit))
-        atomic_store_explicit(&q->submit.unwaited, XS_MIN(seen + XS_UNWAITED_EACH, XS_UNWAITED_MOST),
-                              memory_order_relaxed);
+        atomic_store_explicit(&q->submit.end_missed, 1, memory_order_relaxed); /* a hint, and no more */
 }

@@ -22,8 +22,8 @@ struct xs_marker {
  *  stream. */
 void xs_marker_want(struct xs_queue *q);
 /** The scheduler sees this queue idle for a while, and no mark in flight will tell of its end. If no other
- *  thread may mark it and no thread waits for it in a call, that may be its program's habit. After a few
- *  times each command gets a mark (submit/end_mark.c). Thread: the control thread. */
+ *  thread may mark it and no thread waits for it in a call, that may be its program's habit: the pause earns
+ *  marks for the next commands (submit/end_mark.c). Thread: the control thread. */
 void xs_marker_end_missed(struct xs_queue *q);
 
 #endif

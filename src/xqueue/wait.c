@@ -64,10 +64,6 @@ uint64_t xsched_priv_wait_begin_own(struct xs_queue *q)
 
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 {
-    uint32_t unwaited = atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed); /* a habit */
-
-    if (XS_UNLIKELY(unwaited != 0) && all_complete)
-        atomic_store_explicit(&q->submit.unwaited, unwaited - 1, memory_order_relaxed);
     if (all_complete)             /* before this wait ends: then the storage may have a new use */
         xs_queue_complete(q, began, false);
     if (times() && atomic_load(&q->cc->inherit) == 1)

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* No caller knows which command is the last one of a burst. When each had a mark, a burst of a hundred
  * launches took a tenth longer (decision 0018). So one in a while has a mark, and the calls by which a
- * program waits for the end put one behind the last command (xsched_priv_end_near). marker.c notices programs
- * that become idle without such calls. */
+ * program waits for the end put one behind the last command (xsched_priv_end_near).
+ *
+ * A program may become idle without such a call. marker.c notices that. The pause then earns marks for the
+ * next commands, so that the next such end shows at once. A mark costs the program some 2 us. It pays at most
+ * a tenth of what others gain by them. */
 #include "xqueue/submit/end_mark.h"
 
 #include "base/clock.h"
 #include "base/tune.h"
 #include "xqueue/queue.h"
+
+#define PAUSE_NS      XS_NS_PER_MS         /* others gain nothing in a shorter one */
+#define PAUSE_MOST_NS (50 * XS_NS_PER_MS)  /* after so long the scheduler takes the queue for idle anyway */
+#define EARNS_NS      (20 * XS_NS_PER_US)   /* of a pause, one mark */
+#define EARNED_MOST   ((uint32_t)((PAUSE_MOST_NS - PAUSE_NS) / EARNS_NS))
 
 static _Atomic int64_t g_mark_us = -1;     /* XSCHED_TUNE=mark-us; -1: not read yet; any thread, once */
 
@@ -18,9 +26,22 @@ uint64_t xs_queue_end_mark_each_ns(void)
     return (uint64_t)(us < 0 ? xs_tune_keep(XS_TUNE_MARK_US, 100, &g_mark_us) : us) * XS_NS_PER_US;
 }
 
+/* The first submit after an end of which no mark told. @param pause_ns  how long the device had no work */
+static __attribute__((noinline)) void earn_marks(struct xs_queue *q, uint64_t pause_ns)
+{
+    uint64_t earned = atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed);
+
+    atomic_store_explicit(&q->submit.end_missed, 0, memory_order_relaxed);
+    if (pause_ns <= PAUSE_NS)
+        return;
+    earned += (XS_MIN(pause_ns, PAUSE_MOST_NS) - PAUSE_NS) / EARNS_NS;
+    atomic_store_explicit(&q->submit.earned_marks, (uint32_t)XS_MIN(earned, EARNED_MOST), memory_order_relaxed);
+}
+
 bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
 {
     uint64_t now_ns, quiet_ns, each_ns = xs_queue_end_mark_each_ns();
+    uint32_t earned;
 
     /* relaxed, all of it: two threads at once may both mark; a clock that stepped back gives a mark, too */
     now_ns = xs_now_ns();
@@ -29,9 +50,14 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
     if (out_ns && quiet_ns > out_ns + each_ns &&
         atomic_load(&q->completion.marked_to) < atomic_load(&q->cc->returned))
         atomic_store_explicit(&q->submit.idled, 1, memory_order_relaxed);
-    if (now_ns - atomic_load_explicit(&q->submit.end_mark_ns, memory_order_relaxed) < each_ns &&
-        atomic_load_explicit(&q->submit.unwaited, memory_order_relaxed) < XS_UNWAITED_MANY)
-        return false;
+    if (XS_UNLIKELY(atomic_load_explicit(&q->submit.end_missed, memory_order_relaxed)))
+        earn_marks(q, quiet_ns - XS_MIN(quiet_ns, out_ns));
+    if (now_ns - atomic_load_explicit(&q->submit.end_mark_ns, memory_order_relaxed) < each_ns) {
+        earned = atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed);
+        if (!earned)
+            return false;
+        atomic_store_explicit(&q->submit.earned_marks, earned - 1, memory_order_relaxed);
+    }
     atomic_store_explicit(&q->submit.end_mark_ns, now_ns, memory_order_relaxed);
     return true;
 }

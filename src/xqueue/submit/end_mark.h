@@ -5,16 +5,11 @@
 
 #include "xqueue/queue.h"
 
-/** From so many on each command gets a mark while a scheduler waits for the queue's end; the amount that one
- *  such end adds, and the maximum. */
-#define XS_UNWAITED_MANY 16u
-#define XS_UNWAITED_EACH 8u
-#define XS_UNWAITED_MOST 64u
-
 /** While a scheduler waits for a queue's end, one command in so long gets a mark. As long as the linger: an
  *  idle queue counts as ready for that time anyway. Any thread; the first call reads the environment. */
 uint64_t xs_queue_end_mark_each_ns(void);
-/** Whether this command gets a mark, while a scheduler waits for the queue's end. Submitting threads.
+/** Whether this command gets a mark, while a scheduler waits for the queue's end: one in so long, and as many
+ *  more as past pauses have earned (end_mark.c). Submitting threads.
  *  @param out_ns  estimated time of the commands in flight as far as known; they may have completed long
  *  ago */
 bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns);
