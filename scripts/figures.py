@@ -323,7 +323,7 @@ def peer_title(letter, folder, results):
 def peers_part():
     """Beside MPS and stream priorities, on the device that has them: of each workload the newest run that has native."""
     out, found = [], suites()
-    for letter, metric, table in (*((x, "samples", peer_requests) for x in "ACGHLNB"), ("F", "throughput", peer_rates)):
+    for letter, metric, table in (*((x, "samples", peer_requests) for x in "ACGHLNQRB"), ("F", "throughput", peer_rates)):
         for folder, results in [x for x in found if x[1].find("cuda", letter, "native", "high", metric)][:1]:
             out += [peer_title(letter, folder, results), ""]
             out += table(results, letter)
