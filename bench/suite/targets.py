@@ -91,6 +91,9 @@ def space_targets(t_ms):
     yield in_space("G", 0.90, 1.10, "urgent P90 at most 1.10 x alone")
     yield in_space("H", 0.99, 1.10, "time for a token, P99 at most 1.10 x alone", metric="token_samples")
     yield in_space("L", 0.99, 1.10, "time for a token, P99 at most 1.10 x alone", metric="token_samples")
+    for letter in ("H", "L"):     # a token is time of the device, so that two starts may be compared
+        yield latency(letter, 0.50, 1.01, "alone in space: median time for a token at most 1.01 x alone in time", "alone-xsched",
+                      "token_samples", variant="alone-space")
     for letter in ("N", "Q", "R"):
         yield in_space(letter, 0.50, 1.05, "urgent P50 at most 1.05 x alone")
         yield in_space(letter, 0.90, 1.10, "urgent P90 at most 1.10 x alone")
