@@ -14,7 +14,7 @@
 
 #define PAUSE_NS      XS_NS_PER_MS         /* others gain nothing in a shorter one */
 #define PAUSE_MOST_NS (50 * XS_NS_PER_MS)  /* after so long the scheduler takes the queue for idle anyway */
-#define EARNS_NS      (20 * XS_NS_PER_US)   /* of a pause, one mark */
+#define EARNS_NS      (20 * XS_NS_PER_US)  /* of a pause, one mark */
 #define EARNED_MOST   ((uint32_t)((PAUSE_MOST_NS - PAUSE_NS) / EARNS_NS))
 
 static _Atomic int64_t g_mark_us = -1;     /* XSCHED_TUNE=mark-us; -1: not read yet; any thread, once */
