@@ -235,7 +235,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
             m->weight = atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed);
             m->key = key;
             m->key_est_ns = key_est_ns;
-            m->idled = atomic_exchange_explicit(&q->submit.idled, 0, memory_order_relaxed) != 0; /* a hint */
+            m->idled = atomic_exchange_explicit(&q->submit.idled, false, memory_order_relaxed); /* a hint */
             m->span_est_ns = raw_ns - c->last_mark_raw_ns;
             if ((int64_t)m->span_est_ns < 0) /* a refused command takes its estimate back */
                 m->span_est_ns = 0;

@@ -118,5 +118,5 @@ void xs_marker_end_missed(struct xs_queue *q)
     if (q->marks_from_outside)
         xs_marker_want(q);
     else if (!atomic_load(&q->cc->inherit))
-        atomic_store_explicit(&q->submit.end_missed, 1, memory_order_relaxed); /* a hint, and no more */
+        atomic_store_explicit(&q->submit.end_missed, true, memory_order_relaxed); /* a hint, and no more */
 }

@@ -192,9 +192,10 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&q->submit.slack_ns, 0);
     atomic_store(&q->submit.end_mark_ns, 0);
     atomic_store(&q->submit.watched_ns, 0);
-    atomic_store(&q->submit.idled, 0);
-    atomic_store(&q->submit.end_missed, 0);
+    atomic_store(&q->submit.idled, false);
+    atomic_store(&q->submit.end_missed, false);
     atomic_store(&q->submit.earned_marks, 0);
+    atomic_store(&q->submit.burst_from, 0);
     atomic_store(&q->completion.head_est_ns, 0);
     atomic_store(&q->completion.marks_pending, 0);
     atomic_store(&q->completion.marked_to, 0);

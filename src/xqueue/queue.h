@@ -62,9 +62,10 @@ struct xs_queue_submit {
     _Atomic uint32_t blocked;               /* threads in submit_begin that sleep without a permit */
     _Atomic uint32_t passes;                /* work in flight does not complete: so many may pass */
     _Atomic uint32_t passes_granted;        /* at the last time; doubles each time; a completion clears both */
-    _Atomic uint32_t idled;                 /* the span up to the next mark may hold time with nothing in flight */
-    _Atomic uint32_t end_missed;            /* the scheduler saw an end of which no mark tells (marker.c) */
+    _Atomic bool idled;                     /* the span up to the next mark may hold time with nothing in flight */
+    _Atomic bool end_missed;                /* the scheduler saw an end of which no mark tells (marker.c) */
     _Atomic uint32_t earned_marks;          /* so many commands get a mark each (end_mark.c) */
+    _Atomic uint32_t burst_from;            /* the last command before the last pause, modulo 2^32 */
 };
 
 /* The queue that this one waits for on the device, as far as known (inherit.c). Threads of the program. */

@@ -64,6 +64,7 @@ uint64_t xsched_priv_wait_begin_own(struct xs_queue *q)
 
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 {
+    xs_queue_end_awaited(q, all_complete);
     if (all_complete)             /* before this wait ends: then the storage may have a new use */
         xs_queue_complete(q, began, false);
     if (times() && atomic_load(&q->cc->inherit) == 1)

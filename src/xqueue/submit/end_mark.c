@@ -3,9 +3,9 @@
  * launches took a tenth longer (decision 0018). So one in a while has a mark, and the calls by which a
  * program waits for the end put one behind the last command (xsched_priv_end_near).
  *
- * A program may become idle without such a call. marker.c notices that. The pause then earns marks for the
- * next commands, so that the next such end shows at once. A mark costs the program some 2 us. It pays at most
- * a tenth of what others gain by them. */
+ * A program may become idle without such a call. marker.c notices that. Then a pause earns marks for the next
+ * commands, so that the next end shows at once: as long as the program waits for none, and where its bursts
+ * have so few commands that their marks, of some 2 us each, cost it at most a tenth of the pauses. */
 #include "xqueue/submit/end_mark.h"
 
 #include "base/clock.h"
@@ -26,16 +26,21 @@ uint64_t xs_queue_end_mark_each_ns(void)
     return (uint64_t)(us < 0 ? xs_tune_keep(XS_TUNE_MARK_US, 100, &g_mark_us) : us) * XS_NS_PER_US;
 }
 
-/* The first submit after an end of which no mark told. @param pause_ns  how long the device had no work */
-static __attribute__((noinline)) void earn_marks(struct xs_queue *q, uint64_t pause_ns)
+/* The first submit after a pause. @param pause_ns  how long the device had no work, more than PAUSE_NS */
+static __attribute__((noinline)) void after_pause(struct xs_queue *q, uint64_t pause_ns)
 {
-    uint64_t earned = atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed);
+    uint32_t before = (uint32_t)atomic_load(&q->cc->entered) - 1; /* this command has entered */
+    uint32_t burst = before - atomic_load_explicit(&q->submit.burst_from, memory_order_relaxed);
+    uint64_t marks = (XS_MIN(pause_ns, PAUSE_MOST_NS) - PAUSE_NS) / EARNS_NS;
+    uint32_t earned = atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed);
 
-    atomic_store_explicit(&q->submit.end_missed, 0, memory_order_relaxed);
-    if (pause_ns <= PAUSE_NS)
+    atomic_store_explicit(&q->submit.burst_from, before, memory_order_relaxed);
+    if (!earned && !atomic_load_explicit(&q->submit.end_missed, memory_order_relaxed))
         return;
-    earned += (XS_MIN(pause_ns, PAUSE_MOST_NS) - PAUSE_NS) / EARNS_NS;
-    atomic_store_explicit(&q->submit.earned_marks, (uint32_t)XS_MIN(earned, EARNED_MOST), memory_order_relaxed);
+    atomic_store_explicit(&q->submit.end_missed, false, memory_order_relaxed);
+    if (burst <= marks)
+        atomic_store_explicit(&q->submit.earned_marks, (uint32_t)XS_MIN(earned + marks, EARNED_MOST),
+                              memory_order_relaxed);
 }
 
 bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
@@ -49,9 +54,9 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
     atomic_store_explicit(&q->submit.watched_ns, now_ns, memory_order_relaxed);
     if (out_ns && quiet_ns > out_ns + each_ns &&
         atomic_load(&q->completion.marked_to) < atomic_load(&q->cc->returned))
-        atomic_store_explicit(&q->submit.idled, 1, memory_order_relaxed);
-    if (XS_UNLIKELY(atomic_load_explicit(&q->submit.end_missed, memory_order_relaxed)))
-        earn_marks(q, quiet_ns - XS_MIN(quiet_ns, out_ns));
+        atomic_store_explicit(&q->submit.idled, true, memory_order_relaxed);
+    if (XS_UNLIKELY(quiet_ns > out_ns + PAUSE_NS))
+        after_pause(q, quiet_ns - out_ns);
     if (now_ns - atomic_load_explicit(&q->submit.end_mark_ns, memory_order_relaxed) < each_ns) {
         earned = atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed);
         if (!earned)

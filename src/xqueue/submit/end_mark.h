@@ -13,6 +13,15 @@ uint64_t xs_queue_end_mark_each_ns(void);
  *  @param out_ns  estimated time of the commands in flight as far as known; they may have completed long
  *  ago */
 bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns);
+/** A thread waited for the queue. If all was complete then, it waits for its ends and needs no marks for them. */
+static inline void xs_queue_end_awaited(struct xs_queue *q, bool all_complete)
+{
+    if (XS_LIKELY(!atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed) &&
+                  !atomic_load_explicit(&q->submit.end_missed, memory_order_relaxed)) || !all_complete)
+        return;
+    atomic_store_explicit(&q->submit.earned_marks, 0, memory_order_relaxed); /* hints, as everywhere */
+    atomic_store_explicit(&q->submit.end_missed, false, memory_order_relaxed);
+}
 /** The calling thread, which may put something into the stream, waits for its end next. Calls the vendor if
  *  the scheduler wants a mark. */
 static inline void xs_queue_end_near(struct xs_queue *q)
