@@ -621,6 +621,12 @@ def section_storm(w):
             time.sleep(0.05)
         return descriptors(), pss()
 
+    for _ in range(1000):  # the socket's file is there a moment before xserver listens
+        try:
+            connect(1)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.01)
     connect(500)
     before = settle(1000)
     connect(n)
