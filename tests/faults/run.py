@@ -610,7 +610,7 @@ def section_storm(w):
             s.connect(path)
             s.close()
 
-    def settle(most):      # xserver sees the last of them close when it gets a CPU
+    def settle(most=float("inf")):      # xserver sees the last of them close when it gets a CPU
         until, seen, since = time.monotonic() + LIMIT_S, 0, time.monotonic()
         while time.monotonic() < until:
             count = descriptors()
@@ -628,7 +628,7 @@ def section_storm(w):
         except ConnectionRefusedError:
             time.sleep(0.01)
     connect(500)
-    before = settle(1000)
+    before = settle()
     connect(n)
     after = settle(before[0])
     w.injected += n

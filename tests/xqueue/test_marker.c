@@ -120,8 +120,8 @@ static void one_where_the_end_is_waited_for(void **state)
     assert_in_range(xs_now_ns() - began - 50 * MS, 0, 400 * US);
 }
 
-/* Nobody waits, and nobody else may mark it: found out late once, then each launch has a mark. Programs change: marks that were
- * earned run out, or the program waits for an end. */
+/* No thread waits for the end, and no other thread may mark it. The scheduler finds the first end late. Then each launch has a
+ * mark, until the earned ones are spent or the program waits for an end. */
 static void each_where_nobody_waits(void **state)
 {
     struct task low;
@@ -188,7 +188,7 @@ static double marks_beside_pauses(uint64_t pause_ns)
     return 100.0 * (double)marks / (double)launches;
 }
 
-/* In short pauses others gain nothing. For longer ones it pays at most a tenth of what they gain, at 2 us a mark, or nothing. */
+/* Others gain nothing in a short pause, so it earns none. A pause that does not pay for 100 marks earns none, either. */
 static void a_pause_earns_marks(void **state)
 {
     static const struct { uint64_t pause_ns; unsigned least, most; } k_rows[] = {
