@@ -124,16 +124,16 @@ def pieces():
         with open(os.path.join(folder, "bin/python3"), "w", encoding="utf-8") as f:
             f.write(f"#!/bin/sh\nread -r n <{says}; sed -i 1d {says}; exit $n\n")
         os.chmod(f.name, 0o755)
-        # of part missing, A and I: what they end with, the seconds there are, what gpu_first ends with, what is done then
+        # of part clocks, A and F: what they end with, the seconds there are, what gpu_first ends with, what is done then
         for statuses, seconds, expect, whole in (("0 1", 2000, 1, "A"), ("2", 2000, 1, "A"), ("124", 100, 75, "A"),
-                                                 ("137", 100, 75, "A"), ("75", 100, 75, "A"), ("75", 2000, 0, "A I")):
+                                                 ("137", 100, 75, "A"), ("75", 100, 75, "A"), ("75", 2000, 0, "A F")):
             with open(says, "w", encoding="utf-8") as f:
                 f.write(statuses.replace(" ", "\n") + "\n")
             status = subprocess.run([os.path.join(ROOT, "bench/gpu_first"), BUILD, os.path.join(folder, "out"),
-                                     str(seconds), "missing"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=60,
+                                     str(seconds), "clocks"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=60,
                                     check=False, env=dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}")).returncode
             with open(done, encoding="utf-8") as f:
-                need((status, f.read().split()) == (expect, [f"missing/{n}" for n in whole.split()]),
+                need((status, f.read().split()) == (expect, [f"clocks/{n}" for n in whole.split()]),
                      f"gpu_first, {statuses}: {status}")
 
 
