@@ -223,7 +223,7 @@ def parse():
     p.add_argument("--requests", type=int, default=0, help="of the urgent side, a variant (default: as the workload says)")
     p.add_argument("--blocks", type=int, default=0, help="alternating blocks (at least 3 for an interval)")
     p.add_argument("--fresh", action="store_true", default=None,
-                   help="each block starts its processes anew (default: for the models in processes of their own, and D)")
+                   help="each block starts its processes anew (default: for most workloads of several programs)")
     p.add_argument("--no-fresh", action="store_false", dest="fresh", help="processes stay from block to block")
     p.add_argument("--free-starts", action="store_true",
                    help="programs start at random addresses and run on any CPU (default: alike, each side on CPUs of its own)")
