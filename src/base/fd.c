@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <stdbool.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,9 +59,21 @@ void xs_fd_close(int *fd)
     *fd = -1;
 }
 
+/* The kernel counts a memory file as a file. Beyond this limit ftruncate would send SIGXFSZ, which ends a program. */
+static bool is_within_limit(size_t size)
+{
+    struct { uint64_t soft, hard; } limit;
+
+    return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) < 0 || size <= limit.soft;
+}
+
 int xs_fd_memfd(const char *name, size_t size)
 {
-    int fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = is_within_limit(size) ? 0 : -EFBIG;
+
+    if (fd < 0)
+        return fd;
+    fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
         return -errno;

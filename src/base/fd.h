@@ -13,7 +13,7 @@ int xs_fd_raise(int fd);
 int xs_fd_high(int fd);
 void xs_fd_close(int *fd);
 /** Makes a zeroed memory file of exactly size bytes, with seals against shrinking, growing and further
- *  seals. @return fd or -errno */
+ *  seals. @return fd or -errno; -EFBIG where the process may make no file of that size (RLIMIT_FSIZE) */
 int xs_fd_memfd(const char *name, size_t size);
 /** Maps size bytes of a memory file that another process made. First checks for the seal against
  *  shrinking and for exactly this size, so that reading cannot fault.

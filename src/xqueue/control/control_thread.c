@@ -11,6 +11,7 @@
 #include "xqueue/state.h"
 #include "xqueue/thread.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -277,7 +278,9 @@ static void *control_main(void *arg)
             struct pollfd p = {.fd = st->kick_fd, .events = POLLIN};
 
             if (mode == XS_MODE_GLOBAL)
-                XS_WARN_ONCE("this kernel has no sealed memory files; programs run unscheduled");
+                XS_WARN_ONCE("no sealed memory file of %zu bytes (error %d%s): the program runs unscheduled",
+                             sizeof(struct xs_client_page), -st->client_fd,
+                             st->client_fd == -EFBIG ? ", beyond ulimit -f" : "");
             xs_control_decided(st);
             xs_control_announce(st, NULL, NULL);
             poll(&p, 1, xs_control_retired_tick(st) ? 100 : -1);
