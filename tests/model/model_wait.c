@@ -35,7 +35,9 @@ static void init(void)
 /* One deferred command, as the worker launches it. */
 static void worker(void)
 {
-    while (!xs_queue_permit_wait(&g_queue, UINT64_MAX))
+    uint64_t since_ns = 0;
+
+    while (!xs_queue_permit_wait(&g_queue, UINT64_MAX, &since_ns))
         ;
     g_started = true;
 }

@@ -149,19 +149,24 @@ static void server_killed(void **state)
     assert_int_equal(atomic_load(&g_restores), 3);
 }
 
+static void submit_both(struct raw_client *high)
+{
+    struct xs_queue *q = xsched_priv_queue_find(kPlatformCUDA, 1);
+    struct xs_ticket t;
+
+    assert_non_null(q);
+    xsched_priv_submit_begin(q, 1, XS_SUBMIT_PASS | XS_SUBMIT_NO_MARK, &t);
+    xsched_priv_submit_end(&t, true, false);
+    raw_submit(high, 0);
+}
+
 /* Ours works, then the more important one: our word closes. */
 static void is_held_for(struct raw_client *high)
 {
     int64_t holds = raw_status(&g_server, "holds");
 
     for (int i = 0; i < 400 && raw_status(&g_server, "holds") == holds; i++) {
-        struct xs_queue *q = xsched_priv_queue_find(kPlatformCUDA, 1);
-        struct xs_ticket t;
-
-        assert_non_null(q);
-        xsched_priv_submit_begin(q, 1, XS_SUBMIT_PASS | XS_SUBMIT_NO_MARK, &t);
-        xsched_priv_submit_end(&t, true, false);
-        raw_submit(high, 0);
+        submit_both(high);
         usleep(5000);
     }
     assert_true(raw_status(&g_server, "holds") > holds);
@@ -203,6 +208,86 @@ static void server_stopped(void **state)
     assert_true(xs_now_ns() - began < 5 * XS_NS_PER_S);
     assert_int_equal(pthread_join(waits, NULL), 0);
     kill(g_server.pid, SIGCONT);
+    raw_leave(&high);
+}
+
+static _Atomic uint32_t g_launched;
+
+static XResult launch(HwQueueHandle hwq, void *data)
+{
+    (void)hwq;
+    (void)data;
+    atomic_fetch_add(&g_launched, 1);
+    return kXSchedSuccess;
+}
+
+/* The same, where the only thread that waits is the worker of XQueueSubmit. */
+static void server_stopped_deferred(void **state)
+{
+    HwQueueHandle hwq = xsched_priv_hwq_find(kPlatformCUDA, 1);
+    struct raw_client high;
+    HwCommandHandle command;
+    XQueueHandle xq;
+
+    (void)state;
+    raw_join(&high, g_server.socket);
+    raw_add(&high, 0, DEVICE, 10);
+    is_held_for(&high);
+    assert_int_equal(XQueueGet(&xq, hwq), kXSchedSuccess);
+    assert_int_equal(HwCommandCreateCallback(&command, launch, NULL), kXSchedSuccess);
+    kill(g_server.pid, SIGSTOP);
+    assert_int_equal(XQueueSubmit(xq, command), kXSchedSuccess);
+    assert_true(becomes(&g_launched, 1));
+    kill(g_server.pid, SIGCONT);
+    raw_leave(&high);
+}
+
+static _Atomic bool g_presents;
+
+static void stays_away(int signal)
+{
+    (void)signal;
+    usleep(90000);
+}
+
+/* As a Vulkan program that presents: it waits for a permit, and enters no command meanwhile. */
+static void *present(void *arg)
+{
+    (void)arg;
+    while (atomic_load(&g_presents))
+        xsched_priv_permit_wait(xsched_priv_queue_find(kPlatformCUDA, 1), 250 * XS_NS_PER_MS);
+    return NULL;
+}
+
+/* A signal keeps the thread away while its session ends; then it looks at the page of that session. */
+static void a_page_stays_while_a_thread_waits_there(void **state)
+{
+    struct raw_client high;
+    pthread_t presents;
+
+    (void)state;
+    signal(SIGUSR1, stays_away);
+    raw_join(&high, g_server.socket);
+    raw_add(&high, 0, DEVICE, 10);
+    atomic_store(&g_presents, true);
+    assert_int_equal(pthread_create(&presents, NULL, present, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 2000 && xsched_priv_may_run(xsched_priv_queue_find(kPlatformCUDA, 1), 1); k++) {
+            submit_both(&high);
+            usleep(2000);
+        }
+        assert_false(xsched_priv_may_run(xsched_priv_queue_find(kPlatformCUDA, 1), 1));
+        usleep(30000);
+        assert_int_equal(pthread_kill(presents, SIGUSR1), 0);
+        usleep(1000);
+        assert_int_equal(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+        usleep(100000);
+        assert_int_equal(XHintSetScheduler(kSchedulerGlobal, kPolicyUnknown), kXSchedSuccess);
+        for (int k = 0; k < 1000 && raw_status(&g_server, "clients") != 2; k++)
+            usleep(5000);
+    }
+    atomic_store(&g_presents, false);
+    assert_int_equal(pthread_join(presents, NULL), 0);
     raw_leave(&high);
 }
 
@@ -277,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(told_at_each_change), cmocka_unit_test(server_killed), cmocka_unit_test(server_stopped),
+        cmocka_unit_test(server_stopped_deferred), cmocka_unit_test(a_page_stays_while_a_thread_waits_there),
         cmocka_unit_test(ended_sessions_are_unmapped),
     };
 

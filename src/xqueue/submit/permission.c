@@ -59,11 +59,14 @@ void xs_permission_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns)
         sleep_suspended_by_scheduler(q, sc, n, began_ns);
 }
 
-bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
+bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns, uint64_t *since_ns)
 {
     uint64_t began_ns = xs_now_ns(), n;
     bool told = false, open;
 
+    /* The thread has entered no command. Without this the control thread would unmap the page of an ended
+     * session under a thread that sleeps at a word there (xs_control_retired_tick). */
+    atomic_fetch_add(&q->refs, 1);
     while (n = atomic_load(&q->cc->entered) + 1, open = xs_queue_permitted(q, n), !open) {
         struct xs_server_cell *sc = atomic_load(&q->sc);
 
@@ -76,7 +79,7 @@ bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
         }
         if (atomic_load(&sc->armed) & XS_ARMED_SUBMIT)
             xs_queue_ring(q);
-        xs_permission_sleep(q, n, &began_ns);
+        xs_permission_sleep(q, n, since_ns);
         if (xs_now_ns() - began_ns >= timeout_ns) {
             open = xs_queue_permitted(q, n);
             break;
@@ -84,10 +87,16 @@ bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
     }
     if (told)
         atomic_fetch_sub(&q->cc->waiters, 1);
+    xs_queue_unref(q);
     return open;
 }
 
 bool xsched_priv_permit_wait(struct xs_queue *q, uint64_t timeout_ns)
 {
-    return xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1) || xs_queue_permit_wait(q, timeout_ns);
+    uint64_t since_ns;
+
+    if (xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1))
+        return true;
+    since_ns = xs_now_ns();
+    return xs_queue_permit_wait(q, timeout_ns, &since_ns);
 }

@@ -18,7 +18,8 @@ static inline bool xs_queue_permitted(struct xs_queue *q, uint64_t n)
 void xs_permission_sleep(struct xs_queue *q, uint64_t n, uint64_t *began_ns);
 /** Waits until the next command of the queue has a permit, at most timeout_ns or so. For commands that have
  *  not entered.
+ *  @param since_ns  since when the caller waits for this permit, in earlier calls, too: the lease counts from there
  *  @return whether it is */
-bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns);
+bool xs_queue_permit_wait(struct xs_queue *q, uint64_t timeout_ns, uint64_t *since_ns);
 
 #endif
