@@ -190,6 +190,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&q->completion.last_done_ns, 0);
     atomic_store(&q->submit.busy_since_ns, 0);
     atomic_store(&q->submit.slack_ns, 0);
+    atomic_store(&q->whole_ns, 0);
     atomic_store(&q->submit.end_mark_ns, 0);
     atomic_store(&q->submit.watched_ns, 0);
     atomic_store(&q->submit.idled, false);

@@ -2,6 +2,7 @@
 /* Kernels that leave their queue's lane beside a more important queue: how long each waits, to the nanosecond. */
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
+#include "xsched/xqueue.h"
 #include "wire/page.h"
 
 #include "xqueue_test.h"
@@ -106,11 +107,68 @@ static void a_long_one_waits_for_the_device(void **state)
     assert_int_equal(waits(200 * US), 0);     /* it had the device, and took nothing from anybody */
 }
 
+static void suspend(void *arg)
+{
+    (void)arg;
+    ok(XQueueSuspend(g_low.xq, kQueueSuspendFlagWaitIdle));
+}
+
+static void submit_a_long_one(void *arg)
+{
+    struct xs_ticket t;
+
+    (void)arg;
+    xsched_priv_submit_begin(g_queue, 4711, 0, &t);
+    t.est_ns = 5 * MS;
+    xsched_priv_submit_whole(&t);
+    xsched_priv_submit_end(&t, true, false);
+}
+
+/* The launch waits for its lane's end, and then for the application, which waits for launches under way. */
+static void a_suspension_ends_while_a_launch_waits(void **state)
+{
+    struct task launch, suspends;
+    bool ended;
+
+    (void)state;
+    task_start(&launch, submit_a_long_one, NULL);
+    fake_advance(10 * MS);
+    assert_false(launch.done);
+    task_start(&suspends, suspend, NULL);
+    fake_advance(10 * MS);
+    atomic_store(&atomic_load(&g_queue->sc)->lane, XS_LANE_OFF);
+    for (int i = 0; i < 20; i++)
+        fake_advance(100 * MS);
+    ended = suspends.done;
+    ok(XQueueResume(g_low.xq, 0));
+    fake_auto(true);
+    task_join(&launch);
+    task_join(&suspends);
+    fake_auto(false);
+    assert_true(ended);
+}
+
+/* A scheduler that stood still for a second confined nothing meanwhile. */
+static void a_void_lease_leaves_no_debt(void **state)
+{
+    struct xs_server_page *page = atomic_load(&g_queue->state->server);
+
+    (void)state;
+    atomic_store(&page->h.lease_until_ns, 0);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(waits(500 * US), 0);
+        fake_advance(MS);
+    }
+    atomic_store(&page->h.lease_until_ns, UINT64_MAX);
+    assert_true(waits(500 * US) <= 8 * 500 * US);
+}
+
 int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {A(one_part_in_eight), A(unused_time_is_bounded),
-                                     A(its_time_on_the_device_begins_after_the_wait), A(a_long_one_waits_for_the_device)};
+                                     A(its_time_on_the_device_begins_after_the_wait), A(a_long_one_waits_for_the_device),
+                                     A(a_suspension_ends_while_a_launch_waits), A(a_void_lease_leaves_no_debt)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,10 +74,15 @@ void xsched_priv_submit_whole(struct xs_ticket *t)
     if (medium) {
         uint64_t now_ns = xs_now_ns(), unused_ns = now_ns - XS_MIN(now_ns, BURST_NS);
 
-        atomic_store_explicit(&q->whole_ns, XS_MAX(until_ns, unused_ns) + PARTS * (uint64_t)t->est_ns, memory_order_relaxed);
+        /* it runs now, also where nothing confines the queue before until_ns: that leaves no debt */
+        atomic_store_explicit(&q->whole_ns, XS_MAX(XS_MIN(until_ns, now_ns), unused_ns) + PARTS * (uint64_t)t->est_ns,
+                              memory_order_relaxed);
     }
-    while (!xs_queue_permitted(q, n)) { /* there was a suspension meanwhile */
-        xs_permission_sleep(q, n, &began_ns);
+    if (!xs_queue_permitted(q, n)) {    /* there was a suspension meanwhile */
+        atomic_fetch_add(&q->submit.blocked, 1); /* XQueueSuspend waits for no thread that sleeps here */
+        while (!xs_queue_permitted(q, n))
+            xs_permission_sleep(q, n, &began_ns);
+        atomic_fetch_sub(&q->submit.blocked, 1);
         slept = true;
     }
     if (slept)
