@@ -403,7 +403,7 @@ void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_
 
         if (!is_active(e))
             forget(e, now_ns);
-        if (!has_company(e))
+        if (!has_company(e) && !e->on_lanes) /* a gang that no longer shares in space leaves its lanes */
             continue;
         if (most > XS_BESIDE_SUSPENDED && could && has_lanes(e) && are_together(urgent, e)) {
             confine(e, most);

@@ -207,7 +207,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
         settle_entity(s, v, e, now_ns);
         v->some_intra |= e->intra;
-        v->some_space |= e->presence->group->space != 0;
+        v->some_space |= e->presence->group->space != 0 || e->on_lanes;
         xs_entity_update_hints(e, now_ns);
         e->decided = e->chosen;
         e->pe.running = e->applied;
@@ -398,15 +398,15 @@ static void apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         xs_entity_drain(e, now_ns);
         xs_entity_apply(e, now_ns);
     }
+    wait = xs_view_drains(s, v, now_ns) && !v->stalled;
     while (!xs_list_empty(&v->pending)) { /* became ready while their word was another */
         struct xs_sched_queue *q = XS_CONTAINER_OF(v->pending.next, struct xs_sched_queue, pending_link);
         struct xs_entity *e = q->entity;
 
         xs_list_remove(&q->pending_link);
-        if (!e->turned)
+        if (!e->turned || wait) /* else the entity's turn does it, below */
             xs_queue_permit(q, e->applied && !q->barred, now_ns);
     }
-    wait = xs_view_drains(s, v, now_ns) && !v->stalled;
     xs_view_stand(s, v, wait, now_ns);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);

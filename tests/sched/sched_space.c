@@ -397,6 +397,44 @@ static void test_phases(void **state)
     end(&b);
 }
 
+/* A process that shares in time joins the gang that is confined: from then on the gang shares in time. */
+static void gang_stops_sharing(bool urgent_leaves)
+{
+    struct space b = {.s = world_sched("HPF"), .n = 2, .now = 3600 * XS_NS_PER_S};
+    struct xs_sched_queue *q;
+
+    b.w[LOW] = world_join_as(b.s, (struct xs_sched_process_info){.id = 1, .space = SPACE, .user = 1, .group = "gang"});
+    b.w[HIGH] = world_join_as(b.s, (struct xs_sched_process_info){.id = 2, .space = SPACE, .user = 1});
+    world_queue(&b.w[LOW], 0, WORLD_DEVICE, 1, b.now);
+    q = world_queue(&b.w[HIGH], 0, WORLD_DEVICE, 5, b.now);
+    atomic_store(&b.w[LOW].client->cells[0].lanes, XS_LANES(WIDE, NARROW));
+    b.next = world_step(b.s, b.w, b.n, b.now);
+    world_submit(&b.w[LOW], 0, 100000, MS);
+    b.next = world_step(b.s, b.w, b.n, b.now);
+    urgent(&b, 200 * MS, 50);
+    assert_int_equal(lane(&b), WIDE);
+    b.w[THIRD] = world_join_as(b.s, (struct xs_sched_process_info){.id = 3, .user = 1, .group = "gang"});
+    b.n = 3;
+    b.next = b.now;
+    if (!urgent_leaves) {
+        urgent(&b, 200 * MS, 50);
+        assert_false(runs(&b));
+    } else {
+        xs_sched_queue_remove(b.s, q, b.now); /* nobody on the device shares in space now */
+    }
+    idle(&b, XS_NS_PER_S);
+    assert_true(runs(&b));
+    assert_int_equal(lane(&b), XS_LANE_OFF);
+    end(&b);
+}
+
+static void test_gang_stops_sharing(void **state)
+{
+    (void)state;
+    gang_stops_sharing(false);
+    gang_stops_sharing(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_two_queues), cmocka_unit_test(test_not_together), cmocka_unit_test(test_one_in_time),
         cmocka_unit_test(test_background_in_time), cmocka_unit_test(test_without), cmocka_unit_test(test_shares),
         cmocka_unit_test(test_service), cmocka_unit_test(test_queues_leave), cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_gang_stops_sharing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

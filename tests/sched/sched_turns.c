@@ -330,6 +330,44 @@ static void shares_need_the_drain(void **state)
     assert_true(fabs(g.share - 75) > 3);
 }
 
+/* A stream that slept long stays open in a suspended gang. When it becomes ready it is suspended like the rest, also while
+ * the scheduler waits until another gang has drained, and where the policy changes its mind meanwhile. */
+static void a_gang_that_waits_stays_closed(void **state)
+{
+    struct xs_sched *s = world_sched("HPF");
+    struct proc w[3];
+    uint64_t t = MS;
+
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++)
+        w[i] = world_join_as(s, (struct xs_sched_process_info){.id = i + 1, .drain = i == 1 ? XS_DRAIN_ON : XS_DRAIN_BY_POLICY});
+    for (uint32_t c = 0; c < 12; c++)
+        world_queue(&w[0], c, WORLD_DEVICE, c == 1 ? 20 : 0, t);
+    world_queue(&w[1], 0, WORLD_DEVICE, 10, t);
+    world_queue(&w[2], 0, WORLD_DEVICE, 30, t);
+    world_step(s, w, 3, t += MS);
+    world_submit(&w[0], 0, 5, MS);
+    world_submit(&w[1], 0, 5, MS);
+    world_step(s, w, 3, t += MS);
+    assert_false(world_open(&w[0], 0));
+    assert_true(world_open(&w[0], 1));
+    world_submit(&w[0], 1, 5, MS); /* the most important so far: the second gang drains first */
+    world_step(s, w, 3, t += 10 * US);
+    assert_false(world_open(&w[1], 0));
+    assert_false(world_open(&w[0], 1));
+    world_submit(&w[2], 0, 1000, MS); /* more important still */
+    world_step(s, w, 3, t += MS);
+    world_complete(&w[1], 0, 5, MS);
+    world_step(s, w, 3, t += MS);
+    assert_true(world_open(&w[2], 0));
+    assert_false(world_open(&w[0], 1));
+    world_complete(&w[2], 0, 1000, MS);
+    world_step(s, w, 3, t += MS);
+    world_step(s, w, 3, t += MS);
+    assert_true(world_open(&w[0], 1));
+    world_done(s, w, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +375,7 @@ int main(void)
         cmocka_unit_test(shares_are_held_by_quiet_programs),
         cmocka_unit_test(who_never_tells_is_not_charged_for_ever),
         cmocka_unit_test(shares_need_the_drain),
+        cmocka_unit_test(a_gang_that_waits_stays_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
