@@ -222,6 +222,25 @@ static void silent_joiner(void)
     atomic_store(&g_queue.sc, &g_b.cells[0]);
 }
 
+/* ---- a server that lives closes the first word for long; the control thread looks at the lease ---- */
+
+static void renewer(void)
+{
+    atomic_store(&g_a.h.lease_until_ns, mc_now_ns + XS_LEASE_NS);
+    atomic_store(&g_a.cells[0].permitted, XS_PERMIT_CLOSED);
+}
+
+static void late_renewer(void)
+{
+    atomic_store(&g_a.cells[0].permitted, XS_PERMIT_CLOSED);
+    atomic_store(&g_a.h.lease_until_ns, mc_now_ns + XS_LEASE_NS);
+}
+
+static void looker(void)
+{
+    mc_check(!xs_control_lease_over(&g_state, &g_a), "a session that lives is taken for dead");
+}
+
 static int run(const char *name, int submits, void (*c)(void), void (*d)(void), uint32_t timeouts, bool wrong)
 {
     struct mc_model m = {name, init, {submitter, server_a, c, d}, 0, final, always, timeouts, 6, 2 * XS_LEASE_NS, wrong};
@@ -241,6 +260,10 @@ int main(void)
         {submitter, holder, joiner}, 1 << 1, NULL, always, .expect_violation = false};
     static const struct mc_model silent = {"session: ... and nobody tells the server", init_join,
         {submitter, holder, silent_joiner}, 1 << 1, NULL, always, .expect_violation = true};
+    static const struct mc_model renew = {"session: a lease is renewed, and a word closed", init, {renewer, looker}, 0,
+        NULL, NULL, .expect_violation = false};
+    static const struct mc_model late = {"session: ... in the other order", init, {late_renewer, looker}, 0, NULL, NULL,
+        .expect_violation = true};
     int failed = 0;
 
     mc_region(&g_queue, sizeof(g_queue));
@@ -264,6 +287,8 @@ int main(void)
     g_submits = 1;
     failed |= mc_run(&join);
     failed |= mc_run(&silent);
+    failed |= mc_run(&renew);
+    failed |= mc_run(&late);
     g_opener_gone = true;
     failed |= run("session: neither lease nor control thread", 1, NULL, NULL, 2, true);
     return failed;

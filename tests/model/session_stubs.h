@@ -8,8 +8,8 @@
 
 XResult XQueueResume(XQueueHandle xq, int64_t flags) { (void)xq, (void)flags; STUB }
 XResult XQueueWaitAll(XQueueHandle xq) { (void)xq; STUB }
-void xs_agent_run(struct xs_state *st) { (void)st; STUB_VOID }
-void xs_local_run(struct xs_state *st) { (void)st; STUB_VOID }
+void xs_agent_run(struct xs_state *st, uint32_t changes) { (void)st; (void)changes; STUB_VOID }
+void xs_local_run(struct xs_state *st, uint32_t changes) { (void)st; (void)changes; STUB_VOID }
 bool xs_auto_enabled(void) STUB
 void xs_shim_expect(const struct xs_hal_ops *ops, int mode) { (void)ops, (void)mode; }
 size_t xs_deferred_drop(struct xs_queue *q) { (void)q; STUB }

@@ -428,9 +428,8 @@ static void nap(struct xs_state *st)
     }
 }
 
-void xs_agent_run(struct xs_state *st)
+void xs_agent_run(struct xs_state *st, uint32_t changes)
 {
-    uint32_t changes = atomic_load(&st->mode_changes);
     static struct agent_session s;      /* owner: the control thread; too large for its stack's taste */
 
     while (atomic_load(&st->mode_changes) == changes) {

@@ -153,7 +153,8 @@ bool xs_control_lease_over(struct xs_state *st, struct xs_server_page *page)
         return false;
     for (uint32_t i = 0; i < cells; i++)
         if (atomic_load(&page->cells[i].permitted) != XS_PERMIT_OPEN)
-            return true;
+            /* again: the scheduler renews the lease, then closes the first word */
+            return xs_now_ns() >= atomic_load(&page->h.lease_until_ns);
     return false;
 }
 
@@ -268,12 +269,15 @@ static void *control_main(void *arg)
 
     register_death_notice(st);
     for (;;) {
+        /* changes first: the application stores mode, then counts. In the other order a change between the two
+         * reads would be taken for one that the mode has. */
+        uint32_t changes = atomic_load(&st->mode_changes);
         int mode = atomic_load(&st->mode);
 
         if (mode == XS_MODE_GLOBAL && st->client_fd >= 0) {
-            xs_agent_run(st);
+            xs_agent_run(st, changes);
         } else if (mode == XS_MODE_LOCAL) {
-            xs_local_run(st);
+            xs_local_run(st, changes);
         } else {
             struct pollfd p = {.fd = st->kick_fd, .events = POLLIN};
 

@@ -106,9 +106,8 @@ static void local_sleep(struct xs_state *st, struct local *l, uint64_t wake_ns)
     xs_fd_eventfd_drain(st->kick_fd);
 }
 
-void xs_local_run(struct xs_state *st)
+void xs_local_run(struct xs_state *st, uint32_t changes)
 {
-    uint32_t changes = atomic_load(&st->mode_changes);
     struct xs_sched_config config;
     struct local l = {.st = st};
     struct xs_sched_process_info info = {.id = 1, .intra = true, .drain = st->drain, .client = st->client};
