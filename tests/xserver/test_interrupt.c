@@ -247,7 +247,7 @@ static _Atomic bool g_presents;
 static void stays_away(int signal)
 {
     (void)signal;
-    usleep(90000);
+    usleep(1500000);
 }
 
 /* As a Vulkan program that presents: it waits for a permit, and enters no command meanwhile. */
@@ -271,21 +271,19 @@ static void a_page_stays_while_a_thread_waits_there(void **state)
     raw_add(&high, 0, DEVICE, 10);
     atomic_store(&g_presents, true);
     assert_int_equal(pthread_create(&presents, NULL, present, NULL), 0);
-    for (int i = 0; i < 3; i++) {
-        for (int k = 0; k < 2000 && xsched_priv_may_run(xsched_priv_queue_find(kPlatformCUDA, 1), 1); k++) {
-            submit_both(&high);
-            usleep(2000);
-        }
-        assert_false(xsched_priv_may_run(xsched_priv_queue_find(kPlatformCUDA, 1), 1));
-        usleep(30000);
-        assert_int_equal(pthread_kill(presents, SIGUSR1), 0);
-        usleep(1000);
-        assert_int_equal(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
-        usleep(100000);
-        assert_int_equal(XHintSetScheduler(kSchedulerGlobal, kPolicyUnknown), kXSchedSuccess);
-        for (int k = 0; k < 1000 && raw_status(&g_server, "clients") != 2; k++)
-            usleep(5000);
+    for (int i = 0; i < 2000 && xsched_priv_may_run(xsched_priv_queue_find(kPlatformCUDA, 1), 1); i++) {
+        submit_both(&high);
+        usleep(2000);
     }
+    assert_false(xsched_priv_may_run(xsched_priv_queue_find(kPlatformCUDA, 1), 1));
+    usleep(30000);
+    assert_int_equal(pthread_kill(presents, SIGUSR1), 0);
+    usleep(1000);
+    assert_int_equal(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+    usleep(1600000);
+    assert_int_equal(XHintSetScheduler(kSchedulerGlobal, kPolicyUnknown), kXSchedSuccess);
+    for (int i = 0; i < 1000 && raw_status(&g_server, "clients") != 2; i++)
+        usleep(5000);
     atomic_store(&g_presents, false);
     assert_int_equal(pthread_join(presents, NULL), 0);
     raw_leave(&high);

@@ -18,11 +18,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A thread may be between the address of a word and the word without counting anywhere (a ring, a look at armed).
+ * So long a page stays at least. */
+#define RETIRED_NS XS_NS_PER_S
+
 /* A server page of a past session, until no thread can be at one of its words. */
 struct xs_retired {
     struct xs_retired *next;
     struct xs_server_page *page;
     uint32_t cells;                         /* queues that existed at its retirement */
+    uint64_t until_ns;                      /* it stays until then */
     uint64_t busy[];                        /* bit: since then we have not seen the queue quiet */
 };
 
@@ -111,6 +116,7 @@ void xs_control_retire(struct xs_state *st, struct xs_server_page *page)
     for (uint32_t c = 0; c < r->cells; c++)
         r->busy[c / 64] |= 1ull << (c % 64);
     r->page = page;
+    r->until_ns = xs_now_ns() + RETIRED_NS;
     r->next = st->retired;
     st->retired = r;
 }
@@ -134,7 +140,7 @@ bool xs_control_retired_tick(struct xs_state *st)
                 r->busy[q->cell / 64] &= ~(1ull << (q->cell % 64));
         for (uint32_t w = 0; w < (r->cells + 63) / 64; w++)
             busy |= r->busy[w] != 0;
-        if (busy || atomic_load(&st->page_users)) {
+        if (busy || atomic_load(&st->page_users) || xs_now_ns() < r->until_ns) {
             at = &r->next;
             continue;
         }
