@@ -11,7 +11,7 @@ import sys
 import urllib.parse
 
 LICENCES = {"curl": "curl", "jansson": "MIT", "libmicrohttpd": "LGPL-2.1-or-later", "util-linux": "LGPL-2.1-or-later",
-            "libinih": "BSD-3-Clause", "libncurses": "X11-distribute-modifications-variant", "dygraphs": "MIT"}
+            "libncurses": "X11-distribute-modifications-variant", "dygraphs": "MIT"}
 
 
 def component(name, version):

@@ -93,10 +93,10 @@ build_util-linux()
 from_system()
 {
     local lib header
-    for lib in inih ncursesw tinfo; do
+    for lib in ncursesw tinfo; do
         cp "$(gcc -print-file-name=lib$lib.a)" "$deps/lib/" || fail "lib$lib.a is missing"
     done
-    for header in ini.h uthash.h utlist.h curses.h ncurses.h ncurses_dll.h term.h unctrl.h ncursesw sys/sdt.h sys/sdt-config.h; do
+    for header in uthash.h utlist.h curses.h ncurses.h ncurses_dll.h term.h unctrl.h ncursesw sys/sdt.h sys/sdt-config.h; do
         for from in /usr/include "/usr/include/$(uname -m)-linux-gnu"; do
             [ ! -e "$from/$header" ] || { mkdir -p "$(dirname "$deps/include/$header")"; cp -r "$from/$header" "$deps/include/$header"; }
         done
@@ -119,10 +119,8 @@ if [ ! -e "$deps/.complete" ]; then
         echo "$name $(dpkg-parsechangelog -l "$(echo "$work/src/$name"-*/debian/changelog)" -S Version)" >>"$deps/versions"
     done
     from_system
-    for name in libinih-dev libncurses-dev; do
-        cp -L /usr/share/doc/$name/copyright "$deps/licenses/${name%-dev}.txt"
-        echo "${name%-dev} $(dpkg-query -W -f='${Version}' $name)" >>"$deps/versions"
-    done
+    cp -L /usr/share/doc/libncurses-dev/copyright "$deps/licenses/libncurses.txt"
+    echo "libncurses $(dpkg-query -W -f='${Version}' libncurses-dev)" >>"$deps/versions"
     rm -rf "$work/src"
     touch "$deps/.complete"
 fi
@@ -134,7 +132,6 @@ rm -rf "$work/raw" "$work/repaired"
     -C "cmake.define.CMAKE_PREFIX_PATH=$deps" -C "cmake.define.CMAKE_AR=$AR" -C "cmake.define.CMAKE_RANLIB=$RANLIB" \
     -C "cmake.define.CMAKE_C_FLAGS=$flags" -C "cmake.define.CMAKE_EXE_LINKER_FLAGS=-L$deps/lib -s" \
     -C "cmake.define.CMAKE_SHARED_LINKER_FLAGS=-s" -C "cmake.define.XSCHED_LICENSES=$deps/licenses" \
-    -C "cmake.define.XS_INIH_LIBRARY=$deps/lib/libinih.a" -C "cmake.define.XS_INIH_INCLUDE=$deps/include" \
     >"$work/build.log" 2>&1 </dev/null || { tail -40 "$work/build.log"; fail "the build failed ($work/build.log)"; }
 # Nothing is to be put in: it says which glibc the wheel needs, in its name, and fails where that is newer.
 PATH=$work/venv/bin:$PATH auditwheel repair --plat "manylinux_2_17_$(uname -m)" --only-plat -w "$work/repaired" "$work"/raw/*.whl \

@@ -8,7 +8,6 @@
 #include "wire/page.h"
 
 #include <errno.h>
-#include <ini.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -203,95 +202,4 @@ bool xs_options_note_withdrawn(struct xs_options *o, const char *name)
         }
     }
     return false;
-}
-
-struct reading {
-    struct xs_options *options;
-    FILE *file;
-    uint64_t seen;
-    int line, error_line;
-    char error[160]; /* of the first wrong key; empty: none */
-};
-
-/* As fgets, and counts lines: the ini reader does not give one_key the line. */
-static char *next_line(char *ret, int size, void *user)
-{
-    struct reading *rd = user;
-    char *got = fgets(ret, size, rd->file);
-
-    rd->line += got && (strchr(got, '\n') || feof(rd->file));
-    return got;
-}
-
-static int one_key(void *user, const char *section, const char *name, const char *value)
-{
-    struct reading *rd = user;
-    bool section_known = false;
-    char error[160];
-
-    if (rd->error[0])
-        return 0; /* reports only the first */
-    rd->error_line = rd->line;
-    if (xs_options_note_withdrawn(rd->options, name))
-        return 1;
-    for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
-        const struct xs_option_row *r = &xs_option_rows[i];
-        struct xs_options scratch;
-
-        if (strcmp(r->section, section) != 0)
-            continue;
-        section_known = true;
-        if (strcmp(r->name, name) != 0)
-            continue;
-        if (rd->seen & 1ull << i) {
-            snprintf(rd->error, sizeof(rd->error), "%s stands there twice", name);
-            return 0;
-        }
-        rd->seen |= 1ull << i;
-        /* a value that the command line overrides must be right too */
-        scratch = *rd->options;
-        if (xs_options_set(&scratch, i, value, error, sizeof(error)) < 0) {
-            snprintf(rd->error, sizeof(rd->error), "%s", error);
-            return 0;
-        }
-        if (r->tier == XS_TIER_TUNE)
-            scratch.old_way |= 1ull << i;
-        if (!(rd->options->given & 1ull << i))
-            *rd->options = scratch;
-        return 1;
-    }
-    if (section_known)
-        snprintf(rd->error, sizeof(rd->error), "there is no key '%.40s' in [%.40s]", name, section);
-    else if (!section[0])
-        snprintf(rd->error, sizeof(rd->error), "'%.40s' stands before any [section]", name);
-    else
-        snprintf(rd->error, sizeof(rd->error), "there is no section [%.40s]", section);
-    return 0;
-}
-
-int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error, size_t error_size)
-{
-    struct reading rd = {.options = o, .file = fopen(path, "re")};
-    FILE *f = rd.file;
-    int line;
-
-    if (!f) {
-        int r = -errno;
-
-        snprintf(ret_error, error_size, "%s: %s", path, strerror(errno));
-        return r;
-    }
-    errno = 0;
-    line = ini_parse_stream(next_line, &rd, one_key, &rd);
-    if (line == 0 && ferror(f))
-        line = -1;
-    if (line < 0)
-        snprintf(ret_error, error_size, "%s: %s", path, errno ? strerror(errno) : "reading it failed");
-    fclose(f);
-    if (line <= 0)
-        return line < 0 ? -EINVAL : 0;
-    snprintf(ret_error, error_size, "%s:%d: %s", path, line,
-             rd.error[0] && rd.error_line <= line ? rd.error
-                                                  : "this is no [section], 'key = value' or comment");
-    return -EINVAL;
 }
