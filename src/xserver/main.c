@@ -208,16 +208,9 @@ static void reload(struct xs_server *s)
 
     xs_activation_notify("RELOADING=1");
     xs_log_file_reopen();
-    if (gather(&o, error, sizeof(error)) < 0) {
+    if (gather(&o, error, sizeof(error)) < 0 || xs_server_apply_options(s, &o, error, sizeof(error)) < 0) {
         XS_ERRO("%s; all settings stay", error);
     } else {
-        bool same_policy = !strcmp(o.policy, s->options.policy);
-
-        xs_options_take_live(&s->options, &o);
-        if (same_policy) /* keeps a policy that a request has set since */
-            xs_str_copy(s->options.policy, sizeof(s->options.policy), xs_sched_policy(s->sched)->name);
-        xs_server_apply_options(s);
-        xs_str_copy(s->options.policy, sizeof(s->options.policy), o.policy);
         xs_http_set_token(o.token);
         XS_INFO("configuration read again");
         name_constants(&o);

@@ -18,22 +18,28 @@
 /* The group, or -1. The main thread writes it, threads of HTTP read it; one value by itself. */
 static _Atomic int64_t g_group = -1;
 
-int xs_operators_set(const char *group)
+int xs_operators_find(const char *group, int64_t *ret)
 {
     uint64_t number;
     struct group *entry;
 
-    atomic_store_explicit(&g_group, -1, memory_order_relaxed);
-    if (!group[0])
+    if (!group[0]) {
+        *ret = -1;
         return 0;
+    }
     if (xs_str_parse_u64(group, 10, &number) < 0 || number >= UINT32_MAX) {
         entry = getgrnam(group); /* only the main thread comes here */
         if (!entry)
             return -ENOENT;
         number = entry->gr_gid;
     }
-    atomic_store_explicit(&g_group, (int64_t)number, memory_order_relaxed);
+    *ret = (int64_t)number;
     return 0;
+}
+
+void xs_operators_set(int64_t group)
+{
+    atomic_store_explicit(&g_group, group, memory_order_relaxed);
 }
 
 static bool among(const gid_t *groups, int n, int64_t group)

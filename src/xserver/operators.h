@@ -6,9 +6,12 @@
 
 #include "base/xs_base.h"
 
-/** Main thread, at start and at a reload. @param group  name or number; "": no operators
- *  @return 0 or -ENOENT (there is no such group; then there are no operators) */
-int xs_operators_set(const char *group);
+/** Main thread. @param group  name or number; "": no operators
+ *  @param ret  its number, or -1 for no operators
+ *  @return 0 or -ENOENT (there is no such group) */
+int xs_operators_find(const char *group, int64_t *ret);
+/** Main thread, at start and at a reload. @param group  as xs_operators_find gave it */
+void xs_operators_set(int64_t group);
 /** Whether the process at the other end of a Unix socket is in the group, as the kernel says.
  *  Any thread. */
 bool xs_operators_have_peer(int fd);

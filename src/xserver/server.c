@@ -161,6 +161,15 @@ static const struct xs_policy_ops *find_policy(const char *name, struct xs_polic
     return xs_policy_module_ops(*ret_module);
 }
 
+static int find_operators(const char *name, int64_t *ret, char *ret_error, size_t error_size)
+{
+    int r = xs_operators_find(name, ret);
+
+    if (r < 0)
+        snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", name);
+    return r;
+}
+
 /* One line about a policy whose xsched/policy.h differs from this program's. */
 static void log_difference(const struct xs_policy_module *module, const char *path)
 {
@@ -386,6 +395,7 @@ static int make_descriptors(struct xs_server *s)
 
 int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_error, size_t error_size)
 {
+    int64_t operators;
     int r;
 
     memset(s, 0, sizeof(*s));
@@ -412,10 +422,10 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     widen_descriptor_table();
     xs_charges_configure(s);
     xs_subuids_load();
-    if (xs_operators_set(o->operator_group) < 0) {
-        snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", o->operator_group);
-        return -ENOENT;
-    }
+    r = find_operators(o->operator_group, &operators, ret_error, error_size);
+    if (r < 0)
+        return r;
+    xs_operators_set(operators);
     r = xs_standing_set(o->priority_limits, o->user_share_exempt, ret_error, error_size);
     if (r < 0)
         return r;
@@ -516,20 +526,59 @@ void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *polic
     XS_INFO("policy %s", policy->name);
 }
 
-void xs_server_apply_options(struct xs_server *s)
+/* What a reload takes over and what may be wrong about it. */
+struct prepared {
+    const struct xs_policy_ops *policy;
+    struct xs_policy_module *module;
+    int64_t operators;
+};
+
+/* Rules are the last: xs_standing_set takes both over, or none. @return 0 or -errno with the reason */
+static int prepare(struct xs_server *s, const struct xs_options *o, struct prepared *ret, char *ret_error,
+                   size_t error_size)
+{
+    int r = find_operators(o->operator_group, &ret->operators, ret_error, error_size);
+
+    if (r < 0)
+        return r;
+    ret->policy = xs_sched_policy(s->sched);
+    ret->module = NULL;
+    if (strcmp(o->policy, s->options.policy) != 0) /* else keeps a policy that a request has set since */
+        ret->policy = find_policy(o->policy, &ret->module, ret_error, error_size);
+    if (!ret->policy)
+        return -EINVAL;
+    r = xs_standing_set(o->priority_limits, o->user_share_exempt, ret_error, error_size);
+    if (r < 0)
+        xs_policy_unload(ret->module);
+    return r;
+}
+
+static void take_policy(struct xs_server *s, const struct prepared *p)
+{
+    if (p->policy == xs_sched_policy(s->sched)) {
+        xs_policy_unload(p->module);
+        return;
+    }
+    xs_server_set_policy(s, p->policy);
+    xs_policy_unload(s->module);
+    s->module = p->module;
+    log_difference(s->module, s->options.policy);
+}
+
+int xs_server_apply_options(struct xs_server *s, const struct xs_options *o, char *ret_error,
+                            size_t error_size)
 {
     struct xs_policy_params params = *xs_sched_params(s->sched);
-    struct xs_policy_module *module;
-    char error[256] = "", other[256];
-    const struct xs_policy_ops *policy = find_policy(s->options.policy, &module, error, sizeof(error));
     enum xs_log_level level;
+    struct prepared p;
+    int r = prepare(s, o, &p, ret_error, error_size);
 
-    if (xs_operators_set(s->options.operator_group) < 0)
-        XS_ERRO("operator-group: there is no group '%.40s'; there are no operators", s->options.operator_group);
+    if (r < 0)
+        return r;
+    xs_options_take_live(&s->options, o);
+    xs_operators_set(p.operators);
     xs_subuids_load();
     xs_charges_configure(s);
-    if (xs_standing_set(s->options.priority_limits, s->options.user_share_exempt, other, sizeof(other)) < 0)
-        XS_ERRO("%s; the earlier rules stay", other);
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
         c->operates = xs_client_operates(s, c);
         xs_client_take_standing(s, c);
@@ -539,18 +588,10 @@ void xs_server_apply_options(struct xs_server *s)
     params_of(&s->options, &params);
     params.switch_ns = switch_ns(&s->options, s->n_lv3 > 0);
     xs_sched_set_params(s->sched, &params);
-    if (error[0])
-        XS_ERRO("%s; the policy stays", error);
-    if (policy && policy != xs_sched_policy(s->sched)) {
-        xs_server_set_policy(s, policy);
-        xs_policy_unload(s->module);
-        s->module = module;
-        log_difference(module, s->options.policy);
-    } else {
-        xs_policy_unload(module);
-    }
+    take_policy(s, &p);
     if (xs_log_level_parse(s->options.log_level, &level))
         xs_log_set_level(level);
+    return 0;
 }
 
 bool xs_server_retire(struct xs_server *s)

@@ -192,6 +192,67 @@ static void file_command_line_and_reload(void **state)
     assert_int_equal(raw_server_stop(&s), 0);
 }
 
+static void wait_for_log(const struct raw_server *s, const char *words)
+{
+    for (int i = 0; i < 2000; i++) {
+        char *log = raw_server_log(s);
+        bool there = strstr(log, words) != NULL;
+
+        free(log);
+        if (there)
+            return;
+        usleep(5000);
+    }
+    fail_msg("xserver does not say '%s'", words);
+}
+
+static void assert_policy(const struct raw_server *s, const char *name)
+{
+    json_t *json;
+
+    assert_int_equal(raw_http(s, "GET", "/policy", NULL, &json), 200);
+    assert_string_equal(json_string_value(json_object_get(json, "name")), name);
+    json_decref(json);
+}
+
+/* Each value is right by itself, and the host lacks what one of them names. */
+static void a_reload_takes_all_or_nothing(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } k_rows[] = {
+        {"[scheduler]\ntimeslice-us = 777\npolicy = CFS\n[server]\noperator-group = nobody-has-this\n",
+         "there is no group 'nobody-has-this'; all settings stay"},
+        {"[scheduler]\ntimeslice-us = 777\npolicy = CFS\npriority-limits = *=300..400\n",
+         "a range is LEAST..MOST, within -255..255; all settings stay"},
+        {"[scheduler]\ntimeslice-us = 777\npolicy = CFS\nuser-share-exempt = nobody-is-this\n",
+         "'nobody-is-this': there is no such user; all settings stay"},
+        {"[scheduler]\ntimeslice-us = 777\npolicy = /nonexistent.so\npriority-limits = *=0..1\n",
+         "No such file or directory; all settings stay"},
+    };
+    struct raw_server s;
+    char config[128];
+    const char *args[] = {"--config", config, NULL};
+
+    (void)state;
+    snprintf(config, sizeof(config), "%s", file("whole.conf"));
+    write_file("whole.conf", "[scheduler]\npolicy = UP\ntimeslice-us = 900\n");
+    raw_server_start(&s, args);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        write_file("whole.conf", k_rows[i].text);
+        kill(s.pid, SIGHUP);
+        wait_for_log(&s, k_rows[i].why);
+        assert_int_equal(raw_status(&s, "timeslice_us"), 900);
+        assert_policy(&s, "UP");
+    }
+    write_file("whole.conf", "[scheduler]\npolicy = CFS\ntimeslice-us = 777\n");
+    kill(s.pid, SIGHUP);
+    wait_for_log(&s, "configuration read again");
+    assert_int_equal(raw_status(&s, "timeslice_us"), 777);
+    assert_policy(&s, "CFS");
+    assert_int_equal(raw_server_stop(&s), 0);
+}
+
 /* An option that went says what is there instead, and keeps nothing from starting. */
 static void withdrawn_options_are_named(void **state)
 {
@@ -619,6 +680,7 @@ int main(void)
         cmocka_unit_test(wrong_options_are_64),
         cmocka_unit_test(wrong_files_name_the_line),
         cmocka_unit_test(file_command_line_and_reload),
+        cmocka_unit_test(a_reload_takes_all_or_nothing),
         cmocka_unit_test(withdrawn_options_are_named),
         cmocka_unit_test(the_log_is_opened_again_and_bounded),
         cmocka_unit_test(servers_share_a_folder),

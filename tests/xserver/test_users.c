@@ -645,6 +645,66 @@ static void http_listens_on_the_loopback(void **state)
     assert_int_equal(found, 1);
 }
 
+static void write_config(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Has the server read its file, and waits for what it says. */
+static void reload(const char *words)
+{
+    kill(g_server.pid, SIGHUP);
+    for (int i = 0; i < 2000; i++) {
+        char *log = raw_server_log(&g_server);
+        bool there = strstr(log, words) != NULL;
+
+        free(log);
+        if (there)
+            return;
+        usleep(5000);
+    }
+    fail_msg("xserver does not say '%s'", words);
+}
+
+/* Of a member of the group, who sees all queues as an operator. */
+static int queues_seen_by_operator(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        become(OPERATOR, OPERATORS);
+        _exit((int)length_of("/xqueues", "xqueues"));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_wrong_group_at_a_reload_removes_no_operator(void **state)
+{
+    char path[128];
+    const char *args[] = {"--config", path, NULL};
+    pid_t victim_pid;
+
+    snprintf(path, sizeof(path), "%s/operators.conf", g_folder);
+    write_config(path, "[server]\noperator-group = " OPERATORS "\n");
+    raw_server_setup(state, &g_server, args);
+    victim_pid = start_victim();
+    assert_int_equal(queues_seen_by_operator(), 1);
+    write_config(path, "[server]\noperator-group = nobody-has-this\n");
+    reload("there is no group 'nobody-has-this'; all settings stay");
+    assert_int_equal(queues_seen_by_operator(), 1);
+    write_config(path, "");
+    reload("configuration read again");
+    assert_int_equal(queues_seen_by_operator(), 0);
+    stop_victim(victim_pid);
+}
+
 /* The build may lie where only its owner may look. */
 static int copy_xcli(void)
 {
@@ -665,6 +725,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(http_listens_on_the_loopback, start, raw_server_teardown),
         cmocka_unit_test_setup_teardown(another_user_reaches_nothing, start, raw_server_teardown),
         cmocka_unit_test_setup_teardown(operators_schedule_all, start, raw_server_teardown),
+        cmocka_unit_test_teardown(a_wrong_group_at_a_reload_removes_no_operator, raw_server_teardown),
         cmocka_unit_test_setup_teardown(other_namespaces_are_scheduled, start, raw_server_teardown),
         cmocka_unit_test_setup_teardown(root_of_other_namespaces_is_no_operator, start, raw_server_teardown),
     };
