@@ -172,7 +172,7 @@ static int gather(struct xs_options *ret, char *ret_error, size_t error_size)
     if (!path && geteuid() == 0 && access(DEFAULT_CONFIG, F_OK) == 0)
         path = DEFAULT_CONFIG;
     if (path)
-        r = xs_options_read_file(&o, path, ret_error, error_size);
+        r = xs_options_read_file(&o, path, xs_server_check_option, ret_error, error_size);
     if (r == 0 && o.token_file[0] && o.token[0]) {
         snprintf(ret_error, error_size, "give token or token-file, not both");
         r = -EINVAL;
@@ -204,7 +204,7 @@ static void name_what_waits(const struct xs_options *now, const struct xs_option
 static void reload(struct xs_server *s)
 {
     struct xs_options o;
-    char error[256];
+    char error[512];
 
     xs_activation_notify("RELOADING=1");
     xs_log_file_reopen();
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     static struct xs_server server;
     struct xs_http *http = NULL;
     struct xs_options options;
-    char error[256];
+    char error[512];
     int r;
 
     if (argc == 2 && strcmp(argv[1], XS_NVML_READ) == 0)

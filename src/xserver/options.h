@@ -85,11 +85,18 @@ bool xs_options_note_withdrawn(struct xs_options *o, const char *name);
 /** Logs one line for each bit of `withdrawn`: what to use instead. */
 void xs_options_warn_withdrawn(uint64_t withdrawn);
 
+/** What else must be true of a right value: that there is such a group, and so on. Main thread.
+ *  @param ret_error  the reason, for users
+ *  @return 0 or -errno */
+typedef int xs_option_check(enum xs_option_id id, const char *value, char *ret_error, size_t error_size);
+
 /** Reads a configuration file; options of the command line keep their values. Sets the bit of a
  *  withdrawn key, in whichever section it stands.
+ *  @param check  of the values that are taken over; NULL: none
  *  @param ret_error  "PATH:LINE: reason"
  *  @return 0; -ENOENT, -EACCES ... when it cannot read the file; -EINVAL when a line is wrong (o has
  *          part of the changes then) */
-int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error, size_t error_size);
+int xs_options_read_file(struct xs_options *o, const char *path, xs_option_check *check, char *ret_error,
+                         size_t error_size);
 
 #endif

@@ -12,6 +12,7 @@
 
 struct reading {
     struct xs_options *options;
+    xs_option_check *check;
     FILE *file;
     uint64_t seen; /* bit i: the file has option i */
     int number;    /* of the line */
@@ -104,6 +105,8 @@ static int take_key(struct reading *rd, const char *name, const char *value, cha
         return -EINVAL;
     if (rd->options->given & 1ull << id)
         return 0;
+    if (rd->check && rd->check((enum xs_option_id)id, value, ret_why, size) < 0)
+        return -EINVAL;
     if (xs_option_rows[id].tier == XS_TIER_TUNE)
         scratch.old_way |= 1ull << id;
     *rd->options = scratch;
@@ -150,7 +153,7 @@ static int take_line(struct reading *rd, char *ret_why, size_t size)
 
 static int take_lines(struct reading *rd, const char *path, char *ret_error, size_t error_size)
 {
-    char why[200];
+    char why[400]; /* the loader's reason has the path of a policy twice */
 
     while (next_line(rd)) {
         if (take_line(rd, why, sizeof(why)) < 0) {
@@ -164,9 +167,10 @@ static int take_lines(struct reading *rd, const char *path, char *ret_error, siz
     return -EINVAL;
 }
 
-int xs_options_read_file(struct xs_options *o, const char *path, char *ret_error, size_t error_size)
+int xs_options_read_file(struct xs_options *o, const char *path, xs_option_check *check, char *ret_error,
+                         size_t error_size)
 {
-    struct reading rd = {.options = o, .file = fopen(path, "re")};
+    struct reading rd = {.options = o, .check = check, .file = fopen(path, "re")};
     int r;
 
     if (!rd.file) {

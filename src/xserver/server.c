@@ -526,6 +526,38 @@ void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *polic
     XS_INFO("policy %s", policy->name);
 }
 
+static int check_rules(enum xs_option_id id, const char *rules, char *ret_error, size_t error_size)
+{
+    struct xs_standing_list list;
+    char why[160];
+    int r = xs_standing_parse(&list, rules, id == XS_OPT_priority_limits, why, sizeof(why));
+
+    if (r < 0)
+        snprintf(ret_error, error_size, "%s: %s", xs_option_rows[id].name, why);
+    return r;
+}
+
+int xs_server_check_option(enum xs_option_id id, const char *value, char *ret_error, size_t error_size)
+{
+    struct xs_policy_module *module;
+    bool found;
+    int64_t group;
+
+    switch (id) {
+    case XS_OPT_operator_group:
+        return find_operators(value, &group, ret_error, error_size);
+    case XS_OPT_priority_limits:
+    case XS_OPT_user_share_exempt:
+        return check_rules(id, value, ret_error, error_size);
+    case XS_OPT_policy:
+        found = find_policy(value, &module, ret_error, error_size) != NULL;
+        xs_policy_unload(module);
+        return found ? 0 : -EINVAL;
+    default:
+        return 0;
+    }
+}
+
 /* What a reload takes over and what may be wrong about it. */
 struct prepared {
     const struct xs_policy_ops *policy;

@@ -208,10 +208,14 @@ void xs_server_leave(struct xs_server *s);
 void xs_server_stop(struct xs_server *s);
 /** Sets another policy. Reads CPU classes at once, for a policy that uses them. */
 void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *policy);
+/** Whether the host has what the value names: a group, users, a policy's shared object.
+ *  As xs_option_check. */
+int xs_server_check_option(enum xs_option_id id, const char *value, char *ret_error, size_t error_size);
 /** Takes over the live options, all of them or, where one is wrong, none. Keeps a policy that a request
  *  has set, until the option names another one.
  *  @return 0 or -errno with the reason in ret_error */
-int xs_server_apply_options(struct xs_server *s, const struct xs_options *o, char *ret_error, size_t error_size);
+int xs_server_apply_options(struct xs_server *s, const struct xs_options *o, char *ret_error,
+                            size_t error_size);
 /** The first program at level 3 came, or the last one left. */
 void xs_server_update_switch(struct xs_server *s);
 /** Ends the listening when no program wants to join. @return true when the server may end */

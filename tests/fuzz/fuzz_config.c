@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     fuzz_file(data, size, path, &fd);
     xs_options_defaults(&o);
-    r = xs_options_read_file(&o, path, error, sizeof(error));
+    r = xs_options_read_file(&o, path, NULL, error, sizeof(error));
     close(fd);
     FUZZ_CHECK((r < 0) == (error[0] != 0));
     if (r < 0)

@@ -40,7 +40,7 @@ static int read_bytes(struct xs_options *o, const char *bytes, size_t n)
     assert_int_equal(fclose(f), 0);
     xs_options_defaults(o);
     g_error[0] = 0;
-    return xs_options_read_file(o, g_path, g_error, sizeof(g_error));
+    return xs_options_read_file(o, g_path, NULL, g_error, sizeof(g_error));
 }
 
 static void accept(struct xs_options *o, const char *text)

@@ -127,6 +127,13 @@ static void wrong_files_name_the_line(void **state)
         {"[http]\nport = 70000\n", ":2:", "port"},
         {"[limits]\nport = 1\n", ":2:", "no key 'port' in [limits]"},
         {"[http]\nhttp = perhaps\n", ":2:", "neither ON nor OFF"},
+        /* right by themselves, and the host lacks what they name */
+        {"[server]\n\noperator-group = nobody-has-this\n", ":3:",
+         "operator-group: there is no group 'nobody-has-this'"},
+        {"[scheduler]\npriority-limits = *=300..400\n", ":2:", "priority-limits: '*=300..400': a range is"},
+        {"[scheduler]\npriority-limits = nobody-is-this=0..1\n", ":2:", "there is no such user"},
+        {"[scheduler]\nuser-share-exempt = *=0..1\n", ":2:", "user-share-exempt: '*=0..1': it has a range"},
+        {"[scheduler]\nk = 2\npolicy = /nonexistent/policy.so\n", ":3:", "No such file or directory"},
     };
     char args[160];
 
@@ -148,6 +155,10 @@ static void wrong_files_name_the_line(void **state)
     write_file("wrong.conf", "[scheduler]\nk = none\n");
     snprintf(args, sizeof(args), "--k 3 --config %s", file("wrong.conf"));
     assert_int_equal(run(args), 78);
+    /* overridden, and not looked for: the code of that policy does not run */
+    write_file("wrong.conf", "[scheduler]\npolicy = /nonexistent/policy.so\n");
+    snprintf(args, sizeof(args), "--policy HPF --idle-exit 1 --config %s", file("wrong.conf"));
+    assert_int_equal(run(args), 0);
 }
 
 static void file_command_line_and_reload(void **state)
