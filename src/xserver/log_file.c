@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Owner: the main thread, at start. move_and_begin() reads them in the thread that writes the last line. */
@@ -27,23 +28,41 @@ static int open_path(void)
     return high < 0 ? -errno : high;
 }
 
+/* Bytes until the file is full. A terminal, a pipe or a device never is. */
+static int64_t room_in(int fd)
+{
+    struct stat st;
+
+    if (!g_max_bytes || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return INT64_MAX;
+    return XS_MAX(g_max_bytes - (int64_t)st.st_size, 1);
+}
+
 /* @return 0 or -errno */
 static int begin(void)
 {
     int fd = open_path();
-    int64_t size;
+    int64_t room;
 
     if (fd < 0)
         return fd;
-    size = lseek(fd, 0, SEEK_END);
+    room = room_in(fd);
     if (g_fd < 0) {
         g_fd = fd;
     } else {
         dup3(fd, g_fd, O_CLOEXEC);
         close(fd);
     }
-    xs_log_set_file(g_fd, g_max_bytes ? XS_MAX(g_max_bytes - XS_MAX(size, 0), 1) : INT64_MAX);
+    xs_log_set_file(g_fd, room);
     return 0;
+}
+
+/* What an operator has put in the place of the open file may be something else, which stays. */
+static bool may_move(void)
+{
+    struct stat st;
+
+    return lstat(g_path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static void move_and_begin(void)
@@ -51,8 +70,8 @@ static void move_and_begin(void)
     char old[PATH_MAX + 2];
 
     snprintf(old, sizeof(old), "%s.1", g_path);
-    /* If rename fails, cuts the file: the bound holds in any case. */
-    if (rename(g_path, old) < 0 && ftruncate(g_fd, 0) < 0)
+    /* If rename fails, cuts the file: the bound holds all the same. */
+    if (may_move() && rename(g_path, old) < 0 && ftruncate(g_fd, 0) < 0)
         return;
     begin();
 }

@@ -7,7 +7,9 @@
 #include "base/xs_base.h"
 
 /** From now on lines go to this file.
- *  @param max_kib  when the file is so long, renames it to PATH.1 and begins another; 0: never
+ *  @param path  no symbolic link
+ *  @param max_kib  when the file is so long, renames it to PATH.1 and begins another; 0: never, and never
+ *                  a device, a pipe or a terminal
  *  @return 0 or -errno: lines go where they went */
 int xs_log_file_open(const char *path, uint64_t max_kib);
 /** Its name, "" where there is none; constant once the server has started. Any thread. */

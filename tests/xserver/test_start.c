@@ -299,7 +299,6 @@ static void withdrawn_options_are_named(void **state)
     }
 }
 
-/* Two servers in one folder: each has an HTTP socket of its own, and neither takes the other's. */
 static size_t size_of(const char *path)
 {
     struct stat st;
@@ -340,6 +339,69 @@ static void the_log_is_opened_again_and_bounded(void **state)
     assert_int_equal(raw_server_stop(&s), 0);
 }
 
+/* As a device would be: it has no length, and is not to be moved. */
+static void a_pipe_as_the_log_is_left_in_place(void **state)
+{
+    struct raw_server s;
+    char path[128], moved[140], text[4096];
+    const char *args[] = {"--log-file", path, "--log-max-kib", "1", NULL};
+    struct stat st;
+    size_t got = 0;
+    ssize_t n;
+    int fd;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/pipe", g_dir);
+    snprintf(moved, sizeof(moved), "%s.1", path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    raw_server_start(&s, args);
+    for (int i = 0; i < 100; i++) { /* a line each */
+        const char *change = i % 2 ? "/policy?policy=1" : "/policy?policy=2";
+
+        assert_int_equal(raw_http(&s, "POST", change, "", NULL), 200);
+        while ((n = read(fd, text, sizeof(text))) > 0)
+            got += (size_t)n;
+    }
+    assert_true(got > 2048);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(lstat(moved, &st), -1);
+    assert_int_equal(raw_server_stop(&s), 0);
+    close(fd);
+}
+
+/* Nor is what an operator has put in the place of a regular file. */
+static void a_link_is_no_log(void **state)
+{
+    struct raw_server s;
+    char path[128], moved[140], args[200];
+    const char *bounded[] = {"--log-file", path, "--log-max-kib", "1", NULL};
+    struct stat st;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/link.log", g_dir);
+    snprintf(moved, sizeof(moved), "%s.1", path);
+    raw_server_start(&s, bounded);
+    raw_status(&s, "clients");
+    assert_int_equal(rename(path, file("elsewhere")), 0);
+    assert_int_equal(symlink(file("elsewhere"), path), 0);
+    for (int i = 0; i < 40; i++) {
+        kill(s.pid, SIGHUP);
+        raw_status(&s, "clients");
+    }
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(lstat(moved, &st), -1);
+    assert_true(size_of(file("elsewhere")) > 1024); /* lines go to the file that was open */
+    assert_int_equal(raw_server_stop(&s), 0);
+    snprintf(args, sizeof(args), "--idle-exit 1 --log-file %s", path);
+    assert_int_equal(run(args), 1);
+    assert_non_null(strstr(g_output, strerror(ELOOP)));
+}
+
+/* Two servers in one folder: each has an HTTP socket of its own, and neither takes the other's. */
 static void servers_share_a_folder(void **state)
 {
     static const struct {
@@ -694,6 +756,8 @@ int main(void)
         cmocka_unit_test(a_reload_takes_all_or_nothing),
         cmocka_unit_test(withdrawn_options_are_named),
         cmocka_unit_test(the_log_is_opened_again_and_bounded),
+        cmocka_unit_test(a_pipe_as_the_log_is_left_in_place),
+        cmocka_unit_test(a_link_is_no_log),
         cmocka_unit_test(servers_share_a_folder),
         cmocka_unit_test(tokens_come_from_files),
         cmocka_unit_test(wrong_words_about_the_log_are_told),
