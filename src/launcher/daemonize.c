@@ -19,7 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define POLL_MS 5
+#define POLL_MS     5
+#define STACK_BYTES (8 << 20) /* the usual limit */
 
 int xs_daemon_folder(const char *folder)
 {
@@ -59,10 +60,31 @@ int xs_daemon_lock(const char *folder, const char *name, uint64_t timeout_ns)
     return fd;
 }
 
+/* The caller's limits (ulimit, a job's) are for one program. Core files keep theirs, and so does real-time
+ * work: at RTTIME xserver leaves the class. */
+static void raise_limits(void)
+{
+    static const int limits[] = {RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_MEMLOCK,
+                                 RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_SIGPENDING, RLIMIT_STACK};
+    struct rlimit l;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(limits); i++) {
+        if (getrlimit(limits[i], &l) < 0)
+            continue;
+        /* the kernel lays out the memory of a process with an unlimited stack in another way */
+        if (limits[i] == RLIMIT_STACK)
+            l.rlim_cur = XS_MAX(l.rlim_cur, XS_MIN(l.rlim_max, (rlim_t)STACK_BYTES));
+        else
+            l.rlim_cur = l.rlim_max;
+        (void)setrlimit(limits[i], &l);
+    }
+    signal(SIGXFSZ, SIG_IGN); /* the hard limit may be low, too: it ends the log, and not the daemon */
+}
+
 /* @param ret_log  of the daemon; empty: none
  *
  * The daemon must not be a client of xserver. The caller's choices for one program (a core, niceness, blocked
- * signals) are not for it. */
+ * signals, limits) are not for it. */
 static void become_daemon(const struct xs_daemon *d, char *ret_log, size_t log_size)
 {
     cpu_set_t all;
@@ -79,6 +101,7 @@ static void become_daemon(const struct xs_daemon *d, char *ret_log, size_t log_s
         if (s != SIGKILL && s != SIGSTOP)
             signal(s, SIG_DFL);
     }
+    raise_limits();
     for (size_t i = 0; i < XS_ENV_COUNT; i++)
         unsetenv(xs_env_rows[i].name);
     xs_shims_unset();

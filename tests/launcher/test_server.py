@@ -2,6 +2,7 @@
 """xsched run and the real xserver: who starts it, where, and when it ends."""
 import fcntl
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -45,6 +46,38 @@ class Autostart(Layout):
         self.assertEqual(os.sched_getaffinity(pid), os.sched_getaffinity(0))
         with open(f"/proc/{pid}/maps") as f:
             self.assertNotIn("libshim", f.read())
+
+    def server_started_under(self, limit, soft, hard):
+        """The first program's limit, in a child of this process."""
+        done = self.xsched("run", "--", "true", preexec_fn=lambda: resource.setrlimit(limit, (soft, hard)))
+        self.assertIn("xsched started one", done.stderr)
+        pid, = self.servers()
+        return pid
+
+    def test_the_limits_of_the_first_program_are_not_the_servers(self):
+        for name, soft in (("FSIZE", 1 << 20), ("NOFILE", 20), ("CPU", 100), ("AS", 8 << 30), ("DATA", 4 << 30), ("NPROC", 10000),
+                           ("STACK", 1 << 20), ("SIGPENDING", 10)):
+            if name in ("AS", "DATA") and os.environ.get("SANITIZED"):
+                continue        # its shadow memory is larger
+            limit = getattr(resource, "RLIMIT_" + name, 11)     # 11: SIGPENDING has no name in Python
+            hard = resource.getrlimit(limit)[1]
+            with self.subTest(limit=name):
+                pid = self.server_started_under(limit, soft, hard)
+                want = 8 << 20 if name == "STACK" else hard
+                self.assertEqual(resource.prlimit(pid, limit), (want, hard))
+                os.kill(pid, signal.SIGKILL)
+                self.wait_for(lambda: not self.servers() and not self.answers())
+
+    def test_a_full_log_does_not_end_the_server(self):
+        """A hard limit on files stays, and the signal that comes with it ends nobody."""
+        os.mkdir(self.folder, 0o700)
+        log = os.path.join(self.folder, "xserver.log")
+        with open(log, "w", encoding="ascii") as f:
+            f.write("x" * 65530)
+        pid = self.server_started_under(resource.RLIMIT_FSIZE, 65536, 65536)
+        self.wait_for(lambda: os.stat(log).st_size == 65536)
+        self.assertEqual(self.xsched("run", "--", "true").stderr, "")
+        self.assertEqual(self.servers(), [pid])
 
     def test_idle_exit(self):
         done = self.xsched("run", "--idle-exit", "1", "--", "true")
