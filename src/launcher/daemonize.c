@@ -3,9 +3,11 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/str.h"
 #include "launcher/preload.h"
 #include "launcher/program.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -16,8 +18,13 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 #define POLL_MS     5
 #define STACK_BYTES (8 << 20) /* the usual limit */
@@ -81,6 +88,25 @@ static void raise_limits(void)
     signal(SIGXFSZ, SIG_IGN); /* the hard limit may be low, too: it ends the log, and not the daemon */
 }
 
+/* All above stderr: the caller's pipes must see their end when the program does. */
+static void close_others(void)
+{
+    const struct dirent *e;
+    DIR *dir;
+
+    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0) == 0)
+        return;
+    dir = opendir("/proc/self/fd"); /* a kernel before 5.9 */
+    while (dir && (e = readdir(dir)) != NULL) {
+        int64_t fd;
+
+        if (xs_str_parse_i64(e->d_name, &fd) == 0 && fd > STDERR_FILENO && fd != dirfd(dir))
+            close((int)fd);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 /* @param ret_log  of the daemon; empty: none
  *
  * The daemon must not be a client of xserver. The caller's choices for one program (a core, niceness, blocked
@@ -121,8 +147,7 @@ static void become_daemon(const struct xs_daemon *d, char *ret_log, size_t log_s
         dup2(fd, STDOUT_FILENO);
         dup2(fd, STDERR_FILENO);
     }
-    for (fd = 3; fd < 1024; fd++)
-        fcntl(fd, F_SETFD, FD_CLOEXEC); /* the caller's pipes must see their end when the program does */
+    close_others();
 }
 
 bool xs_daemon_has_manager(void)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """xsched run and the real xserver: who starts it, where, and when it ends."""
+import ctypes
+import errno
 import fcntl
 import os
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import time
 import unittest
@@ -46,6 +49,37 @@ class Autostart(Layout):
         self.assertEqual(os.sched_getaffinity(pid), os.sched_getaffinity(0))
         with open(f"/proc/{pid}/maps") as f:
             self.assertNotIn("libshim", f.read())
+
+    def check_descriptors(self, before=lambda: None):
+        """The server has none of ours, whatever their number."""
+        read, write = os.pipe()
+        high = [fcntl.fcntl(write, fcntl.F_DUPFD, n) for n in (3, 1023, 1024, 5000)]
+        done = self.xsched("run", "--", "true", pass_fds=high, preexec_fn=before)
+        for fd in (write, *high):
+            os.close(fd)
+        self.assertIn("xsched started one", done.stderr)
+        self.assertEqual(len(self.servers()), 1)
+        os.set_blocking(read, False)
+        self.assertEqual(os.read(read, 1), b"")        # else: it would block
+        os.close(read)
+
+    @unittest.skipIf(resource.getrlimit(resource.RLIMIT_NOFILE)[0] <= 5000, "few descriptors")
+    def test_no_descriptor_goes_to_the_server(self):
+        self.check_descriptors()
+
+    @unittest.skipIf(resource.getrlimit(resource.RLIMIT_NOFILE)[0] <= 5000, "few descriptors")
+    def test_no_descriptor_goes_to_the_server_on_an_older_kernel(self):
+        """A filter answers ENOSYS for close_range."""
+        code = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, 436, 6, 0, 0, 0x50000 | errno.ENOSYS, 6, 0, 0, 0x7fff0000)
+        libc = ctypes.CDLL(None, use_errno=True)
+
+        def older():
+            space = ctypes.create_string_buffer(code)
+            program = ctypes.create_string_buffer(struct.pack("HP", 4, ctypes.addressof(space)))
+            libc.prctl(38, 1, 0, 0, 0)          # no new privileges
+            if libc.prctl(22, 2, program) != 0:
+                os._exit(77)
+        self.check_descriptors(older)
 
     def server_started_under(self, limit, soft, hard):
         """The first program's limit, in a child of this process."""
