@@ -107,11 +107,26 @@ static void check_space_names(const struct argp_state *state, const struct cdi_a
     }
 }
 
+static const char *folder_arg(const struct argp_state *state, const char *option, const char *arg)
+{
+    json_t *text = json_string(arg);
+    struct stat st;
+
+    if (arg[0] != '/')
+        argp_error(state, "--%s takes an absolute path, not \"%s\"", option, arg);
+    if (!text)
+        argp_error(state, "--%s takes a path in UTF-8, since JSON has no other, not \"%s\"", option, arg);
+    json_decref(text);
+    if (stat(arg, &st) < 0 || !S_ISDIR(st.st_mode))
+        argp_failure(state, 1, 0, "--%s: %s: %s", option, arg,
+                     strerror(stat(arg, &st) < 0 ? errno : ENOTDIR));
+    return arg;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct cdi_arguments *a = state->input;
     const char *slash;
-    struct stat st;
 
     switch (key) {
     case 'o':
@@ -129,18 +144,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->kind = arg;
         return 0;
     case 's':
-        if (arg[0] != '/')
-            argp_error(state, "--socket-folder takes an absolute path, not \"%s\"", arg);
-        if (stat(arg, &st) < 0 || !S_ISDIR(st.st_mode))
-            argp_failure(state, 1, 0, "--socket-folder: %s: %s", arg, strerror(stat(arg, &st) < 0 ? errno : ENOTDIR));
-        a->folder = arg;
+        a->folder = folder_arg(state, "socket-folder", arg);
         return 0;
     case 'm':
-        if (arg[0] != '/')
-            argp_error(state, "--space takes an absolute path, not \"%s\"", arg);
-        if (stat(arg, &st) < 0 || !S_ISDIR(st.st_mode))
-            argp_failure(state, 1, 0, "--space: %s: %s", arg, strerror(stat(arg, &st) < 0 ? errno : ENOTDIR));
-        a->space = arg;
+        a->space = folder_arg(state, "space", arg);
         return 0;
     case ARGP_KEY_END:
         check_space_names(state, a);
@@ -159,9 +166,13 @@ static json_t *mount_of(const char *host, const char *inside)
                      "nodev");
 }
 
-static void add_mount(json_t *mounts, const char *host, const char *inside)
+/* @return 0, or -EILSEQ: JSON has no way to write names that are not UTF-8 */
+static int add_mount(json_t *mounts, const char *host, const char *inside)
 {
-    json_array_append_new(mounts, mount_of(host, inside));
+    if (json_array_append_new(mounts, mount_of(host, inside)) == 0)
+        return 0;
+    xs_say_error("%s: the name is not UTF-8, so no specification can have it", host);
+    return -EILSEQ;
 }
 
 /* libpreempt.so.1 and libhal*.so.1, by the name that the loader wants: libNAME.so.MAJOR */
@@ -192,10 +203,8 @@ static int add_folder(json_t *mounts, const char *folder, int (*wanted)(const st
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, list[i]->d_name);
         snprintf(there, sizeof(there), "%s/%s", inside, list[i]->d_name);
-        if (realpath(path, real)) {
-            add_mount(mounts, real, there);
-            added++;
-        }
+        if (added >= 0 && realpath(path, real))
+            added = add_mount(mounts, real, there) < 0 ? -EILSEQ : added + 1;
         free(list[i]);
     }
     free(list);
@@ -267,13 +276,17 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     struct stat st;
     char above[PATH_MAX + 4];
     size_t used = strlen(preload);
+    int added;
 
     snprintf(above, sizeof(above), "%s/..", shims->folder);
-    if (add_folder(mounts, above, is_our_library, INSIDE) <= 0) {
-        xs_say_error("libpreempt is not in the folder above %s", shims->folder);
+    added = add_folder(mounts, above, is_our_library, INSIDE);
+    if (added <= 0) {
+        if (added != -EILSEQ)
+            xs_say_error("libpreempt is not in the folder above %s", shims->folder);
         return NULL;
     }
-    add_folder(mounts, shims->folder, is_private_object, INSIDE "/xsched");
+    if (add_folder(mounts, shims->folder, is_private_object, INSIDE "/xsched") == -EILSEQ)
+        return NULL;
     preloaded = xs_shims_preloaded(shims, paths);
     for (size_t i = 0; i < preloaded; i++) {
         snprintf(inside, sizeof(inside), INSIDE "/xsched/%s", strrchr(paths[i], '/') + 1);
@@ -291,7 +304,8 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     }
     json_array_append_new(env, json_string(preload));
     /* the folder and not the socket: a mounted socket is dead after the server's next start */
-    add_mount(mounts, socket_folder(a, &places), SOCKET_PLACE);
+    if (add_mount(mounts, socket_folder(a, &places), SOCKET_PLACE) < 0)
+        return NULL;
     if (stat(socket_folder(a, &places), &st) < 0) /* the check of an explicit one came before */
         xs_say("%s is not there yet: a container that starts before xserver fails", socket_folder(a, &places));
     for (size_t i = 0; i < a->count; i++)
@@ -305,15 +319,25 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
                      "containerEdits", "env", env, "mounts", mounts);
 }
 
+/* A file, or nothing yet, gets its content in one step. To anything else (a link, a device, a pipe) xsched
+ * writes. */
+static bool is_replaced(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) < 0 || S_ISREG(st.st_mode);
+}
+
 static int write_out(const char *path, const json_t *spec)
 {
+    bool replaced = path && is_replaced(path);
     char temporary[PATH_MAX];
     FILE *f = stdout;
     int err;
 
     if (path) {
         snprintf(temporary, sizeof(temporary), "%s.%d", path, (int)getpid());
-        f = fopen(temporary, "wxe");
+        f = replaced ? fopen(temporary, "wxe") : fopen(path, "we");
         if (!f) {
             xs_say_error("%s: %s", path, strerror(errno));
             return 1;
@@ -322,11 +346,11 @@ static int write_out(const char *path, const json_t *spec)
     err = json_dumpf(spec, f, JSON_INDENT(2) | JSON_ENCODE_ANY) != 0;
     err |= fputc('\n', f) == EOF;
     err |= (path ? fclose(f) : fflush(f)) != 0;
-    if (path && !err)
+    if (replaced && !err)
         err = rename(temporary, path) < 0;
     if (err) {
         xs_say_error("%s: %s", path ? path : "standard output", strerror(errno));
-        if (path)
+        if (replaced)
             unlink(temporary);
     }
     return err;

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import socket
+import stat
 import subprocess
 import tempfile
 import unittest
@@ -10,8 +12,9 @@ import unittest
 XSCHED = os.path.join(os.environ["XSCHED_BUILD_DIR"], "bin", "xsched")
 
 
-def cdi(*args):
-    return subprocess.run([XSCHED, "cdi", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def cdi(*args, env=None):
+    return subprocess.run([XSCHED, "cdi", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+                          errors="replace", timeout=60)
 
 
 class Cdi(unittest.TestCase):
@@ -52,6 +55,41 @@ class Cdi(unittest.TestCase):
                 spec = json.load(f)
         self.assertEqual(spec["kind"], "example.com/share")
         self.assertEqual([d["containerEdits"]["env"] for d in spec["devices"]], [["XSCHED_PRIORITY=-3"], ["XSCHED_PRIORITY=255"]])
+
+    def test_only_files_are_replaced(self):
+        """A link stays one, and so does a pipe; what they lead to gets the specification."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, link, pipe = (os.path.join(folder, n) for n in ("x.json", "link", "pipe"))
+            os.symlink(path, link)
+            os.mkfifo(pipe)
+            for _ in range(2):      # a dangling link, and one that is not
+                self.assertEqual(cdi("-o", link).returncode, 0)
+            self.assertEqual(os.readlink(link), path)
+            with open(path, encoding="utf-8") as f:
+                self.assertEqual(json.load(f)["kind"], "xsched.dev/queue")
+            done = cdi("-o", "/dev/stdout")
+            self.assertEqual((done.returncode, json.loads(done.stdout)["kind"]), (0, "xsched.dev/queue"), done.stderr)
+            reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
+            self.assertEqual(cdi("-o", pipe).returncode, 0)
+            self.assertEqual(json.loads(reader.communicate(timeout=60)[0])["kind"], "xsched.dev/queue")
+            self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "pipe", "x.json"])
+
+    def test_names_that_are_not_utf8(self):
+        with tempfile.TemporaryDirectory() as top:
+            folder = os.fsencode(top) + b"/d\xff"
+            os.mkdir(folder)
+            for option in ("-s", "-m"):
+                done = cdi(option, folder)
+                self.assertEqual((done.returncode, done.stdout), (64, ""))
+                self.assertIn("UTF-8", done.stderr)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.addCleanup(listener.close)
+            listener.bind(folder + b"/x.sock")
+            listener.listen()
+            done = cdi(env={**os.environb, b"XSCHED_SOCKET": folder + b"/x.sock"})
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("not UTF-8", done.stderr)
 
     def test_space(self):
         """Another device for each, with the daemon's folder under its own name."""
