@@ -35,6 +35,8 @@ static error_t parse_config(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'x':
+        if (c->handle)
+            argp_error(state, "one queue at a time");
         c->handle = xcli_handle_arg(state, arg);
         return 0;
     case 'l':
@@ -116,16 +118,20 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
         p->set = true;
         return 0;
     case ARGP_KEY_ARG: /* xcli policy PUP */
-        if (p->set || p->to)
+        if (p->set)
             argp_error(state, "one policy at a time");
         p->set = true; /* fall through */
         __attribute__((fallthrough));
     case 'n':
+        if (p->to)
+            argp_error(state, "one policy at a time");
         p->to = xs_policy_by_name(arg);
         if (!p->to)
             argp_error(state, "there is no policy '%s': %s", arg, xs_policy_names(names, sizeof(names), " "));
         return 0;
     case ARGP_KEY_END:
+        if (p->query && (p->set || p->to))
+            argp_error(state, "-q shows the policy, and changes none");
         if (p->set && !p->to)
             argp_error(state, "-s needs -n NAME");
         if (p->to && !p->set)
@@ -228,13 +234,14 @@ static error_t parse_hint(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'x':
+        if (h->handle)
+            argp_error(state, "one queue at a time");
         h->handle = xcli_handle_arg(state, arg);
         return 0;
     case ARGP_KEY_ARG:
+    case KEY_PID:
         if (h->pid)
             argp_error(state, "one process at a time");
-        __attribute__((fallthrough));
-    case KEY_PID:
         h->pid = xcli_pid_arg(state, arg);
         return 0;
     case 'p':
@@ -377,10 +384,9 @@ static error_t parse_whom(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_ARG:
+    case KEY_PID:
         if (w->pid)
             argp_error(state, "one process at a time");
-        __attribute__((fallthrough));
-    case KEY_PID:
         w->pid = xcli_pid_arg(state, arg);
         return 0;
     case KEY_FOR: /* an option of suspend alone */
