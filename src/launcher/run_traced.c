@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,15 @@ static const struct argp_option options[] = {
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 1},
     {NULL, 0, NULL, 0, NULL, 0},
 };
+
+/* The program appends to it, and this process reads it in the end: only a regular file gives that back. */
+static void check_output(const struct argp_state *state, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        argp_error(state, "--output takes a regular file, and %s is none", path);
+}
 
 struct trace {
     char **program;
@@ -38,6 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'o':
+        check_output(state, arg);
         t->output = arg;
         break;
     case 's':
@@ -127,19 +138,19 @@ static int same_end(int status)
     return WEXITSTATUS(status);
 }
 
-/* The trace file: the one that the user named, or a temporary one. Absolute, since programs change folder. */
+/* The trace file: the one that the user named, or a temporary one. Absolute, since programs change folder,
+ * and without links, since the program opens none. */
 static int make_file(const char *output, char *ret, size_t size)
 {
     const char *tmp = getenv("TMPDIR");
-    char folder[PATH_MAX];
     int fd;
 
     if (output) {
-        if (output[0] == '/')
-            snprintf(ret, size, "%s", output);
-        else if (getcwd(folder, sizeof(folder)))
-            snprintf(ret, size, "%s/%s", folder, output);
         fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (fd >= 0 && !realpath(output, ret)) {
+            close(fd);
+            return -errno;
+        }
     } else {
         snprintf(ret, size, "%s/xsched-trace-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
         fd = mkstemp(ret);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input to every executable: a row is a command, its status, and words of the line that it answers with.
 
-DIR is a folder, with empty, comments, random, nul, dull (a trace without a decision), secret (mode 600) and open (mode 644) in it;
+DIR is a folder, with empty, comments, random, nul, dull (a trace without a decision), secret (mode 600), open (mode 644) and
+pipe in it;
 a program that is not started by such a line must not end with 0, nor silently, nor hang."""
 import os
 import subprocess
@@ -89,6 +90,9 @@ ROWS = [
     (["xsched", "trace"], 64, "name a program to run"),
     (["xsched", "trace", "-o", "DIR", "--", "true"], 1, "Is a directory"),
     (["xsched", "trace", "-o", "/nonexistent/x", "--", "true"], 1, "No such file"),
+    (["xsched", "trace", "-o", "/dev/full", "--", "true"], 64, "regular file, and /dev/full is none"),
+    (["xsched", "trace", "-o", "/dev/stdout", "--", "true"], 64, "regular file"),
+    (["xsched", "trace", "-o", "DIR/pipe", "--", "true"], 64, "regular file"),
     # ---- record, doctor, cdi
     (["xsched", "record", "-o", ""], 64, "--output takes"),
     (["xsched", "record", "-d", "1", "-o", "DIR"], 1, "Is a directory"),
@@ -154,6 +158,7 @@ class BadInput(unittest.TestCase):
             with open(os.path.join(cls.dir, name), "wb") as f:
                 f.write(content)
             os.chmod(f.name, 0o600 if name == "secret" else 0o644)
+        os.mkfifo(os.path.join(cls.dir, "pipe"))
         cls.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_")) and k != "DISPLAY"}
         cls.env.update(XSCHED_SOCKET=os.path.join(cls.dir, "none.sock"), LC_ALL="C")
 

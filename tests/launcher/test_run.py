@@ -79,6 +79,15 @@ class Status(Layout):
             self.assertEqual(int(p.stdout.read()), p.pid)
 
 
+class Trace(Layout):
+    def test_output_by_a_link(self):
+        """The program opens the file itself, and no link."""
+        link = os.path.join(self.top, "link")
+        os.symlink(os.path.join(self.top, "there"), link)
+        done = self.xsched("trace", "-q", "-o", link, "--", "sh", "-c", "echo $XSCHED_TRACE")
+        self.assertEqual((done.returncode, done.stdout), (0, os.path.join(self.top, "there") + "\n"))
+
+
 class Environment(Layout):
     def paths(self):
         return [os.path.join(self.shims, f"libshim{n}.so") for n in ("cuda", "opencl")]
