@@ -8,6 +8,7 @@
 #include "launcher/daemonize.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
+#include "transport/socket.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -174,6 +175,11 @@ int xs_autostart(bool start, unsigned idle_s)
             xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: xsched started no xserver",
                    named);
             return -EINVAL;
+        }
+        if (strlen(named) >= XS_SOCKET_PATH_BYTES) {
+            xs_say("XSCHED_SOCKET must be a path of at most %u bytes, not %s: xsched started no xserver",
+                   XS_SOCKET_PATH_BYTES - 1, named);
+            return -ENAMETOOLONG;
         }
         *slash = 0;
     } else {

@@ -21,12 +21,19 @@ static bool own_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && access(path, W_OK) == 0;
 }
 
+/* Programs look in no place whose name is longer, see xs_socket_path. */
+static bool has_room_for_socket(const char *runtime)
+{
+    return strlen(runtime) + sizeof("/xsched/xserver.sock") <= XS_SOCKET_PATH_BYTES;
+}
+
 bool xs_runtime_folder(char *ret, size_t size)
 {
     const char *xdg = getenv("XDG_RUNTIME_DIR");
     char run[64];
 
-    if (xdg && xdg[0] == '/' && own_folder(xdg) && (size_t)snprintf(ret, size, "%s/xsched", xdg) < size)
+    if (xdg && xdg[0] == '/' && has_room_for_socket(xdg) && own_folder(xdg) &&
+        (size_t)snprintf(ret, size, "%s/xsched", xdg) < size)
         return true;
     snprintf(run, sizeof(run), "/run/user/%u", (unsigned)geteuid());
     if (own_folder(run)) {

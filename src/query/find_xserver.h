@@ -38,7 +38,8 @@ int xs_places_first(const struct xs_places *places);
 int xs_place_expect(const char *path);
 
 /** This user's own runtime folder for xserver (not created): $XDG_RUNTIME_DIR/xsched,
- *  /run/user/UID/xsched, or /tmp/xsched-UID. @return whether agents look there by themselves */
+ *  /run/user/UID/xsched, or /tmp/xsched-UID. The first that this user may write and where the path of the
+ *  socket is not too long. @return whether agents look there by themselves */
 bool xs_runtime_folder(char *ret, size_t size);
 
 #endif

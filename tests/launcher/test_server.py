@@ -186,10 +186,23 @@ class Autostart(Layout):
         self.assertEqual(self.notes("--local-policy", "UP", "--utilization", "30"), [])
         self.assertEqual(self.servers(), [])
 
+    def test_a_path_that_no_socket_can_have(self):
+        done = self.xsched("run", "--", "true", env={"XSCHED_SOCKET": os.path.join(self.top, "x" * 120, "y.sock")})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("at most 107 bytes", done.stderr)
+        self.assertEqual(self.servers(), [])
+
     @unittest.skipIf(os.geteuid() != 0, "only root can remove /run/user/0 from sight")
     def test_without_runtime_folder(self):
-        """/tmp/xsched-UID: agents do not look there, so XSCHED_SOCKET names it."""
+        """/tmp/xsched-UID: agents do not look there, so XSCHED_SOCKET names it. Likewise where no socket's name can be as long
+        as that of the runtime folder."""
         env = {k: v for k, v in self.env.items() if k != "XDG_RUNTIME_DIR"}
+        long = os.path.join(self.top, "r" * 120)
+        os.mkdir(long, 0o700)
+        self.assert_runs_in_tmp(env)
+        self.assert_runs_in_tmp({**env, "XDG_RUNTIME_DIR": long.replace("/tmp/", "/mnt/")})
+
+    def assert_runs_in_tmp(self, env):
         launcher = os.path.join(self.bin, "xsched").replace("/tmp/", "/mnt/")
         script = ("mount --bind /tmp /mnt && mount -t tmpfs none /run && mount -t tmpfs none /tmp && "
                   f"exec {launcher} run --idle-exit 1 -- env")
@@ -197,6 +210,7 @@ class Autostart(Layout):
         if "unshare" in done.stderr or "mount" in done.stderr:
             self.skipTest("no mount namespaces here: " + done.stderr.strip())
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("xsched started one for this user", done.stderr)
         self.assertIn(f"XSCHED_SOCKET=/tmp/xsched-{os.geteuid()}/xserver.sock\n", done.stdout)
 
 

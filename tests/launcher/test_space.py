@@ -262,7 +262,7 @@ class Refused(Space):
         os.symlink(self.top, self.mps)
         self.shares_in_time("cannot make ")
         os.unlink(self.mps)
-        deep = os.path.join(self.top, "d" * 80)
+        deep = os.path.join(self.top, "d" * 40)     # there is room for a socket of xserver, and not for those of MPS
         os.mkdir(deep, 0o700)
         self.shares_in_time("name", env={"XDG_RUNTIME_DIR": deep})
         self.nothing_started()
