@@ -151,7 +151,7 @@ int xs_autostart(bool start, unsigned idle_s)
 {
     const char *named = xs_env_get(XS_ENV_XSCHED_SOCKET);
     char folder[PATH_MAX], socket_path[PATH_MAX + 16];
-    struct xs_places places;
+    static struct xs_places places; /* large, and stacks may be small */
     bool agents_look = true;
     int i, err;
 

@@ -272,7 +272,7 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
     char preload[XS_SHIMS_MAX * 128] = "LD_PRELOAD=", inside[PATH_MAX];
     const char *paths[XS_SHIMS_MAX];
     size_t preloaded;
-    struct xs_places places;
+    static struct xs_places places; /* large, and stacks may be small */
     struct stat st;
     char above[PATH_MAX + 4];
     size_t used = strlen(preload);
@@ -369,7 +369,7 @@ int main(int argc, char **argv)
                "of the container's, which xcli can change."};
     struct cdi_arguments a = {.kind = "xsched.dev/queue"};
     char name[] = "xsched cdi";
-    struct xs_shims shims;
+    static struct xs_shims shims; /* large, and stacks may be small */
     json_t *spec;
     int status;
 

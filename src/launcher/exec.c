@@ -12,7 +12,7 @@
 
 void xs_prepare_program(char **program)
 {
-    struct xs_shims shims;
+    static struct xs_shims shims; /* large, and stacks may be small */
     char path[PATH_MAX], judged[PATH_MAX];
     int err;
 

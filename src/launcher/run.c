@@ -313,7 +313,7 @@ static void say_unread_by_local(const char *name)
 static void say_unread_by_server(bool young)
 {
     struct xs_policy_in_force policy;
-    struct xs_places places;
+    static struct xs_places places; /* large, and stacks may be small */
     bool any = false;
     int i;
 

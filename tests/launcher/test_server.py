@@ -102,6 +102,13 @@ class Autostart(Layout):
                 os.kill(pid, signal.SIGKILL)
                 self.wait_for(lambda: not self.servers() and not self.answers())
 
+    @unittest.skipIf(os.environ.get("SANITIZED"), "its frames are larger")
+    def test_a_small_stack(self):
+        for command in (["run", "--", "true"], ["doctor"], ["doctor", str(os.getpid())]):
+            done = self.xsched(*command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (65536, 65536)))
+            self.assertIn(done.returncode, (0, 1), (command, done.stderr))
+        self.assertEqual(len(self.servers()), 1)
+
     def test_a_full_log_does_not_end_the_server(self):
         """A hard limit on files stays, and the signal that comes with it ends nobody."""
         os.mkdir(self.folder, 0o700)

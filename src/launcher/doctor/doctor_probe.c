@@ -17,7 +17,8 @@
 static size_t probe(struct xs_doctor *d, json_t *list, const struct xs_platform *of, unsigned seconds)
 {
     static struct xs_probed_row rows[XS_PROBED_MAX];
-    char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", lv3_impl[64], text[65536], *line, *rest = text;
+    static char text[65536];
+    char own[PATH_MAX] = "", program[PATH_MAX + 32], path[PATH_MAX] = "", lv3_impl[64], *line, *rest = text;
     const struct xs_trial t = {.program = program, .without = lv3_impl, .limit_ns = seconds * XS_NS_PER_S,
                                .before_kill = xs_mps_end_own};
     size_t n = 0;

@@ -371,7 +371,7 @@ static void places_of(const struct xs_proc *p, struct xs_places *ret)
 
 static void check_server(struct xs_doctor *d, const struct xs_proc *p, const struct wish *w)
 {
-    struct xs_places places;
+    static struct xs_places places; /* large, and stacks may be small */
     int i;
 
     places_of(p, &places);
@@ -398,7 +398,7 @@ static void check_server(struct xs_doctor *d, const struct xs_proc *p, const str
 
 int xs_doctor_process(struct xs_doctor *d, pid_t pid)
 {
-    struct xs_proc p;
+    static struct xs_proc p; /* large, and stacks may be small */
     struct wish w;
     int err = xs_proc_read(pid, &p);
 

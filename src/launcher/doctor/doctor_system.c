@@ -135,7 +135,7 @@ static bool describe_ours(struct xs_doctor *d, json_t *list, const struct xs_shi
 static void libraries(struct xs_doctor *d, const json_t *vendors)
 {
     json_t *list = json_array();
-    struct xs_shims shims;
+    static struct xs_shims shims; /* large, and stacks may be small */
 
     xs_shims_find(&shims);
     for (size_t i = 0; i < shims.count; i++) {
@@ -255,7 +255,7 @@ static void kernel(struct xs_doctor *d)
 
 void xs_doctor_system(struct xs_doctor *d)
 {
-    struct xs_places places;
+    static struct xs_places places; /* large, and stacks may be small */
     json_t *vendors = xs_doctor_vendors(), *v;
     size_t i, found = 0;
 
