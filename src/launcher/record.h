@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched record: from the server's events to a file. record_main.c asks the server and runs the program.
  * record_queues.c follows each queue's state, record_devices.c each device's; record_chrome.c and
- * record_replay.c write. One thread. */
+ * record_replay.c write, record_file.c opens what they write to. One thread. */
 #ifndef XS_LAUNCHER_RECORD_H
 #define XS_LAUNCHER_RECORD_H
 
@@ -54,6 +54,13 @@ struct record {
     unsigned next_number, next_device;
     char policy[32];
 };
+
+/* ---- record_file.c ---- */
+
+/** Whether the file could be written, as far as a look without a touch shows it. @return 0 or -errno */
+int record_file_check(const char *path);
+/** Opens and empties it. A FIFO waits for its reader. @return 0 or -errno */
+int record_file_open(const char *path, FILE **ret);
 
 /* ---- record_devices.c ---- */
 

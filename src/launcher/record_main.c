@@ -160,6 +160,7 @@ struct recording {
     uint64_t next; /* the next event to get */
     unsigned looks;
     bool begun;
+    int file_err; /* -errno of the file that it could not open */
     char why[2304];
 };
 
@@ -186,21 +187,31 @@ static bool snapshot(struct recording *s, bool states)
     return o != NULL;
 }
 
-/* The server's clock is this host's. The request for events comes first, then the one for the state after
- * them. */
-static bool begin(struct recording *s)
+static void write_beginning(struct recording *s, const json_t *timeline, const json_t *queues)
 {
-    json_t *o = ask(&s->a, "/timeline?since=now", s->why, sizeof(s->why));
-
-    if (!o)
-        return false;
-    s->next = number_of(o, "next");
-    s->r.began_ns = number_of(o, "now_ns");
-    xs_str_copy(s->r.policy, sizeof(s->r.policy), json_string_value(json_object_get(o, "policy")));
+    s->next = number_of(timeline, "next");
+    s->r.began_ns = number_of(timeline, "now_ns");
+    xs_str_copy(s->r.policy, sizeof(s->r.policy), json_string_value(json_object_get(timeline, "policy")));
     s->r.to->begin(s->r.f, s->r.began_ns);
     s->r.to->policy(s->r.f, s->r.policy, 0);
-    json_decref(o);
-    s->begun = snapshot(s, true);
+    record_snapshot(&s->r, queues, xs_now_ns(), true);
+}
+
+/* The server's clock is this host's. The request for events comes first, then the one for the state after
+ * them. It opens the file once the server has answered both.
+ * @return false when the server does not answer, or the file does not open */
+static bool begin(struct recording *s)
+{
+    json_t *timeline = ask(&s->a, "/timeline?since=now", s->why, sizeof(s->why));
+    json_t *queues = timeline ? ask(&s->a, "/xqueues", s->why, sizeof(s->why)) : NULL;
+
+    if (queues)
+        s->file_err = record_file_open(s->a.output, &s->r.f);
+    s->begun = queues && s->file_err == 0;
+    if (s->begun)
+        write_beginning(s, timeline, queues);
+    json_decref(timeline);
+    json_decref(queues);
     return s->begun;
 }
 
@@ -245,7 +256,7 @@ static int run(struct recording *s)
 
         if (s->begun)
             answers = look(s);
-        else if (!begin(s) && (!alive || xs_now_ns() > start_until))
+        else if (!begin(s) && (s->file_err < 0 || !alive || xs_now_ns() > start_until))
             answers = false;
         if (alive && waitpid(pid, &status, WNOHANG) == pid) {
             alive = false;
@@ -272,6 +283,10 @@ static int run(struct recording *s)
         xs_say("xserver does not answer any more; the recording ends there");
     if (s->r.written >= s->a.most)
         xs_say("the recording ended after %" PRIu64 " entries (--max-events)", s->r.written);
+    if (s->file_err < 0) {
+        xs_say_error("%s: %s", s->a.output, strerror(-s->file_err));
+        return 1;
+    }
     if (!s->begun) {
         xs_say_error("no xserver answers, so there is no recording:%s", s->why);
         return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_ABSENT;
@@ -297,7 +312,7 @@ int main(int argc, char **argv)
     struct sigaction action = {.sa_handler = on_signal};
     char name[] = "xsched record";
     json_t *names;
-    int status;
+    int err, status;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
@@ -308,17 +323,14 @@ int main(int argc, char **argv)
     s.r.ask = ask_again;
     s.r.ctx = &s;
     s.r.to = s.a.replay ? &record_replay : &record_chrome;
-    s.r.f = fopen(s.a.output, "we");
-    if (!s.r.f) {
-        xs_say_error("%s: %s", s.a.output, strerror(errno));
+    err = record_file_check(s.a.output);
+    if (err < 0) {
+        xs_say_error("%s: %s", s.a.output, strerror(-err));
         return 1;
     }
     status = run(&s);
-    if (!s.begun) {
-        fclose(s.r.f);
-        unlink(s.a.output);
+    if (!s.begun)
         return status;
-    }
     names = ask(&s.a, "/clients", s.why, sizeof(s.why));
     record_names(&s.r, names);
     json_decref(names);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import time
 import unittest
@@ -189,6 +190,37 @@ class Record(unittest.TestCase):
         self.assertIn("no xserver answers", gone.stderr)
         self.assertFalse(os.path.exists(self.file))
         self.assertEqual(run("-o", "/nonexistent/trace", "-d", "1").returncode, 1)
+
+    def test_without_a_server_all_files_stay(self):
+        earlier, link, fifo = (os.path.join(self.stage.folder, name) for name in ("earlier", "link", "fifo"))
+        with open(earlier, "w", encoding="utf-8") as f:
+            f.write("a recording")
+        os.symlink(earlier, link)
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDWR)
+        self.addCleanup(os.close, reader)
+        for file in (earlier, link, fifo):
+            done = subprocess.run([f"{BUILD}/bin/xsched", "record", "-o", file], capture_output=True, text=True,
+                                  env={**self.stage.environment, "XSCHED_SOCKET": "/nonexistent/xserver.sock"},
+                                  timeout=PATIENCE)
+            self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertTrue(os.path.islink(link))
+        self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+        with open(earlier, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "a recording")
+
+    def test_into_what_is_no_file(self):
+        fifo = os.path.join(self.stage.folder, "fifo")
+        os.mkfifo(fifo)
+        for name in (fifo, "/dev/stdout"):
+            p = subprocess.Popen([f"{BUILD}/bin/xsched", "record", "-q", "-d", "300ms", "-o", name],
+                                 env=self.stage.environment, stdout=subprocess.PIPE, text=True)
+            self.addCleanup(p.stdout.close)
+            with open(fifo, encoding="utf-8") if name == fifo else p.stdout as f:
+                trace = json.load(f)
+            self.assertEqual(p.wait(PATIENCE), 0)
+            self.assertEqual(check_trace.judge(trace), [])
+        self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
 
     def test_nobody_else_is_kept_busy(self):
         """The ring is given back when nobody asks."""
