@@ -2,6 +2,7 @@
 /* xsched trace: runs a program with XSCHED_TRACE and sums the lines of the trace up. The program is a child
  * here, since this process sums up after its end. */
 #include "base/env.h"
+#include "launcher/child.h"
 #include "launcher/commands.h"
 #include "launcher/say.h"
 #include "launcher/trace_summary.h"
@@ -40,8 +41,6 @@ struct trace {
     const char *output, *summary;
 };
 
-static pid_t child;
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct trace *t = state->input;
@@ -72,35 +71,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-static void pass_on(int signo)
-{
-    if (child > 0)
-        kill(child, signo);
-}
-
-/* Signals of the terminal reach the child by themselves; passes others on. */
+/* @return as waitpid() has it */
 static int run_child(char **program)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, forward = {.sa_handler = pass_on}, old[4];
-    static const int signals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    pid_t pid = xs_child_fork();
     int status = 0;
 
-    for (int i = 0; i < 4; i++)
-        sigaction(signals[i], i < 2 ? &ignore : &forward, &old[i]);
-    child = fork();
-    if (child == 0) {
-        for (int i = 0; i < 4; i++)
-            sigaction(signals[i], &old[i], NULL);
+    if (pid == 0)
         _exit(xs_exec_program(program));
-    }
-    if (child < 0) {
+    if (pid < 0) {
         xs_say_error("fork: %s", strerror(errno));
         return 1 << 8;
     }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    for (int i = 0; i < 4; i++)
-        sigaction(signals[i], &old[i], NULL);
+    xs_child_wait(0, &status);
+    xs_child_signals_back();
     return status;
 }
 
