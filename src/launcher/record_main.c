@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "query/ask_xserver.h"
 #include "query/duration.h"
+#include "launcher/child.h"
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -54,6 +55,15 @@ static volatile sig_atomic_t g_stop;
 static void on_signal(int signo)
 {
     g_stop = signo;
+}
+
+/* Of a recording without a program: with one, signals are the program's. */
+static void end_at_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -140,10 +150,8 @@ static pid_t start(char **program)
     argv[1] = strdup("run");
     argv[2] = strdup("--");
     memcpy(argv + 3, program, n * sizeof(*argv));
-    pid = fork();
+    pid = xs_child_fork();
     if (pid == 0) {
-        signal(SIGINT, SIG_DFL);
-        signal(SIGTERM, SIG_DFL);
         execv(path, argv);
         xs_say_error("%s: %s", path, strerror(errno));
         _exit(XS_EXIT_NOT_FOUND);
@@ -258,7 +266,7 @@ static int run(struct recording *s)
             answers = look(s);
         else if (!begin(s) && (s->file_err < 0 || !alive || xs_now_ns() > start_until))
             answers = false;
-        if (alive && waitpid(pid, &status, WNOHANG) == pid) {
+        if (alive && xs_child_wait(WNOHANG, &status)) {
             alive = false;
             if (s->begun)
                 look(s); /* its last steps */
@@ -273,12 +281,8 @@ static int run(struct recording *s)
         pause = (struct timespec){.tv_nsec = (long)XS_MIN(at - now, XS_NS_PER_S - 1)};
         nanosleep(&pause, NULL);
     }
-    if (alive) {
-        if (g_stop)
-            kill(pid, SIGTERM); /* Ctrl-C reached it by itself; a signal to us alone did not */
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
-    }
+    if (alive)
+        xs_child_wait(0, &status);
     if (!answers && s->begun)
         xs_say("xserver does not answer any more; the recording ends there");
     if (s->r.written >= s->a.most)
@@ -309,7 +313,6 @@ int main(int argc, char **argv)
                "for "
                "wrong arguments."};
     static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
-    struct sigaction action = {.sa_handler = on_signal};
     char name[] = "xsched record";
     json_t *names;
     int err, status;
@@ -318,8 +321,8 @@ int main(int argc, char **argv)
     argv[0] = name;
     if (argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &s.a) != 0)
         return XS_EXIT_USAGE;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    if (!s.a.program)
+        end_at_signals();
     s.r.ask = ask_again;
     s.r.ctx = &s;
     s.r.to = s.a.replay ? &record_replay : &record_chrome;

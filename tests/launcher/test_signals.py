@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""xsched trace: signals that come to it, and those that its program gets."""
+"""xsched trace and record: signals that come to them, and those that their program gets."""
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -61,6 +62,12 @@ class Trace(Layout):
         p = self.begin()
         os.killpg(p.pid, signal.SIGINT)
         self.assertEqual(p.stdout.readline(), "INT\n")
+        p.send_signal(signal.SIGUSR1)
+        self.assertEqual(p.stdout.readline(), "USR1\n")
+        self.end(p)
+
+    def test_quit(self):
+        p = self.begin()
         p.send_signal(signal.SIGQUIT)
         self.end(p)
 
@@ -71,6 +78,26 @@ class Trace(Layout):
             self.assertEqual(p.communicate(timeout=60)[0], native.stdout)
         with self.launch(self.command, "false", preexec_fn=ignore) as p:
             self.assertEqual(p.wait(60), 1)
+
+
+class Record(Trace):
+    server = True
+    command = ("record", "-q", "-o", "file")
+
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(self.top, "file")
+        self.assertEqual(self.xsched("run", "--", "true").returncode, 0)  # starts the server
+
+    def begin(self):
+        p = super().begin()
+        self.wait_for(lambda: os.path.exists(self.file))
+        return p
+
+    def end(self, p):
+        super().end(p)
+        with open(self.file, encoding="utf-8") as f:
+            self.assertIn("traceEvents", json.load(f))
 
 
 if __name__ == "__main__":
