@@ -57,13 +57,19 @@ static void on_signal(int signo)
     g_stop = signo;
 }
 
-/* Of a recording without a program: with one, signals are the program's. */
+/* Of a recording without a program: with one, signals are the program's. What nohup(1) and the like ignore
+ * stays ignored, but for the two that have always ended a recording: scripts start it in the background, where
+ * a shell ignores SIGINT. */
 static void end_at_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    static const int k_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    struct sigaction action = {.sa_handler = on_signal}, old;
 
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_signals); i++) {
+        sigaction(k_signals[i], NULL, &old);
+        if (i < 2 || old.sa_handler != SIG_IGN)
+            sigaction(k_signals[i], &action, NULL);
+    }
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -24,11 +24,11 @@ class Record(unittest.TestCase):
         self.batch = self.stage.actor("batch-training")
         self.batch.tell(f"queue 0 {GPU} 1")
 
-    def begin(self, *arguments):
+    def begin(self, *arguments, **kwargs):
         """The server keeps events when this returns."""
         before = json.loads(self.stage.xcli("--json", "status").stdout)["requests"]
         p = subprocess.Popen([f"{BUILD}/bin/xsched", "record", "-o", self.file, *arguments], env=self.stage.environment,
-                             stderr=subprocess.PIPE, text=True)
+                             stderr=subprocess.PIPE, text=True, **kwargs)
         self.addCleanup(p.stderr.close)
         looks = 0
 
@@ -161,6 +161,23 @@ class Record(unittest.TestCase):
                               env=self.stage.environment, capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertIn("entries", done.stderr)
+        self.trace()
+
+    def test_signals_end_it(self):
+        for signo in (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+            self.assertEqual(self.finish(self.begin(), signo), 0, signo)
+            self.trace()
+
+    def test_what_a_shell_ignores(self):
+        """In the background of a script, under nohup: SIGINT ends it all the same."""
+        def ignore():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        p = self.begin(preexec_fn=ignore)
+        with open(f"/proc/{p.pid}/status", encoding="utf-8") as f:
+            ignored = int(re.search(r"^SigIgn:\s*(\w+)$", f.read(), re.M)[1], 16)
+        self.assertEqual(ignored & 3, 1)
+        self.assertEqual(self.finish(p), 0)
         self.trace()
 
     def test_the_server_ends(self):
