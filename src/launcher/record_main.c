@@ -12,6 +12,7 @@
 #include "launcher/commands.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
+#include "transport/socket.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -97,8 +98,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--max-events takes a number above 0, not \"%s\"", arg);
         return 0;
     case 'S':
-        if (!arg[0])
-            argp_error(state, "--socket takes the path of a socket");
+        if (arg[0] != '/') /* the program may change its folder */
+            argp_error(state, "--socket takes an absolute path, not \"%s\"", arg);
+        if (strlen(arg) >= XS_SOCKET_PATH_BYTES)
+            argp_error(state, "--socket takes a path of at most %u bytes", XS_SOCKET_PATH_BYTES - 1);
         a->where.socket = arg;
         setenv("XSCHED_SOCKET", arg, 1); /* for the program too */
         return 0;
