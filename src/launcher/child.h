@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program as a child of the launcher, which works on after the program's end. The terminal sends its signals
- * to both: the launcher ignores them. It passes on those that somebody sends to the launcher alone.
+/* A program as a child of the launcher, which works on after the program's end. The terminal sends its
+ * signals to both: the launcher ignores them. It passes on those that somebody sends to the launcher alone.
  * One child a process. */
 #ifndef XS_LAUNCHER_CHILD_H
 #define XS_LAUNCHER_CHILD_H

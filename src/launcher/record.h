@@ -59,8 +59,18 @@ struct record {
 
 /** Whether the file could be written, as far as a look without a touch shows it. @return 0 or -errno */
 int record_file_check(const char *path);
-/** Opens and empties it. A FIFO waits for its reader. @return 0 or -errno */
-int record_file_open(const char *path, FILE **ret);
+struct record_file {
+    const char *path;
+    FILE *f;
+    int fd, err;  /* err: 0, or -errno of the first failure */
+    bool created; /* there was no such file */
+};
+
+/** Opens and empties it. A FIFO waits for its reader. SIGPIPE and SIGXFSZ do not end this process any more.
+ *  @return 0 or -errno */
+int record_file_open(struct record_file *file, const char *path);
+/** After a failure, removes a file that this process created. @return 0, or -errno of the first failure */
+int record_file_close(struct record_file *file);
 
 /* ---- record_devices.c ---- */
 

@@ -58,9 +58,9 @@ static void on_signal(int signo)
     g_stop = signo;
 }
 
-/* Of a recording without a program: with one, signals are the program's. What nohup(1) and the like ignore
- * stays ignored, but for the two that have always ended a recording: scripts start it in the background, where
- * a shell ignores SIGINT. */
+/* Of a recording without a program: with one, signals are the program's. What the caller ignores, as nohup
+ * does, stays ignored, but for the first two: a script starts a recording in the background, where its shell
+ * ignores SIGINT, and ends it by that. */
 static void end_at_signals(void)
 {
     static const int k_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -177,7 +177,7 @@ struct recording {
     uint64_t next; /* the next event to get */
     unsigned looks;
     bool begun;
-    int file_err; /* -errno of the file that it could not open */
+    struct record_file file;
     char why[2304];
 };
 
@@ -206,6 +206,7 @@ static bool snapshot(struct recording *s, bool states)
 
 static void write_beginning(struct recording *s, const json_t *timeline, const json_t *queues)
 {
+    s->r.f = s->file.f;
     s->next = number_of(timeline, "next");
     s->r.began_ns = number_of(timeline, "now_ns");
     xs_str_copy(s->r.policy, sizeof(s->r.policy), json_string_value(json_object_get(timeline, "policy")));
@@ -222,9 +223,7 @@ static bool begin(struct recording *s)
     json_t *timeline = ask(&s->a, "/timeline?since=now", s->why, sizeof(s->why));
     json_t *queues = timeline ? ask(&s->a, "/xqueues", s->why, sizeof(s->why)) : NULL;
 
-    if (queues)
-        s->file_err = record_file_open(s->a.output, &s->r.f);
-    s->begun = queues && s->file_err == 0;
+    s->begun = queues && record_file_open(&s->file, s->a.output) == 0;
     if (s->begun)
         write_beginning(s, timeline, queues);
     json_decref(timeline);
@@ -255,58 +254,95 @@ static bool look(struct recording *s)
     return ++s->looks % SNAPSHOTS || snapshot(s, false);
 }
 
-/* @return exit status, the program's where there is one */
-static int run(struct recording *s)
+/* Looks until something ends the recording.
+ * @param alive  of the program; status: once it has ended
+ * @return whether the server still answers */
+static bool follow(struct recording *s, bool *alive, int *status)
 {
     uint64_t began = xs_now_ns(), start_until = began + START_NS, at = began;
-    pid_t pid = s->a.program ? start(s->a.program) : 0;
-    bool alive = pid > 0, answers = true;
-    int status = 0;
+    bool answers = true;
 
-    if (pid < 0) {
-        xs_say_error("fork: %s", strerror(errno));
-        return 1;
-    }
     for (;;) {
         struct timespec pause;
         uint64_t now;
 
         if (s->begun)
             answers = look(s);
-        else if (!begin(s) && (s->file_err < 0 || !alive || xs_now_ns() > start_until))
+        else if (!begin(s) && (!*alive || xs_now_ns() > start_until))
             answers = false;
-        if (alive && xs_child_wait(WNOHANG, &status)) {
-            alive = false;
+        if (*alive && xs_child_wait(WNOHANG, status)) {
+            *alive = false;
             if (s->begun)
                 look(s); /* its last steps */
-            break;
+            return answers;
         }
-        if (g_stop || !answers || s->r.written >= s->a.most ||
+        if (g_stop || !answers || s->file.err < 0 || s->r.written >= s->a.most ||
             (s->a.duration_s > 0 && (double)(xs_now_ns() - began) >= s->a.duration_s * 1e9))
-            break;
+            return answers;
         at += s->begun ? LOOK_NS : LOOK_NS / 5;
         now = xs_now_ns();
         at = XS_MAX(at, now + XS_NS_PER_MS);
         pause = (struct timespec){.tv_nsec = (long)XS_MIN(at - now, XS_NS_PER_S - 1)};
         nanosleep(&pause, NULL);
     }
-    if (alive)
-        xs_child_wait(0, &status);
-    if (!answers && s->begun)
+}
+
+static void say_unwritten(const char *path, int err)
+{
+    xs_say_error("cannot write %s: %s", path, strerror(-err));
+}
+
+static void write_end(struct recording *s)
+{
+    json_t *names = ask(&s->a, "/clients", s->why, sizeof(s->why));
+
+    record_names(&s->r, names);
+    json_decref(names);
+    record_end(&s->r, xs_now_ns());
+}
+
+/* Ends the file, and says what became of the recording. */
+static void finish(struct recording *s, bool answers)
+{
+    if (!s->begun && s->file.err == 0) {
+        xs_say_error("no xserver answers, so there is no recording:%s", s->why);
+        return;
+    }
+    if (s->begun && !answers)
         xs_say("xserver does not answer any more; the recording ends there");
     if (s->r.written >= s->a.most)
         xs_say("the recording ended after %" PRIu64 " entries (--max-events)", s->r.written);
-    if (s->file_err < 0) {
-        xs_say_error("%s: %s", s->a.output, strerror(-s->file_err));
+    if (s->begun && s->file.err == 0)
+        write_end(s);
+    if (s->begun)
+        record_file_close(&s->file);
+    if (s->file.err < 0)
+        say_unwritten(s->a.output, s->file.err);
+    else
+        xs_say("%s: %" PRIu64 " entries%s%s", s->a.output, s->r.written,
+               s->r.lost ? ", some events are missing" : "",
+               s->a.replay ? "; xsched-replay reads it" : "; open at ui.perfetto.dev");
+}
+
+/* @return exit status, the program's where there is one */
+static int run(struct recording *s)
+{
+    pid_t pid = s->a.program ? start(s->a.program) : 0;
+    bool alive = pid > 0;
+    int status = 0;
+
+    if (pid < 0) {
+        xs_say_error("fork: %s", strerror(errno));
         return 1;
     }
-    if (!s->begun) {
-        xs_say_error("no xserver answers, so there is no recording:%s", s->why);
-        return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_ABSENT;
-    }
-    if (pid > 0)
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return 0;
+    finish(s, follow(s, &alive, &status));
+    if (alive)
+        xs_child_wait(0, &status);
+    if (s->file.err < 0)
+        return 1;
+    if (!s->begun)
+        return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_ABSENT;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int main(int argc, char **argv)
@@ -323,8 +359,7 @@ int main(int argc, char **argv)
                "wrong arguments."};
     static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
     char name[] = "xsched record";
-    json_t *names;
-    int err, status;
+    int err;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
@@ -337,21 +372,8 @@ int main(int argc, char **argv)
     s.r.to = s.a.replay ? &record_replay : &record_chrome;
     err = record_file_check(s.a.output);
     if (err < 0) {
-        xs_say_error("%s: %s", s.a.output, strerror(-err));
+        say_unwritten(s.a.output, err);
         return 1;
     }
-    status = run(&s);
-    if (!s.begun)
-        return status;
-    names = ask(&s.a, "/clients", s.why, sizeof(s.why));
-    record_names(&s.r, names);
-    json_decref(names);
-    record_end(&s.r, xs_now_ns());
-    if (ferror(s.r.f) || fclose(s.r.f) != 0) {
-        xs_say_error("cannot write %s", s.a.output);
-        return 1;
-    }
-    xs_say("%s: %" PRIu64 " entries%s%s", s.a.output, s.r.written, s.r.lost ? ", some events are missing" : "",
-           s.a.replay ? "; xsched-replay reads it" : "; open at ui.perfetto.dev");
-    return status;
+    return run(&s);
 }

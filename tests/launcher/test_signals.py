@@ -32,11 +32,12 @@ class Trace(Layout):
     command = ("trace", "-q", "-s", "/dev/null")
 
     def launch(self, command, *program, **kwargs):
-        return subprocess.Popen([os.path.join(self.bin, "xsched"), *command, "--", *program], cwd=self.top, env=self.env,
-                                stdout=subprocess.PIPE, text=True, **kwargs)
+        return subprocess.Popen([os.path.join(self.bin, "xsched"), *command, "--", *program], cwd=self.top,
+                                env=self.env, stdout=subprocess.PIPE, text=True, **kwargs)
 
     def begin(self):
-        p = self.launch(self.command, "sh", "-c", PROGRAM, os.path.join(self.top, "end"), start_new_session=True)
+        p = self.launch(self.command, "sh", "-c", PROGRAM, os.path.join(self.top, "end"),
+                        start_new_session=True)
         self.addCleanup(p.stdout.close)
         self.addCleanup(kill_all, p.pid)
         timer = threading.Timer(60, kill_all, [p.pid])

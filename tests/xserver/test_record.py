@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import stat
 import subprocess
@@ -238,6 +239,52 @@ class Record(unittest.TestCase):
             self.assertEqual(p.wait(PATIENCE), 0)
             self.assertEqual(check_trace.judge(trace), [])
         self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+
+    def unwritten(self, file, **kwargs):
+        done = subprocess.run([f"{BUILD}/bin/xsched", "record", "-d", "300ms", "-o", file], env=self.stage.environment,
+                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE, **kwargs)
+        self.assertEqual(done.returncode, 1)
+        return done.stderr
+
+    def test_a_full_disk(self):
+        self.assertEqual(self.unwritten("/dev/full"), "xsched: cannot write /dev/full: No space left on device\n")
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        self.assertEqual(self.unwritten(self.file, preexec_fn=limit), f"xsched: cannot write {self.file}: File too large\n")
+        self.assertFalse(os.path.exists(self.file))
+        with open(self.file, "w", encoding="utf-8"):
+            pass
+        self.unwritten(self.file, preexec_fn=limit)
+        self.assertTrue(os.path.exists(self.file), "it was there before")
+
+    def test_a_full_disk_and_a_program(self):
+        done = subprocess.run([f"{BUILD}/bin/xsched", "record", "-d", "300ms", "-o", "/dev/full", "--", "sh", "-c",
+                               "sleep 1; echo ran"], env=self.stage.environment, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (1, "ran\n"))
+        self.assertIn("No space left", done.stderr)
+
+    def test_a_reader_that_ends(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, writer)
+        self.assertEqual(self.unwritten("/dev/stdout", stdout=writer), "xsched: cannot write /dev/stdout: Broken pipe\n")
+
+    def test_a_time_that_is_over_before_the_program(self):
+        p = subprocess.Popen([f"{BUILD}/bin/xsched", "record", "-d", "300ms", "-o", self.file, "--", "cat"],
+                             env=self.stage.environment, stdin=subprocess.PIPE, text=True)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.stdin.close)
+
+        def whole():
+            try:
+                return self.trace()
+            except (OSError, json.JSONDecodeError):
+                return None
+        until(whole, "the end of the file")
+        self.assertIsNone(p.poll())
+        p.stdin.close()
+        self.assertEqual(p.wait(PATIENCE), 0)
 
     def test_nobody_else_is_kept_busy(self):
         """The ring is given back when nobody asks."""
