@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /* A thread may be between the address of a word and the word without counting anywhere (a ring, a look at armed).
- * So long a page stays at least. */
-#define RETIRED_NS XS_NS_PER_S
+ * So long a page stays at least; longer, and a program that changes its scheduler all the time would have many. */
+#define RETIRED_NS (100 * XS_NS_PER_MS)
 
 /* A server page of a past session, until no thread can be at one of its words. */
 struct xs_retired {
