@@ -118,6 +118,20 @@ char *raw_server_log(const struct raw_server *s)
     return text;
 }
 
+void raw_server_says(const struct raw_server *s, const char *words)
+{
+    for (int i = 0; i < 1000; i++) {
+        char *log = raw_server_log(s);
+        bool there = strstr(log, words) != NULL;
+
+        free(log);
+        if (there)
+            return;
+        usleep(5000);
+    }
+    fail_msg("xserver does not say '%s'", words);
+}
+
 static size_t read_file(const char *path, char *ret, size_t size)
 {
     FILE *f = fopen(path, "r");

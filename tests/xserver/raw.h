@@ -26,6 +26,8 @@ int raw_server_setup(void **state, struct raw_server *s, const char *const *args
 int raw_server_teardown(void **state);
 /** The whole log so far, allocated. */
 char *raw_server_log(const struct raw_server *s);
+/** Waits until the log has the words, five seconds at most. Fails else. */
+void raw_server_says(const struct raw_server *s, const char *words);
 /** What its threads did so far. Equal before and after means that none of them ran: one that sleeps and wakes is switched
  *  to and away, one that never sleeps uses ticks. */
 struct raw_ran {

@@ -183,16 +183,7 @@ static void file_command_line_and_reload(void **state)
     assert_int_equal(raw_status(&s, "k"), 5);
     write_file("good.conf", "[scheduler]\ntimeslice-us = 1\n");
     kill(s.pid, SIGHUP);
-    for (int i = 0; i < 1000; i++) {
-        log = raw_server_log(&s);
-        if (strstr(log, "good.conf:2:"))
-            break;
-        free(log);
-        log = NULL;
-        usleep(5000);
-    }
-    assert_non_null(log);
-    free(log);
+    raw_server_says(&s, "good.conf:2:");
     assert_int_equal(raw_status(&s, "timeslice_us"), 1200); /* nothing was changed */
     log = raw_server_log(&s);
     assert_non_null(strstr(log, "linger-us has changed: that takes effect at the next start"));
@@ -201,20 +192,6 @@ static void file_command_line_and_reload(void **state)
     assert_null(strstr(log, "timeslice-us has changed"));
     free(log);
     assert_int_equal(raw_server_stop(&s), 0);
-}
-
-static void wait_for_log(const struct raw_server *s, const char *words)
-{
-    for (int i = 0; i < 2000; i++) {
-        char *log = raw_server_log(s);
-        bool there = strstr(log, words) != NULL;
-
-        free(log);
-        if (there)
-            return;
-        usleep(5000);
-    }
-    fail_msg("xserver does not say '%s'", words);
 }
 
 static void assert_policy(const struct raw_server *s, const char *name)
@@ -252,13 +229,13 @@ static void a_reload_takes_all_or_nothing(void **state)
     for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
         write_file("whole.conf", k_rows[i].text);
         kill(s.pid, SIGHUP);
-        wait_for_log(&s, k_rows[i].why);
+        raw_server_says(&s, k_rows[i].why);
         assert_int_equal(raw_status(&s, "timeslice_us"), 900);
         assert_policy(&s, "UP");
     }
     write_file("whole.conf", "[scheduler]\npolicy = CFS\ntimeslice-us = 777\n");
     kill(s.pid, SIGHUP);
-    wait_for_log(&s, "configuration read again");
+    raw_server_says(&s, "configuration read again");
     assert_int_equal(raw_status(&s, "timeslice_us"), 777);
     assert_policy(&s, "CFS");
     assert_int_equal(raw_server_stop(&s), 0);

@@ -658,16 +658,7 @@ static void write_config(const char *path, const char *text)
 static void reload(const char *words)
 {
     kill(g_server.pid, SIGHUP);
-    for (int i = 0; i < 2000; i++) {
-        char *log = raw_server_log(&g_server);
-        bool there = strstr(log, words) != NULL;
-
-        free(log);
-        if (there)
-            return;
-        usleep(5000);
-    }
-    fail_msg("xserver does not say '%s'", words);
+    raw_server_says(&g_server, words);
 }
 
 /* Of a member of the group, who sees all queues as an operator. */
