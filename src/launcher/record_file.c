@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a recording. What has the name already stays as it is until there is something to write. */
+/* The file of a recording. A recording that begins empties an earlier file of that name. Until then xsched
+ * leaves that alone. */
 #include "launcher/record.h"
 
 #include <errno.h>

@@ -57,7 +57,7 @@ static int begin(void)
     return 0;
 }
 
-/* What an operator has put in the place of the open file may be something else, which stays. */
+/* An operator may have put a link or a device in the place of the open file: xserver leaves that there. */
 static bool may_move(void)
 {
     struct stat st;

@@ -85,7 +85,8 @@ bool xs_options_note_withdrawn(struct xs_options *o, const char *name);
 /** Logs one line for each bit of `withdrawn`: what to use instead. */
 void xs_options_warn_withdrawn(uint64_t withdrawn);
 
-/** What else must be true of a right value: that there is such a group, and so on. Main thread.
+/** Checks a value that is right in itself against this host: whether the group is there, and so on.
+ *  Main thread.
  *  @param ret_error  the reason, for users
  *  @return 0 or -errno */
 typedef int xs_option_check(enum xs_option_id id, const char *value, char *ret_error, size_t error_size);

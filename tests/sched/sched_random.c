@@ -57,7 +57,7 @@ static void check(const struct play *p)
             closed += (size_t)!open + (size_t)(q->lane > XS_LANE_MAKE);
             assert_int_equal(atomic_load(&q->server->permitted) == XS_PERMIT_OPEN, open);
         }
-        assert_int_equal(closed, of->closed); /* what the lease goes by */
+        assert_int_equal(closed, of->closed); /* the scheduler renews a lease while this is not 0 */
     }
 }
 
