@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 LIBC = {"libc.so.6", "libdl.so.2", "libpthread.so.0"}
-OURS = re.compile(r"lib(preempt|hal[a-z]+)\.so\.1$|libxsched-(hip[5-7]|cuda|amdhip64|OpenCL)\.so(\.\d)?$")
+OURS = re.compile(r"lib(preempt|hal[a-z]+)\.so\.1$|libxsched-(cuda|OpenCL)\.so(\.\d)?$")
 NEWEST = (2, 17)
 TLS_BYTES = 64
 # What a compiler or a careless line brings in, and what a guest may not do in its host.

@@ -13,7 +13,8 @@ from ways import Ways  # noqa: E402  pylint: disable=wrong-import-position
 
 def main(programs, shim, fake, wheel):
     w = Ways(programs, shim, fake)
-    names = " ".join([os.path.join(os.path.dirname(shim), f"libxsched-hip{n}.so") for n in (5, 6, 7)] + [shim])
+    # as in a program that has opened something with RTLD_DEEPBIND
+    names = " ".join([os.path.join(os.path.dirname(shim), "names", f"libxsched-amdhip64.so{n}") for n in ("", ".5", ".6", ".7")] + [shim])
     real, theirs = os.path.join(fake, "libamdhip64.so.6"), os.path.join(wheel, "libamdhip64.so")
     plugin, opener = (os.path.join(programs, f"libways_{n}.so") for n in ("plugin", "opener"))
     for title, ours in (("", shim), (", all names", names)):
@@ -25,6 +26,8 @@ def main(programs, shim, fake, wheel):
         w.check("loaded" + title, ["ways_program", "loaded", real], **pre)
         w.check("relative" + title, ["ways_program", "open", "./libamdhip64.so.6"], cwd=fake, **pre)
         w.check("plugin" + title, ["ways_program", "plugin", plugin], **pre)
+        w.check("plugin, deep" + title, ["ways_program", "plugin_deep", plugin], **pre)
+        w.check("deep plugin opens" + title, ["ways_program", "opens_deep", opener, "libamdhip64.so.6"], **pre)
         w.check("plugin opens path" + title, ["ways_program", "opens", opener, real], **pre)
         w.check("plugin opens name" + title, ["ways_program", "opens", opener, "libamdhip64.so.6"], **pre)
         w.check("linked" + title, ["ways_linked"], **pre)

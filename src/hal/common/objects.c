@@ -2,11 +2,13 @@
 #include "hal/common/objects.h"
 
 #include "base/str.h"
+#include "hal/common/mapped.h"
 #include "hal/common/note.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -32,7 +34,7 @@ static bool note_is_ours(const char *note, size_t size)
     return false;
 }
 
-static bool mapped_is_ours(const struct dl_phdr_info *info)
+bool xs_mapped_is_ours(const struct dl_phdr_info *info)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -44,7 +46,7 @@ static bool mapped_is_ours(const struct dl_phdr_info *info)
     return false;
 }
 
-static bool mapped_holds(const struct dl_phdr_info *info, uintptr_t address)
+bool xs_mapped_holds(const struct dl_phdr_info *info, uintptr_t address)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -69,24 +71,51 @@ bool xs_object_name_fits(const char *name, const char *stem)
     return strncmp(name, ".so", 3) == 0 && (name[3] == 0 || name[3] == '.');
 }
 
-/* The text of the first dynamic entry of a kind (DT_SONAME, DT_RPATH, DT_RUNPATH, DT_NEEDED) that fits. glibc
- * relocates the address of the string table in place, musl leaves the offset. */
-static const char *mapped_text(const struct dl_phdr_info *info, ElfW(Sxword) tag, const char *stem)
+/* glibc relocates the address of the string table in place, musl leaves the offset. */
+bool xs_mapped_dynamic(const struct dl_phdr_info *info, const ElfW(Dyn) **ret_dynamic, const char **ret_strings)
 {
-    const ElfW(Dyn) *dyn = NULL, *d;
-    const char *strings = NULL;
+    const ElfW(Dyn) *dyn = NULL;
 
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    for (d = dyn; d && d->d_tag != DT_NULL; d++)
-        if (d->d_tag == DT_STRTAB)
-            strings = (const char *)(d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr
-                                                                    : d->d_un.d_ptr);
-    for (d = dyn; strings && d->d_tag != DT_NULL; d++)
+    for (const ElfW(Dyn) *d = dyn; d && d->d_tag != DT_NULL; d++) {
+        if (d->d_tag != DT_STRTAB)
+            continue;
+        *ret_dynamic = dyn;
+        *ret_strings = (const char *)(d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr
+                                                                     : d->d_un.d_ptr);
+        return true;
+    }
+    return false;
+}
+
+/* The text of the first dynamic entry of a kind (DT_SONAME, DT_RPATH, DT_RUNPATH, DT_NEEDED) that fits. */
+static const char *mapped_text(const struct dl_phdr_info *info, ElfW(Sxword) tag, const char *stem)
+{
+    const ElfW(Dyn) *d;
+    const char *strings;
+
+    if (!xs_mapped_dynamic(info, &d, &strings))
+        return NULL;
+    for (; d->d_tag != DT_NULL; d++)
         if (d->d_tag == tag && (!stem || xs_object_name_fits(strings + d->d_un.d_val, stem)))
             return strings + d->d_un.d_val;
     return NULL;
+}
+
+void xs_mapped_range(const struct dl_phdr_info *info, uintptr_t *ret_from, uintptr_t *ret_to)
+{
+    *ret_from = UINTPTR_MAX;
+    *ret_to = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD) {
+            *ret_from = XS_MIN(*ret_from, info->dlpi_addr + p->p_vaddr);
+            *ret_to = XS_MAX(*ret_to, info->dlpi_addr + p->p_vaddr + p->p_memsz);
+        }
+    }
 }
 
 struct of_search {
@@ -100,18 +129,10 @@ static int visit_of(struct dl_phdr_info *info, size_t size, void *data)
     struct of_search *s = data;
 
     (void)size;
-    if (!mapped_holds(info, s->address))
+    if (!xs_mapped_holds(info, s->address))
         return 0;
     s->ret->found = true;
-    s->ret->from = UINTPTR_MAX;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-        if (p->p_type == PT_LOAD) {
-            s->ret->from = XS_MIN(s->ret->from, info->dlpi_addr + p->p_vaddr);
-            s->ret->to = XS_MAX(s->ret->to, info->dlpi_addr + p->p_vaddr + p->p_memsz);
-        }
-    }
+    xs_mapped_range(info, &s->ret->from, &s->ret->to);
     xs_str_copy(s->ret->path, sizeof(s->ret->path), info->dlpi_name ? info->dlpi_name : "");
     s->ret->rpath = mapped_text(info, DT_RPATH, NULL);
     s->ret->runpath = mapped_text(info, DT_RUNPATH, NULL);
@@ -150,7 +171,7 @@ static int visit_find(struct dl_phdr_info *info, size_t size, void *data)
     soname = mapped_text(info, DT_SONAME, NULL);
     if (!xs_object_name_fits(base, s->stem) && !(soname && xs_object_name_fits(soname, s->stem)))
         return 0;
-    if (mapped_is_ours(info))
+    if (xs_mapped_is_ours(info))
         return 0;
     if (s->count < s->max)
         xs_str_copy(s->paths[s->count], XS_PATH_MAX, path);
@@ -182,7 +203,7 @@ static int visit_named(struct dl_phdr_info *info, size_t size, void *data)
     base = strrchr(path, '/');
     soname = mapped_text(info, DT_SONAME, NULL);
     if ((strcmp(base ? base + 1 : path, s->name) != 0 && (!soname || strcmp(soname, s->name) != 0)) ||
-        mapped_is_ours(info))
+        xs_mapped_is_ours(info))
         return 0;
     return xs_str_copy(s->path, XS_PATH_MAX, path);
 }
@@ -204,9 +225,9 @@ static int visit_ours(struct dl_phdr_info *info, size_t size, void *data)
     struct ours_search *s = data;
 
     (void)size;
-    if (!mapped_holds(info, s->address))
+    if (!xs_mapped_holds(info, s->address))
         return 0;
-    s->ours = mapped_is_ours(info);
+    s->ours = xs_mapped_is_ours(info);
     return 1;
 }
 
@@ -218,23 +239,33 @@ bool xs_object_is_ours(const void *address)
     return s.ours;
 }
 
+struct counts {
+    uint64_t loaded, unloaded;
+};
+
 static int visit_count(struct dl_phdr_info *info, size_t size, void *data)
 {
-    if (size < offsetof(struct dl_phdr_info, dlpi_subs))
+    struct counts *c = data;
+
+    if (size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
         return 1;
-    *(uint64_t *)data = info->dlpi_adds;
+    c->loaded = info->dlpi_adds;
+    c->unloaded = info->dlpi_subs;
     return 1;
 }
 
-uint64_t xs_object_count(void)
+uint64_t xs_object_count(uint64_t *ret_unloaded)
 {
-    uint64_t count = 0;
+    struct counts c = {0, 0};
 
-    dl_iterate_phdr(visit_count, &count);
-    return count;
+    dl_iterate_phdr(visit_count, &c);
+    if (ret_unloaded)
+        *ret_unloaded = c.unloaded;
+    return c.loaded;
 }
 
-bool xs_object_usable_file(const char *path)
+/* @return whether this process can load the file */
+static bool look_at_file(const char *path, bool *ret_ours)
 {
 #if defined(__x86_64__)
     const ElfW(Half) machine = EM_X86_64;
@@ -247,6 +278,7 @@ bool xs_object_usable_file(const char *path)
     bool usable = false;
     ElfW(Ehdr) e;
 
+    *ret_ours = false;
     if (fd < 0)
         return false;
     if (pread(fd, &e, sizeof(e), 0) == (ssize_t)sizeof(e) && memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -263,12 +295,92 @@ bool xs_object_usable_file(const char *path)
             if (p.p_type != PT_NOTE)
                 continue;
             n = pread(fd, note, XS_MIN(sizeof(note), p.p_filesz), (off_t)p.p_offset);
-            if (n > 0 && note_is_ours(note, (size_t)n))
-                usable = false;
+            *ret_ours |= n > 0 && note_is_ours(note, (size_t)n);
         }
     }
     close(fd);
     return usable;
+}
+
+bool xs_object_usable_file(const char *path)
+{
+    bool ours;
+
+    return look_at_file(path, &ours) && !ours;
+}
+
+bool xs_object_is_file_of_ours(const char *path)
+{
+    bool ours;
+
+    return look_at_file(path, &ours) && ours;
+}
+
+bool xs_object_same_file(const char *a, const char *b)
+{
+    char ra[XS_PATH_MAX], rb[XS_PATH_MAX];
+
+    return strcmp(a, b) == 0 || (realpath(a, ra) && realpath(b, rb) && strcmp(ra, rb) == 0);
+}
+
+/* The place in the file of what lies at an address. @return -1: in no part of the file */
+static off_t file_offset(int fd, const ElfW(Ehdr) *e, ElfW(Addr) address)
+{
+    for (int i = 0; i < e->e_phnum; i++) {
+        ElfW(Phdr) p;
+
+        if (pread(fd, &p, sizeof(p), (off_t)(e->e_phoff + (size_t)i * sizeof(p))) != (ssize_t)sizeof(p))
+            return -1;
+        if (p.p_type == PT_LOAD && address - p.p_vaddr < p.p_filesz)
+            return (off_t)(p.p_offset + (address - p.p_vaddr));
+    }
+    return -1;
+}
+
+/* @return the number of entries read */
+static size_t file_dynamic(int fd, const ElfW(Ehdr) *e, ElfW(Dyn) *ret, size_t most)
+{
+    for (int i = 0; i < e->e_phnum; i++) {
+        ElfW(Phdr) p;
+        ssize_t n;
+
+        if (pread(fd, &p, sizeof(p), (off_t)(e->e_phoff + (size_t)i * sizeof(p))) != (ssize_t)sizeof(p))
+            return 0;
+        if (p.p_type != PT_DYNAMIC)
+            continue;
+        n = pread(fd, ret, XS_MIN(p.p_filesz, most * sizeof(*ret)), (off_t)p.p_offset);
+        return n > 0 ? (size_t)n / sizeof(*ret) : 0;
+    }
+    return 0;
+}
+
+bool xs_object_file_text(const char *path, int64_t tag, const char *stem, char *ret, size_t size)
+{
+    int fd = xs_object_usable_file(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ElfW(Addr) strings = 0;
+    ElfW(Dyn) dynamic[512];
+    bool found = false;
+    size_t count = 0;
+    ElfW(Ehdr) e;
+    off_t at;
+
+    if (fd >= 0 && pread(fd, &e, sizeof(e), 0) == (ssize_t)sizeof(e))
+        count = file_dynamic(fd, &e, dynamic, XS_ARRAY_LEN(dynamic));
+    for (size_t i = 0; i < count; i++)
+        if (dynamic[i].d_tag == DT_STRTAB)
+            strings = dynamic[i].d_un.d_ptr;
+    at = strings ? file_offset(fd, &e, strings) : -1;
+    for (size_t i = 0; i < count && at >= 0 && !found && dynamic[i].d_tag != DT_NULL; i++) {
+        ssize_t n;
+
+        if (dynamic[i].d_tag != tag)
+            continue;
+        n = pread(fd, ret, size, at + (off_t)dynamic[i].d_un.d_val);
+        found = n > 0 && memchr(ret, 0, (size_t)n) && (!stem || xs_object_name_fits(ret, stem));
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
 }
 
 /* ld.so.cache since glibc 2.2: this header (behind an older table, or alone), the entries, and

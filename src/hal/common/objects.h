@@ -36,11 +36,22 @@ bool xs_object_named(const char *name, char ret_path[XS_PATH_MAX]);
 /** Whether an address belongs to a shim of ours. */
 bool xs_object_is_ours(const void *address);
 
-/** How many objects this process has ever loaded. */
-uint64_t xs_object_count(void);
+/** How many objects this process has ever loaded. @param ret_unloaded  how many of them are gone; NULL: never mind */
+uint64_t xs_object_count(uint64_t *ret_unloaded);
 
 /** True for a shared object that this process can load and that is not a shim of ours. */
 bool xs_object_usable_file(const char *path);
+
+/** The first text of this kind (DT_SONAME, DT_RUNPATH, ...) that a file's dynamic section names.
+ *  @param stem  of a library: the first that fits; NULL: any
+ *  @return false: there is none, or it does not fit into ret */
+bool xs_object_file_text(const char *path, int64_t tag, const char *stem, char *ret, size_t size);
+
+/** Whether two paths lead to one file. */
+bool xs_object_same_file(const char *a, const char *b);
+
+/** Whether a file is a shim of ours, or a name of one. */
+bool xs_object_is_file_of_ours(const char *path);
 
 /** The path that ld.so.cache has for a name, after `skip` usable ones.
  *  @return false when there is none (musl has no such file) */

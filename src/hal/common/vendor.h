@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the real vendor library behind a shim that carries its name.
  *
- * The order: mapped objects (the copy on which the caller depends, if there are several), the path that the
- * user named in the environment, then a search of our own. That looks through the caller's RPATH,
- * LD_LIBRARY_PATH, the caller's RUNPATH, ld.so.cache, the default folders, and ends in an absolute path. It
- * never opens a library by a bare name, since our own name would answer. */
+ * The order: the copy that the dynamic linker gives to the caller (copies.h), if it is mapped; another mapped one, for
+ * a caller that needs none; the path that the user named in the environment; the caller's copy that is not mapped yet;
+ * a search of our own for a caller that needs none (search.h). Where a caller needs a name that leads nowhere, there is
+ * none, whatever else the machine has. */
 #ifndef XS_HAL_VENDOR_H
 #define XS_HAL_VENDOR_H
 
@@ -28,14 +28,19 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
 struct xs_vendor_caller {
     uintptr_t from, to;           /* addresses of the calling object; 0: unknown */
     char path[512];               /* of the library */
+    bool absent;                  /* the caller needs one, and there is none: no other one must take its place */
 };
 
-/** The library that the caller names as its own dependency, as the dynamic linker would have chosen it
- *  without our name. That is a mapped one of this name, else the file to which the caller's paths lead; it
- *  opens that file. Calls dl* functions. Any thread. @return NULL: the caller names none, or there is none */
+/** The library to which the dynamic linker binds the caller's symbols, or bound them without our name: of its own
+ *  needs, or of those that it shares a scope with (copies.h). Opens that file. Calls dl* functions. Any thread.
+ *  @return NULL: `absent`, or nothing in the caller's scope needs one */
 void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct xs_vendor_caller *ret);
 
-/** The same for a name that the caller opens. @param mapped_only  opens no file */
+/** Whether no object of the process needs, or has mapped, another copy than this one. Calls dl* functions. Any thread. */
+bool xs_vendor_is_alone(const struct xs_vendor *v, void *handle);
+
+/** The library that the caller gets for a name that it opens. @param mapped_only  RTLD_NOLOAD: nothing that a program
+ *  without us would not have */
 void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char *name, bool mapped_only);
 
 /** The file of a library opened here; "" if unknown. */

@@ -93,7 +93,6 @@ static void compare(struct xs_doctor *d, json_t *o, const char *shim, const stru
 static void describe_library(struct xs_doctor *d, json_t *list, const char *path, const struct xs_platform *platform,
                              const json_t *vendors)
 {
-    const char *base = strrchr(path, '/') + 1;
     json_t *o = json_object();
     struct xs_elf elf;
     int err = xs_elf_read(path, &elf);
@@ -105,16 +104,7 @@ static void describe_library(struct xs_doctor *d, json_t *list, const char *path
     } else {
         json_object_set_new(o, "soname", xs_doctor_text(elf.soname));
         json_object_set_new(o, "exports", json_integer((json_int_t)elf.exports));
-        for (size_t i = 0; i < elf.needed_count; i++) {
-            char beside[PATH_MAX + 96];
-
-            snprintf(beside, sizeof(beside), "%.*s%s", (int)(base - path), path, elf.needed[i]);
-            if (strncmp(elf.needed[i], "libxsched-", 10) == 0 && access(beside, R_OK) != 0)
-                xs_doctor_problem(d, "no_alias", "Install it again.", "%s is missing: no program can load %s", beside,
-                                  base);
-        }
-        /* under its own name it has only its own functions, and the rest is the vendor's library's */
-        if (platform && strcmp(elf.soname, base) != 0)
+        if (platform && !xs_platform_shim_is_partial(platform))
             compare(d, o, path, platform, vendors);
     }
     json_array_append_new(list, o);

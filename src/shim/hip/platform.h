@@ -8,7 +8,8 @@
 #include "shim/stream/command_keys.h"
 
 #define XS_API_NAME      "HIP"
-#define XS_API_SONAME    "libamdhip64.so"
+#define XS_API_SONAME    "libshimhip.so"
+#define XS_API_NAMES     "names"           /* our folder with objects that take the vendor's names for us, see deep.c */
 #define XS_API_LIBRARY   "runtime"
 #define XS_API_VERSION_NODES 1             /* exported functions have versions, as the runtime's */
 #define XS_API_ROWS      "shim/hip/rows.def"
@@ -17,6 +18,7 @@
 #define XS_API_OVER      "libOpenCL"       /* runtimes exist that are clients of this; its shim leaves them alone */
 #define XS_API_GIVES     "hipGetProcAddress" /* gives functions of all kinds */
 #define XS_API_MULTI     1                 /* wheels carry a runtime of their own beside the system's */
+#define XS_API_OWN_NAME  0                 /* dlopen gives our functions for every copy */
 #define XS_API_VERSIONS  0                 /* another version of a function has another symbol */
 
 typedef hipError_t xs_api_result;

@@ -27,7 +27,7 @@ XS_EXPORT void **__hipRegisterFatBinary(const void *data)
 
     if (XS_UNLIKELY(xs_api_mode_now() == XS_SHIM_UNBOUND) && !xs_api_start(__builtin_return_address(0)))
         return nobody(data);
-    xs_api_caller_new(__builtin_return_address(0));
+    xs_callers_new(__builtin_return_address(0));
     rt = xs_api_runtime_of(__builtin_return_address(0));
     real = (__typeof__(real))rt->real[ROW___hipRegisterFatBinary];
     if (XS_LIKELY(!xs_shim_tracing))

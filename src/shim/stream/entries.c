@@ -19,7 +19,7 @@ XS_SHIM_NOTE;
         if (XS_UNLIKELY(xs_mode_ == XS_SHIM_UNBOUND) && !xs_api_start(__builtin_return_address(0))) \
             return XS_API_NOT_INITIALIZED;                                                        \
         if (XS_COLUMN(opens, kind))                                                               \
-            xs_api_caller_new(__builtin_return_address(0));                                       \
+            xs_callers_new(__builtin_return_address(0));                                       \
         rt = xs_api_runtime_with(xs_api_runtime_of(__builtin_return_address(0)), ON(on),          \
                                  XS_OBJECT(symbol));                                              \
         if (xs_mode_ == XS_SHIM_QUIET) {                                                           \

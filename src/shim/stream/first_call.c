@@ -4,8 +4,6 @@
 
 #include "base/env.h"
 #include "base/lock.h"
-#include "base/log.h"
-#include "base/str.h"
 #include "hal/common/objects.h"
 #include "shim/common/depth.h"
 #include "shim/stream/stream_memory.h"
@@ -105,26 +103,9 @@ static void publish(const struct xs_api_runtime *rt)
     xs_lock_release(&g_lock);
     if (first && !w.tracing)
         xs_api_slots_direct(true);
+    if (first)
+        xs_api_runtime_bound();
     xs_api_on_first(on_first_queue);
-}
-
-/* The copy that this caller names: as its dependency, or by opening it. */
-static void *of_caller(const void *caller, char *ret_path, size_t size)
-{
-    struct xs_vendor_caller of;
-    void *handle;
-
-    if (!XS_API_MULTI || xs_env_get(xs_api_vendor.platform->lib))
-        return NULL;
-    handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
-    if (handle) {
-        xs_str_copy(ret_path, size, of.path);
-        return handle;
-    }
-    handle = xs_api_opened_by(caller);
-    if (handle)
-        xs_vendor_path(&xs_api_vendor, handle, ret_path, size);
-    return handle;
 }
 
 bool xs_api_start(const void *caller)
@@ -137,10 +118,8 @@ bool xs_api_start(const void *caller)
     if (xsched_priv_depth() & DEPTH_BINDING)
         return false; /* a constructor of the real library calls it by its public name */
     xsched_priv_depth_add(DEPTH_BINDING);
-    handle = of_caller(caller, path, sizeof(path));
-    if (handle) {
-        XS_INFO(XS_API_NAME ": using %s", path);
-    } else if (xs_vendor_open(&xs_api_vendor, caller, &handle, path, sizeof(path)) < 0) {
+    handle = xs_callers_first(caller, path, sizeof(path));
+    if (!handle) {
         xsched_priv_depth_add(-DEPTH_BINDING);
         return false;
     }

@@ -15,6 +15,7 @@
 #include "shim/stream/stream_table.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef void *(*dlopen_fn)(const char *file, int mode);
@@ -79,42 +80,81 @@ static void *open_path(const char *file, int mode)
     return NULL;
 }
 
-/* @return false: the program's own call decides */
-static bool find(const char *file, int mode, const void *caller)
+/* For the real dlopen where the library is not here: a name that is not ours either, and says so in dlerror. */
+static const char *absent_name(const char *file)
 {
-    void *handle;
+    static const char text[] = " (not on this machine)";
+    static _Atomic(char *) last;  /* any thread; never freed, since others may read it: a few names in a process */
+    char *name = atomic_load(&last);
+    size_t n = strlen(file);
 
-    if (strchr(file, '/')) {
-        handle = open_path(file, mode);
-    } else if (XS_API_MULTI) {    /* the caller decides which copy that is */
-        handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0);
-    } else {
-        return true;
-    }
-    if (handle)
-        xs_api_caller_opened(caller, handle);
-    return handle != NULL;
+    if (name && strncmp(name, file, n) == 0 && strcmp(name + n, text) == 0)
+        return name;
+    name = malloc(n + sizeof(text));
+    if (!name)
+        return text;
+    memcpy(name, file, n);
+    memcpy(name + n, text, sizeof(text));
+    atomic_store(&last, name);
+    return name;
 }
 
-const char *xs_loader_file(const char *file, int mode, const void *caller)
+/* @return the file that the program gets: ours; its own, where its own call decides */
+static const char *find(const char *file, int mode, const void *caller)
 {
+    bool by_path = strchr(file, '/') != NULL, disabled = xs_env_bool(XS_ENV_XSCHED_DISABLE, false);
     const char *self;
+    void *handle;
     Dl_info info;
 
-    if (XS_UNLIKELY(!__atomic_load_n(&xs_loader_dlopen, __ATOMIC_ACQUIRE))) /* pairs with itself */
-        __atomic_store_n(&xs_loader_dlopen, next("dlopen"), __ATOMIC_RELEASE);
-    if (XS_LIKELY(!fits(file)) || ours(caller) || xs_env_bool(XS_ENV_XSCHED_DISABLE, false))
+    if (by_path)
+        handle = disabled ? NULL : open_path(file, mode);
+    else
+        handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0);
+    if (!handle && !by_path && !xs_env_get(xs_api_vendor.platform->lib))
+        return absent_name(file);
+    if (disabled || (by_path && !handle))
         return file;
-    if (strchr(file, '$')) {
-        xs_loader_note(XS_LOADER_ORIGIN, file); /* relative to the caller: only the real one can tell */
-        return file;
-    }
-    if (!find(file, mode, caller) || !dladdr((const void *)xs_loader_file, &info))
+    if (handle)
+        xs_callers_opened(caller, handle);
+    if (!dladdr((const void *)xs_loader_file, &info))
         return file;
     self = info.dli_fname[0] == '/' ? info.dli_fname : XS_API_SONAME;
     XS_INFO(XS_API_NAME ": the program opens %s; %s answers", file, info.dli_fname);
     xs_api_handle_given(self);
     return self;
+}
+
+/* The program opens something else, which may bring another copy of the library. */
+static void other(const char *file, int mode)
+{
+    if (!file || (mode & RTLD_NOLOAD))
+        return;
+#ifdef RTLD_DEEPBIND              /* not in every C library */
+    if (XS_UNLIKELY(mode & RTLD_DEEPBIND))
+        xs_loader_deep(file);
+#endif
+    if (XS_API_MULTI)
+        xs_callers_load();
+}
+
+const char *xs_loader_file(const char *file, int mode, const void *caller)
+{
+    if (XS_UNLIKELY(!__atomic_load_n(&xs_loader_dlopen, __ATOMIC_ACQUIRE))) /* pairs with itself */
+        __atomic_store_n(&xs_loader_dlopen, next("dlopen"), __ATOMIC_RELEASE);
+    if (XS_LIKELY(!fits(file))) {
+        other(file, mode);
+        return file;
+    }
+    if (ours(caller))
+        return file;
+    if (XS_API_MULTI)
+        xs_callers_load();
+    if (strchr(file, '$')) {
+        xs_loader_note(XS_LOADER_ORIGIN, file); /* relative to the caller: only the real one can tell */
+        return file;
+    }
+    return find(file, mode, caller);
 }
 
 /* A namespace has copies of its own of all libraries; ours are for the program's. */

@@ -13,4 +13,7 @@ enum xs_loader_way {
  *  @param file  that it opened; NULL: unknown */
 void xs_loader_note(enum xs_loader_way way, const char *file);
 
+/** The program opens this object with RTLD_DEEPBIND. Any thread. */
+void xs_loader_deep(const char *file);
+
 #endif

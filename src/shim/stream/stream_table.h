@@ -4,6 +4,7 @@
 #ifndef XS_SHIM_STREAM_STREAM_TABLE_H
 #define XS_SHIM_STREAM_STREAM_TABLE_H
 
+#include "shim/common/callers.h"
 #include "shim/common/rows.h"
 
 #ifndef XS_API_LENDS              /* this platform has no call that says which stream waits for which */
@@ -33,7 +34,6 @@ struct xs_api_runtime {
 
 /* One line for each call: the words that every call reads stand together. */
 extern _Atomic int xs_api_mode XS_HIDDEN;   /* xs_shim_mode; owner: first_call.c; set after the table is complete */
-extern _Atomic bool xs_api_many XS_HIDDEN;  /* several real libraries are loaded; owner: caller_runtime.c */
 extern struct xs_api_runtime xs_api_first XS_HIDDEN; /* the first one; complete once bound */
 
 /** Where the entries of PASS rows jump (pass.c): to the real function, or to code that finds it. */
@@ -57,46 +57,20 @@ int xs_api_fill(struct xs_api_runtime *rt, void *handle);
 /** The slots of PASS rows lead straight to the only real library, or to code that looks. */
 void xs_api_slots_direct(bool direct);
 
-/** The library of this caller, where there are several. */
+/** xs_api_first is bound. */
+void xs_api_runtime_bound(void);
+/** The library of this caller, where there may be several. */
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller);
-/* An object that called, and the index of its library; never changes. */
-struct xs_api_calling {
-    uintptr_t from, to;
-    unsigned index;
-    struct xs_api_calling *next;
-};
-extern _Atomic(struct xs_api_calling *) xs_api_called_last XS_HIDDEN; /* a hint; NULL: none; owner: caller_runtime.c */
-void xs_api_caller_look(const void *caller);
-
-/** The object of `caller` opened this library by itself: its calls go there, unless it depends on another. A
- *  thread whose caller depends on none follows the last open. Calls dl* functions. Any thread, also before
- *  the first call. */
-void xs_api_caller_opened(const void *caller, void *handle);
 /** A program may have this shim's own handle, which this file's name gives. By the platform. */
 void xs_api_handle_given(const char *file);
 /** The library in which this caller looks up names without a row; NULL: unknown yet. */
 void *xs_api_caller_library(const void *caller);
-/** The library that this caller opened, or the last that any opened; NULL: none. Any thread. */
-void *xs_api_opened_by(const void *caller);
-
-/** Where programs and libraries begin: finds out which library this caller uses, if it is new here. */
-static inline void xs_api_caller_new(const void *caller)
-{
-    const struct xs_api_calling *o;
-
-    if (!XS_API_MULTI)
-        return;
-    /* acquire pairs with the release in caller_runtime.c */
-    o = atomic_load_explicit(&xs_api_called_last, memory_order_acquire);
-    if (!(XS_LIKELY(o != NULL) && XS_LIKELY((uintptr_t)caller - o->from < o->to - o->from)))
-        xs_api_caller_look(caller);
-}
 
 /** Where a call of this caller goes. */
 static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)
 {
-    /* acquire pairs with the release in caller_runtime.c */
-    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_acquire)))
+    /* acquire pairs with the release in callers.c */
+    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_callers_matter, memory_order_acquire)))
         return &xs_api_first;
     return xs_api_runtime_by(caller);
 }
@@ -111,7 +85,7 @@ void xs_api_object_ends(const void *object);
 static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_api_runtime *rt, xs_api_stream stream,
                                                                const void *object)
 {
-    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_api_many, memory_order_relaxed)))
+    if (!XS_API_MULTI || XS_LIKELY(!atomic_load_explicit(&xs_callers_matter, memory_order_relaxed)))
         return rt;
     if ((uintptr_t)stream > 2)
         return xs_api_runtime_made(rt, stream);

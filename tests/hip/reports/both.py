@@ -10,7 +10,7 @@ import tempfile
 def main(program, shim, hal, framework, system):
     bad = []
     # a program that is linked to one of the names gets the shim for it when that name is loaded first
-    names = " ".join([os.path.join(os.path.dirname(shim), f"libxsched-hip{n}.so") for n in (5, 6, 7)] + [shim])
+    names = " ".join([os.path.join(os.path.dirname(shim), "names", f"libxsched-amdhip64.so{n}") for n in ("", ".5", ".6", ".7")] + [shim])
 
     def run(*arguments, **extra):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}

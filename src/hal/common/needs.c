@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hal/common/needs.h"
+
+#include "base/lock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "hal/common/mapped.h"
+#include "hal/common/objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE       UINT32_MAX
+#define TEXT_BYTES 65536u
+#define RETRIES    4
+
+/* One mapped object. Pointers lead into it. */
+struct object {
+    const ElfW(Dyn) *dyn;         /* NULL: none */
+    const char *strings, *path, *base, *soname; /* base: the path without folders */
+    uint32_t root;                /* the object that brought it; NONE: not known yet */
+    bool ours, vendor;
+};
+
+struct walk {
+    struct xs_needs *out;
+    const char *stem;
+    uintptr_t caller;
+    struct object *objects;
+    uint32_t *names;              /* hash table: index + 1 of the first object of a SONAME or file name */
+    uint32_t *queue;
+    uint8_t *seen;
+    uint32_t count, filled, libc, names_mask;
+    uint64_t adds, subs;
+    char *text;
+    size_t text_used;
+    bool done;
+};
+
+/* ---- the graph, while nobody unmaps an object ---- */
+
+static uint32_t hash_name(const char *s)
+{
+    uint64_t h = 14695981039346656037ull; /* FNV-1a */
+
+    for (; *s; s++)
+        h = (h ^ (uint8_t)*s) * 1099511628211ull;
+    return (uint32_t)xs_hash_u64(h);
+}
+
+/* @return the place of the name in the table, or the free place for it */
+static uint32_t *slot_of(const struct walk *w, const char *name, bool soname)
+{
+    for (uint32_t i = hash_name(name) & w->names_mask;; i = (i + 1) & w->names_mask) {
+        const struct object *o = w->names[i] ? &w->objects[w->names[i] - 1] : NULL;
+        const char *known = o ? soname ? o->soname : o->base : NULL;
+
+        if (!o || (known && strcmp(known, name) == 0))
+            return &w->names[i];
+    }
+}
+
+static void add_name(struct walk *w, uint32_t i, const char *name, bool soname)
+{
+    uint32_t *slot = slot_of(w, name, soname);
+
+    if (!*slot)
+        *slot = i + 1;
+}
+
+/* The object that the dynamic linker has for a name that is needed. */
+static uint32_t object_named(const struct walk *w, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    uint32_t i;
+
+    if (!slash && (i = *slot_of(w, name, true)))
+        return i - 1;
+    i = *slot_of(w, slash ? slash + 1 : name, false);
+    return i ? i - 1 : NONE;
+}
+
+static const char *keep_text(struct walk *w, const char *text)
+{
+    size_t n = text ? strlen(text) + 1 : 0;
+    char *to = w->text + w->text_used;
+
+    if (!n || n > TEXT_BYTES - w->text_used)
+        return NULL;
+    memcpy(to, text, n);
+    w->text_used += n;
+    return to;
+}
+
+static const char *text_of(const struct object *o, ElfW(Sxword) tag)
+{
+    for (const ElfW(Dyn) *d = o->dyn; d && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == tag)
+            return o->strings + d->d_un.d_val;
+    return NULL;
+}
+
+/* All that one object needs, in its order. @return false at the end */
+static bool next_needed(const struct object *o, const ElfW(Dyn) **at, const char **ret_name)
+{
+    const ElfW(Dyn) *d = *at ? *at + 1 : o->dyn;
+
+    if (o->ours)                  /* what we need is not the program's */
+        return false;
+    for (; d && d->d_tag != DT_NULL; d++) {
+        if (d->d_tag != DT_NEEDED)
+            continue;
+        *at = d;
+        *ret_name = o->strings + d->d_un.d_val;
+        return true;
+    }
+    return false;
+}
+
+static void find_roots(struct walk *w)
+{
+    for (uint32_t r = 0; r < w->count; r++) {
+        uint32_t from = 0, to = 0;
+
+        if (w->objects[r].root != NONE)
+            continue;
+        w->objects[r].root = r;
+        w->queue[to++] = r;
+        for (; from < to; from++) {
+            const ElfW(Dyn) *at = NULL;
+            const char *name;
+
+            while (next_needed(&w->objects[w->queue[from]], &at, &name)) {
+                uint32_t i = object_named(w, name);
+
+                if (i == NONE || w->objects[i].root != NONE)
+                    continue;
+                w->objects[i].root = r;
+                w->queue[to++] = i;
+            }
+        }
+    }
+}
+
+/* Whether an object was there before the program ran: then it belongs to the global scope. */
+static bool is_early(const struct walk *w, uint32_t i)
+{
+    return w->objects[i].root == 0 || w->objects[i].root < w->libc;
+}
+
+static uint16_t copy_index(const struct walk *w, uint32_t object)
+{
+    for (size_t i = 0; i < w->out->copy_count; i++)
+        if (w->out->copies[i].object == object)
+            return (uint16_t)(XS_NEEDS_MAX + i);
+    return UINT16_MAX;
+}
+
+static uint16_t need_index(const struct walk *w, uint32_t object, const char *name)
+{
+    for (size_t i = 0; i < w->out->need_count; i++)
+        if (w->out->needs[i].object == object && strcmp(w->out->needs[i].name, name) == 0)
+            return (uint16_t)i;
+    return UINT16_MAX;
+}
+
+static void visit_scope(struct walk *w, uint32_t i, uint32_t *to)
+{
+    if (i == NONE || w->seen[i])
+        return;
+    w->seen[i] = 1;
+    w->queue[(*to)++] = i;
+}
+
+/* Breadth first from the objects that the queue has. */
+static size_t walk_scope(struct walk *w, uint32_t to, uint16_t *ret, bool with_caller)
+{
+    size_t n = 0, most = XS_NEEDS_MAX + XS_COPIES_MAX;
+
+    for (uint32_t from = 0; from < to; from++) {
+        const struct object *o = &w->objects[w->queue[from]];
+        const ElfW(Dyn) *at = NULL;
+        const char *name;
+        uint16_t k;
+
+        if (o->vendor && !o->ours && n < most && (k = copy_index(w, w->queue[from])) != UINT16_MAX)
+            ret[n++] = k;
+        while (next_needed(o, &at, &name)) {
+            if (!xs_object_name_fits(name, w->stem)) {
+                visit_scope(w, object_named(w, name), &to);
+                continue;
+            }
+            k = need_index(w, w->queue[from], name);
+            if (k == UINT16_MAX || n == most)
+                continue;
+            ret[n++] = k;
+            w->out->needs[k].with_caller |= with_caller;
+        }
+    }
+    return n;
+}
+
+/* The scope that one object brings with all that it needs. @return whether the caller is among that */
+static bool walk_from(struct walk *w, uint32_t root, uint32_t caller, uint16_t *ret, size_t *ret_count)
+{
+    uint32_t to = 0;
+
+    memset(w->seen, 0, w->count);
+    visit_scope(w, root, &to);
+    *ret_count = walk_scope(w, to, ret, root == w->objects[caller].root);
+    return w->seen[caller];
+}
+
+static void walk_global(struct walk *w, bool with_caller)
+{
+    uint32_t to = 0;
+
+    memset(w->seen, 0, w->count);
+    visit_scope(w, 0, &to);
+    for (uint32_t i = 1; i < w->libc; i++) /* preloaded */
+        if (w->objects[i].root == i)
+            visit_scope(w, i, &to);
+    w->out->global_count = walk_scope(w, to, w->out->global, with_caller);
+}
+
+static void walk_local(struct walk *w, uint32_t caller)
+{
+    uint16_t more[XS_NEEDS_MAX + XS_COPIES_MAX];
+    struct xs_needs *out = w->out;
+    size_t n;
+
+    walk_from(w, w->objects[caller].root, caller, out->local, &out->local_count);
+    /* whoever opened an object that needs this one later has added its scope to this one's */
+    for (uint32_t r = w->objects[caller].root + 1; r < w->count; r++) {
+        if (w->objects[r].root != r || !walk_from(w, r, caller, more, &n))
+            continue;
+        for (size_t i = 0; i < n && out->local_count < XS_ARRAY_LEN(out->local); i++)
+            out->local[out->local_count++] = more[i];
+    }
+}
+
+/* The vendor's names among all that is mapped. */
+static void collect(struct walk *w)
+{
+    struct xs_needs *out = w->out;
+
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct object *o = &w->objects[i];
+        const ElfW(Dyn) *at = NULL;
+        const char *name;
+
+        if (o->vendor && out->copy_count < XS_COPIES_MAX)
+            out->copies[out->copy_count++] =
+                (struct xs_copy){i, o->ours, keep_text(w, o->path), keep_text(w, o->soname)};
+        while (next_needed(o, &at, &name)) {
+            struct xs_need *need = &out->needs[out->need_count];
+
+            if (out->need_count == XS_NEEDS_MAX || !xs_object_name_fits(name, w->stem))
+                continue;
+            *need = (struct xs_need){i, false, keep_text(w, i ? o->path : ""), keep_text(w, text_of(o, DT_RPATH)),
+                                     keep_text(w, text_of(o, DT_RUNPATH)), keep_text(w, name)};
+            if (need->name && need->path)
+                out->need_count++;
+        }
+    }
+}
+
+/* ---- RTLD_DEEPBIND ---- */
+
+#define DEEP_MAX 32u
+
+static struct xs_lock g_lock;     /* its holder calls nothing but memory functions */
+static struct {
+    uint32_t name, path;          /* hashes of what the program opened; 0: free */
+} g_deep[DEEP_MAX];               /* under g_lock, as the next */
+static unsigned g_deep_next;
+
+static uint32_t hash_some(const char *s)
+{
+    uint32_t h = s ? hash_name(s) : 0;
+
+    return s && !h ? 1 : h;
+}
+
+void xs_needs_opened_deep(const char *file)
+{
+    bool by_path = file && strchr(file, '/');
+    char *real = by_path ? realpath(file, NULL) : NULL;
+    uint32_t name = by_path ? 0 : hash_some(file), path = hash_some(real);
+    bool known = !name && !path;
+
+    free(real);
+    xs_lock_acquire(&g_lock);
+    for (unsigned i = 0; i < DEEP_MAX; i++)
+        known |= g_deep[i].name == name && g_deep[i].path == path;
+    if (!known) {
+        g_deep[g_deep_next % DEEP_MAX].name = name;
+        g_deep[g_deep_next++ % DEEP_MAX].path = path;
+    }
+    xs_lock_release(&g_lock);
+}
+
+static bool was_opened_deep(const char *path, const char *soname)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    uint32_t base = hash_some(slash ? slash + 1 : path), other = hash_some(soname), whole;
+    bool any = false, deep = false;
+    char *real;
+
+    xs_lock_acquire(&g_lock);
+    for (unsigned i = 0; i < DEEP_MAX; i++) {
+        any |= g_deep[i].path != 0;
+        deep |= g_deep[i].name && (g_deep[i].name == base || g_deep[i].name == other);
+    }
+    xs_lock_release(&g_lock);
+    real = any && !deep && path ? realpath(path, NULL) : NULL;
+    whole = hash_some(real);
+    free(real);
+    xs_lock_acquire(&g_lock);
+    for (unsigned i = 0; i < DEEP_MAX && whole; i++)
+        deep |= g_deep[i].path == whole;
+    xs_lock_release(&g_lock);
+    return deep;
+}
+
+/* ---- reading ---- */
+
+static int visit_count(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct walk *w = data;
+
+    if (size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
+        return 1;
+    w->adds = info->dlpi_adds;
+    w->subs = info->dlpi_subs;
+    w->count++;
+    return 0;
+}
+
+static void all_read(struct walk *w)
+{
+    struct xs_needs *out = w->out;
+    uint32_t caller = out->found ? out->object : NONE;
+
+    find_roots(w);
+    collect(w);
+    walk_global(w, caller != NONE && is_early(w, caller));
+    if (caller != NONE) {
+        const struct object *o = &w->objects[caller];
+
+        out->path = keep_text(w, caller ? o->path : "");
+        out->rpath = keep_text(w, text_of(o, DT_RPATH));
+        out->runpath = keep_text(w, text_of(o, DT_RUNPATH));
+        if (!is_early(w, caller)) {
+            walk_local(w, caller);
+            o = &w->objects[o->root];
+            out->root_path = keep_text(w, o->path);
+            out->root_soname = keep_text(w, o->soname);
+        }
+    }
+    w->done = true;
+}
+
+/* The last object completes the picture. Inside this callback nobody unmaps one. */
+static int visit_read(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct walk *w = data;
+    struct object *o = &w->objects[w->filled];
+    const char *slash;
+
+    (void)size;
+    if (info->dlpi_adds != w->adds || info->dlpi_subs != w->subs || w->filled == w->count)
+        return 1;
+    o->path = info->dlpi_name ? info->dlpi_name : "";
+    slash = strrchr(o->path, '/');
+    o->base = slash ? slash + 1 : o->path;
+    o->root = NONE;
+    if (xs_mapped_dynamic(info, &o->dyn, &o->strings))
+        o->soname = text_of(o, DT_SONAME);
+    o->ours = xs_mapped_is_ours(info);
+    o->vendor = xs_object_name_fits(o->base, w->stem) || (o->soname && xs_object_name_fits(o->soname, w->stem));
+    if (!w->libc && o->soname && strcmp(o->soname, "libc.so.6") == 0)
+        w->libc = w->filled;
+    if (!w->out->found && xs_mapped_holds(info, w->caller)) {
+        w->out->found = true;
+        w->out->object = w->filled;
+        xs_mapped_range(info, &w->out->from, &w->out->to);
+    }
+    if (o->soname)
+        add_name(w, w->filled, o->soname, true);
+    if (*o->base)
+        add_name(w, w->filled, o->base, false);
+    if (++w->filled == w->count)
+        all_read(w);
+    return 0;
+}
+
+static bool try_to_read(struct walk *w)
+{
+    uint32_t names = 64;
+    char *memory;
+
+    w->count = w->filled = w->libc = 0;
+    dl_iterate_phdr(visit_count, w);
+    if (!w->count)
+        return false;
+    while (names < w->count * 4)
+        names *= 2;
+    w->names_mask = names - 1;
+    /* one piece: objects, names, queue, seen */
+    memory = calloc(1, w->count * (sizeof(struct object) + sizeof(uint32_t) + 1) + names * sizeof(uint32_t));
+    w->out = calloc(1, sizeof(*w->out) + TEXT_BYTES);
+    if (memory && w->out) {
+        w->objects = (struct object *)(void *)memory;
+        w->names = (uint32_t *)(void *)(w->objects + w->count);
+        w->queue = w->names + names;
+        w->seen = (uint8_t *)(w->queue + w->count);
+        w->text = (char *)(w->out + 1);
+        w->text_used = 0;
+        dl_iterate_phdr(visit_read, w);
+    }
+    free(memory);
+    if (!w->done)
+        free(w->out);
+    return w->done;
+}
+
+struct xs_needs *xs_needs_read(const char *stem, const void *caller)
+{
+    struct walk w = {.stem = stem, .caller = (uintptr_t)caller};
+
+    for (int i = 0; i < RETRIES; i++) { /* other threads load and unload objects */
+        if (!try_to_read(&w))
+            continue;
+        w.out->deep = w.out->local_count && was_opened_deep(w.out->root_path, w.out->root_soname);
+        return w.out;
+    }
+    return NULL;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/common/callers.h"
+
+#include "base/env.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "hal/common/objects.h"
+#include "hal/common/vendor.h"
+#include "shim/common/rows.h"
+
+#include <stdlib.h>
+
+_Atomic bool xs_callers_matter;
+_Atomic(struct xs_calling *) xs_callers_last;
+
+/* By the name that we carry ourselves: who has our functions by that, and needs no library, means this one. */
+static void *by_own_name(const void *caller)
+{
+    if (!XS_API_OWN_NAME || xs_env_get(xs_api_vendor.platform->lib))
+        return NULL;
+    return xs_vendor_named(&xs_api_vendor, caller, XS_API_SONAME, false);
+}
+
+void *xs_callers_first(const void *caller, char *ret_path, size_t size)
+{
+    struct xs_vendor_caller of = {.absent = false};
+    void *handle = NULL;
+
+    if (!xs_env_get(xs_api_vendor.platform->lib)) {
+        handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
+        if (!handle && !of.absent)
+            handle = xs_callers_opened_by(caller);
+        if (!handle && !of.absent)
+            handle = by_own_name(caller);
+    }
+    if (handle) {
+        xs_vendor_path(&xs_api_vendor, handle, ret_path, size);
+        XS_INFO("%s: using %s", xs_api_vendor.platform->name, ret_path);
+        return handle;
+    }
+    return xs_vendor_open(&xs_api_vendor, caller, &handle, ret_path, size) == 0 ? handle : NULL;
+}
+
+#if XS_API_MULTI
+
+#define PAGE_MASK (~(uintptr_t)4095)
+#define COPIES    8u              /* the first one is the one that the first call found */
+#define ABSENT    14u             /* needs one that is not to be found */
+#define FOLLOWS   15u             /* depends on none, and opened none */
+#define OPENED    32u             /* objects whose opened library we know */
+#define PATIENCE  64u             /* calls after which a load that we know of has ended */
+
+static struct xs_lock g_lock;     /* g_copies, g_opened and the next two; its holder calls nothing */
+static struct {
+    void *handle;
+    _Atomic(void *) table;        /* NULL: free; never freed */
+} g_copies[COPIES];
+static struct {
+    uintptr_t from, to;
+    void *handle;
+} g_opened[OPENED];
+static unsigned g_opened_next;
+static void *g_opened_handle;     /* the last */
+
+/* Objects that called, and their copies. Threads add rows at the front and never change them. */
+static _Atomic(struct xs_calling *) g_objects; /* any thread, by compare and swap */
+/* Pages of callers, the copy in the low bits. Any thread writes any slot; a lost update costs one more
+ * look-up. */
+static _Atomic uintptr_t g_seen[256];
+static _Thread_local uint8_t t_last; /* 1 + the copy used or opened last by this thread; 0: none yet */
+static _Atomic uint8_t g_opened_last; /* the last opened copy; for threads that have used none */
+
+static _Atomic bool g_several;    /* for the life of the process; any thread sets it */
+static _Atomic uint64_t g_loaded; /* objects loaded when the last load began; any thread */
+static _Atomic int g_patience;    /* calls until that load has surely ended; any thread counts it down */
+static _Atomic uint64_t g_unloaded; /* objects unloaded so far, as seen at a load; any thread */
+
+static unsigned copy_of(void *handle)
+{
+    void *fresh = NULL, *table;
+    unsigned i;
+
+    for (;;) {
+        xs_lock_acquire(&g_lock);
+        for (i = 0; i < COPIES; i++) {
+            table = atomic_load_explicit(&g_copies[i].table, memory_order_relaxed);
+            if (table && g_copies[i].handle == handle)
+                break;
+            if (table)
+                continue;
+            if (fresh) {
+                g_copies[i].handle = handle;
+                /* release pairs with xs_callers_copy */
+                atomic_store_explicit(&g_copies[i].table, fresh, memory_order_release);
+            }
+            break;
+        }
+        xs_lock_release(&g_lock);
+        if (i == COPIES || table) { /* too many: the first */
+            free(fresh);
+            return i % COPIES;
+        }
+        if (fresh)
+            return i;
+        fresh = xs_copy_new(handle);
+        if (!fresh)
+            return 0;
+    }
+}
+
+/* @return NULL: new */
+static const struct xs_calling *known_object(uintptr_t caller)
+{
+    /* acquire pairs with the release in add_object */
+    for (struct xs_calling *o = atomic_load_explicit(&g_objects, memory_order_acquire); o; o = o->next)
+        if (caller >= o->from && caller < o->to)
+            return o;
+    return NULL;
+}
+
+static void add_object(uintptr_t from, uintptr_t to, unsigned copy)
+{
+    struct xs_calling *o = malloc(sizeof(*o));
+
+    if (!o)
+        return;
+    o->from = from;
+    o->to = to;
+    o->copy = copy;
+    o->next = atomic_load_explicit(&g_objects, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&g_objects, &o->next, o, memory_order_release, memory_order_relaxed))
+        ;
+}
+
+static void matter(bool does)
+{
+    if (does)
+        xs_copy_several(true);
+    /* release pairs with the loads that decide whether to ask here */
+    if (atomic_exchange_explicit(&xs_callers_matter, does, memory_order_acq_rel) && !does)
+        xs_copy_several(false);
+}
+
+static void note_several(void)
+{
+    if (atomic_exchange(&g_several, true))
+        return;
+    matter(true);
+    XS_INFO("%s: there are several copies of the %s in this process: each caller keeps its own",
+            xs_api_vendor.platform->name, xs_api_vendor.platform->library);
+}
+
+/* The library that the object of this caller opened; NULL: none. */
+static void *opened_by_object(const void *caller)
+{
+    void *handle = NULL;
+
+    xs_lock_acquire(&g_lock);
+    for (unsigned i = 0; i < OPENED; i++)
+        if ((uintptr_t)caller - g_opened[i].from < g_opened[i].to - g_opened[i].from)
+            handle = g_opened[i].handle;
+    xs_lock_release(&g_lock);
+    return handle;
+}
+
+static unsigned copy_by(const void *caller)
+{
+    const struct xs_calling *known = known_object((uintptr_t)caller);
+    struct xs_vendor_caller of;
+    unsigned copy = FOLLOWS;
+    void *handle;
+
+    if (known) {
+        atomic_store_explicit(&xs_callers_last, (struct xs_calling *)(uintptr_t)known, memory_order_release);
+        return known->copy;
+    }
+    handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
+    if (!handle && !of.absent)
+        handle = opened_by_object(caller);
+    if (!handle && !of.absent)
+        handle = by_own_name(caller);
+    if (handle)
+        copy = copy_of(handle);
+    else if (of.absent)
+        copy = ABSENT;
+    if (copy && copy != FOLLOWS)
+        note_several();
+    if (of.to)
+        add_object(of.from, of.to, copy);
+    return copy;
+}
+
+/* A load that the program began is over, or will not end in time. What loads meanwhile says so by itself. */
+static void settle(void)
+{
+    bool loaded = xs_object_count(NULL) != atomic_load_explicit(&g_loaded, memory_order_relaxed);
+
+    if (!loaded && atomic_fetch_sub_explicit(&g_patience, 1, memory_order_relaxed) > 0)
+        return;
+    matter(false);
+    if (loaded && !xs_vendor_is_alone(&xs_api_vendor, g_copies[0].handle))
+        note_several();
+}
+
+/* Other objects may come to the places of those that are gone. */
+static void forget_objects(void)
+{
+    atomic_store_explicit(&g_objects, NULL, memory_order_relaxed); /* readers may have them: they are lost */
+    atomic_store_explicit(&xs_callers_last, NULL, memory_order_relaxed);
+    for (size_t n = 0; n < XS_ARRAY_LEN(g_seen); n++)
+        atomic_store_explicit(&g_seen[n], 0, memory_order_relaxed);
+}
+
+void xs_callers_load(void)
+{
+    uint64_t loaded, unloaded;
+
+    if (!atomic_load_explicit(&g_copies[0].table, memory_order_acquire))
+        return;
+    loaded = xs_object_count(&unloaded);
+    if (atomic_exchange_explicit(&g_unloaded, unloaded, memory_order_relaxed) != unloaded)
+        forget_objects();
+    if (atomic_load_explicit(&g_several, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&g_loaded, loaded, memory_order_relaxed);
+    atomic_store_explicit(&g_patience, (int)PATIENCE, memory_order_relaxed);
+    if (!atomic_load_explicit(&xs_callers_matter, memory_order_relaxed))
+        matter(true);
+}
+
+void xs_callers_bound(void *handle, void *table)
+{
+    xs_lock_acquire(&g_lock);
+    g_copies[0].handle = handle;
+    atomic_store_explicit(&g_copies[0].table, table, memory_order_release);
+    xs_lock_release(&g_lock);
+    if (!xs_vendor_is_alone(&xs_api_vendor, handle))
+        note_several();
+}
+
+void *xs_callers_copy(const void *caller)
+{
+    uintptr_t page = (uintptr_t)caller & PAGE_MASK, known;
+    _Atomic uintptr_t *slot = &g_seen[(page >> 12) % XS_ARRAY_LEN(g_seen)];
+    unsigned copy;
+    void *table;
+
+    if (XS_UNLIKELY(!atomic_load_explicit(&g_several, memory_order_relaxed)))
+        settle();                 /* a load may be under way */
+    known = atomic_load_explicit(slot, memory_order_relaxed);
+    if (XS_LIKELY(page && (known & PAGE_MASK) == page)) {
+        copy = (unsigned)(known & ~PAGE_MASK);
+    } else {
+        copy = copy_by(caller);
+        atomic_store_explicit(slot, page | copy, memory_order_relaxed);
+    }
+    if (copy == ABSENT)
+        return NULL;
+    if (copy == FOLLOWS)
+        copy = t_last ? t_last - 1u : atomic_load_explicit(&g_opened_last, memory_order_relaxed);
+    else
+        t_last = (uint8_t)(copy + 1);
+    /* acquire pairs with the release in copy_of */
+    table = atomic_load_explicit(&g_copies[copy].table, memory_order_acquire);
+    return table ? table : atomic_load_explicit(&g_copies[0].table, memory_order_acquire);
+}
+
+void *xs_callers_of_object(const void *address)
+{
+    const struct xs_calling *o = known_object((uintptr_t)address);
+
+    return o && o->copy < COPIES ? atomic_load_explicit(&g_copies[o->copy].table, memory_order_acquire) : NULL;
+}
+
+void xs_callers_look(const void *caller)
+{
+    copy_by(caller);
+}
+
+static void opened_note(uintptr_t from, uintptr_t to, void *handle)
+{
+    unsigned i;
+
+    xs_lock_acquire(&g_lock);
+    for (i = 0; i < OPENED && g_opened[i].from != from; i++)
+        ;
+    if (i == OPENED)
+        i = g_opened_next++ % OPENED;
+    g_opened[i].from = from;
+    g_opened[i].to = to;
+    g_opened[i].handle = handle;
+    g_opened_handle = handle;
+    xs_lock_release(&g_lock);
+}
+
+void xs_callers_opened(const void *caller, void *handle)
+{
+    bool bound = atomic_load_explicit(&g_copies[0].table, memory_order_acquire) != NULL, depends;
+    struct xs_vendor_caller of;
+    unsigned copy;
+
+    depends = xs_vendor_of_caller(&xs_api_vendor, caller, &of) != NULL || of.absent;
+    opened_note(of.from, of.to, handle);
+    if (!bound || depends)
+        return;
+    copy = copy_of(handle);
+    if (of.to)
+        add_object(of.from, of.to, copy);
+    for (size_t n = 0; n < XS_ARRAY_LEN(g_seen); n++) /* pages of this object led elsewhere */
+        atomic_store_explicit(&g_seen[n], 0, memory_order_relaxed);
+    t_last = (uint8_t)(copy + 1);
+    atomic_store_explicit(&g_opened_last, (uint8_t)copy, memory_order_relaxed);
+    if (copy)
+        note_several();
+}
+
+void *xs_callers_opened_by(const void *caller)
+{
+    void *handle = opened_by_object(caller);
+
+    if (!handle) {
+        xs_lock_acquire(&g_lock);
+        handle = g_opened_handle;
+        xs_lock_release(&g_lock);
+    }
+    return handle;
+}
+
+#else
+
+void xs_callers_opened(const void *caller, void *handle)
+{
+    (void)caller, (void)handle;
+}
+
+void *xs_callers_opened_by(const void *caller)
+{
+    (void)caller;
+    return NULL;
+}
+
+#endif

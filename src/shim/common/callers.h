@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which copy of the vendor's library a caller means, where a process may have several (XS_API_MULTI). Each caller
+ * keeps the one to which the dynamic linker binds its symbols (hal/common/vendor.h), as without us. We know a caller
+ * by its return address, which a tail call hides. A caller that depends on none gets the copy that it opened itself.
+ * Others (an interpreter, compiled code, the caller of a function that ended in a tail call) get one by
+ * XS_API_OWN_NAME: 1: the copy to which our SONAME leads, since they have our functions by that name alone; 0: the one
+ * that their thread used or opened last.
+ *
+ * Compiled into each shim. */
+#ifndef XS_SHIM_COMMON_CALLERS_H
+#define XS_SHIM_COMMON_CALLERS_H
+
+#include XS_SHIM_PLATFORM
+
+#include "base/xs_base.h"
+
+/** The first copy, for the first caller. Calls dl* functions: the caller has no lock of ours. Any thread.
+ *  @return NULL: none. The log says so */
+void *xs_callers_first(const void *caller, char *ret_path, size_t size);
+
+/* Whether there may be several copies: then xs_callers_copy tells. Owner: callers.c */
+extern _Atomic bool xs_callers_matter XS_HIDDEN;
+
+/** The shim has bound the first copy: looks whether there are others. @param table  what xs_callers_copy gives for it */
+void xs_callers_bound(void *handle, void *table);
+/** The program is about to load objects. Any thread, with no lock of ours. */
+void xs_callers_load(void);
+/** The table of this caller's copy. NULL: the caller needs a copy that is not to be found, so its calls fail. */
+void *xs_callers_copy(const void *caller);
+/** The table of the copy of the object at this address, if it has called; NULL: unknown, or it depends on none. */
+void *xs_callers_of_object(const void *address);
+
+/** The object of `caller` opened this library by itself: its calls go there, unless it depends on another. A
+ *  thread whose caller depends on none follows the last open. Calls dl* functions. Any thread, also before
+ *  the first call. */
+void xs_callers_opened(const void *caller, void *handle);
+/** The library that this caller opened, or the last that any opened; NULL: none. Any thread. */
+void *xs_callers_opened_by(const void *caller);
+
+/* By the platform: the functions of a further copy, to be freed by free. NULL: no memory */
+void *xs_copy_new(void *handle);
+/* By the platform: xs_callers_matter is about to become true, or has become false. */
+void xs_copy_several(bool several);
+
+/* An object that called, and its copy; never changes. */
+struct xs_calling {
+    uintptr_t from, to;
+    unsigned copy;                /* its number */
+    struct xs_calling *next;
+};
+extern _Atomic(struct xs_calling *) xs_callers_last XS_HIDDEN; /* a hint; NULL: none; owner: callers.c */
+void xs_callers_look(const void *caller);
+
+/** Where programs and libraries begin: finds out which copy this caller uses, if it is new here. */
+static inline void xs_callers_new(const void *caller)
+{
+    const struct xs_calling *o;
+
+    if (!XS_API_MULTI)
+        return;
+    /* acquire pairs with the release in callers.c */
+    o = atomic_load_explicit(&xs_callers_last, memory_order_acquire);
+    if (!(XS_LIKELY(o != NULL) && XS_LIKELY((uintptr_t)caller - o->from < o->to - o->from)))
+        xs_callers_look(caller);
+}
+
+#endif
