@@ -17,12 +17,15 @@ FACTS = {
     "opencl": ("libOpenCL", (".so.1", ".so.1", ".so"), "clSetContextDestructorCallback", "clNewerThanAll", "OPENCL_1.0 { global: cl*; };"),
 }
 
+FOLDERS = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
+           "/usr/local/lib", "/opt/rocm/lib")
+
 
 class Layouts:
     def __init__(self, platform, shim, compiler, folder):
         self.platform, self.shim, self.compiler, self.folder = platform, shim, compiler, folder
         self.stem, self.names, self.lacked, self.newer, self.versions = FACTS[platform]
-        self.bad, self.ran = [], 0
+        self.bad, self.ran, self.hide = [], 0, []
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}
         os.makedirs(folder, exist_ok=True)
         if self.versions:
@@ -70,6 +73,9 @@ class Layouts:
         env = dict(self.env, **extra)
         if preload:
             env["LD_PRELOAD"] = " ".join(filter(None, (env.get("LD_PRELOAD"), self.shim)))
+        if self.hide: # the variables must not reach that
+            command = [*self.hide, "/usr/bin/env", *[f"{k}={v}" for k, v in env.items()], *command]
+            env = {"PATH": env.get("PATH", "")}
         r = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False, cwd=cwd)
         return r.returncode, r.stdout.split(), r.stderr.strip()
 
@@ -159,6 +165,13 @@ class Layouts:
         """A name that leads nowhere. HIP's shim takes no name, so such an object does not load. CUDA's and OpenCL's have
         their name: it loads, and its calls fail; another copy never takes the place."""
         name, t = self.stem + self.names[1], self.at("absent")
+        there = sorted({os.path.realpath(f"{d}/{name}") for d in FOLDERS if os.path.exists(f"{d}/{name}")})
+        if there:   # /dev/null over each, in a mount namespace of our own
+            self.hide = ["unshare", "-rm", "sh", "-c", "".join(f"mount --bind /dev/null {p} && " for p in there) + 'exec "$@"', "sh"]
+            if subprocess.run([*self.hide, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+                print("no mount namespace here: the layouts without a library were left out")
+                self.ran, self.hide = self.ran + 5, []
+                return
         real, other = self.copy("absent/b/" + name, 3), self.copy("absent/a/" + self.hashed(), 2)
         plain = self.program("absent/program")
         lost = self.caller("absent/lost.so", real, runpath="/nowhere")
@@ -173,7 +186,8 @@ class Layouts:
                 self.same(title + ", beside another copy", plain, "load", good, "n", "go", "0", "good", "load", library, "n", "go",
                           "1", "go", "go", "0", "good", want="loaded 2 absent -7777 2", ours=fails and f"loaded 2 loaded {fails} 2",
                           said=fails and "is not to be found")
-        self.same("absent, opened by a name", plain, "load", name, "n", want="absent")
+        self.same("absent, opened by a name", plain, "load", name, "n", want="absent", ours="loaded" if self.platform == "opencl" else None)
+        self.hide = []
 
     def hashed(self):
         """As wheels rename what they carry."""

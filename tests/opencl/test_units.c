@@ -125,12 +125,6 @@ static const struct xs_ocl_api g_api = {
     .clSetEventCallback = set_callback,
 };
 
-const struct xs_ocl_api *xsched_priv_ocl_api(const void *caller)
-{
-    (void)caller;
-    return &g_api;
-}
-
 static _Atomic uint64_t g_completed, g_lost, g_sum;
 
 void xsched_priv_completed(struct xs_queue *q, uint64_t number)
@@ -182,7 +176,7 @@ static void *watch_thread(void *data)
 {
     (void)data;
     for (uint64_t i = 1; i <= 3000; i++)
-        assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, i % 2, (struct xs_queue *)8, i));
+        assert_true(xsched_priv_ocl_watch(&g_api, (cl_event)(uintptr_t)64, i % 2, (struct xs_queue *)8, i));
     return NULL;
 }
 
@@ -220,18 +214,18 @@ static void watches(void **state)
         assert_int_equal(g_sum, 4 * (3000u * 3001u / 2));
     }
     /* each reference that was taken over is given back once, those of failed events a mark later */
-    assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, false, NULL, 1));
+    assert_true(xsched_priv_ocl_watch(&g_api, (cl_event)(uintptr_t)64, false, NULL, 1));
     assert_int_equal(g_released, 3 * 6000);
     g_watched[12000].notify(NULL, CL_COMPLETE, g_watched[12000].data);
     g_refuse = true;
-    assert_false(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1));
+    assert_false(xsched_priv_ocl_watch(&g_api, (cl_event)(uintptr_t)64, true, NULL, 1));
     g_refuse = false;
     atomic_store(&g_watched_count, 0);
     for (int i = 0; i < 16384; i++)
-        assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1));
-    assert_false(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1)); /* all are out */
+        assert_true(xsched_priv_ocl_watch(&g_api, (cl_event)(uintptr_t)64, true, NULL, 1));
+    assert_false(xsched_priv_ocl_watch(&g_api, (cl_event)(uintptr_t)64, true, NULL, 1)); /* all are out */
     g_watched[77].notify(NULL, CL_COMPLETE, g_watched[77].data);
-    assert_true(xsched_priv_ocl_watch((cl_event)(uintptr_t)64, true, NULL, 1));
+    assert_true(xsched_priv_ocl_watch(&g_api, (cl_event)(uintptr_t)64, true, NULL, 1));
 }
 
 static void classes(void **state)

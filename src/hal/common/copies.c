@@ -169,8 +169,11 @@ static struct file *file_for(struct xs_copies *c, const struct xs_need *need)
         return f;
     }
     f = known_file(c, need->name);
-    f = f ? f : find_file(c, &by, need->name);
-    return !f && c->instead ? add_file(c, c->instead, NULL) : f;
+    if (!f && c->instead) {
+        f = add_file(c, c->instead, NULL);
+        add_name(f, need->name);
+    }
+    return f ? f : find_file(c, &by, need->name);
 }
 
 /* All up to this one, in the order in which the dynamic linker met them. */

@@ -11,7 +11,7 @@
 struct xs_copies;
 
 /** @param needs    stays with the caller, and must live as long
- *  @param instead  the file that the user wants where a name leads nowhere; NULL: none
+ *  @param instead  the file that the user wants where the program has none of this name yet; NULL: none
  *  @return to be freed by xs_copies_free; NULL: no memory */
 struct xs_copies *xs_copies_new(const struct xs_needs *needs, const char *instead);
 void xs_copies_free(struct xs_copies *c);

@@ -9,6 +9,7 @@
 struct event_mark {
     struct xs_queue *queue;       /* owner: the thread that took the record, then the callback */
     uint64_t number;
+    const struct xs_ocl_api *api;
     cl_event own;                 /* our reference, given back after completion; NULL: the program's event */
     _Atomic uint32_t next;        /* index + 1 of the next one in its list */
 };
@@ -66,7 +67,7 @@ static void failed_push(struct event_mark *w)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-static void failed_release(const struct xs_ocl_api *api)
+static void failed_release(void)
 {
     uint32_t at;
 
@@ -77,7 +78,7 @@ static void failed_release(const struct xs_ocl_api *api)
         struct event_mark *w = &g_watches[at - 1];
 
         at = atomic_load_explicit(&w->next, memory_order_relaxed);
-        api->clReleaseEvent(w->own);
+        w->api->clReleaseEvent(w->own);
         watch_give(w);
     }
 }
@@ -88,6 +89,7 @@ static void on_complete(cl_event event, cl_int status, void *data)
     struct event_mark *w = data;
     struct xs_queue *q = w->queue;
     uint64_t number = w->number;
+    const struct xs_ocl_api *api = w->api;
     cl_event own = w->own;
 
     (void)event;
@@ -97,7 +99,7 @@ static void on_complete(cl_event event, cl_int status, void *data)
         failed_push(w);
     if (status == CL_COMPLETE && own) {
         xsched_priv_depth_add(1);
-        xsched_priv_ocl_api(NULL)->clReleaseEvent(own);
+        api->clReleaseEvent(own);
         xsched_priv_depth_add(-1);
     }
     if (status == CL_COMPLETE)
@@ -108,15 +110,15 @@ static void on_complete(cl_event event, cl_int status, void *data)
         xsched_priv_mark_lost(q, number);
 }
 
-XS_EXPORT bool xsched_priv_ocl_watch(cl_event event, bool own, struct xs_queue *q, uint64_t number)
+XS_EXPORT bool xsched_priv_ocl_watch(const struct xs_ocl_api *api, cl_event event, bool own, struct xs_queue *q,
+                                     uint64_t number)
 {
-    const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
-    struct event_mark *w = api && api->clSetEventCallback ? watch_take() : NULL;
+    struct event_mark *w = api->clSetEventCallback ? watch_take() : NULL;
 
-    if (api)
-        failed_release(api);
+    failed_release();
     if (!w)
         return false;
+    w->api = api;
     w->queue = q;
     w->number = number;
     w->own = own ? event : NULL;

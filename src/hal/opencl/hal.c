@@ -19,16 +19,26 @@ XS_EXPORT const struct xs_vendor xsched_priv_ocl_vendor = {
     .probe = "clGetPlatformIDs",
 };
 
-static struct xs_ocl_api g_api;   /* written once under g_api_lock, before g_api_bound */
+#define APIS 16u                  /* of loaders, each by its functions and as a layer inside it */
+
+static struct xs_ocl_api g_apis[APIS]; /* each written once under g_api_lock, before g_count */
 static struct xs_lock g_api_lock;
-static _Atomic bool g_api_bound;
+static _Atomic unsigned g_count;
 
-XS_EXPORT void xsched_priv_ocl_bind(void *(*get)(void *ctx, const char *name), void *ctx)
+static const struct xs_ocl_api *known(const struct xs_ocl_api *api, unsigned count)
 {
-    struct xs_ocl_api api = {0};
+    for (unsigned i = 0; i < count; i++)
+        if (memcmp(&g_apis[i], api, sizeof(*api)) == 0)
+            return &g_apis[i];
+    return NULL;
+}
 
-    if (atomic_load_explicit(&g_api_bound, memory_order_acquire))
-        return;
+XS_EXPORT const struct xs_ocl_api *xsched_priv_ocl_bind(void *(*get)(void *ctx, const char *name), void *ctx)
+{
+    const struct xs_ocl_api *found;
+    struct xs_ocl_api api = {0};
+    unsigned count;
+
     /* through memcpy: a function pointer out of an object pointer */
 #define OCL_USED(ret, name, params)                                                               \
     do {                                                                                          \
@@ -38,12 +48,16 @@ XS_EXPORT void xsched_priv_ocl_bind(void *(*get)(void *ctx, const char *name), v
 #include "hal/opencl/used.def"
 #undef OCL_USED
     xs_lock_acquire(&g_api_lock);
-    if (!atomic_load_explicit(&g_api_bound, memory_order_relaxed)) {
-        g_api = api;
-        /* release pairs with the acquire loads here and in xsched_priv_ocl_api */
-        atomic_store_explicit(&g_api_bound, true, memory_order_release);
+    count = atomic_load_explicit(&g_count, memory_order_relaxed);
+    found = known(&api, count);
+    if (!found && count < APIS) {
+        g_apis[count] = api;
+        found = &g_apis[count];
+        /* release pairs with the acquire loads in xsched_priv_ocl_api */
+        atomic_store_explicit(&g_count, count + 1, memory_order_release);
     }
     xs_lock_release(&g_api_lock);
+    return found;
 }
 
 static void *get_symbol(void *ctx, const char *name)
@@ -55,15 +69,16 @@ static void *get_symbol(void *ctx, const char *name)
 
 XS_EXPORT const struct xs_ocl_api *xsched_priv_ocl_api(const void *caller)
 {
+    unsigned count = atomic_load_explicit(&g_count, memory_order_acquire);
+    struct xs_vendor_caller of;
+    void *handle = NULL;
     char path[512];
-    void *handle;
 
-    if (!atomic_load_explicit(&g_api_bound, memory_order_acquire)) {
-        if (xs_vendor_open(&xsched_priv_ocl_vendor, caller, &handle, path, sizeof(path)) < 0)
-            return NULL;
-        xsched_priv_ocl_bind(get_symbol, handle);
-    }
-    return &g_api;
+    if (count > 1 && caller)
+        handle = xs_vendor_of_caller(&xsched_priv_ocl_vendor, caller, &of);
+    if (count == 0 && xs_vendor_open(&xsched_priv_ocl_vendor, caller, &handle, path, sizeof(path)) < 0)
+        return NULL;
+    return handle ? xsched_priv_ocl_bind(get_symbol, handle) : &g_apis[0];
 }
 
 static XResult op_synchronize(void *opaque)
@@ -74,7 +89,7 @@ static XResult op_synchronize(void *opaque)
     if (!xs_ocl_pin(hw))
         return kXSchedErrorNotFound;
     xsched_priv_depth_add(1);
-    err = g_api.clFinish(hw->queue);
+    err = hw->api->clFinish(hw->queue);
     xsched_priv_depth_add(-1);
     xs_ocl_unpin(hw);
     return err == CL_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware;
@@ -83,6 +98,7 @@ static XResult op_synchronize(void *opaque)
 static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
 {
     struct xs_ocl_hw *hw = opaque;
+    const struct xs_ocl_api *api = hw->api;
     cl_event event = NULL;
     bool watched = false;
     cl_int err;
@@ -91,15 +107,15 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
         return false;
     xsched_priv_depth_add(1);
     /* A marker without a wait list waits for all commands before it, also out of order. */
-    if (g_api.clEnqueueMarkerWithWaitList)
-        err = g_api.clEnqueueMarkerWithWaitList(hw->queue, 0, NULL, &event);
+    if (api->clEnqueueMarkerWithWaitList)
+        err = api->clEnqueueMarkerWithWaitList(hw->queue, 0, NULL, &event);
     else
-        err = g_api.clEnqueueMarker(hw->queue, &event);
+        err = api->clEnqueueMarker(hw->queue, &event);
     if (err == CL_SUCCESS && event) {
-        watched = xsched_priv_ocl_watch(event, true, q, number);
+        watched = xsched_priv_ocl_watch(api, event, true, q, number);
         if (!watched)
-            g_api.clReleaseEvent(event);
-        g_api.clFlush(hw->queue); /* without a flush it need never complete */
+            api->clReleaseEvent(event);
+        api->clFlush(hw->queue); /* without a flush it need never complete */
     }
     xsched_priv_depth_add(-1);
     xs_ocl_unpin(hw);
@@ -149,7 +165,7 @@ static bool plausible(cl_command_queue queue)
 
 XS_EXPORT XResult OclQueueCreate(HwQueueHandle *hwq, struct _cl_command_queue *cmdq)
 {
-    const struct xs_ocl_api *api;
+    const struct xs_ocl_api *api = NULL; /* a queue that has one needs none */
     cl_device_id device = NULL;
     cl_int err;
 
@@ -167,5 +183,5 @@ XS_EXPORT XResult OclQueueCreate(HwQueueHandle *hwq, struct _cl_command_queue *c
         if (err != CL_SUCCESS || !device)
             return kXSchedErrorInvalidValue;
     }
-    return xsched_priv_ocl_adopt(cmdq, hwq);
+    return xsched_priv_ocl_adopt(api, cmdq, hwq);
 }

@@ -96,10 +96,8 @@ void xs_ocl_unpin(struct xs_ocl_hw *hw)
     if (XS_LIKELY(!(pins & XS_OCL_GONE)) || (pins & ~(XS_OCL_GONE | XS_OCL_RELEASE)) != 0)
         return;
     if (pins & XS_OCL_RELEASE) { /* the program's last release came while we used the queue */
-        const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
-
         xsched_priv_depth_add(1);
-        api->clReleaseCommandQueue(queue);
+        hw->api->clReleaseCommandQueue(queue);
         xsched_priv_depth_add(-1);
     }
     recycle_if_unused(hw);
@@ -142,17 +140,16 @@ static bool forget(cl_command_queue queue, struct xs_ocl_hw *hw, uint32_t flags)
 
 XS_EXPORT bool xsched_priv_ocl_releasing(cl_command_queue queue)
 {
-    const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
     struct xs_ocl_hw *hw = xsched_priv_ocl_find(queue);
     cl_uint count = 0;
     int32_t left;
 
-    if (!hw || !api)
+    if (!hw)
         return false;
     /* The vendor's count is the truth, but two threads that release at once both read 2; our own
      * count tells which of them is the last. */
     left = atomic_fetch_sub(&hw->references, 1) - 1;
-    if (api->clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, NULL) !=
+    if (hw->api->clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, NULL) !=
         CL_SUCCESS)
         return false;
     if (count != 1 && left > 0)
@@ -160,9 +157,8 @@ XS_EXPORT bool xsched_priv_ocl_releasing(cl_command_queue queue)
     return forget(queue, hw, XS_OCL_GONE | XS_OCL_RELEASE);
 }
 
-XS_EXPORT XResult xsched_priv_ocl_adopt(cl_command_queue queue, HwQueueHandle *ret)
+XS_EXPORT XResult xsched_priv_ocl_adopt(const struct xs_ocl_api *api, cl_command_queue queue, HwQueueHandle *ret)
 {
-    const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
     uint64_t native = (uint64_t)(uintptr_t)queue;
     cl_command_queue_properties properties = 0;
     cl_device_id device = NULL;
@@ -185,8 +181,10 @@ XS_EXPORT XResult xsched_priv_ocl_adopt(cl_command_queue queue, HwQueueHandle *r
     api->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, NULL);
     api->clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, NULL);
     hw = device && !(properties & CL_QUEUE_ON_DEVICE) ? xs_ocl_hw_new(queue) : NULL;
-    if (hw)
+    if (hw) {
+        hw->api = api;
         hw->device = xs_ocl_device_identity(api, device);
+    }
     xsched_priv_depth_add(-1);
     if (!device)
         return kXSchedErrorInvalidValue;
@@ -206,11 +204,11 @@ XS_EXPORT XResult xsched_priv_ocl_adopt(cl_command_queue queue, HwQueueHandle *r
     return r;
 }
 
-XS_EXPORT XResult xsched_priv_ocl_created(cl_command_queue queue, HwQueueHandle *ret)
+XS_EXPORT XResult xsched_priv_ocl_created(const struct xs_ocl_api *api, cl_command_queue queue, HwQueueHandle *ret)
 {
     struct xs_ocl_hw *stale = xsched_priv_ocl_find(queue);
 
     if (stale) /* its last release passed unseen */
         forget(queue, stale, XS_OCL_GONE);
-    return xsched_priv_ocl_adopt(queue, ret);
+    return xsched_priv_ocl_adopt(api, queue, ret);
 }

@@ -18,6 +18,8 @@
         return r_;                                                                                \
     }
 
+#define BODY_OPENS BODY_PASS
+
 #define BODY_PASSV(kind, T, fn, ret, name, args, key, is_blocking)                                \
     {                                                                                             \
         struct xs_ocl_call c_;                                                                    \

@@ -35,29 +35,45 @@ const struct xs_ocl_table xs_ocl_missing = {
             return T->name args;                                                                  \
         if (mode == XS_SHIM_UNBOUND && !xs_ocl_start(caller))                                      \
             return xs_ocl_missing.name args;                                                      \
-        BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \
-    }                                                                                             \
-    static ret layer_##name params                                                                \
-    {                                                                                             \
-        const struct xs_ocl_table *T = &xs_ocl_layer.real;                                        \
-        const void *caller = NULL; /* the loader is our caller: it hides the object whose call it is */    \
-        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && xs_ocl_mode_of(&xs_ocl_layer) == XS_SHIM_QUIET)) \
+        if (XS_COLUMN(opens, kind))                                                               \
+            xs_callers_new(caller);                                                               \
+        T = xs_ocl_table_of(caller);                                                              \
+        if (XS_QUIET(kind) == XS_QUIET_REAL && mode == XS_OCL_QUIET_SEVERAL)                      \
             return T->name args;                                                                  \
         BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \
     }
 #include "shim/opencl/opencl_api.def"
 #undef OCL
 
-void *xs_ocl_layer_entry(enum xs_row row)
-{
-    static void *const entries[ROW_CORE_COUNT] = {
+/* The loader is our caller: it hides the object whose call it is. */
+#define LAYER_ENTRY(number, kind, name, ret, params, args, key, blocking)                         \
+    static ret layer_##number##_##name params                                                     \
+    {                                                                                             \
+        struct xs_ocl_side *side = &xs_ocl_layers[number];                                        \
+        const struct xs_ocl_table *T = &side->real;                                               \
+        const void *caller = NULL;                                                                \
+        if (XS_LIKELY(XS_QUIET(kind) == XS_QUIET_REAL && xs_ocl_mode_of(side) == XS_SHIM_QUIET))   \
+            return T->name args;                                                                  \
+        BODY_##kind(kind, T, T->name, ret, name, args, key, blocking)                             \
+    }
 #define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
-    [ROW_##name] = (void *)layer_##name,
+    LAYER_ENTRY(0, kind, name, ret, params, args, key, blocking)                                  \
+    LAYER_ENTRY(1, kind, name, ret, params, args, key, blocking)                                  \
+    LAYER_ENTRY(2, kind, name, ret, params, args, key, blocking)                                  \
+    LAYER_ENTRY(3, kind, name, ret, params, args, key, blocking)
+#include "shim/opencl/opencl_api.def"
+#undef OCL
+
+void *xs_ocl_layer_entry(unsigned layer, enum xs_row row)
+{
+    static void *const entries[ROW_CORE_COUNT][XS_OCL_LAYERS] = {
+#define OCL(kind, name, version, slot, ret, params, args, miss, key, blocking)                    \
+    [ROW_##name] = {(void *)layer_0_##name, (void *)layer_1_##name, (void *)layer_2_##name, (void *)layer_3_##name},
 #include "shim/opencl/opencl_api.def"
 #undef OCL
     };
 
-    return entries[row];
+    return entries[row][layer];
 }
 
 void *const xs_row_entries[ROW_COUNT] = {

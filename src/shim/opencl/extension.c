@@ -45,7 +45,8 @@ static bool remember(enum xs_row row, void *fn, cl_platform_id platform)
 
 static cl_platform_id platform_of_queue(cl_command_queue queue)
 {
-    const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
+    const struct xs_ocl_hw *hw = queue ? xsched_priv_ocl_find(queue) : NULL;
+    const struct xs_ocl_api *api = hw ? hw->api : xsched_priv_ocl_api(NULL);
     cl_platform_id platform = NULL;
     cl_device_id device = NULL;
 
@@ -121,15 +122,7 @@ static void *const k_entries[EXT_COUNT] = {
 #undef OCL_EXT
 };
 
-/* Whether our own entry leads anywhere: loaders lack some functions that drivers have. */
-static bool has_way(enum xs_row row, bool of_layer)
-{
-    const struct xs_ocl_side *side = of_layer ? &xs_ocl_layer : &xs_ocl_preload;
-
-    return side->real.real[row] != xs_ocl_missing.real[row];
-}
-
-void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of_layer)
+void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, const struct xs_ocl_table *T)
 {
     if (!real || !name)
         return real;
@@ -143,8 +136,9 @@ void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of
                          PLATFORMS_MAX, name);
             return real;
         }
-        if (xs_row_info[row].handled && has_way((enum xs_row)row, of_layer))
-            return of_layer ? xs_ocl_layer_entry((enum xs_row)row) : xs_row_entries[row];
+        /* loaders lack some functions that drivers have: then our own entry leads nowhere */
+        if (xs_row_info[row].handled && T->real[row] != xs_ocl_missing.real[row])
+            return T->layer ? xs_ocl_layer_entry(T->layer - 1, (enum xs_row)row) : xs_row_entries[row];
         return real;
     }
     return real;

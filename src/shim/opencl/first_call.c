@@ -5,27 +5,49 @@
 #include "base/lock.h"
 #include "shim/opencl/opencl_memory.h"
 
+#include <stdlib.h>
+
 /* Set while this thread looks for the real library: calls inside must not look again. */
 #define DEPTH_BINDING 0x8000
 
-struct xs_ocl_side xs_ocl_preload, xs_ocl_layer;
+struct xs_ocl_side xs_ocl_preload, xs_ocl_layers[XS_OCL_LAYERS];
 
 static struct xs_lock g_lock;     /* tables and modes; its holder calls nothing but the log */
 static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
 static bool g_settled;            /* under g_lock: the environment has been read by a thread */
+static bool g_several;            /* under g_lock: which loader a call goes to depends on its caller */
+static unsigned g_layers;         /* under g_lock */
 
 bool xs_ocl_is_active(void)
 {
-    return xs_ocl_mode_of(&xs_ocl_preload) == XS_SHIM_ACTIVE || xs_ocl_mode_of(&xs_ocl_layer) == XS_SHIM_ACTIVE;
+    bool active = xs_ocl_mode_of(&xs_ocl_preload) == XS_SHIM_ACTIVE;
+
+    for (unsigned i = 0; i < XS_OCL_LAYERS && !active; i++)
+        active = xs_ocl_mode_of(&xs_ocl_layers[i]) == XS_SHIM_ACTIVE;
+    return active;
 }
 
-static void activate_locked(struct xs_ocl_side *side)
+/* The mode of a side that has its functions. */
+static void set_mode_locked(struct xs_ocl_side *side)
 {
-    int mode = atomic_load_explicit(&side->mode, memory_order_relaxed);
+    int mode = XS_SHIM_QUIET;
 
-    if (mode == XS_SHIM_QUIET && g_wanted && !xs_shim_disabled)
-        /* release pairs with xs_ocl_mode_of */
-        atomic_store_explicit(&side->mode, XS_SHIM_ACTIVE, memory_order_release);
+    if (g_wanted && !xs_shim_disabled)
+        mode = XS_SHIM_ACTIVE;
+    else if (side == &xs_ocl_preload && g_several)
+        mode = XS_OCL_QUIET_SEVERAL;
+    /* release pairs with xs_ocl_mode_of */
+    atomic_store_explicit(&side->mode, mode, memory_order_release);
+}
+
+static void set_modes_locked(void)
+{
+    for (unsigned i = 0; i <= XS_OCL_LAYERS; i++) {
+        struct xs_ocl_side *side = i ? &xs_ocl_layers[i - 1] : &xs_ocl_preload;
+
+        if (atomic_load_explicit(&side->mode, memory_order_relaxed) != XS_SHIM_UNBOUND)
+            set_mode_locked(side);
+    }
 }
 
 /* libhalopencl made the first hardware queue. */
@@ -33,14 +55,23 @@ static void on_first_queue(void)
 {
     xs_lock_acquire(&g_lock);
     g_wanted = true;
-    activate_locked(&xs_ocl_preload);
-    activate_locked(&xs_ocl_layer);
+    set_modes_locked();
     xs_lock_release(&g_lock);
 }
 
-static void publish(struct xs_ocl_side *side, const struct xs_ocl_table *table)
+void xs_copy_several(bool several)
+{
+    xs_lock_acquire(&g_lock);
+    g_several = several;
+    set_modes_locked();
+    xs_lock_release(&g_lock);
+}
+
+/* @return whether this thread was the first */
+static bool publish(struct xs_ocl_side *side, const struct xs_ocl_table *table)
 {
     struct xs_shim_wishes w;
+    bool first = false;
 
     xs_shim_wishes_read(&w);
     xs_lock_acquire(&g_lock);
@@ -50,12 +81,13 @@ static void publish(struct xs_ocl_side *side, const struct xs_ocl_table *table)
         xs_shim_wishes_keep(&w);
     }
     if (atomic_load_explicit(&side->mode, memory_order_relaxed) == XS_SHIM_UNBOUND) {
+        first = true;
         side->real = *table;
-        atomic_store_explicit(&side->mode, g_wanted && !xs_shim_disabled ? XS_SHIM_ACTIVE : XS_SHIM_QUIET,
-                              memory_order_release);
+        set_mode_locked(side);
     }
     xs_lock_release(&g_lock);
     xsched_priv_ocl_on_first(on_first_queue);
+    return first;
 }
 
 void *xs_row_lacking(enum xs_row row)
@@ -63,37 +95,65 @@ void *xs_row_lacking(enum xs_row row)
     return xs_ocl_missing.real[row];
 }
 
+/* @param get  as for xsched_priv_ocl_bind */
+static void fill(struct xs_ocl_table *table, unsigned layer, void *(*get)(void *ctx, const char *name), void *ctx)
+{
+    xs_rows_fill(table->real, ROW_CORE_COUNT, get, ctx);
+    table->layer = layer;
+    table->api = xsched_priv_ocl_bind(get, ctx);
+    xs_ocl_memory_wrap(table);
+}
+
+void *xs_copy_new(void *handle)
+{
+    struct xs_ocl_table *table = malloc(sizeof(*table));
+
+    if (table)
+        fill(table, 0, xs_rows_symbol, handle);
+    return table;
+}
+
+const struct xs_ocl_table *xs_ocl_table_by(const void *caller)
+{
+    const struct xs_ocl_table *table = xs_callers_copy(caller);
+
+    return table ? table : &xs_ocl_missing;
+}
+
 bool xs_ocl_start(const void *caller)
 {
     struct xs_ocl_table table;
     char path[512];
     void *handle;
-    int r;
 
     if (xsched_priv_depth() & DEPTH_BINDING)
         return false; /* a constructor of the real library calls it by its public name */
     xsched_priv_depth_add(DEPTH_BINDING);
-    r = xs_vendor_open(&xsched_priv_ocl_vendor, caller, &handle, path, sizeof(path));
-    if (r == 0) {
-        xs_rows_fill(table.real, ROW_CORE_COUNT, xs_rows_symbol, handle);
-        xs_ocl_memory_wrap(&table, false);
-        xsched_priv_ocl_bind(xs_rows_symbol, handle);
-        publish(&xs_ocl_preload, &table);
+    handle = xs_callers_first(caller, path, sizeof(path));
+    if (handle) {
+        fill(&table, 0, xs_rows_symbol, handle);
+        if (publish(&xs_ocl_preload, &table))
+            xs_callers_bound(handle, &xs_ocl_preload.real);
         if (xs_shim_tracing)
             xs_trace_note("OpenCL: calls go to %s", path);
     }
     xsched_priv_depth_add(-DEPTH_BINDING);
-    return r == 0;
+    return handle != NULL;
 }
 
-void xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx)
+unsigned xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx)
 {
     struct xs_ocl_table table;
+    unsigned layer;
 
-    xs_rows_fill(table.real, ROW_CORE_COUNT, get, ctx);
-    xs_ocl_memory_wrap(&table, true);
-    xsched_priv_ocl_bind(get, ctx);
-    publish(&xs_ocl_layer, &table);
+    xs_lock_acquire(&g_lock);
+    layer = g_layers < XS_OCL_LAYERS ? g_layers++ : XS_OCL_LAYERS;
+    xs_lock_release(&g_lock);
+    if (layer == XS_OCL_LAYERS)
+        return layer;
+    fill(&table, 1 + layer, get, ctx);
+    publish(&xs_ocl_layers[layer], &table);
     if (xs_shim_tracing)
         xs_trace_note("OpenCL: loaded as a layer");
+    return layer;
 }

@@ -13,7 +13,7 @@ void *xs_hand_clGetExtensionFunctionAddress(const struct xs_ocl_table *T, const 
     xs_ocl_call_begin(&c, ROW_clGetExtensionFunctionAddress, caller);
     fn = T->clGetExtensionFunctionAddress(func_name);
     if (c.handled && !xs_shim_disabled)
-        fn = xs_ocl_wrap(func_name, fn, NULL, T == &xs_ocl_layer.real);
+        fn = xs_ocl_wrap(func_name, fn, NULL, T);
     xs_ocl_call_end(&c, ROW_clGetExtensionFunctionAddress, XS_HOW_HAND, NULL, XS_RESULT(fn), true);
     return fn;
 }
@@ -27,7 +27,7 @@ void *xs_hand_clGetExtensionFunctionAddressForPlatform(const struct xs_ocl_table
     xs_ocl_call_begin(&c, ROW_clGetExtensionFunctionAddressForPlatform, caller);
     fn = T->clGetExtensionFunctionAddressForPlatform(platform, func_name);
     if (c.handled && !xs_shim_disabled)
-        fn = xs_ocl_wrap(func_name, fn, platform, T == &xs_ocl_layer.real);
+        fn = xs_ocl_wrap(func_name, fn, platform, T);
     xs_ocl_call_end(&c, ROW_clGetExtensionFunctionAddressForPlatform, XS_HOW_HAND, NULL, XS_RESULT(fn), true);
     return fn;
 }

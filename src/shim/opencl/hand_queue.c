@@ -3,15 +3,15 @@
 #include "base/log.h"
 #include "shim/opencl/opencl_call.h"
 
-/* A queue that the vendor has just made. @param priority  above the vendor's default */
-static void queue_made(cl_command_queue queue, int32_t priority)
+/* A queue that the vendor has just made. @param api  of its loader. @param priority  above the vendor's default */
+static void queue_made(const struct xs_ocl_api *api, cl_command_queue queue, int32_t priority)
 {
     HwQueueHandle hwq;
     XResult r;
 
     if (!queue || !xsched_priv_auto())
         return;
-    r = xsched_priv_ocl_created(queue, &hwq);
+    r = xsched_priv_ocl_created(api, queue, &hwq);
     if (r == kXSchedSuccess)
         r = xsched_priv_auto_queue(hwq, priority);
     if (r != kXSchedSuccess && r != kXSchedErrorNotSupported)
@@ -41,7 +41,7 @@ cl_command_queue xs_hand_clCreateCommandQueue(const struct xs_ocl_table *T, cons
     xs_ocl_call_begin(&c, ROW_clCreateCommandQueue, caller);
     queue = T->clCreateCommandQueue(context, device, properties, errcode_ret);
     if (c.handled)
-        queue_made(queue, 0);
+        queue_made(T->api, queue, 0);
     xs_ocl_call_end(&c, ROW_clCreateCommandQueue, XS_HOW_HAND, queue, XS_RESULT(queue), true);
     return queue;
 }
@@ -57,7 +57,7 @@ cl_command_queue xs_hand_clCreateCommandQueueWithProperties(const struct xs_ocl_
     xs_ocl_call_begin(&c, ROW_clCreateCommandQueueWithProperties, caller);
     queue = T->clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
     if (c.handled)
-        queue_made(queue, priority_of(properties));
+        queue_made(T->api, queue, priority_of(properties));
     xs_ocl_call_end(&c, ROW_clCreateCommandQueueWithProperties, XS_HOW_HAND, queue, XS_RESULT(queue), true);
     return queue;
 }
@@ -73,7 +73,7 @@ cl_command_queue xs_hand_clCreateCommandQueueWithPropertiesKHR(
     xs_ocl_call_begin(&c, ROW_clCreateCommandQueueWithPropertiesKHR, caller);
     queue = real(context, device, properties, errcode_ret);
     if (c.handled)
-        queue_made(queue, priority_of(properties));
+        queue_made(xsched_priv_ocl_api(caller), queue, priority_of(properties));
     xs_ocl_call_end(&c, ROW_clCreateCommandQueueWithPropertiesKHR, XS_HOW_HAND, queue, XS_RESULT(queue),
                     true);
     return queue;

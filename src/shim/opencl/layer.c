@@ -2,6 +2,7 @@
 /* The same object as a layer of an ICD loader (OPENCL_LAYERS). The loader gives us the table of the next
  * functions and takes ours in exchange. This sees the programs that a preload misses, because they open the
  * loader and look the functions up by its handle. */
+#include "base/log.h"
 #include "shim/opencl/opencl_table.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ static const char k_name[] = "XSched";
 /* More slots than any loader has; we pass on those that we do not know. */
 #define SLOT_MAX 256
 
-static void *g_dispatch[SLOT_MAX]; /* written by clInitLayer, which loaders call once */
+static void *g_dispatch[XS_OCL_LAYERS][SLOT_MAX]; /* written by clInitLayer, which each loader calls once */
 
 cl_int clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *ret_size);
 cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_count, void *const **ret_dispatch);
@@ -73,17 +74,23 @@ XS_EXPORT cl_int clInitLayer(cl_uint count, void *const *target, cl_uint *ret_co
                              void *const **ret_dispatch)
 {
     struct target t = {target, count < SLOT_MAX ? count : SLOT_MAX};
+    unsigned layer;
 
     if (!target || !ret_count || !ret_dispatch || count == 0)
         return CL_INVALID_VALUE;
-    xs_ocl_start_layer(get_slot, &t);
+    *ret_count = t.count;
+    layer = xs_ocl_start_layer(get_slot, &t);
+    if (layer == XS_OCL_LAYERS) { /* its calls go past us */
+        XS_WARN_ONCE("OpenCL: more than %u loaders in one process; XSched does not see the calls of the others", layer);
+        *ret_dispatch = target;
+        return CL_SUCCESS;
+    }
     /* Functions that we do not know stay with the next layer, and those that it lacks stay absent. */
-    memcpy(g_dispatch, target, t.count * sizeof(void *));
+    memcpy(g_dispatch[layer], target, t.count * sizeof(void *));
     for (int row = 0; row < ROW_CORE_COUNT; row++)
         if (k_slots[row] < t.count && target[k_slots[row]])
-            g_dispatch[k_slots[row]] = xs_ocl_layer_entry((enum xs_row)row);
-    *ret_count = t.count;
-    *ret_dispatch = g_dispatch;
+            g_dispatch[layer][k_slots[row]] = xs_ocl_layer_entry(layer, (enum xs_row)row);
+    *ret_dispatch = g_dispatch[layer];
     return CL_SUCCESS;
 }
 

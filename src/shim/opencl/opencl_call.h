@@ -52,6 +52,7 @@ struct xs_ocl_submit {
     struct xs_ocl_call call;
     struct xs_queue *queue;       /* NULL: not scheduled */
     cl_command_queue native;
+    const struct xs_ocl_api *api; /* of the queue's loader; with want_event */
     cl_event own;                 /* for the mark, when the program wants no event */
     bool want_event;
     bool blocking;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory limit on OpenCL. If there is one, these functions stand between our entries and the real ones,
- * in the tables of both sides. A call may come through both (the program's own and the layer's): the outer
+ * in the tables of all loaders and layers. A call may come through both (the program's own and the layer's): the outer
  * one counts.
  *
  * Objects of a context with several devices may lie on each of them, and count on each. The library destroys
@@ -8,6 +8,7 @@
 #include "shim/opencl/opencl_memory.h"
 
 #include "base/lock.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "shim/common/memory_limit.h"
 
@@ -22,8 +23,11 @@ struct charge {
     int n, devices[DEVICES];
 };
 
-static struct xs_ocl_table g_real[2]; /* of each side; written before the side is published by its mode */
-static bool g_kept[2];                /* under g_lock */
+/* Each table has counting functions of its own, which know the real ones by their number. */
+#define SIDES 8u                  /* loaders, and layers in them; calls of others do not count */
+
+static struct xs_ocl_table g_real[SIDES]; /* written before others use the table */
+static unsigned g_count;                  /* under g_lock */
 static struct xs_lock g_lock;
 static struct xs_map g_svm; /* pointer to its charge */
 static _Thread_local int g_inside;
@@ -131,7 +135,7 @@ static cl_mem judge(const struct xs_ocl_table *T, cl_context context, cl_mem mem
     return refuse(errcode_ret);
 }
 
-/* ---- the functions; `side` is the side of the real ones ---- */
+/* ---- the functions; `side` is the number of the real ones ---- */
 
 #define REAL const struct xs_ocl_table *T = &g_real[side]
 
@@ -256,64 +260,76 @@ static cl_int device_info(unsigned side, cl_device_id device, cl_device_info nam
     return r;
 }
 
-#define SIDES(ret, name, params, ...)                                                                        \
-    static ret preload_##name params                                                                         \
+#define ONE(number, ret, name, params, ...)                                                                  \
+    static ret counting_##number##_##name params                                                             \
     {                                                                                                        \
-        const unsigned side = 0;                                                                             \
-        return __VA_ARGS__;                                                                                  \
-    }                                                                                                        \
-    static ret layer_##name params                                                                           \
-    {                                                                                                        \
-        const unsigned side = 1;                                                                             \
+        const unsigned side = number;                                                                        \
         return __VA_ARGS__;                                                                                  \
     }
+#define EACH(ret, name, params, ...)                                                                         \
+    ONE(0, ret, name, params, __VA_ARGS__)                                                                   \
+    ONE(1, ret, name, params, __VA_ARGS__)                                                                   \
+    ONE(2, ret, name, params, __VA_ARGS__)                                                                   \
+    ONE(3, ret, name, params, __VA_ARGS__)                                                                   \
+    ONE(4, ret, name, params, __VA_ARGS__)                                                                   \
+    ONE(5, ret, name, params, __VA_ARGS__)                                                                   \
+    ONE(6, ret, name, params, __VA_ARGS__)                                                                   \
+    ONE(7, ret, name, params, __VA_ARGS__)                                                                   \
+    static __typeof__(&counting_0_##name) const counting_##name[SIDES] = {                                   \
+        counting_0_##name, counting_1_##name, counting_2_##name, counting_3_##name,                          \
+        counting_4_##name, counting_5_##name, counting_6_##name, counting_7_##name};
 
-SIDES(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t n, void *p, cl_int *e),
+EACH(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t n, void *p, cl_int *e),
       buffer(side, c, NULL, true, f, n, p, e))
-SIDES(cl_mem, clCreateBufferWithProperties,
+EACH(cl_mem, clCreateBufferWithProperties,
       (cl_context c, const cl_mem_properties *o, cl_mem_flags f, size_t n, void *p, cl_int *e),
       buffer(side, c, o, false, f, n, p, e))
-SIDES(cl_mem, clCreateImage2D,
+EACH(cl_mem, clCreateImage2D,
       (cl_context c, cl_mem_flags f, const cl_image_format *i, size_t w, size_t h, size_t pitch, void *p,
        cl_int *e),
       image_2d(side, c, f, i, w, h, pitch, p, e))
-SIDES(cl_mem, clCreateImage3D,
+EACH(cl_mem, clCreateImage3D,
       (cl_context c, cl_mem_flags f, const cl_image_format *i, size_t w, size_t h, size_t d, size_t pitch,
        size_t slice, void *p, cl_int *e),
       image_3d(side, c, f, i, w, h, d, pitch, slice, p, e))
-SIDES(cl_mem, clCreateImage,
+EACH(cl_mem, clCreateImage,
       (cl_context c, cl_mem_flags f, const cl_image_format *i, const cl_image_desc *d, void *p, cl_int *e),
       image(side, c, f, i, d, p, e))
-SIDES(cl_mem, clCreateImageWithProperties,
+EACH(cl_mem, clCreateImageWithProperties,
       (cl_context c, const cl_mem_properties *o, cl_mem_flags f, const cl_image_format *i,
        const cl_image_desc *d, void *p, cl_int *e),
       image_with(side, c, o, f, i, d, p, e))
-SIDES(cl_mem, clCreatePipe,
+EACH(cl_mem, clCreatePipe,
       (cl_context c, cl_mem_flags f, cl_uint size, cl_uint max, const cl_pipe_properties *o, cl_int *e),
       make_pipe(side, c, f, size, max, o, e))
-SIDES(void *, clSVMAlloc, (cl_context c, cl_svm_mem_flags f, size_t n, cl_uint a),
+EACH(void *, clSVMAlloc, (cl_context c, cl_svm_mem_flags f, size_t n, cl_uint a),
       svm_alloc(side, c, f, n, a))
-SIDES(void, clSVMFree, (cl_context c, void *p), svm_free(side, c, p))
-SIDES(cl_int, clEnqueueSVMFree,
+EACH(void, clSVMFree, (cl_context c, void *p), svm_free(side, c, p))
+EACH(cl_int, clEnqueueSVMFree,
       (cl_command_queue q, cl_uint n, void *p[], svm_free_fn fn, void *u, cl_uint nw, const cl_event *w,
        cl_event *e),
       enqueue_svm_free(side, q, n, p, fn, u, nw, w, e))
-SIDES(cl_int, clGetDeviceInfo, (cl_device_id d, cl_device_info i, size_t n, void *v, size_t *r),
+EACH(cl_int, clGetDeviceInfo, (cl_device_id d, cl_device_info i, size_t n, void *v, size_t *r),
       device_info(side, d, i, n, v, r))
 
-void xs_ocl_memory_wrap(struct xs_ocl_table *t, bool of_layer)
+void xs_ocl_memory_wrap(struct xs_ocl_table *t)
 {
+    unsigned side;
+
     if (!xs_mem_limited())
         return;
     xs_lock_acquire(&g_lock);
-    if (!g_kept[of_layer]) {
-        g_kept[of_layer] = true;
-        g_real[of_layer] = *t;
-    }
+    side = g_count;
+    if (side < SIDES)
+        g_real[g_count++] = *t;
     xs_lock_release(&g_lock);
+    if (side == SIDES) {
+        XS_WARN_ONCE("OpenCL: more than %u loaders in one process; what others allocate does not count", SIDES);
+        return;
+    }
 #define PUT(name)                                                                                            \
     if (t->name != xs_ocl_missing.name)                                                                      \
-        t->name = of_layer ? layer_##name : preload_##name;
+        t->name = counting_##name[side];
     PUT(clCreateBuffer)
     PUT(clCreateBufferWithProperties)
     PUT(clCreateImage2D)

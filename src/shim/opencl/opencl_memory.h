@@ -7,6 +7,6 @@
 
 /** Puts the counting functions into a table of real ones, before other threads use the table; does nothing
  *  without a limit. */
-void xs_ocl_memory_wrap(struct xs_ocl_table *t, bool of_layer);
+void xs_ocl_memory_wrap(struct xs_ocl_table *t);
 
 #endif

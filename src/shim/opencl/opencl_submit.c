@@ -19,10 +19,11 @@ bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_row row, const void *ca
 }
 
 /* Looks the queue up only where it matters: few commands have a mark. */
-static bool in_order(const struct xs_ocl_submit *s)
+static bool in_order(struct xs_ocl_submit *s)
 {
     struct xs_ocl_hw *hw = xsched_priv_ocl_find(s->native);
 
+    s->api = hw ? hw->api : NULL;
     /* relaxed: it changes only while the program does nothing else with the queue */
     return hw && atomic_load_explicit(&hw->in_order, memory_order_relaxed);
 }
@@ -49,14 +50,14 @@ void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, ui
 
 void xs_ocl_submit_lends(struct xs_ocl_submit *s, cl_uint count, const cl_event *list)
 {
-    const struct xs_ocl_api *api = xsched_priv_ocl_api(NULL);
+    const struct xs_ocl_hw *hw = xsched_priv_ocl_find(s->native);
     struct xs_queue *last = s->queue;
 
-    for (cl_uint i = 0; i < count && i < WAITS_MOST; i++) {
+    for (cl_uint i = 0; hw && i < count && i < WAITS_MOST; i++) {
         cl_command_queue queue = NULL; /* NULL for user events */
         struct xs_queue *q;
 
-        if (!list[i] || api->clGetEventInfo(list[i], CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) !=
+        if (!list[i] || hw->api->clGetEventInfo(list[i], CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) !=
                             CL_SUCCESS || !queue)
             continue;
         q = xsched_priv_queue_find(kPlatformOpenCL, (uint64_t)(uintptr_t)queue);
@@ -87,10 +88,10 @@ static void close_async(struct xs_ocl_submit *s, bool ok, cl_event *event)
 
     if (!self)
         return;
-    if (xsched_priv_ocl_watch(*event, event == &s->own, s->queue, number)) {
+    if (xsched_priv_ocl_watch(s->api, *event, event == &s->own, s->queue, number)) {
         s->own = NULL; /* given away, if it was ours */
         /* without a flush it need never complete, and a thread may wait for the mark */
-        xsched_priv_ocl_api(NULL)->clFlush(s->native);
+        s->api->clFlush(s->native);
     } else {
         xsched_priv_mark_lost(s->queue, number);
     }
@@ -103,6 +104,6 @@ void xs_ocl_submit_close(struct xs_ocl_submit *s, cl_int err, cl_event *event)
     else if (s->queue)
         close_async(s, err == CL_SUCCESS, event);
     if (s->own && err == CL_SUCCESS)
-        xsched_priv_ocl_api(NULL)->clReleaseEvent(s->own);
+        s->api->clReleaseEvent(s->own);
     xs_ocl_call_end(&s->call, s->row, s->queue ? XS_HOW_SUBMIT : XS_HOW_PASS, s->native, err, false);
 }

@@ -6,6 +6,7 @@
 
 #include "hal/opencl/cl_abi.h"
 #include "hal/opencl/hal.h"
+#include "shim/common/callers.h"
 #include "shim/common/depth.h"
 #include "shim/common/rows.h"
 
@@ -17,8 +18,10 @@ enum {
 #undef OCL
 };
 
-/** The next functions, by row and by name. */
+/** The next functions, by row and by name, of one loader. */
 struct xs_ocl_table {
+    const struct xs_ocl_api *api; /* of the same loader; NULL in xs_ocl_missing */
+    unsigned layer;               /* 0: calls come from our exported functions; else 1 + the number of our layer */
     union {
         void *real[ROW_CORE_COUNT];
         struct {
@@ -32,12 +35,19 @@ struct xs_ocl_table {
 /** Answers of functions that the installed library lacks. */
 extern const struct xs_ocl_table xs_ocl_missing;
 
+/** As XS_SHIM_QUIET, and there may be several loaders: which one depends on the caller. */
+#define XS_OCL_QUIET_SEVERAL 3
+
 struct xs_ocl_side {
     _Atomic int mode;             /* xs_shim_mode; owner: first_call.c; set after the table is complete */
     struct xs_ocl_table real;
 };
 
-extern struct xs_ocl_side xs_ocl_preload, xs_ocl_layer;
+/** Loaders of one process that take us as a layer. Each has entries of its own: a loader's call does not say whose
+ *  it is. */
+#define XS_OCL_LAYERS 4u
+
+extern struct xs_ocl_side xs_ocl_preload, xs_ocl_layers[XS_OCL_LAYERS]; /* the former: with the first loader's functions */
 
 static inline int xs_ocl_mode_of(struct xs_ocl_side *side)
 {
@@ -47,8 +57,18 @@ static inline int xs_ocl_mode_of(struct xs_ocl_side *side)
 
 /** Finds the real library. @return false when there is none: answer with xs_ocl_missing */
 bool xs_ocl_start(const void *caller);
-/** The layer's functions are known. @param get  as for xsched_priv_ocl_bind */
-void xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx);
+/** The functions below a layer of ours are known. @param get  as for xsched_priv_ocl_bind
+ *  @return its number; XS_OCL_LAYERS: too many */
+unsigned xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx);
+/** The functions of this caller's loader, where there may be several. */
+const struct xs_ocl_table *xs_ocl_table_by(const void *caller);
+static inline const struct xs_ocl_table *xs_ocl_table_of(const void *caller)
+{
+    /* acquire pairs with the release in callers.c */
+    if (XS_LIKELY(!atomic_load_explicit(&xs_callers_matter, memory_order_acquire)))
+        return &xs_ocl_preload.real;
+    return xs_ocl_table_by(caller);
+}
 
 /** Whether any side is active. */
 bool xs_ocl_is_active(void);
@@ -67,11 +87,11 @@ bool xs_ocl_is_active(void);
 
 /** The entry that a program gets instead of the vendor's function of this name.
  *  @param platform  of the function; NULL: unknown
- *  @param of_layer  looked up through the layer
+ *  @param T         in which the program looked it up
  *  @return the vendor's own when it is none of ours */
-void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, bool of_layer);
+void *xs_ocl_wrap(const char *name, void *real, cl_platform_id platform, const struct xs_ocl_table *T);
 
-/** The layer's entry of a row. */
-void *xs_ocl_layer_entry(enum xs_row row);
+/** The entry of a row in a layer. */
+void *xs_ocl_layer_entry(unsigned layer, enum xs_row row);
 
 #endif

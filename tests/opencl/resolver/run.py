@@ -85,8 +85,9 @@ check("what is loaded before what would be found",
       run(client("client_dl"), "mapped", A, LD_LIBRARY_PATH=os.path.dirname(C)), "1 platforms, 0")
 check("of two loaded copies the one that the caller depends on",
       run(client("client_rpath"), "mapped", A, B, C), "2 platforms, 0")
-check("of two loaded copies the first, and a word about it",
-      run(client("client_dl"), "mapped", B, C, LD_LIBRARY_PATH="/nowhere"), "2 platforms, 0", "the program has 2 copies", 1)
+check("of two loaded copies the first of that name, as without us",
+      run(client("client_dl"), "mapped", B, C, LD_LIBRARY_PATH="/nowhere"), "2 platforms, 0")
+check("plain, two loaded copies", run(client("client_dl"), "mapped", B, C, LD_LIBRARY_PATH="/nowhere", preload=False), "2 platforms, 0")
 check("dlopen and dlsym", run(client("client_dl"), "open", LD_LIBRARY_PATH=os.path.dirname(B)), "2 platforms, 0")
 check("RTLD_NEXT", run(client("client_dl"), "next", LD_LIBRARY_PATH=os.path.dirname(B)), "2 platforms, 0")
 check("RTLD_DEEPBIND plugin", run(client("client_dl"), "plugin", client("plugin.so"), LD_LIBRARY_PATH=os.path.dirname(B)), "plugin: 2 platforms")
