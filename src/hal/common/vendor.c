@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "hal/common/next_symbol.h"
 #include "hal/common/objects.h"
 
 #include <dlfcn.h>
@@ -52,7 +53,7 @@ static void *open_file(const struct xs_vendor *v, const char *path, int flags)
         return NULL;
     /* dlsym also looks through the objects on which this one depends, and one of those may be a shim of ours
      * under the vendor's name. */
-    probe = dlsym(handle, v->probe);
+    probe = xs_dlsym(handle, v->probe);
     if (!probe || xs_object_is_ours(probe)) {
         dlclose(handle);
         return NULL;
@@ -386,7 +387,7 @@ void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char 
 
 void xs_vendor_path(const struct xs_vendor *v, void *handle, char *ret_path, size_t path_size)
 {
-    void *probe = dlsym(handle, v->probe);
+    void *probe = xs_dlsym(handle, v->probe);
     Dl_info info;
 
     xs_str_copy(ret_path, path_size, probe && dladdr(probe, &info) && info.dli_fname ? info.dli_fname : "");
