@@ -40,20 +40,18 @@ function(xs_stand_in target soname)
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/stand-in)
 endfunction()
 
-# xs_shim_alias(SHIM TARGET SONAME soname FILE file MAP map FOLDER folder RPATH rpath [ON_DEMAND]): an object without functions.
-# It depends on the shim by the name of its file, found by RPATH: musl knows a preloaded object by no other name. The shim
-# depends on it, too, unless it is to be opened ON_DEMAND.
+# xs_shim_alias(SHIM TARGET SONAME soname FILE file MAP map FOLDER folder RPATH rpath [AUXILIARY|ON_DEMAND]): an object without
+# functions. It depends on the shim by the name of its file, found by RPATH: musl knows a preloaded object by no other name.
+# The shim depends on it. With AUXILIARY the shim works without it, too, as in a folder of the user's that has a link to
+# the shim alone. With ON_DEMAND the shim opens it.
 function(xs_shim_alias shim target)
-  cmake_parse_arguments(A "ON_DEMAND" "SONAME;FILE;MAP;FOLDER;RPATH" "" ${ARGN})
+  cmake_parse_arguments(A "AUXILIARY;ON_DEMAND" "SONAME;FILE;MAP;FOLDER;RPATH" "" ${ARGN})
   get_target_property(plain ${shim} OUTPUT_NAME)
   if(NOT plain)
     set(plain ${shim})
   endif()
   if(NOT TARGET ${shim}_stand_in)
     xs_stand_in(${shim}_stand_in lib${plain}.so)
-  endif()
-  if(NOT A_ON_DEMAND)
-    xs_stand_in(${target}_stand_in ${A_FILE})
   endif()
   set(nodes ${CMAKE_CURRENT_BINARY_DIR}/${target}.map)
   xs_shim_nodes(${A_MAP} ${nodes})
@@ -69,7 +67,10 @@ function(xs_shim_alias shim target)
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${A_RPATH}" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${A_FOLDER})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${A_FOLDER})
   set_property(GLOBAL APPEND PROPERTY XS_ALIAS_LIBRARIES ${target})
-  if(NOT A_ON_DEMAND)
+  if(A_AUXILIARY)
+    target_link_options(${shim} PRIVATE -Wl,--auxiliary=${A_FILE})
+  elseif(NOT A_ON_DEMAND)
+    xs_stand_in(${target}_stand_in ${A_FILE})
     target_link_libraries(${shim} PRIVATE
       -Wl,--push-state,--no-as-needed $<TARGET_FILE:${target}_stand_in> -Wl,--pop-state)
     add_dependencies(${shim} ${target}_stand_in)

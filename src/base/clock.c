@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 
+#include "base/mapped/mapped_symbol.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "base/xs_base.h"
 
 #include <errno.h>
 #include <string.h>
+
+static void by_system_call(clockid_t clock, struct timespec *ret)
+{
+    syscall(SYS_clock_gettime, clock, ret);
+}
+
+static void find_and_read(clockid_t clock, struct timespec *ret)
+{
+    static const char *const names[] = {"__vdso_clock_gettime", "__kernel_clock_gettime"}; /* by the architecture */
+    xs_clock_fn fn = by_system_call;
+    struct xs_mapped kernel;
+    void *found = NULL;
+
+    if (xs_mapped_kernel(&kernel))
+        for (size_t i = 0; !found && i < XS_ARRAY_LEN(names); i++)
+            found = xs_mapped_symbol(&kernel, names[i]);
+    if (found)
+        memcpy(&fn, &found, sizeof(fn));
+    __atomic_store_n(&xs_clock_read, fn, __ATOMIC_RELAXED); /* code, which does not change */
+    fn(clock, ret);
+}
+
+xs_clock_fn xs_clock_read = find_and_read;
 
 /* The next word of a line, cut out. @return whether there is one */
 static bool word(const char **at, char *ret, size_t size)

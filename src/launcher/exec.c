@@ -2,13 +2,36 @@
 /* The last steps before a program: shims into its environment, then becoming it. */
 #include "base/env.h"
 #include "launcher/commands.h"
+#include "launcher/elf.h"
 #include "launcher/preload.h"
 #include "launcher/program.h"
 #include "launcher/say.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The shims answer when the shared runtime of the address sanitizer asks for options (shim/common/asan_options.c). Where
+ * the program has that answer itself, it does not ask them. */
+static void allow_asan(const char *file)
+{
+    static const char name[] = "ASAN_OPTIONS", ours[] = "verify_asan_link_order=0";
+    const char *theirs = getenv(name);
+    static struct xs_elf elf;     /* large, and stacks may be small */
+    bool shared = false;
+    char *text;
+
+    if (xs_elf_read(file, &elf) < 0 || (theirs && strstr(theirs, "verify_asan_link_order")))
+        return;
+    for (size_t i = 0; i < elf.needed_count; i++)
+        shared |= strncmp(elf.needed[i], "libasan.so", 10) == 0 || strncmp(elf.needed[i], "libclang_rt.asan", 16) == 0;
+    if (!shared || !xs_elf_has_export(file, "__asan_default_options"))
+        return;
+    if (asprintf(&text, "%s%s%s", theirs ? theirs : "", theirs && *theirs ? ":" : "", ours) < 0 || setenv(name, text, 1) < 0)
+        xs_say_error("out of memory");
+}
 
 void xs_prepare_program(char **program)
 {
@@ -21,6 +44,7 @@ void xs_prepare_program(char **program)
 
         if (issue != XS_PROGRAM_FINE)
             xs_say("%s is %s: XSched will not schedule it", judged, xs_program_issue_text(issue));
+        allow_asan(judged);
     }
     if (xs_env_bool(XS_ENV_XSCHED_DISABLE, false))
         xs_say("the environment sets XSCHED_DISABLE: XSched will not schedule the program");

@@ -4,10 +4,10 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +180,7 @@ static int pidfd_by_number(int fd, int32_t pid)
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0)
         return -1;
-    if (poll(&p, 1, 0) != 0) {
+    if (xs_sys_poll(&p, 1, 0) != 0) {
         close(pidfd);
         return -1;
     }

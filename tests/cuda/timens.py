@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""xserver and a program whose clocks differ, as in a container with a time namespace of its own: an operator's suspension
-lasts, and ends soon when xserver is stopped: timens.py PAIR SHIM FOLDER_OF_THE_FAKE XSERVER XCLI"""
+"""xserver and a program whose clocks differ, as in a container with a time namespace of its own, or because a preload
+(other_clock.c, libfaketime) gives the program another: an operator's suspension lasts, and ends soon when xserver is stopped:
+timens.py namespace|preload PAIR SHIM FOLDER_OF_THE_FAKE XSERVER XCLI [PRELOAD]"""
 import json
 import os
 import signal
@@ -43,7 +44,7 @@ def runs(process, through):
         return int(f.read().split()[0])
 
 
-def once(server_ahead, program_ahead, pair, shim, fake, xserver, xcli):
+def once(server_ahead, program_ahead, clock, pair, shim, fake, xserver, xcli, preload=""):
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         env["XSCHED_SOCKET"] = os.path.join(folder, "xs.sock")
@@ -54,7 +55,7 @@ def once(server_ahead, program_ahead, pair, shim, fake, xserver, xcli):
             if not until(lambda: os.path.exists(os.path.join(folder, "xs.http.sock"))):
                 return False
             with open(began, "w", encoding="utf-8") as out:
-                program = subprocess.Popen([*shifted(program_ahead), "env", f"LD_LIBRARY_PATH={fake}", f"LD_PRELOAD={shim}",
+                program = subprocess.Popen([*shifted(program_ahead), "env", f"LD_LIBRARY_PATH={fake}", f"LD_PRELOAD={shim}:{preload}", *clock,
                                             "XSCHED_PRIORITY=0", "XSCHED_AUTO_XQUEUE_LEVEL=1", pair, "30"],
                                            env=env, stdout=out)
 
@@ -82,7 +83,7 @@ def once(server_ahead, program_ahead, pair, shim, fake, xserver, xcli):
             stopped = time.monotonic()
             went_on = until(lambda: lines(began) > before + 10)
             took = time.monotonic() - stopped
-            print(f"server {server_ahead:+} s, program {program_ahead:+} s: {held} kernels in {HELD} s of suspension, resumed: {resumed}, "
+            print(f"server {server_ahead:+} s, program {program_ahead:+} s {' '.join(clock)}: {held} kernels in {HELD} s of suspension, resumed: {resumed}, "
                   f"on {took:.1f} s after xserver was stopped")
             return held == 0 and resumed and went_on and took < 5
         finally:
@@ -92,7 +93,10 @@ def once(server_ahead, program_ahead, pair, shim, fake, xserver, xcli):
                     process.wait()
 
 
-def main(*programs):
+def main(kind, *programs):
+    if kind == "preload":
+        clocks = (["OTHER_CLOCK_AHEAD=100000"], ["OTHER_CLOCK_AHEAD=-100000"], ["OTHER_CLOCK_RATE=5"], ["OTHER_CLOCK_RATE=300"])
+        return 1 if any(judged(lambda c=clock: once(0, 0, c, *programs)) for clock in clocks) else 0
     can = subprocess.run([*shifted(100), "true"], capture_output=True, check=False)
     if can.returncode:
         print("no time namespaces here:", can.stderr.decode().strip())
@@ -100,7 +104,7 @@ def main(*programs):
     with open("/proc/uptime", encoding="ascii") as f:
         behind = -int(float(f.read().split()[0])) + 60
     for server, program in ((0, 100000), (100000, 0), (0, min(behind, 0))):
-        if judged(lambda s=server, p=program: once(s, p, *programs)):
+        if judged(lambda s=server, p=program: once(s, p, [], *programs)):
             return 1
     return 0
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -360,6 +361,21 @@ static long futex_timed(long number, long *a)
     return r;
 }
 
+/* There is no function of the kernel's to read the clock with: then our code asks by syscall(). */
+EXPORT unsigned long getauxval(unsigned long type)
+{
+    static const char path[] = "/proc/self/auxv";
+    int fd = (int)kernel_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    unsigned long pair[2] = {0, 0}, found = 0;
+
+    while (fd >= 0 && kernel_call(SYS_read, fd, (long)pair, sizeof(pair), 0, 0, 0) == sizeof(pair))
+        if (pair[0] == type && type != AT_SYSINFO_EHDR)
+            found = pair[1];
+    if (fd >= 0)
+        kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    return found;
+}
+
 /* Reads six arguments, however many there are, as the C library's does. */
 EXPORT __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 {
@@ -372,6 +388,14 @@ EXPORT __attribute__((no_sanitize("address"))) long syscall(long number, ...)
     va_end(ap);
     if (vtime_other_syscall && vtime_other_syscall(number, a, &r))
         return r;
+    if (number == SYS_clock_gettime)
+        return clock_gettime((clockid_t)a[0], (struct timespec *)a[1]);
+#ifdef SYS_poll
+    if (number == SYS_poll)
+        return poll((struct pollfd *)a[0], (nfds_t)a[1], (int)a[2]);
+#endif
+    if (number == SYS_ppoll)
+        return ppoll((struct pollfd *)a[0], (nfds_t)a[1], (const struct timespec *)a[2], (const sigset_t *)a[3]);
     if (number == SYS_futex && a[3] && vtime_enabled()) {
         int command = (int)a[1] & FUTEX_CMD_MASK;
 

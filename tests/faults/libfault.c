@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -343,12 +344,29 @@ int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), v
     return error ? error : real_(t, a, fn, arg);
 }
 
+/* A look of ours at the clock. */
+static long clock_for(void *caller, clockid_t clock, struct timespec *t, long (*real)(long, ...))
+{
+    static const int none[] = {EINVAL, 0};
+    long r = real(SYS_clock_gettime, clock, t);
+
+    if (g_action) {
+        (void)fault(caller, "clock_gettime", none);
+        if (clock == CLOCK_MONOTONIC)
+            t->tv_sec += g_clock_ns / 1000000000;
+    }
+    return r;
+}
+
 long syscall(long number, ...)
 {
-    static const int futex[] = {EINTR, EAGAIN, 0}, other[] = {ENOMEM, EMFILE, EPERM, ENOSYS, 0};
+    static const int futex[] = {EINTR, EAGAIN, 0}, poll[] = {EINTR, ENOMEM, 0}, other[] = {ENOMEM, EMFILE, EPERM, ENOSYS, 0};
     static long (*real_)(long, ...);
+    bool polls = number == SYS_poll || number == SYS_ppoll;
     const char *name = number == SYS_futex          ? "futex"
                        : number == SYS_memfd_create ? "memfd_create"
+                       : number == SYS_ppoll        ? "ppoll"
+                       : polls                      ? "poll"
                                                     : "syscall";
     long a[6];
     int error = 0;
@@ -360,8 +378,10 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
+    if (number == SYS_clock_gettime && ours(__builtin_return_address(0)))
+        return clock_for(__builtin_return_address(0), (clockid_t)a[0], (struct timespec *)a[1], real_);
     if (number != SYS_futex || (a[1] & 127) != 1) /* a wake does not fail */
-        error = fault(__builtin_return_address(0), name, number == SYS_futex ? futex : other);
+        error = fault(__builtin_return_address(0), name, number == SYS_futex ? futex : polls ? poll : other);
     if (error) {
         errno = error;
         return -1;
@@ -369,23 +389,14 @@ long syscall(long number, ...)
     return real_(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-int clock_gettime(clockid_t clock, struct timespec *t)
+/* Then our code reads the clock by syscall(). */
+unsigned long getauxval(unsigned long type)
 {
-    static const int none[] = {EINVAL, 0};
-    static int (*real_)(clockid_t, struct timespec *);
-    int64_t shift;
-    int r;
+    static unsigned long (*real_)(unsigned long);
 
     if (!real_)
-        real_ = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    r = real_(clock, t);
-    if (g_action && ours(__builtin_return_address(0))) {
-        (void)fault(__builtin_return_address(0), "clock_gettime", none);
-        shift = g_clock_ns;
-        if (clock == CLOCK_MONOTONIC)
-            t->tv_sec += shift / 1000000000;
-    }
-    return r;
+        real_ = (unsigned long (*)(unsigned long))dlsym(RTLD_NEXT, "getauxval");
+    return type == AT_SYSINFO_EHDR && ours(__builtin_return_address(0)) ? 0 : real_(type);
 }
 
 /* The vendor's function NAME, as our code finds it, only fails. */
@@ -393,6 +404,16 @@ static int vendor_value;
 static int vendor_fails(void)
 {
     return vendor_value;
+}
+
+/* Our code takes the object that has this one, too, for the C library (hal/common/next_symbol.h). */
+int dlinfo(void *handle, int request, void *ret)
+{
+    static int (*real_)(void *, int, void *);
+
+    if (!real_)
+        real_ = (int (*)(void *, int, void *))dlsym(RTLD_NEXT, "dlinfo");
+    return real_(handle, request, ret);
 }
 
 void *dlsym(void *handle, const char *name)

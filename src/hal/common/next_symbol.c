@@ -1,134 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hal/common/next_symbol.h"
 
+#include "base/mapped/mapped_symbol.h"
+
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
-/* The tables of one object's symbols. */
-struct symbols {
-    const ElfW(Sym) *all;
-    const char *names;
-    const uint32_t *gnu;          /* DT_GNU_HASH; NULL: none */
-    const uint32_t *sysv;         /* DT_HASH; NULL: none */
-};
+/* This object's. The linker defines it. */
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
 
-/* glibc relocates these addresses in place, musl leaves the offsets. */
-static const void *at(const struct dl_phdr_info *info, const ElfW(Dyn) *d)
-{
-    uintptr_t p = d->d_un.d_ptr;
-
-    return (const void *)(p < info->dlpi_addr ? info->dlpi_addr + p : p);
-}
-
-static bool symbols_of(const struct dl_phdr_info *info, struct symbols *ret)
-{
-    const ElfW(Dyn) *dyn = NULL;
-
-    memset(ret, 0, sizeof(*ret));
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    for (const ElfW(Dyn) *d = dyn; d && d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_SYMTAB)
-            ret->all = at(info, d);
-        else if (d->d_tag == DT_STRTAB)
-            ret->names = at(info, d);
-        else if (d->d_tag == DT_GNU_HASH)
-            ret->gnu = at(info, d);
-        else if (d->d_tag == DT_HASH)
-            ret->sysv = at(info, d);
-    }
-    return ret->all && ret->names && (ret->gnu || ret->sysv);
-}
-
-static bool is_it(const struct symbols *s, uint32_t i, const char *name)
-{
-    const ElfW(Sym) *sym = &s->all[i];
-    unsigned bind = sym->st_info >> 4;
-
-    return sym->st_shndx != SHN_UNDEF && (sym->st_info & 0xf) == STT_FUNC && (bind == STB_GLOBAL || bind == STB_WEAK) &&
-           strcmp(s->names + sym->st_name, name) == 0;
-}
-
-static const ElfW(Sym) *by_gnu_hash(const struct symbols *s, const char *name)
-{
-    const uint32_t *h = s->gnu, buckets = h[0], first = h[1];
-    const uint32_t *bucket = h + 4 + (size_t)h[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t)), *chain = bucket + buckets;
-    uint32_t hash = 5381, i;
-
-    for (const char *c = name; *c; c++)
-        hash = hash * 33 + (unsigned char)*c;
-    if (!buckets || (i = bucket[hash % buckets]) < first)
-        return NULL;
-    for (;; i++) {
-        if ((chain[i - first] | 1) == (hash | 1) && is_it(s, i, name))
-            return &s->all[i];
-        if (chain[i - first] & 1)
-            return NULL;
-    }
-}
-
-static const ElfW(Sym) *by_sysv_hash(const struct symbols *s, const char *name)
-{
-    for (uint32_t i = 1; i < s->sysv[1]; i++) /* once a process: the buckets are not worth it */
-        if (is_it(s, i, name))
-            return &s->all[i];
-    return NULL;
-}
-
-struct next_search {
-    uintptr_t after;
+struct symbol_search {
+    bool (*visit)(struct symbol_search *s, const struct xs_mapped *o); /* true: that was the last one */
     const char *name;
     void *found;
     bool passed;
-    bool any;                     /* also in those before it */
 };
 
-static bool contains(const struct dl_phdr_info *info, uintptr_t address)
+static struct xs_mapped mapped(ElfW(Addr) base, const ElfW(Dyn) *dyn)
 {
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+    struct xs_mapped kernel;
 
-        if (p->p_type == PT_LOAD && address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+    return (struct xs_mapped){base, dyn, xs_mapped_kernel(&kernel) && kernel.dyn == dyn};
+}
+
+static int visit_phdr(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct symbol_search *s = data;
+    const ElfW(Dyn) *dyn = NULL;
+    struct xs_mapped o;
+
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    o = mapped(info->dlpi_addr, dyn);
+    return s->visit(s, &o);
+}
+
+/* The list that the dynamic linker keeps for debuggers. NULL: it is not to be found */
+static const struct link_map *first_mapped(void)
+{
+    const ElfW(Phdr) *phdr = (const ElfW(Phdr) *)getauxval(AT_PHDR); /* the program's */
+    const struct r_debug *list = NULL;
+    size_t count = getauxval(AT_PHNUM), self = count, dynamic = count;
+    ElfW(Addr) base;
+
+    for (size_t i = 0; phdr && i < count; i++) {
+        self = phdr[i].p_type == PT_PHDR ? i : self;
+        dynamic = phdr[i].p_type == PT_DYNAMIC ? i : dynamic;
+    }
+    if (!phdr || self == count || dynamic == count)
+        return NULL;
+    base = (ElfW(Addr))phdr - phdr[self].p_vaddr;
+    for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)(base + phdr[dynamic].p_vaddr); d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_DEBUG)
+            list = (const struct r_debug *)d->d_un.d_ptr;
+    return list ? list->r_map : NULL;
+}
+
+/* Whether this object stands before the C library. Then it was there at the start of the program. Everything before
+ * it as well as the objects in which it can find a function of the C library stay for the life of the process. So
+ * it needs no lock to read the list. */
+static bool is_early(const struct link_map *first)
+{
+    for (const struct link_map *m = first; m; m = m->l_next) {
+        struct xs_mapped o = mapped(m->l_addr, m->l_ld);
+
+        if (o.dyn == _DYNAMIC)
             return true;
+        if (xs_mapped_symbol(&o, "__errno_location"))
+            return false;
     }
     return false;
 }
 
-static int visit_next(struct dl_phdr_info *info, size_t size, void *data)
+static void *search_for(bool (*visit)(struct symbol_search *s, const struct xs_mapped *o), const char *name)
 {
-    struct next_search *n = data;
-    const ElfW(Sym) *sym;
-    struct symbols s;
+    struct symbol_search s = {visit, name, NULL, false};
+    const struct link_map *m = first_mapped();
+    bool last = !is_early(m);
 
-    (void)size;
-    if (!n->passed) {
-        n->passed = contains(info, n->after);
-        if (n->passed || !n->any)
-            return 0;
+    if (last)
+        dl_iterate_phdr(visit_phdr, &s);
+    for (; m && !last; m = m->l_next) {
+        struct xs_mapped o = mapped(m->l_addr, m->l_ld);
+
+        last = visit(&s, &o);
     }
-    if (!symbols_of(info, &s))
-        return 0;
-    sym = s.gnu ? by_gnu_hash(&s, n->name) : by_sysv_hash(&s, n->name);
-    if (!sym)
-        return 0;
-    n->found = (void *)(info->dlpi_addr + sym->st_value);
-    return 1;
+    return s.found;
 }
 
-void *xs_symbol_next(const void *after, const char *name)
+static bool visit_next(struct symbol_search *s, const struct xs_mapped *o)
 {
-    struct next_search n = {(uintptr_t)after, name, NULL, false, false};
-
-    dl_iterate_phdr(visit_next, &n);
-    return n.found;
+    if (s->passed)
+        s->found = xs_mapped_symbol(o, s->name);
+    s->passed |= o->dyn == _DYNAMIC;
+    return s->found != NULL;
 }
 
-void *xs_symbol_other(const void *self, const char *name)
+void *xs_symbol_next(const char *name)
 {
-    struct next_search n = {(uintptr_t)self, name, NULL, false, true};
+    return search_for(visit_next, name);
+}
 
-    dl_iterate_phdr(visit_next, &n);
-    return n.found;
+static bool visit_loader(struct symbol_search *s, const struct xs_mapped *o)
+{
+    if (xs_mapped_symbol(o, "dlinfo"))   /* libc.so.6, libdl.so.2 or musl; objects that hook dlsym or dlopen do not have it */
+        s->found = xs_mapped_symbol(o, s->name);
+    return s->found != NULL;
+}
+
+void *xs_symbol_of_loader(const char *name)
+{
+    return search_for(visit_loader, name);
+}
+
+void *xs_dlsym(void *handle, const char *name)
+{
+    static _Atomic(void *) found; /* any thread's answer is the same */
+    void *p = atomic_load_explicit(&found, memory_order_relaxed); /* code, which does not change */
+    void *(*fn)(void *, const char *);
+
+    if (!p) {
+        p = xs_symbol_of_loader("dlsym");
+        if (!p)
+            return NULL;
+        atomic_store_explicit(&found, p, memory_order_relaxed);
+    }
+    memcpy(&fn, &p, sizeof(fn));
+    return fn(handle, name);
 }

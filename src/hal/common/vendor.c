@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "hal/common/copies.h"
+#include "hal/common/next_symbol.h"
 #include "hal/common/objects.h"
 
 #include <dlfcn.h>
@@ -23,7 +24,7 @@ static void *open_file(const struct xs_vendor *v, const char *path, int flags)
         return NULL;
     /* dlsym also looks through the objects on which this one depends, and one of those may be a shim of ours
      * under the vendor's name. */
-    probe = dlsym(handle, v->probe);
+    probe = xs_dlsym(handle, v->probe);
     if (!probe || xs_object_is_ours(probe)) {
         dlclose(handle);
         return NULL;
@@ -144,7 +145,7 @@ static void refuse_other(const struct xs_vendor *v, const char *mapped)
 /* The file of the copy that dlopen made visible to all. @return NULL: none */
 static const char *visible_copy(const struct xs_vendor *v)
 {
-    void *probe = dlsym(RTLD_NEXT, v->probe);
+    void *probe = xs_dlsym(RTLD_NEXT, v->probe);
     Dl_info info;
 
     return probe && !xs_object_is_ours(probe) && dladdr(probe, &info) ? info.dli_fname : NULL;
@@ -278,7 +279,7 @@ void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct 
 
 bool xs_vendor_is_alone(const struct xs_vendor *v, void *handle)
 {
-    void *probe = dlsym(handle, v->probe);
+    void *probe = xs_dlsym(handle, v->probe);
     bool alone = true;
     struct scope s;
     Dl_info info;
@@ -307,7 +308,7 @@ void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char 
 
 void xs_vendor_path(const struct xs_vendor *v, void *handle, char *ret_path, size_t path_size)
 {
-    void *probe = dlsym(handle, v->probe);
+    void *probe = xs_dlsym(handle, v->probe);
     Dl_info info;
 
     xs_str_copy(ret_path, path_size, probe && dladdr(probe, &info) && info.dli_fname ? info.dli_fname : "");

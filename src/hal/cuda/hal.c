@@ -5,10 +5,10 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/common/next_symbol.h"
 
 #include "xsched/cuda/hal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -42,7 +42,7 @@ XS_EXPORT void xsched_priv_cuda_bind(void *handle)
     /* through memcpy: a function pointer out of an object pointer */
 #define CUDA_USED(name, params)                                                                   \
     do {                                                                                          \
-        void *p = dlsym(handle, #name);                                                           \
+        void *p = xs_dlsym(handle, #name);                                                           \
         memcpy(&api.name, &p, sizeof(p));                                                         \
     } while (0);
 #include "hal/cuda/used.def"

@@ -2,9 +2,9 @@
 /* The copies of the runtime in this process. */
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/common/next_symbol.h"
 #include "hal/hip/hal.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 XS_EXPORT const struct xs_vendor xsched_priv_hip_vendor = {
@@ -36,7 +36,7 @@ XS_EXPORT const struct xs_hip_api *xsched_priv_hip_bind(void *handle)
     /* through memcpy: a function pointer out of an object pointer */
 #define HIP_USED(name, params)                                                                    \
     do {                                                                                          \
-        void *p = dlsym(handle, #name);                                                           \
+        void *p = xs_dlsym(handle, #name);                                                           \
         memcpy(&api.name, &p, sizeof(p));                                                         \
     } while (0);
 #include "hal/hip/used.def"

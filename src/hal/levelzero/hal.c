@@ -2,10 +2,10 @@
 /* The operations on a hardware queue, and the public entries. */
 #include "hal/levelzero/hal.h"
 
+#include "hal/common/next_symbol.h"
 #include "hal/common/objects.h"
 #include "xsched/levelzero/hal.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 XS_EXPORT const struct xs_vendor xsched_priv_ze_vendor = {
@@ -68,7 +68,7 @@ XS_EXPORT void xsched_priv_ze_api_fill(struct xs_ze_api *ret,
 
 static void *get_symbol(void *handle, const char *table, int slot, int since, const char *name)
 {
-    void *p = dlsym(handle, name);
+    void *p = xs_dlsym(handle, name);
 
     (void)table, (void)slot, (void)since;
     return p && xs_object_is_ours(p) ? NULL : p;

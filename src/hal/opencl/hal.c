@@ -4,10 +4,10 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/common/next_symbol.h"
 #include "hal/common/objects.h"
 #include "xsched/opencl/hal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -62,7 +62,7 @@ XS_EXPORT const struct xs_ocl_api *xsched_priv_ocl_bind(void *(*get)(void *ctx, 
 
 static void *get_symbol(void *ctx, const char *name)
 {
-    void *p = dlsym(ctx, name);
+    void *p = xs_dlsym(ctx, name);
 
     return p && xs_object_is_ours(p) ? NULL : p;
 }

@@ -25,7 +25,7 @@ static inline int xs_ioctl_next(int fd, unsigned long request, void *arg)
     int (*fn)(int, xs_ioctl_request_t, ...) = NULL;
 
     if (XS_UNLIKELY(!found)) {
-        found = xs_symbol_next((const void *)&next, "ioctl");
+        found = xs_symbol_next("ioctl");
         atomic_store_explicit(&next, found, memory_order_release);
     }
     memcpy(&fn, &found, sizeof(fn));

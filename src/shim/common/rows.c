@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/lock.h"
+#include "hal/common/next_symbol.h"
 #include "shim/common/filter.h"
 #include "xqueue/interface.h"
 
@@ -37,7 +38,7 @@ int xs_rows_fill(void **real, int count, void *(*get)(void *ctx, const char *sym
 
 void *xs_rows_symbol(void *handle, const char *symbol)
 {
-    return dlsym(handle, symbol);
+    return xs_dlsym(handle, symbol);
 }
 
 /* Whether this object is LIBDIR/libshimX.so, not LIBDIR/xsched/libshimX.so (decision 0028). */

@@ -5,7 +5,8 @@
 #
 # With NODES the version column, MAJOR * 100 + MINOR, gives the vendor's version node (602 and hip_: hip_6.2), but
 # NUMBER gives NODE; a node depends on the one before. Without, the functions have no versions. ALSO are functions without
-# a row; with IN they have a node of their own, SINCE_2_34 one of that name, and OLD is one more for .symver.
+# a row; with IN they have a node of their own, SINCE_2_34 one of that name, and OLD is one more for .symver. The functions
+# of shim/common are in each map.
 function(xs_version_map macro def out)
   cmake_parse_arguments(A "" "NODES;IN;OLD" "NAMED;ALSO;SINCE_2_34" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
@@ -32,9 +33,15 @@ function(xs_version_map macro def out)
   list(SORT numbers COMPARE NATURAL)
   list(GET numbers 0 first)
   set(text "")
+  set(exports "__asan_default_options")
+  if(A_NODES)
+    set(text "XSCHED_SHIM {\n  global:\n    ${exports};\n};\n")
+  else()
+    string(APPEND names_${first} "    ${exports};\n")
+  endif()
   list(JOIN A_ALSO ";\n    " also)
   if(A_IN)
-    set(text "${A_IN} {\n  global:\n    ${also};\n};\n")
+    string(APPEND text "${A_IN} {\n  global:\n    ${also};\n};\n")
     if(A_OLD)
       string(APPEND text "${A_OLD} {\n};\n")
     endif()

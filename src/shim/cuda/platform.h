@@ -6,6 +6,7 @@
 #include "hal/cuda/hal.h"
 #include "shim/cuda/device_memory.h"
 #include "shim/cuda/loaded.h"
+#include "shim/cuda/overwritten.h"
 #include "shim/stream/command_keys.h"
 
 #define XS_API_NAME      "CUDA"

@@ -37,9 +37,9 @@ static dlsym_fn real_dlsym(void)
     dlsym_fn fn;
 
     if (XS_UNLIKELY(!p)) {
-        p = xs_symbol_next((const void *)real_dlsym, "dlsym");
+        p = xs_symbol_next("dlsym");
         if (!p)                   /* this object is behind the C library */
-            p = xs_symbol_other((const void *)real_dlsym, "dlsym");
+            p = xs_symbol_of_loader("dlsym");
         __atomic_store_n(&xs_dlsym_real, p, __ATOMIC_RELEASE);
     }
     memcpy(&fn, &p, sizeof(fn));

@@ -4,8 +4,7 @@
 #include "shim/levelzero/ze_table.h"
 
 #include "base/lock.h"
-
-#include <dlfcn.h>
+#include "hal/common/next_symbol.h"
 
 void *xs_row_lacking(enum xs_row row)
 {
@@ -16,7 +15,7 @@ void *xs_row_lacking(enum xs_row row)
 static void *used(void *handle, const char *table, int slot, int since, const char *name)
 {
     (void)table, (void)slot, (void)since;
-    return dlsym(handle, name);
+    return xs_dlsym(handle, name);
 }
 
 const struct xs_ze_side *xs_ze_preloaded(const void *caller)

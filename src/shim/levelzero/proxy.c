@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "hal/common/next_symbol.h"
 #include "shim/levelzero/proxy.h"
 
 #include <dlfcn.h>
@@ -112,7 +113,7 @@ static get_table_fn getter_of(int driver, const char *name)
 
     if (!handle)
         return NULL;
-    p = dlsym(handle, name);
+    p = xs_dlsym(handle, name);
     memcpy(&f, &p, sizeof(f));
     if (file)
         dlclose(handle);              /* our object still holds it */

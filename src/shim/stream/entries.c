@@ -27,5 +27,6 @@ XS_SHIM_NOTE;
         }                                                                                         \
         BODY_##kind(kind, symbol, streams, args, on, key)                                         \
         return r;                                                                                 \
-    }
+    }                                                                                             \
+    XS_ENTRY(symbol)
 #include "shim/common/each_row.def"

@@ -11,6 +11,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "hal/common/next_symbol.h"
 #include "hal/common/objects.h"
 #include "shim/stream/stream_table.h"
 
@@ -33,8 +34,10 @@ static void *nothing(void)
 
 static void *next(const char *symbol)
 {
-    void *p = dlsym(RTLD_NEXT, symbol);
+    void *p = xs_symbol_next(symbol);
 
+    if (!p)                       /* this object is behind the C library */
+        p = xs_symbol_of_loader(symbol);
     return p ? p : (void *)nothing;
 }
 
@@ -45,12 +48,19 @@ static void *base_of(const void *address)
     return address && dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-/* libcuda.so, libcuda.so.1, libcuda.so.580.159.04, in any folder */
+/* libcuda.so, libcuda.so.1, libcuda.so.580.159.04, in any folder. For any other name this calls no function of the C
+ * library (next_symbol.h). */
 static bool fits(const char *file)
 {
-    const char *slash = file ? strrchr(file, '/') : NULL, *name = slash ? slash + 1 : file;
+    const char *stem = xs_api_vendor.platform->vendor, *name = file;
+    size_t same = 0;
 
-    return name && xs_object_name_fits(name, xs_api_vendor.platform->vendor);
+    for (const char *c = file; c && *c; c++)
+        if (*c == '/')
+            name = c + 1;
+    while (name && stem[same] && name[same] == stem[same])
+        same++;
+    return name && !stem[same] && xs_object_name_fits(name, stem);
 }
 
 /* Our own look for the library, here and in the libhal. */
@@ -73,7 +83,7 @@ static void *open_path(const char *file, int mode)
     handle = real(file, RTLD_LAZY | (mode & (RTLD_NOLOAD | RTLD_GLOBAL)));
     if (!handle)
         return NULL;              /* the program gets this error from its own call */
-    probe = dlsym(handle, xs_api_vendor.probe);
+    probe = xs_dlsym(handle, xs_api_vendor.probe);
     if (probe && !xs_object_is_ours(probe))
         return handle;
     dlclose(handle);

@@ -53,6 +53,7 @@ __asm__(".text\n"
 
 #define ENTRY(symbol)                                                                             \
     __asm__(".text\n.p2align 4\n.globl " #symbol "\n.type " #symbol ",@function\n" #symbol ":\n"  \
+            XS_START(symbol)                                                                      \
             "\tjmp *.Lslot_" #symbol "(%rip)\n"                                                   \
             ".Lfirst_" #symbol ":\n"                                                              \
             "\tlea .Lslot_" #symbol "(%rip), %r11\n"                                              \
@@ -78,6 +79,7 @@ __asm__(".text\n"
 
 #define ENTRY(symbol)                                                                             \
     __asm__(".text\n.p2align 4\n.globl " #symbol "\n.type " #symbol ",%function\n" #symbol ":\n"  \
+            XS_START(symbol)                                                                      \
             "\tadrp x17, .Lslot_" #symbol "\n\tldr x16, [x17, :lo12:.Lslot_" #symbol "]\n\tbr x16\n" \
             ".Lfirst_" #symbol ":\n"                                                              \
             "\tadrp x17, .Lslot_" #symbol "\n\tadd x17, x17, :lo12:.Lslot_" #symbol "\n"          \

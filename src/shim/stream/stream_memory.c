@@ -3,10 +3,10 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "hal/common/next_symbol.h"
 #include "shim/common/memory_limit.h"
 #include "shim/stream/prototypes.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #define DEVICES 64
@@ -408,6 +408,6 @@ void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
         return;
     }
     for (int i = 0; i < MEM_COUNT; i++)
-        if (dlsym(handle, xs_row_info[k_rows[i].row].symbol)) /* missing functions stay missing */
+        if (xs_dlsym(handle, xs_row_info[k_rows[i].row].symbol)) /* missing functions stay missing */
             memcpy(&rt->real[k_rows[i].row], &k_rows[i].ours, sizeof(k_rows[i].ours));
 }

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "transport/socket.h"
 #include "wire/hints.h"
 #include "xqueue/api.h"
@@ -20,7 +21,6 @@
 #include "xqueue/state.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -324,7 +324,7 @@ static bool await_welcome(struct agent_session *s)
     void *map = NULL;
     int fd = -1, id, r;
 
-    if (poll(&p, 1, WELCOME_MS) <= 0)
+    if (xs_sys_poll(&p, 1, WELCOME_MS) <= 0)
         return false;
     id = receive(s, &fd);
     if (id == XS_MSG_refused)
@@ -402,7 +402,7 @@ static void session_run(struct agent_session *s, uint32_t changes)
         watch = xs_gates_watch(st);
         if (s->broken)
             break;
-        poll(p, 2, until_ms(soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1, due_ns));
+        xs_sys_poll(p, 2, until_ms(soon || s->pending ? 1 : xs_control_retired_tick(st) || watch ? 100 : -1, due_ns));
         xs_fd_eventfd_drain(st->kick_fd);
         if (!stale)
             handle_messages(s);
@@ -421,7 +421,7 @@ static void nap(struct xs_state *st)
     uint32_t changes = atomic_load(&st->mode_changes);
 
     while ((now = xs_now_ns()) < until && atomic_load(&st->mode_changes) == changes) {
-        poll(&p, 1, (int)((until - now) / XS_NS_PER_MS) + 1);
+        xs_sys_poll(&p, 1, (int)((until - now) / XS_NS_PER_MS) + 1);
         xs_fd_eventfd_drain(st->kick_fd);
         xs_control_announce(st, NULL, NULL);
         xs_control_retired_tick(st);
@@ -451,7 +451,7 @@ void xs_agent_run(struct xs_state *st, uint32_t changes)
         if (atomic_load(&st->mode_changes) == changes) {
             XS_INFO("xserver has left this process; it runs unscheduled");
             xs_control_announce(st, NULL, NULL);
-            poll(NULL, 0, 50);    /* no tight loop of attempts at a server that hangs up at once */
+            xs_sys_poll(NULL, 0, 50);    /* no tight loop of attempts at a server that hangs up at once */
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/sys.h"
 #include "xqueue/control/agent.h"
 #include "xqueue/control/local.h"
 #include "xqueue/gate.h"
@@ -13,7 +14,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -293,7 +293,7 @@ static void *control_main(void *arg)
                              st->client_fd == -EFBIG ? ", beyond ulimit -f" : "");
             xs_control_decided(st);
             xs_control_announce(st, NULL, NULL);
-            poll(&p, 1, xs_control_retired_tick(st) ? 100 : -1);
+            xs_sys_poll(&p, 1, xs_control_retired_tick(st) ? 100 : -1);
             xs_fd_eventfd_drain(st->kick_fd);
         }
     }

@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sys.h"
 #include "xqueue/interface.h"
 #include "xqueue/state.h"
 
-#include <poll.h>
 
 static _Atomic(const struct xs_interrupt_ops *) s_ops[XS_INTERRUPTS]; /* writer: a platform, once */
 
@@ -61,7 +61,7 @@ void xs_interrupt_restore(void)
         const struct xs_interrupt_ops *ops = xs_interrupt_ops(i);
 
         while (ops && !ops->restore())
-            poll(NULL, 0, 1);
+            xs_sys_poll(NULL, 0, 1);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/sys.h"
 #include "base/tune.h"
 #include "xqueue/control/control_thread.h"
 #include "xqueue/inherit.h"
@@ -12,7 +13,6 @@
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
 
-#include <poll.h>
 #include <sys/mman.h>
 
 struct local {
@@ -99,7 +99,7 @@ static void local_sleep(struct xs_state *st, struct local *l, uint64_t wake_ns)
         wait_ns = wake_ns - now;
         ts.tv_sec = (time_t)(wait_ns / XS_NS_PER_S);
         ts.tv_nsec = (long)(wait_ns % XS_NS_PER_S);
-        ppoll(p, 2, wake_ns == UINT64_MAX ? NULL : &ts, NULL);
+        xs_sys_ppoll(p, 2, wake_ns == UINT64_MAX ? NULL : &ts);
     }
     atomic_store(&st->local_page->h.asleep, 0);
     xs_fd_eventfd_drain(st->bell_fd);

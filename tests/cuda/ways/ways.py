@@ -97,6 +97,7 @@ def main(programs, shim, fake, libc="glibc"):
         w.check("plugin opens libcuda.so", ["ways_program", "opens", opener, "libcuda.so"], **with_bare)
         w.check("plugin opens path", ["ways_program", "opens", opener, real])
         w.check("deep plugin opens", ["ways_program", "opens_deep", opener, "libcuda.so.1"])
+        w.check("deep plugin opens libcuda.so", ["ways_program", "opens_deep", opener, "libcuda.so"], **with_bare)
         w.check("linked", ["ways_linked"])
         w.check("interposer before us", ["ways_linked"], want=["interposed 6"] + SCHEDULED,
                 LD_PRELOAD=interposer + ":" + shim)
