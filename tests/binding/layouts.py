@@ -10,11 +10,14 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# stem of the file; names by which programs know it; a function of the table that a copy may lack, and one of none
+# stem of the file; names by which programs know it; functions: the one that gives the number, one that a copy may lack, one
+# that our table lacks
 FACTS = {
-    "hip": ("libamdhip64", (".so.6", ".so.7", ".so"), "hipGetStreamDeviceId", "hipNewerThanAll", "hip_4.2 { global: hip*; };"),
-    "cuda": ("libcuda", (".so.1", ".so.1", ".so"), "cuKernelGetName", "cuNewerThanAll", None),
-    "opencl": ("libOpenCL", (".so.1", ".so.1", ".so"), "clSetContextDestructorCallback", "clNewerThanAll", "OPENCL_1.0 { global: cl*; };"),
+    "hip": ("libamdhip64", (".so.6", ".so.7", ".so"), "hipRuntimeGetVersion", "hipGetStreamDeviceId",
+            "hipNewerThanAll", "hip_4.2 { global: hip*; };"),
+    "cuda": ("libcuda", (".so.1", ".so.1", ".so"), "cuDriverGetVersion", "cuKernelGetName", "cuNewerThanAll", None),
+    "opencl": ("libOpenCL", (".so.1", ".so.1", ".so"), "clGetPlatformIDs",
+               "clUnloadCompiler", "clNewerThanAll", "OPENCL_1.0 { global: cl*; };"),
 }
 
 FOLDERS = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
@@ -24,7 +27,7 @@ FOLDERS = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch
 class Layouts:
     def __init__(self, platform, shim, compiler, folder):
         self.platform, self.shim, self.compiler, self.folder = platform, shim, compiler, folder
-        self.stem, self.names, self.lacked, self.newer, self.versions = FACTS[platform]
+        self.stem, self.names, self.function, self.lacked, self.newer, self.versions = FACTS[platform]
         self.bad, self.ran, self.hide = [], 0, []
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}
         os.makedirs(folder, exist_ok=True)
@@ -152,7 +155,7 @@ class Layouts:
         check("the program opens a name for all", "load", name, "ng", "call", "default", want="loaded 2", **at_a)
         check("compiled code", "load", name, "n", "jit", "0", want="loaded 2", **at_a)
         check("only if it is there", "load", name, "nh", "load", name, "n", "load", name, "nh", "call", "2",
-              want="absent loaded loaded 2", ours="loaded loaded loaded 2" if self.platform == "opencl" else None, **at_a)
+              want="absent loaded loaded 2", **at_a)
         check("preloaded by the user", "load", plain, "n", want="absent", LD_PRELOAD=t + "/runpath.so")
         check("preloaded by the user, and a caller", *go(t + "/nothing.so"), want="loaded 2", LD_PRELOAD=t + "/runpath.so", **at_a)
 
@@ -186,12 +189,67 @@ class Layouts:
                 self.same(title + ", beside another copy", plain, "load", good, "n", "go", "0", "good", "load", library, "n", "go",
                           "1", "go", "go", "0", "good", want="loaded 2 absent -7777 2", ours=fails and f"loaded 2 loaded {fails} 2",
                           said=fails and "is not to be found")
-        self.same("absent, opened by a name", plain, "load", name, "n", want="absent", ours="loaded" if self.platform == "opencl" else None)
+        self.same("absent, opened by a name", plain, "load", name, "n", want="absent")
         self.hide = []
 
     def hashed(self):
         """As wheels rename what they carry."""
         return f"{self.stem}-1a2b3c4d{self.names[0]}"
+
+    # ---- functions that a copy lacks, and those that only it has ----
+
+    def functions(self):
+        name, t = self.stem + self.names[0], self.at("functions")
+        self.copy("functions/old/" + name, 2, lacks=True)
+        full = self.copy("functions/full/" + name, 3)
+        plain, none = self.program("functions/program"), self.lacked + "NoSuch"
+        old, at_full = {"LD_LIBRARY_PATH": t + "/old"}, {"LD_LIBRARY_PATH": t + "/full"}
+        caller = self.caller("functions/caller.so", full)
+
+        def check(title, *steps, program=plain, want=None, ours=None, **env):
+            self.same(title, program, *steps, want=want, ours=ours, **(env or old))
+
+        for opened, what in ((name, "a name"), (t + "/old/" + name, "a path")):
+            check(f"what it lacks, by {what}", "load", opened, "n", "has", "0", self.lacked, "says", "0", self.lacked,
+                  want="loaded no undefined")
+            check(f"what it has, by {what}", "load", opened, "n", "has", "0", self.function, "says", "0", self.function,
+                  want="loaded yes nothing")
+            check(f"what only it has, by {what}", "load", opened, "n", "has", "0", self.newer, "go", "0", self.newer,
+                  want="loaded yes 2")
+            check(f"what nobody has, by {what}", "load", opened, "n", "has", "0", none, "says", "0", none, want="loaded no undefined")
+            check(f"after a call, by {what}", "load", opened, "n", "call", "0", "has", "0", self.lacked, "has", "0", self.newer,
+                  want="loaded 2 no yes")
+        check("another copy has it", "load", name, "n", "has", "0", self.lacked, want="loaded yes", **at_full)
+        check("visible to all", "load", name, "ng", "has", "default", self.lacked, "has", "program", self.lacked, "has", "default",
+              self.newer, want="loaded no no yes")
+        check("visible to all, after a call", "load", name, "ng", "call", "0", "has", "default", self.lacked, "says", "default",
+              self.lacked, "has", "next", self.lacked, "has", "default", self.function, want="loaded 2 no undefined no yes")
+        check("visible to all, and there", "load", name, "ng", "call", "0", "has", "default", self.lacked, "has", "next", self.lacked,
+              want="loaded 3 yes yes", **at_full)
+        linked = self.program("functions/linked", full)
+        check("linked", "main", "has", "default", self.lacked, "has", "next", self.lacked, "has", "program", self.lacked,
+              program=linked, want="2 no no no")
+        check("linked, before a call", "has", "default", self.lacked, "has", "next", self.lacked, "has", "program", self.lacked,
+              "main", program=linked, want="no no no 2")
+        check("linked, and there", "has", "default", self.lacked, "main", "has", "default", self.lacked, "has", "default", self.function,
+              program=linked, want="yes 3 yes yes", **at_full)
+        check("by a library that needs it", "load", caller, "n", "go", "0", "go", "has", "0", self.lacked, "says", "0", self.lacked,
+              "has", "0", self.function, want="loaded 2 no undefined yes")
+        check("by a library that needs it, before a call", "load", caller, "n", "has", "0", self.lacked, "has", "0", self.newer,
+              "go", "0", "go", want="loaded no yes 2")
+        check("its own functions", "load", caller, "n", "has", "0", "go", "has", "0", "between", want="loaded yes no")
+        # dlsym and GetProcAddress agree. A weak reference is bound before any code of ours runs, to the first definition in
+        # the process, and that is the preloaded object's: the program finds a function that answers with an error
+        weak = self.program("functions/weak", full, weak=self.lacked)
+        check("a weak reference", "weak", "has", "default", self.lacked, program=weak, want="no no", ours="yes no", **old)
+        check("a weak reference, and there", "weak", program=weak, want="yes", **at_full)
+        if self.platform == "cuda":
+            return
+        hashed = self.hashed()
+        self.copy("functions/wheel/" + hashed, 4)
+        wheel = self.caller("functions/wheel.so", t + "/wheel/" + hashed, runpath=t + "/wheel", go="wheel")
+        check("one of two copies lacks it", "load", name, "n", "call", "0", "load", wheel, "n", "go", "1", "wheel", "has", "1",
+              self.lacked, "has", "1", self.newer, want="loaded 2 loaded 4 yes yes")
 
     # ---- several copies in one process ----
 
@@ -247,6 +305,7 @@ def main(platform, shim, compiler, folder=None):
         x = Layouts(platform, os.path.abspath(shim), compiler, os.path.abspath(folder or own))
         x.one_copy()
         x.absent()
+        x.functions()
         if platform != "cuda":   # a process has one driver
             x.two_copies()
     print("\n".join(x.bad))

@@ -97,9 +97,8 @@ API clGetPlatformInfo(void *platform, unsigned name, unsigned long size, void *v
 }
 
 #ifndef LACKS
-API clSetContextDestructorCallback(void *context, void *fn, void *data)
+API clUnloadCompiler(void)
 {
-    (void)context, (void)fn, (void)data;
     return 0;
 }
 #endif

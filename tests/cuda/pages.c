@@ -12,6 +12,7 @@
 
 #include "../stream/begin.h"
 #include "../stream/check.h"
+#include "../stream/past.h"
 #ifdef HIP
 #include "xsched/hip/hal.h"
 #endif
@@ -104,8 +105,11 @@ static void first_of_device(void *fake)
 {
     int (*real)(P, uint64_t, uint32_t, unsigned, uint32_t);
     pthread_t t;
+    void *p;
 
-    get(fake, &real, PREFIX "StreamWaitValue32");
+    p = past_dlsym(fake, PREFIX "StreamWaitValue32");
+    TRUE(p != NULL);
+    memcpy(&real, &p, sizeof(p));
     g_word[0] = 0;
     TRUE(real(g_stream[0], (uintptr_t)g_word, 1, 0, UINT32_MAX) == 0);
     TRUE(pthread_create(&t, NULL, make, NULL) == 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "seq.h"
 
+#include "../stream/past.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -119,7 +121,7 @@ static int find_weak(const char *path)
             g_weak[g_weak_count++] = i;
     }
     for (unsigned i = 0; !seq_is_weak && i < seq_row_count; i++) {
-        void *at = library ? dlsym(library, seq_rows[i].symbol) : NULL;
+        void *at = library ? past_dlsym(library, seq_rows[i].symbol) : NULL;
         const ElfW(Sym) *symbol = NULL;
         Dl_info info;
 

@@ -13,6 +13,7 @@
 #define NONE       UINT32_MAX
 #define TEXT_BYTES 65536u
 #define RETRIES    4
+#define OPENED_MAX 32u
 
 /* One mapped object. Pointers lead into it. */
 struct object {
@@ -22,7 +23,14 @@ struct object {
     bool ours, vendor;
 };
 
+/* A file that the program opened with RTLD_DEEPBIND, or RTLD_GLOBAL. */
+struct opened {
+    uint32_t name;                /* its hash; 0: free */
+    bool deep, visible;
+};
+
 struct walk {
+    struct opened opened[OPENED_MAX];
     struct xs_needs *out;
     const char *stem;
     uintptr_t caller;
@@ -37,8 +45,6 @@ struct walk {
     bool done;
 };
 
-/* ---- the graph, while nobody unmaps an object ---- */
-
 static uint32_t hash_name(const char *s)
 {
     uint64_t h = 14695981039346656037ull; /* FNV-1a */
@@ -47,6 +53,45 @@ static uint32_t hash_name(const char *s)
         h = (h ^ (uint8_t)*s) * 1099511628211ull;
     return (uint32_t)xs_hash_u64(h);
 }
+
+/* ---- what the program opened in a way that changes scopes ---- */
+
+static struct xs_lock g_lock;     /* its holder calls nothing */
+static struct opened g_opened[OPENED_MAX]; /* under g_lock, as the next */
+static unsigned g_opened_next;
+
+void xs_needs_opened(const char *file, bool deep, bool visible)
+{
+    uint32_t name = file ? hash_name(file) : 0;
+    unsigned i = 0;
+
+    xs_lock_acquire(&g_lock);
+    while (i < OPENED_MAX && g_opened[i].name != name)
+        i++;
+    if (i == OPENED_MAX && name) {
+        i = g_opened_next++ % OPENED_MAX;
+        g_opened[i] = (struct opened){name, false, false};
+    }
+    if (i < OPENED_MAX) {
+        g_opened[i].deep |= deep;
+        g_opened[i].visible |= visible;
+    }
+    xs_lock_release(&g_lock);
+}
+
+/* By its path as the program wrote it, or by a name. */
+static bool was_opened(const struct walk *w, const struct object *o, bool deep)
+{
+    uint32_t path = hash_name(o->path), base = hash_name(o->base), soname = o->soname ? hash_name(o->soname) : base;
+
+    for (unsigned i = 0; i < OPENED_MAX; i++)
+        if ((deep ? w->opened[i].deep : w->opened[i].visible) &&
+            (w->opened[i].name == path || w->opened[i].name == base || w->opened[i].name == soname))
+            return true;
+    return false;
+}
+
+/* ---- the graph, while nobody unmaps an object ---- */
 
 /* @return the place of the name in the table, or the free place for it */
 static uint32_t *slot_of(const struct walk *w, const char *name, bool soname)
@@ -211,6 +256,27 @@ static bool walk_from(struct walk *w, uint32_t root, uint32_t caller, uint16_t *
     return w->seen[caller];
 }
 
+static void append(uint16_t *scope, size_t *count, const uint16_t *more, size_t n)
+{
+    for (size_t i = 0; i < n && *count < XS_NEEDS_MAX + XS_COPIES_MAX; i++)
+        scope[(*count)++] = more[i];
+}
+
+/* What the program made visible to all before the caller came; what comes later does not change the symbols that an
+ * object has already. */
+static void walk_visible(struct walk *w, uint32_t caller)
+{
+    uint16_t more[XS_NEEDS_MAX + XS_COPIES_MAX];
+    size_t n;
+
+    for (uint32_t r = 0; r < w->objects[caller].root; r++) {
+        if (w->objects[r].root != r || is_early(w, r) || !was_opened(w, &w->objects[r], false))
+            continue;
+        walk_from(w, r, caller, more, &n);
+        append(w->out->global, &w->out->global_count, more, n);
+    }
+}
+
 static void walk_global(struct walk *w, bool with_caller)
 {
     uint32_t to = 0;
@@ -234,8 +300,7 @@ static void walk_local(struct walk *w, uint32_t caller)
     for (uint32_t r = w->objects[caller].root + 1; r < w->count; r++) {
         if (w->objects[r].root != r || !walk_from(w, r, caller, more, &n))
             continue;
-        for (size_t i = 0; i < n && out->local_count < XS_ARRAY_LEN(out->local); i++)
-            out->local[out->local_count++] = more[i];
+        append(out->local, &out->local_count, more, n);
     }
 }
 
@@ -263,64 +328,6 @@ static void collect(struct walk *w)
                 out->need_count++;
         }
     }
-}
-
-/* ---- RTLD_DEEPBIND ---- */
-
-#define DEEP_MAX 32u
-
-static struct xs_lock g_lock;     /* its holder calls nothing but memory functions */
-static struct {
-    uint32_t name, path;          /* hashes of what the program opened; 0: free */
-} g_deep[DEEP_MAX];               /* under g_lock, as the next */
-static unsigned g_deep_next;
-
-static uint32_t hash_some(const char *s)
-{
-    uint32_t h = s ? hash_name(s) : 0;
-
-    return s && !h ? 1 : h;
-}
-
-void xs_needs_opened_deep(const char *file)
-{
-    bool by_path = file && strchr(file, '/');
-    char *real = by_path ? realpath(file, NULL) : NULL;
-    uint32_t name = by_path ? 0 : hash_some(file), path = hash_some(real);
-    bool known = !name && !path;
-
-    free(real);
-    xs_lock_acquire(&g_lock);
-    for (unsigned i = 0; i < DEEP_MAX; i++)
-        known |= g_deep[i].name == name && g_deep[i].path == path;
-    if (!known) {
-        g_deep[g_deep_next % DEEP_MAX].name = name;
-        g_deep[g_deep_next++ % DEEP_MAX].path = path;
-    }
-    xs_lock_release(&g_lock);
-}
-
-static bool was_opened_deep(const char *path, const char *soname)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    uint32_t base = hash_some(slash ? slash + 1 : path), other = hash_some(soname), whole;
-    bool any = false, deep = false;
-    char *real;
-
-    xs_lock_acquire(&g_lock);
-    for (unsigned i = 0; i < DEEP_MAX; i++) {
-        any |= g_deep[i].path != 0;
-        deep |= g_deep[i].name && (g_deep[i].name == base || g_deep[i].name == other);
-    }
-    xs_lock_release(&g_lock);
-    real = any && !deep && path ? realpath(path, NULL) : NULL;
-    whole = hash_some(real);
-    free(real);
-    xs_lock_acquire(&g_lock);
-    for (unsigned i = 0; i < DEEP_MAX && whole; i++)
-        deep |= g_deep[i].path == whole;
-    xs_lock_release(&g_lock);
-    return deep;
 }
 
 /* ---- reading ---- */
@@ -352,10 +359,9 @@ static void all_read(struct walk *w)
         out->rpath = keep_text(w, text_of(o, DT_RPATH));
         out->runpath = keep_text(w, text_of(o, DT_RUNPATH));
         if (!is_early(w, caller)) {
+            walk_visible(w, caller);
             walk_local(w, caller);
-            o = &w->objects[o->root];
-            out->root_path = keep_text(w, o->path);
-            out->root_soname = keep_text(w, o->soname);
+            out->deep = was_opened(w, &w->objects[o->root], true);
         }
     }
     w->done = true;
@@ -429,11 +435,12 @@ struct xs_needs *xs_needs_read(const char *stem, const void *caller)
 {
     struct walk w = {.stem = stem, .caller = (uintptr_t)caller};
 
+    xs_lock_acquire(&g_lock);
+    memcpy(w.opened, g_opened, sizeof(g_opened));
+    xs_lock_release(&g_lock);
     for (int i = 0; i < RETRIES; i++) { /* other threads load and unload objects */
-        if (!try_to_read(&w))
-            continue;
-        w.out->deep = w.out->local_count && was_opened_deep(w.out->root_path, w.out->root_soname);
-        return w.out;
+        if (try_to_read(&w))
+            return w.out;
     }
     return NULL;
 }

@@ -33,7 +33,6 @@ struct xs_needs {
     uintptr_t from, to;
     const char *path, *rpath, *runpath;
     uint32_t object;
-    const char *root_path, *root_soname; /* of the object that brought it, and was opened; NULL: the program did */
     bool deep;                    /* RTLD_DEEPBIND: the local scope comes first */
 
     size_t need_count, copy_count;
@@ -51,7 +50,7 @@ struct xs_needs {
  *  @return to be freed; NULL: no memory */
 struct xs_needs *xs_needs_read(const char *stem, const void *caller);
 
-/** A program opens this file with RTLD_DEEPBIND. Any thread. */
-void xs_needs_opened_deep(const char *file);
+/** The program opens this file. Any thread. @param deep, visible  with RTLD_DEEPBIND, with RTLD_GLOBAL */
+void xs_needs_opened(const char *file, bool deep, bool visible);
 
 #endif

@@ -215,6 +215,58 @@ bool xs_object_named(const char *name, char ret_path[XS_PATH_MAX])
     return dl_iterate_phdr(visit_named, &s) != 0;
 }
 
+struct copy_search {
+    uintptr_t address;
+    const char *stem;
+    char *path;
+    bool copy;
+};
+
+static int visit_copy(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct copy_search *s = data;
+    const char *slash, *soname, *path = info->dlpi_name ? info->dlpi_name : "";
+
+    (void)size;
+    if (!xs_mapped_holds(info, s->address))
+        return 0;
+    slash = strrchr(path, '/');
+    soname = mapped_text(info, DT_SONAME, NULL);
+    s->copy = (xs_object_name_fits(slash ? slash + 1 : path, s->stem) || (soname && xs_object_name_fits(soname, s->stem))) &&
+              !xs_mapped_is_ours(info) && (!s->path || xs_str_copy(s->path, XS_PATH_MAX, path));
+    return 1;
+}
+
+bool xs_object_is_copy(const void *address, const char *stem, char *ret_path)
+{
+    struct copy_search s = {(uintptr_t)address, stem, ret_path, false};
+
+    dl_iterate_phdr(visit_copy, &s);
+    return s.copy;
+}
+
+struct range_search {
+    uintptr_t address, *from, *to;
+};
+
+static int visit_range(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct range_search *s = data;
+
+    (void)size;
+    if (!xs_mapped_holds(info, s->address))
+        return 0;
+    xs_mapped_range(info, s->from, s->to);
+    return 1;
+}
+
+bool xs_object_range(const void *address, uintptr_t *ret_from, uintptr_t *ret_to)
+{
+    struct range_search s = {(uintptr_t)address, ret_from, ret_to};
+
+    return dl_iterate_phdr(visit_range, &s) != 0;
+}
+
 struct ours_search {
     uintptr_t address;
     bool ours;

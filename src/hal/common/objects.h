@@ -33,6 +33,13 @@ size_t xs_object_find(const char *stem, char (*ret_paths)[XS_PATH_MAX], size_t m
  *  or SONAME has it. @return false when there is none */
 bool xs_object_named(const char *name, char ret_path[XS_PATH_MAX]);
 
+/** Whether the object that contains an address is a copy of the library with this stem, and no shim of ours.
+ *  @param ret_path  its path, XS_PATH_MAX bytes; NULL: never mind */
+bool xs_object_is_copy(const void *address, const char *stem, char *ret_path);
+
+/** The addresses of the object that contains one. @return false: none does */
+bool xs_object_range(const void *address, uintptr_t *ret_from, uintptr_t *ret_to);
+
 /** Whether an address belongs to a shim of ours. */
 bool xs_object_is_ours(const void *address);
 

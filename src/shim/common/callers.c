@@ -61,7 +61,8 @@ static struct {
     void *handle;
 } g_opened[OPENED];
 static unsigned g_opened_next;
-static void *g_opened_handle;     /* the last */
+static void *g_opened_handle;     /* the last, and whether the first copy was bound by then */
+static bool g_opened_bound;
 
 /* Objects that called, and their copies. Threads add rows at the front and never change them. */
 static _Atomic(struct xs_calling *) g_objects; /* any thread, by compare and swap */
@@ -239,12 +240,12 @@ void xs_callers_bound(void *handle, void *table)
         note_several();
 }
 
-void *xs_callers_copy(const void *caller)
+/* @return the number of the caller's copy, or ABSENT */
+static unsigned copy_by_page(const void *caller)
 {
     uintptr_t page = (uintptr_t)caller & PAGE_MASK, known;
     _Atomic uintptr_t *slot = &g_seen[(page >> 12) % XS_ARRAY_LEN(g_seen)];
     unsigned copy;
-    void *table;
 
     if (XS_UNLIKELY(!atomic_load_explicit(&g_several, memory_order_relaxed)))
         settle();                 /* a load may be under way */
@@ -255,15 +256,34 @@ void *xs_callers_copy(const void *caller)
         copy = copy_by(caller);
         atomic_store_explicit(slot, page | copy, memory_order_relaxed);
     }
+    if (copy == FOLLOWS)
+        return t_last ? t_last - 1u : atomic_load_explicit(&g_opened_last, memory_order_relaxed);
+    if (copy != ABSENT)
+        t_last = (uint8_t)(copy + 1);
+    return copy;
+}
+
+void *xs_callers_copy(const void *caller)
+{
+    unsigned copy = copy_by_page(caller);
+    void *table;
+
     if (copy == ABSENT)
         return NULL;
-    if (copy == FOLLOWS)
-        copy = t_last ? t_last - 1u : atomic_load_explicit(&g_opened_last, memory_order_relaxed);
-    else
-        t_last = (uint8_t)(copy + 1);
     /* acquire pairs with the release in copy_of */
     table = atomic_load_explicit(&g_copies[copy].table, memory_order_acquire);
     return table ? table : atomic_load_explicit(&g_copies[0].table, memory_order_acquire);
+}
+
+void *xs_callers_library(const void *caller)
+{
+    unsigned copy = 0;
+
+    if (!atomic_load_explicit(&g_copies[0].table, memory_order_acquire))
+        return NULL;
+    if (atomic_load_explicit(&xs_callers_matter, memory_order_acquire))
+        copy = copy_by_page(caller);
+    return copy == ABSENT ? NULL : g_copies[copy].handle;
 }
 
 void *xs_callers_of_object(const void *address)
@@ -278,7 +298,19 @@ void xs_callers_look(const void *caller)
     copy_by(caller);
 }
 
-static void opened_note(uintptr_t from, uintptr_t to, void *handle)
+static bool noted_already(const void *caller, void *handle, bool bound)
+{
+    bool known = false;
+
+    xs_lock_acquire(&g_lock);
+    if (g_opened_handle == handle && g_opened_bound == bound)
+        for (unsigned i = 0; i < OPENED; i++)
+            known |= g_opened[i].handle == handle && (uintptr_t)caller - g_opened[i].from < g_opened[i].to - g_opened[i].from;
+    xs_lock_release(&g_lock);
+    return known;
+}
+
+static void opened_note(uintptr_t from, uintptr_t to, void *handle, bool bound)
 {
     unsigned i;
 
@@ -291,6 +323,7 @@ static void opened_note(uintptr_t from, uintptr_t to, void *handle)
     g_opened[i].to = to;
     g_opened[i].handle = handle;
     g_opened_handle = handle;
+    g_opened_bound = bound;
     xs_lock_release(&g_lock);
 }
 
@@ -300,8 +333,10 @@ void xs_callers_opened(const void *caller, void *handle)
     struct xs_vendor_caller of;
     unsigned copy;
 
+    if (noted_already(caller, handle, bound)) /* a program looks many functions up */
+        return;
     depends = xs_vendor_of_caller(&xs_api_vendor, caller, &of) != NULL || of.absent;
-    opened_note(of.from, of.to, handle);
+    opened_note(of.from, of.to, handle, bound);
     if (!bound || depends)
         return;
     copy = copy_of(handle);
@@ -328,6 +363,20 @@ void *xs_callers_opened_by(const void *caller)
 }
 
 #else
+
+static _Atomic(void *) g_library;
+
+void xs_callers_bound(void *handle, void *table)
+{
+    (void)table;
+    atomic_store(&g_library, handle);
+}
+
+void *xs_callers_library(const void *caller)
+{
+    (void)caller;
+    return atomic_load(&g_library);
+}
 
 void xs_callers_opened(const void *caller, void *handle)
 {

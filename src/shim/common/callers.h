@@ -13,6 +13,7 @@
 #include XS_SHIM_PLATFORM
 
 #include "base/xs_base.h"
+#include "hal/common/vendor.h"
 
 /** The first copy, for the first caller. Calls dl* functions: the caller has no lock of ours. Any thread.
  *  @return NULL: none. The log says so */
@@ -23,6 +24,8 @@ extern _Atomic bool xs_callers_matter XS_HIDDEN;
 
 /** The shim has bound the first copy: looks whether there are others. @param table  what xs_callers_copy gives for it */
 void xs_callers_bound(void *handle, void *table);
+/** The handle of this caller's copy. NULL: the shim has bound none yet, or the caller has none */
+void *xs_callers_library(const void *caller);
 /** The program is about to load objects. Any thread, with no lock of ours. */
 void xs_callers_load(void);
 /** The table of this caller's copy. NULL: the caller needs a copy that is not to be found, so its calls fail. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that pass us by. */
-#include "shim/stream/loader.h"
+#include "shim/common/loader.h"
 
 #include "hal/common/objects.h"
 #include "hal/cuda/rm/rm.h"
@@ -20,10 +20,4 @@ void xs_rm_group_made(void)
     if (paths && xs_object_find("libcuda", paths, 1) > 0)
         xs_loader_note(XS_LOADER_BELOW, paths[0]);
     free(paths);
-}
-
-/* cuGetProcAddress finds the further functions of a newer driver. */
-void xs_api_handle_given(const char *file)
-{
-    (void)file;
 }

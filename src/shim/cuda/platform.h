@@ -17,6 +17,8 @@
 #define XS_API_CAPTURERS "cuStreamBegin"   /* functions with this prefix begin captures */
 #define XS_API_GIVES     "cuGetProcAddress"  /* gives functions of all kinds */
 #define XS_API_MULTI     0                 /* a process has one driver */
+#define XS_API_NAMES_BEGIN "cu"
+#define XS_API_ANSWERS   1                 /* dlopen of any of the vendor's files gives us */
 #define XS_API_OWN_NAME  1                 /* programs have our functions by our SONAME alone, which leads to one copy */
 #define XS_API_VERSIONS  1                 /* programs look up a function of a version */
 

@@ -18,6 +18,8 @@
 #define XS_API_OVER      "libOpenCL"       /* runtimes exist that are clients of this; its shim leaves them alone */
 #define XS_API_GIVES     "hipGetProcAddress" /* gives functions of all kinds */
 #define XS_API_MULTI     1                 /* wheels carry a runtime of their own beside the system's */
+#define XS_API_NAMES_BEGIN "hip", "hiprtc", "__hip", "_Z2", "_ZN8hip_impl"
+#define XS_API_ANSWERS   1                 /* dlopen of any of the vendor's files gives us */
 #define XS_API_OWN_NAME  0                 /* dlopen gives our functions for every copy */
 #define XS_API_VERSIONS  0                 /* another version of a function has another symbol */
 

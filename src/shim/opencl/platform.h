@@ -6,6 +6,11 @@
 #include "hal/opencl/hal.h"
 #include "xsched/types.h"
 
+#define XS_API_NAME     "OpenCL"
+#define XS_API_LIBRARY  "loader"
+#define XS_API_VERSION_NODES 1             /* exported functions have versions, as the loader's */
+#define XS_API_NAMES_BEGIN "cl"
+#define XS_API_ANSWERS  0                  /* a loader that a program opens by its path takes us as a layer */
 #define XS_API_ROWS     "shim/opencl/rows.def"
 #define XS_API_PLATFORM kPlatformOpenCL
 #define XS_API_SONAME   "libOpenCL.so.1"

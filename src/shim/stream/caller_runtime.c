@@ -72,6 +72,7 @@ const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt
 
 void xs_api_runtime_bound(void)
 {
+    xs_callers_bound(xs_api_first.handle, &xs_api_first);
 }
 
 void xs_api_object_made(const struct xs_api_runtime *rt, const void *object)
@@ -97,8 +98,3 @@ const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
 }
 
 #endif
-
-void *xs_api_caller_library(const void *caller)
-{
-    return xs_api_mode_now() == XS_SHIM_UNBOUND ? xs_callers_opened_by(caller) : xs_api_runtime_of(caller)->handle;
-}

@@ -61,10 +61,6 @@ void xs_api_slots_direct(bool direct);
 void xs_api_runtime_bound(void);
 /** The library of this caller, where there may be several. */
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller);
-/** A program may have this shim's own handle, which this file's name gives. By the platform. */
-void xs_api_handle_given(const char *file);
-/** The library in which this caller looks up names without a row; NULL: unknown yet. */
-void *xs_api_caller_library(const void *caller);
 
 /** Where a call of this caller goes. */
 static inline const struct xs_api_runtime *xs_api_runtime_of(const void *caller)

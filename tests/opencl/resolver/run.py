@@ -94,7 +94,9 @@ check("RTLD_DEEPBIND plugin", run(client("client_dl"), "plugin", client("plugin.
 check("a constructor that calls its own public function",
       run(client("client_dl"), "open", LD_LIBRARY_PATH=os.path.dirname(D)), "4 platforms, 0")
 check("what the library lacks", run(client("client_dl"), "lacking", LD_LIBRARY_PATH=os.path.dirname(B)),
-      "clFinish -59, clCreateBuffer 0 -59 0, extension 0, clSVMAlloc 0")
+      "found 0: clFinish -59, clCreateBuffer 0 -59 0, extension 0, clSVMAlloc 0")
+check("what the library lacks, plain", run(client("client_dl"), "lacking", LD_LIBRARY_PATH=os.path.dirname(B), preload=False),
+      "found 0: not linked")
 check("XSCHED_DISABLE", run(client("client_dl"), "open", LD_LIBRARY_PATH=os.path.dirname(B), XSCHED_DISABLE="1", XSCHED_AUTO_XQUEUE="ON"), "2 platforms, 0")
 
 # Nothing anywhere: /dev/null over every copy that the machine has, in a mount namespace of our own.
@@ -103,10 +105,15 @@ real = sorted({os.path.realpath(os.path.join(d, n)) for d in
                for n in ("libOpenCL.so", "libOpenCL.so.1") if os.path.exists(os.path.join(d, n))})
 hide = ["unshare", "-rm", "sh", "-c", "".join(f"mount --bind /dev/null {p} && " for p in real) + 'exec "$@"', "sh"]
 if subprocess.run([*hide, "true"], stderr=subprocess.DEVNULL).returncode == 0:
-    check("no library at all: the vendor's code, said once",
-          run(client("client_dl"), "twice", wrapper=hide), "0 platforms, -1001\n0 platforms, -1001", "did not find the real library", 1)
+    plain, ours = (run(client("client_dl"), "open", wrapper=hide, preload=p) for p in (False, True))
+    if plain[0] == 0 or not plain[1].startswith("not opened"):
+        bad.append(f"without us a missing library opens: {plain}")
+    check("no library at all: it does not open", ours, "not opened: libOpenCL.so.1 (not on this machine): cannot open shared object "
+          "file: No such file or directory", lines=0, code=plain[0])
+    check("no library at all, but a way to our functions: the vendor's code, said once",
+          run(client("client_dl"), "default", wrapper=hide), "0 platforms, -1001\n0 platforms, -1001", "did not find the real library", 1)
     check("no library at all, other functions", run(client("client_dl"), "lacking", wrapper=hide),
-          "clFinish -59, clCreateBuffer 0 -59 0, extension 0, clSVMAlloc 0", "did not find the real library", 1)
+          "found 0: clFinish -59, clCreateBuffer 0 -59 0, extension 0, clSVMAlloc 0", "did not find the real library", 1)
 else:
     print("no mount namespace here: the case without any library was left out")
 

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen(3) as programs find it in this process. By the SONAME of the shim they get us anyway. By a path, or
- * by another of the vendor's names, they would get the vendor's library itself and bypass us. So dlopen of a
- * file that is this library returns us (decision 0017), after it has opened the file as the program wished.
- * So the process has mapped that copy. If a process may have several, we note that this caller means it.
+/* dlopen(3) as programs find it in this process. By the SONAME of the shim they get us anyway, if the library is there.
+ * By a path, or by another of the vendor's names, they would get the vendor's library itself and bypass us. So dlopen of
+ * a file that is this library returns us (XS_API_ANSWERS, decision 0017), after it has opened the file as the program
+ * wished. So the process has mapped that copy. If a process may have several, we note that this caller means it.
  *
  * dlopen's result depends on its caller (RPATH, $ORIGIN, the namespace), and it knows its caller by the
  * return address. So a jump leads to the real one, with nothing of ours on the stack; only the name of the
  * file may have changed. */
-#include "shim/stream/loader.h"
+#include "shim/common/loader.h"
+
+#include XS_SHIM_PLATFORM
 
 #include "base/env.h"
 #include "base/log.h"
+#include "hal/common/needs.h"
 #include "hal/common/next_symbol.h"
 #include "hal/common/objects.h"
-#include "shim/stream/stream_table.h"
+#include "shim/common/callers.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef RTLD_DEEPBIND              /* not in every C library */
+#define DEEP RTLD_DEEPBIND
+#else
+#define DEEP 0
+#endif
 
 typedef void *(*dlopen_fn)(const char *file, int mode);
 
@@ -90,6 +99,20 @@ static void *open_path(const char *file, int mode)
     return NULL;
 }
 
+/* As the program's own call would: for functions that we lack. */
+static void make_visible(void *library)
+{
+    char *path = malloc(XS_PATH_MAX); /* the caller's stack may be small */
+    dlopen_fn real;
+
+    memcpy(&real, &xs_loader_dlopen, sizeof(real));
+    if (path) {
+        xs_vendor_path(&xs_api_vendor, library, path, XS_PATH_MAX);
+        real(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL); /* stays open */
+    }
+    free(path);
+}
+
 /* For the real dlopen where the library is not here: a name that is not ours either, and says so in dlerror. */
 static const char *absent_name(const char *file)
 {
@@ -117,21 +140,25 @@ static const char *find(const char *file, int mode, const void *caller)
     void *handle;
     Dl_info info;
 
+    if (!XS_API_ANSWERS && (by_path || strcmp(file, XS_API_SONAME) != 0))
+        return file;              /* its own loader takes us as a layer */
     if (by_path)
         handle = disabled ? NULL : open_path(file, mode);
-    else
-        handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0);
-    if (!handle && !by_path && !xs_env_get(xs_api_vendor.platform->lib))
+    else if (XS_API_OWN_NAME && xs_env_get(xs_api_vendor.platform->lib))
+        handle = NULL;            /* the user names the file behind our name */
+    else if (!(handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0)))
         return absent_name(file);
     if (disabled || (by_path && !handle))
         return file;
+    if (handle && !by_path && (mode & RTLD_GLOBAL))
+        make_visible(handle);
     if (handle)
         xs_callers_opened(caller, handle);
     if (!dladdr((const void *)xs_loader_file, &info))
         return file;
     self = info.dli_fname[0] == '/' ? info.dli_fname : XS_API_SONAME;
     XS_INFO(XS_API_NAME ": the program opens %s; %s answers", file, info.dli_fname);
-    xs_api_handle_given(self);
+    xs_loader_given(handle);
     return self;
 }
 
@@ -140,10 +167,10 @@ static void other(const char *file, int mode)
 {
     if (!file || (mode & RTLD_NOLOAD))
         return;
-#ifdef RTLD_DEEPBIND              /* not in every C library */
-    if (XS_UNLIKELY(mode & RTLD_DEEPBIND))
+    if (XS_UNLIKELY(mode & (DEEP | RTLD_GLOBAL)))
+        xs_needs_opened(file, (mode & DEEP) != 0, (mode & RTLD_GLOBAL) != 0);
+    if (XS_UNLIKELY(mode & DEEP))
         xs_loader_deep(file);
-#endif
     if (XS_API_MULTI)
         xs_callers_load();
 }
@@ -160,13 +187,12 @@ const char *xs_loader_file(const char *file, int mode, const void *caller)
         return file;
     if (XS_API_MULTI)
         xs_callers_load();
-    if (strchr(file, '$')) {
-        xs_loader_note(XS_LOADER_ORIGIN, file); /* relative to the caller: only the real one can tell */
-        return file;
-    }
+    if (strchr(file, '$'))
+        return file;              /* relative to the caller: only the real one can tell; dlsym_entry.c sees the calls */
     return find(file, mode, caller);
 }
 
+#if XS_API_ANSWERS
 /* A namespace has copies of its own of all libraries; ours are for the program's. */
 void xs_loader_namespace(const char *file)
 {
@@ -175,6 +201,7 @@ void xs_loader_namespace(const char *file)
     if (fits(file))
         xs_loader_note(XS_LOADER_NAMESPACE, file);
 }
+#endif
 
 /* An object with versions answers only for the versions that it has: those of the C libraries until 2.33, and
  * since. */
@@ -204,8 +231,9 @@ __asm__(".text\n.p2align 4\n.type xs_loader_dlopen_entry,@function\n"
         "\tmov %rax, %rdi\n"
         "\tjmp *xs_loader_dlopen(%rip)\n"
         ".size xs_loader_dlopen_entry, .-xs_loader_dlopen_entry\n"
-        EXPORTED("dlopen", "xs_loader_dlopen_entry", OLD_DLOPEN)
-        ".p2align 4\n.type xs_loader_dlmopen_entry,@function\n"
+        EXPORTED("dlopen", "xs_loader_dlopen_entry", OLD_DLOPEN));
+#if XS_API_ANSWERS
+__asm__(".text\n.p2align 4\n.type xs_loader_dlmopen_entry,@function\n"
         "xs_loader_dlmopen_entry:\n"
         "\tpush %rdi\n\tpush %rsi\n\tpush %rdx\n"
         "\tmov %rsi, %rdi\n"
@@ -214,6 +242,7 @@ __asm__(".text\n.p2align 4\n.type xs_loader_dlopen_entry,@function\n"
         "\tjmp *xs_loader_dlmopen(%rip)\n"
         ".size xs_loader_dlmopen_entry, .-xs_loader_dlmopen_entry\n"
         EXPORTED("dlmopen", "xs_loader_dlmopen_entry", OLD_DLMOPEN));
+#endif
 
 #elif defined(__aarch64__)
 
@@ -227,8 +256,9 @@ __asm__(".text\n.p2align 4\n.type xs_loader_dlopen_entry,%function\n"
         "\tldp x29, x30, [sp], #32\n"
         "\tadrp x16, xs_loader_dlopen\n\tldr x16, [x16, :lo12:xs_loader_dlopen]\n\tbr x16\n"
         ".size xs_loader_dlopen_entry, .-xs_loader_dlopen_entry\n"
-        EXPORTED("dlopen", "xs_loader_dlopen_entry", OLD_DLOPEN)
-        ".p2align 4\n.type xs_loader_dlmopen_entry,%function\n"
+        EXPORTED("dlopen", "xs_loader_dlopen_entry", OLD_DLOPEN));
+#if XS_API_ANSWERS
+__asm__(".text\n.p2align 4\n.type xs_loader_dlmopen_entry,%function\n"
         "xs_loader_dlmopen_entry:\n"
         "\tstp x29, x30, [sp, #-48]!\n\tmov x29, sp\n"
         "\tstp x0, x1, [sp, #16]\n\tstr x2, [sp, #32]\n"
@@ -239,5 +269,6 @@ __asm__(".text\n.p2align 4\n.type xs_loader_dlopen_entry,%function\n"
         "\tadrp x16, xs_loader_dlmopen\n\tldr x16, [x16, :lo12:xs_loader_dlmopen]\n\tbr x16\n"
         ".size xs_loader_dlmopen_entry, .-xs_loader_dlmopen_entry\n"
         EXPORTED("dlmopen", "xs_loader_dlmopen_entry", OLD_DLMOPEN));
+#endif
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names the ways to the vendor's library that bypass us: loader.c, ioctl_entry.c. */
-#ifndef XS_SHIM_STREAM_LOADER_H
-#define XS_SHIM_STREAM_LOADER_H
+/* dlopen and dlsym as programs find them in this process, and the ways to the vendor's library that bypass us. Compiled
+ * into each shim that has these functions. */
+#ifndef XS_SHIM_COMMON_LOADER_H
+#define XS_SHIM_COMMON_LOADER_H
 
 enum xs_loader_way {
-    XS_LOADER_ORIGIN,             /* dlopen of a path that begins at its caller's folder */
     XS_LOADER_NAMESPACE,          /* dlmopen */
     XS_LOADER_BELOW,              /* the library works, and no call came through us */
 };
@@ -15,5 +15,7 @@ void xs_loader_note(enum xs_loader_way way, const char *file);
 
 /** The program opens this object with RTLD_DEEPBIND. Any thread. */
 void xs_loader_deep(const char *file);
+/** The program gets our handle for this copy of the library. Any thread. */
+void xs_loader_given(void *library);
 
 #endif

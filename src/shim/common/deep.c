@@ -5,8 +5,9 @@
  * A shim that takes no names (XS_API_NAMES) takes them for such an object alone: each that leads the object to a file
  * of the vendor's, and that no mapped object has. For each there is an object without functions, which depends on us
  * (shim/common/alias.c). A name whose library is absent stays absent. */
-#include "shim/stream/loader.h"
-#include "shim/stream/stream_table.h"
+#include "shim/common/loader.h"
+
+#include XS_SHIM_PLATFORM
 
 #include "base/env.h"
 #include "base/log.h"
@@ -90,7 +91,6 @@ static void take_names(const char *file)
 
 void xs_loader_deep(const char *file)
 {
-    xs_needs_opened_deep(file);
     if (!xs_env_bool(XS_ENV_XSCHED_DISABLE, false))
         take_names(file);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log lines about calls that we do not see. */
-#include "shim/stream/loader.h"
+#include "shim/common/loader.h"
 
 #include "base/env.h"
 #include "base/log.h"
-#include "shim/stream/stream_table.h"
+#include "shim/common/trace.h"
+#include "xqueue/interface.h"
+
+#include XS_SHIM_PLATFORM
 
 static const char *const k_ways[] = {
-    [XS_LOADER_ORIGIN] = "a path that begins at its caller's folder",
     [XS_LOADER_NAMESPACE] = "a namespace of its own (dlmopen)",
     [XS_LOADER_BELOW] = "a way past us (an object that has RTLD_DEEPBIND, a namespace of its own)",
 };
