@@ -42,7 +42,7 @@ class Layouts:
         os.makedirs(os.path.dirname(self.at(out)), exist_ok=True)
         shared = [] if source == "program.c" else ["-shared", "-fPIC"]
         subprocess.run([self.compiler, "-w", "-D_GNU_SOURCE", "-D" + self.platform.upper(), *shared, "-o", self.at(out),
-                        os.path.join(HERE, source), *options, "-ldl"], check=True)
+                        os.path.join(HERE, source), *options, "-ldl", "-lpthread"], check=True)
         return self.at(out)
 
     def copy(self, out, number, soname=None, lacks=False):
@@ -299,6 +299,62 @@ class Layouts:
         check("a name before a library's own copy", "load", name, "n", "call", "0", "load", by_h, "n", "go", "1", "by_h", "call", "0",
               want="loaded 2 loaded 4 2", **at_a)
 
+    # ---- stranger ones ----
+
+    def strange(self):
+        name, t = self.stem + self.names[0], self.at("strange")
+        a, b = self.copy("strange/a/" + name, 2), self.copy("strange/b/" + name, 3)
+        plain, at_a = self.program("strange/program"), {"LD_LIBRARY_PATH": t + "/a"}
+
+        def check(title, *steps, program=plain, **more):
+            self.same(title, program, *steps, **more)
+
+        def go(library, word="go"):
+            return ("load", library, "n", "go", "0", word)
+
+        bare = self.copy("strange/nameless/" + name, 5, soname="")
+        check("a needed path", *go(self.caller("strange/path.so", bare)), want="loaded 5")
+        check("a needed path, beside the name", *go(self.caller("strange/by_a.so", a, runpath=t + "/a")), "load", t + "/path.so", "n",
+              "go", "1", "go", want="loaded 2 loaded 5" if self.platform != "cuda" else None,
+              ours="loaded 2 loaded 2" if self.platform == "cuda" else None)
+        check("$LIB and $PLATFORM", *go(self.caller("strange/tokens.so", b, runpath=t + "/no/$LIB:" + t + "/no/${PLATFORM}:" + t + "/b")),
+              want="loaded 3")
+        check("an empty entry", *go(self.caller("strange/empty.so", b, runpath="/nowhere::" + t + "/b")), want="loaded 2", cwd=t + "/a")
+        check("a relative entry", *go(self.caller("strange/relative.so", b, runpath="b")), want="loaded 3", cwd=t)
+        check("entries of LD_LIBRARY_PATH with ;", *go(self.caller("strange/nothing.so", b)), want="loaded 2",
+              LD_LIBRARY_PATH=f"/nowhere;{t}/a;{t}/b")
+        with open(self.link("strange/text/x", "/dev/null") and self.at("strange/text/" + name), "w", encoding="ascii") as f:
+            f.write("INPUT(nothing)\n")
+        check("through a link to the folder", *go(self.link("strange/linked", t + "/b") and t + "/nothing.so"), want="loaded 3",
+              LD_LIBRARY_PATH=t + "/linked")
+        check("through a link to the caller", *go(self.link("strange/other_name.so", t + "/by_a.so")), want="loaded 2")
+        check("twice, by two names", *go(t + "/by_a.so"), "load", t + "/other_name.so", "n", "go", "1", "go", want="loaded 2 loaded 2")
+        check("again after it was closed", *go(t + "/by_a.so"), "close", "0", "load", t + "/by_a.so", "n", "go", "1", "go",
+              want="loaded 2 loaded 2")
+        check("lazily", "load", t + "/by_a.so", "l", "go", "0", "go", want="loaded 2")
+        check("the program's handle", "main", "call", "program", "has", "program", self.function,
+              program=self.program("strange/linked_to_b", b, runpath=t + "/b"), want="3 3 yes")
+        check("one thread opens, another calls", "load", name, "n", "thread", "0", want="loaded 2", **at_a)
+        check("a forked child", "load", t + "/by_a.so", "n", "fork", "go", "0", "go", want="loaded 2")
+        check("a forked child after a call", *go(t + "/by_a.so"), "fork", "go", "0", "go", want="loaded 2 2")
+        check("a constructor calls", "load", self.caller("strange/early.so", b, runpath=t + "/b", go="early"), "n", "go", "0", "early",
+              want="loaded 3")
+        loop_a = self.between("strange/loop/libloop_a.so", b, runpath=t + "/loop:" + t + "/b")
+        loop_b = self.between("strange/loop/libloop_b.so", loop_a, runpath=t + "/loop")
+        loop_a = self.between("strange/loop/libloop_a.so", loop_b, b, runpath=t + "/loop:" + t + "/b")
+        check("a circle of needs", *go(self.caller("strange/circle.so", loop_b, runpath=t + "/loop")), want="loaded 3")
+        if self.platform == "cuda":
+            return
+        # handles of two copies in one hand
+        check("two handles, then calls", "load", a, "n", "load", b, "n", "call", "0", "call", "1", "call", "0",
+              want="loaded loaded 2 3 2")
+        check("two handles, compiled code", "load", a, "n", "load", b, "n", "jit", "0", "jit", "1", "jit", "0",
+              want="loaded loaded 2 3 2")
+        check("a handle beside a library", *go(t + "/by_a.so"), "load", b, "n", "call", "1", "go", "0", "go", "call", "1", "jit", "1",
+              want="loaded 2 loaded 3 2 3 3")
+        check("a handle, then a library", "load", b, "n", "call", "0", "load", t + "/by_a.so", "n", "go", "1", "go", "call", "0", "jit",
+              "0", want="loaded 3 loaded 3 3 3")
+
 
 def main(platform, shim, compiler, folder=None):
     with tempfile.TemporaryDirectory() as own:
@@ -306,6 +362,7 @@ def main(platform, shim, compiler, folder=None):
         x.one_copy()
         x.absent()
         x.functions()
+        x.strange()
         if platform != "cuda":   # a process has one driver
             x.two_copies()
     print("\n".join(x.bad))

@@ -7,16 +7,21 @@
  *   jit HANDLE        the same, from code in no object
  *   has HANDLE NAME   whether dlsym finds NAME; HANDLE may be default, next, program
  *   says HANDLE NAME  dlerror after that
+ *   thread HANDLE     as call, from another thread
+ *   fork              the rest happens in a child
  *   close HANDLE
  *   space FILE NAME   in a namespace of its own (dlmopen), calls NAME
  *   main              calls what the program is linked with
  *   weak              whether a weak reference of the program leads anywhere
  *   path VALUE        sets LD_LIBRARY_PATH, which the dynamic linker has read */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "caller.h"
 
@@ -94,6 +99,12 @@ static void call(void *p, int (*by)(function *fn))
     printf("%d ", p ? by(fn) : -7777);
 }
 
+static void *call_it(void *p)
+{
+    call(p, ask);
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -115,6 +126,22 @@ int main(int argc, char **argv)
         } else if (strcmp(verb, "call") == 0 || strcmp(verb, "jit") == 0) {
             call(dlsym(handle(a), NAME), verb[0] == 'j' ? ask_from_nowhere : ask);
             i += 1;
+        } else if (strcmp(verb, "thread") == 0) {
+            pthread_t t;
+
+            pthread_create(&t, NULL, call_it, dlsym(handle(a), NAME));
+            pthread_join(t, NULL);
+            i += 1;
+        } else if (strcmp(verb, "fork") == 0) {
+            int status = 1;
+            pid_t pid;
+
+            fflush(stdout);
+            pid = fork();
+            if (pid) {
+                waitpid(pid, &status, 0);
+                return WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+            }
         } else if (strcmp(verb, "has") == 0) {
             printf("%s ", dlsym(handle(a), b) ? "yes" : "no");
             i += 2;

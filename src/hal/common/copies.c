@@ -122,6 +122,11 @@ static const struct xs_copy *given_copy(const struct xs_copies *c, const char *n
     for (size_t i = 0; i < c->needs->copy_count; i++) {
         const struct xs_copy *copy = &c->needs->copies[i];
 
+        if (strchr(name, '/')) {  /* nobody takes the place of a path */
+            if (copy->path && !copy->ours && xs_object_same_file(copy->path, name))
+                return copy;
+            continue;
+        }
         if (copy->soname && strcmp(copy->soname, name) == 0) {
             *ret_ours = copy->ours;
             return copy->ours ? NULL : copy;

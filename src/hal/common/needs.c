@@ -113,12 +113,23 @@ static void add_name(struct walk *w, uint32_t i, const char *name, bool soname)
         *slot = i + 1;
 }
 
+/* Whether a name that is needed is one of the vendor's. It may be a path. */
+static bool is_vendors(const struct walk *w, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return xs_object_name_fits(slash ? slash + 1 : name, w->stem);
+}
+
 /* The object that the dynamic linker has for a name that is needed. */
 static uint32_t object_named(const struct walk *w, const char *name)
 {
     const char *slash = strrchr(name, '/');
     uint32_t i;
 
+    for (i = 0; slash && i < w->count; i++)
+        if (strcmp(w->objects[i].path, name) == 0)
+            return i;
     if (!slash && (i = *slot_of(w, name, true)))
         return i - 1;
     i = *slot_of(w, slash ? slash + 1 : name, false);
@@ -231,7 +242,7 @@ static size_t walk_scope(struct walk *w, uint32_t to, uint16_t *ret, bool with_c
         if (o->vendor && !o->ours && n < most && (k = copy_index(w, w->queue[from])) != UINT16_MAX)
             ret[n++] = k;
         while (next_needed(o, &at, &name)) {
-            if (!xs_object_name_fits(name, w->stem)) {
+            if (!is_vendors(w, name)) {
                 visit_scope(w, object_named(w, name), &to);
                 continue;
             }
@@ -320,7 +331,7 @@ static void collect(struct walk *w)
         while (next_needed(o, &at, &name)) {
             struct xs_need *need = &out->needs[out->need_count];
 
-            if (out->need_count == XS_NEEDS_MAX || !xs_object_name_fits(name, w->stem))
+            if (out->need_count == XS_NEEDS_MAX || !is_vendors(w, name))
                 continue;
             *need = (struct xs_need){i, false, keep_text(w, i ? o->path : ""), keep_text(w, text_of(o, DT_RPATH)),
                                      keep_text(w, text_of(o, DT_RUNPATH)), keep_text(w, name)};

@@ -14,6 +14,22 @@
 _Atomic bool xs_callers_matter;
 _Atomic(struct xs_calling *) xs_callers_last;
 
+static _Atomic(void *) g_given;   /* the copy for which our handle stands; any thread writes the first */
+
+bool xs_callers_give(void *library)
+{
+    void *given = NULL;
+
+    if (!library)
+        return true;
+    return atomic_compare_exchange_strong(&g_given, &given, library) || given == library;
+}
+
+void *xs_callers_given(void)
+{
+    return atomic_load(&g_given);
+}
+
 /* By the name that we carry ourselves: who has our functions by that, and needs no library, means this one. */
 static void *by_own_name(const void *caller)
 {
@@ -30,7 +46,7 @@ void *xs_callers_first(const void *caller, char *ret_path, size_t size)
     if (!xs_env_get(xs_api_vendor.platform->lib)) {
         handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
         if (!handle && !of.absent)
-            handle = xs_callers_opened_by(caller);
+            handle = xs_callers_given();
         if (!handle && !of.absent)
             handle = by_own_name(caller);
     }
@@ -47,30 +63,21 @@ void *xs_callers_first(const void *caller, char *ret_path, size_t size)
 #define PAGE_MASK (~(uintptr_t)4095)
 #define COPIES    8u              /* the first one is the one that the first call found */
 #define ABSENT    14u             /* needs one that is not to be found */
-#define FOLLOWS   15u             /* depends on none, and opened none */
-#define OPENED    32u             /* objects whose opened library we know */
+#define FOLLOWS   15u             /* depends on none */
 #define PATIENCE  64u             /* calls after which a load that we know of has ended */
 
-static struct xs_lock g_lock;     /* g_copies, g_opened and the next two; its holder calls nothing */
+static struct xs_lock g_lock;     /* g_copies; its holder calls nothing */
 static struct {
     void *handle;
     _Atomic(void *) table;        /* NULL: free; never freed */
 } g_copies[COPIES];
-static struct {
-    uintptr_t from, to;
-    void *handle;
-} g_opened[OPENED];
-static unsigned g_opened_next;
-static void *g_opened_handle;     /* the last, and whether the first copy was bound by then */
-static bool g_opened_bound;
-
 /* Objects that called, and their copies. Threads add rows at the front and never change them. */
 static _Atomic(struct xs_calling *) g_objects; /* any thread, by compare and swap */
 /* Pages of callers, the copy in the low bits. Any thread writes any slot; a lost update costs one more
  * look-up. */
 static _Atomic uintptr_t g_seen[256];
-static _Thread_local uint8_t t_last; /* 1 + the copy used or opened last by this thread; 0: none yet */
-static _Atomic uint8_t g_opened_last; /* the last opened copy; for threads that have used none */
+static _Thread_local uint8_t t_last; /* 1 + the copy used last by this thread; 0: none yet */
+_Thread_local uint8_t xs_callers_forced;
 
 static _Atomic bool g_several;    /* for the life of the process; any thread sets it */
 static _Atomic uint64_t g_loaded; /* objects loaded when the last load began; any thread */
@@ -152,19 +159,6 @@ static void note_several(void)
             xs_api_vendor.platform->name, xs_api_vendor.platform->library);
 }
 
-/* The library that the object of this caller opened; NULL: none. */
-static void *opened_by_object(const void *caller)
-{
-    void *handle = NULL;
-
-    xs_lock_acquire(&g_lock);
-    for (unsigned i = 0; i < OPENED; i++)
-        if ((uintptr_t)caller - g_opened[i].from < g_opened[i].to - g_opened[i].from)
-            handle = g_opened[i].handle;
-    xs_lock_release(&g_lock);
-    return handle;
-}
-
 static unsigned copy_by(const void *caller)
 {
     const struct xs_calling *known = known_object((uintptr_t)caller);
@@ -178,7 +172,7 @@ static unsigned copy_by(const void *caller)
     }
     handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
     if (!handle && !of.absent)
-        handle = opened_by_object(caller);
+        handle = xs_callers_given();
     if (!handle && !of.absent)
         handle = by_own_name(caller);
     if (handle)
@@ -247,6 +241,12 @@ static unsigned copy_by_page(const void *caller)
     _Atomic uintptr_t *slot = &g_seen[(page >> 12) % XS_ARRAY_LEN(g_seen)];
     unsigned copy;
 
+    if (XS_UNLIKELY(xs_callers_forced)) {
+        copy = xs_callers_forced - 1u;
+        xs_callers_forced = 0;
+        t_last = (uint8_t)(copy + 1);
+        return copy;
+    }
     if (XS_UNLIKELY(!atomic_load_explicit(&g_several, memory_order_relaxed)))
         settle();                 /* a load may be under way */
     known = atomic_load_explicit(slot, memory_order_relaxed);
@@ -257,7 +257,7 @@ static unsigned copy_by_page(const void *caller)
         atomic_store_explicit(slot, page | copy, memory_order_relaxed);
     }
     if (copy == FOLLOWS)
-        return t_last ? t_last - 1u : atomic_load_explicit(&g_opened_last, memory_order_relaxed);
+        return t_last ? t_last - 1u : 0;
     if (copy != ABSENT)
         t_last = (uint8_t)(copy + 1);
     return copy;
@@ -298,68 +298,12 @@ void xs_callers_look(const void *caller)
     copy_by(caller);
 }
 
-static bool noted_already(const void *caller, void *handle, bool bound)
+unsigned xs_callers_number(void *library)
 {
-    bool known = false;
+    unsigned copy = copy_of(library);
 
-    xs_lock_acquire(&g_lock);
-    if (g_opened_handle == handle && g_opened_bound == bound)
-        for (unsigned i = 0; i < OPENED; i++)
-            known |= g_opened[i].handle == handle && (uintptr_t)caller - g_opened[i].from < g_opened[i].to - g_opened[i].from;
-    xs_lock_release(&g_lock);
-    return known;
-}
-
-static void opened_note(uintptr_t from, uintptr_t to, void *handle, bool bound)
-{
-    unsigned i;
-
-    xs_lock_acquire(&g_lock);
-    for (i = 0; i < OPENED && g_opened[i].from != from; i++)
-        ;
-    if (i == OPENED)
-        i = g_opened_next++ % OPENED;
-    g_opened[i].from = from;
-    g_opened[i].to = to;
-    g_opened[i].handle = handle;
-    g_opened_handle = handle;
-    g_opened_bound = bound;
-    xs_lock_release(&g_lock);
-}
-
-void xs_callers_opened(const void *caller, void *handle)
-{
-    bool bound = atomic_load_explicit(&g_copies[0].table, memory_order_acquire) != NULL, depends;
-    struct xs_vendor_caller of;
-    unsigned copy;
-
-    if (noted_already(caller, handle, bound)) /* a program looks many functions up */
-        return;
-    depends = xs_vendor_of_caller(&xs_api_vendor, caller, &of) != NULL || of.absent;
-    opened_note(of.from, of.to, handle, bound);
-    if (!bound || depends)
-        return;
-    copy = copy_of(handle);
-    if (of.to)
-        add_object(of.from, of.to, copy);
-    for (size_t n = 0; n < XS_ARRAY_LEN(g_seen); n++) /* pages of this object led elsewhere */
-        atomic_store_explicit(&g_seen[n], 0, memory_order_relaxed);
-    t_last = (uint8_t)(copy + 1);
-    atomic_store_explicit(&g_opened_last, (uint8_t)copy, memory_order_relaxed);
-    if (copy)
-        note_several();
-}
-
-void *xs_callers_opened_by(const void *caller)
-{
-    void *handle = opened_by_object(caller);
-
-    if (!handle) {
-        xs_lock_acquire(&g_lock);
-        handle = g_opened_handle;
-        xs_lock_release(&g_lock);
-    }
-    return handle;
+    note_several();
+    return copy;
 }
 
 #else
@@ -376,17 +320,6 @@ void *xs_callers_library(const void *caller)
 {
     (void)caller;
     return atomic_load(&g_library);
-}
-
-void xs_callers_opened(const void *caller, void *handle)
-{
-    (void)caller, (void)handle;
-}
-
-void *xs_callers_opened_by(const void *caller)
-{
-    (void)caller;
-    return NULL;
 }
 
 #endif

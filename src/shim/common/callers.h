@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which copy of the vendor's library a caller means, where a process may have several (XS_API_MULTI). Each caller
  * keeps the one to which the dynamic linker binds its symbols (hal/common/vendor.h), as without us. We know a caller
- * by its return address, which a tail call hides. A caller that depends on none gets the copy that it opened itself.
- * Others (an interpreter, compiled code, the caller of a function that ended in a tail call) get one by
- * XS_API_OWN_NAME: 1: the copy to which our SONAME leads, since they have our functions by that name alone; 0: the one
- * that their thread used or opened last.
+ * by its return address, which a tail call hides.
+ *
+ * A caller that depends on none (an interpreter, compiled code, the caller of a function that ended in a tail call) has
+ * our functions by our handle. That stands for the copy that the program opened first; for others it has handles and
+ * functions of their own (xs_copy_function). A caller that has them in no such way gets the copy that its thread used
+ * last.
  *
  * Compiled into each shim. */
 #ifndef XS_SHIM_COMMON_CALLERS_H
@@ -33,13 +35,19 @@ void *xs_callers_copy(const void *caller);
 /** The table of the copy of the object at this address, if it has called; NULL: unknown, or it depends on none. */
 void *xs_callers_of_object(const void *address);
 
-/** The object of `caller` opened this library by itself: its calls go there, unless it depends on another. A
- *  thread whose caller depends on none follows the last open. Calls dl* functions. Any thread, also before
- *  the first call. */
-void xs_callers_opened(const void *caller, void *handle);
-/** The library that this caller opened, or the last that any opened; NULL: none. Any thread. */
-void *xs_callers_opened_by(const void *caller);
+/** The program opens, or looks up functions of, this copy. The first one gets our own handle. Any thread, also before the
+ *  first call. @return whether our handle stands for this copy */
+bool xs_callers_give(void *library);
+/** For which our handle stands; NULL: none yet. */
+void *xs_callers_given(void);
+/** The number of a copy, from now on. After the first call. */
+unsigned xs_callers_number(void *library);
+/* 1 + the number of the copy for this thread's next call; 0: its caller tells. Written by entries of one copy */
+extern _Thread_local uint8_t xs_callers_forced XS_HIDDEN;
 
+/* By the platform: a function that means this copy, whoever calls it. @param ours  the exported one
+ * @return NULL: there is none */
+void *xs_copy_function(void *library, void *ours, const void *caller);
 /* By the platform: the functions of a further copy, to be freed by free. NULL: no memory */
 void *xs_copy_new(void *handle);
 /* By the platform: xs_callers_matter is about to become true, or has become false. */

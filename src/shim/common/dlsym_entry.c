@@ -23,20 +23,14 @@
 
 typedef void *(*dlsym_fn)(void *handle, const char *name);
 
-/* The code below calls it, and jumps to the result. Any thread writes the same. */
-void *xs_dlsym_handle(void *handle, const char *name, const void *caller) XS_HIDDEN;
+/* The code below calls it. It returns the function, or else jumps to the real dlsym with the handle. */
+struct answer {
+    void *handle, *function;
+};
+struct answer xs_dlsym_answer(void *handle, const char *name, const void *caller) XS_HIDDEN;
+/* Any thread writes the same. */
 extern void *xs_dlsym_real XS_HIDDEN;
 void *xs_dlsym_real;
-
-static _Atomic(void *) g_given;   /* the copy of the library that the program opened; any thread writes the first */
-
-void xs_loader_given(void *library)
-{
-    void *none = NULL;
-
-    if (library)
-        atomic_compare_exchange_strong(&g_given, &none, library);
-}
 
 static dlsym_fn real_dlsym(void)
 {
@@ -134,13 +128,13 @@ static void *library_of(const void *place, bool own)
     struct xs_vendor_caller of;
 
     if (!library)
-        library = atomic_load(&g_given);
+        library = xs_callers_given();
     if (library || !place || xs_env_get(xs_api_vendor.platform->lib)) /* the first call finds what the user names */
         return library;
     library = xs_vendor_of_caller(&xs_api_vendor, place, &of);
     if (!library && own && !of.absent)
         library = xs_vendor_named(&xs_api_vendor, place, XS_API_SONAME, false);
-    xs_loader_given(library);
+    xs_callers_give(library);
     return library;
 }
 
@@ -150,7 +144,8 @@ static bool stands_in(dlsym_fn real, void *handle)
     return is_in_this_object(real(handle, xs_api_vendor.probe));
 }
 
-static void *handle_for(dlsym_fn real, void *handle, const char *name, const void *caller)
+/* @param ret_function  what the program gets, instead of what the real one gives by the handle */
+static void *handle_for(dlsym_fn real, void *handle, const char *name, const void *caller, void **ret_function)
 {
     bool anywhere = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
     void *own = own_handle(), *mine, *found, *library, *copy;
@@ -169,7 +164,8 @@ static void *handle_for(dlsym_fn real, void *handle, const char *name, const voi
     } else {
         found = real(handle, name);
         if (XS_API_ANSWERS && mine && (copy = copy_with(found))) {
-            xs_callers_opened(caller, copy);
+            if (!xs_callers_give(copy)) /* our handle stands for another copy */
+                *ret_function = xs_copy_function(copy, mine, caller);
             return own;
         }
         if ((found && found != mine) || !stands_in(real, handle))
@@ -183,13 +179,14 @@ static void *handle_for(dlsym_fn real, void *handle, const char *name, const voi
     return real(library, name) ? library : handle;
 }
 
-void *xs_dlsym_handle(void *handle, const char *name, const void *caller)
+struct answer xs_dlsym_answer(void *handle, const char *name, const void *caller)
 {
+    struct answer a = {handle, NULL};
     dlsym_fn real = real_dlsym();
 
-    if (XS_LIKELY(!name || !begins(name)))
-        return handle;
-    return handle_for(real, handle, name, caller);
+    if (XS_UNLIKELY(name && begins(name)))
+        a.handle = handle_for(real, handle, name, caller, &a.function);
+    return a;
 }
 
 #ifdef XS_API_VERSION_NODES       /* as in loader.c */
@@ -206,10 +203,12 @@ __asm__(".text\n.p2align 4\n.type xs_dlsym_entry,@function\n"
         "xs_dlsym_entry:\n"
         "\tpush %rdi\n\tpush %rsi\n\tsub $8, %rsp\n"
         "\tmov 24(%rsp), %rdx\n"
-        "\tcall xs_dlsym_handle\n"
+        "\tcall xs_dlsym_answer\n"
         "\tadd $8, %rsp\n\tpop %rsi\n\tpop %rdi\n"
+        "\ttest %rdx, %rdx\n\tjnz 1f\n"
         "\tmov %rax, %rdi\n"
         "\tjmp *xs_dlsym_real(%rip)\n"
+        "1:\tmov %rdx, %rax\n\tret\n"
         ".size xs_dlsym_entry, .-xs_dlsym_entry\n" EXPORTED("GLIBC_2.2.5"));
 
 #elif defined(__aarch64__)
@@ -219,10 +218,13 @@ __asm__(".text\n.p2align 4\n.type xs_dlsym_entry,%function\n"
         "\tstp x29, x30, [sp, #-32]!\n\tmov x29, sp\n"
         "\tstr x1, [sp, #16]\n"
         "\tmov x2, x30\n"
-        "\tbl xs_dlsym_handle\n"
+        "\tbl xs_dlsym_answer\n"
+        "\tmov x9, x1\n"
         "\tldr x1, [sp, #16]\n"
         "\tldp x29, x30, [sp], #32\n"
+        "\tcbnz x9, 1f\n"
         "\tadrp x16, xs_dlsym_real\n\tldr x16, [x16, :lo12:xs_dlsym_real]\n\tbr x16\n"
+        "1:\tmov x0, x9\n\tret\n"
         ".size xs_dlsym_entry, .-xs_dlsym_entry\n" EXPORTED("GLIBC_2.17"));
 
 #endif

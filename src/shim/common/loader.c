@@ -2,7 +2,8 @@
 /* dlopen(3) as programs find it in this process. By the SONAME of the shim they get us anyway, if the library is there.
  * By a path, or by another of the vendor's names, they would get the vendor's library itself and bypass us. So dlopen of
  * a file that is this library returns us (XS_API_ANSWERS, decision 0017), after it has opened the file as the program
- * wished. So the process has mapped that copy. If a process may have several, we note that this caller means it.
+ * wished. So the process has mapped that copy. Our handle stands for one copy. For others the program gets a handle of
+ * their own (dlsym_entry.c).
  *
  * dlopen's result depends on its caller (RPATH, $ORIGIN, the namespace), and it knows its caller by the
  * return address. So a jump leads to the real one, with nothing of ours on the stack; only the name of the
@@ -19,6 +20,7 @@
 #include "shim/common/callers.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,23 +115,55 @@ static void make_visible(void *library)
     free(path);
 }
 
-/* For the real dlopen where the library is not here: a name that is not ours either, and says so in dlerror. */
+/* A text for the real dlopen, which runs when we have returned. Never freed: a few names in a process.
+ * @return NULL: no memory */
+static const char *kept(const char *text)
+{
+    static _Atomic(char *) texts[8]; /* any thread fills free ones, and never changes them */
+    size_t n = strlen(text) + 1;
+    char *copy = NULL;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(texts); i++) {
+        char *known = atomic_load(&texts[i]);
+
+        if (!known && (copy = copy ? copy : malloc(n))) {
+            memcpy(copy, text, n);
+            if (atomic_compare_exchange_strong(&texts[i], &known, copy))
+                return copy;
+        }
+        if (known && strcmp(known, text) == 0) {
+            free(copy);
+            return known;
+        }
+    }
+    if (!copy && (copy = malloc(n)))
+        memcpy(copy, text, n);
+    return copy;
+}
+
+/* Where the library is not here: a name that is not ours either, and says so in dlerror. */
 static const char *absent_name(const char *file)
 {
-    static const char text[] = " (not on this machine)";
-    static _Atomic(char *) last;  /* any thread; never freed, since others may read it: a few names in a process */
-    char *name = atomic_load(&last);
-    size_t n = strlen(file);
+    const char *name;
+    char text[128];
 
-    if (name && strncmp(name, file, n) == 0 && strcmp(name + n, text) == 0)
-        return name;
-    name = malloc(n + sizeof(text));
-    if (!name)
-        return text;
-    memcpy(name, file, n);
-    memcpy(name + n, text, sizeof(text));
-    atomic_store(&last, name);
-    return name;
+    snprintf(text, sizeof(text), "%s (not on this machine)", file);
+    name = kept(text);
+    return name ? name : "(not on this machine)";
+}
+
+/* The file behind a name, since the name may be ours. */
+static const char *path_of(void *library, const char *file)
+{
+    char *path = malloc(XS_PATH_MAX); /* the caller's stack may be small */
+    const char *name = NULL;
+
+    if (path) {
+        xs_vendor_path(&xs_api_vendor, library, path, XS_PATH_MAX);
+        name = kept(path);
+    }
+    free(path);
+    return name ? name : file;
 }
 
 /* @return the file that the program gets: ours; its own, where its own call decides */
@@ -152,13 +186,12 @@ static const char *find(const char *file, int mode, const void *caller)
         return file;
     if (handle && !by_path && (mode & RTLD_GLOBAL))
         make_visible(handle);
-    if (handle)
-        xs_callers_opened(caller, handle);
+    if (!xs_callers_give(handle)) /* our handle stands for another copy */
+        return by_path ? file : path_of(handle, file);
     if (!dladdr((const void *)xs_loader_file, &info))
         return file;
     self = info.dli_fname[0] == '/' ? info.dli_fname : XS_API_SONAME;
     XS_INFO(XS_API_NAME ": the program opens %s; %s answers", file, info.dli_fname);
-    xs_loader_given(handle);
     return self;
 }
 

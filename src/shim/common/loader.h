@@ -15,7 +15,5 @@ void xs_loader_note(enum xs_loader_way way, const char *file);
 
 /** The program opens this object with RTLD_DEEPBIND. Any thread. */
 void xs_loader_deep(const char *file);
-/** The program gets our handle for this copy of the library. Any thread. */
-void xs_loader_given(void *library);
 
 #endif

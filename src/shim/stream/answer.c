@@ -129,6 +129,16 @@ static bool is_entry(const void *fn)
     return false;
 }
 
+/* The row's entry, for a program that asked this copy of the library. */
+static void *entry_of(const struct xs_api_runtime *rt, int row)
+{
+    /* relaxed: as for any call, where another thread has just brought a second copy */
+    bool several = XS_API_MULTI && atomic_load_explicit(&xs_callers_matter, memory_order_relaxed);
+    void *entry = several ? xs_api_copy_entry(rt->handle, (enum xs_row)row) : NULL;
+
+    return entry ? entry : xs_row_entries[row];
+}
+
 void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real)
 {
     int best, same = -1;
@@ -137,14 +147,14 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
     /* Some addresses have several names: then prefers the requested one. */
     for (uint32_t i = hash_address(real); rt == &xs_api_first && g_by_address[i]; i = (i + 1) % BUCKETS)
         if (same_function(rt, g_by_address[i] - 1, name, real, &same))
-            return xs_row_entries[same];
+            return entry_of(rt, same);
     for (int row = 0; rt != &xs_api_first && row < ROW_COUNT; row++) /* rare: not worth a table */
         if (same_function(rt, row, name, real, &same))
-            return xs_row_entries[same];
+            return entry_of(rt, same);
     if (same < 0)
         same = xs_api_memory_row(rt, real); /* its place in `real` has the limit's function */
     if (same >= 0)
-        return xs_row_entries[same];
+        return entry_of(rt, same);
     if (is_entry(real))
         return real;
     best = row_by_name(name, version, flags, &counted);
@@ -157,5 +167,5 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
         return real;
     if (rt->real[best] == xs_api_absent((enum xs_row)best, false)) /* there, but not among the exported symbols */
         __atomic_store_n(&((struct xs_api_runtime *)(uintptr_t)rt)->real[best], real, __ATOMIC_RELEASE);
-    return xs_row_entries[best];
+    return entry_of(rt, best);
 }

@@ -95,6 +95,9 @@ static inline const struct xs_api_runtime *xs_api_runtime_with(const struct xs_a
 #define XS_OBJECT(symbol)              XS_SECOND_OR(NULL, XS_OBJECT_##symbol)
 #define XS_OBJECT_NUMBER(symbol)       XS_SECOND_OR(0, XS_OBJECT_NUMBER_##symbol)
 
+/** The entry of a row that means this copy of the library, whoever calls it. NULL: there is none, or one copy only */
+void *xs_api_copy_entry(void *library, enum xs_row row);
+
 /** The program's answer in place of the library's to cuGetProcAddress. */
 void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int version, uint64_t flags, void *real);
 /** Whether the library's answer `real` is the function of this row, and no other version of it. By the

@@ -35,6 +35,10 @@ def stream(priority=0):
     return _lib.fw_stream(priority)
 
 
+def wait(where):
+    return _lib.fw_wait(ctypes.c_void_p(where))
+
+
 def on(where, tag):
     return _lib.fw_on(ctypes.c_void_p(where), log.words, tag)
 
