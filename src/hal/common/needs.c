@@ -12,7 +12,7 @@
 
 #define NONE       UINT32_MAX
 #define TEXT_BYTES 65536u
-#define RETRIES    4
+#define RETRIES    64
 #define OPENED_MAX 32u
 
 /* One mapped object. Pointers lead into it. */
