@@ -9,6 +9,8 @@
  *   says HANDLE NAME  dlerror after that
  *   thread HANDLE     as call, from another thread
  *   fork              the rest happens in a child
+ *   race H NAME H NAME  calls both at the same time, often; prints what each of them gave
+ *   cd FOLDER
  *   close HANDLE
  *   space FILE NAME   in a namespace of its own (dlmopen), calls NAME
  *   main              calls what the program is linked with
@@ -99,6 +101,44 @@ static void call(void *p, int (*by)(function *fn))
     printf("%d ", p ? by(fn) : -7777);
 }
 
+#define OFTEN 3000
+
+struct racer {
+    int (*fn)(void);
+    int results[4], count;        /* different ones */
+};
+
+static void *run(void *data)
+{
+    struct racer *r = data;
+
+    for (int i = 0; i < OFTEN; i++) {
+        int v = r->fn(), known = 0;
+
+        for (int k = 0; k < r->count; k++)
+            known |= r->results[k] == v;
+        if (!known && r->count < 4)
+            r->results[r->count++] = v;
+    }
+    return NULL;
+}
+
+static void race(void *a, void *b)
+{
+    struct racer r[2] = {{.count = 0}};
+    pthread_t t[2];
+
+    memcpy(&r[0].fn, &a, sizeof(a));
+    memcpy(&r[1].fn, &b, sizeof(b));
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, run, &r[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < r[i].count; k++)
+            printf("%d ", r[i].results[k]);
+}
+
 static void *call_it(void *p)
 {
     call(p, ask);
@@ -131,6 +171,13 @@ int main(int argc, char **argv)
 
             pthread_create(&t, NULL, call_it, dlsym(handle(a), NAME));
             pthread_join(t, NULL);
+            i += 1;
+        } else if (strcmp(verb, "race") == 0) {
+            race(dlsym(handle(a), b), i + 4 < argc ? dlsym(handle(argv[i + 3]), argv[i + 4]) : NULL);
+            i += 4;
+        } else if (strcmp(verb, "cd") == 0) {
+            if (chdir(a) != 0)
+                printf("no folder ");
             i += 1;
         } else if (strcmp(verb, "fork") == 0) {
             int status = 1;

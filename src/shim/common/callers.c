@@ -58,6 +58,24 @@ void *xs_callers_first(const void *caller, char *ret_path, size_t size)
     return xs_vendor_open(&xs_api_vendor, caller, &handle, ret_path, size) == 0 ? handle : NULL;
 }
 
+static void say_several(void)
+{
+    static _Atomic bool said;
+
+    if (!atomic_exchange(&said, true))
+        XS_INFO("%s: there are several copies of the %s in this process: each caller keeps its own",
+                xs_api_vendor.platform->name, xs_api_vendor.platform->library);
+}
+
+bool xs_callers_alone(void *handle)
+{
+    bool alone = !XS_API_MULTI || xs_vendor_is_alone(&xs_api_vendor, handle);
+
+    if (!alone)
+        say_several();
+    return alone;
+}
+
 #if XS_API_MULTI
 
 #define PAGE_MASK (~(uintptr_t)4095)
@@ -80,7 +98,8 @@ static _Thread_local uint8_t t_last; /* 1 + the copy used last by this thread; 0
 _Thread_local uint8_t xs_callers_forced;
 
 static _Atomic bool g_several;    /* for the life of the process; any thread sets it */
-static _Atomic uint64_t g_loaded; /* objects loaded when the last load began; any thread */
+static _Atomic unsigned g_loads;  /* how often a load began; any thread */
+static _Atomic uint64_t g_loaded; /* objects loaded when the last one began; any thread */
 static _Atomic int g_patience;    /* calls until that load has surely ended; any thread counts it down */
 static _Atomic uint64_t g_unloaded; /* objects unloaded so far, as seen at a load; any thread */
 
@@ -155,8 +174,7 @@ static void note_several(void)
     if (atomic_exchange(&g_several, true))
         return;
     matter(true);
-    XS_INFO("%s: there are several copies of the %s in this process: each caller keeps its own",
-            xs_api_vendor.platform->name, xs_api_vendor.platform->library);
+    say_several();
 }
 
 static unsigned copy_by(const void *caller)
@@ -171,9 +189,7 @@ static unsigned copy_by(const void *caller)
         return known->copy;
     }
     handle = xs_vendor_of_caller(&xs_api_vendor, caller, &of);
-    if (!handle && !of.absent)
-        handle = xs_callers_given();
-    if (!handle && !of.absent)
+    if (!handle && !of.absent && !xs_callers_given())
         handle = by_own_name(caller);
     if (handle)
         copy = copy_of(handle);
@@ -186,16 +202,21 @@ static unsigned copy_by(const void *caller)
     return copy;
 }
 
-/* A load that the program began is over, or will not end in time. What loads meanwhile says so by itself. */
+/* A load that the program began is over, or will not end in time. */
 static void settle(void)
 {
+    unsigned loads = atomic_load(&g_loads);
     bool loaded = xs_object_count(NULL) != atomic_load_explicit(&g_loaded, memory_order_relaxed);
 
     if (!loaded && atomic_fetch_sub_explicit(&g_patience, 1, memory_order_relaxed) > 0)
         return;
-    matter(false);
-    if (loaded && !xs_vendor_is_alone(&xs_api_vendor, g_copies[0].handle))
+    if (loaded && !xs_vendor_is_alone(&xs_api_vendor, g_copies[0].handle)) {
         note_several();
+        return;
+    }
+    matter(false);
+    if (atomic_load(&g_loads) != loads || atomic_load(&g_several)) /* another thread began one meanwhile */
+        matter(true);
 }
 
 /* Other objects may come to the places of those that are gone. */
@@ -218,20 +239,35 @@ void xs_callers_load(void)
         forget_objects();
     if (atomic_load_explicit(&g_several, memory_order_relaxed))
         return;
+    atomic_fetch_add(&g_loads, 1);
     atomic_store_explicit(&g_loaded, loaded, memory_order_relaxed);
     atomic_store_explicit(&g_patience, (int)PATIENCE, memory_order_relaxed);
     if (!atomic_load_explicit(&xs_callers_matter, memory_order_relaxed))
         matter(true);
 }
 
-void xs_callers_bound(void *handle, void *table)
+void xs_callers_bound(void *handle, void *table, bool alone)
 {
-    xs_lock_acquire(&g_lock);
     g_copies[0].handle = handle;
+    /* release pairs with the loads that ask whether it is bound */
     atomic_store_explicit(&g_copies[0].table, table, memory_order_release);
-    xs_lock_release(&g_lock);
-    if (!xs_vendor_is_alone(&xs_api_vendor, handle))
-        note_several();
+    if (alone)
+        return;
+    atomic_store(&g_several, true);
+    atomic_store(&xs_callers_matter, true);
+}
+
+/* Of the copy for which our handle stands. */
+static unsigned given_number(void)
+{
+    static _Atomic unsigned number; /* 1 + it; any thread writes the same */
+    unsigned known = atomic_load_explicit(&number, memory_order_relaxed);
+
+    if (XS_UNLIKELY(!known)) {
+        known = 1 + copy_of(xs_callers_given());
+        atomic_store_explicit(&number, known, memory_order_relaxed);
+    }
+    return known - 1;
 }
 
 /* @return the number of the caller's copy, or ABSENT */
@@ -257,7 +293,7 @@ static unsigned copy_by_page(const void *caller)
         atomic_store_explicit(slot, page | copy, memory_order_relaxed);
     }
     if (copy == FOLLOWS)
-        return t_last ? t_last - 1u : 0;
+        return xs_callers_given() ? given_number() : t_last ? t_last - 1u : 0;
     if (copy != ABSENT)
         t_last = (uint8_t)(copy + 1);
     return copy;
@@ -283,7 +319,10 @@ void *xs_callers_library(const void *caller)
         return NULL;
     if (atomic_load_explicit(&xs_callers_matter, memory_order_acquire))
         copy = copy_by_page(caller);
-    return copy == ABSENT ? NULL : g_copies[copy].handle;
+    if (copy == ABSENT)
+        return NULL;
+    /* acquire pairs with the release in copy_of: the handle is there */
+    return atomic_load_explicit(&g_copies[copy].table, memory_order_acquire) ? g_copies[copy].handle : NULL;
 }
 
 void *xs_callers_of_object(const void *address)
@@ -310,9 +349,9 @@ unsigned xs_callers_number(void *library)
 
 static _Atomic(void *) g_library;
 
-void xs_callers_bound(void *handle, void *table)
+void xs_callers_bound(void *handle, void *table, bool alone)
 {
-    (void)table;
+    (void)table, (void)alone;
     atomic_store(&g_library, handle);
 }
 

@@ -24,8 +24,11 @@ void *xs_callers_first(const void *caller, char *ret_path, size_t size);
 /* Whether there may be several copies: then xs_callers_copy tells. Owner: callers.c */
 extern _Atomic bool xs_callers_matter XS_HIDDEN;
 
-/** The shim has bound the first copy: looks whether there are others. @param table  what xs_callers_copy gives for it */
-void xs_callers_bound(void *handle, void *table);
+/** Whether the process has, and needs, no other copy than this one. Calls dl* functions: the caller has no lock of ours. */
+bool xs_callers_alone(void *handle);
+/** The shim binds the first copy: one thread, before others see that it has. Calls nothing.
+ *  @param table  what xs_callers_copy gives for it */
+void xs_callers_bound(void *handle, void *table, bool alone);
 /** The handle of this caller's copy. NULL: the shim has bound none yet, or the caller has none */
 void *xs_callers_library(const void *caller);
 /** The program is about to load objects. Any thread, with no lock of ours. */

@@ -67,11 +67,11 @@ void xs_copy_several(bool several)
     xs_lock_release(&g_lock);
 }
 
-/* @return whether this thread was the first */
-static bool publish(struct xs_ocl_side *side, const struct xs_ocl_table *table)
+/* @param library  of exported functions; NULL: a layer's table */
+static void publish(struct xs_ocl_side *side, const struct xs_ocl_table *table, void *library)
 {
+    bool alone = !library || xs_callers_alone(library);
     struct xs_shim_wishes w;
-    bool first = false;
 
     xs_shim_wishes_read(&w);
     xs_lock_acquire(&g_lock);
@@ -81,13 +81,14 @@ static bool publish(struct xs_ocl_side *side, const struct xs_ocl_table *table)
         xs_shim_wishes_keep(&w);
     }
     if (atomic_load_explicit(&side->mode, memory_order_relaxed) == XS_SHIM_UNBOUND) {
-        first = true;
         side->real = *table;
+        if (library)
+            xs_callers_bound(library, &side->real, alone);
+        g_several |= !alone;
         set_mode_locked(side);
     }
     xs_lock_release(&g_lock);
     xsched_priv_ocl_on_first(on_first_queue);
-    return first;
 }
 
 void *xs_row_lacking(enum xs_row row)
@@ -139,8 +140,7 @@ bool xs_ocl_start(const void *caller)
     handle = xs_callers_first(caller, path, sizeof(path));
     if (handle) {
         fill(&table, 0, xs_rows_symbol, handle);
-        if (publish(&xs_ocl_preload, &table))
-            xs_callers_bound(handle, &xs_ocl_preload.real);
+        publish(&xs_ocl_preload, &table, handle);
         if (xs_shim_tracing)
             xs_trace_note("OpenCL: calls go to %s", path);
     }
@@ -159,7 +159,7 @@ unsigned xs_ocl_start_layer(void *(*get)(void *ctx, const char *name), void *ctx
     if (layer == XS_OCL_LAYERS)
         return layer;
     fill(&table, 1 + layer, get, ctx);
-    publish(&xs_ocl_layers[layer], &table);
+    publish(&xs_ocl_layers[layer], &table, NULL);
     if (xs_shim_tracing)
         xs_trace_note("OpenCL: loaded as a layer");
     return layer;

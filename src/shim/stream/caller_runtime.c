@@ -34,11 +34,11 @@ void xs_copy_several(bool several)
         xs_api_slots_direct(!several);
 }
 
-void xs_api_runtime_bound(void)
+void xs_api_runtime_bound(bool alone)
 {
     for (int row = 0; row < ROW_COUNT; row++)
         g_absent.real[row] = xs_api_absent((enum xs_row)row, true);
-    xs_callers_bound(xs_api_first.handle, &xs_api_first);
+    xs_callers_bound(xs_api_first.handle, &xs_api_first, alone);
 }
 
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller)
@@ -70,9 +70,9 @@ const struct xs_api_runtime *xs_api_runtime_made(const struct xs_api_runtime *rt
 
 #else
 
-void xs_api_runtime_bound(void)
+void xs_api_runtime_bound(bool alone)
 {
-    xs_callers_bound(xs_api_first.handle, &xs_api_first);
+    xs_callers_bound(xs_api_first.handle, &xs_api_first, alone);
 }
 
 void xs_api_object_made(const struct xs_api_runtime *rt, const void *object)

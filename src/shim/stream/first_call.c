@@ -83,7 +83,7 @@ void xs_api_slots_direct(bool direct)
     xs_lock_release(&g_lock);
 }
 
-static void publish(const struct xs_api_runtime *rt)
+static void publish(const struct xs_api_runtime *rt, bool alone)
 {
     struct xs_shim_wishes w;
     bool first = false;
@@ -95,16 +95,17 @@ static void publish(const struct xs_api_runtime *rt)
         g_wanted |= w.wanted;
         xs_shim_wishes_keep(&w);
         xs_api_first = *rt;
+        xs_api_runtime_bound(alone);
         xs_api_answers_prepare();
         /* release pairs with xs_api_mode_now */
         atomic_store_explicit(&xs_api_mode, g_wanted && !w.disabled ? XS_SHIM_ACTIVE : XS_SHIM_QUIET,
                               memory_order_release);
     }
     xs_lock_release(&g_lock);
-    if (first && !w.tracing)
+    if (first && alone && !w.tracing)
         xs_api_slots_direct(true);
-    if (first)
-        xs_api_runtime_bound();
+    if (first && atomic_load(&xs_callers_matter)) /* another thread may have brought another copy meanwhile */
+        xs_api_slots_direct(false);
     xs_api_on_first(on_first_queue);
 }
 
@@ -124,7 +125,7 @@ bool xs_api_start(const void *caller)
         return false;
     }
     lacking = xs_api_fill(&rt, handle);
-    publish(&rt);
+    publish(&rt, xs_callers_alone(handle));
     if (xs_shim_tracing)
         xs_trace_note(XS_API_NAME ": calls go to %s, which lacks %d of %d functions", path, lacking, ROW_COUNT);
     xsched_priv_depth_add(-DEPTH_BINDING);

@@ -57,8 +57,8 @@ int xs_api_fill(struct xs_api_runtime *rt, void *handle);
 /** The slots of PASS rows lead straight to the only real library, or to code that looks. */
 void xs_api_slots_direct(bool direct);
 
-/** xs_api_first is bound. */
-void xs_api_runtime_bound(void);
+/** xs_api_first is complete: one thread, before others see it. @param alone  from xs_callers_alone */
+void xs_api_runtime_bound(bool alone);
 /** The library of this caller, where there may be several. */
 const struct xs_api_runtime *xs_api_runtime_by(const void *caller);
 
