@@ -212,9 +212,12 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
         return false;
     memcpy(ret->variable, cell, n);
     ret->variable[n] = 0;
-    at = strchr(cell, '=') + 1;
-    ret->where_set = at[-2] == '?';
-    ret->joint = at[-2] == ',' || at[-2] == '!' ? at[-2] : ':';
+    at = strchr(cell, '=');
+    if (!at)
+        return false;
+    ret->where_set = at[-1] == '?';
+    ret->joint = at[-1] == ',' || at[-1] == '!' ? at[-1] : ':';
+    at++;
     ret->value[0] = ret->kept[0] = ret->instead[0] = 0;
     if (cell[n] == '>')
         snprintf(ret->kept, sizeof(ret->kept), "%.*s", (int)strcspn(cell + n + 1, ",="), cell + n + 1);

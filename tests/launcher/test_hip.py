@@ -124,7 +124,7 @@ class Hip(unittest.TestCase):
         shutil.copytree(os.path.join(BUILD, "bin"), os.path.join(self.top, "bin"))
         os.makedirs(os.path.join(self.top, "lib", "xsched"))
         for name in os.listdir(os.path.join(BUILD, "lib", "xsched")):
-            if name not in ("libxsched-hip6.so", "names"):
+            if name not in ("libxsched-hip6.so", "names", "share"):
                 shutil.copy2(os.path.join(BUILD, "lib", "xsched", name), os.path.join(self.top, "lib", "xsched"))
         done = subprocess.run([os.path.join(self.top, "bin", "xsched"), "doctor", "--json"], env=self.env,
                               capture_output=True, text=True, timeout=180, check=False)

@@ -8,9 +8,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* This object's. The linker defines it. */
-extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
-
 struct symbol_search {
     bool (*visit)(struct symbol_search *s, const struct xs_mapped *o); /* true: that was the last one */
     const char *name;
@@ -68,7 +65,7 @@ static bool is_early(const struct link_map *first)
     for (const struct link_map *m = first; m; m = m->l_next) {
         struct xs_mapped o = mapped(m->l_addr, m->l_ld);
 
-        if (o.dyn == _DYNAMIC)
+        if (o.dyn == _DYNAMIC)    /* of <link.h>: this object's own */
             return true;
         if (xs_mapped_symbol(&o, "__errno_location"))
             return false;
