@@ -20,11 +20,10 @@ foreach(library IN LISTS libraries aliases)
   install(PROGRAMS $<TARGET_FILE:${library}> DESTINATION ${SKBUILD_DATA_DIR}/${folder} RENAME ${name} COMPONENT wheel)
 endforeach()
 
-foreach(platform IN LISTS XS_PLATFORMS) # manifests of layers
-  file(GLOB manifests ${PROJECT_SOURCE_DIR}/src/shim/${platform}/*.json)
-  if(manifests)
-    install(FILES ${manifests} DESTINATION ${SKBUILD_DATA_DIR}/lib/xsched COMPONENT wheel)
-  endif()
+get_property(manifests GLOBAL PROPERTY XS_LAYER_MANIFESTS)
+foreach(manifest IN LISTS manifests)
+  get_filename_component(folder ${manifest} DIRECTORY)
+  install(FILES ${PROJECT_BINARY_DIR}/lib/${manifest} DESTINATION ${SKBUILD_DATA_DIR}/lib/${folder} COMPONENT wheel)
 endforeach()
 
 set(XSCHED_LICENSES "" CACHE PATH "the folder with the licences of libraries that are linked into the programs")

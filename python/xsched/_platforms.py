@@ -25,8 +25,9 @@ class Platform:
 
     @property
     def layer_variables(self) -> List[Tuple[str, str, str]]:
-        """The variables by which its loader takes the shim: name, value, the text between values."""
-        cells = [w.partition("=") for w in self.layers.split(" ") if "=" in w]
+        """The variables by which its loader takes the shim: name, value, the text between values. Without those that count
+        only where the program's user has set them."""
+        cells = [w.partition("=") for w in self.layers.split(" ") if "=" in w and "?=" not in w]
         return [(name.rstrip(",!").partition(">")[0], value, "," if name.endswith(",") else ":") for name, _, value in cells]
 
     @property

@@ -298,7 +298,7 @@ static json_t *specification(const struct cdi_arguments *a, const struct xs_shim
         struct xs_layer layer;
 
         for (size_t k = 0; xs_shims_layer(shims, &xs_platforms[i], k, INSIDE "/xsched", &layer); k++) {
-            if (*layer.value)
+            if (*layer.value && !layer.where_set) /* nobody knows what a container sets */
                 json_array_append_new(env, json_sprintf("%s=%s", layer.variable, layer.value));
         }
     }

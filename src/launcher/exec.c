@@ -6,6 +6,7 @@
 #include "launcher/preload.h"
 #include "launcher/program.h"
 #include "launcher/say.h"
+#include "launcher/vulkan_layers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,6 +55,8 @@ void xs_prepare_program(char **program)
         return;
     }
     err = xs_shims_apply(&shims);
+    if (err == 0)
+        err = xs_vulkan_layers(&shims);
     if (err == -EINVAL)
         xs_say(
             "%s has a space or colon in its name, so LD_PRELOAD cannot name its files: the program runs "

@@ -133,10 +133,10 @@ static const char *layer_cell(const struct xs_platform *platform, size_t index)
     return at && *at ? at : NULL;
 }
 
-/* The length of the name, which ends at one of the characters > ! , and =. */
+/* The length of the name, which ends at one of the characters > ! ? , and =. */
 static size_t layer_name_length(const char *cell)
 {
-    return strcspn(cell, ">!,=");
+    return strcspn(cell, ">!?,=");
 }
 
 /* Whether ld.so.cache names this library. */
@@ -212,8 +212,12 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
         return false;
     memcpy(ret->variable, cell, n);
     ret->variable[n] = 0;
-    at = strchr(cell, '=') + 1;
-    ret->joint = at[-2] == ',' || at[-2] == '!' ? at[-2] : ':';
+    at = strchr(cell, '=');
+    if (!at)
+        return false;
+    ret->where_set = at[-1] == '?';
+    ret->joint = at[-1] == ',' || at[-1] == '!' ? at[-1] : ':';
+    at++;
     ret->value[0] = ret->kept[0] = ret->instead[0] = 0;
     if (cell[n] == '>')
         snprintf(ret->kept, sizeof(ret->kept), "%.*s", (int)strcspn(cell + n + 1, ",="), cell + n + 1);

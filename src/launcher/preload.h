@@ -17,6 +17,7 @@ struct xs_layer {
     char kept[64];        /* the variable that keeps what the user names there; "": there is none */
     char instead[PATH_MAX]; /* stand-ins for the user's entries, the first for the first */
     char joint; /* between this value and others; '!': it replaces them */
+    bool where_set; /* only where the variable is set: without it, the loader does not look there at all */
 };
 
 struct xs_shims {

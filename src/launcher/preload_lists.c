@@ -187,6 +187,8 @@ char *xs_layer_join(const struct xs_layer *layer, const char *old, const char *k
     int err = layer->joint == '!' ? 0 : list_split(&l, old, separators);
 
     *ret_kept = NULL;
+    if (layer->where_set && !old)
+        return strdup("");
     err = err ? err : list_split(&ours, layer->value, separators);
     err = err ? err : list_split(&instead, layer->instead, ",");
     for (size_t i = 0; i < l.count && instead.count; i++) {

@@ -94,9 +94,9 @@ XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count)
     /* XQueueSubmit counts a waiting command in `entered` first and takes it off the list then. If no command
      * enters between the two reads, each counts once; at most the one on its way counts twice. */
     do {
-        entered = atomic_load(&q->cc->entered);
+        entered = xs_queue_submitted(q);
         *count = (int64_t)(entered + atomic_load(&q->deferred_count));
-    } while (entered != atomic_load(&q->cc->entered) && tries++ < 1000);
+    } while (entered != xs_queue_submitted(q) && tries++ < 1000);
     xs_queue_unref(q);
     return kXSchedSuccess;
 }

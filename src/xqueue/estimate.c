@@ -29,7 +29,7 @@ void xs_estimate_learn(uint64_t key, uint64_t measured_ns)
     uint32_t m = (uint32_t)XS_MIN(XS_MAX(measured_ns, 1u), UINT32_MAX), old = 0;
     struct xs_estimate *e;
 
-    if (key == 0)
+    if (key == 0 || xs_key_takes_no_time(key))
         return;
     e = place_of(key, m);
     if (atomic_load_explicit(&e->key, memory_order_relaxed) == key)

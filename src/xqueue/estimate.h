@@ -6,6 +6,8 @@
 #ifndef XS_ESTIMATE_H
 #define XS_ESTIMATE_H
 
+#include "xqueue/interface.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +24,11 @@ extern struct xs_estimate xs_estimates[1u << XS_ESTIMATE_BITS]; /* owner: estima
 /** Grows whenever the program unloads code: a handle then comes back for other code, and with it the key.
  *  Owner: estimate.c. */
 extern _Atomic uint32_t xs_estimate_code;
+
+static inline bool xs_key_takes_no_time(uint64_t key)
+{
+    return key == XS_KEY_AWAITS || key == XS_KEY_HOST_FUNCTION;
+}
 
 /* The first of the key's places. */
 static inline struct xs_estimate *xs_estimate_places(uint64_t key)

@@ -120,11 +120,18 @@ enum {
     XS_SUBMIT_WHOLE = 16u,        /* kernels that cannot run on a lane */
     XS_SUBMIT_OUTSIDE = 8u,       /* its call may wait for the device: it waits before it, at no gate */
     XS_SUBMIT_LOADED = 32u,       /* its call loads no code, with any key */
+    XS_SUBMIT_OURS = 64u,         /* no command of the program: a wait that counts as a command of its own */
+};
+
+/* Keys of commands that take no time of the device, however long they last; other keys are odd. */
+enum {
+    XS_KEY_HOST_FUNCTION = 2u,    /* the host runs a function */
+    XS_KEY_AWAITS = 4u,           /* a wait for the host, or for another process; perhaps for this very thread */
 };
 
 /** Before the vendor call. Sleeps while the queue is suspended or too much is in flight (a raw futex with a
  *  time limit). @param key  commands with the same key take about the same device time (kernel and size); 0:
- *  unknown */
+ *  unknown; XS_KEY_HOST_FUNCTION, XS_KEY_AWAITS: with XS_SUBMIT_PASS */
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t);
 
 /** After the vendor call.
@@ -223,6 +230,16 @@ void xsched_priv_waits_for(struct xs_queue *waiter, struct xs_queue *q, uint64_t
  *  (xsched_priv_thread_priority: the priority of the queue that it used last). */
 void xsched_priv_lend(struct xs_queue *q, uint64_t number, int32_t priority);
 int32_t xsched_priv_thread_priority(void);
+/** An entry of the waiter's stream that does not count as a command waits for another stream next. That time is
+ *  not the waiter's own. Any thread. */
+void xsched_priv_waits_elsewhere(struct xs_queue *waiter);
+/** Whether one of the first `number` commands of the queue has XS_KEY_AWAITS and is not known to be complete: an
+ *  entry of another stream that waits for them waits for the host, too. Submit it as a command with that key, and
+ *  with XS_SUBMIT_OURS. */
+bool xsched_priv_awaits(struct xs_queue *q, uint64_t number);
+/** Whether the program has submitted a command with that key, so that the answer can be yes. A hint; owner:
+ *  submit.c. */
+extern _Atomic uint32_t xsched_priv_awaiting;
 /** The thread asked whether the first `number` commands are complete, and they are not. If it does nothing
  *  else for some milliseconds, it waits. */
 void xsched_priv_polled(struct xs_queue *q, uint64_t number);

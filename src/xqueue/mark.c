@@ -13,14 +13,18 @@
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
 #include "xqueue/submit/end_mark.h"
+#include "xqueue/submit/in_flight.h"
 #include "xqueue/submit/progress.h"
 
 static void head_update(struct xs_queue *q)
 {
     struct xs_queue_completion *c = &q->completion;
 
-    atomic_store_explicit(&c->head_est_ns, c->mark_count ? c->marks[c->mark_first].span_est_ns : 0,
-                          memory_order_relaxed);
+    const struct xs_mark *head = c->mark_count ? &c->marks[c->mark_first] : NULL;
+    uint64_t est_ns = head ? head->span_est_ns : 0;
+
+    /* a mark is before such a command, too (submit.c): once that is complete, the stream stands at the command */
+    atomic_store_explicit(&c->head_est_ns, head && head->key == XS_KEY_AWAITS ? XS_HEAD_AWAITS : est_ns, memory_order_relaxed);
     /* relaxed: written under mark_lock alone */
     if (atomic_load_explicit(&c->marks_pending, memory_order_relaxed) != c->mark_count)
         atomic_store(&c->marks_pending, c->mark_count);
@@ -96,9 +100,9 @@ static __attribute__((noinline)) bool longer_than_thought(struct xs_queue *q, ui
 
 /* @param last    the last of the `count` marks that the stream has reached
  * @param est_ns  the estimate of the commands that they cover
- * @param held    a closed gate was before it for some of the time, or the device had no work */
+ * @param doubts  XS_MARK_*: it shows only that the commands took no longer */
 static inline __attribute__((always_inline)) void marks_reached(struct xs_queue *q, const struct xs_mark *last,
-                                                                 uint32_t count, uint64_t est_ns, bool held, bool late)
+                                                                 uint32_t count, uint64_t est_ns, uint32_t doubts, bool late)
 {
     struct xs_queue_completion *c = &q->completion;
     struct span s = span_until_now(q);
@@ -109,17 +113,19 @@ static inline __attribute__((always_inline)) void marks_reached(struct xs_queue 
 
     /* If we noticed this end late, the time is too long; if we noticed the end before it late, too short. */
     if (known && (late || s.from_late)) {
-        if (XS_UNLIKELY(had >= last->number) && longer_than_thought(q, s.ns, est_ns, held))
+        if (XS_UNLIKELY(had >= last->number) && longer_than_thought(q, s.ns, est_ns, doubts != 0))
             s.from_late = false;
         else
             s.ns = s.from_late ? est_ns : XS_MIN(s.ns, est_ns);
     }
-    if (held)
+    if (doubts)
         s.ns = XS_MIN(s.ns, est_ns);
     if (q->ctx_entries)
         xs_gates_done(q, last->weight);
     c->last_done_late = late;
-    if (!s.from_late && !held && (count == 1 || (!q->device_marks && known)))
+    /* one that nobody has timed stands behind a gate of its own at level 2 */
+    if (!s.from_late && (!doubts || (!(doubts & XS_MARK_SHUT) && (known || !xs_queue_gated(q)))) &&
+        (count == 1 || (!q->device_marks && known)))
         xs_estimate_learn(last->key, own_share(last, est_ns, s.ns));
     charge(q, est_ns, s.ns);
     atomic_store_explicit(&c->last_done_ns, s.now_ns, memory_order_relaxed);
@@ -144,6 +150,17 @@ static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q
         atomic_store_explicit(&c->last_done_ns, xs_now_ns(), memory_order_relaxed);
 }
 
+/* A thread of the program waited because of us while these commands were in flight. @return whether they may have
+ * waited for that thread, so that their time may be too long */
+static __attribute__((noinline)) bool complete_after_wait(struct xs_queue *q, const struct xs_mark *last, bool late)
+{
+    /* else a thread sleeps until this completion */
+    bool after = q->device_marks ? late : !atomic_load(&q->completion.progress_waiters);
+
+    xs_in_flight_trust(q, !after);
+    return after && xs_estimate_get(last->key) != 0;
+}
+
 static void account_locked(struct xs_queue *q, bool late)
 {
     struct xs_queue_completion *c = &q->completion;
@@ -152,19 +169,22 @@ static void account_locked(struct xs_queue *q, bool late)
     uint64_t est_ns = 0, weight = atomic_load(&q->gates.weight_in);
     uint32_t count = 0;
     const struct xs_mark *last = NULL; /* its place gets no new use under this lock */
-    bool held, idled = false;
+    uint32_t doubts = 0;
 
     while (c->mark_count && c->marks[c->mark_first].number <= completed) {
         last = &c->marks[c->mark_first];
         est_ns += last->span_est_ns;
-        idled |= last->idled;
+        doubts |= last->doubts;
         c->mark_first = (c->mark_first + 1) % XS_QUEUE_MARKS;
         c->mark_count--;
         count++;
     }
-    held = (q->ctx_entries && xs_gates_held_since(q)) || idled;
+    if (XS_UNLIKELY(doubts & XS_MARK_WAITED) && !complete_after_wait(q, last, late))
+        doubts &= ~(uint32_t)XS_MARK_WAITED;
+    if (q->ctx_entries && xs_gates_held_since(q))
+        doubts |= XS_MARK_SHUT;
     if (last)
-        marks_reached(q, last, count, est_ns, held, late);
+        marks_reached(q, last, count, est_ns, doubts, late);
     if (completed >= atomic_load(&cc->entered)) {
         if (q->ctx_entries) /* a command enters, then adds its entries */
             xs_gates_done(q, weight);
@@ -235,7 +255,7 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
             m->weight = atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed);
             m->key = key;
             m->key_est_ns = key_est_ns;
-            m->idled = atomic_exchange_explicit(&q->submit.idled, false, memory_order_relaxed); /* a hint */
+            m->doubts = atomic_exchange_explicit(&q->submit.idled, 0, memory_order_relaxed); /* a hint */
             m->span_est_ns = raw_ns - c->last_mark_raw_ns;
             if ((int64_t)m->span_est_ns < 0) /* a refused command takes its estimate back */
                 m->span_est_ns = 0;
@@ -319,6 +339,28 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number)
     xs_queue_complete(q, number, false);
     mark_the_rest(q);
     xs_queue_unref(q);
+}
+
+void xs_queue_distrust(struct xs_queue *q)
+{
+    struct xs_queue_completion *c = &q->completion;
+
+    if (!xs_lock_try(&c->mark_lock))
+        return;                   /* its holder accounts some of them now */
+    for (uint32_t i = 0; i < c->mark_count; i++)
+        c->marks[(c->mark_first + i) % XS_QUEUE_MARKS].doubts |= XS_MARK_WAITED;
+    xs_lock_release(&c->mark_lock);
+    account_rest(q);
+}
+
+void xs_queues_distrust(struct xs_state *st)
+{
+    /* storage stays mapped for ever; in a new use the note costs one measurement */
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        if (atomic_load(&q->completion.marks_pending)) {
+            xs_queue_look(q, true);
+            xs_queue_distrust(q);
+        }
 }
 
 static void forget_mark(struct xs_queue *q, uint64_t number)

@@ -31,6 +31,12 @@ static inline void xs_queue_look(struct xs_queue *q, bool late)
                                atomic_load_explicit(&q->cc->completed, memory_order_relaxed))
         xs_queue_look_slow(q, late);
 }
+/** A thread of the program waits because of us, and commands in flight may wait for that thread. If they complete
+ *  while no thread waits for them, their time says only that they took no longer, where there is an estimate. Any
+ *  thread of the program. */
+void xs_queue_distrust(struct xs_queue *q);
+/** The same for all queues, after a wait of a thread that was longer than commands take. */
+void xs_queues_distrust(struct xs_state *st);
 /** Waits until completed >= number or the time limit. @return false on the limit */
 bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_ns);
 

@@ -187,13 +187,18 @@ static void queue_reset(struct xs_queue *q)
     xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
     atomic_store(&q->submit.passes, 0);
     atomic_store(&q->submit.passes_granted, 0);
+    atomic_store(&q->awaits_to, 0);
+    atomic_store(&q->ours, 0);
+    atomic_store(&q->trust, 0);
+    atomic_store(&q->futile, 0);
+    atomic_store(&q->unbounded, 0);
     atomic_store(&q->completion.last_done_ns, 0);
     atomic_store(&q->submit.busy_since_ns, 0);
     atomic_store(&q->submit.slack_ns, 0);
     atomic_store(&q->whole_ns, 0);
     atomic_store(&q->submit.end_mark_ns, 0);
     atomic_store(&q->submit.watched_ns, 0);
-    atomic_store(&q->submit.idled, false);
+    atomic_store(&q->submit.idled, 0);
     atomic_store(&q->submit.end_missed, false);
     atomic_store(&q->submit.earned_marks, 0);
     atomic_store(&q->submit.burst_from, 0);
@@ -360,7 +365,7 @@ void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q)
     open_for_good_locked(q);
     xs_gates_forget(q);
     wake(q);
-    atomic_fetch_add(&st->scheduled, atomic_load(&q->cc->entered));
+    atomic_fetch_add(&st->scheduled, xs_queue_submitted(q));
     h->queue = NULL;
     atomic_store(&q->announced.wanted, 0);
     xs_queue_wish_publish(q);
@@ -486,7 +491,7 @@ uint64_t xsched_priv_scheduled_count(void)
     sum = atomic_load(&st->scheduled);
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
         if (q->live)
-            sum += atomic_load(&q->cc->entered);
+            sum += xs_queue_submitted(q);
     xs_lock_release(&st->lock);
     return sum;
 }

@@ -19,7 +19,12 @@ struct xs_mark {
     uint64_t key;                 /* of the command before the mark */
     uint32_t key_est_ns;          /* its estimate; 0: unknown */
     uint64_t weight;              /* entries in the stream up to it */
-    bool idled;                   /* its time may be too long */
+    uint32_t doubts;              /* XS_MARK_*: its time may be too long */
+};
+enum {
+    XS_MARK_IDLED = 1u,           /* the device had nothing to do meanwhile */
+    XS_MARK_WAITED = 2u,          /* a thread of the program waited because of us meanwhile */
+    XS_MARK_SHUT = 4u,            /* a closed gate was before it for some of the time */
 };
 #define XS_QUEUE_MARKS 64u
 
@@ -62,7 +67,7 @@ struct xs_queue_submit {
     _Atomic uint32_t blocked;               /* threads in submit_begin that sleep without a permit */
     _Atomic uint32_t passes;                /* work in flight does not complete: so many may pass */
     _Atomic uint32_t passes_granted;        /* at the last time; doubles each time; a completion clears both */
-    _Atomic bool idled;                     /* the span up to the next mark may hold time with nothing in flight */
+    _Atomic uint8_t idled;                  /* XS_MARK_IDLED or 0: of the span up to the next mark */
     _Atomic bool end_missed;                /* the scheduler saw an end of which no mark tells (marker.c) */
     _Atomic uint32_t earned_marks;          /* so many commands get a mark each (end_mark.c) */
     _Atomic uint32_t burst_from;            /* the last command before the last pause, modulo 2^32 */
@@ -74,13 +79,16 @@ struct xs_queue_waits {
     _Atomic uint64_t id, number;            /* of that queue; id 0: it is gone, or a thread writes it now */
 };
 
+/* The stream stands at a wait for the host, or for another process. */
+#define XS_HEAD_AWAITS UINT64_MAX
+
 /* Threads that learn of a completion write these (mark.c): of the program, of the vendor, or of ours. */
 struct xs_queue_completion {
     _Atomic uint32_t progress;              /* changes with each completion; futex */
     _Atomic uint32_t progress_waiters;      /* threads that sleep on it */
     _Atomic uint64_t waited_since_ns;       /* the first of the threads that wait in the vendor began then (wait.c) */
     _Atomic uint64_t last_done_ns;          /* time of the last known completion */
-    _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark */
+    _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark, or XS_HEAD_AWAITS */
     _Atomic uint64_t marked_to;             /* the furthest number of which a mark in flight will tell */
     _Atomic uint64_t device_issued;         /* device marks: number of the last one put into the stream */
     _Atomic uint32_t marking, mark_again;   /* device marks: a thread puts one; a second wants one */
@@ -180,6 +188,11 @@ struct xs_queue {
 
     /* threads of the program that wait, and that defer commands */
     _Alignas(XS_CACHE_LINE) struct xs_queue_waits waits_for;
+    _Atomic uint64_t awaits_to;             /* the last command with XS_KEY_AWAITS, by its number when it entered */
+    _Atomic uint64_t ours;                  /* so many of `entered` are no commands of the program */
+    _Atomic uint32_t trust;                 /* so many waits for the bound may end before something completes (in_flight.c) */
+    _Atomic uint32_t futile;                /* so many waits for the bound in a row ended only because they gave up */
+    _Atomic uint32_t unbounded;             /* so many times more no thread waits for it (submit/in_flight.c) */
     _Atomic uint64_t whole_ns;              /* from then on a kernel of medium length may leave the lane (submit/whole.c) */
     struct xs_queue_deferred deferred;
 
@@ -191,6 +204,12 @@ _Static_assert(offsetof(struct xs_queue, refs) % XS_CACHE_LINE + sizeof(uint32_t
                    offsetof(struct xs_queue, gates) - offsetof(struct xs_queue, submit) == XS_CACHE_LINE,
                "what each submit writes is on one line");
 _Static_assert(offsetof(struct xs_queue_completion, mark_lock) <= XS_CACHE_LINE, "what others look at is on one line");
+
+/** How many commands the program has submitted to it. */
+static inline uint64_t xs_queue_submitted(struct xs_queue *q)
+{
+    return atomic_load(&q->cc->entered) - atomic_load(&q->ours);
+}
 
 /** A scheduler or the application may suspend this queue. Otherwise submits only count its commands. */
 static inline bool xs_queue_managed(struct xs_queue *q, const struct xs_server_cell *sc)

@@ -226,6 +226,54 @@ enum fake_result fake_api_launch_polling(struct fake_stream *s, const _Atomic ui
     return launch(s, 0, 0, 1, 0, word, value);
 }
 
+/* A command that takes no time of the device. @return the queue; NULL: none */
+static struct xs_queue *no_time_begins(struct fake_stream *s, uint64_t key, struct xs_ticket *t)
+{
+    struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+
+    if (q)
+        xsched_priv_submit_begin(q, key, XS_SUBMIT_PASS, t);
+    return q;
+}
+
+static enum fake_result no_time_ends(const struct xs_queue *q, struct xs_ticket *t, enum fake_result r)
+{
+    if (q)
+        xsched_priv_submit_end(t, r == FAKE_OK, false);
+    return r;
+}
+
+enum fake_result fake_api_wait_value(struct fake_stream *s, const _Atomic uint64_t *word, uint64_t value)
+{
+    struct xs_ticket t;
+    struct xs_queue *q = no_time_begins(s, XS_KEY_AWAITS, &t);
+
+    return no_time_ends(q, &t, fake_wait_value(s, word, value));
+}
+
+enum fake_result fake_api_host_func(struct fake_stream *s, void (*fn)(void *data), void *data)
+{
+    struct xs_ticket t;
+    struct xs_queue *q = no_time_begins(s, XS_KEY_HOST_FUNCTION, &t);
+
+    return no_time_ends(q, &t, fake_host_func(s, fn, data));
+}
+
+enum fake_result fake_api_stream_waits(struct fake_stream *s, struct fake_stream *other, struct fake_event *e)
+{
+    struct xs_queue *of = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)other), *q;
+    struct xs_ticket t;
+
+    if (of && xsched_priv_awaits(of, xsched_priv_returned(of))) {
+        q = no_time_begins(s, XS_KEY_AWAITS, &t);
+        return no_time_ends(q, &t, fake_stream_wait_event(s, e));
+    }
+    q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
+    if (q)
+        xsched_priv_waits_elsewhere(q);
+    return fake_stream_wait_event(s, e);
+}
+
 enum fake_result fake_api_synchronize(struct fake_stream *s)
 {
     struct xs_queue *q = xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);

@@ -36,6 +36,12 @@ enum fake_result fake_api_launch(struct fake_stream *s, uint64_t duration_ns, ui
 enum fake_result fake_api_launch_with(struct fake_stream *s, uint64_t duration_ns, uint32_t tag, uint64_t key,
                                       uint32_t flags);
 enum fake_result fake_api_launch_polling(struct fake_stream *s, const _Atomic uint64_t *word, uint64_t value);
+/** As a shim's wait for a value, which it sees. */
+enum fake_result fake_api_wait_value(struct fake_stream *s, const _Atomic uint64_t *word, uint64_t value);
+/** As a shim's host function, which it sees. */
+enum fake_result fake_api_host_func(struct fake_stream *s, void (*fn)(void *data), void *data);
+/** As a shim's wait of a stream for an event that the program recorded on another one. */
+enum fake_result fake_api_stream_waits(struct fake_stream *s, struct fake_stream *other, struct fake_event *e);
 enum fake_result fake_api_synchronize(struct fake_stream *s);
 enum fake_result fake_api_stream_destroy(struct fake_stream *s);
 

@@ -395,7 +395,7 @@ unsigned long getauxval(unsigned long type)
     static unsigned long (*real_)(unsigned long);
 
     if (!real_)
-        real_ = (unsigned long (*)(unsigned long))dlsym(RTLD_NEXT, "getauxval");
+        real_ = (unsigned long (*)(unsigned long))dlvsym(RTLD_NEXT, "getauxval", "GLIBC_2.16");
     return type == AT_SYSINFO_EHDR && ours(__builtin_return_address(0)) ? 0 : real_(type);
 }
 

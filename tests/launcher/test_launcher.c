@@ -102,7 +102,8 @@ static void expect_layer(const struct xs_layer *layer, const char *old, const ch
 /* What the user names is stood for, each entry by one of ours; what cannot be opened stays, and nothing else is added. */
 static void a_users_drivers_are_stood_for(void **state)
 {
-    struct xs_layer layer = {"V", "/x/libxsched-a.so,/x/libxsched-b.so", "K", "/x/libxsched-n0.so,/x/libxsched-n1.so", ','};
+    struct xs_layer layer = {"V", "/x/libxsched-a.so,/x/libxsched-b.so", "K", "/x/libxsched-n0.so,/x/libxsched-n1.so", ',',
+                             false};
     char one[PATH_MAX], two[PATH_MAX], old[4 * PATH_MAX], expected[4 * PATH_MAX], kept[4 * PATH_MAX];
 
     (void)state;
@@ -136,8 +137,13 @@ static void a_users_drivers_are_stood_for(void **state)
     layer.kept[0] = layer.instead[0] = 0;
     snprintf(expected, sizeof(expected), "%s,%s", one, layer.value);
     expect_layer(&layer, one, NULL, expected, "unchanged");
-    layer = (struct xs_layer){"V", "0", "", "", '!'};
+    layer = (struct xs_layer){"V", "0", "", "", '!', false};
     expect_layer(&layer, "1", NULL, "0", "unchanged");
+    layer = (struct xs_layer){"V", "/x", "", "", ':', true};
+    expect_layer(&layer, NULL, NULL, "", "unchanged");
+    expect_layer(&layer, "", NULL, "/x", "unchanged");
+    expect_layer(&layer, "/y", NULL, "/y:/x", "unchanged");
+    expect_layer(&layer, "/y:/x", NULL, "/y:/x", "unchanged");
 }
 
 /* As the dynamic linker finds it: here by its cache, which has the name at the end of a path. */

@@ -147,7 +147,17 @@ static void memory_operations(struct seq_slot *s)
     CUdeviceptr last = DEV(s->words) + 4 * (SEQ_WORDS - 2);
 
     /* what is not written is not waited for */
-    if (seq_chance(2)) {
+    if (seq_chance(4)) {
+        struct {                  /* CUstreamBatchMemOpParams */
+            uint32_t operation;
+            CUdeviceptr address;
+            uint64_t value;
+            uint32_t flags;
+            uint64_t rest[2];
+        } ops[2] = {{2, last, ++seq_tag, 0, {0, 0}}, {1, last, seq_tag, 0, {0, 0}}};
+
+        CALL(cuStreamBatchMemOp_v2, (CUstream, unsigned, void *, unsigned), s->stream, 2, ops, 0);
+    } else if (seq_chance(2)) {
         if (CALL(cuStreamWriteValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last,
                  ++seq_tag, 0) == 0)
             CALL(cuStreamWaitValue32_v2, (CUstream, CUdeviceptr, uint32_t, unsigned), s->stream, last, seq_tag,

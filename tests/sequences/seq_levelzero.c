@@ -169,7 +169,7 @@ static void wait_for_list(ze_command_list_handle_t list)
 static void unblock(void)
 {
     if (g_blocked)
-        OK(zeEventHostSignal(g_host));
+        OK(CALL(zeEventHostSignal, (ze_event_handle_t), g_host));
 }
 
 static ze_event_handle_t new_event(void)

@@ -2,9 +2,6 @@
 /* What is in flight: bounded by count where the program says so, else by estimated time. */
 #include "xqueue_test.h"
 
-#include "wire/page.h"
-
-#include <stddef.h>
 #include <stdio.h>
 
 struct flood {
@@ -177,9 +174,7 @@ static void a_mark_that_only_the_shim_wants(void **state)
 
 static uint64_t est_completed_ns(void)
 {
-    struct xs_queue *q = queue_of(g_l.stream);
-    char *marked = (char *)xsched_priv_mark_word(q);
-    struct xs_client_cell *cell = (struct xs_client_cell *)(void *)(marked - offsetof(struct xs_client_cell, marked));
+    struct xs_client_cell *cell = cell_of(g_l.stream);
 
     assert_int_equal(atomic_load(&cell->completed), atomic_load(&cell->entered));
     assert_int_equal(atomic_load(&cell->est_completed_ns), atomic_load(&cell->est_entered_ns));

@@ -29,7 +29,7 @@ static void keys_of_one_place(void **state)
     uint64_t keys[XS_ESTIMATE_WAYS], key = 1;
 
     (void)state;
-    for (size_t i = 0; i < XS_ARRAY_LEN(keys); key++)
+    for (size_t i = 0; i < XS_ARRAY_LEN(keys); key += 2) /* keys are odd */
         if (xs_estimate_places(key) == xs_estimate_places(1))
             keys[i++] = key;
     assert_int_equal(unknown(keys, XS_ARRAY_LEN(keys)), 0);

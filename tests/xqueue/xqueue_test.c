@@ -34,6 +34,13 @@ struct xs_queue *queue_of(struct fake_stream *s)
     return xsched_priv_queue_find(FAKE_PLATFORM, (uint64_t)(uintptr_t)s);
 }
 
+struct xs_client_cell *cell_of(struct fake_stream *s)
+{
+    char *marked = (char *)xsched_priv_mark_word(queue_of(s));
+
+    return (struct xs_client_cell *)(void *)(marked - offsetof(struct xs_client_cell, marked));
+}
+
 struct kernel {
     struct fake_stream *stream;
     uint64_t duration_ns;

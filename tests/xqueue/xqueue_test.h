@@ -7,6 +7,7 @@
 #include "vtime.h"
 
 #include "base/clock.h"
+#include "wire/page.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -44,6 +45,9 @@ struct lane lane_open_flags(struct fake_device *d, int64_t flags);
 void lane_close(struct lane *l);
 /** The XQueue of a stream, as a shim finds it; NULL: none. */
 struct xs_queue *queue_of(struct fake_stream *s);
+
+/** Its words in the client page. */
+struct xs_client_cell *cell_of(struct fake_stream *s);
 
 /** A callback command that launches a kernel of this duration and tag, and returns `result`. */
 HwCommandHandle command(struct lane *l, uint64_t duration_ns, uint32_t tag, XResult result);

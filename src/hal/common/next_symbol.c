@@ -8,9 +8,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* This object's. The linker defines it. */
-extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
-
 struct symbol_search {
     bool (*visit)(struct symbol_search *s, const struct xs_mapped *o); /* true: that was the last one */
     const char *name;
@@ -18,11 +15,22 @@ struct symbol_search {
     bool passed;
 };
 
-static struct xs_mapped mapped(ElfW(Addr) base, const ElfW(Dyn) *dyn)
-{
-    struct xs_mapped kernel;
+/* glibc's. Where there is none the program's tables lead to the same. */
+#pragma weak _r_debug
 
-    return (struct xs_mapped){base, dyn, xs_mapped_kernel(&kernel) && kernel.dyn == dyn};
+static bool is_of_kernel(const char *name)
+{
+    static const char kernels[] = "linux-vdso";
+
+    for (size_t i = 0; name && kernels[i]; i++)
+        if (name[i] != kernels[i])
+            return false;
+    return name != NULL;
+}
+
+static struct xs_mapped mapped(ElfW(Addr) base, const ElfW(Dyn) *dyn, const char *name)
+{
+    return (struct xs_mapped){base, dyn, is_of_kernel(name)};
 }
 
 static int visit_phdr(struct dl_phdr_info *info, size_t size, void *data)
@@ -35,12 +43,12 @@ static int visit_phdr(struct dl_phdr_info *info, size_t size, void *data)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    o = mapped(info->dlpi_addr, dyn);
+    o = mapped(info->dlpi_addr, dyn, info->dlpi_name);
     return s->visit(s, &o);
 }
 
-/* The list that the dynamic linker keeps for debuggers. NULL: it is not to be found */
-static const struct link_map *first_mapped(void)
+/* By the tables of the program. NULL: it is not to be found */
+static const struct r_debug *debuggers_list(void)
 {
     const ElfW(Phdr) *phdr = (const ElfW(Phdr) *)getauxval(AT_PHDR); /* the program's */
     const struct r_debug *list = NULL;
@@ -57,6 +65,14 @@ static const struct link_map *first_mapped(void)
     for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)(base + phdr[dynamic].p_vaddr); d->d_tag != DT_NULL; d++)
         if (d->d_tag == DT_DEBUG)
             list = (const struct r_debug *)d->d_un.d_ptr;
+    return list;
+}
+
+/* The list that the dynamic linker keeps for debuggers. */
+static const struct link_map *first_mapped(void)
+{
+    const struct r_debug *list = &_r_debug ? &_r_debug : debuggers_list();
+
     return list ? list->r_map : NULL;
 }
 
@@ -66,9 +82,9 @@ static const struct link_map *first_mapped(void)
 static bool is_early(const struct link_map *first)
 {
     for (const struct link_map *m = first; m; m = m->l_next) {
-        struct xs_mapped o = mapped(m->l_addr, m->l_ld);
+        struct xs_mapped o = mapped(m->l_addr, m->l_ld, m->l_name);
 
-        if (o.dyn == _DYNAMIC)
+        if (o.dyn == _DYNAMIC)    /* of <link.h>: this object's own */
             return true;
         if (xs_mapped_symbol(&o, "__errno_location"))
             return false;
@@ -85,7 +101,7 @@ static void *search_for(bool (*visit)(struct symbol_search *s, const struct xs_m
     if (last)
         dl_iterate_phdr(visit_phdr, &s);
     for (; m && !last; m = m->l_next) {
-        struct xs_mapped o = mapped(m->l_addr, m->l_ld);
+        struct xs_mapped o = mapped(m->l_addr, m->l_ld, m->l_name);
 
         last = visit(&s, &o);
     }

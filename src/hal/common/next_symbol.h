@@ -6,7 +6,7 @@
  * is the next function behind that object, and so ours.
  *
  * A sanitizer asks for functions before it can answer calls itself. Until then each function of the C library that
- * it has a version of leads to address 0. So none of these calls one, but getauxval, unless this object came by
+ * it has a version of leads to address 0. So none of these calls one (musl: but getauxval), unless this object came by
  * dlopen. */
 #ifndef XS_HAL_NEXT_SYMBOL_H
 #define XS_HAL_NEXT_SYMBOL_H

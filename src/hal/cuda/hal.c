@@ -82,6 +82,7 @@ bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e)
         e->exchanged = g_api.cuThreadExchangeStreamCaptureMode(&e->mode) == XS_CU_SUCCESS;
     if (g_api.cuCtxGetCurrent(&current) == XS_CU_SUCCESS && current)
         xs_cuda_context_seen(current);
+    e->before = current;
     if (current == ctx)
         return true;
     if (g_api.cuCtxPushCurrent_v2(ctx) == XS_CU_SUCCESS) {
@@ -92,12 +93,19 @@ bool xs_cuda_enter(CUcontext ctx, struct xs_cuda_entered *e)
     return false;
 }
 
-void xs_cuda_leave(struct xs_cuda_entered *e)
+/* The program's next calls must not find another context, whatever fails. */
+static void pop(CUcontext before)
 {
     CUcontext popped;
 
+    if (g_api.cuCtxPopCurrent_v2(&popped) != XS_CU_SUCCESS && g_api.cuCtxSetCurrent)
+        g_api.cuCtxSetCurrent(before);
+}
+
+void xs_cuda_leave(struct xs_cuda_entered *e)
+{
     if (e->pushed)
-        g_api.cuCtxPopCurrent_v2(&popped);
+        pop(e->before);
     if (e->exchanged)
         g_api.cuThreadExchangeStreamCaptureMode(&e->mode);
 }
@@ -172,23 +180,26 @@ static bool op_mark(void *opaque, struct xs_queue *q, uint64_t number)
     return atomic_load_explicit(&hw->st.no_marks, memory_order_relaxed) && xs_cuda_mark_event(hw, q, number);
 }
 
+static char k_none[1];            /* op_enter found no current context */
+
 static XResult op_enter(void *opaque, void **ret_saved)
 {
     struct xs_cuda_hw *hw = opaque;
+    CUcontext before = NULL;
 
+    if (g_api.cuCtxGetCurrent(&before) != XS_CU_SUCCESS)
+        before = NULL;
     if (g_api.cuCtxPushCurrent_v2(hw->ctx) != XS_CU_SUCCESS)
         return kXSchedErrorHardware;
-    *ret_saved = hw;
+    *ret_saved = before ? (void *)before : k_none;
     return kXSchedSuccess;
 }
 
 static void op_leave(void *opaque, void *saved)
 {
-    CUcontext popped;
-
     (void)opaque;
     if (saved)
-        g_api.cuCtxPopCurrent_v2(&popped);
+        pop(saved == k_none ? NULL : saved);
 }
 
 static void op_release(void *opaque)

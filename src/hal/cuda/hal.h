@@ -218,6 +218,7 @@ static inline struct xs_queue *xs_cuda_queue(CUstream stream, bool per_thread)
 
 /* Inside the library. */
 struct xs_cuda_entered {
+    CUcontext before;             /* the current context; NULL: none */
     bool pushed;
     int mode;                     /* capture mode of the thread before */
     bool exchanged;

@@ -67,7 +67,7 @@ XS_EXPORT struct xs_vk_device *xsched_priv_vk_device_new(xs_vk_handle device, xs
     atomic_store(&d->queues, NULL);
     d->marks = NULL;
     atomic_store(&d->pins, 0);
-    atomic_store(&d->gated, false);
+    atomic_store(&d->waits_matter, 0);
     atomic_store(&d->no_gates, false);
     atomic_store(&d->presents, false);
     atomic_store(&d->ctx_entries.out, 0);

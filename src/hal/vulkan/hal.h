@@ -40,7 +40,7 @@ struct xs_vk_device {
     XDevice identity;
     bool timeline;                /* it has timeline semaphores, and the program's device enables them */
     _Atomic uint32_t pins;        /* threads that put a mark now; XS_VK_GONE on top */
-    _Atomic bool gated;           /* one of its queues has had a gate */
+    _Atomic uint32_t waits_matter; /* XS_VK_GATED, XS_VK_TIMELINES: why a submission's waits do; only grows */
     _Atomic bool no_gates;        /* it gets none any more */
     _Atomic bool presents;        /* the program displays images by it */
     struct xs_ctx_entries ctx_entries; /* level 2 */
@@ -49,6 +49,8 @@ struct xs_vk_device {
     struct xs_vk_device *next_free;
 };
 
+#define XS_VK_GATED     1u        /* one of its queues has had a gate */
+#define XS_VK_TIMELINES 2u        /* the program has made a timeline semaphore */
 #define XS_VK_GONE 0x80000000u    /* the program has destroyed the device, or does so now */
 
 /** A queue of the program. The storage gets a new use when the program and libpreempt have both given it

@@ -278,7 +278,7 @@ int xs_vk_gate(void *opaque, _Atomic uint64_t *word, uint64_t serial, uint64_t n
         if (!hw->semaphore || !d->api.vkSignalSemaphore || !d->api.vkWaitSemaphores || !(g = gates_new(hw)))
             return never(d);
         atomic_store(&hw->gates, g);
-        atomic_store(&d->gated, true);
+        atomic_fetch_or(&d->waits_matter, XS_VK_GATED);
     }
     value = atomic_load(&g->put) + 1;
     if (value > atomic_load(&g->opened) + GATES_MOST - 1) /* the one before the first closed one, too */

@@ -40,14 +40,31 @@ static void write_slot(struct slot *s, const void *event, struct xs_queue *q, ui
     atomic_store(&s->seq, seq + 2);
 }
 
-void xs_event_recorded(const void *event, struct xs_queue *q, uint64_t number)
+static void note(const void *event, struct xs_queue *q, uint64_t id, uint64_t number)
 {
     struct slot *s = slot_of(event);
 
     for (uint32_t i = 0; i < PROBES && !s; i++)
         if (atomic_load(&slot_at(event, i)->event) == 0)
             s = slot_at(event, i);
-    write_slot(s ? s : slot_at(event, 0), event, q, xsched_priv_queue_id(q), number);
+    write_slot(s ? s : slot_at(event, 0), event, q, id, number);
+}
+
+void xs_event_recorded(const void *event, struct xs_queue *q, uint64_t number)
+{
+    note(event, q, xsched_priv_queue_id(q), number);
+}
+
+void xs_event_foreign(const void *event)
+{
+    note(event, NULL, 0, 0);
+}
+
+bool xs_event_is_foreign(const void *event)
+{
+    struct slot *s = event ? slot_of(event) : NULL;
+
+    return s && !atomic_load(&s->queue); /* a new use at this moment may give either answer */
 }
 
 void xs_event_forget(const void *event)

@@ -14,6 +14,9 @@ struct xs_event_mark {
 
 /** The program recorded the event on q when `number` commands had come back. Any thread. */
 void xs_event_recorded(const void *event, struct xs_queue *q, uint64_t number);
+/** Another process records the event. */
+void xs_event_foreign(const void *event);
+bool xs_event_is_foreign(const void *event);
 /** The program destroyed it, or recorded it where no queue is. */
 void xs_event_forget(const void *event);
 /** @return false: unknown, or the queue is gone */

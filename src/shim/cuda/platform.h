@@ -155,6 +155,7 @@ static inline void xs_api_made(CUcontext *ret)
 #define xs_api_named_cuCtxFromGreenCtx(ret, ...)        xs_api_made(ret)
 #define xs_api_named_cuDevicePrimaryCtxRetain(ret, ...) xs_api_made(ret)
 
+#define xs_api_named_cuIpcOpenEventHandle(ret, ...)          xs_api_event_foreign(*(ret))
 #define xs_api_named_cuIpcOpenMemHandle(...)                 xsched_priv_peer_memory()
 #define xs_api_named_cuIpcOpenMemHandle_v2(...)              xsched_priv_peer_memory()
 #define xs_api_named_cuMemImportFromShareableHandle(...)     xsched_priv_peer_memory()

@@ -125,6 +125,11 @@ static inline uint64_t xs_dim3_count(struct xs_dim3 d)
 /* Rows of kind MADE, after success. */
 #define xs_api_named_hipEventCreate(ret)                      xs_hip_made(ret)
 #define xs_api_named_hipEventCreateWithFlags(ret, ...)        xs_hip_made(ret)
+#define xs_api_named_hipIpcOpenEventHandle(ret, ...)                                               \
+    do {                                                                                          \
+        xs_hip_made(ret);                                                                         \
+        xs_api_event_foreign(*(ret));                                                             \
+    } while (0)
 #define xs_api_named_hipIpcOpenMemHandle(...)                 xsched_priv_peer_memory()
 #define xs_api_named_hipMemImportFromShareableHandle(...)     xsched_priv_peer_memory()
 #define xs_api_named_hipMemPoolImportFromShareableHandle(...) xsched_priv_peer_memory()

@@ -11,23 +11,27 @@ XS_SHIM_NOTE;
 
 /* A command of an immediate list. xsched_priv_ze_find does not find other lists, whose commands the program
  * submits later. */
-#define BODY_COMMAND(name, args, key, flags, signals, free)                                       \
+#define BODY_COMMAND(name, args, key, flags, signals, free, waits_count, waits)                    \
     {                                                                                             \
         struct xs_ze_submit s_;                                                                   \
         const enum xs_row row = ROW_##name;                                                       \
         xs_ze_result r_;                                                                          \
         xs_ze_submit_open(&s_, row, list, caller);                                                \
-        if (s_.queue)                                                                             \
+        if (s_.queue) {                                                                           \
+            xs_ze_submit_awaits(&s_, side, waits_count, waits);                                   \
             xs_ze_submit_begin(&s_, XS_##key, flags, free);                                       \
+        }                                                                                         \
         if (s_.own)                                                                               \
             signals;                                                                              \
         r_ = side->real.name args;                                                                \
         xs_ze_submit_close(&s_, r_);                                                              \
         return r_;                                                                                \
     }
-#define BODY_SUBMIT(name, args, key) BODY_COMMAND(name, args, key, 0, signal = s_.own->event, !signal)
-#define BODY_COUNT(name, args, key)  BODY_COMMAND(name, args, key, XS_SUBMIT_PASS, signal = s_.own->event, !signal)
-#define BODY_COUNT0(name, args, key) BODY_COMMAND(name, args, key, XS_SUBMIT_PASS, (void)0, false)
+#define BODY_SUBMIT(name, args, key)                                                               \
+    BODY_COMMAND(name, args, key, 0, signal = s_.own->event, !signal, waits_count, waits)
+#define BODY_COUNT(name, args, key)                                                                \
+    BODY_COMMAND(name, args, key, XS_SUBMIT_PASS, signal = s_.own->event, !signal, waits_count, waits)
+#define BODY_COUNT0(name, args, key) BODY_COMMAND(name, args, key, XS_SUBMIT_PASS, (void)0, false, 0, NULL)
 #define BODY_HAND(name, args, key)   { return xs_hand_##name(side, caller, XS_UNPACK args); }
 
 #define DRIVER(n, kind, name, params, args, key)                                                  \

@@ -69,6 +69,16 @@ xs_ze_result xs_hand_zeCommandListCreateImmediate(const struct xs_ze_side *side,
     return create(side, ROW_zeCommandListCreateImmediate, side->real.zeCommandListCreateImmediate, context, device, desc, ret);
 }
 
+_Atomic bool xs_ze_host_signals;
+
+xs_ze_result xs_hand_zeEventHostSignal(const struct xs_ze_side *side, const void *caller, xs_ze_handle event)
+{
+    (void)caller;
+    if (!atomic_load_explicit(&xs_ze_host_signals, memory_order_relaxed)) /* a hint */
+        atomic_store(&xs_ze_host_signals, true);
+    return side->real.zeEventHostSignal(event);
+}
+
 static void set_capturing(struct xs_ze_hw *hw, bool on)
 {
     if (hw && atomic_exchange(&hw->capturing, on) != on)

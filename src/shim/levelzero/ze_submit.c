@@ -57,6 +57,33 @@ __attribute__((noinline)) void xs_ze_submit_marked(struct xs_ze_submit *s, bool 
     atomic_store(&s->hw->submitter, xs_thread_id());
 }
 
+#define AWAITS_MOST 32u           /* events of one command that this reads */
+
+__attribute__((noinline)) void xs_ze_submit_await_host(struct xs_ze_submit *s, const struct xs_ze_side *side, uint32_t count,
+                                                       xs_ze_handle *events)
+{
+    const struct xs_ze_api *api = &side->api;
+    struct xs_ticket t;
+    uint32_t i = 0;
+    bool ok;
+
+    if (s->hw->synchronous || !api->zeEventQueryStatus || !side->real.zeCommandListAppendWaitOnEvents)
+        return;
+    while (i < count && i < AWAITS_MOST && api->zeEventQueryStatus(events[i]) != XS_ZE_NOT_READY)
+        i++;
+    if (i == XS_MIN(count, AWAITS_MOST))
+        return;
+    if (!s->hw->in_order) {       /* later commands need not wait for it there, and the host may wait for them */
+        xsched_priv_waits_elsewhere(s->queue);
+        return;
+    }
+    atomic_store(&s->hw->submitter, xs_thread_id()); /* marks go into the list */
+    xsched_priv_submit_begin(s->queue, XS_KEY_AWAITS, XS_SUBMIT_PASS | XS_SUBMIT_OURS, &t);
+    ok = side->real.zeCommandListAppendWaitOnEvents(s->native, count, events) == XS_ZE_SUCCESS;
+    xsched_priv_submit_end(&t, ok, false);
+    atomic_store(&s->hw->submitter, 0);
+}
+
 __attribute__((noinline)) void xs_ze_submit_end_synchronous(struct xs_ze_submit *s, bool ok)
 {
     uint64_t number;

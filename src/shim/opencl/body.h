@@ -44,8 +44,7 @@
         cl_int err_;                                                                              \
         if (xs_ocl_submit_open(&s_, row, caller, command_queue))                                  \
             xs_ocl_submit_gate(&s_, XS_##key, (is_blocking) != 0,                                 \
-                               XS_COLUMN(suspended, kind) ? 0 : XS_SUBMIT_PASS);                  \
-        xs_ocl_submit_waits(&s_, waits, list);                                                    \
+                               XS_COLUMN(suspended, kind) ? 0 : XS_SUBMIT_PASS, waits, list);     \
         XS_BY(TAKE_EVENT_, marked, kind)                                                          \
         err_ = fn args;                                                                           \
         xs_ocl_submit_close(&s_, err_, XS_BY(EVENT_OF_, marked, kind));                           \
@@ -68,8 +67,8 @@
         cl_int own_err_ = CL_SUCCESS;                                                             \
         void *r_;                                                                                 \
         if (xs_ocl_submit_open(&s_, row, caller, command_queue))                                  \
-            xs_ocl_submit_gate(&s_, XS_##key, (is_blocking) != 0, 0);                             \
-        xs_ocl_submit_waits(&s_, num_events_in_wait_list, event_wait_list);                       \
+            xs_ocl_submit_gate(&s_, XS_##key, (is_blocking) != 0, 0, num_events_in_wait_list,     \
+                               event_wait_list);                                                  \
         TAKE_EVENT                                                                                \
         if (!errcode_ret)                                                                         \
             errcode_ret = &own_err_;                                                              \

@@ -254,8 +254,8 @@ cl_int xs_hand_clEnqueueNativeKernel(const struct xs_ocl_table *T, const void *c
             loc[i] = (char *)(n + 1) + ((const char *)args_mem_loc[i] - (const char *)args);
     }
     if (scheduled)
-        xs_ocl_submit_gate(&s, xs_ocl_key(s.row, (uint64_t)(uintptr_t)user_func), false, 0);
-    xs_ocl_submit_waits(&s, num_events_in_wait_list, event_wait_list);
+        xs_ocl_submit_gate(&s, xs_ocl_key(s.row, (uint64_t)(uintptr_t)user_func), false, 0, num_events_in_wait_list,
+                           event_wait_list);
     if (s.want_event && !event)
         event = &s.own;
     if (wrap)
@@ -285,8 +285,7 @@ static cl_int svm_free(enum xs_row row,
     cl_int err;
 
     if (xs_ocl_submit_open(&s, row, caller, queue))
-        xs_ocl_submit_gate(&s, xs_ocl_key(row, 0), false, 0);
-    xs_ocl_submit_waits(&s, wait_count, wait_list);
+        xs_ocl_submit_gate(&s, xs_ocl_key(row, 0), false, 0, wait_count, wait_list);
     if (s.want_event && !event)
         event = &s.own;
     if (s.call.handled && fn && (cb = callback_new(data))) {

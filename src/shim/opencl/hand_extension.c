@@ -117,10 +117,10 @@ cl_int xs_hand_clEnqueueCommandBufferKHR(cl_int (*real)(cl_uint, cl_command_queu
     cl_int err;
 
     if (xs_ocl_submit_open(&s, ROW_clEnqueueCommandBufferKHR, caller, queue))
-        xs_ocl_submit_gate(&s, xs_ocl_key(s.row, (uint64_t)(uintptr_t)command_buffer), false, 0);
+        xs_ocl_submit_gate(&s, xs_ocl_key(s.row, (uint64_t)(uintptr_t)command_buffer), false, 0, num_events_in_wait_list,
+                           event_wait_list);
     if (s.want_event && !event)
         event = &s.own;
-    xs_ocl_submit_waits(&s, num_events_in_wait_list, event_wait_list);
     err = real(num_queues, queues, command_buffer, num_events_in_wait_list, event_wait_list, event);
     xs_ocl_submit_close(&s, err, event);
     return err;

@@ -128,6 +128,20 @@ cl_int xs_hand_clSetCommandQueueProperty(const struct xs_ocl_table *T, const voi
     return err;
 }
 
+cl_event xs_hand_clCreateUserEvent(const struct xs_ocl_table *T, const void *caller, cl_context context,
+                                   cl_int *errcode_ret)
+{
+    struct xs_ocl_call c;
+    cl_event event;
+
+    xs_ocl_call_begin(&c, ROW_clCreateUserEvent, caller);
+    event = T->clCreateUserEvent(context, errcode_ret);
+    if (event && !atomic_load_explicit(&xs_ocl_user_events, memory_order_relaxed)) /* a hint */
+        atomic_store(&xs_ocl_user_events, true);
+    xs_ocl_call_end(&c, ROW_clCreateUserEvent, XS_HOW_PASS, NULL, XS_RESULT(event), true);
+    return event;
+}
+
 cl_int xs_hand_clFinish(const struct xs_ocl_table *T, const void *caller, cl_command_queue command_queue)
 {
     struct xs_queue *q;

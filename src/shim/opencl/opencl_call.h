@@ -64,18 +64,12 @@ struct xs_ocl_submit {
 /** @return true when XSched schedules the command: then call xs_ocl_submit_gate */
 bool xs_ocl_submit_open(struct xs_ocl_submit *s, enum xs_row row, const void *caller,
                         cl_command_queue queue);
-/** May sleep. @param flags  XS_SUBMIT_* */
-void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags);
-void xs_ocl_submit_lends(struct xs_ocl_submit *s, cl_uint count, const cl_event *list);
-/** The command waits on the device for these events. Meanwhile no scheduler suspends the queues of their
- *  commands for anything less important than this queue. Does nothing if the process suspends and resumes as
- *  one. */
-static inline void xs_ocl_submit_waits(struct xs_ocl_submit *s, cl_uint count, const cl_event *list)
-{
-    /* relaxed: a hint */
-    if (XS_UNLIKELY(count && list && atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed)) && s->queue)
-        xs_ocl_submit_lends(s, count, list);
-}
+/** May sleep. @param flags  XS_SUBMIT_*
+ *  @param count, list  the events for which the command waits on the device */
+void xs_ocl_submit_gate(struct xs_ocl_submit *s, uint64_t key, bool blocking, uint32_t flags, cl_uint count,
+                        const cl_event *list);
+/** Whether the program has made user events. A hint; owner: opencl_submit.c. */
+extern _Atomic bool xs_ocl_user_events;
 /** After the vendor call. @param event  where it wrote the command's event; NULL: nowhere */
 void xs_ocl_submit_close(struct xs_ocl_submit *s, cl_int err, cl_event *event);
 

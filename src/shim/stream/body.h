@@ -208,8 +208,11 @@
 
 #define BODY_EVENT_WAIT(kind, symbol, streams, args, on, key)                                     \
     TRACED(kind, symbol,                                                                          \
+        struct xs_api_event_await w;                                                              \
         xs_api_event_stream_waits(rt, on, PER_THREAD_##streams, key);                             \
-        r = XS_REAL(symbol) args;)
+        xs_api_event_await_begin(&w, rt, on, PER_THREAD_##streams, key);                          \
+        r = XS_REAL(symbol) args;                                                                 \
+        xs_api_event_await_end(&w, r);)
 
 #define BODY_EVENT_SYNC(kind, symbol, streams, args, on, key)                                     \
     TRACED(kind, symbol,                                                                          \

@@ -18,4 +18,20 @@ static inline uint64_t xs_api_key(unsigned row, uint64_t what, uint64_t size)
 #define XS_KEY_BYTES(n)    XS_KEY(0, xs_size_class(n))
 #define XS_KEY_ROW         XS_KEY(0, 0)
 
+/** Operations on memory in a stream, as an array of CUstreamBatchMemOpParams or hipStreamBatchMemOpParams: 48 bytes
+ *  each, of which the first four say which one. */
+static inline bool xs_api_batch_awaits(unsigned count, const void *operations)
+{
+    enum { WAIT_32 = 1, WAIT_64 = 4, BYTES = 48, MOST = 256 };
+
+    for (unsigned i = 0; operations && i < count && i < MOST; i++) {
+        uint32_t which = *(const uint32_t *)((const char *)operations + (size_t)i * BYTES);
+
+        if (which == WAIT_32 || which == WAIT_64)
+            return true;
+    }
+    return false;
+}
+#define XS_KEY_BATCH(count, operations) (xs_api_batch_awaits(count, operations) ? (uint64_t)XS_KEY_AWAITS : XS_KEY_ROW)
+
 #endif

@@ -6,11 +6,17 @@ struct xs_event_mark xs_api_event_before(const struct xs_api_runtime *rt, xs_api
     struct xs_event_mark m = {NULL, 0};
     struct xs_queue *q = xs_api_captured(rt->hal, stream, per_thread) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
 
-    if (q && XS_UNLIKELY(xs_api_intra())) {
+    if (!q)
+        return m;
+    if (XS_UNLIKELY(xs_api_intra())) {
         m.queue = q;
         m.number = xsched_priv_milestone(q);
-    } else if (q) {
+    } else {
         xsched_priv_end_near(q);
+        if (xs_api_event_matters()) {
+            m.queue = q;
+            m.number = xsched_priv_returned(q);
+        }
     }
     return m;
 }
@@ -34,6 +40,35 @@ void xs_api_event_stream_inherits(const struct xs_api_runtime *rt, xs_api_stream
     q = xs_api_queue(rt->hal, stream, per_thread); /* the wait may be the first that this stream sees */
     if (q)
         xsched_priv_waits_for(q, m.queue, m.number);
+}
+
+void xs_api_event_foreign(const void *event)
+{
+    xs_event_foreign(event);
+    atomic_store(&xsched_priv_awaiting, 1);
+}
+
+static bool awaits(const void *event)
+{
+    struct xs_event_mark m;
+
+    if (XS_LIKELY(atomic_load_explicit(&xsched_priv_awaiting, memory_order_relaxed) == 0)) /* a hint */
+        return false;
+    return xs_event_find(event, &m) ? xsched_priv_awaits(m.queue, m.number) : xs_event_is_foreign(event);
+}
+
+void xs_api_event_await_begin(struct xs_api_event_await *w, const struct xs_api_runtime *rt, xs_api_stream stream,
+                              bool per_thread, const void *event)
+{
+    struct xs_queue *q = xs_api_captured(rt->hal, stream, per_thread) ? NULL : xs_api_queue_known(rt->hal, stream, per_thread);
+
+    w->queue = NULL;
+    if (q && !awaits(event)) {
+        xsched_priv_waits_elsewhere(q);
+    } else if (q) {
+        xsched_priv_submit_begin(q, XS_KEY_AWAITS, XS_SUBMIT_PASS | XS_SUBMIT_OURS, &w->ticket);
+        w->queue = q;
+    }
 }
 
 bool xs_api_event_wait(const void *event, struct xs_event_mark *ret)

@@ -10,12 +10,19 @@
 
 /** The mark of an event whose record comes next: the queue, and how far it is before the call. */
 struct xs_event_mark xs_api_event_before(const struct xs_api_runtime *rt, xs_api_stream stream, bool per_thread);
-/** After a call that recorded it, if a scheduler may suspend single streams. */
+/** After a call that recorded it, if that matters. */
 void xs_api_event_noted(const void *event, struct xs_event_mark m);
+/** Whether it matters where the program records events: who waits for whom, or which streams wait for the host. */
+static inline bool xs_api_event_matters(void)
+{
+    return XS_UNLIKELY(xs_api_intra()) ||
+           XS_UNLIKELY(atomic_load_explicit(&xsched_priv_awaiting, memory_order_relaxed) != 0); /* a hint */
+}
+
 /** After a call that recorded it, with this result. */
 static inline xs_api_result xs_api_event_recorded(xs_api_result r, const void *event, struct xs_event_mark m)
 {
-    if (XS_UNLIKELY(xs_api_intra()) && r == XS_API_OK)
+    if (xs_api_event_matters() && r == XS_API_OK)
         xs_api_event_noted(event, m);
     return r;
 }
@@ -23,7 +30,7 @@ static inline xs_api_result xs_api_event_recorded(xs_api_result r, const void *e
 /** Before the program destroys the event. */
 static inline void xs_api_event_ends(const void *event)
 {
-    if (XS_UNLIKELY(xs_api_intra()))
+    if (xs_api_event_matters())
         xs_event_forget(event);
 }
 
@@ -36,6 +43,23 @@ static inline void xs_api_event_stream_waits(const struct xs_api_runtime *rt, xs
 {
     if (XS_UNLIKELY(xs_api_intra()))
         xs_api_event_stream_inherits(rt, stream, per_thread, event);
+}
+
+/** The program opened an event of another process. */
+void xs_api_event_foreign(const void *event);
+
+/** Around a call by which a stream waits for an event. The time is not this stream's. Where the event waits for the
+ *  host, or is another process's, the wait is a command of its own. */
+struct xs_api_event_await {
+    struct xs_queue *queue;       /* NULL: no command */
+    struct xs_ticket ticket;
+};
+void xs_api_event_await_begin(struct xs_api_event_await *w, const struct xs_api_runtime *rt, xs_api_stream stream,
+                              bool per_thread, const void *event);
+static inline void xs_api_event_await_end(struct xs_api_event_await *w, xs_api_result r)
+{
+    if (XS_UNLIKELY(w->queue != NULL))
+        xsched_priv_submit_end(&w->ticket, r == XS_API_OK, false);
 }
 
 /** A thread waits for the event next. @return whether to call xs_api_event_waited afterwards */

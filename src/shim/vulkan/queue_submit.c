@@ -87,6 +87,11 @@ static inline __attribute__((always_inline)) void begin(struct submission *s, ui
     s->value = atomic_load_explicit(&s->hw->signalled, memory_order_relaxed) + 1;
 }
 
+static __attribute__((noinline)) void begin_slow(struct submission *s, uint64_t key, uint64_t commands, bool outside)
+{
+    begin(s, key, commands, outside);
+}
+
 /* @param r  of the program's own part */
 static inline __attribute__((always_inline)) void end(struct submission *s, xs_vk_result r, bool marked)
 {
@@ -157,13 +162,22 @@ static uint64_t key_of(uint64_t h)
     return xs_hash_u64(h) | 1;
 }
 
-/* Whether one of the batches waits for a binary semaphore. Only a device with gates has to know. */
-static inline bool waits_for_binary(const struct submission *s, uint32_t count, const struct xs_vk_submit *batches)
+/* Gates matter to a submission that waits for a binary semaphore, and values that nothing has signalled yet are not its
+ * own time. @return the XS_VK_* of a device for which the waits of its submissions matter */
+static inline uint32_t waits_matter(const struct xs_vk_device *d)
 {
-    /* the thread that relies on it stores it before a gate */
-    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed)))
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
+    return atomic_load_explicit(&d->waits_matter, memory_order_relaxed); /* the thread that relies on it stores it before */
+}
+
+/* Where waits matter. @return whether one of the batches waits for a binary semaphore and gates may stand closed */
+static __attribute__((noinline)) bool look_at_waits(const struct submission *s, uint32_t count,
+                                                    const struct xs_vk_submit *batches)
+{
+    uint32_t why = waits_matter(s->device);
+
+    if ((why & XS_VK_TIMELINES) && s->hw->semaphore)
+        xs_vk_await_host(s->hw, s->queue, batches);
+    for (uint32_t i = 0; i < count && (why & XS_VK_GATED); i++) {
         for (uint32_t k = 0; k < batches[i].waits_count; k++) {
             if (!xs_vk_is_timeline(s->device->device, batches[i].waits[k]))
                 return true;
@@ -172,11 +186,14 @@ static inline bool waits_for_binary(const struct submission *s, uint32_t count, 
     return false;
 }
 
-static inline bool waits_for_binary_2(const struct submission *s, uint32_t count, const struct xs_vk_submit_2 *batches)
+static __attribute__((noinline)) bool look_at_waits_2(const struct submission *s, uint32_t count,
+                                                      const struct xs_vk_submit_2 *batches)
 {
-    if (XS_LIKELY(!atomic_load_explicit(&s->device->gated, memory_order_relaxed))) /* as above */
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t why = waits_matter(s->device);
+
+    if ((why & XS_VK_TIMELINES) && s->hw->semaphore)
+        xs_vk_await_host_2(s->hw, s->queue, batches);
+    for (uint32_t i = 0; i < count && (why & XS_VK_GATED); i++) {
         for (uint32_t k = 0; k < batches[i].waits_count; k++) {
             if (!xs_vk_is_timeline(s->device->device, batches[i].waits[k].semaphore))
                 return true;
@@ -208,7 +225,10 @@ xs_vk_result xs_vk_vkQueueSubmit(xs_vk_handle queue, uint32_t count, const struc
     open_submission(&s, ROW_vkQueueSubmit, queue, __builtin_return_address(0));
     if (s.queue && count) {
         commands = read_batches(count, batches, &key);
-        begin(&s, key, commands, waits_for_binary(&s, count, batches));
+        if (XS_LIKELY(!waits_matter(s.device)))
+            begin(&s, key, commands, false);
+        else
+            begin_slow(&s, key, commands, look_at_waits(&s, count, batches));
     } else {
         s.queue = NULL;           /* a fence alone */
     }
@@ -261,7 +281,10 @@ static xs_vk_result submit_2(enum xs_row row, xs_vk_handle queue, uint32_t count
     open_submission(&s, row, queue, caller);
     if (s.queue && count) {
         commands = read_batches_2(count, batches, &key);
-        begin(&s, key, commands, waits_for_binary_2(&s, count, batches));
+        if (XS_LIKELY(!waits_matter(s.device)))
+            begin(&s, key, commands, false);
+        else
+            begin_slow(&s, key, commands, look_at_waits_2(&s, count, batches));
     } else {
         s.queue = NULL;
     }
@@ -311,7 +334,7 @@ xs_vk_result xs_vk_vkQueueBindSparse(xs_vk_handle queue, uint32_t count, const v
 
     open_submission(&s, ROW_vkQueueBindSparse, queue, __builtin_return_address(0));
     if (s.queue && count)         /* the kernel's driver does it, for submissions that wait for it; never behind a gate */
-        begin(&s, key_of(5), 0, atomic_load_explicit(&s.device->gated, memory_order_relaxed)); /* as in waits_for_binary */
+        begin(&s, key_of(5), 0, waits_matter(s.device) & XS_VK_GATED);
     else
         s.queue = NULL;
     r = s.device->api.vkQueueBindSparse(queue, count, binds, fence);
@@ -326,7 +349,7 @@ xs_vk_result xs_vk_vkQueuePresentKHR(xs_vk_handle queue, const void *present)
 {
     uint64_t begin_ns = XS_UNLIKELY(xs_shim_tracing) ? xs_now_ns() : 0;
     struct xs_vk_device *d = xsched_priv_vk_device_of(queue);
-    bool gated = atomic_load_explicit(&d->gated, memory_order_relaxed); /* as in waits_for_binary */
+    bool gated = waits_matter(d) & XS_VK_GATED;
     bool inside = gated && xsched_priv_inside_begin();
     xs_vk_result r;
 

@@ -43,6 +43,14 @@ xs_vk_result xs_vk_vkQueuePresentKHR(xs_vk_handle queue, const void *present);
 xs_vk_result xs_vk_vkQueueWaitIdle(xs_vk_handle queue);
 xs_vk_result xs_vk_vkDeviceWaitIdle(xs_vk_handle device);
 
+/* host_waits.c */
+xs_vk_result xs_vk_vkSignalSemaphore(xs_vk_handle device, const struct xs_vk_semaphore_signal *signal);
+xs_vk_result xs_vk_vkSignalSemaphoreKHR(xs_vk_handle device, const struct xs_vk_semaphore_signal *signal);
+/** Before a submission has its turn: if its first batch waits for the host, puts that wait before it as a command of its
+ *  own. A later batch may wait for an earlier one of the same submission. */
+void xs_vk_await_host(struct xs_vk_hw *hw, struct xs_queue *q, const struct xs_vk_submit *first);
+void xs_vk_await_host_2(struct xs_vk_hw *hw, struct xs_queue *q, const struct xs_vk_submit_2 *first);
+
 /* vk_semaphores.c */
 /** Whether the program made this one as a timeline semaphore. False if we did not see it. No lock. */
 bool xs_vk_is_timeline(xs_vk_handle device, xs_vk_object semaphore);

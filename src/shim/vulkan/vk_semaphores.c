@@ -25,8 +25,10 @@ xs_vk_result xs_vk_vkCreateSemaphore(xs_vk_handle device, const struct xs_vk_sim
 
     for (const struct xs_vk_base *b = create->next; b && r == XS_VK_SUCCESS; b = b->next) {
         if (b->type == XS_VK_TYPE_SEMAPHORE_KIND &&
-            ((const struct xs_vk_semaphore_kind *)(const void *)b)->kind == XS_VK_SEMAPHORE_TIMELINE)
+            ((const struct xs_vk_semaphore_kind *)(const void *)b)->kind == XS_VK_SEMAPHORE_TIMELINE) {
+            atomic_fetch_or(&d->waits_matter, XS_VK_TIMELINES);
             xs_map_put(&g_timelines, key_of(device, *ret), d); /* without memory it counts as binary, which is right, too */
+        }
     }
     return r;
 }

@@ -54,7 +54,7 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
     atomic_store_explicit(&q->submit.watched_ns, now_ns, memory_order_relaxed);
     if (out_ns && quiet_ns > out_ns + each_ns &&
         atomic_load(&q->completion.marked_to) < atomic_load(&q->cc->returned))
-        atomic_store_explicit(&q->submit.idled, true, memory_order_relaxed);
+        atomic_store_explicit(&q->submit.idled, XS_MARK_IDLED, memory_order_relaxed);
     if (XS_UNLIKELY(quiet_ns > out_ns + PAUSE_NS))
         after_pause(q, quiet_ns - out_ns);
     if (now_ns - atomic_load_explicit(&q->submit.end_mark_ns, memory_order_relaxed) < each_ns) {

@@ -42,9 +42,37 @@ bool xs_in_flight_ran_dry(struct xs_queue *q);
 /** A wait for the bound ended. @param dry  nothing was in flight then */
 void xs_in_flight_learn(struct xs_queue *q, uint64_t bound_ns, bool dry);
 
-/** Completions do not come although work is in flight: so many commands pass the bound, twice as many at each
- *  further time, until something completes. */
-void xs_in_flight_grant_passes(struct xs_queue *q);
+/** Whether the commands in flight wait for the host, or for another process, as far as the shim sees that: the
+ *  stream stands at a command of the key XS_KEY_AWAITS. A thread that waited for the bound then might be the one
+ *  that it waits for. So the bound is one of so many commands there. */
+#define XS_IN_FLIGHT_AWAITS 512u
+static inline bool xs_in_flight_awaits(struct xs_queue *q)
+{
+    /* relaxed: both are hints */
+    return atomic_load_explicit(&q->completion.head_est_ns, memory_order_relaxed) == XS_HEAD_AWAITS &&
+           atomic_load_explicit(&q->cc->entered, memory_order_relaxed) -
+                   atomic_load_explicit(&q->cc->completed, memory_order_relaxed) <= XS_IN_FLIGHT_AWAITS;
+}
+
+/** A wait for the bound may end a little before the running command is expected to, so that the device gets the
+ *  next one in time. Whether it does end depends on what such waits show. Where a command completes during a wait,
+ *  later waits may end early; where commands complete after waits alone, they may wait for the very thread that
+ *  waits, and each estimate would be longer by the wait. Then a wait lasts until something completes.
+ *  @param waited_for  something completed during a wait */
+void xs_in_flight_trust(struct xs_queue *q, bool waited_for);
+
+/** If nothing completes for this long, a wait for the bound ends: the device is slow, or the work in flight waits
+ *  for this very thread (a user event, a polling kernel). */
+uint64_t xs_in_flight_patience_ns(struct xs_queue *q, uint64_t outstanding_ns);
+/** A thread gave up: nothing completed although work is in flight. Some commands pass the bound, twice as many
+ *  at each further time, until something completes. The work may wait for that thread in a way that the shim does
+ *  not see (a kernel that polls memory), at each turn of a loop. So after some waits in a row that ended like
+ *  this, threads do not wait at all the next times; each further one doubles how many times. */
+void xs_in_flight_gave_up(struct xs_queue *q);
+/** Whether this is one of these times. Then some commands pass. */
+bool xs_in_flight_is_futile(struct xs_queue *q);
+/** A wait for the bound ended because something completed. */
+void xs_in_flight_went_on(struct xs_queue *q);
 /** Uses one of these. @return false: there is none */
 bool xs_in_flight_take_pass(struct xs_queue *q);
 

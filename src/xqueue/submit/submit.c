@@ -41,6 +41,39 @@ static __attribute__((noinline)) void collective_begins(struct xs_queue *q, uint
         xs_queue_ring(q);
 }
 
+_Atomic uint32_t xsched_priv_awaiting;
+
+void xsched_priv_waits_elsewhere(struct xs_queue *waiter)
+{
+    atomic_store_explicit(&waiter->submit.idled, XS_MARK_IDLED, memory_order_relaxed); /* a hint */
+}
+
+bool xsched_priv_awaits(struct xs_queue *q, uint64_t number)
+{
+    /* An event may have been recorded before the last of these commands, and behind an earlier one. */
+    xs_queue_look(q, true);
+    return atomic_load(&q->cc->completed) < XS_MIN(number, atomic_load(&q->awaits_to));
+}
+
+/* A command that takes no time of the device has a mark before it and one behind it. So no time that it takes
+ * counts as another's, and threads see that the stream stands there. */
+static __attribute__((noinline)) void takes_no_time(struct xs_queue *q, uint32_t flags, struct xs_ticket *t)
+{
+    if (flags & XS_SUBMIT_OURS)
+        atomic_fetch_add(&q->ours, 1);
+    atomic_fetch_sub_explicit(&q->cc->est_entered_ns, t->est_ns, memory_order_relaxed);
+    t->est_ns = 0;
+    t->mark = !(flags & XS_SUBMIT_NO_MARK);
+    if (t->mark)
+        xsched_priv_milestone(q);
+    xsched_priv_waits_elsewhere(q);
+    if (t->key != XS_KEY_AWAITS)
+        return;
+    atomic_store(&q->awaits_to, atomic_load(&q->cc->entered)); /* or one of another thread's, which came just now */
+    if (XS_UNLIKELY(!atomic_load_explicit(&xsched_priv_awaiting, memory_order_relaxed))) /* a hint */
+        atomic_store(&xsched_priv_awaiting, 1);
+}
+
 /* The vendor call of this command may load code. */
 static void loads(struct xs_ticket *t)
 {
@@ -72,6 +105,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
     t->inside = false;
     t->padding = false;
     if (XS_UNLIKELY(xs_tls.in_command == q)) { /* a callback command's own vendor calls */
+        if (xs_key_takes_no_time(key))
+            xsched_priv_waits_elsewhere(q);
         t->queue = NULL;
         t->lane = XS_LANE_OFF;
         return;
@@ -87,8 +122,12 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         t->est_ns = 0;
         if (XS_UNLIKELY(!xs_queue_permitted(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
             xs_turn_wait(q, n, 0, false, flags);
-        if (XS_UNLIKELY(flags & XS_SUBMIT_COLLECTIVE))
-            collective_begins(q, n, 0, false, flags, t);
+        if (XS_UNLIKELY(flags & (XS_SUBMIT_COLLECTIVE | XS_SUBMIT_OURS))) {
+            if (flags & XS_SUBMIT_COLLECTIVE)
+                collective_begins(q, n, 0, false, flags, t);
+            else
+                atomic_fetch_add(&q->ours, 1);
+        }
         if (XS_UNLIKELY(xs_queue_gated(q)) && !(flags & XS_SUBMIT_PASS) &&
             ((flags & XS_SUBMIT_OUTSIDE) || (!(flags & XS_SUBMIT_LOADED) && !xs_estimate_is_loaded(key))))
             loads(t); /* the application may suspend another queue of this context */
@@ -160,6 +199,8 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
             loads(t);
         if (flags & XS_SUBMIT_NO_MARK)
             t->mark = false;
+        if (XS_UNLIKELY(xs_key_takes_no_time(t->key)))
+            takes_no_time(q, flags, t);
     }
 }
 

@@ -14,11 +14,10 @@
 #include "xqueue/submit/progress.h"
 #include "xqueue/submit/submit.h"
 
-/* If nothing completes for this long, or for twice the estimate, the device is slow, or the work in flight
- * waits for this very thread (a user event, a polling kernel). Then some commands may pass, twice as many at
- * each further time, until something completes. */
-#define PATIENCE_MIN_NS (20 * XS_NS_PER_MS)
 #define FULL_SLEEP_NS   (200 * XS_NS_PER_US)
+
+/* Commands that are still in flight after so long without a permit may wait for this thread, too. */
+#define SUSPENDED_LONG_NS         (50 * XS_NS_PER_MS)
 
 /* One submit that waits. */
 struct turn {
@@ -70,6 +69,8 @@ static void wait_for_permits(struct turn *t)
         t->patience_from_ns += took_ns;
     t->late = true;
     t->slept = false;             /* nothing is in flight now for another reason than the bound */
+    if (took_ns > SUSPENDED_LONG_NS)
+        xs_queues_distrust(q->state);
 }
 
 /* Program order: XQueueSubmit got commands before this one and has not launched them yet. @return whether it
@@ -108,7 +109,7 @@ static uint64_t context_full_ns(const struct turn *t, bool gated)
  * not to say so yet */
 static uint64_t patience_left_ns(struct turn *t, uint64_t now, uint64_t completed)
 {
-    uint64_t patience_ns = XS_MAX(2 * t->outstanding_ns, PATIENCE_MIN_NS);
+    uint64_t patience_ns = xs_in_flight_patience_ns(t->q, t->outstanding_ns);
 
     if (t->patience_from_ns == 0 || completed != t->seen_completed) {
         t->patience_from_ns = now;
@@ -138,12 +139,17 @@ static bool wait_for_room(struct turn *t, uint32_t seen)
     sleep_ns = in_flight_ns(t, now, gated, was_dry);
     if (sleep_ns == 0)
         sleep_ns = context_full_ns(t, gated);
-    if (sleep_ns == 0 || xs_in_flight_take_pass(q))
-        return false;
     completed = atomic_load(&q->cc->completed);
+    if (t->patience_from_ns && completed != t->seen_completed)
+        xs_in_flight_went_on(q);
+    if (sleep_ns == 0 || xs_in_flight_take_pass(q) ||
+        (!t->patience_from_ns && XS_UNLIKELY(xs_in_flight_is_futile(q))))
+        return false;
+    if (!t->patience_from_ns)
+        xs_queue_distrust(q);
     patience_ns = patience_left_ns(t, now, completed);
     if (patience_ns == 0) {
-        xs_in_flight_grant_passes(q);
+        xs_in_flight_gave_up(q);
         return false;
     }
     if (is_untold(t, completed))

@@ -330,6 +330,34 @@ API cuStreamWaitValue64_v2(CUstream s, CUdeviceptr p, uint64_t v, unsigned flags
     return memory_op(FAKE_WAIT, s, p, v, flags, 8);
 }
 
+/* CUstreamBatchMemOpParams: 48 bytes each. */
+struct batch_op {
+    uint32_t operation;
+    CUdeviceptr address;
+    uint64_t value;
+    uint32_t flags;
+    uint64_t rest[2];
+};
+_Static_assert(sizeof(struct batch_op) == 48, "as in the driver's header");
+
+API cuStreamBatchMemOp_v2(CUstream s, unsigned count, const struct batch_op *ops, unsigned flags)
+{
+    CUresult r = flags || !ops || !count || count > 255 ? XS_CU_INVALID_VALUE : XS_CU_SUCCESS;
+
+    for (unsigned i = 0; i < count && r == XS_CU_SUCCESS; i++) {
+        const struct batch_op *op = &ops[i];
+
+        switch (op->operation) {
+        case 1: r = memory_op(FAKE_WAIT, s, op->address, (uint32_t)op->value, op->flags, 4); break;
+        case 2: r = memory_op(FAKE_WRITE, s, op->address, (uint32_t)op->value, op->flags, 4); break;
+        case 4: r = memory_op(FAKE_WAIT, s, op->address, op->value, op->flags, 8); break;
+        case 5: r = memory_op(FAKE_WRITE, s, op->address, op->value, op->flags, 8); break;
+        default: r = XS_CU_NOT_SUPPORTED;
+        }
+    }
+    return r;
+}
+
 static _Atomic unsigned g_sync_mode;
 
 /* For tests: of the last host function. */
