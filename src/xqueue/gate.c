@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/tune.h"
 #include "wire/wire.h"
+#include "xqueue/gate_places.h"
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"
@@ -107,6 +108,7 @@ void xs_gates_reset(struct xs_queue *q)
 
     xs_gates_tell(q, XS_GATES_OFF);
     xs_gates_forget(q);
+    xs_gate_places_leave(q);
     atomic_store(&q->gates_on, false);
     atomic_store(&g->shut, 0);
     atomic_store(&g->since_ns, 0);
@@ -226,10 +228,13 @@ bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known,
         return !shut;
     if (known && since_ns <= spacing_ns(told_ns) && (!shut || was_shut))
         return true;
+    if (XS_UNLIKELY(!xs_gate_places_begin(q)))
+        return !shut;
     if (sc != &xs_open_cell)
         r = put(q, &sc->permitted, serial, n);
     if (r > 0 && atomic_load_explicit(&q->bounded, memory_order_relaxed) && (word = xs_gates_app_word(q)))
         r = put(q, word, 0, n);
+    xs_gate_places_end(q);
     if (r <= 0)
         return !shut;
     atomic_store_explicit(&g->since_ns, est_ns, memory_order_relaxed);

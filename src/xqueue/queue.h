@@ -55,6 +55,8 @@ struct xs_gates {
     uint64_t suspensions;
     uint32_t seen_app_changes;
     bool was_shut;
+    _Atomic uint32_t placing;               /* threads that put a gate now; likewise */
+    _Atomic bool has_place;                 /* it may have gates in flight (gate_places.h); any thread */
     bool told;                              /* under state.lock: xserver wants them at level 3, too */
 };
 
@@ -141,6 +143,7 @@ struct xs_queue_deferred {
 enum {
     XS_BOUNDED_APP = 1u,          /* the application suspends it itself, or gave a bound */
     XS_BOUNDED_JOINING = 2u,        /* a scheduler may come: see xs_state.awaited */
+    XS_BOUNDED_NO_PLACE = 4u,       /* as at level 1: too many queues have gates in flight (gate_places.h) */
 };
 
 /* An XQueue. Its storage stays mapped for ever and gets a new use only when nothing refers to it. Its parts

@@ -39,7 +39,7 @@ def run(program, shim, fake, xserver, low_env, high_env):
         low = subprocess.Popen([program, "2000", "0", "30", "5000"],
                                env={**env, "XSCHED_PRIORITY": "0", "CUDA_MPS_CLIENT_PRIORITY": "1", **low_env},
                                stdout=subprocess.PIPE, text=True)
-        low.stdout.readline()
+        first = low.stdout.readline()
         high = subprocess.Popen([program, "100", "100", "30", "16"], env={**env, "XSCHED_PRIORITY": "5", **high_env},
                                 stdout=subprocess.PIPE, text=True)
         high.stdout.readline()
@@ -60,7 +60,7 @@ def run(program, shim, fake, xserver, low_env, high_env):
         high.kill()
         high.communicate()
         low.kill()
-        rows = [tuple(map(int, line.split())) for line in low.communicate()[0].splitlines() if line.count(" ") == 1]
+        rows = [tuple(map(int, line.split())) for line in (first + low.communicate()[0]).splitlines() if line.count(" ") == 1]
         daemon.kill()
         daemon.wait()
         shares = sorted(p["share"] for p in said["processes"])

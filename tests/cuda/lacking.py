@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 # without them the program itself does nothing
-ITS_OWN = {"cuDevicePrimaryCtxRetain", "cuStreamSynchronize"}
+ITS_OWN = {"cuCtxSetCurrent", "cuDevicePrimaryCtxRetain", "cuStreamSynchronize"}
 NEWER = ("cuDevicePrimaryCtxRelease_v2", "cuStreamGetCtx", "cuStreamIsCapturing", "cuStreamWaitValue64_v2",
          "cuStreamWriteValue64_v2", "cuThreadExchangeStreamCaptureMode")
 # what is needed for anything, for a created stream, and for level 2

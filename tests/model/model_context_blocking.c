@@ -5,9 +5,12 @@
 #include "mc.h"
 
 #include "xqueue/gate.c"
+#include "xqueue/gate_places.c"
 #include "xqueue/context_blocking.c"
 
 #include "sched/permit.c"
+
+_Atomic uint32_t xsched_priv_intra;
 
 static struct xs_state g_state;
 static struct xs_queue g_queue, g_dead;

@@ -22,6 +22,7 @@ struct scene {
 
 void xs_queue_look_slow(struct xs_queue *q, bool late) { (void)q, (void)late; }
 struct xs_server_cell xs_open_cell;
+_Atomic uint32_t xsched_priv_intra;
 
 static void make(struct scene *s, struct xs_queue *q, uint32_t cell)
 {

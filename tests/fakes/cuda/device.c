@@ -24,10 +24,38 @@ static bool pending_before(CUcontext ctx, uint64_t seq, bool of_legacy)
     return false;
 }
 
+/* Whether memory has the value that a command waits for. */
+static bool reached(const struct fake_op *op)
+{
+    uint64_t v = op->width == 8 ? *(volatile uint64_t *)op->dst : *(volatile uint32_t *)op->dst;
+
+    return (op->flags & 3) == 0 ? (int64_t)(v - op->value) >= 0 : v == op->value;
+}
+
 /* A kernel that runs until others have come. */
 static bool met(const struct fake_op *op)
 {
     return __atomic_load_n(op->meet, __ATOMIC_SEQ_CST) >= op->ranks;
+}
+
+/* A context serves its streams by a few connections (CUDA_DEVICE_MAX_CONNECTIONS, eight). On an H200 half of them may be
+ * held by streams that wait for memory; beyond that some other streams stop, and where all are, all others do. Of fewer
+ * than eight one may be held, of fewer than four none. @return whether the stream stands behind one that waits */
+static bool behind_a_wait(const struct CUstream_st *s)
+{
+    static unsigned connections;
+    const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    unsigned waiting = 0, free_of_charge;
+
+    if (!connections)
+        connections = value ? (unsigned)atoi(value) : 8;
+    for (const struct CUstream_st *o = s->ctx->streams; o; o = o->next)
+        waiting += o->head && o->head->kind == FAKE_WAIT && !reached(o->head);
+    free_of_charge = connections < 4 ? 0 : connections < 8 ? 1 : connections / 2;
+    if (waiting <= free_of_charge)
+        return false;
+    return waiting >= connections ||
+           s->number % connections < (waiting - free_of_charge) * connections / (connections - free_of_charge);
 }
 
 static bool may_start(const struct CUstream_st *s)
@@ -42,13 +70,12 @@ static bool may_start(const struct CUstream_st *s)
         return false;
     if (!s->legacy && s->blocking && pending_before(s->ctx, op->seq, true))
         return false;
+    if (op->kind == FAKE_WAIT)
+        return reached(op);
+    if (behind_a_wait(s))
+        return false;
     if (op->kind == FAKE_WAIT_EVENT)
         return op->record->done;
-    if (op->kind == FAKE_WAIT) {
-        uint64_t v = op->width == 8 ? *(volatile uint64_t *)op->dst : *(volatile uint32_t *)op->dst;
-
-        return (op->flags & 3) == 0 ? (int64_t)(v - op->value) >= 0 : v == op->value;
-    }
     return fake_has_room(s, op);
 }
 
@@ -234,6 +261,8 @@ struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int prio
     s->blocking = !(flags & 1);
     s->priority = priority;
     s->maker = pthread_self();
+    for (const struct CUstream_st *o = c->streams; o; o = o->next)
+        s->number++;
     s->next = c->streams ? c->streams->next : NULL;
     if (c->streams)
         c->streams->next = s;

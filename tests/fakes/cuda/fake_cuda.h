@@ -83,6 +83,7 @@ struct CUstream_st {
     int captured, rejoined;       /* commands put into that; how many of them another of its streams waits for */
     void *thread;                 /* of a per-thread stream */
     pthread_t maker;              /* the thread that made it */
+    unsigned number;              /* of the streams of its context */
     struct CUstream_st *next;
 };
 
