@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "vtime.h"
 
+#include "kernel_object.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -361,7 +363,12 @@ static long futex_timed(long number, long *a)
     return r;
 }
 
-/* There is no function of the kernel's to read the clock with: then our code asks by syscall(). */
+static void kernel_clock(clockid_t clock, struct timespec *ret)
+{
+    clock_gettime(clock, ret);
+}
+
+/* Our code reads the clock by the kernel's function, past the C library. */
 EXPORT unsigned long getauxval(unsigned long type)
 {
     static const char path[] = "/proc/self/auxv";
@@ -369,11 +376,11 @@ EXPORT unsigned long getauxval(unsigned long type)
     unsigned long pair[2] = {0, 0}, found = 0;
 
     while (fd >= 0 && kernel_call(SYS_read, fd, (long)pair, sizeof(pair), 0, 0, 0) == sizeof(pair))
-        if (pair[0] == type && type != AT_SYSINFO_EHDR)
+        if (pair[0] == type)
             found = pair[1];
     if (fd >= 0)
         kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    return found;
+    return type == AT_SYSINFO_EHDR ? fake_kernel_object(kernel_clock) : found;
 }
 
 /* Reads six arguments, however many there are, as the C library's does. */
@@ -388,8 +395,6 @@ EXPORT __attribute__((no_sanitize("address"))) long syscall(long number, ...)
     va_end(ap);
     if (vtime_other_syscall && vtime_other_syscall(number, a, &r))
         return r;
-    if (number == SYS_clock_gettime)
-        return clock_gettime((clockid_t)a[0], (struct timespec *)a[1]);
 #ifdef SYS_poll
     if (number == SYS_poll)
         return poll((struct pollfd *)a[0], (nfds_t)a[1], (int)a[2]);

@@ -18,6 +18,8 @@
 #define _GNU_SOURCE
 #include "libfault.h"
 
+#include "../fakes/kernel_object.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -344,20 +346,6 @@ int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), v
     return error ? error : real_(t, a, fn, arg);
 }
 
-/* A look of ours at the clock. */
-static long clock_for(void *caller, clockid_t clock, struct timespec *t, long (*real)(long, ...))
-{
-    static const int none[] = {EINVAL, 0};
-    long r = real(SYS_clock_gettime, clock, t);
-
-    if (g_action) {
-        (void)fault(caller, "clock_gettime", none);
-        if (clock == CLOCK_MONOTONIC)
-            t->tv_sec += g_clock_ns / 1000000000;
-    }
-    return r;
-}
-
 long syscall(long number, ...)
 {
     static const int futex[] = {EINTR, EAGAIN, 0}, poll[] = {EINTR, ENOMEM, 0}, other[] = {ENOMEM, EMFILE, EPERM, ENOSYS, 0};
@@ -378,8 +366,6 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
-    if (number == SYS_clock_gettime && ours(__builtin_return_address(0)))
-        return clock_for(__builtin_return_address(0), (clockid_t)a[0], (struct timespec *)a[1], real_);
     if (number != SYS_futex || (a[1] & 127) != 1) /* a wake does not fail */
         error = fault(__builtin_return_address(0), name, number == SYS_futex ? futex : polls ? poll : other);
     if (error) {
@@ -389,14 +375,26 @@ long syscall(long number, ...)
     return real_(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Then our code reads the clock by syscall(). */
+/* A look of ours at the clock. */
+static void kernel_clock(clockid_t clock, struct timespec *t)
+{
+    static const int none[] = {EINVAL, 0};
+
+    clock_gettime(clock, t);
+    if (g_action) {
+        (void)fault(__builtin_return_address(0), "clock_gettime", none);
+        if (clock == CLOCK_MONOTONIC)
+            t->tv_sec += g_clock_ns / 1000000000;
+    }
+}
+
 unsigned long getauxval(unsigned long type)
 {
     static unsigned long (*real_)(unsigned long);
 
     if (!real_)
         real_ = (unsigned long (*)(unsigned long))dlvsym(RTLD_NEXT, "getauxval", "GLIBC_2.16");
-    return type == AT_SYSINFO_EHDR && ours(__builtin_return_address(0)) ? 0 : real_(type);
+    return type == AT_SYSINFO_EHDR && ours(__builtin_return_address(0)) ? fake_kernel_object(kernel_clock) : real_(type);
 }
 
 /* The vendor's function NAME, as our code finds it, only fails. */
