@@ -17,7 +17,7 @@ void xs_prepare_program(char **program)
     int err;
 
     if (xs_program_find(program[0], path, sizeof(path)) == 0) {
-        enum xs_program_issue issue = xs_program_check(path, judged, sizeof(judged));
+        enum xs_program_issue issue = xs_program_check_command(program, path, judged, sizeof(judged));
 
         if (issue != XS_PROGRAM_FINE)
             xs_say("%s is %s: XSched will not schedule it", judged, xs_program_issue_text(issue));

@@ -19,6 +19,15 @@ enum xs_program_issue {
  *  @param ret_path  the judged file; may be NULL */
 enum xs_program_issue xs_program_check(const char *path, char *ret_path, size_t size);
 
+/** The same for a command: where it is the dynamic linker that runs a program (ld.so OPTIONS ./program), judges that program.
+ *  @param path  the file of argv[0] */
+enum xs_program_issue xs_program_check_command(char *const *argv, const char *path, char *ret_path,
+                                               size_t size);
+
+/** Judges a process by its file (/proc/PID/exe).
+ *  @param secure  the kernel started it with more rights than its caller has (AT_SECURE) */
+enum xs_program_issue xs_program_check_running(const char *exe, bool secure);
+
 /** One sentence for people. */
 const char *xs_program_issue_text(enum xs_program_issue issue);
 
