@@ -29,6 +29,18 @@ int xs_own_folder(char *ret, size_t size)
     return xs_str_copy(ret, size, exe) ? 0 : -ENAMETOOLONG;
 }
 
+int xs_find_beside(const char *program, char *ret, size_t size)
+{
+    static const char *const folders[] = {"", "/../sbin"};
+    char own[PATH_MAX];
+
+    for (size_t i = 0; xs_own_folder(own, sizeof(own)) == 0 && i < XS_ARRAY_LEN(folders); i++) {
+        if ((size_t)snprintf(ret, size, "%s%s/%s", own, folders[i], program) < size && access(ret, X_OK) == 0)
+            return 0;
+    }
+    return -ENOENT;
+}
+
 static bool is_shim_name(const char *name)
 {
     size_t n = strlen(name);

@@ -79,6 +79,9 @@ bool xs_shims_is_variable(const char *entry);
 /** Removes those variables from the environment of this process. */
 void xs_shims_unset(void);
 
+/** A program of ours beside this executable, or in ../sbin. @return 0 or -ENOENT */
+int xs_find_beside(const char *program, char *ret, size_t size);
+
 /** Folder of this executable, without a slash at the end. @return 0 or -errno */
 int xs_own_folder(char *ret, size_t size);
 
