@@ -226,6 +226,8 @@ static int default_socket(char *ret_path)
     return -ENOENT;
 }
 
+/* Of the socket that xserver chooses itself. The folder of one that somebody names must be there: a mistyped name would make
+ * another folder, with a server that no program finds. */
 static int make_folder(const char *socket_path)
 {
     char dir[XS_SOCKET_PATH_BYTES];
@@ -265,7 +267,8 @@ static int take_lock(struct xs_server *s)
 
 static int make_listener(struct xs_server *s, char *ret_error, size_t error_size)
 {
-    int r, fd = xs_activation_socket();
+    bool named = s->options.socket[0] || xs_env_get(XS_ENV_XSCHED_SOCKET);
+    int r = 0, fd = xs_activation_socket();
     struct stat st;
 
     if (fd >= 0) {
@@ -303,7 +306,8 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
         snprintf(ret_error, error_size, "socket: %s is there and is no socket", s->socket_path);
         return -EEXIST;
     }
-    r = make_folder(s->socket_path);
+    if (!named)
+        r = make_folder(s->socket_path);
     if (r == 0)
         r = take_lock(s);
     if (r == 0) {
@@ -312,6 +316,9 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
     }
     if (r == -EADDRINUSE)
         snprintf(ret_error, error_size, "another xserver listens on %s", s->socket_path);
+    else if (r == -ENOENT && named)
+        snprintf(ret_error, error_size,
+                 "cannot listen on %s: its folder is not there; make it, or mend the name", s->socket_path);
     else if (r < 0)
         snprintf(ret_error, error_size, "cannot listen on %s: %s", s->socket_path, strerror(-r));
     s->listener = r < 0 ? -1 : fd;
