@@ -161,13 +161,34 @@ static const struct xs_policy_ops *find_policy(const char *name, struct xs_polic
     return xs_policy_module_ops(*ret_module);
 }
 
-static int find_operators(const char *name, int64_t *ret, char *ret_error, size_t error_size)
+/* Whether a name that no user or group has is an error. At a start from a file it is none: accounts go, the directory service of a
+ * cluster may come up later, and the service must start all the same. On a command line, and at a reload, somebody reads the
+ * error. */
+static bool is_strict(const struct xs_options *o, enum xs_option_id id, bool reload)
 {
-    int r = xs_operators_find(name, ret);
+    return reload || o->given & 1ull << id;
+}
 
-    if (r < 0)
-        snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", name);
-    return r;
+static int find_operators(const struct xs_options *o, bool reload, int64_t *ret, char *ret_error,
+                          size_t error_size)
+{
+    int r = xs_operators_find(o->operator_group, ret);
+
+    if (r == 0)
+        return 0;
+    snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", o->operator_group);
+    if (is_strict(o, XS_OPT_operator_group, reload))
+        return r;
+    XS_WARN("%s: until the configuration is read again, nobody is an operator but root", ret_error);
+    *ret = -1;
+    return 0;
+}
+
+static int set_standing(const struct xs_options *o, bool reload, char *ret_error, size_t error_size)
+{
+    return xs_standing_set(o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload),
+                           o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload), ret_error,
+                           error_size);
 }
 
 /* One line about a policy whose xsched/policy.h differs from this program's. */
@@ -429,11 +450,11 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     widen_descriptor_table();
     xs_charges_configure(s);
     xs_subuids_load();
-    r = find_operators(o->operator_group, &operators, ret_error, error_size);
+    r = find_operators(o, false, &operators, ret_error, error_size);
     if (r < 0)
         return r;
     xs_operators_set(operators);
-    r = xs_standing_set(o->priority_limits, o->user_share_exempt, ret_error, error_size);
+    r = set_standing(o, false, ret_error, error_size);
     if (r < 0)
         return r;
 
@@ -537,7 +558,7 @@ static int check_rules(enum xs_option_id id, const char *rules, char *ret_error,
 {
     struct xs_standing_list list;
     char why[160];
-    int r = xs_standing_parse(&list, rules, id == XS_OPT_priority_limits, why, sizeof(why));
+    int r = xs_standing_parse(&list, rules, id == XS_OPT_priority_limits, false, why, sizeof(why));
 
     if (r < 0)
         snprintf(ret_error, error_size, "%s: %s", xs_option_rows[id].name, why);
@@ -548,11 +569,8 @@ int xs_server_check_option(enum xs_option_id id, const char *value, char *ret_er
 {
     struct xs_policy_module *module;
     bool found;
-    int64_t group;
 
     switch (id) {
-    case XS_OPT_operator_group:
-        return find_operators(value, &group, ret_error, error_size);
     case XS_OPT_priority_limits:
     case XS_OPT_user_share_exempt:
         return check_rules(id, value, ret_error, error_size);
@@ -576,7 +594,7 @@ struct prepared {
 static int prepare(struct xs_server *s, const struct xs_options *o, struct prepared *ret, char *ret_error,
                    size_t error_size)
 {
-    int r = find_operators(o->operator_group, &ret->operators, ret_error, error_size);
+    int r = find_operators(o, true, &ret->operators, ret_error, error_size);
 
     if (r < 0)
         return r;
@@ -586,7 +604,7 @@ static int prepare(struct xs_server *s, const struct xs_options *o, struct prepa
         ret->policy = find_policy(o->policy, &ret->module, ret_error, error_size);
     if (!ret->policy)
         return -EINVAL;
-    r = xs_standing_set(o->priority_limits, o->user_share_exempt, ret_error, error_size);
+    r = set_standing(o, true, ret_error, error_size);
     if (r < 0)
         xs_policy_unload(ret->module);
     return r;
