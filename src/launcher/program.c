@@ -2,6 +2,7 @@
 #include "launcher/program.h"
 
 #include "base/str.h"
+#include "launcher/commands.h"
 #include "launcher/elf.h"
 
 #include <errno.h>
@@ -76,6 +77,21 @@ static bool script_interpreter(const char *path, char *ret, size_t size)
     p += strspn(p, " \t");
     p[strcspn(p, " \t\r\n")] = 0;
     return *p && xs_str_copy(ret, size, p);
+}
+
+int xs_program_absent(const char *name, char *ret_why, size_t size)
+{
+    char path[PATH_MAX], interpreter[PATH_MAX];
+    int err = xs_program_find(name, path, sizeof(path));
+
+    if (err == 0 && script_interpreter(path, interpreter, sizeof(interpreter)) &&
+        check_file(interpreter) == -ENOENT) {
+        snprintf(ret_why, size, "%s: its interpreter is not there", path);
+        return XS_EXIT_NOT_FOUND;
+    }
+    if (err < 0)
+        snprintf(ret_why, size, "%s: %s", name, err == -ENOENT ? "not found" : strerror(-err));
+    return err == 0 ? 0 : err == -ENOENT ? XS_EXIT_NOT_FOUND : XS_EXIT_NOT_EXECUTABLE;
 }
 
 /* Whether the kernel gives the program other rights than ours, so that the dynamic linker ignores LD_PRELOAD. */

@@ -8,6 +8,11 @@
 /** Finds the file that execvp would start. @return 0, -ENOENT, or -EACCES (found, but not executable) */
 int xs_program_find(const char *name, char *ret_path, size_t size);
 
+/** Whether execvp would not start it, as far as that can be seen before.
+ *  @param ret_why  "./x: not found", for people
+ *  @return 0; XS_EXIT_NOT_FOUND or XS_EXIT_NOT_EXECUTABLE of launcher/commands.h */
+int xs_program_absent(const char *name, char *ret_why, size_t size);
+
 enum xs_program_issue {
     XS_PROGRAM_FINE = 0,
     XS_PROGRAM_STATIC,     /* no dynamic loader starts it: it takes no preload */

@@ -11,6 +11,7 @@
 #include "launcher/child.h"
 #include "launcher/commands.h"
 #include "launcher/preload.h"
+#include "launcher/program.h"
 #include "launcher/say.h"
 #include "transport/socket.h"
 
@@ -358,13 +359,18 @@ int main(int argc, char **argv)
                "for "
                "wrong arguments."};
     static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
-    char name[] = "xsched record";
+    char name[] = "xsched record", why[PATH_MAX + 32];
     int err;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
     if (argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &s.a) != 0)
         return XS_EXIT_USAGE;
+    err = s.a.program ? xs_program_absent(s.a.program[0], why, sizeof(why)) : 0;
+    if (err) {
+        xs_say_error("%s", why);
+        return err;
+    }
     if (!s.a.program)
         end_at_signals();
     s.r.ask = ask_again;

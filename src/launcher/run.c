@@ -351,8 +351,8 @@ int xs_command_run(int argc, char **argv)
                "Exit status: the program's; 64 for wrong arguments, 126 when xsched cannot start the program, 127 "
                "when it does not find it."};
     struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
-    char name[] = "xsched run", path[PATH_MAX];
-    int server = -ENOENT;
+    char name[] = "xsched run", why[PATH_MAX + 32];
+    int server = -ENOENT, status;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
@@ -372,9 +372,12 @@ int xs_command_run(int argc, char **argv)
         if (xs_platforms[i].probe != XS_PLATFORM_PROBE_NONE)
             use_probed_level(&xs_platforms[i]);
     }
+    status = xs_program_absent(r.program[0], why, sizeof(why));
+    if (status) {
+        xs_say_error("%s", why); /* and it needs no server */
+        return status;
+    }
     xs_prepare_program(r.program);
-    if (xs_program_find(r.program[0], path, sizeof(path)) == -ENOENT)
-        return xs_exec_program(r.program); /* its message says so: no server needed */
     begin_to_share(&r);
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         server = xs_autostart(!r.no_server, r.idle_s);

@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "launcher/child.h"
 #include "launcher/commands.h"
+#include "launcher/program.h"
 #include "launcher/say.h"
 #include "launcher/trace_summary.h"
 
@@ -159,6 +160,7 @@ int xs_command_trace(int argc, char **argv)
                "program, 127 when it does not find it."};
     struct trace t = {0};
     char path[2 * PATH_MAX], name[] = "xsched trace";
+    char why[PATH_MAX + 32];
     FILE *out = stderr;
     int err, status;
 
@@ -166,6 +168,11 @@ int xs_command_trace(int argc, char **argv)
     argv[0] = name;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &t) != 0)
         return XS_EXIT_USAGE;
+    status = xs_program_absent(t.program[0], why, sizeof(why));
+    if (status) {
+        xs_say_error("%s", why);
+        return status;
+    }
     err = make_file(t.output, path, sizeof(path));
     if (err < 0) {
         xs_say_error("%s: %s", t.output ? t.output : path, strerror(-err));

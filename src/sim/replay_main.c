@@ -34,15 +34,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'p':
-        if (strchr(arg, '/')) {
-            if (xs_policy_load(arg, &o->module, error, sizeof(error)) < 0)
-                argp_failure(state, 2, 0, "%s", error);
-            o->policy = xs_policy_module_ops(o->module);
-            return 0;
-        }
-        o->policy = xs_policy_by_name(arg);
-        if (!o->policy)
-            argp_error(state, "unknown policy '%s'", arg);
+        o->policy = xs_policy_find(arg, &o->module, error, sizeof(error));
+        if (!o->policy && xs_policy_is_path(arg))
+            argp_failure(state, 2, 0, "%s", error);
+        else if (!o->policy)
+            argp_error(state, "--policy: %s", error);
         return 0;
     case 'j':
         o->json = true;

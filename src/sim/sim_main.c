@@ -40,6 +40,9 @@ static void take(struct argp_state *state, const char *word, const char *arg)
     char line[1024], error[XS_ERROR_BYTES];
     int r;
 
+    if (!arg[strspn(arg, " \t")])
+        argp_error(state, "--%s takes %s, not '%s'", word,
+                   strcmp(word, "param") ? "NAME [KEY=VALUE...]" : "KEY=VALUE...", arg);
     if (snprintf(line, sizeof(line), "%s %s", word, arg) >= (int)sizeof(line))
         argp_error(state, "--%s: too long", word);
     r = xs_scenario_line(&o->sc, line, error);
@@ -57,12 +60,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'p':
-        if (!strchr(arg, '/'))
-            take(state, "policy", arg);
-        else if (xs_policy_load(arg, &o->module, error, sizeof(error)) < 0)
+        o->sc.policy = xs_policy_find(arg, &o->module, error, sizeof(error));
+        if (!o->sc.policy && xs_policy_is_path(arg))
             argp_failure(state, 2, 0, "%s", error);
-        else
-            o->sc.policy = xs_policy_module_ops(o->module);
+        else if (!o->sc.policy)
+            argp_error(state, "--policy: %s", error);
         return 0;
     case 'P':
         take(state, "param", arg);
@@ -166,7 +168,7 @@ int main(int argc, char **argv)
     struct xs_sim_result r;
     int rc = 0;
 
-    snprintf(g_policy_help, sizeof(g_policy_help), "policy (%s), or the path of a shared object, with a slash",
+    snprintf(g_policy_help, sizeof(g_policy_help), "policy (%s), or the path of a shared object",
              xs_policy_names(names, sizeof(names), ", "));
     xs_scenario_init(&o.sc);
     argp_parse(&argp, argc, argv, 0, NULL, &o);

@@ -158,10 +158,14 @@ int xcli_top(int argc, char **argv)
                "Plain text when the output is no terminal. On a terminal h lists the keys and q ends it."};
     struct top_options o = {.interval_s = 0.5};
     struct top_facts f = {0};
-    int r = -1;
+    int r = -1, code;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
-    xcli_filter_begin(&o.only);
+    code = xcli_filter_begin(&o.only, !o.once);
+    if (code != XCLI_OK) {
+        xcli_filter_end(&o.only);
+        return code;
+    }
     if (!o.once && !o.plain && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && getenv("TERM"))
         r = top_screen(&f, &o);
     if (r < 0)

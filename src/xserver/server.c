@@ -148,22 +148,9 @@ static void params_of(const struct xs_options *o, struct xs_policy_params *p)
     p->starvation_ns = o->starvation_ms * XS_NS_PER_MS;
 }
 
-/* The policy of that name, or of the shared object at that path, which then belongs to the caller.
- * @return NULL with the reason */
-static const struct xs_policy_ops *find_policy(const char *name, struct xs_policy_module **ret_module,
-                                               char *ret_error, size_t error_size)
-{
-    *ret_module = NULL;
-    if (!strchr(name, '/'))
-        return xs_policy_by_name(name);
-    if (xs_policy_load(name, ret_module, ret_error, error_size) < 0)
-        return NULL;
-    return xs_policy_module_ops(*ret_module);
-}
-
-/* Whether a name that no user or group has is an error. At a start from a file it is none: accounts go, the directory service of a
- * cluster may come up later, and the service must start all the same. On a command line, and at a reload, somebody reads the
- * error. */
+/* Whether a name that no user or group has is an error. At a start from a file it is none: accounts go, the
+ * directory service of a cluster may come up later, and the service must start all the same. On a command line,
+ * and at a reload, somebody reads the error. */
 static bool is_strict(const struct xs_options *o, enum xs_option_id id, bool reload)
 {
     return reload || o->given & 1ull << id;
@@ -203,7 +190,7 @@ static void log_difference(const struct xs_policy_module *module, const char *pa
 static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_size)
 {
     struct xs_sched_config config;
-    const struct xs_policy_ops *policy = find_policy(s->options.policy, &s->module, ret_error, error_size);
+    const struct xs_policy_ops *policy = xs_policy_find(s->options.policy, &s->module, ret_error, error_size);
 
     if (!policy)
         return -EINVAL;
@@ -575,7 +562,7 @@ int xs_server_check_option(enum xs_option_id id, const char *value, char *ret_er
     case XS_OPT_user_share_exempt:
         return check_rules(id, value, ret_error, error_size);
     case XS_OPT_policy:
-        found = find_policy(value, &module, ret_error, error_size) != NULL;
+        found = xs_policy_find(value, &module, ret_error, error_size) != NULL;
         xs_policy_unload(module);
         return found ? 0 : -EINVAL;
     default:
@@ -601,7 +588,7 @@ static int prepare(struct xs_server *s, const struct xs_options *o, struct prepa
     ret->policy = xs_sched_policy(s->sched);
     ret->module = NULL;
     if (strcmp(o->policy, s->options.policy) != 0) /* else keeps a policy that a request has set since */
-        ret->policy = find_policy(o->policy, &ret->module, ret_error, error_size);
+        ret->policy = xs_policy_find(o->policy, &ret->module, ret_error, error_size);
     if (!ret->policy)
         return -EINVAL;
     r = set_standing(o, true, ret_error, error_size);
