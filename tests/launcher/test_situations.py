@@ -15,6 +15,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import own_network  # noqa: E402
+
 BUILD = os.environ["XSCHED_BUILD_DIR"]
 TESTS = os.path.join(BUILD, "tests")
 FAKE_CUDA = os.path.join(TESTS, "fakes", "cuda", "driver")
@@ -674,15 +677,15 @@ class Situations(Situation):
         return self.vulkan_program(*self.run_options(), "env", "VK_LAYER_PATH=/usr/share/vulkan/explicit_layer.d")
 
     def vulkan_with_an_override(self):
-        """As vkconfig writes it: the loader then looks for layers in these folders alone."""
+        """As vkconfig writes it, behind the launcher: Vulkan's loader then looks for layers in these folders alone."""
         self.server()
-        folder = self.folder("h/.local/share/vulkan/implicit_layer.d")
-        with open(os.path.join(folder, "VkLayer_override.json"), "w", encoding="ascii") as f:
+        folder, file = self.folder("h/.local/share/vulkan/implicit_layer.d"), os.path.join(self.top, "VkLayer_override.json")
+        with open(file, "w", encoding="ascii") as f:
             json.dump({"file_format_version": "1.1.2", "layer": {
                 "name": "VK_LAYER_LUNARG_override", "type": "GLOBAL", "api_version": "1.3.239", "implementation_version": "1",
                 "description": "override", "component_layers": [], "override_paths": ["/usr/share/vulkan/explicit_layer.d"],
                 "blacklisted_layers": [], "disable_environment": {"DISABLE_VK_LAYER_LUNARG_override": "1"}}}, f)
-        return self.vulkan_program()
+        return self.vulkan_program(*self.run_options(), "sh", "-c", f'cp {file} {folder} && exec "$@"', "sh")
 
     def vulkan_not_started_with_xsched_run(self):
         return self.vulkan_program("env")
@@ -816,6 +819,25 @@ queue = xsched.Queue(stream, platform="cuda")
         return self.start(*self.run_options(), PYTHON, "-c", f"import ctypes; a = ctypes.CDLL({path!r});" + SLEEPER)
 
 
+class Quiet(Situations):
+    """What programs of each platform print besides their own words."""
+
+    def says_nothing(self, p):
+        said = p.communicate(timeout=60)[1]
+        self.assertEqual([line for line in said.splitlines() if "XSCHED" in line or "xsched" in line], [])
+
+    def test_quiet_under_a_server(self):
+        for start in (self.cuda_, self.hip, self.levelzero, self.vulkan, self.opencl):
+            with self.subTest(start.__name__):
+                self.setUp()
+                self.says_nothing(start())
+
+    def test_quiet_under_a_local_policy(self):
+        run = self.run_options("--local-policy", "HPF")
+        self.says_nothing(self.cuda(*run))
+        self.says_nothing(self.vulkan_program(*run))
+
+
 def slug(name):
     words = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
     return words + "_" if words == "cuda" else words
@@ -833,5 +855,14 @@ def add_tests():
 
 add_tests()
 
+
+def load_tests(loader, _, __):
+    """Quiet has the situations' functions, and not their tests."""
+    suite = loader.loadTestsFromTestCase(Situations)
+    suite.addTests(Quiet(name) for name in loader.getTestCaseNames(Quiet) if name.startswith("test_quiet"))
+    return suite
+
+
 if __name__ == "__main__":
+    own_network.enter()
     unittest.main(argv=[sys.argv[0], *("Situations.test_" + slug(n) for n in sys.argv[1:])], verbosity=1)

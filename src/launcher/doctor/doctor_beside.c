@@ -17,11 +17,16 @@
 static const char k_mends[] =
     "One xserver for all users mends it: install the service (docs/howto/install.md, \"Several users\").";
 
+#define CPU 1 /* the upper half of xserver's number of a device */
+
+/* A device of these queues that programs wait for: the kernel shares CPUs out between all. */
 static bool has_device(const json_t *queues, json_int_t device)
 {
     json_t *q;
     size_t i;
 
+    if (device >> 32 == CPU)
+        return false;
     json_array_foreach((json_t *)(uintptr_t)queues, i,
                        q) if (json_integer_value(json_object_get(q, "device")) == device) return true;
     return false;
@@ -142,9 +147,22 @@ static void name_unscheduled(struct xs_doctor *d, const struct xs_doctor_servers
     json_decref(list);
 }
 
+static bool has_any_device(const json_t *queues)
+{
+    json_t *q;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)queues, i, q)
+        if (has_device(queues, json_integer_value(json_object_get(q, "device"))))
+            return true;
+    return false;
+}
+
 void xs_doctor_beside(struct xs_doctor *d, const struct xs_proc *p, const struct xs_doctor_servers *all,
                       const struct xs_doctor_server *s, const json_t *queues)
 {
+    if (!has_any_device(queues))
+        return;
     for (size_t i = 0; i < all->count; i++) {
         const struct xs_doctor_server *other = &all->items[i];
 

@@ -78,7 +78,7 @@ bool xs_doctor_is_layer(const struct xs_proc *p, const struct xs_platform *platf
     name = strrchr(shim->path, '/') + 1;
     if (!preload || !strstr(preload, name))
         return true; /* the loader alone can have brought it */
-    snprintf(variable, sizeof(variable), "%.*s", (int)strcspn(platform->layers, ",=!>"), platform->layers);
+    snprintf(variable, sizeof(variable), "%.*s", (int)strcspn(platform->layers, ",=!?>"), platform->layers);
     value = xs_proc_env(p, variable);
     return value && strstr(value, name) && loader && file_has(p, loader->path, variable);
 }
