@@ -10,6 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Under valgrind the dynamic linker does not know $PLATFORM. */
+static bool is_valgrind(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+
+    return strcmp(slash ? slash + 1 : program, "valgrind") == 0;
+}
+
 void xs_prepare_program(char **program)
 {
     static struct xs_shims shims; /* large, and stacks may be small */
@@ -29,7 +37,7 @@ void xs_prepare_program(char **program)
         xs_say("no shim is installed (looked into %s): the program runs unscheduled", shims.tried);
         return;
     }
-    err = xs_shims_apply(&shims);
+    err = xs_shims_apply(&shims, !is_valgrind(program[0]));
     if (err == -EINVAL)
         xs_say(
             "%s has a space or colon in its name, so LD_PRELOAD cannot name its files: the program runs "

@@ -288,8 +288,9 @@ static int set_layer(const struct xs_layer *layer)
     return err == 0 ? 0 : -ENOMEM;
 }
 
-int xs_shims_apply(const struct xs_shims *s)
+int xs_shims_apply(const struct xs_shims *s, bool words)
 {
+    static char entries[XS_SHIMS_MAX][PATH_MAX]; /* large, and stacks may be small */
     const char *paths[XS_SHIMS_MAX];
     struct xs_layer layer;
     size_t preloaded;
@@ -299,7 +300,9 @@ int xs_shims_apply(const struct xs_shims *s)
         return 0;
     if (strpbrk(s->folder, " :\t"))
         return -EINVAL;
-    preloaded = xs_shims_preloaded(s, paths);
+    preloaded = xs_shims_entries(s, words, entries);
+    for (size_t i = 0; i < preloaded; i++)
+        paths[i] = entries[i];
     err = preloaded ? set_joined("LD_PRELOAD", paths, preloaded, " :", ':') : 0;
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
         for (size_t k = 0; err == 0 && xs_shims_layer(s, &xs_platforms[i], k, s->folder, &layer); k++)

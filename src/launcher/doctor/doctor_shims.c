@@ -214,8 +214,9 @@ static void check_platform(struct xs_doctor *d, const struct xs_proc *p, const s
         preload_failed(d, p, strstr(preload, shim));
     else
         xs_doctor_problem(d, "no_shim_for_platform",
-                          "Start the program with `xsched run`, which preloads the shims of all "
-                          "platforms that this machine can use.",
+                          "Start the program with `xsched run`, which preloads the shims of the "
+                          "platforms that this machine can use. XSCHED_<PLATFORM>_LIB names "
+                          "a library that it does not find.",
                           "the process has the vendor's library of %s (%s), and neither the process nor "
                           "LD_PRELOAD has the shim for it",
                           l->platform, l->path);
