@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 /* Whether a program here can have a device of the platform: its library is installed, or named, or the kernel's driver is
- * loaded, under which programs bring the library along (PyTorch's wheels for ROCm do). */
+ * loaded, under which programs bring the library along (PyTorch's wheels for ROCm do). A shim that the user preloads himself
+ * is for a platform that he uses. */
 static bool is_usable(const struct xs_platform *p)
 {
+    const char *preload = getenv("LD_PRELOAD");
     char name[128];
 
-    if (xs_env_get(p->lib))
+    snprintf(name, sizeof(name), "/libshim%s.so", p->stem);
+    if (xs_env_get(p->lib) || (preload && strstr(preload, name)))
         return true;
     snprintf(name, sizeof(name), "/sys/module/%s", p->module);
     if (p->module[0] && access(name, F_OK) == 0)

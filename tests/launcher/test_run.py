@@ -207,6 +207,12 @@ class Machine(Layout):
             pass
         self.assertIn("cuda", self.preloaded(LD_LIBRARY_PATH=self.top))
 
+    def test_a_shim_that_the_user_preloads(self):
+        beside = os.path.join(self.top, "lib", "libshimcuda.so")
+        shutil.copy2(DUMMY, beside)
+        self.assertIn("cuda", self.preloaded(LD_PRELOAD=beside, XSCHED_OPENCL_LIB="x"))
+        self.assertNotIn(beside, self.environment("--no-server", env={"LD_PRELOAD": beside})["LD_PRELOAD"])
+
     def test_a_machine_without_any(self):
         """One that starts programs on others: it tells nothing about those."""
         os.unlink(os.path.join(self.shims, "libshimopencl.so"))
