@@ -36,10 +36,12 @@ static const struct argp_option k_options[] = {
     {"output", 'o', "FILE", 0, "the trace; default xsched-trace.json", 1},
     {"duration", 'd', "TIME", 0, "end after so long: 10, 500ms, 30s, 5m, ...", 1},
     {"for", 0, NULL, OPTION_ALIAS, NULL, 1},
-    {"format", 'f', "chrome|replay", 0, "chrome (default; Perfetto reads it) or replay (xsched-replay reads it)", 1},
+    {"format", 'f', "chrome|replay", 0,
+     "chrome (default; Perfetto reads it) or replay (xsched-replay reads it)", 1},
     {"max-events", KEY_MOST, "N", 0, "end after so many entries; default 10000000", 1},
     {"socket", 'S', "PATH", 0, "socket of xserver", 1},
     {"quiet", 'q', NULL, 0, "no notes from xsched itself", 1},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {0},
 };
 
@@ -113,6 +115,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
     case ARGP_KEY_ARGS:
         a->program = state->argv + state->next;
+        return 0;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

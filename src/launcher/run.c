@@ -34,7 +34,9 @@ static const struct argp_option options[] = {
     {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
     {"group", KEY_GROUP, "NAME", 0, "the scheduler suspends and resumes programs of one group together", 2},
     {"share", KEY_SHARE, "time|space|auto", 0,
-     "how the program shares the device: by turns, or at one time under MPS with others of this user (CUDA); default time", 2},
+     "how the program shares the device: by turns, or at one time under MPS with others of this user (CUDA); "
+     "default time",
+     2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
     {"memory", 'm', "8G|50%", 0, "device memory that the program may allocate on each device", 2},
     {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries",
@@ -47,6 +49,7 @@ static const struct argp_option options[] = {
     {"socket", 'S', "PATH", 0, "socket of xserver", 3},
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 4},
     {"help-env", KEY_HELP_ENV, NULL, 0, "list the environment variables and exit", 4},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -203,6 +206,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!r->program && !r->help_env)
             argp_error(state, "name a program to run");
         break;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -25,6 +25,7 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "keep the trace there (emptied first); one line a call", 1},
     {"summary", 's', "FILE", 0, "write the table there instead of stderr", 1},
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 1},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -66,6 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!t->program)
             argp_error(state, "name a program to run");
         break;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *argp_program_version = "xsched-sim " XSCHED_VERSION;
+XS_EXPORT const char *argp_program_version = "xsched-sim (XSched) " XSCHED_VERSION;
 
 struct sim_options {
     struct xs_scenario sc;
@@ -20,18 +20,23 @@ struct sim_options {
 static char g_policy_help[XS_POLICY_NAMES_BYTES + 80];   /* main() writes it before anything reads it */
 
 static const struct argp_option rows[] = {
-    { "policy", 'p', "NAME", 0, g_policy_help, 0 },
-    { "param", 'P', "KEY=VALUE...", 0, "parameters: timeslice_us, k, starvation_ms, switch_us, linger_us, "
-      "stall_ms, react_us, duration_ms, seed", 0 },
-    { "device", 'd', "NAME [KEY=VALUE...]", 0, "a device: model=exclusive or shared", 0 },
-    { "process", 'r', "NAME [KEY=VALUE...]", 0, "a process: utilization, cpu, window, group, intra", 0 },
-    { "queue", 'q', "NAME [KEY=VALUE...]", 0, "a queue: process, device, level, hints, arrival, period_us, "
-      "think_us, commands, length_us, lengths, inflight_us, start_ms, stop_ms", 0 },
-    { "duration", 't', "SECONDS", 0, "simulated time (10)", 0 },
-    { "seed", 's', "N", 0, "of the random numbers (1)", 0 },
-    { "native", 'n', NULL, 0, "without a scheduler: every queue is open all the time", 0 },
-    { "json", 'j', NULL, 0, "print JSON", 0 },
-    { 0 },
+    {"policy", 'p', "NAME", 0, g_policy_help, 0},
+    {"param", 'P', "KEY=VALUE...", 0,
+     "parameters: timeslice_us, k, starvation_ms, switch_us, linger_us, "
+     "stall_ms, react_us, duration_ms, seed",
+     0},
+    {"device", 'd', "NAME [KEY=VALUE...]", 0, "a device: model=exclusive or shared", 0},
+    {"process", 'r', "NAME [KEY=VALUE...]", 0, "a process: utilization, cpu, window, group, intra", 0},
+    {"queue", 'q', "NAME [KEY=VALUE...]", 0,
+     "a queue: process, device, level, hints, arrival, period_us, "
+     "think_us, commands, length_us, lengths, inflight_us, start_ms, stop_ms",
+     0},
+    {"duration", 't', "SECONDS", 0, "simulated time (10)", 0},
+    {"seed", 's', "N", 0, "of the random numbers (1)", 0},
+    {"native", 'n', NULL, 0, "without a scheduler: every queue is open all the time", 0},
+    {"json", 'j', NULL, 0, "print JSON", 0},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
+    {0},
 };
 
 static void take(struct argp_state *state, const char *word, const char *arg)
@@ -103,6 +108,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (r < 0)
             argp_error(state, "%s", r == -ENOMEM ? "out of memory" : error);
         return 0;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -164,13 +172,14 @@ int main(int argc, char **argv)
                "device NAME ..., process NAME ..., queue NAME ...; see xsched-sim(1).",
     };
     struct sim_options o = { 0 };
-    char names[XS_POLICY_NAMES_BYTES];
+    char names[XS_POLICY_NAMES_BYTES], name[] = "xsched-sim";
     struct xs_sim_result r;
     int rc = 0;
 
     snprintf(g_policy_help, sizeof(g_policy_help), "policy (%s), or the path of a shared object",
              xs_policy_names(names, sizeof(names), ", "));
     xs_scenario_init(&o.sc);
+    argv[0] = name;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     if (xs_sim_run(&o.sc, o.unscheduled, &r) < 0) {
         fprintf(stderr, "xsched-sim: out of memory\n");

@@ -111,6 +111,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         g_xcli.json = true;
         return 0;
     case ARGP_KEY_ARG: /* the command: the rest is its own */
+        if (strcmp(arg, "help") == 0 && !state->argv[state->next])
+            argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         chosen->argc = state->argc - state->next + 1;
         chosen->argv = state->argv + state->next - 1;
         state->next = state->argc;
@@ -167,6 +169,11 @@ int main(int argc, char **argv)
     }
     argp_err_exit_status = XCLI_USAGE;
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
+    if (strcmp(chosen.argv[0], "help") == 0) { /* xcli help list: xcli list --help */
+        chosen.argv[0] = chosen.argv[1];
+        chosen.argv[1] = help;
+        chosen.argc = 2;
+    }
     for (size_t i = 0; i < XS_ARRAY_LEN(k_commands); i++) {
         if (strcmp(k_commands[i].name, chosen.argv[0]) != 0)
             continue;

@@ -133,6 +133,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* Whether the terminal can do more than write lines. */
+static bool can_draw(void)
+{
+    const char *term = getenv("TERM");
+
+    return term && term[0] && strcmp(term, "dumb") != 0;
+}
+
 int xcli_top(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
@@ -166,7 +174,7 @@ int xcli_top(int argc, char **argv)
         xcli_filter_end(&o.only);
         return code;
     }
-    if (!o.once && !o.plain && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && getenv("TERM"))
+    if (!o.once && !o.plain && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && can_draw())
         r = top_screen(&f, &o);
     if (r < 0)
         r = plain(&f, &o);

@@ -4,6 +4,7 @@
 DIR is a folder, with empty, comments, random, nul, dull (a trace without a decision), secret (mode 600), open (mode 644), pipe
 and script (whose interpreter is not there) in it;
 a program that is not started by such a line must not end with 0, nor silently, nor hang."""
+import json
 import os
 import subprocess
 import tempfile
@@ -175,6 +176,11 @@ FULL = [
 ]
 
 
+# Each of them has the first option of most people, and says its version.
+HELPS = ["xserver", "xcli", "xcli list", "xcli top", "xsched", "xsched run", "xsched trace", "xsched record", "xsched doctor", "xsched cdi",
+         "xsched-sim", "xsched-replay", "xsched-window", "xsched-doctor", "xsched-record", "xsched-cdi"]
+
+
 class BadInput(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -200,6 +206,34 @@ class BadInput(unittest.TestCase):
         command = [w.replace("DIR", self.dir) for w in command]
         return subprocess.run([os.path.join(BIN, command[0]), *command[1:]], stdin=subprocess.DEVNULL, stdout=stdout,
                               stderr=subprocess.PIPE, env=self.env, cwd=self.dir, timeout=60)
+
+    def test_help(self):
+        for command in [h.split() for h in HELPS]:
+            if not os.path.exists(os.path.join(BIN, command[0])):
+                continue
+            with self.subTest(command=command):
+                long, short = (self.run_row([*command, option], subprocess.PIPE) for option in ("--help", "-h"))
+                self.assertEqual((long.returncode, long.stderr, short.returncode, short.stderr), (0, b"", 0, b""))
+                self.assertRegex(long.stdout, b"^[Uu]sage: " + command[0].replace("xsched-", "xsched.").encode())
+                self.assertEqual(short.stdout, long.stdout)
+        for command, as_well in (("xsched help run", "xsched run --help"), ("xsched --help doctor", "xsched doctor --help"),
+                                 ("xcli help", "xcli --help"), ("xcli help list", "xcli list --help")):
+            said, same = (self.run_row(c.split(), subprocess.PIPE) for c in (command, as_well))
+            self.assertEqual((said.returncode, said.stdout), (0, same.stdout), command)
+
+    def test_version(self):
+        for program in ("xserver", "xcli", "xsched", "xsched-sim", "xsched-replay", "xsched-window"):
+            if os.path.exists(os.path.join(BIN, program)):
+                done = self.run_row([program, "--version"], subprocess.PIPE)
+                self.assertEqual((done.returncode, done.stderr), (0, b""), program)
+                self.assertRegex(done.stdout, rb"^xs?\w*[\w-]*( \(XSched\))? \d+\.\d+\.\d+\n$")
+
+    def test_doctor_without_standard_descriptors(self):
+        """What its child writes into is none of them."""
+        usual = self.run_row(["xsched", "doctor", "--json"], subprocess.PIPE)
+        closed = subprocess.run(["sh", "-c", 'exec "$0" doctor --json <&- 2>&-', os.path.join(BIN, "xsched")], env=self.env,
+                                stdout=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual((closed.returncode, json.loads(closed.stdout)["verdict"]), (usual.returncode, json.loads(usual.stdout)["verdict"]))
 
     def test_a_program_that_is_not_there_gets_one_line(self):
         """And no table of its calls, no recording, no server."""

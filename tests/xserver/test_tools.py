@@ -108,6 +108,28 @@ class Names(unittest.TestCase):
         path = os.path.join(self.stage.folder, "http.sock")
         self.assertEqual(self.stage.xcli("--socket", path, "policy").returncode, 0)
 
+    def test_the_log_of_a_server_without_a_file(self):
+        """What its stderr is: a file is shown, and nothing else keeps lines."""
+        self.assertIn("policy HPF, socket", self.stage.xcli("logs").stdout)
+        socket = os.path.join(self.stage.folder, "lost.sock")
+        with subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", socket, "--port=0"], stderr=subprocess.PIPE, text=True,
+                              env=self.stage.environment) as server:
+            self.assertIn("HTTP", server.stderr.readline())
+            done = self.stage.xcli("--socket", socket, "logs", check=False)
+            server.terminate()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^xcli: this xserver keeps no log: its lines go to its stderr \(pipe:.*\)\. --log-file=PATH")
+
+    def test_a_terminal_that_only_writes(self):
+        """No screen on it: plain lines."""
+        for term in ("dumb", "", None):
+            env = {**self.stage.environment, "TERM": term or ""}
+            if term is None:
+                del env["TERM"]
+            done = subprocess.run(["script", "-qec", f"{os.path.abspath(BUILD)}/bin/xcli top -n 1", "/dev/null"], env=env, text=True,
+                                  capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+            self.assertTrue(done.stdout.startswith("HPF, 0 programs"), done.stdout[:200])
+
     def test_a_server_that_answers_nothing(self):
         socket = os.path.join(self.stage.folder, "silent.sock")
         with subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", socket, "--http=OFF"], stderr=subprocess.PIPE, text=True,

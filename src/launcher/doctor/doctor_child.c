@@ -4,6 +4,7 @@
 #include "launcher/doctor/doctor.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "launcher/preload.h"
 
 #include <errno.h>
@@ -81,6 +82,10 @@ json_t *xs_doctor_in_child(void (*work)(void *ctx, json_t *ret), void *ctx, char
 
     snprintf(ret_end, size, "could not be tried (%s)", strerror(EAGAIN));
     if (pipe2(channel, O_CLOEXEC) < 0)
+        return NULL;
+    channel[0] = xs_fd_raise(channel[0]); /* where a caller has closed 0 to 2, the child would lose it */
+    channel[1] = xs_fd_raise(channel[1]);
+    if (channel[0] < 0 || channel[1] < 0)
         return NULL;
     fflush(NULL);
     pid = fork();

@@ -22,6 +22,7 @@ static const struct argp_option options[] = {
      0},
     {"json", 'j', NULL, 0, "one JSON document", 0},
     {"verbose", 'v', NULL, 0, "the details as well", 0},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -56,6 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (a->probe_s && a->pid)
             argp_error(state, "--probe looks at devices, not at a process");
         break;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
