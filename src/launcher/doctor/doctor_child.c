@@ -51,7 +51,9 @@ static char *read_answer(int from)
     char *text = malloc(room), *grown;
     ssize_t n = 1;
 
-    while (text && n > 0) {
+    if (!text)
+        return NULL;
+    while (n > 0) {
         struct pollfd answer = {.fd = from, .events = POLLIN};
         uint64_t now_ns = xs_now_ns();
 
@@ -68,8 +70,7 @@ static char *read_answer(int from)
         n = read(from, text + used, room - 1 - used);
         used += n > 0 ? (size_t)n : 0;
     }
-    if (text)
-        text[used] = 0;
+    text[used] = 0;
     return text;
 }
 

@@ -93,13 +93,15 @@ static bool property(const char *path, const char *name, uint64_t *ret)
 {
     FILE *f = fopen(path, "re");
     char line[128];
-    unsigned long long value;
     bool found = false;
 
     while (f && !found && fgets(line, sizeof(line), f)) {
-        found = strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), " %llu", &value) == 1;
-        if (found)
-            *ret = value;
+        const char *value = line + strlen(name);
+        char *end = line;
+
+        if (strncmp(line, name, strlen(name)) == 0)
+            *ret = strtoull(value, &end, 10);
+        found = end > value;
     }
     if (f)
         fclose(f);

@@ -27,30 +27,31 @@ static const struct xs_platform *row_of(const char *name)
 static void check_copies(struct xs_doctor *d, const struct xs_proc *p, const struct xs_proc_library *a,
                          const struct xs_proc_library *b)
 {
+    const struct xs_platform *row;
     char remedy[128];
 
     if (a->kind != b->kind || !a->platform || !b->platform || strcmp(a->platform, b->platform) != 0)
         return;
+    row = row_of(a->platform);
     if (a->kind == XS_LIB_SHIM)
         xs_doctor_problem(d, "two_shims",
                           "Remove one of them from LD_PRELOAD, or from the variable of the vendor's loader.",
                           "the process has two copies of the %s shim: %s and %s", a->platform, a->path,
                           b->path);
-    if (a->kind != XS_LIB_VENDOR || !row_of(a->platform))
+    if (a->kind != XS_LIB_VENDOR || !row)
         return;
     if (strcmp(a->platform, "HIP") == 0 && xs_proc_has(p, XS_LIB_SHIM, "HIP")) {
         xs_doctor_hint(d,
                        "the process has two copies of the HIP runtime, %s and %s: each caller keeps the one "
                        "that it depends on",
                        a->path, b->path);
-    } else if (xs_doctor_is_layer(p, row_of(a->platform))) {
+    } else if (xs_doctor_is_layer(p, row)) {
         xs_doctor_hint(
             d,
             "the process has two copies of the %s loader, %s and %s: the shim is in those that take layers",
             a->platform, a->path, b->path);
     } else {
-        snprintf(remedy, sizeof(remedy), "Remove one of them, or name the right one in XSCHED_%s_LIB.",
-                 row_of(a->platform)->prefix);
+        snprintf(remedy, sizeof(remedy), "Remove one of them, or name the right one in XSCHED_%s_LIB.", row->prefix);
         xs_doctor_problem(d, "two_runtimes", remedy,
                           "the process has two copies of the %s runtime: %s and %s", a->platform, a->path,
                           b->path);

@@ -169,8 +169,10 @@ static bool ask_vk(void *lib, struct devices_found *f)
 {
     FUNCTION(void *(*)(void *, const char *), vkGetInstanceProcAddr);
     const struct vk_instance_info info = {.type = 1}; /* VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO */
-    int (*create)(const void *, const void *, void **), (*enumerate)(void *, uint32_t *, void **);
-    void (*describe)(void *, struct vk_properties *), *instance = NULL, *devices[DEVICES_MAX];
+    int (*create)(const void *, const void *, void **);
+    int (*enumerate)(void *, uint32_t *, void **);
+    void (*describe)(void *, struct vk_properties *);
+    void *instance = NULL, *devices[DEVICES_MAX];
     uint32_t n = DEVICES_MAX;
 
     if (!vkGetInstanceProcAddr)
