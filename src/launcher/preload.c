@@ -220,12 +220,11 @@ bool xs_shims_layer(const struct xs_shims *s, const struct xs_platform *platform
     size_t n = cell ? layer_name_length(cell) : 0, used = 0, entry = 0;
     bool elsewhere = strcmp(folder, s->folder) != 0; /* a container has libraries of its own */
 
-    at = n ? strchr(cell, '=') : NULL;
-    if (!at || !shim || n >= sizeof(ret->variable))
+    if (!n || !shim || n >= sizeof(ret->variable))
         return false;
     memcpy(ret->variable, cell, n);
     ret->variable[n] = 0;
-    at++;
+    at = strchr(cell, '=') + 1;
     ret->joint = at[-2] == ',' || at[-2] == '!' ? at[-2] : ':';
     ret->value[0] = ret->kept[0] = ret->instead[0] = 0;
     if (cell[n] == '>')

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         .doc = "Reads a trace of facts (which queue is ready, when) and prints what a scheduling policy decides."
                "\vA TRACE has one fact a line, a time in microseconds first; see xsched-replay(1).",
     };
-    struct replay_options o = { 0 };
+    static struct replay_options o; /* the process ends with its policy's library loaded */
     char line[1024], error[XS_ERROR_BYTES], names[XS_POLICY_NAMES_BYTES], name[] = "xsched-replay";
     unsigned long number = 0;
     struct xs_replay *r;

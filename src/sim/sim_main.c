@@ -171,7 +171,7 @@ int main(int argc, char **argv)
                "\vA SCENARIO has one statement a line: policy NAME, param KEY=VALUE..., "
                "device NAME ..., process NAME ..., queue NAME ...; see xsched-sim(1).",
     };
-    struct sim_options o = { 0 };
+    static struct sim_options o; /* the process ends with its policy's library loaded */
     char names[XS_POLICY_NAMES_BYTES], name[] = "xsched-sim";
     struct xs_sim_result r;
     int rc = 0;
