@@ -62,6 +62,7 @@ function(xs_preload_library name)
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/xsched
       INSTALL_RPATH "$ORIGIN:$ORIGIN/..")
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/xsched)
+    set_property(GLOBAL APPEND PROPERTY XS_PRIVATE_LIBRARIES ${name})
   else()
     # for those who link with it from a folder of the tree (add_subdirectory); the package's target has the installed one
     target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/str.h"
 #include "query/find_xserver.h"
+#include "query/listening.h"
 #include "launcher/daemonize.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -23,18 +24,6 @@
 #define LOCK_TIMEOUT_NS  (START_TIMEOUT_NS + XS_NS_PER_S)
 #define POLL_MS          5
 #define LOG_MAX_KIB      "1024" /* and as much again in xserver.log.1 */
-
-static int find_server(char *ret, size_t size)
-{
-    static const char *const beside[] = {"xserver", "../sbin/xserver"};
-    char own[PATH_MAX];
-
-    for (size_t i = 0; xs_own_folder(own, sizeof(own)) == 0 && i < XS_ARRAY_LEN(beside); i++) {
-        if ((size_t)snprintf(ret, size, "%s/%s", own, beside[i]) < size && access(ret, X_OK) == 0)
-            return 0;
-    }
-    return -ENOENT;
-}
 
 struct server_arguments {
     const char *server, *socket_path, *idle_s;
@@ -110,7 +99,7 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
     pid_t pid;
 
     snprintf(idle, sizeof(idle), "%u", idle_s);
-    err = find_server(server, sizeof(server));
+    err = xs_find_beside("xserver", server, sizeof(server));
     if (err < 0) {
         xs_say("no xserver answers and none is installed beside xsched: the program runs unscheduled");
         return err;
@@ -147,6 +136,104 @@ static int start_server(const char *folder, const char *socket_path, unsigned id
     return err;
 }
 
+/* Whether a driver of a GPU or of another accelerator is here: users of CPUs have no device to share. */
+static bool has_accelerator(void)
+{
+    static const char *const files[] = {"/dev/nvidiactl", "/dev/kfd", "/dev/dri/renderD128",
+                                        "/dev/accel/accel0", "/dev/dxg"};
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(files); i++)
+        if (access(files[i], F_OK) == 0)
+            return true;
+    return false;
+}
+
+/* The servers of two users know nothing of each other's programs, and both users may have the same device. */
+static void say_other_servers(const char *own)
+{
+    static struct xs_listening list[XS_LISTENING_MAX]; /* large, and stacks may be small */
+    const struct xs_listening *other;
+    uid_t owner = 0;
+    char user[64];
+
+    if (!has_accelerator() || xs_place_probe(own, NULL, &owner) < 0 || owner != geteuid())
+        return; /* the service of all users mends it, and is there */
+    other = xs_listening_of_others(list, xs_listening(NULL, list), own, geteuid());
+    if (!other)
+        return;
+    xs_listening_user(other, user, sizeof(user));
+    xs_say("another xserver runs here, of %s (%s): its programs and those of this user's xserver are not "
+           "suspended for each "
+           "other, also on one device; one xserver for all users mends that: install the service "
+           "(docs/howto/install.md, "
+           "\"Several users\")",
+           user, other->path);
+}
+
+/* A server in the folder under another name: then the name that the user gave is a mistyped one. */
+static bool has_neighbour(const char *named, const char *folder, char *ret, size_t size)
+{
+    static struct xs_listening list[XS_LISTENING_MAX]; /* large, and stacks may be small */
+    size_t n = xs_listening(NULL, list), length = strlen(folder);
+
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(list[i].path, folder, length) == 0 && list[i].path[length] == '/' &&
+            !strchr(list[i].path + length + 1, '/') && strcmp(list[i].path, named) != 0)
+            return xs_str_copy(ret, size, list[i].path);
+    }
+    return false;
+}
+
+/* Whether xsched may start a server at a place that the user named. Of folders xsched makes those alone that it chooses itself:
+ * a mistyped name would make another one, with a server that no other program finds. */
+static int check_named(const char *named, char *ret_folder, size_t size)
+{
+    char neighbour[XS_SOCKET_PATH_BYTES];
+    char *slash;
+
+    xs_str_copy(ret_folder, size, named);
+    slash = strrchr(ret_folder, '/');
+    if (named[0] != '/' || slash == ret_folder) {
+        xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: xsched started no xserver",
+               named);
+        return -EINVAL;
+    }
+    if (strlen(named) >= XS_SOCKET_PATH_BYTES) {
+        xs_say("XSCHED_SOCKET must be a path of at most %u bytes, not %s: xsched started no xserver",
+               XS_SOCKET_PATH_BYTES - 1, named);
+        return -ENAMETOOLONG;
+    }
+    *slash = 0;
+    if (access(ret_folder, F_OK) < 0) {
+        xs_say("no xserver answers at %s, and the folder %s is not there: xsched started none. Make the "
+               "folder, or mend the name "
+               "(--socket, XSCHED_SOCKET)",
+               named, ret_folder);
+        return -ENOENT;
+    }
+    if (has_neighbour(named, ret_folder, neighbour, sizeof(neighbour))) {
+        xs_say("no xserver answers at %s, and one answers at %s: xsched started no second one. Mend the name "
+               "(--socket, "
+               "XSCHED_SOCKET)",
+               named, neighbour);
+        return -EEXIST;
+    }
+    return 0;
+}
+
+/* Something is where programs look, and this user may not use it. @return whether it is the only place */
+static bool say_denied(const struct xs_places *places, bool named)
+{
+    int i = xs_places_first_denied(places);
+
+    if (i < 0)
+        return false;
+    xs_say("%s: %s%s", places->items[i].path, xs_place_text(-EACCES),
+           named ? "; the program runs unscheduled"
+                 : "; programs of this user and of that xserver are not suspended for each other");
+    return named;
+}
+
 int xs_autostart(bool start, unsigned idle_s)
 {
     const char *named = xs_env_get(XS_ENV_XSCHED_SOCKET);
@@ -161,34 +248,27 @@ int xs_autostart(bool start, unsigned idle_s)
         if (!places.items[i].agents_look)
             setenv("XSCHED_SOCKET", places.items[i].path, 1);
         xs_place_expect(places.items[i].path);
+        say_other_servers(places.items[i].path);
         return 0;
     }
+    if (say_denied(&places, named != NULL))
+        return -EACCES;
     if (!start)
         return -ENOENT;
     if (named) {
-        char *slash;
-
+        err = check_named(named, folder, sizeof(folder));
+        if (err < 0)
+            return err;
         xs_str_copy(socket_path, sizeof(socket_path), named);
-        xs_str_copy(folder, sizeof(folder), named);
-        slash = strrchr(folder, '/');
-        if (named[0] != '/' || slash == folder) {
-            xs_say("XSCHED_SOCKET=%s must be an absolute path in a folder of its own: xsched started no xserver",
-                   named);
-            return -EINVAL;
-        }
-        if (strlen(named) >= XS_SOCKET_PATH_BYTES) {
-            xs_say("XSCHED_SOCKET must be a path of at most %u bytes, not %s: xsched started no xserver",
-                   XS_SOCKET_PATH_BYTES - 1, named);
-            return -ENAMETOOLONG;
-        }
-        *slash = 0;
     } else {
         agents_look = xs_runtime_folder(folder, sizeof(folder));
         snprintf(socket_path, sizeof(socket_path), "%s/xserver.sock", folder);
     }
     err = start_server(folder, socket_path, idle_s);
-    if (err == 0)
+    if (err == 0) {
         xs_place_expect(socket_path);
+        say_other_servers(socket_path);
+    }
     if (err == 0 && !agents_look)
         setenv("XSCHED_SOCKET", socket_path, 1);
     return err < 0 ? err : 1;

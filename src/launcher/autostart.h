@@ -9,8 +9,9 @@
 #define XS_AUTOSTART_IDLE_S 60
 
 /** Makes sure that a server answers. It finds one, or starts one in this user's runtime folder (or at
- *  XSCHED_SOCKET, if that has a value and its folder belongs to this user). Then it waits until the server
- *  answers and says so. Two callers at once start one server: a lock file in the folder. Sets XSCHED_SOCKET
+ *  XSCHED_SOCKET, if that has a value, and its folder is there and belongs to this user). Then it waits until
+ *  the server answers and says so. It also says where another user has a server of his own, and where this
+ *  user may not connect. Two callers at once start one server: a lock file in the folder. Sets XSCHED_SOCKET
  *  for the program if its agent would not look there by itself.
  *  @param start   false: only look
  *  @param idle_s  seconds without programs after which a started server ends; 0: never

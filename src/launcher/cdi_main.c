@@ -44,18 +44,22 @@ struct cdi_arguments {
 };
 
 static const struct argp_option k_options[] = {
-    {"output", 'o', "FILE", 0, "write there, in one step; for example /etc/cdi/xsched.json. Default: standard output", 1},
+    {"output", 'o', "FILE", 0,
+     "write there, in one step; for example /etc/cdi/xsched.json. Default: standard output", 1},
     {"device", 'd', "NAME=PRIORITY", 0,
-     "a device name and the priority that it gives; again for more. Default: urgent=100, high=10, normal=0, low=-10, "
+     "a device name and the priority that it gives; again for more. Default: urgent=100, high=10, normal=0, "
+     "low=-10, "
      "background=-100",
      1},
     {"kind", 'k', "VENDOR/CLASS", 0, "kind of the devices; default xsched.dev/queue", 1},
-    {"socket-folder", 's', "DIR", 0, "folder of the server's socket on this host; default: where one answers, else " SOCKET_PLACE,
-     1},
+    {"socket-folder", 's', "DIR", 0,
+     "folder of the server's socket on this host; default: where one answers, else " SOCKET_PLACE, 1},
     {"space", 'm', "DIR", 0,
-     "add for each device another one, NAME" SPACE_SUFFIX ", by which a container shares in space: with the MPS daemon whose "
+     "add for each device another one, NAME" SPACE_SUFFIX
+     ", by which a container shares in space: with the MPS daemon whose "
      "pipes are in this folder",
      1},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {0},
 };
 
@@ -154,6 +158,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "\"%s\" is one argument too many", arg);
+        return 0;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

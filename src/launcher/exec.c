@@ -34,6 +34,14 @@ static void allow_asan(const char *file)
         xs_say_error("out of memory");
 }
 
+/* Under valgrind the dynamic linker does not know $PLATFORM. */
+static bool is_valgrind(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+
+    return strcmp(slash ? slash + 1 : program, "valgrind") == 0;
+}
+
 void xs_prepare_program(char **program)
 {
     static struct xs_shims shims; /* large, and stacks may be small */
@@ -41,7 +49,7 @@ void xs_prepare_program(char **program)
     int err;
 
     if (xs_program_find(program[0], path, sizeof(path)) == 0) {
-        enum xs_program_issue issue = xs_program_check(path, judged, sizeof(judged));
+        enum xs_program_issue issue = xs_program_check_command(program, path, judged, sizeof(judged));
 
         if (issue != XS_PROGRAM_FINE)
             xs_say("%s is %s: XSched will not schedule it", judged, xs_program_issue_text(issue));
@@ -54,7 +62,7 @@ void xs_prepare_program(char **program)
         xs_say("no shim is installed (looked into %s): the program runs unscheduled", shims.tried);
         return;
     }
-    err = xs_shims_apply(&shims);
+    err = xs_shims_apply(&shims, !is_valgrind(program[0]));
     if (err == 0)
         err = xs_vulkan_layers(&shims);
     if (err == -EINVAL)

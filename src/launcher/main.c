@@ -3,6 +3,7 @@
 #include "launcher/commands.h"
 #include "launcher/say.h"
 
+#include <argp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -30,6 +31,8 @@ static void usage(FILE *f)
 
 int main(int argc, char **argv)
 {
+    char help[] = "--help";
+
     if (argc < 2) {
         usage(stderr);
         return XS_EXIT_USAGE;
@@ -37,6 +40,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("xsched " XSCHED_VERSION);
         return xs_say_unwritten() ? EX_IOERR : 0;
+    }
+    if (argc == 3 &&
+        (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0)) { /* as: xsched COMMAND --help */
+        argv[1] = argv[2];
+        argv[2] = help;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);

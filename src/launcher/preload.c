@@ -29,6 +29,18 @@ int xs_own_folder(char *ret, size_t size)
     return xs_str_copy(ret, size, exe) ? 0 : -ENAMETOOLONG;
 }
 
+int xs_find_beside(const char *program, char *ret, size_t size)
+{
+    static const char *const folders[] = {"", "/../sbin"};
+    char own[PATH_MAX];
+
+    for (size_t i = 0; xs_own_folder(own, sizeof(own)) == 0 && i < XS_ARRAY_LEN(folders); i++) {
+        if ((size_t)snprintf(ret, size, "%s%s/%s", own, folders[i], program) < size && access(ret, X_OK) == 0)
+            return 0;
+    }
+    return -ENOENT;
+}
+
 static bool is_shim_name(const char *name)
 {
     size_t n = strlen(name);
@@ -280,8 +292,9 @@ static int set_layer(const struct xs_layer *layer)
     return err == 0 ? 0 : -ENOMEM;
 }
 
-int xs_shims_apply(const struct xs_shims *s)
+int xs_shims_apply(const struct xs_shims *s, bool words)
 {
+    static char entries[XS_SHIMS_MAX][PATH_MAX]; /* large, and stacks may be small */
     const char *paths[XS_SHIMS_MAX];
     struct xs_layer layer;
     size_t preloaded;
@@ -291,7 +304,9 @@ int xs_shims_apply(const struct xs_shims *s)
         return 0;
     if (strpbrk(s->folder, " :\t"))
         return -EINVAL;
-    preloaded = xs_shims_preloaded(s, paths);
+    preloaded = xs_shims_entries(s, words, entries);
+    for (size_t i = 0; i < preloaded; i++)
+        paths[i] = entries[i];
     err = preloaded ? set_joined("LD_PRELOAD", paths, preloaded, " :", ':') : 0;
     for (size_t i = 0; i < XS_PLATFORM_COUNT; i++) {
         for (size_t k = 0; err == 0 && xs_shims_layer(s, &xs_platforms[i], k, s->folder, &layer); k++)

@@ -40,6 +40,11 @@ const char *xs_shims_get(const struct xs_shims *s, const struct xs_platform *pla
 /** Those of s->paths for LD_PRELOAD. @return how many */
 size_t xs_shims_preloaded(const struct xs_shims *s, const char *ret_paths[XS_SHIMS_MAX]);
 
+/** Those for LD_PRELOAD that this machine can use, or all where it can use none: what each entry says.
+ *  @param words  by $PLATFORM, which glibc's dynamic linker expands, where there is a folder for each word size
+ *  @return how many */
+size_t xs_shims_entries(const struct xs_shims *s, bool words, char ret[XS_SHIMS_MAX][PATH_MAX]);
+
 /** The index-th variable by which the platform's own loader takes the shim as a layer.
  *  @param folder  of the shims, as the program sees it; where it is another one than here, what depends on a library is
  *                 there in any case
@@ -70,15 +75,19 @@ char *xs_layer_join(const struct xs_layer *layer, const char *old, const char *k
 
 /** Sets the variables that load the shims: LD_PRELOAD, and those of each platform whose loader takes layers
  *  (OPENCL_LAYERS for one).
+ *  @param words  as xs_shims_entries
  *  @return 0 or -ENOMEM; -EINVAL when the folder has a space or colon in its name, which the loader takes for
  *  the end of a path */
-int xs_shims_apply(const struct xs_shims *s);
+int xs_shims_apply(const struct xs_shims *s, bool words);
 
 /** Whether an entry of an environment, NAME=VALUE, sets one of those variables. */
 bool xs_shims_is_variable(const char *entry);
 
 /** Removes those variables from the environment of this process. */
 void xs_shims_unset(void);
+
+/** A program of ours beside this executable, or in ../sbin. @return 0 or -ENOENT */
+int xs_find_beside(const char *program, char *ret, size_t size);
 
 /** Folder of this executable, without a slash at the end. @return 0 or -errno */
 int xs_own_folder(char *ret, size_t size);

@@ -24,8 +24,11 @@ static bool same_entry(const char *a, const char *b)
  * (decision 0028). */
 static bool is_by_path(const char *entry, const char *ours)
 {
-    const char *name = strrchr(ours, '/'), *folder = name;
-    char beside[PATH_MAX];
+    char real[PATH_MAX], beside[PATH_MAX]; /* ours may have another path there (preload_entries.c) */
+    const char *name, *folder;
+
+    ours = realpath(ours, real) ? real : ours;
+    name = folder = strrchr(ours, '/');
 
     while (folder && folder > ours && *--folder != '/')
         ;

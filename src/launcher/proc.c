@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +52,24 @@ const char *xs_proc_kind_name(enum xs_proc_kind kind)
     return names[kind];
 }
 
+/* A file of a GPU's or another accelerator's driver. */
+static void note_device(struct xs_proc *p, const char *path)
+{
+    static const char *const k_files[] = {"/dev/nvidia", "/dev/kfd", "/dev/dri/renderD", "/dev/accel/"};
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_files); i++) {
+        if (strncmp(path, k_files[i], strlen(k_files[i])) != 0)
+            continue;
+        for (size_t k = 0; k < p->devices_count; k++)
+            if (strcmp(p->devices[k], path) == 0)
+                return;
+        if (p->devices_count < XS_PROC_DEVICES_MAX &&
+            xs_str_copy(p->devices[p->devices_count], sizeof(p->devices[0]), path))
+            p->devices_count++;
+        return;
+    }
+}
+
 static void note_mapping(struct xs_proc *p, char *path)
 {
     struct xs_proc_library *l = &p->libraries[p->library_count];
@@ -62,6 +82,7 @@ static void note_mapping(struct xs_proc *p, char *path)
         p->client_page = true;
     if (strncmp(path, "/memfd:xsched-server", 20) == 0)
         p->server_page = true;
+    note_device(p, path);
     if (length > sizeof(DELETED) && strcmp(path + length - sizeof(DELETED) + 1, DELETED) == 0) {
         path[length - sizeof(DELETED) + 1] = 0;
         deleted = true;
@@ -143,6 +164,38 @@ static int read_maps(struct xs_proc *p)
     return err;
 }
 
+/* NOLINTBEGIN(cert-err34-c): the kernel's own numbers */
+static void read_status_line(struct xs_proc *p, const char *line)
+{
+    unsigned real, effective, saved;
+    const char *at;
+    int n;
+
+    if (strncmp(line, "Name:\t", 6) == 0) {
+        xs_str_copy(p->name, sizeof(p->name), line + 6);
+    } else if (strncmp(line, "State:\t", 7) == 0) {
+        xs_str_copy(p->state, sizeof(p->state), line + 7);
+    } else if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3) {
+        p->uid = real;
+        p->effective_uid = effective;
+        p->saved_uid = saved;
+    } else if (strncmp(line, "NSpid:", 6) == 0) {
+        for (at = line + 6;
+             p->numbers_count < XS_PROC_DEPTH && sscanf(at, "%d%n", &p->numbers[p->numbers_count], &n) == 1;
+             at += n)
+            p->numbers_count++;
+    } else if (strncmp(line, "Groups:", 7) == 0) {
+        for (at = line + 7;
+             p->groups_count < XS_PROC_GROUPS_MAX && sscanf(at, "%u%n", &p->groups[p->groups_count], &n) == 1;
+             at += n)
+            p->groups_count++;
+    } else if (sscanf(line, "Gid: %u", &p->gid) != 1 && sscanf(line, "Tgid: %d", &p->pid) != 1 &&
+               sscanf(line, "PPid: %d", &p->parent) != 1 && sscanf(line, "Threads: %d", &p->threads) != 1) {
+        sscanf(line, "CapPrm: %" SCNx64, &p->capabilities);
+    }
+}
+/* NOLINTEND(cert-err34-c) */
+
 static int read_status(struct xs_proc *p)
 {
     char line[256];
@@ -152,24 +205,107 @@ static int read_status(struct xs_proc *p)
     if (!f)
         return err;
     while (fgets(line, sizeof(line), f)) {
-        unsigned real, effective, saved;
-
         line[strcspn(line, "\n")] = 0;
-        if (strncmp(line, "Name:\t", 6) == 0)
-            xs_str_copy(p->name, sizeof(p->name), line + 6);
-        else if (strncmp(line, "State:\t", 7) == 0)
-            xs_str_copy(p->state, sizeof(p->state), line + 7);
-        /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
-        else if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3) {
-            p->uid = real;
-            p->saved_uid = saved;
-        } else {
-            /* NOLINTNEXTLINE(cert-err34-c): the kernel's own number */
-            sscanf(line, "Threads: %d", &p->threads);
-        }
+        read_status_line(p, line);
     }
     fclose(f);
     return 0;
+}
+
+bool xs_proc_has_ended(const struct xs_proc *p)
+{
+    return p->state[0] == 'Z' || p->state[0] == 'X';
+}
+
+/* The flags in /proc/PID/stat say it. They stand behind the name, which may have any characters. */
+static void read_kind(struct xs_proc *p)
+{
+    char text[512], *at;
+    unsigned flags;
+    int err;
+    FILE *f = open_proc(p->pid, "stat", &err);
+
+    if (!f)
+        return;
+    text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+    fclose(f);
+    at = strrchr(text, ')');
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
+    if (at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1)
+        p->is_kernel = flags & 0x00200000; /* PF_KTHREAD */
+}
+
+/* What the kernel told the program at its start. */
+static void read_auxiliary(struct xs_proc *p)
+{
+    ElfW(auxv_t) one;
+    int err;
+    FILE *f = open_proc(p->pid, "auxv", &err);
+
+    while (f && fread(&one, sizeof(one), 1, f) == 1 && one.a_type != AT_NULL)
+        if (one.a_type == AT_SECURE)
+            p->is_secure = one.a_un.a_val != 0;
+    if (f)
+        fclose(f);
+}
+
+/* Whether a file of a control group has this line. */
+static bool group_says(const char *folder, const char *group, const char *file, const char *says)
+{
+    char path[PATH_MAX + 64], line[64];
+    bool found = false;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/sys/fs/cgroup%s%s/%s", folder, group, file);
+    f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof(line), f))
+        found = strcmp(line, says) == 0;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* "0::/system.slice/x.service", or "6:freezer:/x" of version 1, and what that control group says of itself. A group inside a
+ * namespace has a name that leads to no folder here: then nothing is known. */
+static void read_freezer(struct xs_proc *p)
+{
+    char line[PATH_MAX], *group;
+    int err;
+    FILE *f = open_proc(p->pid, "cgroup", &err);
+
+    while (f && fgets(line, sizeof(line), f)) {
+        line[strcspn(line, "\n")] = 0;
+        group = strchr(line, '/');
+        if (group && strncmp(line, "0::", 3) == 0)
+            p->is_frozen |= group_says("", group, "cgroup.events", "frozen 1\n") ||
+                            group_says("/unified", group, "cgroup.events", "frozen 1\n");
+        else if (group && strstr(line, ":freezer:"))
+            p->is_frozen |= group_says("/freezer", group, "freezer.state", "FROZEN\n");
+    }
+    if (f)
+        fclose(f);
+}
+
+static bool other_link(const char *of, const char *name)
+{
+    char path[64], theirs[PATH_MAX], ours[PATH_MAX];
+    ssize_t n, m;
+
+    snprintf(path, sizeof(path), "/proc/%s/%s", of, name);
+    n = readlink(path, theirs, sizeof(theirs));
+    snprintf(path, sizeof(path), "/proc/self/%s", name);
+    m = readlink(path, ours, sizeof(ours));
+    return n > 0 && m > 0 && (n != m || memcmp(theirs, ours, (size_t)n) != 0);
+}
+
+static void read_root(struct xs_proc *p)
+{
+    char pid[16];
+
+    snprintf(pid, sizeof(pid), "%d", (int)p->pid);
+    p->elsewhere = other_link(pid, "ns/mnt") || other_link(pid, "root");
+    if (p->elsewhere)
+        snprintf(p->root, sizeof(p->root), "/proc/%d/root", (int)p->pid);
 }
 
 static int read_environ(struct xs_proc *p)
@@ -205,17 +341,25 @@ static int read_environ(struct xs_proc *p)
     return err;
 }
 
-static void count_descriptors(struct xs_proc *p)
+static void read_descriptors(struct xs_proc *p)
 {
-    char path[64];
+    char path[64], link[64 + 256], to[PATH_MAX];
     DIR *dir;
+    ssize_t n;
 
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)p->pid);
     dir = opendir(path);
     if (!dir)
         return;
-    for (const struct dirent *e; (e = readdir(dir));)
-        p->descriptors += e->d_name[0] != '.';
+    for (const struct dirent *e; (e = readdir(dir));) {
+        if (e->d_name[0] == '.')
+            continue;
+        p->descriptors++;
+        snprintf(link, sizeof(link), "%s/%s", path, e->d_name);
+        n = readlink(link, to, sizeof(to) - 1);
+        to[n > 0 ? n : 0] = 0;
+        note_device(p, to);
+    }
     closedir(dir);
 }
 
@@ -225,20 +369,41 @@ int xs_proc_read(pid_t pid, struct xs_proc *ret)
     int err;
 
     memset(ret, 0, sizeof(*ret));
-    ret->pid = pid;
-    snprintf(ret->exe_link, sizeof(ret->exe_link), "/proc/%d/exe", (int)pid);
+    ret->pid = ret->asked = pid;
     err = read_status(ret);
-    if (err == 0)
-        err = read_maps(ret);
+    if (err < 0)
+        return err;
+    if (ret->pid != pid) { /* a thread's number: the rest is the process's */
+        pid_t whole = ret->pid;
+
+        memset(ret, 0, sizeof(*ret));
+        ret->pid = whole;
+        err = read_status(ret);
+        ret->pid = whole;
+        ret->asked = pid;
+    }
+    if (err < 0)
+        return err;
+    snprintf(ret->exe_link, sizeof(ret->exe_link), "/proc/%d/exe", (int)ret->pid);
+    read_kind(ret);
+    read_freezer(ret);
+    if (xs_proc_has_ended(ret) || ret->is_kernel)
+        return 0;
+    err = read_maps(ret);
     if (err == 0)
         err = read_environ(ret);
     if (err < 0) {
         xs_proc_free(ret);
-        return err;
+        if (err != -EACCES && err != -EPERM)
+            return err;
+        ret->denied = err;
+        return 0;
     }
     n = readlink(ret->exe_link, ret->exe, sizeof(ret->exe) - 1);
     ret->exe[n > 0 ? n : 0] = 0;
-    count_descriptors(ret);
+    read_auxiliary(ret);
+    read_root(ret);
+    read_descriptors(ret);
     return 0;
 }
 
@@ -265,6 +430,16 @@ const char *xs_proc_env(const struct xs_proc *p, const char *name)
             return p->env[i] + n + 1;
     }
     return NULL;
+}
+
+const char *xs_proc_preload(const struct xs_proc *p)
+{
+    const char *last = NULL;
+
+    for (size_t i = 0; i < p->env_count; i++)
+        if (strncmp(p->env[i], "LD_PRELOAD=", 11) == 0)
+            last = p->env[i] + 11;
+    return last;
 }
 
 const char *xs_proc_vendor_platform(const char *name)

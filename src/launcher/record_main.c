@@ -11,6 +11,7 @@
 #include "launcher/child.h"
 #include "launcher/commands.h"
 #include "launcher/preload.h"
+#include "launcher/program.h"
 #include "launcher/say.h"
 #include "transport/socket.h"
 
@@ -35,10 +36,12 @@ static const struct argp_option k_options[] = {
     {"output", 'o', "FILE", 0, "the trace; default xsched-trace.json", 1},
     {"duration", 'd', "TIME", 0, "end after so long: 10, 500ms, 30s, 5m, ...", 1},
     {"for", 0, NULL, OPTION_ALIAS, NULL, 1},
-    {"format", 'f', "chrome|replay", 0, "chrome (default; Perfetto reads it) or replay (xsched-replay reads it)", 1},
+    {"format", 'f', "chrome|replay", 0,
+     "chrome (default; Perfetto reads it) or replay (xsched-replay reads it)", 1},
     {"max-events", KEY_MOST, "N", 0, "end after so many entries; default 10000000", 1},
     {"socket", 'S', "PATH", 0, "socket of xserver", 1},
     {"quiet", 'q', NULL, 0, "no notes from xsched itself", 1},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {0},
 };
 
@@ -112,6 +115,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return ARGP_ERR_UNKNOWN; /* give it to ARGP_KEY_ARGS: the rest is the program's */
     case ARGP_KEY_ARGS:
         a->program = state->argv + state->next;
+        return 0;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -358,13 +364,18 @@ int main(int argc, char **argv)
                "for "
                "wrong arguments."};
     static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
-    char name[] = "xsched record";
+    char name[] = "xsched record", why[PATH_MAX + 32];
     int err;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
     if (argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &s.a) != 0)
         return XS_EXIT_USAGE;
+    err = s.a.program ? xs_program_absent(s.a.program[0], why, sizeof(why)) : 0;
+    if (err) {
+        xs_say_error("%s", why);
+        return err;
+    }
     if (!s.a.program)
         end_at_signals();
     s.r.ask = ask_again;

@@ -34,7 +34,9 @@ static const struct argp_option options[] = {
     {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
     {"group", KEY_GROUP, "NAME", 0, "the scheduler suspends and resumes programs of one group together", 2},
     {"share", KEY_SHARE, "time|space|auto", 0,
-     "how the program shares the device: by turns, or at one time under MPS with others of this user (CUDA); default time", 2},
+     "how the program shares the device: by turns, or at one time under MPS with others of this user (CUDA); "
+     "default time",
+     2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
     {"memory", 'm', "8G|50%", 0, "device memory that the program may allocate on each device", 2},
     {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries",
@@ -47,6 +49,7 @@ static const struct argp_option options[] = {
     {"socket", 'S', "PATH", 0, "socket of xserver", 3},
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 4},
     {"help-env", KEY_HELP_ENV, NULL, 0, "list the environment variables and exit", 4},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -203,6 +206,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!r->program && !r->help_env)
             argp_error(state, "name a program to run");
         break;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -351,8 +357,8 @@ int xs_command_run(int argc, char **argv)
                "Exit status: the program's; 64 for wrong arguments, 126 when xsched cannot start the program, 127 "
                "when it does not find it."};
     struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
-    char name[] = "xsched run", path[PATH_MAX];
-    int server = -ENOENT;
+    char name[] = "xsched run", why[PATH_MAX + 32];
+    int server = -ENOENT, status;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
@@ -372,9 +378,12 @@ int xs_command_run(int argc, char **argv)
         if (xs_platforms[i].probe != XS_PLATFORM_PROBE_NONE)
             use_probed_level(&xs_platforms[i]);
     }
+    status = xs_program_absent(r.program[0], why, sizeof(why));
+    if (status) {
+        xs_say_error("%s", why); /* and it needs no server */
+        return status;
+    }
     xs_prepare_program(r.program);
-    if (xs_program_find(r.program[0], path, sizeof(path)) == -ENOENT)
-        return xs_exec_program(r.program); /* its message says so: no server needed */
     begin_to_share(&r);
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         server = xs_autostart(!r.no_server, r.idle_s);

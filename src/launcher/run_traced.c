@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "launcher/child.h"
 #include "launcher/commands.h"
+#include "launcher/program.h"
 #include "launcher/say.h"
 #include "launcher/trace_summary.h"
 
@@ -24,6 +25,7 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "keep the trace there (emptied first); one line a call", 1},
     {"summary", 's', "FILE", 0, "write the table there instead of stderr", 1},
     {"quiet", 'q', NULL, 0, "no notes and warnings from xsched itself", 1},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -65,6 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!t->program)
             argp_error(state, "name a program to run");
         break;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -159,6 +164,7 @@ int xs_command_trace(int argc, char **argv)
                "program, 127 when it does not find it."};
     struct trace t = {0};
     char path[2 * PATH_MAX], name[] = "xsched trace";
+    char why[PATH_MAX + 32];
     FILE *out = stderr;
     int err, status;
 
@@ -166,6 +172,11 @@ int xs_command_trace(int argc, char **argv)
     argv[0] = name;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &t) != 0)
         return XS_EXIT_USAGE;
+    status = xs_program_absent(t.program[0], why, sizeof(why));
+    if (status) {
+        xs_say_error("%s", why);
+        return status;
+    }
     err = make_file(t.output, path, sizeof(path));
     if (err < 0) {
         xs_say_error("%s: %s", t.output ? t.output : path, strerror(-err));

@@ -35,17 +35,38 @@ static bool absent(int r)
     return r == -ECONNREFUSED || r == -EACCES || r == -ENOENT || r == -ETIMEDOUT;
 }
 
+/* Why no answer came, by the name of the socket that the user knows: its HTTP socket is beside it. */
+static void note_socket(struct tried *t, const char *server_socket, const char *http, int r,
+                        const char *error)
+{
+    int there = xs_place_probe(server_socket, NULL, NULL);
+
+    if (!xs_place_is_up(there))
+        note(t, "\n  %s: %s", server_socket, xs_place_text(there));
+    else if (r == -ECONNREFUSED)
+        note(t, "\n  %s: an xserver is there that answers no questions (http = OFF?)", server_socket);
+    else
+        note(t, "\n  %s: %s", http, error);
+}
+
+/* @param server_socket  xserver's; or its HTTP socket itself, which a user may well name */
 static int ask_unix(const struct xs_ask_where *w, const char *server_socket, const char *method,
                     const char *path, const char *body, struct tried *tried, struct xs_http_answer *ret)
 {
     char http[PATH_MAX], error[256];
     struct xs_http_target target = {.unix_path = http, .token = w->token};
+    bool direct = xs_http_socket_reserved(server_socket);
     int r;
 
-    xs_http_socket(server_socket, http, sizeof(http));
+    if (direct)
+        snprintf(http, sizeof(http), "%s", server_socket);
+    else
+        xs_http_socket(server_socket, http, sizeof(http));
     r = xs_http_ask(&target, method, path, body, ret, error, sizeof(error));
-    if (r < 0)
+    if (r < 0 && direct)
         note(tried, "\n  %s: %s", http, r == -ECONNREFUSED ? "nobody listens" : error);
+    else if (r < 0)
+        note_socket(tried, server_socket, http, r, error);
     return r;
 }
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static int refuse(void *object, int error_number, const char *path, const char *
                   size_t bytes)
 {
     if (error && bytes)
-        snprintf(error, bytes, "%s: %s", path, why);
+        snprintf(error, bytes, "%s is no policy: %s", path, why);
     if (object)
         dlclose(object);
     return error_number;
@@ -39,6 +40,17 @@ static const char *fault(const struct xs_policy_ops *ops)
     return NULL;
 }
 
+/* The loader's reason, which mostly begins with the path. */
+static const char *why_not(const char *path)
+{
+    const char *why = dlerror();
+    size_t n = strlen(path);
+
+    if (!why)
+        return "the loader refuses it";
+    return strncmp(why, path, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
+}
+
 int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error, size_t error_bytes)
 {
     const struct xs_policy_ops *ops;
@@ -50,10 +62,8 @@ int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error,
     if (!strchr(path, '/'))
         return refuse(NULL, -ENOENT, path, "give a path with a slash", error, error_bytes);
     object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!object) {
-        why = dlerror();
-        return refuse(NULL, -ENOENT, path, why ? why : "the loader refuses it", error, error_bytes);
-    }
+    if (!object)
+        return refuse(NULL, -ENOENT, path, why_not(path), error, error_bytes);
     entry = (xs_policy_entry_fn)dlsym(object, XS_POLICY_ENTRY);
     if (!entry)
         return refuse(object, -ENOEXEC, path, "exports no " XS_POLICY_ENTRY, error, error_bytes);
@@ -74,6 +84,32 @@ int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error,
     m->ops = ops;
     *ret = m;
     return 0;
+}
+
+bool xs_policy_is_path(const char *text)
+{
+    size_t n = strlen(text);
+
+    return strchr(text, '/') || (n > 3 && strcmp(text + n - 3, ".so") == 0);
+}
+
+const struct xs_policy_ops *xs_policy_find(const char *text, struct xs_policy_module **ret_module,
+                                           char *error, size_t error_bytes)
+{
+    char path[PATH_MAX], names[XS_POLICY_NAMES_BYTES];
+    const struct xs_policy_ops *ops;
+
+    *ret_module = NULL;
+    if (!xs_policy_is_path(text)) {
+        ops = xs_policy_by_name(text);
+        if (!ops && error && error_bytes)
+            snprintf(error, error_bytes, "there is no policy '%.40s' (%s)", text,
+                     xs_policy_names(names, sizeof(names), ", "));
+        return ops;
+    }
+    snprintf(path, sizeof(path), "%s%s", strchr(text, '/') ? "" : "./", text);
+    return xs_policy_load(path, ret_module, error, error_bytes) < 0 ? NULL
+                                                                    : xs_policy_module_ops(*ret_module);
 }
 
 /* The flags that the writer's header had. The first three are older than flags_known. */

@@ -13,6 +13,13 @@ struct xs_policy_module;
  *  @return 0, or with a text in error: -ENOENT (dlopen fails), -ENOEXEC (no entry), -EPROTO (another
  *          ABI), -EINVAL (something is missing in it), -ENOMEM */
 int xs_policy_load(const char *path, struct xs_policy_module **ret, char *error, size_t error_bytes);
+/** Whether users mean a shared object by it: it has a slash, or .so at its end. */
+bool xs_policy_is_path(const char *text);
+/** The policy that a user names: a built-in one, or that of a shared object.
+ *  @param ret_module  the object's; NULL: a built-in one
+ *  @return NULL with a text in error */
+const struct xs_policy_ops *xs_policy_find(const char *text, struct xs_policy_module **ret_module,
+                                           char *error, size_t error_bytes);
 /** Names the flags in which the policy's xsched/policy.h differs from this program's. First those that
  *  the policy cannot set: they count as not set. Then those that this program does not know.
  *  @return false: there are none; ret_text stays as it is */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *argp_program_version = "xsched-replay " XSCHED_VERSION;
+XS_EXPORT const char *argp_program_version = "xsched-replay (XSched) " XSCHED_VERSION;
 
 struct replay_options {
     const struct xs_policy_ops *policy;
@@ -22,9 +22,10 @@ struct replay_options {
 static char g_policy_help[XS_POLICY_NAMES_BYTES + 100];   /* main() writes it before anything reads it */
 
 static const struct argp_option rows[] = {
-    { "policy", 'p', "NAME", 0, g_policy_help, 0 },
-    { "json", 'j', NULL, 0, "print one JSON object a line", 0 },
-    { 0 },
+    {"policy", 'p', "NAME", 0, g_policy_help, 0},
+    {"json", 'j', NULL, 0, "print one JSON object a line", 0},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
+    {0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -34,15 +35,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'p':
-        if (strchr(arg, '/')) {
-            if (xs_policy_load(arg, &o->module, error, sizeof(error)) < 0)
-                argp_failure(state, 2, 0, "%s", error);
-            o->policy = xs_policy_module_ops(o->module);
-            return 0;
-        }
-        o->policy = xs_policy_by_name(arg);
-        if (!o->policy)
-            argp_error(state, "unknown policy '%s'", arg);
+        o->policy = xs_policy_find(arg, &o->module, error, sizeof(error));
+        if (!o->policy && xs_policy_is_path(arg))
+            argp_failure(state, 2, 0, "%s", error);
+        else if (!o->policy)
+            argp_error(state, "--policy: %s", error);
         return 0;
     case 'j':
         o->json = true;
@@ -54,6 +51,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "which trace? (- reads standard input)");
+        return 0;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -87,8 +87,8 @@ int main(int argc, char **argv)
         .doc = "Reads a trace of facts (which queue is ready, when) and prints what a scheduling policy decides."
                "\vA TRACE has one fact a line, a time in microseconds first; see xsched-replay(1).",
     };
-    struct replay_options o = { 0 };
-    char line[1024], error[XS_ERROR_BYTES], names[XS_POLICY_NAMES_BYTES];
+    static struct replay_options o; /* the process ends with its policy's library loaded */
+    char line[1024], error[XS_ERROR_BYTES], names[XS_POLICY_NAMES_BYTES], name[] = "xsched-replay";
     unsigned long number = 0;
     struct xs_replay *r;
     bool facts = false;
@@ -98,6 +98,7 @@ int main(int argc, char **argv)
     snprintf(g_policy_help, sizeof(g_policy_help),
              "policy until the trace names one (%s; HPF), or the path of a shared object",
              xs_policy_names(names, sizeof(names), ", "));
+    argv[0] = name;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     f = strcmp(o.file, "-") == 0 ? stdin : fopen(o.file, "re");
     if (!f) {

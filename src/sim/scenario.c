@@ -194,14 +194,19 @@ int xs_scenario_line(struct xs_scenario *sc, char *line, char error[XS_ERROR_BYT
     if (n == 0)
         return 0;
     if (n < 2) {
-        snprintf(error, XS_ERROR_BYTES, n < 0 ? "too many words" : "'%.40s' needs more words", words[0]);
+        if (n < 0)
+            snprintf(error, XS_ERROR_BYTES, "too many words");
+        else
+            snprintf(error, XS_ERROR_BYTES, "%s stands behind '%.40s'",
+                     strcmp(words[0], "param") ? "no name" : "no key=value", words[0]);
         return -EINVAL;
     }
     if (strcmp(words[0], "policy") == 0) {
         sc->policy = xs_policy_by_name(words[1]);
         if (sc->policy && n == 2)
             return 0;
-        snprintf(error, XS_ERROR_BYTES, "unknown policy '%.40s'", words[1]);
+        snprintf(error, XS_ERROR_BYTES, "unknown policy '%.40s'%s", words[1],
+                 strchr(words[1], '/') ? "; --policy takes a shared object" : "");
         return -EINVAL;
     }
     if (strcmp(words[0], "param") == 0)

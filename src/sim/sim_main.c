@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *argp_program_version = "xsched-sim " XSCHED_VERSION;
+XS_EXPORT const char *argp_program_version = "xsched-sim (XSched) " XSCHED_VERSION;
 
 struct sim_options {
     struct xs_scenario sc;
@@ -20,18 +20,23 @@ struct sim_options {
 static char g_policy_help[XS_POLICY_NAMES_BYTES + 80];   /* main() writes it before anything reads it */
 
 static const struct argp_option rows[] = {
-    { "policy", 'p', "NAME", 0, g_policy_help, 0 },
-    { "param", 'P', "KEY=VALUE...", 0, "parameters: timeslice_us, k, starvation_ms, switch_us, linger_us, "
-      "stall_ms, react_us, duration_ms, seed", 0 },
-    { "device", 'd', "NAME [KEY=VALUE...]", 0, "a device: model=exclusive or shared", 0 },
-    { "process", 'r', "NAME [KEY=VALUE...]", 0, "a process: utilization, cpu, window, group, intra", 0 },
-    { "queue", 'q', "NAME [KEY=VALUE...]", 0, "a queue: process, device, level, hints, arrival, period_us, "
-      "think_us, commands, length_us, lengths, inflight_us, start_ms, stop_ms", 0 },
-    { "duration", 't', "SECONDS", 0, "simulated time (10)", 0 },
-    { "seed", 's', "N", 0, "of the random numbers (1)", 0 },
-    { "native", 'n', NULL, 0, "without a scheduler: every queue is open all the time", 0 },
-    { "json", 'j', NULL, 0, "print JSON", 0 },
-    { 0 },
+    {"policy", 'p', "NAME", 0, g_policy_help, 0},
+    {"param", 'P', "KEY=VALUE...", 0,
+     "parameters: timeslice_us, k, starvation_ms, switch_us, linger_us, "
+     "stall_ms, react_us, duration_ms, seed",
+     0},
+    {"device", 'd', "NAME [KEY=VALUE...]", 0, "a device: model=exclusive or shared", 0},
+    {"process", 'r', "NAME [KEY=VALUE...]", 0, "a process: utilization, cpu, window, group, intra", 0},
+    {"queue", 'q', "NAME [KEY=VALUE...]", 0,
+     "a queue: process, device, level, hints, arrival, period_us, "
+     "think_us, commands, length_us, lengths, inflight_us, start_ms, stop_ms",
+     0},
+    {"duration", 't', "SECONDS", 0, "simulated time (10)", 0},
+    {"seed", 's', "N", 0, "of the random numbers (1)", 0},
+    {"native", 'n', NULL, 0, "without a scheduler: every queue is open all the time", 0},
+    {"json", 'j', NULL, 0, "print JSON", 0},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
+    {0},
 };
 
 static void take(struct argp_state *state, const char *word, const char *arg)
@@ -40,6 +45,9 @@ static void take(struct argp_state *state, const char *word, const char *arg)
     char line[1024], error[XS_ERROR_BYTES];
     int r;
 
+    if (!arg[strspn(arg, " \t")])
+        argp_error(state, "--%s takes %s, not '%s'", word,
+                   strcmp(word, "param") ? "NAME [KEY=VALUE...]" : "KEY=VALUE...", arg);
     if (snprintf(line, sizeof(line), "%s %s", word, arg) >= (int)sizeof(line))
         argp_error(state, "--%s: too long", word);
     r = xs_scenario_line(&o->sc, line, error);
@@ -57,12 +65,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'p':
-        if (!strchr(arg, '/'))
-            take(state, "policy", arg);
-        else if (xs_policy_load(arg, &o->module, error, sizeof(error)) < 0)
+        o->sc.policy = xs_policy_find(arg, &o->module, error, sizeof(error));
+        if (!o->sc.policy && xs_policy_is_path(arg))
             argp_failure(state, 2, 0, "%s", error);
-        else
-            o->sc.policy = xs_policy_module_ops(o->module);
+        else if (!o->sc.policy)
+            argp_error(state, "--policy: %s", error);
         return 0;
     case 'P':
         take(state, "param", arg);
@@ -100,6 +107,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         r = xs_scenario_finish(&o->sc, error);
         if (r < 0)
             argp_error(state, "%s", r == -ENOMEM ? "out of memory" : error);
+        return 0;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -161,14 +171,15 @@ int main(int argc, char **argv)
                "\vA SCENARIO has one statement a line: policy NAME, param KEY=VALUE..., "
                "device NAME ..., process NAME ..., queue NAME ...; see xsched-sim(1).",
     };
-    struct sim_options o = { 0 };
-    char names[XS_POLICY_NAMES_BYTES];
+    static struct sim_options o; /* the process ends with its policy's library loaded */
+    char names[XS_POLICY_NAMES_BYTES], name[] = "xsched-sim";
     struct xs_sim_result r;
     int rc = 0;
 
-    snprintf(g_policy_help, sizeof(g_policy_help), "policy (%s), or the path of a shared object, with a slash",
+    snprintf(g_policy_help, sizeof(g_policy_help), "policy (%s), or the path of a shared object",
              xs_policy_names(names, sizeof(names), ", "));
     xs_scenario_init(&o.sc);
+    argv[0] = name;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     if (xs_sim_run(&o.sc, o.unscheduled, &r) < 0) {
         fprintf(stderr, "xsched-sim: out of memory\n");

@@ -31,25 +31,23 @@
 
 _Static_assert(XS_SOCKET_PATH_BYTES == sizeof(((struct sockaddr_un *)0)->sun_path), "as the kernel's");
 
-int xs_socket_path(unsigned index, char *ret_path, size_t size)
+int xs_socket_path_of(const struct xs_socket_seeker *who, unsigned index, char *ret_path, size_t size)
 {
     static const char k_name[] = "xsched/xserver.sock";
-    const char *own = xs_env_get(XS_ENV_XSCHED_SOCKET);
-    const char *xdg = getauxval(AT_SECURE) ? NULL : getenv("XDG_RUNTIME_DIR");
     char path[XS_SOCKET_PATH_BYTES + 32], user[32];
     int n;
 
-    snprintf(user, sizeof(user), "/run/user/%lu", (unsigned long)getuid());
-    if (own) {
+    snprintf(user, sizeof(user), "/run/user/%lu", (unsigned long)who->uid);
+    if (who->own) {
         if (index > 0)
             return -ENOENT;
-        n = snprintf(path, sizeof(path), "%s", own);
+        n = snprintf(path, sizeof(path), "%s", who->own);
     } else {
         /* skips the places that do not exist for this user */
-        if (!xdg || xdg[0] != '/' || !strcmp(xdg, user))
+        if (!who->runtime || who->runtime[0] != '/' || !strcmp(who->runtime, user))
             index++;
         if (index == 0)
-            n = snprintf(path, sizeof(path), "%s/%s", xdg, k_name);
+            n = snprintf(path, sizeof(path), "%s/%s", who->runtime, k_name);
         else if (index == 1)
             n = snprintf(path, sizeof(path), "%s/%s", user, k_name);
         else if (index == 2)
@@ -61,6 +59,15 @@ int xs_socket_path(unsigned index, char *ret_path, size_t size)
         return -ENAMETOOLONG;
     memcpy(ret_path, path, (size_t)n + 1);
     return 0;
+}
+
+int xs_socket_path(unsigned index, char *ret_path, size_t size)
+{
+    const struct xs_socket_seeker self = {.own = xs_env_get(XS_ENV_XSCHED_SOCKET),
+                                          .runtime = getauxval(AT_SECURE) ? NULL : getenv("XDG_RUNTIME_DIR"),
+                                          .uid = getuid()};
+
+    return xs_socket_path_of(&self, index, ret_path, size);
 }
 
 static int address(const char *path, struct sockaddr_un *ret)

@@ -23,6 +23,14 @@
  *  @return 0, -ENOENT (no more places), -ENAMETOOLONG (this one cannot be a socket; go on) */
 int xs_socket_path(unsigned index, char *ret_path, size_t size);
 
+/** Another process, for the same question. */
+struct xs_socket_seeker {
+    const char *own;     /* its XSCHED_SOCKET; NULL: none */
+    const char *runtime; /* its XDG_RUNTIME_DIR; NULL: none */
+    uid_t uid;           /* its real one */
+};
+int xs_socket_path_of(const struct xs_socket_seeker *who, unsigned index, char *ret_path, size_t size);
+
 /** Connects; waits at most timeout_ns for place in the listener's queue. The result never blocks.
  *  @return descriptor, or -errno: -ENOENT and -ECONNREFUSED when no server listens, -EAGAIN when the
  *          time is up */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+XS_EXPORT const char *argp_program_version = "xsched-window (XSched) " XSCHED_VERSION;
+
 enum { KEY_IDLE = 1000, KEY_SOCKET, KEY_ONCE };
 
 static const struct argp_option options[] = {
@@ -24,6 +26,7 @@ static const struct argp_option options[] = {
     {"addr", 'a', "ADDRESS", 0, "host of xserver's HTTP; default 127.0.0.1", 1},
     {"port", 'p', "PORT", 0, "its port; default 50000", 1},
     {"listen", 'l', "PORT", OPTION_HIDDEN, "of the original's monitor: there is none here", 1},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -90,6 +93,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         else if (strcmp(in->command, "monitor") == 0 && in->o.program)
             argp_error(state, "monitor takes no program");
         break;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -3,6 +3,7 @@
 #include "xcli/xcli.h"
 
 #include "base/str.h"
+#include "query/device_text.h"
 #include "query/duration.h"
 
 #include <inttypes.h>
@@ -114,13 +115,44 @@ bool xcli_filter_passes(const struct xcli_filter *f, int64_t uid, uint64_t devic
     return (!f->by_user || f->uid == uid) && xcli_filter_device(f, device);
 }
 
-int xcli_filter_begin(struct xcli_filter *f)
+/* Whether a text may mean a device on which no queue works now: the driver's number, a UUID, a part of an address. */
+static bool may_be_idle(const char *device)
 {
-    char why[256];
+    size_t n = strlen(device);
 
-    if (f->device && xcli_try("GET", "/devices", NULL, why, sizeof(why), &f->devices) != XCLI_OK)
-        f->devices = NULL; /* an older server: by address, then */
-    return XCLI_OK;
+    return n && (strspn(device, "0123456789") == n || strncmp(device, "GPU-", 4) == 0 ||
+                 strncmp(device, "MIG-", 4) == 0 ||
+                 (strchr(device, ':') && strspn(device, "0123456789abcdefABCDEF:.") == n));
+}
+
+int xcli_filter_begin(struct xcli_filter *f, bool watches)
+{
+    const json_t *list;
+    char why[256], text[128], names[512] = "";
+    size_t i, used = 0;
+    json_t *o;
+
+    if (!f->device)
+        return XCLI_OK;
+    if (xcli_try("GET", "/devices", NULL, why, sizeof(why), &f->devices) != XCLI_OK) {
+        f->devices =
+            NULL; /* an older server: by address, then; or none, which the question itself finds out */
+        return XCLI_OK;
+    }
+    list = json_object_get(f->devices, "devices");
+    json_array_foreach((json_t *)(uintptr_t)list, i, o)
+    {
+        if (xcli_filter_device(f, (uint64_t)xcli_int(o, "device")))
+            return XCLI_OK;
+        xs_device_text((uint64_t)xcli_int(o, "device"), f->devices, text, sizeof(text));
+        if (used < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", text);
+    }
+    if (may_be_idle(f->device) || (watches && !json_array_size(list)))
+        return XCLI_OK;
+    fprintf(stderr, "xcli: no device is called '%.40s': %s%s\n", f->device,
+            names[0] ? "queues work on " : "no queue works on any", names);
+    return XCLI_USAGE;
 }
 
 void xcli_filter_end(struct xcli_filter *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands that change something, and status. */
+/* The commands that change something but the policy, and status. */
 #include "xcli/xcli.h"
 
 #include "base/str.h"
@@ -88,103 +88,6 @@ int xcli_config(int argc, char **argv)
     snprintf(text, sizeof(text), "Configuration of XQueue 0x%" PRIx64 " changed", c.handle);
     done(answer, text);
     return XCLI_OK;
-}
-
-/* ---- policy ---- */
-
-struct policy {
-    bool query, set;
-    const struct xs_policy_ops *to;
-};
-
-/* For an older server, which sends only a number; a loaded policy's is 0. */
-static const char *name_of_number(int64_t number)
-{
-    const struct xs_policy_ops *policy = number > 0 && number < kPolicyMax ? xs_policy_by_type((int)number) : NULL;
-
-    return policy ? policy->name : "custom";
-}
-
-static error_t parse_policy(int key, char *arg, struct argp_state *state)
-{
-    struct policy *p = state->input;
-    char names[XS_POLICY_NAMES_BYTES];
-
-    switch (key) {
-    case 'q':
-        p->query = true;
-        return 0;
-    case 's':
-        p->set = true;
-        return 0;
-    case ARGP_KEY_ARG: /* xcli policy PUP */
-        if (p->set)
-            argp_error(state, "one policy at a time");
-        p->set = true; /* fall through */
-        __attribute__((fallthrough));
-    case 'n':
-        if (p->to)
-            argp_error(state, "one policy at a time");
-        p->to = xs_policy_by_name(arg);
-        if (!p->to)
-            argp_error(state, "there is no policy '%s': %s", arg, xs_policy_names(names, sizeof(names), " "));
-        return 0;
-    case ARGP_KEY_END:
-        if (p->query && (p->set || p->to))
-            argp_error(state, "-q shows the policy, and changes none");
-        if (p->set && !p->to)
-            argp_error(state, "-s needs -n NAME");
-        if (p->to && !p->set)
-            argp_error(state, "-n belongs to -s");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-int xcli_policy(int argc, char **argv)
-{
-    static const struct argp_option k_options[] = {
-        {"query", 'q', NULL, 0,
-         "show the policy in force, and those there are (also done without any option, and then the status is 1)", 0},
-        {"set", 's', NULL, 0, "change it", 0},
-        {"name", 'n', "NAME", 0, "to this one", 0},
-        {0},
-    };
-    static const struct argp k_argp = {.options = k_options,
-                                       .parser = parse_policy,
-                                       .args_doc = "[NAME]",
-                                       .children = xcli_json_child,
-                                       .doc = "Shows or changes the scheduling policy: `xcli policy PUP`."};
-    struct policy p = {0};
-    char path[64], text[64];
-    const char *name;
-    json_t *answer;
-    int r;
-
-    argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &p);
-    if (p.set) {
-        snprintf(path, sizeof(path), "/policy?policy=%d", p.to->type);
-        r = xcli_ask("POST", path, "", &answer);
-        if (r)
-            return r;
-        snprintf(text, sizeof(text), "Policy set to %s", p.to->name);
-        done(answer, text);
-        return XCLI_OK;
-    }
-    r = xcli_ask("GET", "/policy", NULL, &answer);
-    if (r)
-        return r;
-    if (g_xcli.json) {
-        xcli_print_json(answer);
-    } else {
-        name = xcli_text(answer, "name");
-        printf("Current policy:\n  %s\nAvailable policies:\n", name[0] ? name : name_of_number(xcli_int(answer, "policy")));
-        for (size_t i = 0; i < xs_policies_count; i++)
-            printf("  %-5s %s\n", xs_policies[i]->name, xs_policies[i]->title);
-    }
-    json_decref(answer);
-    return p.query ? XCLI_OK : XCLI_REFUSED; /* neither -q nor -s: the original's status */
 }
 
 /* ---- hint ---- */

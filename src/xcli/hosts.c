@@ -142,6 +142,7 @@ int xcli_on_hosts(char *list, xcli_command *run, int argc, char **argv)
     if (n <= 0) {
         if (n == 0)
             fputs("xcli: --host names no host\n", stderr);
+        free(hosts);
         return XCLI_USAGE;
     }
     json = g_xcli.json;

@@ -393,7 +393,7 @@ int xcli_list(int argc, char **argv)
     int r;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &l);
-    r = xcli_filter_begin(&l.filter);
+    r = xcli_filter_begin(&l.filter, false);
     if (r == XCLI_OK)
         r = l.ended     ? list_ended(&l)
             : l.devices ? xcli_list_devices(&l.filter, print_width())

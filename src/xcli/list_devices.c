@@ -54,7 +54,7 @@ static void device_row(struct xs_table *t, const json_t *o)
 
 int xcli_list_devices(const struct xcli_filter *f, size_t width)
 {
-    json_t *answer, *o;
+    json_t *answer, *o, *kept;
     struct xs_table t;
     size_t i;
     int r = xcli_ask("GET", "/devices", NULL, &answer);
@@ -62,6 +62,11 @@ int xcli_list_devices(const struct xcli_filter *f, size_t width)
     if (r)
         return r;
     if (g_xcli.json) {
+        kept = json_array();
+        json_array_foreach(json_object_get(answer, "devices"), i,
+                           o) if (xcli_filter_device(f, (uint64_t)xcli_int(o, "device")))
+            json_array_append(kept, o);
+        json_object_set_new(answer, "devices", kept);
         xcli_print_json(answer);
     } else {
         xs_table_init(&t, k_columns, N_COLUMNS);

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct log_wish {
@@ -68,6 +70,19 @@ static int tail(const char *path, const struct log_wish *w)
     return become(argv);
 }
 
+/* What the server has as its stderr, as far as this user may see it: a file, a terminal, a pipe. The journal's is a socket.
+ * @return whether the journal cannot have it; ret is "" where it is not known */
+static bool stderr_of(pid_t pid, char *ret, size_t size)
+{
+    char link[64];
+    ssize_t n;
+
+    snprintf(link, sizeof(link), "/proc/%d/fd/2", (int)pid);
+    n = readlink(link, ret, size - 1);
+    ret[n > 0 ? n : 0] = 0;
+    return ret[0] && strncmp(ret, "socket:", 7) != 0;
+}
+
 static int journal(pid_t pid, const struct log_wish *w)
 {
     char name[] = "journalctl", n[] = "-n", follow[] = "-f", pager[] = "--no-pager", lines[24], match[32];
@@ -80,6 +95,24 @@ static int journal(pid_t pid, const struct log_wish *w)
         argv[i++] = follow;
     argv[i] = match;
     return become(argv);
+}
+
+/* The log of a server without a log file. */
+static int log_of(pid_t pid, const struct log_wish *w)
+{
+    char to[PATH_MAX];
+    struct stat st;
+
+    if (!stderr_of(pid, to, sizeof(to)))
+        return journal(pid, w);
+    if (stat(to, &st) == 0 && S_ISREG(st.st_mode))
+        return tail(to, w);
+    fprintf(stderr,
+            "xcli: this xserver keeps no log: its lines go to its stderr (%s). --log-file=PATH, or the key "
+            "log-file, "
+            "keeps them\n",
+            to);
+    return XCLI_REFUSED;
 }
 
 int xcli_logs(int argc, char **argv)
@@ -114,7 +147,7 @@ int xcli_logs(int argc, char **argv)
     } else if (path && path[0]) {
         r = tail(path, &w);
     } else if (pid) {
-        r = journal(pid, &w);
+        r = log_of(pid, &w);
     } else {
         fputs("xcli: this xserver has no log file that you may know, and is not on a Unix socket of this host\n", stderr);
         r = XCLI_REFUSED;

@@ -21,11 +21,49 @@ static const struct {
     const char *name;
     xcli_command *run;
     bool hosts; /* works with --host: the answers of several hosts read well one below the other */
+    const char *help;
 } k_commands[] = {
-    {"list", xcli_list, true}, {"top", xcli_top, false},      {"config", xcli_config, false},   {"policy", xcli_policy, true},
-    {"hint", xcli_hint, false}, {"status", xcli_status, true}, {"suspend", xcli_suspend, false}, {"resume", xcli_resume, false},
-    {"web", xcli_web, false},   {"logs", xcli_logs, false},
+    {"list", xcli_list, true, "the queues and their programs, or the devices"},
+    {"top", xcli_top, false, "programs, shares and waits, again and again; keys change them"},
+    {"config", xcli_config, false, "change a queue's level and what it has in flight"},
+    {"policy", xcli_policy, true, "show or change the policy"},
+    {"hint", xcli_hint, false, "change a priority, a share, a deadline"},
+    {"status", xcli_status, true, "the server's version, counters and latencies"},
+    {"suspend", xcli_suspend, false, "suspend a program"},
+    {"resume", xcli_resume, false, "resume it"},
+    {"web", xcli_web, false, "the address of the status page"},
+    {"logs", xcli_logs, false, "the server's log"},
 };
+
+/* "list, top, config": all of them. */
+static const char *command_names(void)
+{
+    static char names[160]; /* main()'s thread alone comes here */
+    size_t used = 0;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_commands) && used < sizeof(names); i++)
+        used +=
+            (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", k_commands[i].name);
+    return names;
+}
+
+/* Below the options in the help. */
+static char *list_commands(int key, const char *text, void *input)
+{
+    size_t used = 0, size = 2048;
+    char *all;
+
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC || !(all = malloc(size)))
+        return (char *)(uintptr_t)text;
+    used = (size_t)snprintf(all, size, "Commands, each with --help of its own:\n\n");
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_commands) && used < size; i++)
+        used +=
+            (size_t)snprintf(all + used, size - used, "  %-8s %s\n", k_commands[i].name, k_commands[i].help);
+    if (used < size)
+        snprintf(all + used, size - used, "\n%s", text);
+    return all;
+}
 
 struct chosen {
     int argc;
@@ -73,12 +111,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         g_xcli.json = true;
         return 0;
     case ARGP_KEY_ARG: /* the command: the rest is its own */
+        if (strcmp(arg, "help") == 0 && !state->argv[state->next])
+            argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         chosen->argc = state->argc - state->next + 1;
         chosen->argv = state->argv + state->next - 1;
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "give a command: list, top, config, policy, hint, status, suspend, resume, web or logs");
+        argp_error(state, "give a command: %s", command_names());
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -112,11 +152,10 @@ int main(int argc, char **argv)
         .args_doc = "COMMAND [OPTION...]",
         .doc =
             "Shows and changes the programs and queues that xserver schedules.\v"
-            "Commands: list, top, config, policy, hint, status, suspend, resume, web, logs; `xcli COMMAND --help` "
-            "describes "
-            "each. Without -a, -p and --socket xcli asks the first xserver that answers: XSCHED_SOCKET, "
+            "Without -a, -p and --socket xcli asks the first xserver that answers: XSCHED_SOCKET, "
             "this user's, the host's, then 127.0.0.1:50000. Exit status: 0 done, 1 refused by xserver, 2 no "
             "xserver answers, 64 wrong use, 74 writing the output failed.",
+        .help_filter = list_commands,
     };
     struct chosen chosen = {0};
     char name[64], help[] = "--help";
@@ -130,6 +169,11 @@ int main(int argc, char **argv)
     }
     argp_err_exit_status = XCLI_USAGE;
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &chosen);
+    if (strcmp(chosen.argv[0], "help") == 0) { /* xcli help list: xcli list --help */
+        chosen.argv[0] = chosen.argv[1];
+        chosen.argv[1] = help;
+        chosen.argc = 2;
+    }
     for (size_t i = 0; i < XS_ARRAY_LEN(k_commands); i++) {
         if (strcmp(k_commands[i].name, chosen.argv[0]) != 0)
             continue;
@@ -143,7 +187,8 @@ int main(int argc, char **argv)
             return written(xcli_on_hosts(chosen.hosts, k_commands[i].run, chosen.argc, chosen.argv));
         return written(k_commands[i].run(chosen.argc, chosen.argv));
     }
-    fprintf(stderr, "xcli: there is no command '%s'\nTry `xcli --help' for more information.\n",
-            chosen.argv[0]);
+    fprintf(stderr,
+            "xcli: there is no command '%.40s'; there are %s\nTry `xcli --help' for more information.\n",
+            chosen.argv[0], command_names());
     return XCLI_USAGE;
 }

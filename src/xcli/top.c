@@ -133,6 +133,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* Whether the terminal can do more than write lines. */
+static bool can_draw(void)
+{
+    const char *term = getenv("TERM");
+
+    return term && term[0] && strcmp(term, "dumb") != 0;
+}
+
 int xcli_top(int argc, char **argv)
 {
     static const struct argp_option k_options[] = {
@@ -158,11 +166,15 @@ int xcli_top(int argc, char **argv)
                "Plain text when the output is no terminal. On a terminal h lists the keys and q ends it."};
     struct top_options o = {.interval_s = 0.5};
     struct top_facts f = {0};
-    int r = -1;
+    int r = -1, code;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
-    xcli_filter_begin(&o.only);
-    if (!o.once && !o.plain && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && getenv("TERM"))
+    code = xcli_filter_begin(&o.only, !o.once);
+    if (code != XCLI_OK) {
+        xcli_filter_end(&o.only);
+        return code;
+    }
+    if (!o.once && !o.plain && !g_xcli.json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && can_draw())
         r = top_screen(&f, &o);
     if (r < 0)
         r = plain(&f, &o);

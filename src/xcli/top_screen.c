@@ -130,14 +130,12 @@ static void hold(struct screen *s)
 
 static void set_policy(struct screen *s, const char *name)
 {
-    const struct xs_policy_ops *policy = xs_policy_by_name(name);
-    char path[64], done[64], names[XS_POLICY_NAMES_BYTES];
+    char path[160], done[64], names[XS_POLICY_NAMES_BYTES + 40];
 
-    if (!policy) {
-        say(s, "there is no policy '%s': %s", name, xs_policy_names(names, sizeof(names), " "));
+    if (!xcli_policy_path(name, path, sizeof(path), names, sizeof(names))) {
+        say(s, "there is no policy '%s': %s", name, names);
         return;
     }
-    snprintf(path, sizeof(path), "/policy?policy=%d", policy->type);
     snprintf(done, sizeof(done), "policy %.48s", name);
     change(s, path, "", done);
 }

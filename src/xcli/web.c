@@ -40,7 +40,7 @@ int xcli_web(int argc, char **argv)
                                        .parser = parse,
                                        .children = xcli_json_child,
                                        .doc = "Prints the address of the server's status page."};
-    char address[64];
+    char address[320];
     bool open = false;
     json_t *answer;
     int64_t port;
@@ -56,7 +56,9 @@ int xcli_web(int argc, char **argv)
         fputs("xcli: this xserver answers on its Unix socket alone (http = OFF or no port): a browser cannot reach it\n", stderr);
         return XCLI_REFUSED;
     }
-    snprintf(address, sizeof(address), "http://127.0.0.1:%" PRId64 "/", port);
+    /* another host's page is where this answer came from: by a tunnel, its port here is another one */
+    snprintf(address, sizeof(address), "http://%s:%" PRId64 "/",
+             g_xcli.address ? g_xcli.address : "127.0.0.1", g_xcli.port ? (int64_t)g_xcli.port : port);
     if (g_xcli.json)
         printf("{\"address\": \"%s\"}\n", address);
     else

@@ -52,8 +52,10 @@ struct xcli_filter {
 };
 /** @return false: there is no such user */
 bool xcli_filter_user(struct xcli_filter *f, const char *arg);
-/** Asks the server for the facts that the filter needs. */
-int xcli_filter_begin(struct xcli_filter *f);
+/** Asks the server for the facts that the filter needs. Prints a line where no device can be meant.
+ *  @param watches  the command goes on, and programs may come
+ *  @return an exit code */
+int xcli_filter_begin(struct xcli_filter *f, bool watches);
 void xcli_filter_end(struct xcli_filter *f);
 bool xcli_filter_passes(const struct xcli_filter *f, int64_t uid, uint64_t device);
 bool xcli_filter_device(const struct xcli_filter *f, uint64_t device);
@@ -84,6 +86,12 @@ void xcli_device_text(uint64_t device, char *ret, size_t size);
 void xcli_lane_text(int64_t lane, int64_t reserve, char *ret, size_t size);
 /** "GPU" */
 void xcli_device_type(uint64_t device, char *ret, size_t size);
+
+/* policy.c */
+/** The request that changes to the policy of that name; one that the server loaded counts, too.
+ *  @param ret_names  where there is none: those there are
+ *  @return false: there is none */
+bool xcli_policy_path(const char *name, char *ret, size_t size, char *ret_names, size_t names_size);
 
 /* list_original.c */
 /** Prints the n queues, each with its program's command line, as the original's xcli does. */

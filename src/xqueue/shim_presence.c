@@ -4,20 +4,23 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/platforms.h"
+#include "wire/shims_begun.h"
 #include "xqueue/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic uint8_t g_here[256];                   /* [XPlatform]: a shim has begun; owner: xsched_priv_shim_here */
+extern struct xs_shims_begun xsched_priv_shims_begun;
+XS_EXPORT struct xs_shims_begun xsched_priv_shims_begun = {.version = XS_SHIMS_BEGUN_VERSION,
+                                                           .bytes = sizeof(struct xs_shims_begun)};
 static _Atomic bool g_by_path;                        /* likewise: the program loaded one of them by path */
 static _Atomic(const struct xs_platform *) g_missing; /* owner: xs_shim_expect */
 static _Atomic bool g_warned;
 
 void xsched_priv_shim_here(int platform, bool by_path)
 {
-    atomic_store_explicit(&g_here[platform & 255], 1, memory_order_relaxed); /* hints for the log, no more */
+    atomic_store_explicit(&xsched_priv_shims_begun.begun[platform & 255], 1, memory_order_relaxed);
     if (by_path)
         atomic_store_explicit(&g_by_path, true, memory_order_relaxed);
 }
@@ -52,7 +55,7 @@ void xs_shim_expect(const struct xs_hal_ops *ops, int mode)
 {
     const struct xs_platform *p;
 
-    if (atomic_load_explicit(&g_here[ops->platform & 255], memory_order_relaxed))
+    if (atomic_load_explicit(&xsched_priv_shims_begun.begun[ops->platform & 255], memory_order_relaxed))
         return;
     p = row_of(ops->platform);
     if (p && (mode != XS_MODE_APP || !atomic_load_explicit(&g_missing, memory_order_relaxed)))

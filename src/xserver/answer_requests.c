@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "sched/policy_load.h"
 #include "xserver/handles.h"
 #include "xserver/procinfo.h"
 
@@ -150,6 +151,13 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
     r->state.policy_flags = policy->flags;
     r->state.policy_reads_known = xs_policy_reads(policy, &r->state.policy_reads);
     xs_str_copy(r->state.policy_name, sizeof(r->state.policy_name), policy->name);
+    if (s->module) {
+        const struct xs_policy_ops *loaded = xs_policy_module_ops(s->module);
+
+        snprintf(r->state.loaded_name, sizeof(r->state.loaded_name), "%s", loaded->name);
+        snprintf(r->state.loaded_title, sizeof(r->state.loaded_title), "%s",
+                 loaded->title ? loaded->title : "");
+    }
 }
 
 static void walk_begin(struct xs_server *s, struct xs_request *r)

@@ -4,6 +4,8 @@
  * not make decisions late. */
 #include "xserver/server.h"
 
+#include "base/str.h"
+#include "sched/policy_load.h"
 #include "xserver/handles.h"
 #include "xserver/windows.h"
 
@@ -304,16 +306,31 @@ static void configure(struct xs_server *s, struct xs_request *r)
     xs_requests_answer(s, r, 200, "success");
 }
 
+/* A built-in one, or the one that the server loaded at its start or at a reload: no request loads another. */
+static const struct xs_policy_ops *wanted_policy(const struct xs_server *s, const struct xs_request_params *p)
+{
+    const struct xs_policy_ops *policy =
+        p->policy ? xs_policy_by_type(p->policy) : xs_policy_by_name(p->policy_name);
+
+    if (!policy && !p->policy && s->module &&
+        xs_str_equal_nocase(xs_policy_module_ops(s->module)->name, p->policy_name))
+        policy = xs_policy_module_ops(s->module);
+    return policy;
+}
+
 static void set_policy(struct xs_server *s, struct xs_request *r)
 {
-    const struct xs_policy_ops *policy = xs_policy_by_type(r->params.policy);
+    const struct xs_policy_ops *policy = wanted_policy(s, &r->params);
 
     if (!r->asker.all) {
         xs_requests_answer(s, r, 403, "only an operator may change the policy");
         return;
     }
     if (!policy) {
-        xs_requests_answer(s, r, 400, "there is no policy %d", (int)r->params.policy);
+        if (r->params.policy)
+            xs_requests_answer(s, r, 400, "there is no policy %d", (int)r->params.policy);
+        else
+            xs_requests_answer(s, r, 400, "there is no policy '%s'", r->params.policy_name);
         return;
     }
     if (policy != xs_sched_policy(s->sched))

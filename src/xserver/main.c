@@ -40,7 +40,8 @@ static const struct argp_option k_options[] = {
     {"config", KEY_CONFIG, "FILE", 0,
      "configuration file; default, as root: " DEFAULT_CONFIG ", if it exists", 1},
     {"no-http", KEY_NO_HTTP, NULL, OPTION_HIDDEN, "the same as --http=OFF", 1},
-    {"foreground", KEY_FOREGROUND, NULL, OPTION_HIDDEN, "accepted and ignored: xserver never leaves the foreground", 1},
+    {"foreground", KEY_FOREGROUND, NULL, OPTION_HIDDEN,
+     "accepted and ignored: xserver never leaves the foreground", 1},
     {"tune", KEY_TUNE, "KEY=VALUE", 0, "for developers: sets a constant; --tune=help lists them", 1},
 #define FLAGS(tier) ((tier) == XS_TIER_SHOWN ? 0 : OPTION_HIDDEN)
 #define NUMBER(tier, section, field, name, def, min, max, live, arg, help)                                   \
@@ -57,6 +58,7 @@ static const struct argp_option k_options[] = {
 #define WITHDRAWN(field, name, instead) {name, KEY_WITHDRAWN + XS_WITHDRAWN_##field, "VALUE", OPTION_HIDDEN, NULL, 0},
 #include "xserver/withdrawn.def"
 #undef WITHDRAWN
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {0},
 };
 
@@ -140,6 +142,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             set(state, XS_OPT_port, arg);
         else
             argp_error(state, "too many arguments");
+        return 0;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -244,12 +249,14 @@ int main(int argc, char **argv)
     static struct xs_server server;
     struct xs_http *http = NULL;
     struct xs_options options;
-    char error[512];
+    char error[512], name[] = "xserver";
     int r;
 
     if (argc == 2 && strcmp(argv[1], XS_NVML_READ) == 0)
         return xs_nvml_reader_run();
     argp_err_exit_status = EX_USAGE;
+    if (argc > 0)
+        argv[0] = name; /* without its folder in messages */
     write_doc();
     xs_options_defaults(&g_args.options);
     argp_parse(&k_argp, argc, argv, 0, NULL, NULL);

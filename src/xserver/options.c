@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "policy/policies.h"
+#include "sched/policy_load.h"
 #include "transport/token.h"
 #include "wire/page.h"
 
@@ -80,11 +81,12 @@ static int check_text(enum xs_option_id id, const char *value, char *ret_why, si
 {
     enum xs_log_level level;
 
-    /* with a slash: a shared object, loaded when the scheduler takes it */
-    if (id == XS_OPT_policy && !strchr(value, '/') && !xs_policy_by_name(value)) {
+    /* a shared object is loaded when the scheduler takes it */
+    if (id == XS_OPT_policy && !xs_policy_is_path(value) && !xs_policy_by_name(value)) {
         char names[XS_POLICY_NAMES_BYTES];
 
-        snprintf(ret_why, size, "there is no such policy (%s)", xs_policy_names(names, sizeof(names), ", "));
+        snprintf(ret_why, size, "there is no such policy (%s), and it is no path of a shared object",
+                 xs_policy_names(names, sizeof(names), ", "));
         return -EINVAL;
     }
     if (id == XS_OPT_token && value[0] && xs_token_wrong(value)) {
@@ -106,7 +108,7 @@ int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value
                    size_t error_size)
 {
     const struct xs_option_row *r = &xs_option_rows[id];
-    char why[XS_POLICY_NAMES_BYTES + 40] = "it is too long";
+    char why[XS_POLICY_NAMES_BYTES + 80] = "it is too long";
     uint64_t number;
     bool on;
 

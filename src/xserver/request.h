@@ -54,7 +54,8 @@ struct xs_asker {
 struct xs_request_params {
     uint64_t handle; /* 0: by pid */
     int32_t pid;
-    int32_t policy;                /* XPolicyType */
+    int32_t policy; /* XPolicyType; 0: by its name */
+    char policy_name[32];
     int32_t level;                 /* 0 keeps */
     int64_t threshold, batch_size; /* 0 keeps */
     enum xs_hint_kind hint;
@@ -123,6 +124,8 @@ struct xs_status_record {
     uint32_t policy_reads; /* XS_POLICY_READS_* */
     uint32_t policy_flags; /* XS_POLICY_* */
     bool policy_reads_known;
+    char loaded_name[32],
+        loaded_title[64]; /* the policy of the shared object that the options name; "": none */
     struct xs_lv3_counts lv3;
     bool early_death; /* robust futexes show deaths */
 };

@@ -148,26 +148,34 @@ static void params_of(const struct xs_options *o, struct xs_policy_params *p)
     p->starvation_ns = o->starvation_ms * XS_NS_PER_MS;
 }
 
-/* The policy of that name, or of the shared object at that path, which then belongs to the caller.
- * @return NULL with the reason */
-static const struct xs_policy_ops *find_policy(const char *name, struct xs_policy_module **ret_module,
-                                               char *ret_error, size_t error_size)
+/* Whether a name that no user or group has is an error. At a start from a file it is none: accounts go, the
+ * directory service of a cluster may come up later, and the service must start all the same. On a command line,
+ * and at a reload, somebody reads the error. */
+static bool is_strict(const struct xs_options *o, enum xs_option_id id, bool reload)
 {
-    *ret_module = NULL;
-    if (!strchr(name, '/'))
-        return xs_policy_by_name(name);
-    if (xs_policy_load(name, ret_module, ret_error, error_size) < 0)
-        return NULL;
-    return xs_policy_module_ops(*ret_module);
+    return reload || o->given & 1ull << id;
 }
 
-static int find_operators(const char *name, int64_t *ret, char *ret_error, size_t error_size)
+static int find_operators(const struct xs_options *o, bool reload, int64_t *ret, char *ret_error,
+                          size_t error_size)
 {
-    int r = xs_operators_find(name, ret);
+    int r = xs_operators_find(o->operator_group, ret);
 
-    if (r < 0)
-        snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", name);
-    return r;
+    if (r == 0)
+        return 0;
+    snprintf(ret_error, error_size, "operator-group: there is no group '%.40s'", o->operator_group);
+    if (is_strict(o, XS_OPT_operator_group, reload))
+        return r;
+    XS_WARN("%s: until the configuration is read again, nobody is an operator but root", ret_error);
+    *ret = -1;
+    return 0;
+}
+
+static int set_standing(const struct xs_options *o, bool reload, char *ret_error, size_t error_size)
+{
+    return xs_standing_set(o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload),
+                           o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload), ret_error,
+                           error_size);
 }
 
 /* One line about a policy whose xsched/policy.h differs from this program's. */
@@ -182,7 +190,7 @@ static void log_difference(const struct xs_policy_module *module, const char *pa
 static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_size)
 {
     struct xs_sched_config config;
-    const struct xs_policy_ops *policy = find_policy(s->options.policy, &s->module, ret_error, error_size);
+    const struct xs_policy_ops *policy = xs_policy_find(s->options.policy, &s->module, ret_error, error_size);
 
     if (!policy)
         return -EINVAL;
@@ -226,6 +234,8 @@ static int default_socket(char *ret_path)
     return -ENOENT;
 }
 
+/* Of the socket that xserver chooses itself. The folder of one that somebody names must be there: a mistyped name would make
+ * another folder, with a server that no program finds. */
 static int make_folder(const char *socket_path)
 {
     char dir[XS_SOCKET_PATH_BYTES];
@@ -265,7 +275,8 @@ static int take_lock(struct xs_server *s)
 
 static int make_listener(struct xs_server *s, char *ret_error, size_t error_size)
 {
-    int r, fd = xs_activation_socket();
+    bool named = s->options.socket[0] || xs_env_get(XS_ENV_XSCHED_SOCKET);
+    int r = 0, fd = xs_activation_socket();
     struct stat st;
 
     if (fd >= 0) {
@@ -303,7 +314,8 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
         snprintf(ret_error, error_size, "socket: %s is there and is no socket", s->socket_path);
         return -EEXIST;
     }
-    r = make_folder(s->socket_path);
+    if (!named)
+        r = make_folder(s->socket_path);
     if (r == 0)
         r = take_lock(s);
     if (r == 0) {
@@ -312,6 +324,9 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
     }
     if (r == -EADDRINUSE)
         snprintf(ret_error, error_size, "another xserver listens on %s", s->socket_path);
+    else if (r == -ENOENT && named)
+        snprintf(ret_error, error_size,
+                 "cannot listen on %s: its folder is not there; make it, or mend the name", s->socket_path);
     else if (r < 0)
         snprintf(ret_error, error_size, "cannot listen on %s: %s", s->socket_path, strerror(-r));
     s->listener = r < 0 ? -1 : fd;
@@ -422,11 +437,11 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     widen_descriptor_table();
     xs_charges_configure(s);
     xs_subuids_load();
-    r = find_operators(o->operator_group, &operators, ret_error, error_size);
+    r = find_operators(o, false, &operators, ret_error, error_size);
     if (r < 0)
         return r;
     xs_operators_set(operators);
-    r = xs_standing_set(o->priority_limits, o->user_share_exempt, ret_error, error_size);
+    r = set_standing(o, false, ret_error, error_size);
     if (r < 0)
         return r;
 
@@ -530,7 +545,7 @@ static int check_rules(enum xs_option_id id, const char *rules, char *ret_error,
 {
     struct xs_standing_list list;
     char why[160];
-    int r = xs_standing_parse(&list, rules, id == XS_OPT_priority_limits, why, sizeof(why));
+    int r = xs_standing_parse(&list, rules, id == XS_OPT_priority_limits, false, why, sizeof(why));
 
     if (r < 0)
         snprintf(ret_error, error_size, "%s: %s", xs_option_rows[id].name, why);
@@ -541,16 +556,13 @@ int xs_server_check_option(enum xs_option_id id, const char *value, char *ret_er
 {
     struct xs_policy_module *module;
     bool found;
-    int64_t group;
 
     switch (id) {
-    case XS_OPT_operator_group:
-        return find_operators(value, &group, ret_error, error_size);
     case XS_OPT_priority_limits:
     case XS_OPT_user_share_exempt:
         return check_rules(id, value, ret_error, error_size);
     case XS_OPT_policy:
-        found = find_policy(value, &module, ret_error, error_size) != NULL;
+        found = xs_policy_find(value, &module, ret_error, error_size) != NULL;
         xs_policy_unload(module);
         return found ? 0 : -EINVAL;
     default:
@@ -569,17 +581,17 @@ struct prepared {
 static int prepare(struct xs_server *s, const struct xs_options *o, struct prepared *ret, char *ret_error,
                    size_t error_size)
 {
-    int r = find_operators(o->operator_group, &ret->operators, ret_error, error_size);
+    int r = find_operators(o, true, &ret->operators, ret_error, error_size);
 
     if (r < 0)
         return r;
     ret->policy = xs_sched_policy(s->sched);
     ret->module = NULL;
     if (strcmp(o->policy, s->options.policy) != 0) /* else keeps a policy that a request has set since */
-        ret->policy = find_policy(o->policy, &ret->module, ret_error, error_size);
+        ret->policy = xs_policy_find(o->policy, &ret->module, ret_error, error_size);
     if (!ret->policy)
         return -EINVAL;
-    r = xs_standing_set(o->priority_limits, o->user_share_exempt, ret_error, error_size);
+    r = set_standing(o, true, ret_error, error_size);
     if (r < 0)
         xs_policy_unload(ret->module);
     return r;

@@ -43,7 +43,9 @@ def options(root, build):
         path = os.path.join(tools, name)
         if os.path.exists(path):
             of[name] = listed(path)
-    for command in re.search(r"Commands: ([^;]*);", run(os.path.join(tools, "xcli"), "--help")).group(1).replace("\n", " ").split(", "):
+    commands = re.findall(r"^  ([a-z]+) +\S", run(os.path.join(tools, "xcli"), "--help"), re.M)
+    assert {"list", "logs"} < set(commands), commands
+    for command in commands:
         of["xcli"] |= listed(os.path.join(tools, "xcli"), command.strip())
     xsched = os.path.join(tools, "xsched")
     of["xsched"] = set().union(*(listed(xsched, c) for c in ("run", "trace", "record", "doctor", "cdi")))

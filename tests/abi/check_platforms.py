@@ -152,7 +152,8 @@ def check_built(build):
     same("xsched run --help-env", re.findall(r"^XSCHED_(\w+)_LIB=", tool(*run, "--help-env"), re.M), [p.prefix for p in ALL])
     page = content(path("docs/man/xsched-environment.7"))
     same("xsched-environment(7)", re.findall(r"^\.BR XSCHED_(\w+)_LIB ", page, re.M), [p.prefix for p in ALL])
-    same("LD_PRELOAD", sorted(re.findall(r"libshim(\w+)\.so", tool(*run, "--", "/bin/sh", "-c", "echo $LD_PRELOAD"))),
+    usable = {f"XSCHED_{p.prefix}_LIB": "x" for p in ALL}    # of every platform, whatever this machine has
+    same("LD_PRELOAD", sorted(re.findall(r"libshim(\w+)\.so", tool(*run, "--", "/bin/sh", "-c", "echo $LD_PRELOAD", **usable))),
          [s for s in has_shim if PLATFORMS[s].preloaded])
     for s in has_shim:
         shim = os.path.realpath(path(f"lib/xsched/libshim{s}.so"))

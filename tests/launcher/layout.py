@@ -14,6 +14,7 @@ DUMMY = os.environ["DUMMY_SHIM"]
 
 class Layout(unittest.TestCase):
     server = False      # whether the real xserver is put in
+    usable = {"XSCHED_CUDA_LIB": "/nonexistent/libcuda.so.1", "XSCHED_OPENCL_LIB": "/nonexistent/libOpenCL.so.1"}
 
     def setUp(self):
         self.top = os.path.realpath(tempfile.mkdtemp(prefix="xsched-test-"))
@@ -67,6 +68,10 @@ class Layout(unittest.TestCase):
     def xsched(self, *args, env=None, **kwargs):
         return subprocess.run([os.path.join(self.bin, "xsched"), *args], env={**self.env, **(env or {})},
                               capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL, **kwargs)
+
+    def use_all(self):
+        """A machine that can use both platforms, whatever this one has."""
+        self.env.update(self.usable)
 
     def environment(self, *args, env=None):
         """What a program sees that `xsched run ARGS` starts."""

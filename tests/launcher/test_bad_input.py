@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input to every executable: a row is a command, its status, and words of the line that it answers with.
 
-DIR is a folder, with empty, comments, random, nul, dull (a trace without a decision), secret (mode 600), open (mode 644) and
-pipe in it;
+DIR is a folder, with empty, comments, random, nul, dull (a trace without a decision), secret (mode 600), open (mode 644), pipe
+and script (whose interpreter is not there) in it;
 a program that is not started by such a line must not end with 0, nor silently, nor hang."""
+import json
 import os
 import subprocess
 import tempfile
@@ -45,8 +46,20 @@ ROWS = [
     (["xserver", "--tune=nothing"], 64, "--tune=help lists them"),
     (["xserver", "--max-clients=99999999999999999999"], 64, "max-clients"),
     (["xserver", "--operator-group=nobody-has-this", "--socket=DIR/g.sock", "--port=0"], 1, "there is no group"),
+    (["xserver", "/etc/passwd", "0", "--socket=DIR/p.sock"], 1, "xserver: /etc/passwd is no policy: invalid ELF header"),
+    (["xserver", "./mine.so", "0", "--socket=DIR/p.sock"], 1, "./mine.so is no policy: cannot open shared object file"),
+    (["xserver", "mine.so", "0", "--socket=DIR/p.sock"], 1, "./mine.so is no policy: cannot open shared object file"),
+    (["xserver", "mine"], 64, "it is no path of a shared object"),
+    (["xserver", "--socket=DIR/none/p.sock", "--port=0"], 1, "its folder is not there; make it, or mend the name"),
     # ---- xcli
     (["xcli", ""], 64, "there is no command ''"),
+    (["xcli", "foo"], 64, "there is no command 'foo'; there are list, top, config, policy, hint, status, suspend, resume, web, logs"),
+    (["xcli"], 64, "give a command: list, top, config, policy, hint, status, suspend, resume, web, logs"),
+    (["xcli", "--socket=DIR/none.sock", "list"], 2, "\n  DIR/none.sock: nothing is there"),
+    (["xcli", "--socket=DIR/empty", "list"], 2, "\n  DIR/empty: nobody listens"),
+    (["xcli", "--socket=DIR/http.sock", "list"], 2, "\n  DIR/http.sock: "),
+    (["xcli", "policy", "nonsense"], 64, "there is no policy 'nonsense': HPF "),
+    (["xcli", "policy", "./mine.so"], 64, "xserver takes a shared object at its start"),
     (["xcli", "--token=" + LONG, "list"], 64, "at most 255"),
     (["xcli", "--token=a\r\nX-B: c", "list"], 64, "printable"),
     (["xcli", "--token= a", "list"], 64, "space"),
@@ -80,6 +93,13 @@ ROWS = [
     (["xsched", ""], 64, "there is no command"),
     (["xsched", "run", "--no-server", "--", ""], 127, "not found"),
     (["xsched", "run", "--no-server", "--", "DIR"], 126, "Permission denied"),
+    (["xsched", "run", "--", "DIR/empty"], 126, "DIR/empty: Permission denied"),
+    (["xsched", "run", "--no-server", "--", "DIR/script"], 127, "DIR/script: its interpreter is not there"),
+    (["xsched", "trace", "--", "nosuchprog"], 127, "nosuchprog: not found"),
+    (["xsched", "trace", "--", "DIR"], 126, "Permission denied"),
+    (["xsched", "trace", "-o", "DIR/t", "--", "DIR/script"], 127, "DIR/script: its interpreter is not there"),
+    (["xsched", "record", "-o", "DIR/r.json", "--", "nosuchprog"], 127, "nosuchprog: not found"),
+    (["xsched", "record", "-o", "DIR/r.json", "--", "DIR/empty"], 126, "Permission denied"),
     (["xsched", "run", "--socket=", "--", "true"], 64, "absolute path"),
     (["xsched", "run", "--socket=/" + LONG, "--", "true"], 64, "at most 107 bytes"),
     (["xsched", "run", "--group=a\nb", "--", "true"], 64, "control characters"),
@@ -115,6 +135,12 @@ ROWS = [
     (["xsched", "cdi", "-o", "DIR"], 1, "Is a directory"),
     (["xsched", "cdi", "-d", "a=1", "-d", "a=2"], 64, "twice"),
     # ---- simulator, replay
+    (["xsched-sim", "-q", ""], 64, "--queue takes NAME [KEY=VALUE...], not ''"),
+    (["xsched-sim", "-r", " "], 64, "--process takes NAME [KEY=VALUE...], not ' '"),
+    (["xsched-sim", "-P", ""], 64, "--param takes KEY=VALUE..., not ''"),
+    (["xsched-sim", "-p", "nonsense", "-q", "a"], 64, "there is no policy 'nonsense' (HPF, "),
+    (["xsched-sim", "-p", "mine.so", "-q", "a"], 2, "./mine.so is no policy: cannot open shared object file"),
+    (["xsched-replay", "-p", "mine.so", "DIR/dull"], 2, "./mine.so is no policy: cannot open shared object file"),
     (["xsched-sim", "DIR"], 2, "Is a directory"),
     (["xsched-sim", "DIR/empty"], 64, "no queue"),
     (["xsched-sim", "DIR/random"], 2, "random:1"),
@@ -150,6 +176,11 @@ FULL = [
 ]
 
 
+# Each of them has the first option of most people, and says its version.
+HELPS = ["xserver", "xcli", "xcli list", "xcli top", "xsched", "xsched run", "xsched trace", "xsched record", "xsched doctor", "xsched cdi",
+         "xsched-sim", "xsched-replay", "xsched-window", "xsched-doctor", "xsched-record", "xsched-cdi"]
+
+
 class BadInput(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -161,6 +192,9 @@ class BadInput(unittest.TestCase):
                 f.write(content)
             os.chmod(f.name, 0o600 if name == "secret" else 0o644)
         os.mkfifo(os.path.join(cls.dir, "pipe"))
+        with open(os.path.join(cls.dir, "script"), "w", encoding="ascii") as f:
+            f.write("#!/no/such/interpreter\n")
+        os.chmod(f.name, 0o755)
         cls.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_")) and k != "DISPLAY"}
         cls.env.update(XSCHED_SOCKET=os.path.join(cls.dir, "none.sock"), LC_ALL="C")
 
@@ -172,6 +206,41 @@ class BadInput(unittest.TestCase):
         command = [w.replace("DIR", self.dir) for w in command]
         return subprocess.run([os.path.join(BIN, command[0]), *command[1:]], stdin=subprocess.DEVNULL, stdout=stdout,
                               stderr=subprocess.PIPE, env=self.env, cwd=self.dir, timeout=60)
+
+    def test_help(self):
+        for command in [h.split() for h in HELPS]:
+            if not os.path.exists(os.path.join(BIN, command[0])):
+                continue
+            with self.subTest(command=command):
+                long, short = (self.run_row([*command, option], subprocess.PIPE) for option in ("--help", "-h"))
+                self.assertEqual((long.returncode, long.stderr, short.returncode, short.stderr), (0, b"", 0, b""))
+                self.assertRegex(long.stdout, b"^[Uu]sage: " + command[0].replace("xsched-", "xsched.").encode())
+                self.assertEqual(short.stdout, long.stdout)
+        for command, as_well in (("xsched help run", "xsched run --help"), ("xsched --help doctor", "xsched doctor --help"),
+                                 ("xcli help", "xcli --help"), ("xcli help list", "xcli list --help")):
+            said, same = (self.run_row(c.split(), subprocess.PIPE) for c in (command, as_well))
+            self.assertEqual((said.returncode, said.stdout), (0, same.stdout), command)
+
+    def test_version(self):
+        for program in ("xserver", "xcli", "xsched", "xsched-sim", "xsched-replay", "xsched-window"):
+            if os.path.exists(os.path.join(BIN, program)):
+                done = self.run_row([program, "--version"], subprocess.PIPE)
+                self.assertEqual((done.returncode, done.stderr), (0, b""), program)
+                self.assertRegex(done.stdout, rb"^xs?\w*[\w-]*( \(XSched\))? \d+\.\d+\.\d+\n$")
+
+    def test_doctor_without_standard_descriptors(self):
+        """What its child writes into is none of them."""
+        usual = self.run_row(["xsched", "doctor", "--json"], subprocess.PIPE)
+        closed = subprocess.run(["sh", "-c", 'exec "$0" doctor --json <&- 2>&-', os.path.join(BIN, "xsched")], env=self.env,
+                                stdout=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual((closed.returncode, json.loads(closed.stdout)["verdict"]), (usual.returncode, json.loads(usual.stdout)["verdict"]))
+
+    def test_a_program_that_is_not_there_gets_one_line(self):
+        """And no table of its calls, no recording, no server."""
+        for command in (["run"], ["trace"], ["trace", "-o", "DIR/trace"], ["record", "-o", "DIR/record"]):
+            done = self.run_row(["xsched", *command, "--", "nosuchprog"], subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (127, b"", b"xsched: nosuchprog: not found\n"), command)
+        self.assertEqual([n for n in os.listdir(self.dir) if n in ("trace", "record", "none.sock")], [])
 
     def test_each_gets_a_line_and_a_status(self):
         for command, status, words in ROWS:

@@ -120,6 +120,10 @@ class Installation(Doctor):
 
 
 class Processes(Doctor):
+    def setUp(self):
+        super().setUp()
+        self.use_all()
+
     def causes_of(self, process):
         return self.causes(self.doctor(str(process.pid)))
 

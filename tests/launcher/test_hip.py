@@ -4,9 +4,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import own_network  # noqa: E402
 
 BUILD = os.environ["XSCHED_BUILD_DIR"]
 XSCHED = os.path.join(BUILD, "bin", "xsched")
@@ -122,4 +126,5 @@ class Hip(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    own_network.enter()
     unittest.main(verbosity=1)

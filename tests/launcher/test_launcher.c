@@ -3,6 +3,7 @@
 #include "launcher/elf.h"
 #include "launcher/preload.h"
 #include "launcher/program.h"
+#include "query/listening.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -269,6 +270,101 @@ static void programs_are_judged(void **state)
     }
 }
 
+/* The dynamic linker of this program. @return false: none is mapped */
+static bool find_linker(char *ret, size_t size)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[PATH_MAX];
+    bool found = false;
+
+    while (maps && !found && fgets(line, sizeof(line), maps)) {
+        char *path = strchr(line, '/'), *name = strrchr(line, '/');
+
+        line[strcspn(line, "\n")] = 0;
+        found = name && strncmp(name, "/ld-", 4) == 0 && xs_str_copy(ret, size, path);
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* As one command, as the user writes it. */
+static enum xs_program_issue judge(const char *linker, const char *a, const char *b, const char *c,
+                                   char *ret_judged)
+{
+    char *argv[] = {(char *)(uintptr_t)linker, (char *)(uintptr_t)a, (char *)(uintptr_t)b,
+                    (char *)(uintptr_t)c, NULL};
+
+    return xs_program_check_command(argv, linker, ret_judged, PATH_MAX);
+}
+
+/* It is no static program, and what it runs may be one. */
+static void what_the_dynamic_linker_runs_is_judged(void **state)
+{
+    static const unsigned char elf32[64] = {0x7f, 'E', 'L', 'F', 1, 1, 1};
+    unsigned char alone[64]; /* the head of this program: without segments there is no interpreter */
+    const char *foreign = in_folder("p32"), *static_ = in_folder("static");
+    char linker[PATH_MAX], judged[PATH_MAX];
+    int fd = open("/proc/self/exe", O_RDONLY);
+
+    (void)state;
+    if (!find_linker(linker, sizeof(linker)))
+        skip();
+    assert_int_equal(read(fd, alone, sizeof(alone)), (ssize_t)sizeof(alone));
+    close(fd);
+    memset(alone + 32, 0, 8); /* e_phoff */
+    memset(alone + 56, 0, 2); /* e_phnum */
+    write_file(static_, alone, sizeof(alone), 0755);
+    write_file(foreign, elf32, sizeof(elf32), 0755);
+    assert_int_equal(xs_program_check(static_, NULL, 0), XS_PROGRAM_STATIC);
+    assert_int_equal(xs_program_check(linker, NULL, 0), XS_PROGRAM_FINE);
+    assert_int_equal(xs_program_check_running(linker, false), XS_PROGRAM_FINE);
+    assert_int_equal(judge(linker, "/proc/self/exe", NULL, NULL, judged), XS_PROGRAM_FINE);
+    assert_int_equal(judge(linker, "--library-path", "/x", "/proc/self/exe", judged), XS_PROGRAM_FINE);
+    assert_int_equal(judge(linker, "--library-path", "/x", foreign, judged), XS_PROGRAM_FOREIGN);
+    assert_string_equal(judged, foreign);
+    assert_int_equal(judge(linker, "--inhibit-cache", foreign, NULL, judged), XS_PROGRAM_FOREIGN);
+    assert_int_equal(judge(linker, "--", static_, NULL, judged), XS_PROGRAM_STATIC);
+    assert_string_equal(judged, static_);
+    assert_int_equal(judge(linker, "--list", foreign, NULL, judged), XS_PROGRAM_FINE);
+    assert_int_equal(judge(linker, "--argv0", NULL, NULL, judged), XS_PROGRAM_FINE);
+    assert_int_equal(judge(linker, NULL, NULL, NULL, judged), XS_PROGRAM_FINE);
+    assert_int_equal(judge("/proc/self/exe", foreign, NULL, NULL, judged),
+                     XS_PROGRAM_FINE); /* its argument, no program */
+}
+
+static void servers_are_listed(void **state)
+{
+    static const char text[] =
+        "Num       RefCount Protocol Flags    Type St Inode Path\n"
+        "00000000: 00000002 00000000 00010000 0005 01 1 /run/user/1001/xsched/xserver.sock\n"
+        "00000000: 00000002 00000000 00010000 0005 01 2 /tmp/xsched-1002/xserver.sock\n"
+        "00000000: 00000002 00000000 00010000 0005 01 3 /srv/with a space/own.sock\n"
+        "00000000: 00000002 00000000 00010000 0001 01 4 /srv/with a space/own.http.sock\n"
+        "00000000: 00000002 00000000 00010000 0005 01 5 /run/udev/control\n"
+        "00000000: 00000003 00000000 00000000 0005 03 6 /srv/connected/xserver.sock\n"
+        "00000000: 00000002 00000000 00010000 0001 01 7 /srv/stream/xserver.sock\n"
+        "00000000: 00000002 00000000 00010000 0005 01 8 @/srv/abstract/xserver.sock\n"
+        "00000000: 00000002 00000000 00010000 0005 01 9\n";
+    const struct xs_listening *other;
+    struct xs_listening list[XS_LISTENING_MAX];
+    const char *file = in_folder("unix");
+
+    (void)state;
+    write_file(file, text, strlen(text), 0600);
+    assert_int_equal(xs_listening(file, list), 3);
+    assert_string_equal(list[0].path, "/run/user/1001/xsched/xserver.sock");
+    assert_true(list[0].uid_known && list[0].uid == 1001);
+    assert_true(list[1].uid_known && list[1].uid == 1002);
+    assert_string_equal(list[2].path, "/srv/with a space/own.sock");
+    assert_false(list[2].uid_known);
+    assert_ptr_equal(xs_listening_of_others(list, 3, "/x", 1001), &list[1]);
+    assert_ptr_equal(xs_listening_of_others(list, 3, list[0].path, 0), &list[1]);
+    other = xs_listening_of_others(list, 2, list[1].path, 1001);
+    assert_null(other);
+    assert_int_equal(xs_listening(in_folder("none"), list), 0);
+}
+
 static void programs_are_found(void **state)
 {
     char path[PATH_MAX];
@@ -300,7 +396,9 @@ int main(void)
         cmocka_unit_test(elf_of_nonsense),
         cmocka_unit_test(elf_tables_cut_short),
         cmocka_unit_test(programs_are_judged),
+        cmocka_unit_test(what_the_dynamic_linker_runs_is_judged),
         cmocka_unit_test(programs_are_found),
+        cmocka_unit_test(servers_are_listed),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -5,9 +5,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import own_network  # noqa: E402
 
 BUILD = os.environ["XSCHED_BUILD_DIR"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -276,4 +280,5 @@ class Demo(OpenCL):
 
 
 if __name__ == "__main__":
+    own_network.enter()
     unittest.main(verbosity=1)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """xsched run: arguments, statuses and the environment, with stand-ins for the shims and no server."""
 import os
+import shutil
 import signal
 import subprocess
 import unittest
 
-from layout import Layout
+from layout import BUILD, DUMMY, Layout
 
 
 class Arguments(Layout):
@@ -89,6 +90,10 @@ class Trace(Layout):
 
 
 class Environment(Layout):
+    def setUp(self):
+        super().setUp()
+        self.use_all()
+
     def paths(self):
         return [os.path.join(self.shims, f"libshim{n}.so") for n in ("cuda", "opencl")]
 
@@ -175,6 +180,120 @@ class Environment(Layout):
     def test_disabled(self):
         done = self.xsched("run", "--no-server", "--", "true", env={"XSCHED_DISABLE": "1"})
         self.assertIn("XSCHED_DISABLE", done.stderr)
+
+
+class Machine(Layout):
+    """What is preloaded: the shims of platforms that this machine can use."""
+
+    def preloaded(self, **env):
+        return [os.path.basename(p)[len("libshim"):-3] for p in self.environment("--no-server", env=env).get("LD_PRELOAD", "").split(":")]
+
+    def setUp(self):
+        super().setUp()
+        self.has_cuda = os.path.exists("/sys/module/nvidia") or os.path.exists("/dev/dxg") or \
+            "libcuda.so" in subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+        if self.has_cuda:
+            self.skipTest("this machine has a driver for CUDA")
+
+    def test_a_library_that_is_not_there(self):
+        self.assertEqual(self.preloaded(XSCHED_OPENCL_LIB="x"), ["opencl"])
+
+    def test_a_library_that_the_user_names(self):
+        self.assertEqual(self.preloaded(**self.usable), ["cuda", "opencl"])
+        self.assertEqual(set(self.preloaded(XSCHED_CUDA_LIB="x")) - {"opencl"}, {"cuda"})
+
+    def test_a_library_on_the_search_path(self):
+        with open(os.path.join(self.top, "libcuda.so.1"), "w", encoding="ascii"):
+            pass
+        self.assertIn("cuda", self.preloaded(LD_LIBRARY_PATH=self.top))
+
+    def test_a_shim_that_the_user_preloads(self):
+        beside = os.path.join(self.top, "lib", "libshimcuda.so")
+        shutil.copy2(DUMMY, beside)
+        self.assertIn("cuda", self.preloaded(LD_PRELOAD=beside, XSCHED_OPENCL_LIB="x"))
+        self.assertNotIn(beside, self.environment("--no-server", env={"LD_PRELOAD": beside})["LD_PRELOAD"])
+
+    def test_a_machine_without_any(self):
+        """One that starts programs on others: it tells nothing about those."""
+        os.unlink(os.path.join(self.shims, "libshimopencl.so"))
+        self.assertEqual(self.preloaded(), ["cuda"])
+
+
+WORDS = os.path.join(BUILD, "lib", "xsched-words")
+
+
+@unittest.skipIf(not os.path.isdir(WORDS), "no folders for word sizes in this build")
+class Words(Layout):
+    """A folder for each word size, by $PLATFORM."""
+
+    def setUp(self):
+        super().setUp()
+        self.use_all()
+        shutil.copytree(WORDS, os.path.join(self.top, "lib", "xsched-words"), symlinks=True)
+
+    def run_under(self, *command):
+        done = self.xsched("run", "-q", "--local-policy", "HPF", "--", *command)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_entries(self):
+        want = [os.path.join(self.top, "lib", "xsched-words", "$PLATFORM", "xsched", f"libshim{n}.so") for n in ("cuda", "opencl")]
+        self.assertEqual(self.environment("--no-server")["LD_PRELOAD"], ":".join(want))
+        for path in want:   # as other tools read the variable, without the dynamic linker
+            self.assertTrue(os.path.samefile(path, os.path.join(self.shims, os.path.basename(path))))
+        again = self.xsched("run", "--no-server", "--", os.path.join(self.bin, "xsched"), "run", "--no-server", "--", "env").stdout
+        self.assertIn("LD_PRELOAD=" + ":".join(want) + "\n", again)
+
+    def test_a_shim_by_path_is_replaced(self):
+        beside = os.path.join(self.top, "lib", "libshimcuda.so")
+        shutil.copy2(DUMMY, beside)
+        entries = self.environment("--no-server", env={"LD_PRELOAD": beside})["LD_PRELOAD"].split(":")
+        self.assertNotIn(beside, entries)
+        self.assertEqual(len(entries), 2)
+
+    def test_programs_of_this_word_size_have_the_shims(self):
+        code, out, err = self.run_under("cat", "/proc/self/maps")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn(os.path.join(self.shims, "libshimcuda.so"), out)
+
+    def test_a_shell_that_takes_the_word_for_its_own(self):
+        code, out, err = self.run_under("sh", "-c", 'eval "LD_PRELOAD=$LD_PRELOAD cat /proc/self/maps"')
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn(os.path.join(self.shims, "libshimcuda.so"), out)
+
+    def test_valgrind_gets_plain_paths(self):
+        """Its dynamic linker has no $PLATFORM."""
+        path = os.path.join(self.top, "valgrind")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\necho $LD_PRELOAD\n")
+        os.chmod(path, 0o755)
+        self.assertEqual(self.run_under(path)[1], ":".join(os.path.join(self.shims, f"libshim{n}.so") for n in ("cuda", "opencl")) + "\n")
+
+    def test_a_child_of_another_word_size_is_silent(self):
+        if not os.path.exists("/lib/ld-linux.so.2"):
+            self.skipTest("no dynamic linker for programs of 32 bits here")
+        source, made, program = (os.path.join(self.top, n) for n in ("p.s", "p.o", "p"))
+        with open(source, "w", encoding="ascii") as f:
+            f.write(".globl _start\n_start: mov $1, %eax\nmov $7, %ebx\nint $0x80\n")      # exit(7)
+        for command in (["as", "--32", "-o", made, source],
+                        ["ld", "-m", "elf_i386", "-pie", "-dynamic-linker", "/lib/ld-linux.so.2", "-o", program, made]):
+            if subprocess.run(command, capture_output=True, check=False).returncode:
+                self.skipTest("this machine's assembler makes no program of 32 bits")
+        self.assertEqual(self.run_under("sh", "-c", program), (7, "", ""))
+        shutil.rmtree(os.path.join(self.top, "lib", "xsched-words"))
+        self.assertIn("wrong ELF class", self.run_under("sh", "-c", program)[2])    # so it was, by plain paths
+
+    def test_musl(self):
+        """Its dynamic linker takes the path as it stands."""
+        if not shutil.which("musl-gcc"):
+            self.skipTest("no musl-gcc here")
+        program = os.path.join(self.top, "p")
+        source = '#include <stdio.h>\nint main(void) { FILE *f = fopen("/proc/self/maps", "r"); int c; ' \
+                 'while ((c = getc(f)) != EOF) putchar(c); return 0; }'
+        subprocess.run(["musl-gcc", "-x", "c", "-o", program, "-"], input=source, text=True, check=True, capture_output=True)
+        code, out, err = self.run_under(program)
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("musl", out)
+        self.assertIn(os.path.join(self.shims, "libshimcuda.so"), out)
 
 
 class Server(Layout):

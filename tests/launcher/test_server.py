@@ -150,11 +150,80 @@ class Autostart(Layout):
 
     def test_named_socket(self):
         path = os.path.join(self.top, "named", "x.sock")
+        os.mkdir(os.path.dirname(path), 0o700)
         env = self.environment("--socket", path)
         self.assertEqual(env["XSCHED_SOCKET"], path)
         self.assertTrue(os.path.exists(path))
         self.assertFalse(os.path.exists(self.folder))
         self.assertEqual(self.xsched("run", "--socket", path, "--", "true").stderr, "")
+
+    def test_named_socket_in_a_folder_that_is_not_there(self):
+        """A mistyped name makes no folder, and no second server in it; xserver itself makes none either."""
+        path = os.path.join(self.top, "naemd", "x.sock")
+        done = self.xsched("run", "--socket", path, "--", "echo", "ran")
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        line, = done.stderr.splitlines()
+        self.assertIn(f"the folder {os.path.dirname(path)} is not there", line)
+        done = subprocess.run([os.path.join(self.bin, "xserver"), "--socket", path, "--port", "0"], env=self.env, capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        line, = done.stderr.splitlines()
+        self.assertIn("its folder is not there; make it, or mend the name", line)
+        self.assertEqual(os.path.exists(os.path.dirname(path)), False)
+        self.assertEqual(self.servers(), [])
+
+    def test_named_socket_beside_that_of_a_server(self):
+        path = os.path.join(self.top, "named", "x.sock")
+        os.mkdir(os.path.dirname(path), 0o700)
+        self.environment("--socket", path)
+        pids = self.servers()
+        done = self.xsched("run", "--socket", path + "t", "--", "true")
+        self.assertIn(f"one answers at {path}: xsched started no second one", done.stderr)
+        self.assertEqual(self.servers(), pids)
+
+    def others(self, uid=65534):
+        """A server of another user."""
+        for folder in (self.top, self.bin):
+            os.chmod(folder, 0o755)
+        theirs = os.path.join(self.top, "theirs")
+        os.mkdir(theirs, 0o700)
+        os.chown(theirs, uid, uid)
+        path = os.path.join(theirs, "xserver.sock")
+        p = subprocess.Popen(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", os.path.join(self.bin, "xserver"),
+                              "--socket", path, "--port", "0"], env=self.env, stderr=subprocess.DEVNULL)
+        self.addCleanup(lambda: (p.kill(), p.wait()))
+        self.wait_for(lambda: os.path.exists(path))
+        return path
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can be two users")
+    def test_a_server_of_another_user(self):
+        """Named with what mends it, where there is a device that both may have."""
+        theirs = self.others()
+        run = [os.path.join(self.bin, "xsched"), "run"]
+        for device, words in (("nvidiactl", [f"another xserver runs here, of user nobody ({theirs})", "install the service"]),
+                              ("none", [])):
+            script = f"mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && touch /dev/{device} && exec \"$@\""
+            done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *run, "--", "true"], env=self.env, capture_output=True,
+                                  text=True, timeout=120, check=False)
+            if "unshare" in done.stderr or "mount" in done.stderr:
+                self.skipTest("no mount namespaces here: " + done.stderr.strip())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for word in words:
+                self.assertIn(word, done.stderr)
+            self.assertEqual("another xserver" in done.stderr, bool(words), done.stderr)
+            done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *run, "-q", "--", "true"], env=self.env,
+                                  capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.stderr, "")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can be two users")
+    def test_a_server_without_rights(self):
+        """It is no absent one: named, with the reason. Where it is the only place, the program runs; no server is started there."""
+        theirs = self.others()
+        user = ["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups", os.path.join(self.bin, "xsched"), "run", "--", "echo", "ran"]
+        done = subprocess.run(user, env={**self.env, "XSCHED_SOCKET": theirs}, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        self.assertIn(f"{theirs}: something is there that this user may not reach; the program runs unscheduled", done.stderr)
+        self.assertEqual(len(self.servers()), 1)
 
     def test_no_server(self):
         self.assertEqual(self.xsched("run", "--no-server", "--", "true").returncode, 0)

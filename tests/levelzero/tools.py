@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import lib
+import own_network
 
 US = 2000
 
@@ -132,4 +133,5 @@ def main(program, memory_program, driver, bin_folder):
 
 
 if __name__ == "__main__":
+    own_network.enter()
     sys.exit(main(*sys.argv[1:]))

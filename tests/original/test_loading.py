@@ -57,7 +57,8 @@ class Loading(Original):
                                   env=dict(self.env, LD_PRELOAD=f"{LIB}/libshim{platform}.so"), capture_output=True,
                                   check=True).stdout
             preload = re.search("^LD_PRELOAD=(.*)$", seen, re.M)[1].split(":")
-            self.assertEqual([p for p in preload if f"libshim{platform}.so" in p], [f"{LIB}/xsched/libshim{platform}.so"])
+            self.assertEqual([os.path.realpath(p) for p in preload if f"libshim{platform}.so" in p],
+                             [os.path.realpath(f"{LIB}/xsched/libshim{platform}.so")])
 
     def test_one_shim_each_wherever_library_path_leads(self):
         """LD_LIBRARY_PATH with LIBDIR in it, which /usr/local/lib may be: an alias finds the shim beside it all the same."""

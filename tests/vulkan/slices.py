@@ -138,7 +138,8 @@ def main(busy, shims, server, xsched, fakes, variant):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([os.path.join(fakes, "conductor"), folder, "0", "--real"], check=True, stdout=subprocess.DEVNULL)
         socket, kernel = os.path.join(folder, "s"), os.path.join(fakes, "libfakeworld.so")
-        world = lib.plain(FAKE_WORLD=folder)
+        # a machine with NVIDIA's driver, as far as xsched sees: CUDA's shim watches the channel groups
+        world = lib.plain(FAKE_WORLD=folder, XSCHED_CUDA_LIB="libcuda.so.1")
         env = {**world, "KERNEL": kernel, "LAYER": os.path.join(shims, "libshimvulkan.so"), "XSCHED_SOCKET": socket,
                **VARIANTS[variant]}
         try:

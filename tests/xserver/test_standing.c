@@ -31,7 +31,7 @@ static const struct xs_standing_rule *find(const char *list, uint32_t uid, uint3
     struct xs_standing_of who = {.uid = uid, .gid = gid, .groups = &other, .n_groups = 1, .cgroup = cgroup};
     char error[200];
 
-    assert_int_equal(xs_standing_parse(&l, list, strchr(list, '=') != NULL, error, sizeof(error)), 0);
+    assert_int_equal(xs_standing_parse(&l, list, strchr(list, '=') != NULL, true, error, sizeof(error)), 0);
     return xs_standing_find(&l, &who);
 }
 
@@ -71,15 +71,24 @@ static void what_is_wrong_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < XS_ARRAY_LEN(limits); i++) {
         error[0] = 0;
-        if (xs_standing_parse(&l, limits[i], true, error, sizeof(error)) == 0)
+        if (xs_standing_parse(&l, limits[i], true, true, error, sizeof(error)) == 0)
             fail_msg("%s is taken", limits[i]);
         assert_true(error[0]);
     }
     for (size_t i = 0; i < XS_ARRAY_LEN(exempt); i++)
-        assert_true(xs_standing_parse(&l, exempt[i], false, error, sizeof(error)) < 0);
+        assert_true(xs_standing_parse(&l, exempt[i], false, true, error, sizeof(error)) < 0);
+    /* of a file, the rules of absent users and groups are left out, and no others */
+    assert_int_equal(xs_standing_parse(&l, "no-such-user-here @no-such-group-here 1", false, false, error, sizeof(error)), 0);
+    assert_int_equal(l.n, 1);
+    assert_string_equal(l.absent, "'no-such-user-here': there is no such user");
+    assert_int_equal(xs_standing_parse(&l, "@no-such-group-here=..1 *=2..3", true, false, error, sizeof(error)), 0);
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.rules[0].least, 2);
+    assert_string_equal(l.absent, "'@no-such-group-here=..1': there is no such group");
+    assert_true(xs_standing_parse(&l, "no-such-user-here=1..a", true, false, error, sizeof(error)) < 0);
     for (unsigned i = 0; i <= XS_STANDING_RULES; i++)
         strcat(many, "1 ");
-    assert_true(xs_standing_parse(&l, many, false, error, sizeof(error)) < 0);
+    assert_true(xs_standing_parse(&l, many, false, true, error, sizeof(error)) < 0);
 }
 
 static void control_groups_are_found(void **state)

@@ -128,10 +128,7 @@ static void wrong_files_name_the_line(void **state)
         {"[limits]\nport = 1\n", ":2:", "no key 'port' in [limits]"},
         {"[http]\nhttp = perhaps\n", ":2:", "neither ON nor OFF"},
         /* right by themselves, and the host lacks what they name */
-        {"[server]\n\noperator-group = nobody-has-this\n", ":3:",
-         "operator-group: there is no group 'nobody-has-this'"},
         {"[scheduler]\npriority-limits = *=300..400\n", ":2:", "priority-limits: '*=300..400': a range is"},
-        {"[scheduler]\npriority-limits = nobody-is-this=0..1\n", ":2:", "there is no such user"},
         {"[scheduler]\nuser-share-exempt = *=0..1\n", ":2:", "user-share-exempt: '*=0..1': it has a range"},
         {"[scheduler]\nk = 2\npolicy = /nonexistent/policy.so\n", ":3:", "No such file or directory"},
     };
@@ -159,6 +156,39 @@ static void wrong_files_name_the_line(void **state)
     write_file("wrong.conf", "[scheduler]\npolicy = /nonexistent/policy.so\n");
     snprintf(args, sizeof(args), "--policy HPF --idle-exit 1 --config %s", file("wrong.conf"));
     assert_int_equal(run(args), 0);
+}
+
+/* An account may be absent for a while, as where a directory service comes up later: a file that names one starts the server. On
+ * a command line, and at a reload (below), somebody is there to read the error. */
+static void names_that_nobody_has_are_warned_of(void **state)
+{
+    static const struct {
+        const char *text, *option, *says;
+    } k_rows[] = {
+        {"[server]\noperator-group = nobody-has-this\n", "--operator-group=nobody-has-this",
+         "operator-group: there is no group 'nobody-has-this'"},
+        {"[scheduler]\npriority-limits = nobody-is-this=0..1 *=1..2\n", "--priority-limits=nobody-is-this=0..1",
+         "priority-limits: 'nobody-is-this=0..1': there is no such user"},
+        {"[scheduler]\nuser-share-exempt = @nobody-has-this\n", "--user-share-exempt=@nobody-has-this",
+         "user-share-exempt: '@nobody-has-this': there is no such group"},
+    };
+    char config[128], args[160];
+    const char *argv[] = {"--config", config, NULL};
+
+    (void)state;
+    snprintf(config, sizeof(config), "%s", file("absent.conf"));
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        struct raw_server s;
+
+        write_file("absent.conf", k_rows[i].text);
+        raw_server_start(&s, argv);
+        raw_server_says(&s, k_rows[i].says);
+        assert_int_equal(raw_server_stop(&s), 0);
+        snprintf(args, sizeof(args), "%s --idle-exit 1", k_rows[i].option);
+        assert_int_equal(run(args), 1);
+        if (!strstr(g_output, k_rows[i].says))
+            fail_msg("%s -> %s", args, g_output);
+    }
 }
 
 static void file_command_line_and_reload(void **state)
@@ -729,6 +759,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_options_are_64),
         cmocka_unit_test(wrong_files_name_the_line),
+        cmocka_unit_test(names_that_nobody_has_are_warned_of),
         cmocka_unit_test(file_command_line_and_reload),
         cmocka_unit_test(a_reload_takes_all_or_nothing),
         cmocka_unit_test(withdrawn_options_are_named),

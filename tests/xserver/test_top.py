@@ -208,7 +208,7 @@ class Top(unittest.TestCase):
         self.stage.environment["XSCHED_SOCKET"] = "/nonexistent/xserver.sock"
         gone = self.stage.xcli("top", "--once", check=False)
         self.assertEqual(gone.returncode, 2)
-        self.assertTrue(gone.stderr.startswith("xcli: no xserver answers:\n  /nonexistent/http.sock: "), gone.stderr)
+        self.assertTrue(gone.stderr.startswith("xcli: no xserver answers:\n  /nonexistent/xserver.sock: "), gone.stderr)
         # a socket that is not xserver's
         import os
         import socket

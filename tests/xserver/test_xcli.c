@@ -129,7 +129,8 @@ static void absent_server_is_2(void **state)
     for (size_t i = 0; i < XS_ARRAY_LEN(k_args); i++) {
         assert_int_equal(xcli("%s", k_args[i]), 2);
         assert_non_null(strstr(g_output, "no xserver answers"));
-        assert_non_null(strstr(g_output, "/nonexistent/http.sock"));
+        assert_non_null(
+            strstr(g_output, "/nonexistent/xserver.sock: nothing is there")); /* the name that users know */
         assert_non_null(strstr(g_output, "`xsched run` starts it"));
     }
     setenv("XSCHED_SOCKET", g_server.socket, 1);

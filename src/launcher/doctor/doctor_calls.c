@@ -96,19 +96,11 @@ static const char *copy_of(const struct caller *c, const char *needed)
     return only ? only : named;
 }
 
-/* Whether the vendor's loader has a driver of ours: then calls go there, whatever way they took to the loader. */
-static bool has_our_driver(const struct caller *c)
+static bool preloads(const struct caller *c)
 {
-    char ours[64];
-    size_t n = (size_t)snprintf(ours, sizeof(ours), "libxsched-%s_", c->row->calls);
+    const char *preload = xs_proc_preload(c->p);
 
-    for (size_t i = 0; i < c->p->object_count; i++) {
-        const char *slash = strrchr(c->p->objects[i].path, '/');
-
-        if (slash && strncmp(slash + 1, ours, n) == 0)
-            return true;
-    }
-    return false;
+    return preload && strstr(preload, strrchr(c->shim, '/') + 1);
 }
 
 static void describe(struct xs_doctor *d, const struct caller *c, const char *needed, json_t *list)
@@ -125,14 +117,17 @@ static void describe(struct xs_doctor *d, const struct caller *c, const char *ne
         json_object_set_new(o, "direct", json_integer((json_int_t)c->past + (json_int_t)c->unknown));
     }
     json_array_append_new(list, o);
-    if (!c->shim[0] || has_our_driver(c))
+    if (!c->shim[0] || xs_doctor_is_layer(c->p, c->row))
         return;
     if (c->past)
-        xs_doctor_problem(d, "calls_escape",
-                          "The program loaded it before the shim, or with RTLD_DEEPBIND. Start the program with "
-                          "`xsched run`.",
-                          "%s calls %zu functions of %s past the shim (%s and others): XSched does not schedule them",
-                          c->object->path, c->past, c->platform, c->first_past);
+        xs_doctor_problem(
+            d, "calls_escape",
+            preloads(c)
+                ? "The program loaded it with RTLD_DEEPBIND, or from a file that is linked to the vendor's "
+                  "library in another way (prelink, -Bsymbolic)."
+                : "The program loaded the shim after it. Start the program with `xsched run`.",
+            "%s calls %zu functions of %s past the shim (%s and others): XSched does not schedule them",
+            c->object->path, c->past, c->platform, c->first_past);
     if (c->unknown && !xs_platform_shim_is_partial(c->row))
         xs_doctor_hint(d, "%s calls %zu functions of %s that the shim does not have (%s and others): they pass unseen",
                        c->object->path, c->unknown, c->platform, c->first_unknown);

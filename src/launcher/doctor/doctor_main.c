@@ -22,6 +22,7 @@ static const struct argp_option options[] = {
      0},
     {"json", 'j', NULL, 0, "one JSON document", 0},
     {"verbose", 'v', NULL, 0, "the details as well", 0},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -56,6 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (a->probe_s && a->pid)
             argp_error(state, "--probe looks at devices, not at a process");
         break;
+    case 'h': /* as --help */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -76,7 +80,7 @@ int main(int argc, char **argv)
             "wrong arguments."};
     struct doctor_arguments a = {0};
     struct xs_doctor d;
-    char name[] = "xsched doctor";
+    char name[] = "xsched doctor", why[256] = "";
     int err, status;
 
     argp_err_exit_status = 64;
@@ -85,7 +89,7 @@ int main(int argc, char **argv)
         return 64;
     err = xs_doctor_init(&d);
     if (err == 0 && a.pid)
-        err = xs_doctor_process(&d, a.pid);
+        err = xs_doctor_process(&d, a.pid, why, sizeof(why));
     else if (err == 0)
         xs_doctor_system(&d);
     if (err == 0 && a.probe_s)
@@ -95,10 +99,8 @@ int main(int argc, char **argv)
     if (err < 0) {
         if (err == -ENOENT || err == -ESRCH)
             xs_say_error("there is no process %d", (int)a.pid);
-        else if (err == -EACCES || err == -EPERM)
-            xs_say_error("doctor cannot read process %d: it belongs to another user, or the kernel protects it from "
-                         "this one; run this as that user, or as root",
-                         (int)a.pid);
+        else if (err == -EACCES)
+            xs_say_error("doctor cannot read process %d: %s", (int)a.pid, why);
         else
             xs_say_error("%s", strerror(-err));
         xs_doctor_fini(&d);

@@ -8,6 +8,7 @@
 #include "launcher/preload.h"
 #include "policy/policies.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/memfd.h>
 #include <stdio.h>
@@ -23,19 +24,20 @@ static void installed(struct xs_doctor *d)
 {
     char own[PATH_MAX] = "", server[PATH_MAX + 16];
     json_t *o = json_object(), *policies = json_array();
+    bool there = xs_find_beside("xserver", server, sizeof(server)) == 0;
 
     xs_own_folder(own, sizeof(own));
-    snprintf(server, sizeof(server), "%s/xserver", own);
     json_object_set_new(o, "version", json_string(XSCHED_VERSION));
     json_object_set_new(o, "folder", xs_doctor_text(own));
-    json_object_set_new(o, "xserver", access(server, X_OK) == 0 ? xs_doctor_text(server) : json_null());
+    json_object_set_new(o, "xserver", there ? xs_doctor_text(server) : json_null());
     for (size_t i = 0; i < xs_policies_count; i++)
         json_array_append_new(policies, json_string(xs_policies[i]->name));
     json_object_set_new(o, "policies", policies);
     json_object_set_new(d->facts, "xsched", o);
-    if (access(server, X_OK) != 0)
-        xs_doctor_problem(d, "no_xserver", "Install it beside xsched.",
-                          "xserver is not at %s, so `xsched run` cannot start one", server);
+    if (!there)
+        xs_doctor_problem(
+            d, "no_xserver", "Install it beside xsched.",
+            "xserver is neither in %s nor in ../sbin beside it, so `xsched run` cannot start one", own);
 }
 
 /* How many names of the vendor's library ours lacks. */
@@ -157,46 +159,50 @@ static void libraries(struct xs_doctor *d, const json_t *vendors)
                           shims.folder);
 }
 
-static bool known_variable(const char *name, size_t length)
+static bool known_variable(const char *name)
 {
     for (size_t i = 0; i < XS_ENV_COUNT; i++) {
-        if (strlen(xs_env_rows[i].name) == length && strncmp(xs_env_rows[i].name, name, length) == 0)
+        if (strcmp(xs_env_rows[i].name, name) == 0)
             return true;
     }
     return false;
 }
 
-static void unknown_variable(struct xs_doctor *d, const char *name)
+static void unknown_variable(struct xs_doctor *d, const char *name, bool here)
 {
     const char *instead;
     char withdrawn[64];
 
     for (unsigned i = 0; xs_env_withdrawn(i, withdrawn, sizeof(withdrawn), &instead); i++)
         if (strcmp(withdrawn, name) == 0) {
-            xs_doctor_problem(d, "withdrawn_variable", "Unset it.", "%s means nothing any more; instead: %s", name, instead);
+            xs_doctor_problem(d, "withdrawn_variable", here ? "Unset it." : "Start it without.",
+                              "%s means nothing any more; instead: %s", name, instead);
             return;
         }
     xs_doctor_problem(d, "unknown_variable", "`xsched run --help-env` lists all that there are.",
                       "%s means nothing to XSched", name);
 }
 
+void xs_doctor_variable(struct xs_doctor *d, json_t *to, const char *line, bool here)
+{
+    const char *equals = strchr(line, '=');
+    char name[128];
+
+    if (!equals || (size_t)(equals - line) >= sizeof(name) ||
+        (strncmp(line, "XSCHED_", 7) != 0 && strncmp(line, "XLOG_", 5) != 0 && !xs_shims_is_variable(line)))
+        return;
+    xs_str_copy(name, (size_t)(equals - line) + 1, line);
+    json_object_set_new(to, name, xs_doctor_text(equals + 1));
+    if (name[0] == 'X' && !known_variable(name))
+        unknown_variable(d, name, here);
+}
+
 static void environment(struct xs_doctor *d)
 {
     json_t *o = json_object();
 
-    for (char **e = environ; *e; e++) {
-        const char *equals = strchr(*e, '=');
-        char name[128];
-
-        if (!equals || (size_t)(equals - *e) >= sizeof(name) ||
-            (strncmp(*e, "XSCHED_", 7) != 0 && strncmp(*e, "XLOG_", 5) != 0 &&
-             !xs_shims_is_variable(*e)))
-            continue;
-        xs_str_copy(name, (size_t)(equals - *e) + 1, *e);
-        json_object_set_new(o, name, xs_doctor_text(equals + 1));
-        if (name[0] == 'X' && !known_variable(name, strlen(name)))
-            unknown_variable(d, name);
-    }
+    for (char **e = environ; *e; e++)
+        xs_doctor_variable(d, o, *e, true);
     if (json_object_size(o))
         json_object_set(d->facts, "environment", o);
     json_decref(o);
@@ -213,7 +219,7 @@ static void kernel(struct xs_doctor *d)
     uname(&u);
     json_object_set_new(o, "release", xs_doctor_text(u.release));
 #ifdef SYS_futex_waitv
-    waitv = syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno != ENOSYS;
+    waitv = syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno == EINVAL;
 #endif
     pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     json_object_set_new(o, "futex_waitv", json_boolean(waitv));
@@ -232,46 +238,131 @@ static void kernel(struct xs_doctor *d)
                           "memfd_create does not work (%s): programs cannot share pages with xserver",
                           strerror(errno));
     if (!waitv)
-        xs_doctor_hint(d,
-                       "futex_waitv is missing (kernel 5.16): xserver notices the death of a large program later");
+        xs_doctor_hint(d, "futex_waitv does not work here (kernel 5.16 has it; a container may forbid it): "
+                          "xserver notices the "
+                          "death of a large program later");
     if (pidfd < 0)
-        xs_doctor_hint(
-            d, "pidfd_open is missing (kernel 5.3): xserver notices the death of a program by its socket only");
+        xs_doctor_hint(d, "pidfd_open does not work here (kernel 5.3 has it; a container may forbid it): "
+                          "xserver notices the death of a program "
+                          "by its socket only");
     if (memfd >= 0)
         close(memfd);
     if (pidfd >= 0)
         close(pidfd);
 }
 
+/* Whether the folder of a kernel's driver has an entry for a device. */
+static bool has_entries(const char *folder)
+{
+    DIR *dir = *folder ? opendir(folder) : NULL;
+    bool found = false;
+
+    for (const struct dirent *e; dir && !found && (e = readdir(dir));)
+        found = e->d_name[0] >= '0' &&
+                e->d_name[0] <= '9'; /* 0000:3b:00.0, and not what every driver has beside */
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* A driver of the kernel has devices, or the vendor's library calls its state an error: then their absence has a cause. */
+static void check_vendor(struct xs_doctor *d, const json_t *v)
+{
+    const char *name = json_string_value(json_object_get(v, "platform"));
+    const char *soname = json_string_value(json_object_get(v, "soname"));
+    const char *broken = json_string_value(json_object_get(v, "broken"));
+    int error = (int)json_integer_value(json_object_get(v, "error"));
+    const struct xs_platform *row = NULL;
+
+    for (size_t i = 0; i < XS_PLATFORM_COUNT; i++)
+        if (strcmp(xs_platforms[i].name, name) == 0)
+            row = &xs_platforms[i];
+    if (broken) {
+        xs_doctor_problem(d, "vendor_broken", "Programs that use it will fail too, with or without xsched.",
+                          "%s %s", soname, broken);
+        return;
+    }
+    if (!json_object_get(v, "devices") || json_integer_value(json_object_get(v, "devices")))
+        return;
+    if (json_is_true(json_object_get(v, "fails")))
+        xs_doctor_problem(
+            d, "vendor_broken",
+            "Programs that use it fail too, with or without xsched: the driver in the kernel and "
+            "the library differ, or the device files are not there for this user.",
+            "%s is here, and its first call fails with error %d", soname, error);
+    else if (row && has_entries(row->devices))
+        xs_doctor_hint(d,
+                       "the kernel's driver %s has a device, and %s finds none: this user may have no right "
+                       "to its device files "
+                       "(groups render and video), or the library does not support it",
+                       row->module, soname);
+    else
+        xs_doctor_hint(d, "%s is here, and finds no device", soname);
+}
+
+static void check_vendors(struct xs_doctor *d, const json_t *vendors)
+{
+    size_t i, found = 0, used = 0;
+    bool device = false, cpu = false;
+    char names[256] = "";
+    json_t *v;
+
+    json_array_foreach((json_t *)(uintptr_t)vendors, i, v)
+    {
+        json_int_t devices = json_integer_value(json_object_get(v, "devices")),
+                   cpus = json_integer_value(json_object_get(v, "cpus"));
+
+        found += json_is_true(json_object_get(v, "found"));
+        device |= devices > cpus;
+        cpu |= cpus > 0;
+        check_vendor(d, v);
+    }
+    for (size_t k = 0; k < XS_PLATFORM_COUNT && used < sizeof(names); k++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+                                 xs_platforms[k].name);
+    if (!found)
+        xs_doctor_hint(
+            d, "there is no vendor library (%s) where the loader looks; programs may bring one of their own",
+            names);
+    else if (!device && cpu)
+        xs_doctor_hint(d, "there is no GPU or other accelerator that this user's programs can use; the "
+                          "devices here are CPUs");
+}
+
+static void check_servers(struct xs_doctor *d)
+{
+    struct xs_doctor_servers all;
+
+    xs_doctor_servers_find(&all, NULL);
+    json_object_set_new(d->facts, "servers", xs_doctor_servers_json(&all));
+    if (!xs_doctor_servers_first(&all)) {
+        bool denied = false;
+
+        for (size_t i = 0; i < all.places; i++) {
+            if (all.items[i].err != -EACCES && all.items[i].err != -EPERM)
+                continue;
+            denied = true;
+            xs_doctor_problem(
+                d, "no_rights",
+                "Its folder and those above must let this user in; xserver itself lets everybody connect.",
+                "%s: %s", xs_place_name(&all.items[i].place), xs_place_text(all.items[i].err));
+        }
+        if (!denied)
+            xs_doctor_hint(d, "no xserver answers; `xsched run` starts one when it needs one");
+    }
+    xs_doctor_beside_here(d, &all);
+    xs_doctor_servers_free(&all);
+}
+
 void xs_doctor_system(struct xs_doctor *d)
 {
-    static struct xs_places places; /* large, and stacks may be small */
-    json_t *vendors = xs_doctor_vendors(), *v;
-    size_t i, found = 0;
+    json_t *vendors = xs_doctor_vendors();
 
     installed(d);
     libraries(d, vendors);
-    xs_places_get(&places);
-    json_object_set_new(d->facts, "servers", xs_doctor_servers(&places));
-    if (xs_places_first(&places) < 0)
-        xs_doctor_hint(d, "no xserver answers; `xsched run` starts one when it needs one");
+    check_servers(d);
     json_object_set(d->facts, "vendor libraries", vendors);
-    json_array_foreach(vendors, i, v)
-    {
-        found += json_is_true(json_object_get(v, "found"));
-        if (json_is_true(json_object_get(v, "broken")))
-            xs_doctor_problem(d, "vendor_broken",
-                              "Programs that use it will fail too, with or without xsched.",
-                              "%s crashed or did not come back within 5 s",
-                              json_string_value(json_object_get(v, "soname")));
-    }
-    if (!found) {
-        char names[256] = "";
-
-        for (size_t k = 0, used = 0; k < XS_PLATFORM_COUNT && used < sizeof(names); k++)
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", xs_platforms[k].name);
-        xs_doctor_hint(d, "there is no vendor library (%s) here, so there is nothing to schedule yet", names);
-    }
+    check_vendors(d, vendors);
     json_decref(vendors);
     kernel(d);
     environment(d);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a vendor's library that a process got and that the shim does not know (wire/unseen.h). Reads
- * them from the process's memory, without stopping it. */
+/* What libpreempt keeps for doctor in the process's memory: functions of a vendor's library that it got and that the shim
+ * does not know (wire/unseen.h), and the shims that saw a call (wire/shims_begun.h). Reads without stopping the process. */
 #include "launcher/doctor/doctor.h"
 
 #include "launcher/elf.h"
 #include "launcher/proc.h"
+#include "wire/shims_begun.h"
 #include "wire/unseen.h"
 
 #include <errno.h>
@@ -13,8 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The list of one mapped libpreempt. @return 0 or -errno: -ENOENT it keeps none, or one of unknown form */
-static int read_list(const struct xs_proc *p, const struct xs_proc_object *o, struct xs_unseen *ret)
+static bool is_libpreempt(const struct xs_proc_object *o)
+{
+    const char *slash = strrchr(o->path, '/');
+
+    return o->code && slash && strncmp(slash, "/libpreempt.so", 14) == 0;
+}
+
+/* What one mapped libpreempt keeps under an exported name.
+ * @return 0 or -errno: -ENOENT it has no such thing; -EACCES, -EPERM no right to look */
+static int read_memory(const struct xs_proc *p, const struct xs_proc_object *o, const char *symbol, void *ret,
+                       size_t size)
 {
     char file[PATH_MAX + 64];
     struct xs_elf elf;
@@ -23,17 +33,35 @@ static int read_list(const struct xs_proc *p, const struct xs_proc_object *o, st
     int mem;
 
     snprintf(file, sizeof(file), "/proc/%d/root%s", (int)p->pid, o->path);
-    if (xs_elf_read(file, &elf) < 0 || !elf.is_elf || elf.foreign || !xs_elf_export(file, XS_UNSEEN_SYMBOL, &vaddr))
+    if (xs_elf_read(file, &elf) < 0 || !elf.is_elf || elf.foreign || !xs_elf_export(file, symbol, &vaddr))
         return -ENOENT;
     snprintf(file, sizeof(file), "/proc/%d/mem", (int)p->pid);
     mem = open(file, O_RDONLY | O_CLOEXEC);
     if (mem < 0)
         return -errno;
-    n = pread(mem, ret, sizeof(*ret), (off_t)(vaddr + o->from - elf.first_vaddr));
+    n = pread(mem, ret, size, (off_t)(vaddr + o->from - elf.first_vaddr));
     close(mem);
-    if (n != (ssize_t)sizeof(*ret))
-        return -EPERM;
-    return ret->version == XS_UNSEEN_VERSION && ret->bytes == sizeof(*ret) ? 0 : -ENOENT;
+    return n == (ssize_t)size ? 0 : -EPERM;
+}
+
+int xs_doctor_begun(const struct xs_proc *p, const struct xs_platform *platform)
+{
+    int known = -ENOENT, r;
+    struct xs_shims_begun b;
+
+    for (size_t i = 0; i < p->object_count; i++) {
+        if (!is_libpreempt(&p->objects[i]))
+            continue;
+        r = read_memory(p, &p->objects[i], XS_SHIMS_BEGUN_SYMBOL, &b, sizeof(b));
+        if (r < 0)
+            return r;
+        if (b.version != XS_SHIMS_BEGUN_VERSION || b.bytes != sizeof(b))
+            return -ENOENT;
+        if (b.begun[platform->number & 255])
+            return 1;
+        known = 0;
+    }
+    return known;
 }
 
 /* @return a new list of the names; copies the first of them */
@@ -77,14 +105,14 @@ static void report(struct xs_doctor *d, const struct xs_unseen *l)
 void xs_doctor_unseen(struct xs_doctor *d, const struct xs_proc *p)
 {
     for (size_t i = 0; i < p->object_count; i++) {
-        const char *slash = strrchr(p->objects[i].path, '/');
         struct xs_unseen l;
         int r;
 
-        if (!p->objects[i].code || !slash || strncmp(slash, "/libpreempt.so", 14) != 0)
+        if (!is_libpreempt(&p->objects[i]))
             continue;
-        r = read_list(p, &p->objects[i], &l);
-        if (r == 0 && (atomic_load(&l.count[XS_UNSEEN_WORKS]) || atomic_load(&l.count[XS_UNSEEN_PASSES])))
+        r = read_memory(p, &p->objects[i], XS_UNSEEN_SYMBOL, &l, sizeof(l));
+        if (r == 0 && l.version == XS_UNSEEN_VERSION && l.bytes == sizeof(l) &&
+            (atomic_load(&l.count[XS_UNSEEN_WORKS]) || atomic_load(&l.count[XS_UNSEEN_PASSES])))
             report(d, &l);
         else if (r < 0 && r != -ENOENT)
             xs_doctor_hint(d, "doctor cannot tell whether the program has functions that XSched does not know: the kernel "

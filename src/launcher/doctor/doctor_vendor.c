@@ -1,157 +1,265 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which vendor libraries the loader finds here. A child loads them: their constructors and platforms are
- * other people's code, and may crash or hang. */
+/* Which vendor libraries the loader finds here, and how many devices they have: a library alone is no sign of one. */
 #include "launcher/doctor/doctor.h"
 
 #include "base/env.h"
 #include "base/platforms.h"
-#include "launcher/preload.h"
 #include "xsched/types.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define VENDOR_TIMEOUT_MS 20000 /* PoCL alone takes seconds on a machine that is very busy */
+#define DEVICES_MAX 64u
 
-/* The few declarations of OpenCL that we need, since a machine may lack its headers. */
-typedef int (*get_platforms_fn)(unsigned count, void **platforms, unsigned *ret_count);
-typedef int (*get_info_fn)(void *platform, unsigned name, size_t size, void *value, size_t *ret_size);
-#define PLATFORM_VERSION 0x0901u
-#define PLATFORM_NAME    0x0902u
+/* What a platform's own functions say. The few declarations of each that we need, since a machine may lack its headers. */
+struct devices_found {
+    json_t *answer; /* about the library, for what has no other place */
+    json_t *names;  /* of the devices */
+    json_int_t devices, cpus;
+    int error;      /* of the vendor's first call; 0: none */
+    bool no_driver; /* that error means that there is no device, and nothing else */
+};
 
-static json_t *opencl_platforms(void *lib)
+static void add(struct devices_found *f, const char *name, bool cpu)
 {
-    get_platforms_fn get_platforms = (get_platforms_fn)(uintptr_t)dlsym(lib, "clGetPlatformIDs");
-    get_info_fn get_info = (get_info_fn)(uintptr_t)dlsym(lib, "clGetPlatformInfo");
-    json_t *list = json_array();
-    void *ids[16];
-    unsigned count = 0;
-
-    if (!get_platforms || !get_info || get_platforms(16, ids, &count) != 0)
-        return list;
-    for (unsigned i = 0; i < XS_MIN(count, 16u); i++) {
-        char name[128] = "", version[128] = "", both[300];
-
-        get_info(ids[i], PLATFORM_NAME, sizeof(name) - 1, name, NULL);
-        get_info(ids[i], PLATFORM_VERSION, sizeof(version) - 1, version, NULL);
-        snprintf(both, sizeof(both), "%s (%s)", name, version);
-        json_array_append_new(list, xs_doctor_text(both));
-    }
-    return list;
+    f->devices++;
+    f->cpus += cpu;
+    if (*name)
+        json_array_append_new(f->names, xs_doctor_text(name));
 }
 
-/* How many devices the drivers have behind a loader of the library; the loader alone is no sign of one.
- * @return -1: the library is no such loader */
-static json_int_t devices_behind(void *lib)
+#define FUNCTION(type, name) __typeof__(type) name = (__typeof__(type))(uintptr_t)dlsym(lib, #name)
+
+static bool ask_cu(void *lib, struct devices_found *f)
 {
-    int (*init)(uint32_t) = (int (*)(uint32_t))(uintptr_t)dlsym(lib, "zeInit");
-    int (*drivers_of)(uint32_t *, void **) = (int (*)(uint32_t *, void **))(uintptr_t)dlsym(lib, "zeDriverGet");
-    int (*devices_of)(void *, uint32_t *, void **) =
-        (int (*)(void *, uint32_t *, void **))(uintptr_t)dlsym(lib, "zeDeviceGet");
-    uint32_t n_drivers = 16, devices = 0;
+    FUNCTION(int (*)(unsigned), cuInit);
+    FUNCTION(int (*)(int *), cuDeviceGetCount);
+    FUNCTION(int (*)(char *, int, int), cuDeviceGetName);
+    FUNCTION(int (*)(int *), cuDriverGetVersion);
+    int count = 0, version = 0;
+
+    if (!cuInit || !cuDeviceGetCount || !cuDeviceGetName)
+        return false;
+    if (cuDriverGetVersion && cuDriverGetVersion(&version) == 0)
+        json_object_set_new(f->answer, "version", json_integer(version));
+    setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1); /* asking starts no MPS server */
+    f->error = cuInit(0);
+    f->no_driver = f->error == 100; /* CUDA_ERROR_NO_DEVICE */
+    if (f->error || cuDeviceGetCount(&count) != 0)
+        return true;
+    for (int i = 0; i < count; i++) {
+        char name[256] = "";
+
+        if (cuDeviceGetName(name, sizeof(name) - 1, i) != 0)
+            name[0] = 0;
+        add(f, name, false);
+    }
+    return true;
+}
+
+static bool ask_hip(void *lib, struct devices_found *f)
+{
+    FUNCTION(int (*)(int *), hipGetDeviceCount);
+    FUNCTION(int (*)(char *, int, int), hipDeviceGetName);
+    int count = 0;
+
+    if (!hipGetDeviceCount)
+        return false;
+    f->error = hipGetDeviceCount(&count);
+    f->no_driver = true; /* the runtime has no other answer where it finds no device it knows */
+    for (int i = 0; !f->error && i < count; i++) {
+        char name[256] = "";
+
+        if (!hipDeviceGetName || hipDeviceGetName(name, sizeof(name) - 1, i) != 0)
+            name[0] = 0;
+        add(f, name, false);
+    }
+    return true;
+}
+
+#define CL_DEVICE_TYPE_ALL  0xFFFFFFFFul
+#define CL_DEVICE_TYPE_CPU  2u
+#define CL_DEVICE_TYPE      0x1000u
+#define CL_DEVICE_NAME      0x102Bu
+#define CL_PLATFORM_VERSION 0x0901u
+#define CL_PLATFORM_NAME    0x0902u
+
+static bool ask_cl(void *lib, struct devices_found *f)
+{
+    FUNCTION(int (*)(unsigned, void **, unsigned *), clGetPlatformIDs);
+    FUNCTION(int (*)(void *, unsigned, size_t, void *, size_t *), clGetPlatformInfo);
+    FUNCTION(int (*)(void *, unsigned long, unsigned, void **, unsigned *), clGetDeviceIDs);
+    FUNCTION(int (*)(void *, unsigned, size_t, void *, size_t *), clGetDeviceInfo);
+    void *ids[16], *devices[DEVICES_MAX];
+    json_t *list;
+    unsigned count = 0;
+
+    if (!clGetPlatformIDs || !clGetPlatformInfo || !clGetDeviceIDs || !clGetDeviceInfo)
+        return false;
+    list = json_array();
+    json_object_set_new(f->answer, "platforms", list);
+    if (clGetPlatformIDs(16, ids, &count) != 0)
+        return true;
+    for (unsigned i = 0; i < XS_MIN(count, 16u); i++) {
+        char name[128] = "", version[128] = "", both[300];
+        unsigned n = 0;
+
+        clGetPlatformInfo(ids[i], CL_PLATFORM_NAME, sizeof(name) - 1, name, NULL);
+        clGetPlatformInfo(ids[i], CL_PLATFORM_VERSION, sizeof(version) - 1, version, NULL);
+        snprintf(both, sizeof(both), "%s (%s)", name, version);
+        json_array_append_new(list, xs_doctor_text(both));
+        if (clGetDeviceIDs(ids[i], CL_DEVICE_TYPE_ALL, DEVICES_MAX, devices, &n) != 0)
+            continue;
+        for (unsigned k = 0; k < XS_MIN(n, DEVICES_MAX); k++) {
+            uint64_t type = 0;
+            char device[256] = "";
+
+            clGetDeviceInfo(devices[k], CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+            clGetDeviceInfo(devices[k], CL_DEVICE_NAME, sizeof(device) - 1, device, NULL);
+            add(f, device, type & CL_DEVICE_TYPE_CPU);
+        }
+    }
+    return true;
+}
+
+static bool ask_ze(void *lib, struct devices_found *f)
+{
+    FUNCTION(int (*)(uint32_t), zeInit);
+    FUNCTION(int (*)(uint32_t *, void **), zeDriverGet);
+    FUNCTION(int (*)(void *, uint32_t *, void **), zeDeviceGet);
+    uint32_t n_drivers = 16;
     void *drivers[16];
 
-    if (!init || !drivers_of || !devices_of)
-        return -1;
-    if (init(0) != 0 || drivers_of(&n_drivers, drivers) != 0)
-        return 0;
+    if (!zeInit || !zeDriverGet || !zeDeviceGet)
+        return false;
+    f->error = zeInit(0);
+    f->no_driver = true;
+    if (f->error || zeDriverGet(&n_drivers, drivers) != 0)
+        return true;
     for (uint32_t i = 0; i < XS_MIN(n_drivers, 16u); i++) {
         uint32_t n = 0;
 
-        if (devices_of(drivers[i], &n, NULL) == 0)
-            devices += n;
+        if (zeDeviceGet(drivers[i], &n, NULL) == 0)
+            f->devices += n;
     }
-    return devices;
+    return true;
 }
 
-static void describe(const struct xs_platform *p, const char *name, json_t *ret)
+struct vk_instance_info {
+    int type;
+    const void *next;
+    uint32_t flags;
+    const void *application;
+    uint32_t n_layers;
+    const char *const *layers;
+    uint32_t n_extensions;
+    const char *const *extensions;
+};
+
+struct vk_properties {
+    uint32_t api, driver, vendor, device, type;
+    char name[256];
+    char rest[2048]; /* more than the structure has: limits, sparse properties */
+};
+
+static bool ask_vk(void *lib, struct devices_found *f)
 {
-    void *lib = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    FUNCTION(void *(*)(void *, const char *), vkGetInstanceProcAddr);
+    const struct vk_instance_info info = {.type = 1}; /* VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO */
+    int (*create)(const void *, const void *, void **);
+    int (*enumerate)(void *, uint32_t *, void **);
+    void (*describe)(void *, struct vk_properties *);
+    void *instance = NULL, *devices[DEVICES_MAX];
+    uint32_t n = DEVICES_MAX;
+
+    if (!vkGetInstanceProcAddr)
+        return false;
+    create = (int (*)(const void *, const void *, void **))(
+        uintptr_t)vkGetInstanceProcAddr(NULL, "vkCreateInstance");
+    if (!create || create(&info, NULL, &instance) != 0) {
+        f->no_driver = true; /* the loader has no driver: VK_ERROR_INCOMPATIBLE_DRIVER */
+        return true;
+    }
+    enumerate = (int (*)(void *, uint32_t *, void **))(
+        uintptr_t)vkGetInstanceProcAddr(instance, "vkEnumeratePhysicalDevices");
+    describe = (void (*)(void *, struct vk_properties *))(
+        uintptr_t)vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceProperties");
+    if (!enumerate || !describe || enumerate(instance, &n, devices) < 0)
+        return true;
+    for (uint32_t i = 0; i < n; i++) {
+        struct vk_properties p;
+
+        memset(&p, 0, sizeof(p));
+        describe(devices[i], &p);
+        p.name[sizeof(p.name) - 1] = 0;
+        add(f, p.name, p.type == 4); /* VK_PHYSICAL_DEVICE_TYPE_CPU */
+    }
+    return true;
+}
+
+/* By the functions that the library has. A runtime over another one is linked with that: then dlsym finds both, so it comes
+ * first. Of a library without any of these, nothing is known but that it is there. */
+static void ask(void *lib, json_t *ret)
+{
+    static bool (*const asks[])(void *, struct devices_found *) = {ask_hip, ask_cu, ask_cl, ask_ze, ask_vk};
+    struct devices_found f = {.answer = ret, .names = json_array()};
+    bool asked = false;
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(asks) && !asked; i++)
+        asked = asks[i](lib, &f);
+    if (asked) {
+        json_object_set_new(ret, "devices", json_integer(f.devices));
+        json_object_set_new(ret, "cpus", json_integer(f.cpus));
+        json_object_set(ret, "device_names", f.names);
+    }
+    if (f.error)
+        json_object_set_new(ret, "error", json_integer(f.error));
+    if (f.error && !f.no_driver)
+        json_object_set_new(ret, "fails", json_true());
+    json_decref(f.names);
+}
+
+struct library_wish {
+    const struct xs_platform *p;
+    const char *name;
+};
+
+static void describe(void *ctx, json_t *ret)
+{
+    const struct library_wish *w = ctx;
+    void *lib = dlopen(w->name, RTLD_LAZY | RTLD_LOCAL);
     struct link_map *map;
     char real[PATH_MAX];
-    int (*cuda_version)(int *);
-    json_int_t devices;
-    int version = 0;
 
-    json_object_set_new(ret, "platform", json_string(p->name));
-    json_object_set_new(ret, "soname", xs_doctor_text(name));
-    if (!lib) {
-        json_object_set_new(ret, "found", json_false());
+    json_object_set_new(ret, "platform", json_string(w->p->name));
+    json_object_set_new(ret, "soname", xs_doctor_text(w->name));
+    json_object_set_new(ret, "found", json_boolean(lib != NULL));
+    if (!lib)
         return;
-    }
-    json_object_set_new(ret, "found", json_true());
     if (dlinfo(lib, RTLD_DI_LINKMAP, &map) == 0) {
         json_object_set_new(ret, "path", xs_doctor_text(map->l_name));
         if (realpath(map->l_name, real))
             json_object_set_new(ret, "file", xs_doctor_text(strrchr(real, '/') + 1));
     }
-    if (p->number == kPlatformOpenCL)
-        json_object_set_new(ret, "platforms", opencl_platforms(lib));
-    devices = devices_behind(lib);
-    if (devices >= 0)
-        json_object_set_new(ret, "devices", json_integer(devices));
-    if (p->number == kPlatformCUDA) {
-        cuda_version = (int (*)(int *))(uintptr_t)dlsym(lib, "cuDriverGetVersion");
-        if (cuda_version && cuda_version(&version) == 0)
-            json_object_set_new(ret, "version", json_integer(version));
-    }
+    ask(lib, ret);
 }
 
-static json_t *in_child(const struct xs_platform *p, const char *name)
+static json_t *try(const struct xs_platform *p, const char *name)
 {
-    char text[4096];
-    size_t used = 0;
-    int channel[2];
-    json_t *found = NULL;
-    pid_t pid;
+    struct library_wish w = {p, name};
+    char end[128];
+    json_t *found = xs_doctor_in_child(describe, &w, end, sizeof(end));
 
-    if (pipe(channel) < 0)
-        return NULL;
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        json_t *about = json_object();
-        char *dump;
-
-        close(channel[0]);
-        xs_shims_unset(); /* the vendor's library alone */
-        describe(p, name, about);
-        dump = json_dumps(about, JSON_COMPACT);
-        if (!dump || write(channel[1], dump, strlen(dump)) < 0)
-            _exit(1);
-        _exit(0);
-    }
-    close(channel[1]);
-    while (pid > 0 && used < sizeof(text) - 1) {
-        struct pollfd answer = {.fd = channel[0], .events = POLLIN};
-        ssize_t n =
-            poll(&answer, 1, VENDOR_TIMEOUT_MS) > 0 ? read(channel[0], text + used, sizeof(text) - 1 - used) : -1;
-
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    text[used] = 0;
-    close(channel[0]);
-    if (pid > 0) {
-        kill(pid, SIGKILL); /* done, or stuck */
-        waitpid(pid, NULL, 0);
-    }
-    found = json_loads(text, 0, NULL);
-    if (!found) {
-        found = json_object();
-        json_object_set_new(found, "platform", json_string(p->name));
-        json_object_set_new(found, "soname", xs_doctor_text(name));
-        json_object_set_new(found, "found", json_true());
-        json_object_set_new(found, "broken", json_true());
-    }
+    if (found)
+        return found;
+    found = json_object();
+    json_object_set_new(found, "platform", json_string(p->name));
+    json_object_set_new(found, "soname", xs_doctor_text(name));
+    json_object_set_new(found, "found", json_true());
+    json_object_set_new(found, "broken", json_string(end));
     return found;
 }
 
@@ -163,11 +271,11 @@ static json_t *look_for(const struct xs_platform *p)
     char name[64] = "";
 
     xs_platform_soname(p, 0, name, sizeof(name));
-    first = in_child(p, named ? named : name);
+    first = try(p, named ? named : name);
     if (named || !first || json_is_true(json_object_get(first, "found")))
         return first;
     for (size_t i = 1; xs_platform_soname(p, i, name, sizeof(name)); i++) {
-        next = in_child(p, name);
+        next = try(p, name);
         if (json_is_true(json_object_get(next, "found"))) {
             json_decref(first);
             return next;

@@ -2,7 +2,6 @@
 /* The one line about the state of things, from the findings of the checks. */
 #include "launcher/doctor/doctor.h"
 
-#include "base/str.h"
 #include "query/device_text.h"
 #include "xsched/types.h"
 
@@ -10,9 +9,13 @@
 #include <string.h>
 
 /* Problems in spite of which XSched schedules the program. */
-static const char *const k_beside[] = {
-    "level_denied", "two_runtimes", "two_shims",            "newer_functions", "calls_escape", "namespace",
-    "never_runs",   "no_vendor",    "no_shim_for_platform", "shim_replaced",   "held", "hint_without_effect"};
+static const char *const k_beside[] = {"level_denied",        "two_runtimes",  "two_shims",
+                                       "newer_functions",     "namespace",     "never_runs",
+                                       "hint_without_effect", "shim_replaced", "held",
+                                       "two_servers",         "other_server",  "unknown_variable",
+                                       "withdrawn_variable"};
+/* Those of a program that has done nothing yet. */
+static const char *const k_early[] = {"no_vendor", "no_queues"};
 
 static const json_t *problem(const struct xs_doctor *d, const char *cause)
 {
@@ -25,23 +28,29 @@ static const json_t *problem(const struct xs_doctor *d, const char *cause)
     return NULL;
 }
 
-static bool is_beside(const char *cause)
+static bool is_one_of(const char *cause, const char *const *causes, size_t n)
 {
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_beside); i++)
-        if (!strcmp(cause, k_beside[i]))
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(cause, causes[i]))
             return true;
     return false;
 }
 
-/* The first problem that explains why XSched does not schedule the program. */
-static const char *reason(const struct xs_doctor *d)
+/* The first problem that explains why XSched does not schedule the program.
+ * @param early  one of those that more time mends, instead */
+static const char *reason(const struct xs_doctor *d, bool early)
 {
     size_t i;
     json_t *p;
 
     json_array_foreach(d->problems, i, p)
-        if (!is_beside(json_string_value(json_object_get(p, "cause"))))
+    {
+        const char *cause = json_string_value(json_object_get(p, "cause"));
+
+        if (is_one_of(cause, k_early, XS_ARRAY_LEN(k_early)) == early &&
+            !is_one_of(cause, k_beside, XS_ARRAY_LEN(k_beside)))
             return json_string_value(json_object_get(p, "text"));
+    }
     return NULL;
 }
 
@@ -74,64 +83,107 @@ static json_int_t highest(const json_t *queues, const char *member)
     return most;
 }
 
-void xs_doctor_verdict_of_process(struct xs_doctor *d, pid_t pid)
+static void of_queues(const struct xs_doctor *d, const json_t *queues, char *ret, size_t size)
 {
-    const json_t *queues = json_object_get(d->facts, "queues");
-    const char *why = reason(d), *state = "scheduled";
     const char *share = json_string_value(json_object_get(json_object_get(d->facts, "joined"), "share"));
+    const char *state = "scheduled";
     char devices[256];
 
-    if (problem(d, "stopped")) {
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: stopped by a signal or a debugger", (int)pid);
-    } else if (json_array_size(queues)) {
-        devices_text(d, devices, sizeof(devices));
-        if (problem(d, "held"))
-            state = "suspended by a user";
-        else if (highest(queues, "priority") <= PRIORITY_NO_EXECUTE)
-            state = "never runs";
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: %s, priority %lld, level %lld%s%s", (int)pid, state,
-                 (long long)highest(queues, "priority"), (long long)highest(queues, "level"),
-                 share && !strcmp(share, "space") ? ", in space (MPS)" : "", devices);
-    } else if (d->schedules_itself && !why) {
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: schedules itself, xserver does not know it", (int)pid);
-    } else if (problem(d, "held")) {
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: suspended by a user, no queue yet", (int)pid);
-    } else if (problem(d, "no_queues") && json_object_get(d->facts, "joined")) {
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: joined xserver, scheduled from its first queue on", (int)pid);
-    } else if (why) {
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: not scheduled: %s", (int)pid, why);
-    } else if (d->unasked) {
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: joined an xserver that answers no questions", (int)pid);
-    } else {
-        snprintf(d->verdict, sizeof(d->verdict), "PID %d: not scheduled: it has made no queue yet", (int)pid);
-    }
+    devices_text(d, devices, sizeof(devices));
+    if (problem(d, "held"))
+        state = "suspended by a user";
+    else if (highest(queues, "priority") <= PRIORITY_NO_EXECUTE)
+        state = "never runs";
+    snprintf(ret, size, "%s, priority %lld, level %lld%s%s", state, (long long)highest(queues, "priority"),
+             (long long)highest(queues, "level"), share && !strcmp(share, "space") ? ", in space (MPS)" : "",
+             devices);
 }
 
-/* A vendor's library that is there; one that asks drivers says whether there are any. */
-static bool is_ready(const json_t *library)
+/* What is to be said of a process whatever else is. */
+static const char *end_state(const struct xs_doctor *d)
 {
-    const json_t *platforms = json_object_get(library, "platforms"), *devices = json_object_get(library, "devices");
+    const json_t *stopped = problem(d, "stopped");
 
-    return json_is_true(json_object_get(library, "found")) && (!platforms || json_array_size(platforms)) &&
-           (!devices || json_integer_value(devices));
+    if (problem(d, "ended"))
+        return "has ended (its parent has not asked for its status)";
+    if (problem(d, "kernel_thread"))
+        return "a thread of the kernel, and no program";
+    if (!stopped)
+        return NULL;
+    return strstr(json_string_value(json_object_get(stopped, "text")), "frozen")
+               ? "frozen by its control group"
+               : "stopped by a signal or a debugger";
+}
+
+void xs_doctor_verdict_of_process(struct xs_doctor *d, pid_t pid)
+{
+    const json_t *queues = json_object_get(d->facts, "queues"), *o = json_object_get(d->facts, "process");
+    const char *why = reason(d, false), *early = reason(d, true);
+    char text[1152];
+
+    if (end_state(d))
+        snprintf(text, sizeof(text), "%s", end_state(d));
+    else if (json_array_size(queues))
+        of_queues(d, queues, text, sizeof(text));
+    else if (d->schedules_itself && !why)
+        snprintf(text, sizeof(text), "schedules itself, xserver does not know it");
+    else if (problem(d, "held"))
+        snprintf(text, sizeof(text), "suspended by a user, no queue yet");
+    else if (why)
+        snprintf(text, sizeof(text), "not scheduled: %s", why);
+    else if (json_object_get(d->facts, "joined"))
+        snprintf(text, sizeof(text), "joined xserver, scheduled from its first queue on");
+    else if (d->unasked)
+        snprintf(text, sizeof(text), "has joined an xserver whose list of queues doctor does not get");
+    else
+        snprintf(text, sizeof(text), "nothing to schedule yet: %s", early ? early : "it has made no queue");
+    snprintf(d->verdict, sizeof(d->verdict), "PID %d: %s",
+             json_object_get(o, "pid") ? (int)json_integer_value(json_object_get(o, "pid")) : (int)pid, text);
+}
+
+/* A vendor's library with a device behind it, as far as it tells. @param ret_cpu  whether those are CPUs alone */
+static bool is_ready(const json_t *library, bool *ret_cpu)
+{
+    const json_t *devices = json_object_get(library, "devices");
+
+    *ret_cpu = devices && json_integer_value(devices) == json_integer_value(json_object_get(library, "cpus"));
+    return json_is_true(json_object_get(library, "found")) && !json_object_get(library, "broken") &&
+           (!devices || json_integer_value(devices) > 0);
+}
+
+/* Of the places where programs look; other servers of this machine say nothing about those. */
+static const char *server_state(const struct xs_doctor *d)
+{
+    bool answers = false, denied = false;
+    size_t i;
+    json_t *o;
+
+    json_array_foreach(json_object_get(d->facts, "servers"), i, o)
+    {
+        if (!json_is_true(json_object_get(o, "programs look there")))
+            continue;
+        answers |= json_is_true(json_object_get(o, "answers"));
+        denied |= problem(d, "no_rights") != NULL;
+    }
+    return answers ? "xserver answers" : denied ? "no right to use its xserver" : "no xserver yet";
 }
 
 void xs_doctor_verdict_of_system(struct xs_doctor *d)
 {
-    size_t problems = json_array_size(d->problems), answering = 0, used = 0, i;
-    char vendors[128] = "";
+    size_t problems = json_array_size(d->problems), used = 0, i;
+    char vendors[256] = "";
+    bool cpu;
     json_t *o;
 
-    json_array_foreach(json_object_get(d->facts, "servers"), i, o) answering += json_is_true(json_object_get(o, "answers"));
-    json_array_foreach(json_object_get(d->facts, "vendor libraries"), i, o)
-        if (is_ready(o) && used + 24 < sizeof(vendors))
-            used += (size_t)snprintf(vendors + used, sizeof(vendors) - used, "%s%.20s", used ? ", " : "",
-                                     json_string_value(json_object_get(o, "platform")));
+    json_array_foreach(json_object_get(d->facts, "vendor libraries"), i,
+                       o) if (is_ready(o, &cpu) && used + 40 < sizeof(vendors)) used +=
+        (size_t)snprintf(vendors + used, sizeof(vendors) - used, "%s%.20s%s", used ? ", " : "",
+                         json_string_value(json_object_get(o, "platform")), cpu ? " (on the CPU)" : "");
     if (problems)
         snprintf(d->verdict, sizeof(d->verdict), "XSched %s: %zu problem%s", XSCHED_VERSION, problems,
                  problems == 1 ? "" : "s");
     else
         snprintf(d->verdict, sizeof(d->verdict), "XSched %s: %s%s, %s", XSCHED_VERSION,
-                 vendors[0] ? "ready for " : "installed", vendors[0] ? vendors : ", no vendor library or driver is here",
-                 answering ? "xserver answers" : "no xserver yet");
+                 vendors[0] ? "ready for " : "installed",
+                 vendors[0] ? vendors : ", and no device is here that it could schedule", server_state(d));
 }

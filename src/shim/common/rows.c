@@ -41,16 +41,19 @@ void *xs_rows_symbol(void *handle, const char *symbol)
     return xs_dlsym(handle, symbol);
 }
 
-/* Whether this object is LIBDIR/libshimX.so, not LIBDIR/xsched/libshimX.so (decision 0028). */
+/* Whether this object is LIBDIR/libshimX.so, not LIBDIR/xsched/libshimX.so (decision 0028). A loader that takes it as a layer
+ * may name it LIBDIR/xsched/./libshimX.so. */
 static bool is_by_path(void)
 {
-    const char *path, *name;
+    const char *path, *name, *end;
     Dl_info info;
 
     if (!dladdr((const void *)xs_row_info, &info) || !(path = info.dli_fname))
         return false;
-    name = strrchr(path, '/');
-    return name && !(name - path >= 7 && strncmp(name - 7, "/xsched", 7) == 0);
+    name = end = strrchr(path, '/');
+    while (end && end > path && (end[-1] == '/' || (end - path >= 2 && end[-1] == '.' && end[-2] == '/')))
+        end--;
+    return name && !(end - path >= 7 && strncmp(end - 7, "/xsched", 7) == 0);
 }
 
 void xs_shim_wishes_read(struct xs_shim_wishes *ret)

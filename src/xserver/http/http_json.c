@@ -179,9 +179,20 @@ void xs_json_clients(const struct xs_request *r, struct xs_text *ret)
     xs_text_add(ret, "]}");
 }
 
+static void add_policy(json_t *list, int number, const char *name, const char *title)
+{
+    json_t *o = json_object();
+
+    set_signed(o, "policy", number);
+    set_text(o, "name", name);
+    set_text(o, "title", title);
+    json_array_append_new(list, o);
+}
+
 json_t *xs_json_policy(const struct xs_request *r)
 {
-    json_t *o = json_pack("{s:i, s:s}", "policy", (int)r->state.policy, "name", r->state.policy_name);
+    json_t *available = json_array(),
+           *o = json_pack("{s:i, s:s}", "policy", (int)r->state.policy, "name", r->state.policy_name);
     json_t *reads = json_array();
 
     for (size_t i = 0; i < xs_policy_hints_count; i++)
@@ -189,6 +200,11 @@ json_t *xs_json_policy(const struct xs_request *r)
             json_array_append_new(reads, json_string(xs_policy_hints[i].name));
     if (r->state.policy_reads_known)
         json_object_set(o, "reads", reads);
+    for (size_t i = 0; i < xs_policies_count; i++)
+        add_policy(available, xs_policies[i]->type, xs_policies[i]->name, xs_policies[i]->title);
+    if (r->state.loaded_name[0])
+        add_policy(available, 0, r->state.loaded_name, r->state.loaded_title);
+    json_object_set_new(o, "available", available);
     json_decref(reads);
     return o;
 }

@@ -90,8 +90,11 @@ static int fill_policy(const struct xs_route_call *call, const char *rest, struc
     int64_t number;
 
     (void)rest;
+    if (text && xs_str_parse_i64(text, &number) < 0 && text[0] &&
+        xs_str_copy(r->params.policy_name, sizeof(r->params.policy_name), text))
+        return 0;
     if (!text || xs_str_parse_i64(text, &number) < 0 || number < 1 || (uint64_t)number > xs_policies_count)
-        return wrong(error, size, "give policy=NUMBER, 1 to %zu", xs_policies_count);
+        return wrong(error, size, "give policy=NUMBER, 1 to %zu, or policy=NAME", xs_policies_count);
     r->params.policy = (int32_t)number;
     return 0;
 }
@@ -473,7 +476,7 @@ static int begin_stream(const struct xs_route_call *call, struct xs_route_answer
     return 0;
 }
 
-int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
+int xs_route(struct xs_route_call *call, struct xs_route_answer *ret)
 {
     const char *refused = xs_guard_check(call->connection, call->port, call->method);
     struct xs_request *r;
@@ -483,6 +486,9 @@ int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret)
 
     if (refused)
         return refuse(ret, 403, refused);
+    /* $(xcli web)/metrics has two slashes at its beginning */
+    while (call->url[0] == '/' && call->url[1] == '/')
+        call->url++;
     row = find(call, &status, &ret->allow);
     if (!row)
         return refuse(ret, status,

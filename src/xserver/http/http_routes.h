@@ -36,6 +36,6 @@ struct xs_route_answer {
 };
 
 /** Answers it. @return HTTP status; 0: a stream began, there is nothing to send */
-int xs_route(const struct xs_route_call *call, struct xs_route_answer *ret);
+int xs_route(struct xs_route_call *call, struct xs_route_answer *ret);
 
 #endif

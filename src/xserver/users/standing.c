@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/users/standing.h"
 
+#include "base/log.h"
 #include "base/str.h"
 #include "xserver/procinfo.h"
 
@@ -71,7 +72,8 @@ static int parse_account(const char *name, bool group, uint32_t *ret)
     }
 }
 
-static int parse_rule(struct xs_standing_list *l, char *rule, bool limits, char *ret_error, size_t size)
+static int parse_rule(struct xs_standing_list *l, char *rule, bool limits, bool strict, char *ret_error,
+                      size_t size)
 {
     struct xs_standing_rule *r = &l->rules[l->n];
     char whole[sizeof(l->text)], *equals = strrchr(rule, '=');
@@ -98,15 +100,23 @@ static int parse_rule(struct xs_standing_list *l, char *rule, bool limits, char 
         r->path_at = (uint16_t)(rule - l->text);
         r->path_size = (uint16_t)n;
     } else {
+        const char *why = group ? "there is no such group" : "there is no such user";
+
         r->kind = group ? XS_STANDING_GROUP : XS_STANDING_USER;
-        if (parse_account(rule + group, group, &r->id) < 0)
-            return wrong(ret_error, size, whole, group ? "there is no such group" : "there is no such user", -ENOENT);
+        if (parse_account(rule + group, group, &r->id) < 0) {
+            if (strict)
+                return wrong(ret_error, size, whole, why, -ENOENT);
+            if (!l->absent[0])
+                wrong(l->absent, sizeof(l->absent), whole, why, 0);
+            return 0;
+        }
     }
     l->n++;
     return 0;
 }
 
-int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, char *ret_error, size_t error_size)
+int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, bool strict, char *ret_error,
+                      size_t error_size)
 {
     char *save = NULL;
 
@@ -115,7 +125,7 @@ int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits,
         return wrong(ret_error, error_size, text, "it is too long", -EINVAL);
     xs_str_copy(l->text, sizeof(l->text), text);
     for (char *rule = strtok_r(l->text, " ,\t", &save); rule; rule = strtok_r(NULL, " ,\t", &save)) {
-        int r = parse_rule(l, rule, limits, ret_error, error_size);
+        int r = parse_rule(l, rule, limits, strict, ret_error, error_size);
 
         if (r < 0)
             return r;
@@ -152,23 +162,32 @@ const struct xs_standing_rule *xs_standing_find(const struct xs_standing_list *l
     return NULL;
 }
 
-int xs_standing_set(const char *limits, const char *exempt, char *ret_error, size_t error_size)
+static void warn_absent(const char *option, const struct xs_standing_list *l)
+{
+    if (l->absent[0])
+        XS_WARN("%s: %s: until the configuration is read again, that rule holds for nobody", option, l->absent);
+}
+
+int xs_standing_set(const char *limits, bool strict_limits, const char *exempt, bool strict_exempt,
+                    char *ret_error, size_t error_size)
 {
     struct xs_standing_list l, e;
     char why[160];
-    int r = xs_standing_parse(&l, limits, true, why, sizeof(why));
+    int r = xs_standing_parse(&l, limits, true, strict_limits, why, sizeof(why));
 
     if (r < 0) {
         snprintf(ret_error, error_size, "priority-limits: %s", why);
         return r;
     }
-    r = xs_standing_parse(&e, exempt, false, why, sizeof(why));
+    r = xs_standing_parse(&e, exempt, false, strict_exempt, why, sizeof(why));
     if (r < 0) {
         snprintf(ret_error, error_size, "user-share-exempt: %s", why);
         return r;
     }
     g_limits = l;
     g_exempt = e;
+    warn_absent("priority-limits", &l);
+    warn_absent("user-share-exempt", &e);
     return 0;
 }
 

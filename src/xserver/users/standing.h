@@ -22,12 +22,15 @@ struct xs_standing_list {
     char text[256];
     struct xs_standing_rule rules[XS_STANDING_RULES];
     unsigned n;
+    char absent[100]; /* the first name that no user or group has; "": all are there */
 };
 
 /** @param limits  each rule has =LEAST..MOST, one or both of them may be empty; else a rule only names
  *      programs
+ *  @param strict  whether a name that no user or group has is an error; else its rule is left out
  *  @return 0, or -EINVAL or -ENOENT with the reason */
-int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, char *ret_error, size_t error_size);
+int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, bool strict, char *ret_error,
+                      size_t error_size);
 
 /** The facts at which rules look. */
 struct xs_standing_of {
@@ -44,8 +47,11 @@ struct xs_standing {
     bool exempt;         /* the shares of other users do not bound it */
     int32_t least, most; /* of its priorities */
 };
-/** Sets both options. If one is wrong, the earlier rules stay. @return as xs_standing_parse */
-int xs_standing_set(const char *limits, const char *exempt, char *ret_error, size_t error_size);
+/** Sets both options. If one is wrong, the earlier rules stay. Logs a warning about a rule that it leaves out.
+ *  @param strict_limits, strict_exempt  as xs_standing_parse
+ *  @return as xs_standing_parse */
+int xs_standing_set(const char *limits, bool strict_limits, const char *exempt, bool strict_exempt,
+                    char *ret_error, size_t error_size);
 /** Of the program at the other end of that socket. */
 void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, struct xs_standing *ret);
 

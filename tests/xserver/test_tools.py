@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the tools take and say: a policy that xserver loaded, devices by name, the page's address, the names of sockets."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+import urllib.request
+
+from stage import BUILD, Stage
+
+FIFO = os.path.join(BUILD, "examples", "policy", "fifo.so")
+GPU = "200003b00"    # 0000:3b:00.0
+
+
+@unittest.skipIf(not os.path.exists(FIFO), "the example's policy is not built")
+class LoadedPolicy(unittest.TestCase):
+    def setUp(self):
+        self.stage = Stage(FIFO)
+        self.addCleanup(self.stage.close)
+
+    def in_force(self):
+        return self.stage.xcli("policy").stdout.split("\n")[1].strip()
+
+    def test_listed_and_come_back_to(self):
+        said = self.stage.xcli("policy").stdout
+        self.assertEqual(self.in_force(), "FIFO")
+        self.assertIn("\n  HPF   highest priority first\n", said)
+        self.assertIn("\n  FIFO  first come, first served\n", said)
+        self.stage.xcli("policy", "HPF")
+        self.assertEqual(self.in_force(), "HPF")
+        self.assertIn("\n  FIFO  first come, first served\n", self.stage.xcli("policy", "-q").stdout)
+        self.assertEqual(self.stage.xcli("policy", "fifo").stdout, "Policy set to fifo\n")
+        self.assertEqual(self.in_force(), "FIFO")
+        self.stage.xcli("policy", "-s", "-n", "CFS")
+        self.stage.xcli("policy", "-s", "-n", "FIFO")
+        self.assertEqual(self.in_force(), "FIFO")
+
+    def test_one_that_is_not_there(self):
+        done = self.stage.xcli("policy", "LIFO", check=False)
+        self.assertEqual(done.returncode, 64)
+        self.assertRegex(done.stderr, r"^xcli policy: there is no policy 'LIFO': HPF .* FIFO\n$")
+
+    def test_over_http(self):
+        available = json.loads(self.stage.xcli("policy", "--json").stdout)["available"]
+        self.assertEqual(available[-1], {"policy": 0, "name": "FIFO", "title": "first come, first served"})
+        self.assertEqual(available[0]["policy"], 1)
+        for name, status in (("CFS", 200), ("FIFO", 200), ("LIFO", 400), ("", 400), ("x" * 32, 400), ("0", 400)):
+            request = urllib.request.Request(f"http://127.0.0.1:{self.stage.port}/policy?policy={name}", method="POST",
+                                             headers={"X-XSched": "1"})
+            try:
+                got = urllib.request.urlopen(request, timeout=60).status
+            except urllib.error.HTTPError as e:
+                got = e.code
+            self.assertEqual(got, status if os.geteuid() == 0 or status == 400 else got, name)
+
+    def test_without_a_slash(self):
+        """As users type it in the folder where they built it; the simulator takes it, too."""
+        shutil.copy(FIFO, os.path.join(self.stage.folder, "mine.so"))
+        for name in ("mine.so", "./mine.so"):
+            done = subprocess.run([os.path.abspath(f"{BUILD}/bin/xsched-sim"), "-p", name, "-t", "0.1", "-q", "a", "-q", "b"],
+                                  cwd=self.stage.folder, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout.startswith("policy FIFO,"), done.stdout)
+            done = subprocess.run([os.path.abspath(f"{BUILD}/bin/xserver"), name, "0", "--socket=other.sock", "--idle-exit=1"],
+                                  cwd=self.stage.folder, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("policy FIFO", done.stderr)
+
+
+class Names(unittest.TestCase):
+    def setUp(self):
+        self.stage = Stage()
+        self.addCleanup(self.stage.close)
+
+    def test_a_device_that_is_none(self):
+        for command in (["list"], ["list", "--devices"], ["list", "--ended"], ["top", "--once"]):
+            done = self.stage.xcli(*command, "--device=abc", check=False)
+            self.assertEqual((done.returncode, done.stdout), (64, ""), command)
+            self.assertEqual(done.stderr, "xcli: no device is called 'abc': no queue works on any\n")
+            self.assertEqual(self.stage.xcli(*command, "--device=", check=False).returncode, 64)
+        self.stage.actor("someone").tell(f"queue 0 {GPU} 3")
+        done = self.stage.xcli("list", "--device=H200", check=False)
+        self.assertEqual((done.returncode, done.stderr), (64, "xcli: no device is called 'H200': queues work on GPU 0000:3b:00.0\n"))
+
+    def test_a_device_without_queues(self):
+        """What may be one that is idle now is no error, and gives no rows."""
+        self.stage.actor("someone").tell(f"queue 0 {GPU} 3")
+        for device in ("7", "GPU-0b5cb7a4", "MIG-1", "0000:5e:00.0", "5e:00"):
+            self.assertNotIn("someone", self.stage.xcli("list", f"--device={device}").stdout)
+            self.assertEqual(json.loads(self.stage.xcli("list", "--json", "--devices", f"--device={device}").stdout)["devices"], [])
+        for device in ("3b", "0000:3b:00.0"):
+            self.assertIn("someone", self.stage.xcli("list", f"--device={device}").stdout)
+            self.assertEqual(len(json.loads(self.stage.xcli("list", "--json", "--devices", f"--device={device}").stdout)["devices"]), 1)
+
+    def test_the_address_and_a_path_behind_it(self):
+        address = self.stage.xcli("web").stdout.strip()
+        self.assertEqual(address, f"http://127.0.0.1:{self.stage.port}/")
+        for path in ("metrics", "/metrics", "//metrics", "", "/"):
+            with urllib.request.urlopen(address + path, timeout=60) as answer:
+                self.assertEqual(answer.status, 200, path)
+                self.assertIn(b"xsched_" if "metrics" in path else b"<html", answer.read(1 << 20))
+        self.assertEqual(self.stage.xcli("-a", "localhost", "-p", str(self.stage.port), "web").stdout,
+                         f"http://localhost:{self.stage.port}/\n")
+
+    def test_the_http_socket_is_taken_too(self):
+        path = os.path.join(self.stage.folder, "http.sock")
+        self.assertEqual(self.stage.xcli("--socket", path, "policy").returncode, 0)
+
+    def test_the_log_of_a_server_without_a_file(self):
+        """What its stderr is: a file is shown, and nothing else keeps lines."""
+        self.assertIn("policy HPF, socket", self.stage.xcli("logs").stdout)
+        socket = os.path.join(self.stage.folder, "lost.sock")
+        with subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", socket, "--port=0"], stderr=subprocess.PIPE, text=True,
+                              env=self.stage.environment) as server:
+            self.assertIn("HTTP", server.stderr.readline())
+            done = self.stage.xcli("--socket", socket, "logs", check=False)
+            server.terminate()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^xcli: this xserver keeps no log: its lines go to its stderr \(pipe:.*\)\. --log-file=PATH")
+
+    def test_a_terminal_that_only_writes(self):
+        """No screen on it: plain lines."""
+        for term in ("dumb", "", None):
+            env = {**self.stage.environment, "TERM": term or ""}
+            if term is None:
+                del env["TERM"]
+            done = subprocess.run(["script", "-qec", f"{os.path.abspath(BUILD)}/bin/xcli top -n 1", "/dev/null"], env=env, text=True,
+                                  capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+            self.assertTrue(done.stdout.startswith("HPF, 0 programs"), done.stdout[:200])
+
+    def test_a_server_that_answers_nothing(self):
+        socket = os.path.join(self.stage.folder, "silent.sock")
+        with subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", socket, "--http=OFF"], stderr=subprocess.PIPE, text=True,
+                              env=self.stage.environment) as server:
+            self.assertIn("socket", server.stderr.readline())
+            done = self.stage.xcli("--socket", socket, "list", check=False)
+            server.terminate()
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, f"xcli: no xserver answers:\n  {socket}: an xserver is there that answers no questions "
+                                      "(http = OFF?)\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
