@@ -148,13 +148,14 @@ static void memory_operations(struct seq_slot *s)
 
     /* what is not written is not waited for */
     if (seq_chance(4)) {
+        uint32_t tag = ++seq_tag;
         struct {                  /* CUstreamBatchMemOpParams */
             uint32_t operation;
             CUdeviceptr address;
             uint64_t value;
             uint32_t flags;
             uint64_t rest[2];
-        } ops[2] = {{2, last, ++seq_tag, 0, {0, 0}}, {1, last, seq_tag, 0, {0, 0}}};
+        } ops[2] = {{2, last, tag, 0, {0, 0}}, {1, last, tag, 0, {0, 0}}};
 
         CALL(cuStreamBatchMemOp_v2, (CUstream, unsigned, void *, unsigned), s->stream, 2, ops, 0);
     } else if (seq_chance(2)) {
