@@ -7,8 +7,8 @@
 
 #define LOOK_EACH_NS (100 * XS_NS_PER_US) /* so often at most, a thread looks for places that are free again */
 
-/* Whether single queues of this process may be suspended. Where it suspends and resumes as one, nothing goes on that
- * a waiting stream could stop. */
+/* Whether a scheduler or the program may suspend single queues of this process. Otherwise they stop together, and a
+ * waiting stream stops nobody who would go on. */
 static bool single(struct xs_queue *q)
 {
     return atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) || /* both are hints */

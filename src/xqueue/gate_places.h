@@ -2,9 +2,9 @@
 /* How many streams of a context may stand at closed gates while others of the process go on.
  *
  * A device serves the streams of a context by a few connections (CUDA: eight by default). A stream that waits holds
- * one. Where most are held, the driver puts other streams behind the waiting ones, and where all are, every other
- * stream of the process stops. So where a scheduler or the program may suspend single queues, so many queues at most
- * have gates in flight. The commands of the others wait before the driver, as at level 1. */
+ * one. Where waiting streams hold most connections, other streams of the context stand behind them. Where they hold all,
+ * every other stream stops. So gates are in flight for a few queues at most, where a scheduler or the program may
+ * suspend single ones. The commands of the others wait before the driver, as at level 1. */
 #ifndef XS_XQUEUE_GATE_PLACES_H
 #define XS_XQUEUE_GATE_PLACES_H
 

@@ -240,6 +240,9 @@ int32_t xsched_priv_thread_priority(void);
 /** An entry of the waiter's stream that does not count as a command waits for another stream next. That time is
  *  not the waiter's own. Any thread. */
 void xsched_priv_waits_elsewhere(struct xs_queue *waiter);
+/** The same of a command that may wait for this very thread, where a wait of its own would hold others: some of the
+ *  commands after it pass the bound until something completes. Before xsched_priv_submit_begin. */
+void xsched_priv_waits_for_host(struct xs_queue *waiter);
 /** Whether one of the first `number` commands of the queue has XS_KEY_AWAITS and is not known to be complete: an
  *  entry of another stream that waits for them waits for the host, too. Submit it as a command with that key, and
  *  with XS_SUBMIT_OURS. */

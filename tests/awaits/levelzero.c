@@ -2,12 +2,25 @@
 /* A program whose work waits for the host, on Level Zero: levelzero SECONDS MODE.
  *
  *   kernel  a kernel of an immediate list waits for an event, which the host signals 2 ms later
+ *   order   the same in a list in order, where the other kernels wait with it
  *   wait    the list waits for it by a command of its own
  *   list    the same, recorded in a list that a queue executes: the shim does not see what waits there
  *
  * Each round has two kernels more, and waits for them. Prints how many rounds a second it did. */
 #include "rounds.h"
 #include "../levelzero/ze_program.h"
+
+#define IN_ORDER ZE_BIT(1)        /* ZE_COMMAND_QUEUE_FLAG_IN_ORDER of newer headers */
+
+static ze_command_list_handle_t immediate(struct program *p, ze_command_queue_flags_t flags)
+{
+    ze_command_queue_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC, .flags = flags,
+                                    .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
+    ze_command_list_handle_t list;
+
+    MUST(zeCommandListCreateImmediate(p->context, p->device, &desc, &list));
+    return list;
+}
 
 int main(int argc, char **argv)
 {
@@ -18,7 +31,7 @@ int main(int argc, char **argv)
     struct program p;
 
     program_begin(&p);
-    list = program_immediate(&p, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
+    list = immediate(&p, mode[0] == 'o' ? IN_ORDER : 0);
     queue = program_queue(&p, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
     recorded = program_list(&p);
     go = program_event(&p);
@@ -33,7 +46,7 @@ int main(int argc, char **argv)
         } else {
             if (mode[0] == 'w')
                 MUST(zeCommandListAppendWaitOnEvents(list, 1, &go));
-            MUST(program_work(&p, list, NULL, 0, 5000, NULL, mode[0] == 'k', &go));
+            MUST(program_work(&p, list, NULL, 0, 5000, NULL, mode[0] != 'w', &go));
             MUST(program_work(&p, list, NULL, 0, 6000, NULL, 0, NULL));
             MUST(program_work(&p, list, NULL, 0, 7000, end, 0, NULL));
         }

@@ -69,13 +69,12 @@ xs_ze_result xs_hand_zeCommandListCreateImmediate(const struct xs_ze_side *side,
     return create(side, ROW_zeCommandListCreateImmediate, side->real.zeCommandListCreateImmediate, context, device, desc, ret);
 }
 
-_Atomic bool xs_ze_host_signals;
+struct xs_host_signals xs_ze_host_signals = XS_HOST_SIGNALS_INIT;
 
 xs_ze_result xs_hand_zeEventHostSignal(const struct xs_ze_side *side, const void *caller, xs_ze_handle event)
 {
     (void)caller;
-    if (!atomic_load_explicit(&xs_ze_host_signals, memory_order_relaxed)) /* a hint */
-        atomic_store(&xs_ze_host_signals, true);
+    xs_host_signals_now(&xs_ze_host_signals);
     return side->real.zeEventHostSignal(event);
 }
 

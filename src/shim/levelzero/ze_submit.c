@@ -73,8 +73,9 @@ __attribute__((noinline)) void xs_ze_submit_await_host(struct xs_ze_submit *s, c
         i++;
     if (i == XS_MIN(count, AWAITS_MOST))
         return;
+    xs_host_signal_awaited(&xs_ze_host_signals);
     if (!s->hw->in_order) {       /* later commands need not wait for it there, and the host may wait for them */
-        xsched_priv_waits_elsewhere(s->queue);
+        xsched_priv_waits_for_host(s->queue);
         return;
     }
     atomic_store(&s->hw->submitter, xs_thread_id()); /* marks go into the list */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "hal/common/stream_queues.h"
+#include "shim/common/host_signals.h"
 #include "shim/common/size_class.h"
 #include "shim/levelzero/ze_table.h"
 
@@ -53,15 +54,15 @@ static inline __attribute__((always_inline)) void xs_ze_submit_open(struct xs_ze
     s->queue = xsched_priv_queue_find(kPlatformLevelZero, xs_ze_key(native));
 }
 
-/** Whether the program signals events itself. A hint; writer: hand_queue.c */
-extern _Atomic bool xs_ze_host_signals;
+/** Whether the host may signal events. Owner: hand_queue.c */
+extern struct xs_host_signals xs_ze_host_signals;
 /** Before xs_ze_submit_begin. If the command waits for events that the host may signal, that wait goes before it as a
  *  command of its own: the time is not the command's. */
 void xs_ze_submit_await_host(struct xs_ze_submit *s, const struct xs_ze_side *side, uint32_t count, xs_ze_handle *events);
 static inline void xs_ze_submit_awaits(struct xs_ze_submit *s, const struct xs_ze_side *side, uint32_t count,
                                        xs_ze_handle *events)
 {
-    if (XS_UNLIKELY(count && events && atomic_load_explicit(&xs_ze_host_signals, memory_order_relaxed))) /* a hint */
+    if (XS_UNLIKELY(count && events && xs_host_may_signal(&xs_ze_host_signals)))
         xs_ze_submit_await_host(s, side, count, events);
 }
 

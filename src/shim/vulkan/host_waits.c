@@ -2,16 +2,16 @@
 /* Submissions that wait for the host. The program may submit a wait for a timeline semaphore before anything signals
  * its value, and signal it by vkSignalSemaphore later. A batch of ours before such a submission waits for the same
  * values, as a command of its own: that time is not the submission's. */
+#include "shim/common/host_signals.h"
 #include "shim/vulkan/vk_layer.h"
 
 #define WAITS_MOST 8u             /* unsignalled values of one submission; later ones count as its own time */
 
-static _Atomic bool g_host_signals; /* the program signals semaphores itself; any thread */
+static struct xs_host_signals g_host_signals = XS_HOST_SIGNALS_INIT;
 
 static xs_vk_result signal_semaphore(xs_vk_handle device, const struct xs_vk_semaphore_signal *signal)
 {
-    if (!atomic_load_explicit(&g_host_signals, memory_order_relaxed)) /* a hint */
-        atomic_store(&g_host_signals, true);
+    xs_host_signals_now(&g_host_signals);
     return xsched_priv_vk_device_of(device)->api.vkSignalSemaphore(device, signal);
 }
 
@@ -64,10 +64,14 @@ static void submit(struct xs_vk_hw *hw, struct xs_queue *q, const struct unsigna
 
 static void await_host(struct xs_vk_hw *hw, struct xs_queue *q, const struct unsignalled *u)
 {
-    if (u->n && atomic_load_explicit(&g_host_signals, memory_order_relaxed)) /* a hint */
+    if (!u->n)
+        return;
+    if (xs_host_may_signal(&g_host_signals)) {
+        xs_host_signal_awaited(&g_host_signals);
         submit(hw, q, u);
-    else if (u->n)
+    } else {
         xsched_priv_waits_elsewhere(q);
+    }
 }
 
 void xs_vk_await_host(struct xs_vk_hw *hw, struct xs_queue *q, const struct xs_vk_submit *first)

@@ -19,6 +19,7 @@
  * lasts twice as long, so that a kernel that takes longer than estimated ends during one of them. */
 #define FUTILE_MANY   4u
 #define SLEEP_MIN_NS (20 * XS_NS_PER_US)
+#define LATE_PART    8u           /* a wait for work that is late looks again after this part of the delay so far */
 
 _Atomic int64_t xs_in_flight_us = -1;
 
@@ -31,7 +32,7 @@ uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
     uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
     uint64_t out = entered_ns > completed_ns ? entered_ns - completed_ns : 0;
     uint64_t lead_ns = XS_MIN(bound_ns / 5, 200 * XS_NS_PER_US);
-    uint64_t head, since, elapsed, remaining;
+    uint64_t head, since, elapsed, late, remaining;
 
     *ret_outstanding_ns = out;
     if (threshold > 0) {
@@ -49,11 +50,13 @@ uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
                    atomic_load_explicit(&q->submit.busy_since_ns, memory_order_relaxed));
     head = atomic_load_explicit(&q->completion.head_est_ns, memory_order_relaxed);
     elapsed = now_ns > since ? now_ns - since : 0;
-    elapsed = XS_MIN(elapsed, head ? head : out);
+    late = elapsed - XS_MIN(elapsed, head ? head : out);
+    elapsed -= late;
     remaining = out - XS_MIN(out, elapsed);
+    /* Work that is late would make this a spin of tiny sleeps. Of many threads at once, those take the processors from
+     * the one that lets the work go on. */
     if (remaining <= lead_ns || remaining + est_ns <= bound_ns)
-        return atomic_load_explicit(&q->trust, memory_order_relaxed) ? 0 : SLEEP_MIN_NS;
-    /* Work that is late would make this a spin of tiny sleeps. */
+        return atomic_load_explicit(&q->trust, memory_order_relaxed) ? 0 : XS_MAX(late / LATE_PART, SLEEP_MIN_NS);
     return XS_MAX(remaining - XS_MAX(lead_ns, bound_ns > est_ns ? bound_ns - est_ns : 0), SLEEP_MIN_NS);
 }
 
@@ -126,8 +129,13 @@ bool xs_in_flight_is_futile(struct xs_queue *q)
         ;
     if (left == 0)
         return false;
-    grant(q, PASSES_UNBOUNDED);
+    xs_in_flight_let_pass(q);
     return true;
+}
+
+void xs_in_flight_let_pass(struct xs_queue *q)
+{
+    grant(q, PASSES_UNBOUNDED);
 }
 
 void xs_in_flight_went_on(struct xs_queue *q)

@@ -67,10 +67,12 @@ uint64_t xs_in_flight_patience_ns(struct xs_queue *q, uint64_t outstanding_ns);
 /** A thread gave up: nothing completed although work is in flight. Some commands pass the bound, twice as many
  *  at each further time, until something completes. The work may wait for that thread in a way that the shim does
  *  not see (a kernel that polls memory), at each turn of a loop. So after some waits in a row that ended like
- *  this, threads do not wait at all the next times; each further one doubles how many times. */
+ *  this, threads do not wait at all the next times; each further one makes it four times as many. */
 void xs_in_flight_gave_up(struct xs_queue *q);
 /** Whether this is one of these times. Then some commands pass. */
 bool xs_in_flight_is_futile(struct xs_queue *q);
+/** Some commands pass the bound until something completes. */
+void xs_in_flight_let_pass(struct xs_queue *q);
 /** A wait for the bound ended because something completed. */
 void xs_in_flight_went_on(struct xs_queue *q);
 /** Uses one of these. @return false: there is none */

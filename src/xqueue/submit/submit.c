@@ -48,6 +48,12 @@ void xsched_priv_waits_elsewhere(struct xs_queue *waiter)
     atomic_store_explicit(&waiter->submit.idled, XS_MARK_IDLED, memory_order_relaxed); /* a hint */
 }
 
+void xsched_priv_waits_for_host(struct xs_queue *waiter)
+{
+    xsched_priv_waits_elsewhere(waiter);
+    xs_in_flight_let_pass(waiter);
+}
+
 bool xsched_priv_awaits(struct xs_queue *q, uint64_t number)
 {
     /* An event may have been recorded before the last of these commands, and behind an earlier one. */
