@@ -61,6 +61,8 @@ static struct file *add_file(struct xs_copies *c, const char *path, const char *
     if (f || c->file_count == XS_ARRAY_LEN(c->files))
         return f;
     f = calloc(1, sizeof(*f));
+    if (!f)
+        xs_object_look_failed();
     if (!f || !xs_str_copy(f->path, sizeof(f->path), path)) {
         free(f);
         return NULL;
@@ -148,6 +150,8 @@ static struct file *find_file(struct xs_copies *c, const struct xs_searcher *by,
     char *path = malloc(XS_PATH_MAX);
     struct file *f = NULL;
 
+    if (!path)
+        xs_object_look_failed();
     if (path && xs_search_first(by, name, path)) {
         f = add_file(c, path, NULL);
         add_name(f, name);

@@ -6,6 +6,7 @@
 #include "hal/common/note.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
@@ -316,6 +317,27 @@ uint64_t xs_object_count(uint64_t *ret_unloaded)
     return c.loaded;
 }
 
+_Atomic uint32_t xs_object_looks_failed;
+
+bool xs_object_look_failed(void)
+{
+    /* the last three: a folder, a device, a file of a kind that no library is */
+    static const int absent[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, EISDIR, ENXIO, ENODEV};
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(absent); i++)
+        if (errno == absent[i])
+            return false;
+    atomic_fetch_add(&xs_object_looks_failed, 1);
+    return false;
+}
+
+static bool read_at(int fd, void *ret, size_t size, off_t at)
+{
+    ssize_t n = pread(fd, ret, size, at);
+
+    return n == (ssize_t)size || (n < 0 && xs_object_look_failed());
+}
+
 /* @return whether this process can load the file */
 static bool look_at_file(const char *path, bool *ret_ours)
 {
@@ -332,8 +354,8 @@ static bool look_at_file(const char *path, bool *ret_ours)
 
     *ret_ours = false;
     if (fd < 0)
-        return false;
-    if (pread(fd, &e, sizeof(e), 0) == (ssize_t)sizeof(e) && memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 &&
+        return xs_object_look_failed();
+    if (read_at(fd, &e, sizeof(e), 0) && memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 &&
         e.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) && e.e_type == ET_DYN &&
         (machine == EM_NONE || e.e_machine == machine) && e.e_phentsize == sizeof(ElfW(Phdr))) {
         usable = true;
@@ -342,7 +364,7 @@ static bool look_at_file(const char *path, bool *ret_ours)
             ElfW(Phdr) p;
             ssize_t n;
 
-            if (pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (size_t)i * sizeof(p))) != (ssize_t)sizeof(p))
+            if (!read_at(fd, &p, sizeof(p), (off_t)(e.e_phoff + (size_t)i * sizeof(p))))
                 break;
             if (p.p_type != PT_NOTE)
                 continue;
@@ -381,7 +403,7 @@ static off_t file_offset(int fd, const ElfW(Ehdr) *e, ElfW(Addr) address)
     for (int i = 0; i < e->e_phnum; i++) {
         ElfW(Phdr) p;
 
-        if (pread(fd, &p, sizeof(p), (off_t)(e->e_phoff + (size_t)i * sizeof(p))) != (ssize_t)sizeof(p))
+        if (!read_at(fd, &p, sizeof(p), (off_t)(e->e_phoff + (size_t)i * sizeof(p))))
             return -1;
         if (p.p_type == PT_LOAD && address - p.p_vaddr < p.p_filesz)
             return (off_t)(p.p_offset + (address - p.p_vaddr));
@@ -396,7 +418,7 @@ static size_t file_dynamic(int fd, const ElfW(Ehdr) *e, ElfW(Dyn) *ret, size_t m
         ElfW(Phdr) p;
         ssize_t n;
 
-        if (pread(fd, &p, sizeof(p), (off_t)(e->e_phoff + (size_t)i * sizeof(p))) != (ssize_t)sizeof(p))
+        if (!read_at(fd, &p, sizeof(p), (off_t)(e->e_phoff + (size_t)i * sizeof(p))))
             return 0;
         if (p.p_type != PT_DYNAMIC)
             continue;
@@ -416,7 +438,7 @@ bool xs_object_file_text(const char *path, int64_t tag, const char *stem, char *
     ElfW(Ehdr) e;
     off_t at;
 
-    if (fd >= 0 && pread(fd, &e, sizeof(e), 0) == (ssize_t)sizeof(e))
+    if (fd >= 0 && read_at(fd, &e, sizeof(e), 0))
         count = file_dynamic(fd, &e, dynamic, XS_ARRAY_LEN(dynamic));
     for (size_t i = 0; i < count; i++)
         if (dynamic[i].d_tag == DT_STRTAB)
@@ -503,9 +525,11 @@ bool xs_object_in_cache(const char *name, size_t skip, char ret_path[XS_PATH_MAX
     void *map;
 
     if (fd < 0)
-        return false;
+        return xs_object_look_failed();
     size = lseek(fd, 0, SEEK_END);
     map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    if (map == MAP_FAILED && size)
+        xs_object_look_failed();
     close(fd);
     if (map == MAP_FAILED)
         return false;

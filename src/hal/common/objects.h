@@ -7,6 +7,11 @@
 
 #define XS_PATH_MAX 4096
 
+/** After a call that failed, with errno: counts the failures that do not show that there is no such file (no memory, no
+ *  descriptors, an error of the disk). What is not found meanwhile may be there. Any thread. @return false */
+bool xs_object_look_failed(void);
+extern _Atomic uint32_t xs_object_looks_failed;
+
 /** The places of a mapped object's libraries, as it states them. Texts live in the object, which the
  *  caller keeps mapped. */
 struct xs_object {

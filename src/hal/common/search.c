@@ -99,11 +99,9 @@ static bool expand(struct search *s, const char *in, size_t n, const char *lib)
 /* Tries the file of this path, which may be relative. */
 static bool try_file(struct search *s, const char *file)
 {
-    if (access(file, R_OK) != 0)
-        return false;
     if (file[0] != '/') { /* the present working folder, as for ld.so */
         if (!realpath(file, s->path))
-            return false;
+            return xs_object_look_failed();
     } else {
         xs_str_copy(s->path, sizeof(s->path), file);
     }
@@ -173,7 +171,12 @@ static Dl_serinfo *told_folders(const char *path)
     void *handle = dlopen(path && path[0] ? path : NULL, RTLD_LAZY | RTLD_NOLOAD);
     Dl_serinfo size, *told = NULL;
 
-    if (handle && dlinfo(handle, RTLD_DI_SERINFOSIZE, &size) == 0 && (told = calloc(1, size.dls_size))) {
+    if (handle && dlinfo(handle, RTLD_DI_SERINFOSIZE, &size) == 0) {
+        told = calloc(1, size.dls_size);
+        if (!told)
+            xs_object_look_failed();
+    }
+    if (told) {
         told->dls_size = size.dls_size;
         told->dls_cnt = size.dls_cnt;
         if (dlinfo(handle, RTLD_DI_SERINFO, told) < 0) {
@@ -254,7 +257,7 @@ bool xs_search(const struct xs_searcher *by, const char *name, bool (*try)(const
     bool taken;
 
     if (!s)
-        return false;
+        return xs_object_look_failed();
     s->by = by;
     s->name = name;
     s->try = try;

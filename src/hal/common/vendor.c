@@ -224,6 +224,7 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
 {
     static _Atomic uint64_t failed_at; /* objects loaded at the last failure; any thread writes */
     uint64_t objects = xs_object_count(NULL);
+    uint32_t looks_failed = atomic_load(&xs_object_looks_failed);
     char *path = malloc(XS_PATH_MAX); /* the caller's stack may be small */
     struct scope s = {.found = SCOPE_HAS_NONE};
     void *handle = NULL;
@@ -242,7 +243,8 @@ int xs_vendor_open(const struct xs_vendor *v, const void *caller, void **ret_han
     } else {
         char name[NAME_MAX_BYTES] = "";
 
-        atomic_store_explicit(&failed_at, objects, memory_order_relaxed);
+        if (atomic_load(&xs_object_looks_failed) == looks_failed)
+            atomic_store_explicit(&failed_at, objects, memory_order_relaxed);
         xs_platform_soname(v->platform, 0, name, sizeof(name));
         if (s.found == SCOPE_LACKS)
             say_absent(v, &s);
@@ -291,17 +293,20 @@ bool xs_vendor_is_alone(const struct xs_vendor *v, void *handle)
     return alone;
 }
 
-void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char *name, bool mapped_only)
+void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char *name, bool mapped_only, bool *ret_sure)
 {
+    uint32_t failed = atomic_load(&xs_object_looks_failed);
     void *handle = NULL;
     const char *path;
     struct scope s;
 
+    *ret_sure = false;
     if (!scope_read(&s, v, caller))
         return NULL;
     path = xs_copies_opened(s.copies, name, mapped_only);
     if (path)
         handle = open_file(v, path, 0);
+    *ret_sure = handle || atomic_load(&xs_object_looks_failed) == failed;
     scope_free(&s);
     return handle;
 }

@@ -39,9 +39,10 @@ void *xs_vendor_of_caller(const struct xs_vendor *v, const void *caller, struct 
 /** Whether no object of the process needs, or has mapped, another copy than this one. Calls dl* functions. Any thread. */
 bool xs_vendor_is_alone(const struct xs_vendor *v, void *handle);
 
-/** The library that the caller gets for a name that it opens. @param mapped_only  RTLD_NOLOAD: nothing that a program
- *  without us would not have */
-void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char *name, bool mapped_only);
+/** The library that the caller gets for a name that it opens.
+ *  @param mapped_only  RTLD_NOLOAD: nothing that a program without us would not have
+ *  @param ret_sure     false: without memory or descriptors we could not look everywhere */
+void *xs_vendor_named(const struct xs_vendor *v, const void *caller, const char *name, bool mapped_only, bool *ret_sure);
 
 /** The file of a library opened here; "" if unknown. */
 void xs_vendor_path(const struct xs_vendor *v, void *handle, char *ret_path, size_t path_size);

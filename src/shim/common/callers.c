@@ -33,9 +33,11 @@ void *xs_callers_given(void)
 /* By the name that we carry ourselves: who has our functions by that, and needs no library, means this one. */
 static void *by_own_name(const void *caller)
 {
+    bool sure;
+
     if (!XS_API_OWN_NAME || xs_env_get(xs_api_vendor.platform->lib))
         return NULL;
-    return xs_vendor_named(&xs_api_vendor, caller, XS_API_SONAME, false);
+    return xs_vendor_named(&xs_api_vendor, caller, XS_API_SONAME, false, &sure);
 }
 
 void *xs_callers_first(const void *caller, char *ret_path, size_t size)

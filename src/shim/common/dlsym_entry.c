@@ -126,6 +126,7 @@ static void *library_of(const void *place, bool own)
 {
     void *library = xs_callers_library(place);
     struct xs_vendor_caller of;
+    bool sure;
 
     if (!library)
         library = xs_callers_given();
@@ -133,7 +134,7 @@ static void *library_of(const void *place, bool own)
         return library;
     library = xs_vendor_of_caller(&xs_api_vendor, place, &of);
     if (!library && own && !of.absent)
-        library = xs_vendor_named(&xs_api_vendor, place, XS_API_SONAME, false);
+        library = xs_vendor_named(&xs_api_vendor, place, XS_API_SONAME, false, &sure);
     xs_callers_give(library);
     return library;
 }

@@ -173,6 +173,7 @@ static const char *find(const char *file, int mode, const void *caller)
     const char *self;
     void *handle;
     Dl_info info;
+    bool sure;
 
     if (!XS_API_ANSWERS && (by_path || strcmp(file, XS_API_SONAME) != 0))
         return file;              /* its own loader takes us as a layer */
@@ -180,8 +181,8 @@ static const char *find(const char *file, int mode, const void *caller)
         handle = disabled ? NULL : open_path(file, mode);
     else if (XS_API_OWN_NAME && xs_env_get(xs_api_vendor.platform->lib))
         handle = NULL;            /* the user names the file behind our name */
-    else if (!(handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0)))
-        return absent_name(file);
+    else if (!(handle = xs_vendor_named(&xs_api_vendor, caller, file, (mode & RTLD_NOLOAD) != 0, &sure)))
+        return sure ? absent_name(file) : file;
     if (disabled || (by_path && !handle))
         return file;
     if (handle && !by_path && (mode & RTLD_GLOBAL))
