@@ -13,6 +13,7 @@
 #define NONE       UINT32_MAX
 #define TEXT_BYTES 65536u
 #define RETRIES    64
+#define ROOM_MORE  16u            /* objects that may come between the count and the look */
 #define OPENED_MAX 32u
 
 /* One mapped object. Pointers lead into it. */
@@ -38,7 +39,7 @@ struct walk {
     uint32_t *names;              /* hash table: index + 1 of the first object of a SONAME or file name */
     uint32_t *queue;
     uint8_t *seen;
-    uint32_t count, filled, libc, names_mask;
+    uint32_t count, room, filled, libc, names_mask;
     uint64_t adds, subs;
     char *text;
     size_t text_used;
@@ -378,6 +379,19 @@ static void all_read(struct walk *w)
     w->done = true;
 }
 
+/* Objects that came and went since they were counted. @return false: they do not fit */
+static bool as_many_now(struct walk *w, const struct dl_phdr_info *info)
+{
+    uint64_t count = w->count + (info->dlpi_adds - w->adds) - (info->dlpi_subs - w->subs);
+
+    if (count == 0 || count > w->room)
+        return false;
+    w->count = (uint32_t)count;
+    w->adds = info->dlpi_adds;
+    w->subs = info->dlpi_subs;
+    return true;
+}
+
 /* The last object completes the picture. Inside this callback nobody unmaps one. */
 static int visit_read(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -386,8 +400,12 @@ static int visit_read(struct dl_phdr_info *info, size_t size, void *data)
     const char *slash;
 
     (void)size;
-    if (info->dlpi_adds != w->adds || info->dlpi_subs != w->subs || w->filled == w->count)
+    if (w->filled == 0 && !as_many_now(w, info))
         return 1;
+    if (info->dlpi_adds != w->adds || info->dlpi_subs != w->subs || w->filled == w->count) {
+        w->done = false;
+        return 1;
+    }
     o->path = info->dlpi_name ? info->dlpi_name : "";
     slash = strrchr(o->path, '/');
     o->base = slash ? slash + 1 : o->path;
@@ -421,17 +439,18 @@ static bool try_to_read(struct walk *w)
     dl_iterate_phdr(visit_count, w);
     if (!w->count)
         return false;
-    while (names < w->count * 4)
+    w->room = w->count + ROOM_MORE;
+    while (names < w->room * 4)
         names *= 2;
     w->names_mask = names - 1;
     /* one piece: objects, names, queue, seen */
-    memory = calloc(1, w->count * (sizeof(struct object) + sizeof(uint32_t) + 1) + names * sizeof(uint32_t));
+    memory = calloc(1, w->room * (sizeof(struct object) + sizeof(uint32_t) + 1) + names * sizeof(uint32_t));
     w->out = calloc(1, sizeof(*w->out) + TEXT_BYTES);
     if (memory && w->out) {
         w->objects = (struct object *)(void *)memory;
-        w->names = (uint32_t *)(void *)(w->objects + w->count);
+        w->names = (uint32_t *)(void *)(w->objects + w->room);
         w->queue = w->names + names;
-        w->seen = (uint8_t *)(w->queue + w->count);
+        w->seen = (uint8_t *)(w->queue + w->room);
         w->text = (char *)(w->out + 1);
         w->text_used = 0;
         dl_iterate_phdr(visit_read, w);
