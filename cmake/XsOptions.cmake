@@ -6,6 +6,7 @@ set(XSCHED_SANITIZE "" CACHE STRING "address,undefined or thread; empty for none
 set_property(CACHE XSCHED_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
 
 option(XSCHED_RELEASE "what is installed: programs hardened, objects without the names of folders" OFF)
+option(XSCHED_WERROR "warnings are errors: for who changes the code; another compiler may warn of more than ours" OFF)
 option(XSCHED_FUZZ "build the fuzzers with libFuzzer (clang; target fuzzers)" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -23,9 +24,10 @@ target_include_directories(xs_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PR
 target_compile_definitions(xs_flags INTERFACE _GNU_SOURCE XSCHED_VERSION="${PROJECT_VERSION}")
 target_compile_options(xs_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wwrite-strings -fno-strict-aliasing)
-if(NOT XSCHED_RELEASE) # who builds to use it may have a compiler that warns of more than ours
+if(XSCHED_WERROR)
   target_compile_options(xs_flags INTERFACE -Werror)
-else()
+endif()
+if(XSCHED_RELEASE)
   # the same objects whatever folder they are built in
   target_compile_options(xs_flags INTERFACE -ffile-prefix-map=${PROJECT_BINARY_DIR}=build
     -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)

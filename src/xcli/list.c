@@ -124,7 +124,7 @@ static void shares_of(const json_t **queues, size_t n, const json_t *before, dou
 
 static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
 {
-    char device[64], lane[32];
+    char device[64], lane[48];
     const char *way = process ? xcli_text(process, "share") : "";
     double waiting = (double)xcli_int(q, "waiting_us");
     int64_t limit = xcli_int(process, "memory_limit_bytes");

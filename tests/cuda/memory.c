@@ -29,6 +29,9 @@ static int (*mipmap)(P *, const void *, unsigned), (*mipmap_free)(P);
 static int (*create)(uint64_t *, size_t, const void *, uint64_t), (*release_handle)(uint64_t);
 static int (*map)(D, size_t, size_t, uint64_t, uint64_t), (*unmap)(D, size_t), (*retain_handle)(uint64_t *, P);
 static int (*stream)(P *, unsigned), (*synchronize)(void);
+static int (*graph_create)(P *, unsigned), (*instantiate)(P *, P, uint64_t), (*graph_launch)(P, P), (*exec_destroy)(P);
+static int (*alloc_node)(P *, P, const P *, size_t, void *), (*free_node)(P *, P, const P *, size_t, D), (*trim)(int);
+static int (*begin_capture)(P, int), (*end_capture)(P, P *);
 
 static size_t g_free;
 static int g_wrong;
@@ -150,6 +153,75 @@ static void contexts(P primary)
     CHECK(used() == g_free);
     CHECK(reset(0) == 0);
     CHECK(retain(&ctx, 0) == 0 && set(ctx) == 0);
+    CHECK(used() == 0);
+}
+
+/* @return a graph that allocates in each of its nodes, and frees it again if told so */
+static P graph_of(size_t nodes, size_t bytes, int frees)
+{
+    P g, node;
+
+    CHECK(graph_create(&g, 0) == 0);
+    for (size_t i = 0; i < nodes; i++) {
+        struct {
+            uint32_t type, handles, where;
+            int device;
+            uint64_t pool[9];
+            void *access;
+            size_t access_count, bytes;
+            D at;
+        } p = {.type = 1, .where = 1, .bytes = bytes};
+
+        CHECK(alloc_node(&node, g, NULL, 0, &p) == 0);
+        CHECK(!frees || free_node(&node, g, NULL, 0, p.at) == 0);
+    }
+    return g;
+}
+
+static void graphs(P s)
+{
+    P large, small, again, exec, other;
+    D a;
+
+    CHECK(instantiate(&exec, graph_of(1, g_free + 1, 0), 0) == OOM);
+    CHECK(instantiate(&exec, graph_of(1, g_free + 1, 1), 0) == OOM);
+    CHECK(instantiate(&exec, graph_of(4, g_free / 3, 0), 0) == OOM);
+    CHECK(used() == 0);
+    CHECK(instantiate(&exec, graph_of(100, g_free / 2, 1), 0) == 0); /* one after another */
+    CHECK(used() == g_free / 2);
+    CHECK(exec_destroy(exec) == 0);
+    CHECK(used() == 0);
+    large = graph_of(2, g_free / 4, 0), small = graph_of(1, g_free / 4, 0);
+    CHECK(instantiate(&exec, large, 0) == 0 && instantiate(&other, small, 0) == 0);
+    CHECK(used() == g_free / 4 * 2); /* they share it */
+    CHECK(alloc(&a, g_free / 4 * 2 + MIB) == OOM && alloc(&a, g_free / 4) == 0);
+    CHECK(instantiate(&again, graph_of(4, g_free / 4, 0), 0) == OOM);
+    CHECK(graph_launch(exec, s) == 0 && synchronize() == 0);
+    CHECK(exec_destroy(exec) == 0 && exec_destroy(other) == 0);
+    CHECK(used() == g_free / 4 + g_free / 4 * 2); /* the driver keeps it */
+    CHECK(trim(0) == 0);
+    CHECK(used() == g_free / 4);
+    CHECK(release(a) == 0);
+    CHECK(used() == 0);
+}
+
+/* What a capture allocates is the graph's. */
+static void captured(P s)
+{
+    P g, exec;
+    D a, b;
+
+    for (int i = 0; i < 50; i++) {
+        CHECK(begin_capture(s, 2) == 0 && alloc_async(&a, g_free / 4, s) == 0 && end_capture(s, &g) == 0);
+        CHECK(used() == 0);
+    }
+    CHECK(instantiate(&exec, g, 0) == 0);
+    CHECK(used() == g_free / 4);
+    CHECK(exec_destroy(exec) == 0);
+    CHECK(alloc_async(&b, g_free / 4, s) == 0);
+    CHECK(begin_capture(s, 2) == 0 && free_async(b, s) == 0 && end_capture(s, &g) == 0);
+    CHECK(used() == g_free / 4); /* nothing is free before the graph runs */
+    CHECK(free_async(b, s) == 0);
     CHECK(used() == 0);
 }
 
@@ -306,6 +378,15 @@ int main(int argc, char **argv)
     GET(unmap, "cuMemUnmap", "cuMemUnmap");
     GET(retain_handle, "cuMemRetainAllocationHandle", "cuMemRetainAllocationHandle");
     GET(stream, "cuStreamCreate", "cuStreamCreate");
+    GET(graph_create, "cuGraphCreate", "cuGraphCreate");
+    GET(instantiate, "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags");
+    GET(graph_launch, "cuGraphLaunch", "cuGraphLaunch");
+    GET(exec_destroy, "cuGraphExecDestroy", "cuGraphExecDestroy");
+    GET(alloc_node, "cuGraphAddMemAllocNode", "cuGraphAddMemAllocNode");
+    GET(free_node, "cuGraphAddMemFreeNode", "cuGraphAddMemFreeNode");
+    GET(trim, "cuDeviceGraphMemTrim", "cuDeviceGraphMemTrim");
+    GET(begin_capture, "cuStreamBeginCapture", "cuStreamBeginCapture_v2");
+    GET(end_capture, "cuStreamEndCapture", "cuStreamEndCapture");
     GET(synchronize, "cuCtxSynchronize", "cuCtxSynchronize");
 
     CHECK(init(0) == 0);
@@ -314,6 +395,8 @@ int main(int argc, char **argv)
     CHECK(info(&f, &t) == 0 && f == g_free && t == want_total);
     if (want_total < 1024 * MIB) { /* there is a limit */
         pointers(s);
+        graphs(s);
+        captured(s);
         arrays();
         handles();
         contexts(ctx);

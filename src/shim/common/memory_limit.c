@@ -157,6 +157,14 @@ void xs_mem_give(int device, uint64_t bytes)
     xs_lock_release(&g_lock);
 }
 
+void xs_mem_count(int device, uint64_t bytes)
+{
+    xs_lock_acquire(&g_lock);
+    g_devices[device].used += bytes;
+    tell_locked();
+    xs_lock_release(&g_lock);
+}
+
 void xs_mem_view(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     struct device d;

@@ -23,6 +23,8 @@ int xs_mem_add(uint64_t id, uint64_t total_bytes);
 /** Counts the bytes. @return false when they would exceed the limit; then it counts nothing */
 bool xs_mem_take(int device, uint64_t bytes);
 void xs_mem_give(int device, uint64_t bytes);
+/** Counts what the program has already, even beyond the limit. */
+void xs_mem_count(int device, uint64_t bytes);
 /** Adjusts the total and free bytes to the limit; each may be NULL. */
 void xs_mem_view(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 

@@ -39,6 +39,13 @@ typedef int xs_api_context;                /* always the current device */
 #define ROW_XS_API_GET_DEVICE ROW_hipGetDevice
 #define ROW_XS_API_GET_TOTAL  ROW_hipDeviceTotalMem
 #define ROW_XS_API_FREE       ROW_hipFree
+#define ROW_XS_API_IS_CAPTURING    ROW_hipStreamIsCapturing
+#define ROW_XS_API_GRAPH_NODES     ROW_hipGraphGetNodes
+#define ROW_XS_API_GRAPH_NODE_TYPE ROW_hipGraphNodeGetType
+#define ROW_XS_API_GRAPH_ALLOC     ROW_hipGraphMemAllocNodeGetParams
+#define ROW_XS_API_GRAPH_FREE      ROW_hipGraphMemFreeNodeGetParams
+#define ROW_XS_API_GRAPH_CHILD     ROW_hipGraphChildGraphNodeGetGraph
+#define ROW_XS_API_GRAPH_MEMORY    ROW_hipDeviceGetGraphMemAttribute
 
 #define xs_api_captures xsched_priv_hip_captures
 #define xs_api_captures_unseen xsched_priv_hip_captures_unseen

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "hal/common/next_symbol.h"
 #include "shim/common/memory_limit.h"
+#include "shim/stream/graph_memory.h"
 #include "shim/stream/prototypes.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ typedef xs_api_result (*mem_fn)(word, word, word, word, word, word);
 static mem_fn g_real[MEM_COUNT];
 static void *g_handle; /* of the limited library */
 static struct xs_lock g_lock;
-static mem_fn g_get_device, g_get_total, g_get_owner, g_get_state, g_free;
+static mem_fn g_get_device, g_get_total, g_get_owner, g_get_state, g_free, g_is_capturing;
 static const void *_Atomic g_primary[DEVICES]; /* the program's contexts; writer: a thread that retains one */
 
 /* The calling thread's device. @return -1: there is none, or it has no limit */
@@ -45,11 +46,13 @@ static int device_of(int dev)
 
 static int device_now(void)
 {
-    int dev = -1;
+    int dev = -1, device;
 
     if (g_get_device((word)(uintptr_t)&dev, 0, 0, 0, 0, 0) != XS_API_OK || dev < 0)
         return -1;
-    return device_of(dev);
+    device = device_of(dev);
+    xs_graph_memory_count(dev, device);
+    return device;
 }
 
 static const void *owner_now(int device)
@@ -97,6 +100,16 @@ static xs_api_result release(mem_fn real, enum xs_mem_kind kind, const word *w)
 
 /* Not every platform has functions of each shape. */
 #define SHAPE __attribute__((unused)) static xs_api_result
+#define THREADS_OWN 2             /* the stream of the thread, by name */
+
+/* The legacy stream never captures, and the vendor refuses the question for it while others capture. */
+static bool captures(word stream)
+{
+    int status = 0;
+
+    return stream > 1 && g_is_capturing &&
+           g_is_capturing(stream, (word)(uintptr_t)&status, 0, 0, 0, 0) == XS_API_OK && status != 0;
+}
 
 SHAPE shape_ALLOC(mem_fn real, const word *w)
 {
@@ -106,6 +119,68 @@ SHAPE shape_ALLOC(mem_fn real, const word *w)
 SHAPE shape_FREE(mem_fn real, const word *w)
 {
     return release(real, XS_MEM_POINTER, w);
+}
+
+static xs_api_result allocate_async(mem_fn real, const word *w, word stream)
+{
+    if (captures(stream))
+        return real(w[0], w[1], w[2], w[3], w[4], w[5]);
+    return allocate(real, XS_MEM_POINTER, device_now(), w[1], w);
+}
+
+SHAPE shape_ASYNC(mem_fn real, const word *w)
+{
+    return allocate_async(real, w, w[2]);
+}
+
+SHAPE shape_ASYNC_PTDS(mem_fn real, const word *w)
+{
+    return allocate_async(real, w, w[2] ? w[2] : THREADS_OWN);
+}
+
+SHAPE shape_FROM_POOL(mem_fn real, const word *w)
+{
+    return allocate_async(real, w, w[3]);
+}
+
+SHAPE shape_FROM_POOL_PTDS(mem_fn real, const word *w)
+{
+    return allocate_async(real, w, w[3] ? w[3] : THREADS_OWN);
+}
+
+static xs_api_result free_async(mem_fn real, const word *w, word stream)
+{
+    return captures(stream) ? real(w[0], w[1], w[2], w[3], w[4], w[5]) : release(real, XS_MEM_POINTER, w);
+}
+
+SHAPE shape_FREE_ASYNC(mem_fn real, const word *w)
+{
+    return free_async(real, w, w[1]);
+}
+
+SHAPE shape_FREE_ASYNC_PTDS(mem_fn real, const word *w)
+{
+    return free_async(real, w, w[1] ? w[1] : THREADS_OWN);
+}
+
+SHAPE shape_INSTANTIATE(mem_fn real, const word *w)
+{
+    struct xs_graph_need need;
+    xs_api_result r;
+
+    if (!xs_graph_memory_fits((void *)(uintptr_t)w[1], device_of, &need))
+        return XS_API_OUT_OF_MEMORY;
+    r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
+    if (r == XS_API_OK)
+        xs_graph_memory_made((void *)(uintptr_t)out_value(w[0]), &need, device_of);
+    return r;
+}
+
+/* The name may be another graph's once the vendor's call returns. */
+SHAPE shape_EXEC_END(mem_fn real, const word *w)
+{
+    xs_graph_memory_gone((void *)(uintptr_t)w[0]);
+    return real(w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
 /* The device decides how long a row is: we know it only afterwards. */
@@ -396,6 +471,8 @@ void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
         g_get_device = function(rt, ROW_XS_API_GET_DEVICE);
         g_get_total = function(rt, ROW_XS_API_GET_TOTAL);
         g_free = function(rt, ROW_XS_API_FREE);
+        g_is_capturing = function(rt, ROW_XS_API_IS_CAPTURING);
+        xs_graph_memory_open(rt);
 #ifdef ROW_XS_API_GET_CONTEXT
         g_get_owner = function(rt, ROW_XS_API_GET_CONTEXT);
         g_get_state = function(rt, ROW_XS_API_GET_STATE);

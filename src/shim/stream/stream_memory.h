@@ -6,6 +6,11 @@
  *   MEM(shape, symbol)   with these first parameters:
  *
  *   ALLOC        (out pointer, bytes)             FREE        (pointer)
+ *   ASYNC        (out pointer, bytes, stream)     FREE_ASYNC  (pointer, stream)
+ *   FROM_POOL    (out pointer, bytes, pool, stream)
+ *                a stream that captures allocates and frees nothing: graph_memory.h counts what its graph does.
+ *                _PTDS: their stream 0 is the thread's own
+ *   INSTANTIATE  (out executable graph, graph)    EXEC_END    (executable graph)
  *   PITCH        (out pointer, out pitch, width in bytes, height)
  *   ARRAY        (out array, descriptor)          ARRAY3D     the same with a depth
  *   MIPMAP       (out array, descriptor with a depth, levels)

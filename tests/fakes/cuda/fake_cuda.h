@@ -102,6 +102,7 @@ struct CUevent_st {
 
 struct CUgraph_st {
     struct fake_op *head, *tail;
+    struct fake_node *nodes;      /* that allocate and free (graph_memory.c) */
     struct CUstream_st *origin;
     bool graphics;                /* it is no graph but a command list of a graphics API */
     bool invalid;                 /* something was done that a capture cannot hold: it can only be ended */

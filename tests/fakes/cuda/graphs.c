@@ -141,6 +141,7 @@ API cuGraphLaunch(CUgraphExec exec, CUstream stream)
 
     pthread_mutex_lock(&fake_lock);
     s = fake_stream_of(stream, false);
+    fake_graph_memory_launched_locked(g);
     for (struct fake_op *op = g->head; s && op; op = op->next)
         fake_put_locked(s, *op);
     pthread_mutex_unlock(&fake_lock);

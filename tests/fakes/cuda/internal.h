@@ -65,6 +65,11 @@ void fake_channel_room_locked(struct CUstream_st *s);
 /* host_memory.c, under the lock */
 void fake_host_memory_of_context_ends_locked(struct CUctx_st *c);
 
+/* graph_memory.c. Whether the stream captures, and records it. */
+bool fake_captures_alloc(CUstream s, CUdeviceptr *ret, size_t bytes);
+bool fake_captures_free(CUstream s, CUdeviceptr at);
+void fake_graph_memory_launched_locked(CUgraph g);
+
 /* launch.c: by name; NULL: there is none. */
 const struct CUfunc_st *fake_function(const char *name);
 

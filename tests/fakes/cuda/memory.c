@@ -130,12 +130,16 @@ API cuIpcCloseMemHandle(CUdeviceptr p)
 
 API cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
 {
+    if (fake_captures_alloc(s, p, n))
+        return 0;
     *p = (CUdeviceptr)(uintptr_t)calloc(1, n);
     return fake_put(s, false, (struct fake_op){.kind = FAKE_WORK});
 }
 
 API cuMemFreeAsync(CUdeviceptr p, CUstream s)
 {
+    if (fake_captures_free(s, p))
+        return 0;
     return fake_put(s, false, (struct fake_op){.kind = FAKE_HOST, .fn = free, .arg = (void *)(uintptr_t)p});
 }
 

@@ -34,6 +34,13 @@ static void tell(void)
 
 /* ---- whether there is a level 3 here ---- */
 
+/* Under the lock, after `why`: other threads may read that once the level says so. */
+static void end_locked(void)
+{
+    atomic_store(&xs_rm_table.level, 2);
+    atomic_fetch_add(&xs_rm_table.generation, 1);
+}
+
 bool xs_rm_refuse_locked(const char *why, uint32_t number)
 {
     struct xs_rm_table *t = &xs_rm_table;
@@ -41,8 +48,7 @@ bool xs_rm_refuse_locked(const char *why, uint32_t number)
     if (atomic_load(&t->level) == 2)
         return false;
     snprintf(t->why, sizeof(t->why), why, number);
-    atomic_store(&t->level, 2);
-    atomic_fetch_add(&t->generation, 1);
+    end_locked();
     return true;
 }
 
@@ -80,9 +86,11 @@ static bool end(const char *why)
     bool first;
 
     xs_lock_acquire(&xs_rm_table.lock);
-    first = xs_rm_refuse_locked("%s", 0);
-    if (first)
+    first = atomic_load(&xs_rm_table.level) != 2;
+    if (first) {
         xs_str_copy(xs_rm_table.why, sizeof(xs_rm_table.why), why);
+        end_locked();
+    }
     xs_lock_release(&xs_rm_table.lock);
     return first;
 }
