@@ -95,6 +95,17 @@ static __attribute__((noinline)) void wait_for_turn(struct xs_queue *q, uint64_t
     t->lane = atomic_load_explicit(&atomic_load(&q->sc)->lane, memory_order_relaxed);
 }
 
+/* The queue may have gates when the command's turn comes. Then it goes behind one, as the turn took it for granted, or else
+ * it would run although the queue is suspended. @return whether it has */
+static __attribute__((noinline)) bool wait_without_gates(struct xs_queue *q, uint64_t n, uint64_t est_ns, uint32_t *flags,
+                                                         struct xs_ticket *t)
+{
+    if (q->ctx_entries && !(*flags & XS_SUBMIT_LOADED) && (!xs_estimate_get(t->key) || !xs_estimate_is_loaded(t->key)))
+        *flags |= XS_SUBMIT_OUTSIDE;
+    wait_for_turn(q, n, est_ns, *flags, t);
+    return xs_queue_gated(q);
+}
+
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
 {
     struct xs_client_cell *cc = q->cc;
@@ -167,8 +178,12 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
                     (threshold > 0 ? atomic_load_explicit(&cc->returned, memory_order_relaxed) >=
                                          atomic_load_explicit(&cc->completed, memory_order_relaxed) + (uint64_t)threshold
                                    : old_ns > done_ns && old_ns - done_ns + est_ns > bound_ns)) &&
-        !(flags & XS_SUBMIT_PASS))
-        wait_for_turn(q, n, est_ns, flags, t);
+        !(flags & XS_SUBMIT_PASS)) {
+        if (gated)
+            wait_for_turn(q, n, est_ns, flags, t);
+        else
+            gated = wait_without_gates(q, n, est_ns, &flags, t);
+    }
     if (gated) {
         if (!xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* then as at level 1 */
             wait_for_turn(q, n, est_ns, flags | XS_SUBMIT_NO_MARK, t);
