@@ -349,6 +349,33 @@ static void command_list(struct seq_slot *s)
     OK(CALL(cuStreamEndCaptureToCig, (CUstream), s->stream));
 }
 
+/* A graph that allocates and frees. Nothing of it runs. */
+static void graph_memory(void)
+{
+    uint64_t params[15] = {1, 1}, reserved = 0; /* on device 0; the bytes are before the last word */
+    void *graph = NULL, *nodes[2], *node, *exec = NULL, *child = NULL;
+    CUdeviceptr at = 0;
+    size_t count = 2;
+    int type = 0;
+
+    params[13] = 4096;
+    OK(CALL(cuGraphCreate, (void **, unsigned), &graph, 0));
+    OK(CALL(cuGraphAddMemAllocNode, (void **, void *, const void *, size_t, void *), &node, graph, NULL, 0, params));
+    OK(CALL(cuGraphAddMemFreeNode, (void **, void *, const void *, size_t, CUdeviceptr), &node, graph, NULL, 0, params[14]));
+    OK(CALL(cuGraphGetNodes, (void *, void **, size_t *), graph, nodes, &count));
+    OK(CALL(cuGraphNodeGetType, (void *, int *), nodes[0], &type));
+    seq_note(&type, sizeof(type));
+    CALL(cuGraphMemAllocNodeGetParams, (void *, void *), nodes[0], params);
+    CALL(cuGraphMemFreeNodeGetParams, (void *, CUdeviceptr *), nodes[1], &at);
+    CALL(cuGraphChildGraphNodeGetGraph, (void *, void **), nodes[0], &child);
+    OK(CALL(cuGraphInstantiateWithFlags, (void **, void *, uint64_t), &exec, graph, 0));
+    OK(CALL(cuDeviceGetGraphMemAttribute, (int, int, uint64_t *), 0, 2, &reserved));
+    seq_note(&reserved, sizeof(reserved));
+    OK(CALL(cuGraphExecDestroy, (void *), exec));
+    OK(CALL(cuDeviceGraphMemTrim, (int), 0));
+    OK(CALL(cuGraphDestroy, (void *), graph));
+}
+
 static void registered_memory(struct seq_slot *s)
 {
     CUdeviceptr p = 0;
@@ -380,6 +407,7 @@ void seq_other(struct seq_slot *s)
         registered_memory(s);
         break;
     case 5:
+        graph_memory();
         command_list(s);
         break;
     default:
