@@ -40,7 +40,6 @@ typedef CUcontext xs_api_context;
 #define ROW_XS_API_GET_CONTEXT ROW_cuCtxGetCurrent
 #define ROW_XS_API_GET_STATE   ROW_cuDevicePrimaryCtxGetState
 #define ROW_XS_API_FREE        ROW_cuMemFree_v2
-#define ROW_XS_API_IS_CAPTURING    ROW_cuStreamIsCapturing
 #define ROW_XS_API_GRAPH_NODES     ROW_cuGraphGetNodes
 #define ROW_XS_API_GRAPH_NODE_TYPE ROW_cuGraphNodeGetType
 #define ROW_XS_API_GRAPH_ALLOC     ROW_cuGraphMemAllocNodeGetParams

@@ -39,7 +39,6 @@ typedef int xs_api_context;                /* always the current device */
 #define ROW_XS_API_GET_DEVICE ROW_hipGetDevice
 #define ROW_XS_API_GET_TOTAL  ROW_hipDeviceTotalMem
 #define ROW_XS_API_FREE       ROW_hipFree
-#define ROW_XS_API_IS_CAPTURING    ROW_hipStreamIsCapturing
 #define ROW_XS_API_GRAPH_NODES     ROW_hipGraphGetNodes
 #define ROW_XS_API_GRAPH_NODE_TYPE ROW_hipGraphNodeGetType
 #define ROW_XS_API_GRAPH_ALLOC     ROW_hipGraphMemAllocNodeGetParams

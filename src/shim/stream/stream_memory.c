@@ -7,6 +7,7 @@
 #include "shim/common/memory_limit.h"
 #include "shim/stream/graph_memory.h"
 #include "shim/stream/prototypes.h"
+#include "shim/stream/stream_call.h"
 
 #include <string.h>
 
@@ -28,7 +29,8 @@ typedef xs_api_result (*mem_fn)(word, word, word, word, word, word);
 static mem_fn g_real[MEM_COUNT];
 static void *g_handle; /* of the limited library */
 static struct xs_lock g_lock;
-static mem_fn g_get_device, g_get_total, g_get_owner, g_get_state, g_free, g_is_capturing;
+static mem_fn g_get_device, g_get_total, g_get_owner, g_get_state, g_free;
+static const struct xs_api_runtime *g_runtime; /* the limited library's */
 static const void *_Atomic g_primary[DEVICES]; /* the program's contexts; writer: a thread that retains one */
 
 /* The calling thread's device. @return -1: there is none, or it has no limit */
@@ -100,16 +102,6 @@ static xs_api_result release(mem_fn real, enum xs_mem_kind kind, const word *w)
 
 /* Not every platform has functions of each shape. */
 #define SHAPE __attribute__((unused)) static xs_api_result
-#define THREADS_OWN 2             /* the stream of the thread, by name */
-
-/* The legacy stream never captures, and the vendor refuses the question for it while others capture. */
-static bool captures(word stream)
-{
-    int status = 0;
-
-    return stream > 1 && g_is_capturing &&
-           g_is_capturing(stream, (word)(uintptr_t)&status, 0, 0, 0, 0) == XS_API_OK && status != 0;
-}
 
 SHAPE shape_ALLOC(mem_fn real, const word *w)
 {
@@ -121,46 +113,51 @@ SHAPE shape_FREE(mem_fn real, const word *w)
     return release(real, XS_MEM_POINTER, w);
 }
 
-static xs_api_result allocate_async(mem_fn real, const word *w, word stream)
+static bool captured(word stream, bool per_thread)
 {
-    if (captures(stream))
+    return xs_api_captured(g_runtime->hal, (xs_api_stream)(uintptr_t)stream, per_thread);
+}
+
+static xs_api_result allocate_async(mem_fn real, const word *w, word stream, bool per_thread)
+{
+    if (captured(stream, per_thread))
         return real(w[0], w[1], w[2], w[3], w[4], w[5]);
     return allocate(real, XS_MEM_POINTER, device_now(), w[1], w);
 }
 
 SHAPE shape_ASYNC(mem_fn real, const word *w)
 {
-    return allocate_async(real, w, w[2]);
+    return allocate_async(real, w, w[2], false);
 }
 
 SHAPE shape_ASYNC_PTDS(mem_fn real, const word *w)
 {
-    return allocate_async(real, w, w[2] ? w[2] : THREADS_OWN);
+    return allocate_async(real, w, w[2], true);
 }
 
 SHAPE shape_FROM_POOL(mem_fn real, const word *w)
 {
-    return allocate_async(real, w, w[3]);
+    return allocate_async(real, w, w[3], false);
 }
 
 SHAPE shape_FROM_POOL_PTDS(mem_fn real, const word *w)
 {
-    return allocate_async(real, w, w[3] ? w[3] : THREADS_OWN);
+    return allocate_async(real, w, w[3], true);
 }
 
-static xs_api_result free_async(mem_fn real, const word *w, word stream)
+static xs_api_result free_async(mem_fn real, const word *w, word stream, bool per_thread)
 {
-    return captures(stream) ? real(w[0], w[1], w[2], w[3], w[4], w[5]) : release(real, XS_MEM_POINTER, w);
+    return captured(stream, per_thread) ? real(w[0], w[1], w[2], w[3], w[4], w[5]) : release(real, XS_MEM_POINTER, w);
 }
 
 SHAPE shape_FREE_ASYNC(mem_fn real, const word *w)
 {
-    return free_async(real, w, w[1]);
+    return free_async(real, w, w[1], false);
 }
 
 SHAPE shape_FREE_ASYNC_PTDS(mem_fn real, const word *w)
 {
-    return free_async(real, w, w[1] ? w[1] : THREADS_OWN);
+    return free_async(real, w, w[1], true);
 }
 
 SHAPE shape_INSTANTIATE(mem_fn real, const word *w)
@@ -471,7 +468,7 @@ void xs_api_memory_wrap(struct xs_api_runtime *rt, void *handle)
         g_get_device = function(rt, ROW_XS_API_GET_DEVICE);
         g_get_total = function(rt, ROW_XS_API_GET_TOTAL);
         g_free = function(rt, ROW_XS_API_FREE);
-        g_is_capturing = function(rt, ROW_XS_API_IS_CAPTURING);
+        g_runtime = rt;
         xs_graph_memory_open(rt);
 #ifdef ROW_XS_API_GET_CONTEXT
         g_get_owner = function(rt, ROW_XS_API_GET_CONTEXT);
