@@ -130,32 +130,6 @@ static void handles(void)
     CHECK(used() == 0);
 }
 
-static void contexts(P primary)
-{
-    D a;
-    P ctx;
-    size_t t;
-
-    CHECK(create_context(&ctx, 0, 0) == 0);
-    CHECK(alloc(&a, 7 * MIB) == 0);
-    CHECK(used() == 7 * MIB);
-    CHECK(destroy_context(ctx) == 0); /* with what it holds */
-    CHECK(set(primary) == 0);
-    CHECK(used() == 0);
-    /* the other device has a limit of its own */
-    CHECK(alloc(&a, g_free) == 0);
-    CHECK(create_context(&ctx, 0, 1) == 0);
-    CHECK(used() == 0);
-    CHECK(alloc(&a, g_free) == 0);
-    CHECK(total(&t, 1) == 0);
-    CHECK(destroy_context(ctx) == 0);
-    CHECK(set(primary) == 0);
-    CHECK(used() == g_free);
-    CHECK(reset(0) == 0);
-    CHECK(retain(&ctx, 0) == 0 && set(ctx) == 0);
-    CHECK(used() == 0);
-}
-
 /* @return a graph that allocates in each of its nodes, and frees it again if told so */
 static P graph_of(size_t nodes, size_t bytes, int frees)
 {
@@ -176,6 +150,33 @@ static P graph_of(size_t nodes, size_t bytes, int frees)
         CHECK(!frees || free_node(&node, g, NULL, 0, p.at) == 0);
     }
     return g;
+}
+
+static void contexts(P primary)
+{
+    P ctx, exec;
+    D a;
+    size_t t;
+
+    CHECK(create_context(&ctx, 0, 0) == 0);
+    CHECK(alloc(&a, 7 * MIB) == 0);
+    CHECK(instantiate(&exec, graph_of(1, 8 * MIB, 0), 0) == 0);
+    CHECK(used() == 15 * MIB);
+    CHECK(destroy_context(ctx) == 0); /* with what it holds */
+    CHECK(set(primary) == 0);
+    CHECK(used() == 0);
+    /* the other device has a limit of its own */
+    CHECK(alloc(&a, g_free) == 0);
+    CHECK(create_context(&ctx, 0, 1) == 0);
+    CHECK(used() == 0);
+    CHECK(alloc(&a, g_free) == 0);
+    CHECK(total(&t, 1) == 0);
+    CHECK(destroy_context(ctx) == 0);
+    CHECK(set(primary) == 0);
+    CHECK(used() == g_free);
+    CHECK(reset(0) == 0);
+    CHECK(retain(&ctx, 0) == 0 && set(ctx) == 0);
+    CHECK(used() == 0);
 }
 
 static void graphs(P s)

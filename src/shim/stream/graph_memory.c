@@ -38,7 +38,7 @@ static xs_api_result (*s_ask)(int dev, int what, uint64_t *ret);
 /* What the executable graphs with allocations need. */
 struct need {
     struct need *next;
-    const void *exec;
+    const void *exec, *owner;
     struct xs_graph_need of;
 };
 static struct xs_lock g_lock;
@@ -177,13 +177,14 @@ bool xs_graph_memory_fits(void *graph, int (*device_of)(int dev), struct xs_grap
     return true;
 }
 
-void xs_graph_memory_made(void *exec, const struct xs_graph_need *need, int (*device_of)(int dev))
+void xs_graph_memory_made(void *exec, const void *owner, const struct xs_graph_need *need, int (*device_of)(int dev))
 {
     struct need *n = need->dev < 0 ? NULL : malloc(sizeof(*n));
 
     if (!n)
         return;
     n->exec = exec;
+    n->owner = owner;
     n->of = *need;
     xs_lock_acquire(&g_lock);
     n->next = g_needs;
@@ -192,19 +193,36 @@ void xs_graph_memory_made(void *exec, const struct xs_graph_need *need, int (*de
     xs_graph_memory_count(need->dev, device_of(need->dev));
 }
 
-void xs_graph_memory_gone(void *exec)
+/* Those of one executable graph, or of one owner. */
+static void remove_needs(const void *exec, const void *owner)
 {
-    struct need *found = NULL;
+    struct need *gone = NULL, *n;
 
     if (!atomic_load(&g_any))
         return;
     xs_lock_acquire(&g_lock);
-    for (struct need **at = &g_needs; *at && !found; at = &(*at)->next)
-        if ((*at)->exec == exec) {
-            found = *at;
-            *at = found->next;
-            break;
+    for (struct need **at = &g_needs; (n = *at);) {
+        if (exec ? n->exec != exec : !owner || n->owner != owner) {
+            at = &n->next;
+            continue;
         }
+        *at = n->next;
+        n->next = gone;
+        gone = n;
+    }
     xs_lock_release(&g_lock);
-    free(found);
+    while ((n = gone)) {
+        gone = n->next;
+        free(n);
+    }
+}
+
+void xs_graph_memory_gone(const void *exec)
+{
+    remove_needs(exec, NULL);
+}
+
+void xs_graph_memory_owner_gone(const void *owner)
+{
+    remove_needs(NULL, owner);
 }

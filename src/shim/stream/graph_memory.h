@@ -19,8 +19,9 @@ struct xs_graph_need {
  *  @param device_of  memory_limit.h's number of a device; -1: it has no limit
  *  @return false: the graph needs more than the limit leaves */
 bool xs_graph_memory_fits(void *graph, int (*device_of)(int dev), struct xs_graph_need *ret);
-/** After it: what the graph needs counts until the end of `exec`. */
-void xs_graph_memory_made(void *exec, const struct xs_graph_need *need, int (*device_of)(int dev));
-void xs_graph_memory_gone(void *exec);
+/** After it: what the graph needs counts until the end of `exec`, or of its owner (a context, as in memory_limit.h). */
+void xs_graph_memory_made(void *exec, const void *owner, const struct xs_graph_need *need, int (*device_of)(int dev));
+void xs_graph_memory_gone(const void *exec);
+void xs_graph_memory_owner_gone(const void *owner);
 
 #endif

@@ -163,13 +163,15 @@ SHAPE shape_FREE_ASYNC_PTDS(mem_fn real, const word *w)
 SHAPE shape_INSTANTIATE(mem_fn real, const word *w)
 {
     struct xs_graph_need need;
+    const void *owner;
     xs_api_result r;
 
     if (!xs_graph_memory_fits((void *)(uintptr_t)w[1], device_of, &need))
         return XS_API_OUT_OF_MEMORY;
+    owner = need.dev < 0 ? NULL : owner_now(device_of(need.dev));
     r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
     if (r == XS_API_OK)
-        xs_graph_memory_made((void *)(uintptr_t)out_value(w[0]), &need, device_of);
+        xs_graph_memory_made((void *)(uintptr_t)out_value(w[0]), owner, &need, device_of);
     return r;
 }
 
@@ -355,13 +357,19 @@ SHAPE shape_TOTAL(mem_fn real, const word *w)
     return r;
 }
 
+static void owner_gone(const void *owner, uint64_t before)
+{
+    xs_graph_memory_owner_gone(owner);
+    xs_mem_owner_gone(owner, before);
+}
+
 SHAPE shape_CONTEXT_END(mem_fn real, const word *w)
 {
     uint64_t before = xs_mem_before();
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
 
     if (r == XS_API_OK)
-        xs_mem_owner_gone((const void *)(uintptr_t)w[0], before);
+        owner_gone((const void *)(uintptr_t)w[0], before);
     return r;
 }
 
@@ -379,7 +387,7 @@ SHAPE shape_PRIMARY(mem_fn real, const word *w)
 __attribute__((unused)) static void primary_ended(int dev, uint64_t before)
 {
     if (dev >= 0 && dev < DEVICES)
-        xs_mem_owner_gone(atomic_load_explicit(&g_primary[dev], memory_order_relaxed), before);
+        owner_gone(atomic_load_explicit(&g_primary[dev], memory_order_relaxed), before);
 }
 
 SHAPE shape_PRIMARY_END(mem_fn real, const word *w)
@@ -413,7 +421,7 @@ SHAPE shape_DEVICE_RESET(mem_fn real, const word *w)
     xs_api_result r = real(w[0], w[1], w[2], w[3], w[4], w[5]);
 
     if (r == XS_API_OK && device >= 0)
-        xs_mem_owner_gone((const void *)(uintptr_t)(device + 1), before);
+        owner_gone((const void *)(uintptr_t)(device + 1), before);
     return r;
 }
 
