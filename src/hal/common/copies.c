@@ -203,7 +203,7 @@ static const char *first_of(struct xs_copies *c, const uint16_t *scope, size_t c
     return c->of_need[scope[0]] ? c->of_need[scope[0]]->path : NULL;
 }
 
-/* What becomes visible later does not change the symbols that an object has already. */
+/* An object keeps the symbols that it was bound to, whatever becomes visible later. */
 static bool was_visible(const struct xs_needs *n, const char *path)
 {
     for (size_t i = 0; path && i < n->copy_count; i++)

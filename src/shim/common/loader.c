@@ -141,7 +141,8 @@ static const char *kept(const char *text)
     return copy;
 }
 
-/* Where the library is not here: a name that is not ours either, and says so in dlerror. */
+/* What the program opens instead where this machine lacks the library. No file has this name, so its call fails, and
+ * dlerror says why. */
 static const char *absent_name(const char *file)
 {
     const char *name;
