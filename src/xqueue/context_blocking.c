@@ -36,6 +36,7 @@ void xs_gates_open_locked(struct xs_queue *q)
         open_to(&sc->permitted, n);
     if (word)
         open_to(word, n);
+    atomic_store(&q->gates.shut, 0); /* the next command has a closed gate before it no more */
     if (atomic_load(&q->gates.host_waiters)) { /* a device sees it by itself */
         xs_futex_wake(xs_futex_low(&sc->permitted), INT32_MAX);
         xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);

@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/tune.h"
 #include "wire/wire.h"
-#include "xqueue/gate_places.h"
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"
@@ -100,6 +99,7 @@ void xs_gates_forget(struct xs_queue *q)
 {
     if (q->ctx_entries)
         xs_gates_done(q, atomic_load(&q->gates.weight_in));
+    xs_crowded_leave(q);
 }
 
 void xs_gates_reset(struct xs_queue *q)
@@ -108,7 +108,6 @@ void xs_gates_reset(struct xs_queue *q)
 
     xs_gates_tell(q, XS_GATES_OFF);
     xs_gates_forget(q);
-    xs_gate_places_leave(q);
     atomic_store(&q->gates_on, false);
     atomic_store(&g->shut, 0);
     atomic_store(&g->since_ns, 0);
@@ -179,8 +178,9 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
     while (n > last && !atomic_compare_exchange_weak(&q->gates.last, &last, n))
         ;
     /* seq_cst pairs with context_blocking.c: this thread stores last, then reads inside; that one counts
-     * inside, then reads last. So either that thread opens the gate at once, or this one puts none. */
-    if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0))
+     * inside, then reads last. So either that thread opens the gate at once, or this one puts none. The same with
+     * crowded.c, which stores crowded. */
+    if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0) || (XS_UNLIKELY(atomic_load(&q->crowded)) && xs_crowded_now(q)))
         return 0;
     r = xs_queue_append_gate(q, word, serial, n);
     /* The commands that other threads put before the gate have entered by now; the command behind it has not
@@ -228,13 +228,10 @@ bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known,
         return !shut;
     if (known && since_ns <= spacing_ns(told_ns) && (!shut || was_shut))
         return true;
-    if (XS_UNLIKELY(!xs_gate_places_begin(q)))
-        return !shut;
     if (sc != &xs_open_cell)
         r = put(q, &sc->permitted, serial, n);
     if (r > 0 && atomic_load_explicit(&q->bounded, memory_order_relaxed) && (word = xs_gates_app_word(q)))
         r = put(q, word, 0, n);
-    xs_gate_places_end(q);
     if (r <= 0)
         return !shut;
     atomic_store_explicit(&g->since_ns, est_ns, memory_order_relaxed);

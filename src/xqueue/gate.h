@@ -3,6 +3,7 @@
 #ifndef XS_XQUEUE_GATE_H
 #define XS_XQUEUE_GATE_H
 
+#include "xqueue/crowded.h"
 #include "xqueue/queue.h"
 
 /** Whether level 2 is in force for the next command. */
@@ -11,7 +12,7 @@ static inline bool xs_queue_gated(struct xs_queue *q)
     /* relaxed: a change of level is for later commands. As at level 1 while neither a scheduler nor the
      * application can close a gate. */
     return q->ctx_entries && atomic_load_explicit(&q->gates_on, memory_order_relaxed) &&
-           !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & (XS_BOUNDED_JOINING | XS_BOUNDED_NO_PLACE));
+           !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_JOINING) && !xs_crowded_now(q);
 }
 /** The copy of the application's permit that devices see; NULL: there is none. */
 _Atomic uint64_t *xs_gates_app_word(struct xs_queue *q);

@@ -69,14 +69,12 @@ struct xs_hal_ops {
  *  thread whose entry would be one too many waits outside the driver. Any thread of the process adds. */
 struct xs_ctx_entries {
     _Alignas(XS_CACHE_LINE) _Atomic int64_t out;
-    /* How many of these streams may stand at closed gates while others go on (gate_places.h). The platform sets it
-     * before the first queue; constant. */
-    int32_t places_most;
-    _Atomic int32_t places;       /* taken by queues */
-    _Atomic uint64_t looked_ns;   /* when a thread last looked for places that are free again */
+    /* So many streams of the context have a connection to the device to themselves (crowded.h); 0: any number. The
+     * platform sets it before the first queue; constant. */
+    uint32_t connections;
+    uint32_t queues;              /* of these streams; under state.lock */
+    bool crowded;                 /* too many, or there were until lately; likewise */
 };
-#define XS_PLACES_ANY  0          /* places_most: no limit */
-#define XS_PLACES_NONE -1
 
 /** Makes a hardware queue for a vendor stream, or finds the one that it has: then *ret_created is false, and
  *  the caller keeps `hw`. @param native  the stream's handle, unique within the platform, not 0 */

@@ -279,6 +279,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     atomic_store(&q->batch, d->batch);
     q->live = true;
     h->queue = q;
+    xs_crowded_join(q);
     q->wish.config_changes++;
     q->wish.dated = (struct xs_dated_hints){.hints = d->hints};
     q->wish.level = xs_level_in_force(h->ops, level, d->level_auto);

@@ -55,8 +55,7 @@ struct xs_gates {
     uint64_t suspensions;
     uint32_t seen_app_changes;
     bool was_shut;
-    _Atomic uint32_t placing;               /* threads that put a gate now; likewise */
-    _Atomic bool has_place;                 /* it may have gates in flight (gate_places.h); any thread */
+    bool counted;                           /* under state.lock: among the queues of its ctx_entries */
     bool told;                              /* under state.lock: xserver wants them at level 3, too */
 };
 
@@ -143,7 +142,6 @@ struct xs_queue_deferred {
 enum {
     XS_BOUNDED_APP = 1u,          /* the application suspends it itself, or gave a bound */
     XS_BOUNDED_JOINING = 2u,        /* a scheduler may come: see xs_state.awaited */
-    XS_BOUNDED_NO_PLACE = 4u,       /* as at level 1: too many queues have gates in flight (gate_places.h) */
 };
 
 /* An XQueue. Its storage stays mapped for ever and gets a new use only when nothing refers to it. Its parts
@@ -162,6 +160,7 @@ struct xs_queue {
     bool device_marks;                      /* of hwq: look at cc->marked; constant while live */
     bool marks_from_outside;                /* of hwq: a marker may put marks there; constant while live */
     _Atomic bool gates_on;                  /* level 2 is in force for later commands; under state.lock */
+    _Atomic bool crowded;                   /* its stream may have no connection to itself (crowded.h); likewise */
 
     /* line 1: constant while live, where a comment does not say otherwise */
     _Alignas(XS_CACHE_LINE) XQueueHandle handle;

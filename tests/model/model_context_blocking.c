@@ -5,7 +5,7 @@
 #include "mc.h"
 
 #include "xqueue/gate.c"
-#include "xqueue/gate_places.c"
+#include "xqueue/crowded.c"
 #include "xqueue/context_blocking.c"
 
 #include "sched/permit.c"

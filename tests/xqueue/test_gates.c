@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gates at level 3 are where xserver says so, and for as long as it is that xserver (gate.c by itself). */
+/* Gates at level 3 are where xserver says so, and for as long as it is that xserver; none is where streams share
+ * connections (gate.c, crowded.c and context_blocking.c by themselves). */
 #include "wire/wire.h"
+#include "xqueue/crowded.h"
 #include "xqueue/gate.h"
 #include "xqueue/mark.h"
 
@@ -21,6 +23,9 @@ struct scene {
 /* ---- what gate.c asks of others, which is not what is tested ---- */
 
 void xs_queue_look_slow(struct xs_queue *q, bool late) { (void)q, (void)late; }
+_Atomic(struct xs_root *) xs_root;
+_Atomic bool xs_root_stays;
+bool xs_root_is_ours(const struct xs_root *r) { (void)r; return false; }
 struct xs_server_cell xs_open_cell;
 _Atomic uint32_t xsched_priv_intra;
 
@@ -131,10 +136,102 @@ static void not_of_another_stream(void **state)
     assert_false(xs_queue_gated(&s->a));
 }
 
+static void join(struct xs_queue *q)
+{
+    xs_lock_acquire(&q->state->lock);
+    xs_crowded_join(q);
+    xs_lock_release(&q->state->lock);
+}
+
+static void leave(struct xs_queue *q)
+{
+    xs_lock_acquire(&q->state->lock);
+    xs_gates_forget(q);
+    xs_lock_release(&q->state->lock);
+}
+
+/* One command behind a gate, in a queue that may be suspended by itself or not. */
+static struct xs_server_cell g_sc;
+static void stand_at_gate(struct xs_queue *q, bool single)
+{
+    atomic_store(&q->sc, &g_sc);
+    atomic_store(&g_sc.permitted, 0);
+    atomic_store(&q->bounded, single ? XS_BOUNDED_APP : 0);
+    set_level(q, kPreemptLevelDeactivate);
+    atomic_store(&q->cc->entered, 1);
+    atomic_store(&q->gates.last, 1);
+    atomic_store(&q->gates.shut, 1);
+}
+
+static void with_a_connection_each(void **state)
+{
+    struct scene *s = *state;
+
+    s->ctx_entries.connections = 2;
+    stand_at_gate(&s->a, true);
+    join(&s->a);
+    join(&s->b);
+    assert_true(xs_queue_gated(&s->a));
+    assert_int_equal(atomic_load(&g_sc.permitted), 0);
+    leave(&s->b);
+    join(&s->b);
+    leave(&s->a);
+    leave(&s->a);                        /* once is enough */
+    assert_int_equal(s->ctx_entries.queues, 1);
+    assert_true(xs_queue_gated(&s->a));
+}
+
+static void one_too_many(void **state)
+{
+    struct scene *s = *state;
+
+    s->ctx_entries.connections = 1;
+    stand_at_gate(&s->a, true);
+    join(&s->a);
+    assert_true(xs_queue_gated(&s->a));
+    join(&s->b);
+    assert_false(xs_queue_gated(&s->a));
+    assert_int_equal(atomic_load(&g_sc.permitted), 1); /* what stood there goes on, nothing later */
+    assert_int_equal(atomic_load(&s->cells[0].let_through), 1);
+    assert_int_equal(atomic_load(&s->a.gates.shut), 0);
+    leave(&s->b);
+    assert_false(xs_queue_gated(&s->a)); /* a program that makes and ends streams would open gates each time */
+    leave(&s->a);
+    assert_true(xs_queue_gated(&s->a));
+}
+
+/* All of the process stop together: it does not matter who stands behind whom. */
+static void all_together(void **state)
+{
+    struct scene *s = *state;
+
+    s->ctx_entries.connections = 1;
+    stand_at_gate(&s->a, false);
+    join(&s->a);
+    join(&s->b);
+    assert_true(xs_queue_gated(&s->a));
+    assert_int_equal(atomic_load(&g_sc.permitted), 0);
+    atomic_store(&xsched_priv_intra, 1);
+    assert_false(xs_queue_gated(&s->a));
+    atomic_store(&xsched_priv_intra, 0);
+}
+
+/* A platform of which nobody knows. */
+static void no_limit(void **state)
+{
+    struct scene *s = *state;
+
+    stand_at_gate(&s->a, true);
+    join(&s->a);
+    join(&s->b);
+    assert_true(xs_queue_gated(&s->a));
+}
+
 int main(void)
 {
 #define G(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {G(as_told), G(by_this_xserver), G(not_of_another_stream)};
+    const struct CMUnitTest tests[] = {G(as_told), G(by_this_xserver), G(not_of_another_stream),
+                                       G(with_a_connection_each), G(one_too_many), G(all_together), G(no_limit)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

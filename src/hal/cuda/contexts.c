@@ -206,7 +206,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
         c->device = device;
         c->primary = primary;
         c->writes = has;
-        c->ctx_entries.places_most = xs_cuda_gate_places();
+        c->ctx_entries.connections = xs_cuda_connections();
         atomic_store(&c->greens.asked, false);
         c->greens.forks = xs_forks();
         c->live = true;

@@ -25,16 +25,15 @@ struct xs_ctx_entries *xs_cuda_ctx_entries(void *opaque)
     return &hw->context->ctx_entries;
 }
 
-/* A context has so many connections to the device. On an H200 (driver 580) half of eight and more may wait, and no other
- * stream stops; one of four; none of fewer (docs/decisions/0012). Under MPS NVIDIA's default is two. */
-int32_t xs_cuda_gate_places(void)
+/* A context has so many connections to the device (docs/decisions/0012). Under MPS NVIDIA's default is two. */
+uint32_t xs_cuda_connections(void)
 {
     const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     int64_t connections = xs_mps_has_pipes(xs_env_mps_folder()) ? 2 : 8;
 
     if (value && xs_str_parse_i64(value, &connections) == 0)
         connections = XS_MAX(1, XS_MIN(connections, 32)); /* as the driver takes it */
-    return connections < 4 ? XS_PLACES_NONE : connections < 8 ? 1 : (int32_t)connections / 2;
+    return (uint32_t)connections;
 }
 
 static int never(struct xs_cuda_hw *hw, CUresult r)

@@ -255,8 +255,8 @@ void xs_cuda_mark_stream_gone(struct xs_cuda_context *c);
 void xs_cuda_gates_offer(const struct xs_cuda_api *api, bool writes);
 int xs_cuda_gate(void *hw, _Atomic uint64_t *word, uint64_t serial, uint64_t number);
 struct xs_ctx_entries *xs_cuda_ctx_entries(void *hw);
-/** How many of a context's streams may stand at gates while others go on. */
-int32_t xs_cuda_gate_places(void);
+/** By how many connections the driver serves the streams of a context. */
+uint32_t xs_cuda_connections(void);
 bool xs_cuda_marks_to(struct xs_cuda_hw *hw, struct xs_queue *q);
 extern struct xs_streams xs_cuda_streams;
 extern struct xs_hal_ops xs_cuda_ops;

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/static_probe.h"
 #include "xqueue/gate.h"
-#include "xqueue/gate_places.h"
 #include "xqueue/inherit.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"
@@ -170,7 +169,6 @@ void xs_turn_wait(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed,
 {
     struct turn t = {.q = q, .n = n, .est_ns = est_ns, .flags = flags, .managed = managed};
 
-    xs_gate_places_try(q);
     for (;;) {
         uint32_t seen = atomic_load(&q->completion.progress);
         bool permitted = xs_queue_permitted(q, n);

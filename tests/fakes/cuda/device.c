@@ -38,20 +38,27 @@ static bool met(const struct fake_op *op)
     return __atomic_load_n(op->meet, __ATOMIC_SEQ_CST) >= op->ranks;
 }
 
-/* A context serves its streams by a few connections (CUDA_DEVICE_MAX_CONNECTIONS, eight). On an H200 half of them may be
- * held by streams that wait for memory; beyond that some other streams stop, and where all are, all others do. Of fewer
- * than eight one may be held, of fewer than four none. @return whether the stream stands behind one that waits */
+/* A context serves its streams by a few connections (CUDA_DEVICE_MAX_CONNECTIONS, eight). On an H200 no stream stands
+ * behind another while there are no more of them than connections. Beyond that, copies and fills go by any connection, so
+ * one stream that waits for memory stops some of them. Kernels of other streams go on while half of the connections wait,
+ * of fewer than eight one, of fewer than four none. Where all wait, everything stops.
+ * @return whether the stream stands behind one that waits */
 static bool behind_a_wait(const struct CUstream_st *s)
 {
     static unsigned connections;
     const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    unsigned waiting = 0, free_of_charge;
+    unsigned busy = 0, waiting = 0, free_of_charge;
 
     if (!connections)
         connections = value ? (unsigned)atoi(value) : 8;
-    for (const struct CUstream_st *o = s->ctx->streams; o; o = o->next)
+    for (const struct CUstream_st *o = s->ctx->streams; o; o = o->next) {
+        busy += o->head != NULL;
         waiting += o->head && o->head->kind == FAKE_WAIT && !reached(o->head);
-    free_of_charge = connections < 4 ? 0 : connections < 8 ? 1 : connections / 2;
+    }
+    if (busy <= connections)
+        return false;
+    free_of_charge = s->head->kind == FAKE_COPY || s->head->kind == FAKE_FILL ? 0
+                     : connections < 4 ? 0 : connections < 8 ? 1 : connections / 2;
     if (waiting <= free_of_charge)
         return false;
     return waiting >= connections ||

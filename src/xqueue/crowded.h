@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams that stand behind one another on the way to the device.
+ *
+ * A device serves the streams of a context by a few connections (CUDA: eight by default). A stream that stands at a
+ * gate holds one. As long as each stream has a connection to itself, that stops nobody else. Where there are more
+ * streams than connections, commands of other streams may stand behind that gate: copies and fills of memory behind
+ * the first stream that waits. So such a context has no gates where a scheduler or the program may suspend single
+ * queues. Its commands wait before the driver, as at level 1. */
+#ifndef XS_XQUEUE_CROWDED_H
+#define XS_XQUEUE_CROWDED_H
+
+#include "xqueue/interface.h"
+#include "xqueue/queue.h"
+
+/** The queue has its context's entries, or leaves the tables. The first queue too many opens the gates of the others for
+ *  the commands that stand there. Under state.lock. */
+void xs_crowded_join(struct xs_queue *q);
+void xs_crowded_leave(struct xs_queue *q);
+
+/** Whether the queue's stream must not stand at a gate. Any thread. */
+static inline bool xs_crowded_now(struct xs_queue *q)
+{
+    /* Relaxed, with the two below: a change is for later commands. A process whose queues stop together has gates however
+     * many they are, since a stream that waits stops nobody who would go on. */
+    return XS_UNLIKELY(atomic_load_explicit(&q->crowded, memory_order_relaxed)) &&
+           (atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) ||
+            (atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_APP));
+}
+
+#endif
