@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 2 and calls on which a whole context waits: a submitter puts gates into the stream, another thread begins such a
  * call, and the scheduler or the application holds the queue, all at once. Whatever the order, no gate in the stream stands
- * closed while the call lasts. */
+ * closed while the call lasts. Nor does one where a queue comes and streams share connections from then on. */
 #include "mc.h"
 
 #include "xqueue/gate.c"
@@ -83,6 +83,18 @@ static void init(void)
     g_held.server = &g_server.cells[0];
 }
 
+/* The queue has the only connection to itself. */
+static void init_connection(void)
+{
+    init();
+    g_ctx_entries.connections = g_ctx_entries.queues = 1;
+    g_queue.gates.counted = true;
+    g_dead.cc = &g_client.cells[1];
+    g_dead.state = &g_state;
+    g_dead.ctx_entries = &g_ctx_entries;
+    g_queue.pool_next = &g_dead;
+}
+
 /* Held already, and one gate a command: else two submitters have too many orders. */
 static void init_held(void)
 {
@@ -125,6 +137,12 @@ static void submitter(void)
 static void caller(void)
 {
     xsched_priv_inside_begin();
+}
+
+/* Another queue comes. */
+static void one_too_many(void)
+{
+    xs_crowded_join(&g_dead);
 }
 
 static void scheduler(void)
@@ -210,6 +228,13 @@ static void late_caller(void)
     atomic_fetch_add(&g_state.inside, 1);
 }
 
+/* Opens what stands there, then says that no more may. */
+static void late_crowd(void)
+{
+    xs_gates_open_locked(&g_queue);
+    atomic_store(&g_queue.crowded, true);
+}
+
 /* Does not look again at what is let through. */
 static void hasty_scheduler(void)
 {
@@ -221,7 +246,7 @@ static void hasty_scheduler(void)
 static void final(void)
 {
     for (int i = 0; i < 2; i++)
-        mc_check(!g_gates[i] || *MC_PLAIN(g_words[i]) >= g_gates[i], "a gate stands closed during the call");
+        mc_check(!g_gates[i] || *MC_PLAIN(g_words[i]) >= g_gates[i], "a gate stands closed during the call, or in a crowd");
 }
 
 static void final_room(void)
@@ -250,6 +275,10 @@ int main(void)
         {submitter, submitter, caller}, 0, final, NULL, .expect_violation = false};
     static const struct mc_model suspended = {"inside: a gate, such a call, a suspension by the application", init,
         {submitter, caller, application}, 0, final, NULL, .expect_violation = false};
+    static const struct mc_model crowd = {"inside: a gate, a queue too many, a hold", init_connection,
+        {submitter, one_too_many, scheduler}, 0, final, NULL, .expect_violation = false};
+    static const struct mc_model crowded_late = {"inside: a crowd that is told of too late", init_connection,
+        {submitter, late_crowd, scheduler}, 0, final, NULL, .expect_violation = true};
     static const struct mc_model early = {"inside: a gate that is noted too late", init,
         {early_submitter, caller, scheduler}, 0, final, NULL, .expect_violation = true};
     static const struct mc_model late = {"inside: a call that is counted too late", init,
@@ -270,6 +299,8 @@ int main(void)
     failed |= mc_run(&held);
     failed |= mc_run(&two);
     failed |= mc_run(&suspended);
+    failed |= mc_run(&crowd);
+    failed |= mc_run(&crowded_late);
     failed |= mc_run(&early);
     failed |= mc_run(&late);
     failed |= mc_run(&hasty);
