@@ -113,6 +113,7 @@ struct xs_group {
     struct xs_policy_process pp;
     uint64_t user;
     bool exempt;                                   /* of its processes: all are */
+    bool ended;                                    /* likewise */
     uint64_t space;                                /* of its processes: that of all; 0: they share in time, or differ */
     enum xs_drain drain;                           /* of its processes: one ON counts before OFF, OFF
                                                       before neither */
@@ -271,6 +272,7 @@ struct xs_sched_process {
     void *user;
     uint64_t id;
     bool intra, held, window, exempt;
+    bool ended;                                    /* it is gone, and its queues go one by one: what they report counts no more */
     uint64_t space;                                /* see xs_sched_process_info */
     int32_t priority_most;                         /* it inherits no higher priority */
     enum xs_drain drain;

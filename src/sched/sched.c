@@ -185,6 +185,17 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     return p;
 }
 
+void xs_sched_process_end(struct xs_sched *s, struct xs_sched_process *p)
+{
+    (void)s;
+    p->ended = true;
+    p->rescan_left = 0;
+    xs_list_remove(&p->rescan_link);
+    xs_collective_gone(p);
+    p->collective = NULL;
+    xs_group_update(p->group);
+}
+
 void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns)
 {
     while (!xs_list_empty(&p->queues)) {

@@ -101,6 +101,9 @@ struct xs_sched_process_info {
 };
 struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct xs_sched_process_info *info,
                                               void *user);
+/** It is gone. The owner removes its queues in steps, ready ones first, and then the process: until then nothing that its
+ *  pages say makes a queue ready, renews a lease, or speaks for its gang. */
+void xs_sched_process_end(struct xs_sched *s, struct xs_sched_process *p);
 /** Removes its queues too, and does not touch its pages afterwards. */
 void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
 void *xs_sched_process_user(const struct xs_sched_process *p);

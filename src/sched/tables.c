@@ -145,21 +145,29 @@ static void device_put(struct xs_sched *s, struct xs_device *d)
 void xs_group_update(struct xs_group *g)
 {
     int32_t utilization = -1, cpu_class = INT32_MIN;
-    bool window = false, exempt = true;
+    bool window = false, exempt = true, any = false;
     enum xs_drain drain = XS_DRAIN_BY_POLICY;
     uint64_t space = UINT64_MAX;
 
     XS_LIST_FOR(p, &g->processes, struct xs_sched_process, group_link) {
+        p->sched->host.dirty = true;
+        if (p->ended)
+            continue;
+        any = true;
         utilization = XS_MAX(utilization, p->utilization);
         cpu_class = XS_MAX(cpu_class, p->cpu_class);
         window = window || p->window;
         exempt = exempt && p->exempt;
         space = space == UINT64_MAX || space == p->space ? p->space : 0;
         drain = XS_MAX(drain, p->drain);
-        p->sched->host.dirty = true;
     }
     XS_LIST_FOR(pr, &g->presences, struct xs_presence, link)
         pr->device->view.dirty = true;
+    g->ended = !any;
+    if (!any) { /* what they were stays, without a window */
+        g->pp.window_active = false;
+        return;
+    }
     g->pp.utilization = utilization < 0 ? 100 : XS_MIN(utilization, 100);
     g->pp.sched_class_priority = cpu_class == INT32_MIN ? 0 : cpu_class;
     g->pp.window_active = window;

@@ -243,8 +243,7 @@ void xs_client_take_standing(struct xs_server *s, struct xs_client *c)
  * and join anew. */
 static void keep_wishes(struct xs_server *s, struct xs_client *c)
 {
-    const struct xs_client_record *last =
-        xs_history_of(&s->history, c->record.handle_prefix, c->peer.pid, c->peer.uid);
+    const struct xs_client_record *last = xs_client_last_record(s, c);
 
     if (!last)
         return;

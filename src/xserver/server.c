@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -419,6 +420,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->own_uid = (uint32_t)geteuid();
     xs_list_init(&s->unjoined);
     xs_list_init(&s->clients);
+    xs_list_init(&s->leaving);
     xs_list_init(&s->dead);
     xs_list_init(&s->queues);
     xs_list_init(&s->steered);
@@ -427,7 +429,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->windows);
     s->changes.last = &s->changes.first;
     xs_pids_init(s);
-    s->muted_ns = UINT64_MAX;
+    s->muted_ns = s->leave_ns = UINT64_MAX;
     s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = s->held_due_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->clock_offset_ns = xs_clock_offset_ns();
@@ -479,10 +481,12 @@ void xs_server_leave(struct xs_server *s)
     if (s->listener >= 0 && !s->activated && s->socket_path[0] && s->lock_fd >= 0)
         unlink(s->socket_path);
     xs_fd_close(&s->listener);
+    s->stop = true; /* programs leave at once */
     XS_LIST_FOR_SAFE(c, &s->clients, struct xs_client, link)
         xs_client_drop(s, c, "server ends");
     XS_LIST_FOR_SAFE(c, &s->unjoined, struct xs_client, link)
         xs_client_drop(s, c, "server ends");
+    xs_client_leave_all(s);
     while (s->walking) { /* before the mailbox closes: take had removed these from it */
         struct xs_request *r = s->walking;
 
@@ -495,7 +499,7 @@ void xs_server_leave(struct xs_server *s)
     xs_changes_end(s);
     if (s->mailbox.event_fd >= 0)
         xs_mailbox_close(&s->mailbox);
-    xs_client_free_dead(s, UINT32_MAX);
+    xs_client_free_dead(s, UINT_MAX);
 }
 
 void xs_server_stop(struct xs_server *s)
