@@ -112,6 +112,7 @@ struct xs_group {
     struct xs_collective_group *collective;
     struct xs_policy_process pp;
     uint64_t user;
+    uint32_t weight;                               /* of its user */
     bool exempt;                                   /* of its processes: all are */
     bool ended;                                    /* likewise */
     uint64_t space;                                /* of its processes: that of all; 0: they share in time, or differ */
@@ -135,6 +136,7 @@ struct xs_stake {
     struct xs_list link;                           /* xs_view.stakes */
     uint64_t user;
     size_t entities;
+    uint32_t weight;
     enum xs_stake_state state;                     /* since xs_view.stakes_ns */
     int64_t owed;                                  /* ns times 10^6 that waiting earned and running did not use */
     int64_t ppm;                                   /* of the device; no other user's priority takes that */

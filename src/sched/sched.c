@@ -243,6 +243,16 @@ void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p,
     xs_group_update(p->group);
 }
 
+void xs_sched_process_set_weight(struct xs_sched *s, struct xs_sched_process *p, uint32_t weight)
+{
+    (void)s;
+    weight = XS_MAX(weight, 1u);
+    if (p->group->weight == weight)
+        return;
+    p->group->weight = weight;
+    xs_group_update(p->group);
+}
+
 void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t priority)
 {
     p->priority_most = XS_MIN(priority, PRIORITY_MAX);

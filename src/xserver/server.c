@@ -174,9 +174,11 @@ static int find_operators(const struct xs_options *o, bool reload, int64_t *ret,
 
 static int set_standing(const struct xs_options *o, bool reload, char *ret_error, size_t error_size)
 {
-    return xs_standing_set(o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload),
-                           o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload), ret_error,
-                           error_size);
+    struct xs_standing_text limits = {o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload)};
+    struct xs_standing_text exempt = {o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload)};
+    struct xs_standing_text weights = {o->user_shares, is_strict(o, XS_OPT_user_shares, reload)};
+
+    return xs_standing_set(&limits, &exempt, &weights, ret_error, error_size);
 }
 
 /* One line about a policy whose xsched/policy.h differs from this program's. */
@@ -549,7 +551,10 @@ static int check_rules(enum xs_option_id id, const char *rules, char *ret_error,
 {
     struct xs_standing_list list;
     char why[160];
-    int r = xs_standing_parse(&list, rules, id == XS_OPT_priority_limits, false, why, sizeof(why));
+    enum xs_standing_values values = id == XS_OPT_priority_limits ? XS_STANDING_RANGES
+                                     : id == XS_OPT_user_shares  ? XS_STANDING_WEIGHTS
+                                                                 : XS_STANDING_NAMES;
+    int r = xs_standing_parse(&list, rules, values, false, why, sizeof(why));
 
     if (r < 0)
         snprintf(ret_error, error_size, "%s: %s", xs_option_rows[id].name, why);
@@ -564,6 +569,7 @@ int xs_server_check_option(enum xs_option_id id, const char *value, char *ret_er
     switch (id) {
     case XS_OPT_priority_limits:
     case XS_OPT_user_share_exempt:
+    case XS_OPT_user_shares:
         return check_rules(id, value, ret_error, error_size);
     case XS_OPT_policy:
         found = xs_policy_find(value, &module, ret_error, error_size) != NULL;
