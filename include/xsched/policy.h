@@ -34,6 +34,7 @@ struct xs_policy_process {
     int32_t sched_class_priority;  /* CPU scheduling: real time 1..99 -> 1000 + rt priority; else -nice (20..-19) */
     bool window_active;            /* owns the active window of some display */
     uint64_t memo[8];              /* the policy's; zero after a join or a change of policy */
+    uint32_t uid;                  /* its user's number, as the scheduler sees it. XS_POLICY_READS_UID */
 };
 
 struct xs_policy_entity {
@@ -113,11 +114,14 @@ struct xs_policy_ops {
 #define XS_POLICY_READS                                                                                                  \
     (XS_POLICY_READS_PRIORITY | XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION |                      \
      XS_POLICY_READS_DEADLINE | XS_POLICY_READS_LAXITY)
+/** ops.flags: it reads process->uid. An xserver that is older than the field logs that it does not know this flag. */
+#define XS_POLICY_READS_UID 512u
 /** ops.flags_known: the flags of this header. xserver takes a policy that knows fewer flags, or more,
  *  than xserver does. It logs one line with the flags that the policy cannot set, and those that
  *  xserver does not know. */
 #define XS_POLICY_FLAGS_KNOWN                                                                                            \
-    (XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK | XS_POLICY_TURNS | XS_POLICY_CPU_CLASS | XS_POLICY_READS)
+    (XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK | XS_POLICY_TURNS | XS_POLICY_CPU_CLASS | XS_POLICY_READS |              \
+     XS_POLICY_READS_UID)
 
 /** A shared object with a policy exports a function of this type under the name XS_POLICY_ENTRY. Its
  *  result stays valid while the object is loaded. */

@@ -15,7 +15,8 @@ static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
 {
     bool ready = e->nready > 0;
 
-    if (!ready && e->pe.ready && e->pe.run && !e->beside.runs && v->contended && s->config.linger_ns) {
+    if (!ready && e->pe.ready && e->pe.run && !e->beside.runs && v->contended && s->config.linger_ns &&
+        !e->presence->group->ended) {
         if (e->linger_until_ns == 0)
             e->linger_until_ns = now_ns + XS_MAX(e->linger_ns, s->config.linger_ns);
         ready = now_ns < e->linger_until_ns;

@@ -128,6 +128,8 @@ static bool is_ready(struct xs_sched_queue *q, uint64_t now_ns)
 {
     bool closed = !q->permitted || q->limit != XS_PERMIT_OPEN;
 
+    if (XS_UNLIKELY(q->process->ended))
+        return false;
     /* a thread that waits for a permit wants the device, even before it has entered a command */
     return (q->sleepers && closed) || (q->completed < q->entered && !seems_idle(q, now_ns));
 }

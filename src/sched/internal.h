@@ -112,7 +112,9 @@ struct xs_group {
     struct xs_collective_group *collective;
     struct xs_policy_process pp;
     uint64_t user;
+    uint32_t weight;                               /* of its user */
     bool exempt;                                   /* of its processes: all are */
+    bool ended;                                    /* likewise */
     uint64_t space;                                /* of its processes: that of all; 0: they share in time, or differ */
     enum xs_drain drain;                           /* of its processes: one ON counts before OFF, OFF
                                                       before neither */
@@ -134,6 +136,7 @@ struct xs_stake {
     struct xs_list link;                           /* xs_view.stakes */
     uint64_t user;
     size_t entities;
+    uint32_t weight;
     enum xs_stake_state state;                     /* since xs_view.stakes_ns */
     int64_t owed;                                  /* ns times 10^6 that waiting earned and running did not use */
     int64_t ppm;                                   /* of the device; no other user's priority takes that */
@@ -271,6 +274,7 @@ struct xs_sched_process {
     void *user;
     uint64_t id;
     bool intra, held, window, exempt;
+    bool ended;                                    /* it is gone, and its queues go one by one: what they report counts no more */
     uint64_t space;                                /* see xs_sched_process_info */
     int32_t priority_most;                         /* it inherits no higher priority */
     enum xs_drain drain;

@@ -208,6 +208,7 @@ bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns)
 {
     now_ns = xs_sched_clock(s, now_ns);
     XS_LIST_FOR(p, &s->closed, struct xs_sched_process, closed_link)
-        renew_lease(p, now_ns);
+        if (!p->ended)
+            renew_lease(p, now_ns);
     return !xs_list_empty(&s->closed);
 }

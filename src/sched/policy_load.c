@@ -137,8 +137,8 @@ bool xs_policy_module_differs(const struct xs_policy_module *m, char *ret_text, 
     const char *before = "cannot set ";
     size_t at = 0;
 
-    /* a policy that does not say which hints it reads works as before */
-    if (!(XS_POLICY_FLAGS_KNOWN & ~XS_POLICY_READS & ~known) && !unknown)
+    /* a policy that does not say what it reads works as before */
+    if (!(XS_POLICY_FLAGS_KNOWN & ~(XS_POLICY_READS | XS_POLICY_READS_UID) & ~known) && !unknown)
         return false;
     for (size_t i = 0; i < XS_ARRAY_LEN(k_flags) && at < size; i++) {
         if (known & k_flags[i].flag)

@@ -185,6 +185,17 @@ struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct x
     return p;
 }
 
+void xs_sched_process_end(struct xs_sched *s, struct xs_sched_process *p)
+{
+    (void)s;
+    p->ended = true;
+    p->rescan_left = 0;
+    xs_list_remove(&p->rescan_link);
+    xs_collective_gone(p);
+    p->collective = NULL;
+    xs_group_update(p->group);
+}
+
 void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns)
 {
     while (!xs_list_empty(&p->queues)) {
@@ -229,6 +240,16 @@ void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p,
     if (p->exempt == exempt)
         return;
     p->exempt = exempt;
+    xs_group_update(p->group);
+}
+
+void xs_sched_process_set_weight(struct xs_sched *s, struct xs_sched_process *p, uint32_t weight)
+{
+    (void)s;
+    weight = XS_MAX(weight, 1u);
+    if (p->group->weight == weight)
+        return;
+    p->group->weight = weight;
     xs_group_update(p->group);
 }
 

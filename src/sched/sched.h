@@ -56,9 +56,9 @@ struct xs_sched_config {
     uint64_t inflight_shared_us;   /* ... with others; default XS_INFLIGHT_SHARED_US */
     uint64_t inflight_top_us;      /* ... with others, of which some are less important and none more; default 8000 */
     uint64_t user_share;           /* percent of what a user would have if all users with work
-                                      had the same of a device. The programs of other users
-                                      cannot take that by their standing. 0: they can take all;
-                                      default 50 */
+                                      had parts of a device by their weights. The programs of
+                                      other users cannot take that by their standing. 0: they can
+                                      take all; default 50 */
     enum xs_sched_lanes lanes;
     struct xs_policy_params params;
     struct xs_pages *pages;        /* where its tables come from; NULL: the C library's heap */
@@ -85,6 +85,8 @@ const struct xs_policy_params *xs_sched_params(const struct xs_sched *s);
  *  wait for XS_DRAIN_NS at most. */
 enum xs_drain { XS_DRAIN_BY_POLICY, XS_DRAIN_OFF, XS_DRAIN_ON };
 
+#define XS_WEIGHT_MAX 10000u
+
 struct xs_sched_process_info {
     uint64_t id;                   /* unique, chosen by the owner */
     const char *group;             /* processes of one name are one gang; NULL or "": its own */
@@ -93,6 +95,8 @@ struct xs_sched_process_info {
                                       0: it has the device in turn with others */
     bool intra;                    /* its queues are entities of their own */
     uint64_t user;                 /* the user's number; processes of one name are of one user */
+    uint32_t weight;               /* the user's part beside those of others, see user_share; 0: 1 */
+    uint32_t uid;                  /* for policies */
     bool exempt;                   /* user_share of others does not bound it */
     enum xs_drain drain;
     struct xs_client_page *client; /* mapped read only by xserver */
@@ -101,6 +105,9 @@ struct xs_sched_process_info {
 };
 struct xs_sched_process *xs_sched_process_add(struct xs_sched *s, const struct xs_sched_process_info *info,
                                               void *user);
+/** It is gone. The owner removes its queues in steps, ready ones first, and then the process: until then nothing that its
+ *  pages say makes a queue ready, renews a lease, or speaks for its gang. */
+void xs_sched_process_end(struct xs_sched *s, struct xs_sched_process *p);
 /** Removes its queues too, and does not touch its pages afterwards. */
 void xs_sched_process_remove(struct xs_sched *s, struct xs_sched_process *p, uint64_t now_ns);
 void *xs_sched_process_user(const struct xs_sched_process *p);
@@ -109,6 +116,8 @@ void xs_sched_process_set_utilization(struct xs_sched *s, struct xs_sched_proces
 void xs_sched_process_set_cpu_class(struct xs_sched *s, struct xs_sched_process *p, int32_t class_priority);
 /** See xs_sched_process_info. A gang is exempt when all of its processes are. */
 void xs_sched_process_set_exempt(struct xs_sched *s, struct xs_sched_process *p, bool exempt);
+/** See xs_sched_process_info: the weight of its user, and so of all of his programs. */
+void xs_sched_process_set_weight(struct xs_sched *s, struct xs_sched_process *p, uint32_t weight);
 /** Its queues inherit at most this priority from their waiters; default PRIORITY_MAX. */
 void xs_sched_process_set_priority_most(struct xs_sched_process *p, int32_t priority);
 void xs_sched_process_set_window(struct xs_sched *s, struct xs_sched_process *p, bool active);

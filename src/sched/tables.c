@@ -145,21 +145,29 @@ static void device_put(struct xs_sched *s, struct xs_device *d)
 void xs_group_update(struct xs_group *g)
 {
     int32_t utilization = -1, cpu_class = INT32_MIN;
-    bool window = false, exempt = true;
+    bool window = false, exempt = true, any = false;
     enum xs_drain drain = XS_DRAIN_BY_POLICY;
     uint64_t space = UINT64_MAX;
 
     XS_LIST_FOR(p, &g->processes, struct xs_sched_process, group_link) {
+        p->sched->host.dirty = true;
+        if (p->ended)
+            continue;
+        any = true;
         utilization = XS_MAX(utilization, p->utilization);
         cpu_class = XS_MAX(cpu_class, p->cpu_class);
         window = window || p->window;
         exempt = exempt && p->exempt;
         space = space == UINT64_MAX || space == p->space ? p->space : 0;
         drain = XS_MAX(drain, p->drain);
-        p->sched->host.dirty = true;
     }
     XS_LIST_FOR(pr, &g->presences, struct xs_presence, link)
         pr->device->view.dirty = true;
+    g->ended = !any;
+    if (!any) { /* what they were stays, without a window */
+        g->pp.window_active = false;
+        return;
+    }
     g->pp.utilization = utilization < 0 ? 100 : XS_MIN(utilization, 100);
     g->pp.sched_class_priority = cpu_class == INT32_MIN ? 0 : cpu_class;
     g->pp.window_active = window;
@@ -168,7 +176,7 @@ void xs_group_update(struct xs_group *g)
     g->space = space == UINT64_MAX ? 0 : space;
 }
 
-static struct xs_group *group_new(struct xs_sched *s, const char *name, const char *job, uint64_t user)
+static struct xs_group *group_new(struct xs_sched *s, const char *name, const struct xs_sched_process_info *info)
 {
     struct xs_group *g = xs_pages_alloc(s->pages, sizeof(*g));
     size_t n = name ? strlen(name) + 1 : 0;
@@ -179,13 +187,15 @@ static struct xs_group *group_new(struct xs_sched *s, const char *name, const ch
     xs_list_init(&g->processes);
     xs_list_init(&g->presences);
     g->name = name ? xs_pages_alloc(s->pages, n) : NULL;
-    if ((name && !g->name) || xs_collective_join(s, g, name ? name : job ? job : "") < 0) {
+    if ((name && !g->name) || xs_collective_join(s, g, name ? name : info->job ? info->job : "") < 0) {
         xs_pages_free(s->pages, g->name);
         xs_pages_free(s->pages, g);
         return NULL;
     }
     g->pp.id = ++s->next_id;
-    g->user = user;
+    g->pp.uid = info->uid;
+    g->user = info->user;
+    g->weight = XS_MAX(info->weight, 1u);
     if (name) {
         memcpy(g->name, name, n);
         xs_list_add(&s->groups, &g->link);
@@ -208,7 +218,7 @@ struct xs_group *xs_group_join(struct xs_sched *s, struct xs_sched_process *p,
         }
     }
     if (!g)
-        g = group_new(s, name && *name ? name : NULL, info->job, info->user);
+        g = group_new(s, name && *name ? name : NULL, info);
     if (!g)
         return NULL;
     p->group = g;

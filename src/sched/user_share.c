@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* User share. A policy orders programs by their own wishes (a priority, a deadline), and any user may
- * wish for the most. So a bound holds between users, under every policy: where n users have work on a
- * device, each has user_share percent of 1/n of it. While a user waits, others have the rest at most.
+ * wish for the most. So a bound holds between users, under every policy: where users have work on a
+ * device, each has user_share percent of a part of it. Their parts are as their weights: 1/n where all
+ * of n users have the same. While a user waits, others have the rest at most.
  *
  * A stake is a user's account on a device. It grows by the user's share of the time in which the user
  * waits: something of the user is ready and nothing of it runs. It falls by the rest of the time in
@@ -166,6 +167,7 @@ static void note_states(struct xs_view *v)
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
         struct xs_stake *k = stake_of(e);
 
+        k->weight = e->presence->group->weight;
         /* an entity whose commands are on the device after its suspension has the device, while others wait
          * for their end */
         if ((e->applied && (e->nready > 0 || e->pe.ready)) || xs_entity_end_awaited(e))
@@ -189,18 +191,18 @@ static bool behind_exempt(const struct xs_view *v, const struct xs_stake *k, boo
 
 void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
-    int64_t users = 0;
+    int64_t weights = 0;
 
     v->stakes_ns = now_ns;
     v->grant_ns = UINT64_MAX;
     note_states(v);
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link)
-        users += k->state != XS_STAKE_IDLE;
+        weights += k->state != XS_STAKE_IDLE ? k->weight : 0;
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
         if (k->state == XS_STAKE_IDLE)
             continue;
         /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the loop counted this one just now */
-        k->ppm = XS_MIN((int64_t)s->config.user_share * (WHOLE / 100) / users, asked_ppm(s, v, k));
+        k->ppm = XS_MIN((int64_t)s->config.user_share * (WHOLE / 100) * k->weight / weights, asked_ppm(s, v, k));
         bound(k); /* by the share that it has from now on */
         if (k->state == XS_STAKE_WAITS && behind_exempt(v, k, true))
             k->state = XS_STAKE_BEHIND;

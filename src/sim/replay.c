@@ -171,7 +171,7 @@ static int do_param(struct xs_replay *r, char **w, int n, char *error)
 struct process_words {
     char group[XS_NAME_BYTES];
     int32_t utilization, cpu;
-    uint64_t user;
+    uint64_t user, weight;
     bool window, intra, held, exempt;
 };
 
@@ -185,6 +185,7 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
         XS_KEY(struct process_words, "held", XS_KEY_BOOL, held, 0, 0),
         XS_KEY(struct process_words, "intra", XS_KEY_BOOL, intra, 0, 0),
         XS_KEY(struct process_words, "user", XS_KEY_U64, user, 0, UINT32_MAX),
+        XS_KEY(struct process_words, "weight", XS_KEY_U64, weight, 1, XS_WEIGHT_MAX),
         XS_KEY(struct process_words, "exempt", XS_KEY_BOOL, exempt, 0, 0),
     };
     struct replay_process *p = find_process(r, w[0]);
@@ -208,6 +209,8 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
         info.group = f.group;
         info.intra = f.intra;
         info.user = f.user;
+        info.uid = (uint32_t)f.user;
+        info.weight = (uint32_t)f.weight;
         info.exempt = f.exempt;
         p->sched = xs_sched_process_add(r->sched, &info, p);
         if (!p->sched) {
@@ -229,6 +232,8 @@ static int do_process(struct xs_replay *r, char **w, int n, char *error)
             xs_sched_process_set_cpu_class(r->sched, p->sched, f.cpu);
         else if (strncmp(w[i], "window=", 7) == 0)
             xs_sched_process_set_window(r->sched, p->sched, f.window);
+        else if (strncmp(w[i], "weight=", 7) == 0)
+            xs_sched_process_set_weight(r->sched, p->sched, (uint32_t)f.weight);
         else if (strncmp(w[i], "held=", 5) == 0)
             xs_sched_process_set_held(r->sched, p->sched, f.held);
     }

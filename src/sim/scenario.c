@@ -32,6 +32,7 @@ static const struct xs_key process_keys[] = {
     XS_KEY(struct xs_sim_process, "window", XS_KEY_BOOL, window, 0, 0),
     XS_KEY(struct xs_sim_process, "intra", XS_KEY_BOOL, intra, 0, 0),
     XS_KEY(struct xs_sim_process, "user", XS_KEY_U64, user, 0, UINT32_MAX),
+    XS_KEY(struct xs_sim_process, "weight", XS_KEY_U64, weight, 1, XS_WEIGHT_MAX),
     XS_KEY(struct xs_sim_process, "exempt", XS_KEY_BOOL, exempt, 0, 0),
 };
 

@@ -18,7 +18,7 @@ struct xs_sim_device {
 struct xs_sim_process {
     char name[XS_NAME_BYTES], group[XS_NAME_BYTES];
     int32_t utilization, cpu;      /* utilization -1: not given */
-    uint64_t user;
+    uint64_t user, weight;         /* weight: the user's */
     bool window, intra, exempt;
 };
 

@@ -358,7 +358,8 @@ static int set_up(struct sim *m, bool unscheduled)
     for (size_t i = 0; i < sc->nprocesses && m->sched; i++) {
         const struct xs_sim_process *sp = &sc->processes[i];
         struct xs_sched_process_info info = { .id = i + 1, .group = sp->group, .intra = sp->intra,
-                                              .user = sp->user, .exempt = sp->exempt };
+                                              .user = sp->user, .uid = (uint32_t)sp->user,
+                                              .weight = (uint32_t)sp->weight, .exempt = sp->exempt };
 
         procs[i] = xs_sched_process_add(m->sched, &info, NULL);
         if (!procs[i])

@@ -207,9 +207,9 @@ static bool walk_step(struct xs_server *s, struct xs_request *r)
         next->next->prev = &marker->in_server;
         next->next = &marker->in_server;
         marker->order = q->order;
-        if (q->is_marker || q->client->dead || !xs_requests_may(r, q->client))
+        if (q->is_marker || !q->client->process || !xs_requests_may(r, q->client))
             continue;
-        if (r->kind != XS_REQ_CLIENTS)
+        if (r->kind != XS_REQ_CLIENTS && !q->client->dead)
             add_queue(s, r, q);
         if (r->kind != XS_REQ_QUEUES && (record = xs_request_client(r, q->client->session)) != NULL)
             xs_client_counts_of_queue(s, q, record);

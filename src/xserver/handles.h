@@ -38,7 +38,7 @@ static inline struct xs_server_queue *xs_handles_get(struct xs_server *s, uint64
 {
     struct xs_server_queue *q = *xs_handle_bucket(s, handle);
 
-    while (q && q->handle != handle)
+    while (q && (q->handle != handle || q->client->dead)) /* a program that leaves has none */
         q = q->next_of_hash;
     return q;
 }

@@ -14,6 +14,7 @@
 #include "xserver/procinfo.h"
 #include "xserver/shares/charges.h"
 #include "xserver/shares/log_share.h"
+#include "xserver/shares/subuids.h"
 #include "xserver/users/namespaces.h"
 #include "xserver/windows.h"
 
@@ -151,6 +152,7 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
         .space = m->space ? xs_hash_u64(m->space ^ xs_hash_u64(c->peer.uid)) | 1 : 0, /* MPS has one user at a time */
         .intra = m->flags & XS_HELLO_INTRA,
         .user = c->record.share_key, /* pods and subordinate ids as everywhere */
+        .uid = c->peer.uid,
         .drain = m->flags & XS_HELLO_DRAIN ? XS_DRAIN_ON
                  : m->flags & XS_HELLO_NO_DRAIN ? XS_DRAIN_OFF : XS_DRAIN_BY_POLICY,
         .client = c->page,
@@ -233,18 +235,18 @@ bool xs_client_operates(const struct xs_server *s, const struct xs_client *c)
 
 void xs_client_take_standing(struct xs_server *s, struct xs_client *c)
 {
-    xs_standing_get(c->fd, c->peer.pid, c->peer.uid, c->peer.gid, &c->standing);
+    xs_standing_get(c->fd, c->peer.pid, c->peer.uid, c->peer.gid, xs_subuids_owner(c->peer.uid), &c->standing);
     c->standing.exempt = c->standing.exempt || c->operates;
     xs_sched_process_set_exempt(s->sched, c->process, c->standing.exempt);
     xs_sched_process_set_priority_most(c->process, c->standing.most);
+    xs_sched_process_set_weight(s->sched, c->process, c->standing.weight);
 }
 
 /* An operator's wishes for a process hold for its later sessions: a process may lose its connection
  * and join anew. */
 static void keep_wishes(struct xs_server *s, struct xs_client *c)
 {
-    const struct xs_client_record *last =
-        xs_history_of(&s->history, c->record.handle_prefix, c->peer.pid, c->peer.uid);
+    const struct xs_client_record *last = xs_client_last_record(s, c);
 
     if (!last)
         return;

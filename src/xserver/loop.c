@@ -19,7 +19,6 @@
 #define MAX_EVENTS    256
 #define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
 #define HOT_NS        (100 * XS_NS_PER_MS) /* looks at a program's doorbell for this long after a ring */
-#define FREES_A_ROUND   1024u
 #define CONTROL_NS      (200 * XS_NS_PER_US) /* looks at doorbells again after that */
 #define LATE_NS         (10 * XS_NS_PER_MS) /* counts a round that takes longer */
 #define UNJOINED_NS   (5 * XS_NS_PER_S)    /* closes a connection that says nothing for so long */
@@ -344,7 +343,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
 
             bool at_once = s->walking || s->changes.first || !xs_list_empty(&s->dead);
 
-            until = XS_MIN(until, s->muted_ns);
+            until = XS_MIN(until, XS_MIN(s->muted_ns, s->leave_ns));
             at_once = at_once || until <= s->now_ns;
             if (!at_once) {
                 set_timer(s, until);
@@ -356,6 +355,8 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
             n = 0; /* EINTR */
         began_ns = s->now_ns = xs_now_ns();
         rang = bells(s, ev, n);
+        if (n == MAX_EVENTS) /* there are more, doorbells among them */
+            rang = poll_hot(s) || rang;
         if (xs_rings_look(s) || rang)
             decide(s, s->now_ns);
         control(s, ev, n);
@@ -369,9 +370,10 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
             s->reload = false;
             reload(s);
         }
+        xs_client_leave_on(s);
         if (!xs_list_empty(&s->dead)) {
             decide(s, 0); /* others go on before it frees the dead one's memory */
-            xs_client_free_dead(s, FREES_A_ROUND);
+            xs_client_free_dead(s, XS_FREES_A_ROUND);
         }
     }
 }

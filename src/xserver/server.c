@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,9 +174,11 @@ static int find_operators(const struct xs_options *o, bool reload, int64_t *ret,
 
 static int set_standing(const struct xs_options *o, bool reload, char *ret_error, size_t error_size)
 {
-    return xs_standing_set(o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload),
-                           o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload), ret_error,
-                           error_size);
+    struct xs_standing_text limits = {o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload)};
+    struct xs_standing_text exempt = {o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload)};
+    struct xs_standing_text weights = {o->user_shares, is_strict(o, XS_OPT_user_shares, reload)};
+
+    return xs_standing_set(&limits, &exempt, &weights, ret_error, error_size);
 }
 
 /* One line about a policy whose xsched/policy.h differs from this program's. */
@@ -419,6 +422,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->own_uid = (uint32_t)geteuid();
     xs_list_init(&s->unjoined);
     xs_list_init(&s->clients);
+    xs_list_init(&s->leaving);
     xs_list_init(&s->dead);
     xs_list_init(&s->queues);
     xs_list_init(&s->steered);
@@ -427,7 +431,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->windows);
     s->changes.last = &s->changes.first;
     xs_pids_init(s);
-    s->muted_ns = UINT64_MAX;
+    s->muted_ns = s->leave_ns = UINT64_MAX;
     s->timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = s->held_due_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->clock_offset_ns = xs_clock_offset_ns();
@@ -479,10 +483,12 @@ void xs_server_leave(struct xs_server *s)
     if (s->listener >= 0 && !s->activated && s->socket_path[0] && s->lock_fd >= 0)
         unlink(s->socket_path);
     xs_fd_close(&s->listener);
+    s->stop = true; /* programs leave at once */
     XS_LIST_FOR_SAFE(c, &s->clients, struct xs_client, link)
         xs_client_drop(s, c, "server ends");
     XS_LIST_FOR_SAFE(c, &s->unjoined, struct xs_client, link)
         xs_client_drop(s, c, "server ends");
+    xs_client_leave_all(s);
     while (s->walking) { /* before the mailbox closes: take had removed these from it */
         struct xs_request *r = s->walking;
 
@@ -495,7 +501,7 @@ void xs_server_leave(struct xs_server *s)
     xs_changes_end(s);
     if (s->mailbox.event_fd >= 0)
         xs_mailbox_close(&s->mailbox);
-    xs_client_free_dead(s, UINT32_MAX);
+    xs_client_free_dead(s, UINT_MAX);
 }
 
 void xs_server_stop(struct xs_server *s)
@@ -545,7 +551,10 @@ static int check_rules(enum xs_option_id id, const char *rules, char *ret_error,
 {
     struct xs_standing_list list;
     char why[160];
-    int r = xs_standing_parse(&list, rules, id == XS_OPT_priority_limits, false, why, sizeof(why));
+    enum xs_standing_values values = id == XS_OPT_priority_limits ? XS_STANDING_RANGES
+                                     : id == XS_OPT_user_shares  ? XS_STANDING_WEIGHTS
+                                                                 : XS_STANDING_NAMES;
+    int r = xs_standing_parse(&list, rules, values, false, why, sizeof(why));
 
     if (r < 0)
         snprintf(ret_error, error_size, "%s: %s", xs_option_rows[id].name, why);
@@ -560,6 +569,7 @@ int xs_server_check_option(enum xs_option_id id, const char *value, char *ret_er
     switch (id) {
     case XS_OPT_priority_limits:
     case XS_OPT_user_share_exempt:
+    case XS_OPT_user_shares:
         return check_rules(id, value, ret_error, error_size);
     case XS_OPT_policy:
         found = xs_policy_find(value, &module, ret_error, error_size) != NULL;

@@ -25,6 +25,8 @@
 #include "xserver/timeline.h"
 #include "xserver/users/standing.h"
 
+#define XS_LEAVES_A_ROUND 256u /* queues of a program that ends, see leave.c */
+#define XS_FREES_A_ROUND  1024u /* queues whose storage it frees; a page of a program counts as many */
 #define XS_HOT_CLIENTS 64u /* programs at whose doorbells the loop looks while it spins */
 
 /** The owner of a ready descriptor in the epoll set. */
@@ -55,7 +57,7 @@ struct xs_client_device {
 
 /** One connection: first unjoined, then a program's session. */
 struct xs_client {
-    struct xs_list link; /* in the server's unjoined, clients or dead */
+    struct xs_list link; /* in the server's unjoined, clients, leaving or dead */
     struct xs_list of_pid; /* joined: sessions of processes with such numbers, in order of session; see handles.h */
     struct xs_source socket_source, bell_source, pidfd_source;
     int fd, bell;
@@ -65,7 +67,8 @@ struct xs_client {
     bool charged; /* its session */
     struct xs_standing standing;
     bool operates; /* it may see and change everything: see xs_client_operates */
-    bool joined, dead, waiting_to_send;
+    bool joined, waiting_to_send;
+    bool dead; /* dropped: no request sees it. While it is in the server's leaving, the scheduler has its queues */
     bool expected; /* not joined, and its process may: see announced.h */
     uint64_t accepted_ns, session;
     struct xs_client_page *page;
@@ -140,8 +143,9 @@ struct xs_server {
     unsigned turn; /* of events that the loop serves in turn */
     uint32_t own_uid;
 
-    struct xs_list unjoined, clients, dead, queues, windows;
-    uint32_t n_unjoined, n_clients;
+    struct xs_list unjoined, clients, leaving, dead, queues, windows;
+    uint32_t n_unjoined, n_clients; /* with those that leave */
+    uint64_t leave_ns; /* a step of those that leave is due then; UINT64_MAX: none does */
     struct xs_list by_pid[XS_PID_BUCKETS]; /* joined ones: see handles.h */
     struct xs_announced expected;  /* kept only when the server ends for want of programs */
     struct xs_quota quota;
@@ -236,10 +240,8 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up);
 /** Events of its socket, as waiting_to_send and quiet_link ask for them. */
 void xs_client_listen(struct xs_server *s, struct xs_client *c);
 void xs_client_writable(struct xs_server *s, struct xs_client *c);
-/** Takes it out of the scheduler at once; frees the storage at the end of the round. */
+/** Hangs up. It leaves: see leave.c. */
 void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why);
-/** Frees storage, of so many queues at most. */
-void xs_client_free_dead(struct xs_server *s, unsigned limit);
 void xs_client_refuse(struct xs_server *s, struct xs_client *c, enum xs_refused_reason reason, unsigned of,
                       uint64_t handle, const char *text);
 /** Sends the queue's hints, its configuration, or both; later if the program does not read. */
@@ -253,6 +255,18 @@ void xs_client_memory(const struct xs_client *c, struct xs_client_record *ret);
 /** Its record for users, counted up to now. */
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret);
 void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue *q, struct xs_client_record *sum);
+/* leave.c: a program's end */
+/** A dropped session leaves: with up to XS_LEAVES_A_ROUND queues at once, else in steps. Frees the storage later. */
+void xs_client_leave(struct xs_server *s, struct xs_client *c, const char *why);
+/** One more step of those that leave, if it is time. */
+void xs_client_leave_on(struct xs_server *s);
+/** All that leave have left. */
+void xs_client_leave_all(struct xs_server *s);
+/** Of the latest session of the same process that leaves or has left; NULL: none is known. */
+const struct xs_client_record *xs_client_last_record(const struct xs_server *s, const struct xs_client *c);
+/** Frees storage, of so many queues at most, or one page of a program; UINT_MAX: all. */
+void xs_client_free_dead(struct xs_server *s, unsigned limit);
+
 /** Drops programs whose robust word shows their death, until that time. @return false: there may be
  *  more of them */
 bool xs_client_reap(struct xs_server *s, uint64_t until_ns);

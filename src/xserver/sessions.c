@@ -5,23 +5,17 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/futex.h"
 #include "base/log.h"
-#include "base/static_probe.h"
 #include "base/str.h"
-#include "xserver/handles.h"
 #include "xserver/shares/charges.h"
 #include "xserver/shares/log_share.h"
 #include "xserver/windows.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ACCEPTS_A_ROUND 64
@@ -296,59 +290,6 @@ void xs_client_heat(struct xs_server *s, struct xs_client *c)
     s->hot[s->n_hot++] = c;
 }
 
-static void forget_heat(struct xs_server *s, struct xs_client *c)
-{
-    for (unsigned i = 0; c->hot && i < s->n_hot; i++)
-        if (s->hot[i] == c) {
-            s->hot[i] = s->hot[--s->n_hot];
-            c->hot = false;
-        }
-}
-
-/* A program that lives on without xserver must not wait at a closed word until it looks. */
-static void open_words(struct xs_client *c)
-{
-    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
-        struct xs_server_cell *cell = &c->server_page->cells[q->cell];
-
-        if (atomic_load_explicit(&cell->permitted, memory_order_relaxed) == XS_PERMIT_OPEN)
-            continue;
-        atomic_store_explicit(&cell->permitted, XS_PERMIT_OPEN, memory_order_seq_cst);
-        xs_futex_wake(xs_futex_low(&cell->permitted), INT_MAX);
-    }
-}
-
-static void leave(struct xs_server *s, struct xs_client *c, const char *why)
-{
-    if (s->deaths)
-        xs_deaths_remove(s->deaths, c->death_slot);
-    xs_client_describe(s, c, &c->record);
-    xs_requests_client_goes(s, c);
-    xs_changes_client_goes(s, c);
-    c->record.left_s = (int64_t)time(NULL);
-    xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
-    xs_history_add(&s->history, &c->record);
-    forget_heat(s, c);
-    xs_prewake_forget(s, c);
-    xs_lv3_forget(s, c);
-    XS_PROBE2(leave, c->peer.pid, c->session);
-    XS_LIST_FOR_SAFE(q, &c->queues, struct xs_server_queue, in_client) {
-        xs_server_note(s, q, XS_TIMELINE_remove, 0, s->now_ns);
-        xs_handles_remove(s, q);
-    }
-    s->n_clients--;
-    xs_sched_process_remove(s->sched, c->process, s->now_ns);
-    c->process = NULL;
-    open_words(c);
-    if (xs_log_share(c, s->now_ns))
-        XS_INFO("pid %d left (%s): %llu commands on %llu queues, suspended %.3f s (%s)", (int)c->peer.pid, why,
-                (unsigned long long)c->record.entered, (unsigned long long)c->record.queues_ever,
-                (double)c->record.held_ns / (double)XS_NS_PER_S, c->record.cmdline);
-    if (s->n_clients == 0)
-        s->idle_since_ns = s->now_ns;
-    s->house_ns = s->now_ns;
-}
-
 void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
 {
     if (c->dead)
@@ -357,13 +298,14 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
     xs_rings_forget(c);
     xs_list_remove(&c->link);
     xs_list_remove(&c->of_pid);
-    if (c->joined)
-        leave(s, c, why);
-    else
-        s->n_unjoined--;
-    xs_charges_gone(s, c);
-    if (c->joined)
+    if (c->joined) {
+        xs_client_leave(s, c, why); /* opens its words before the socket closes */
         xs_windows_left(s, c->peer.pid);
+    } else {
+        s->n_unjoined--;
+        xs_charges_gone(s, c);
+        xs_list_add(&s->dead, &c->link);
+    }
     /* The program has the eventfd too: closing our descriptor would not take it out of the set. */
     if (c->bell >= 0)
         epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->bell, NULL);
@@ -378,27 +320,6 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
     xs_errands_close(s->errands, c->peer.uid, &c->fd);
     xs_fd_close(&c->bell); /* an eventfd: join.c looked */
     xs_fd_close(&c->peer.pidfd);
-    xs_list_add(&s->dead, &c->link);
-}
-
-void xs_client_free_dead(struct xs_server *s, unsigned limit)
-{
-    XS_LIST_FOR_SAFE(c, &s->dead, struct xs_client, link) {
-        XS_LIST_FOR_SAFE(q, &c->queues, struct xs_server_queue, in_client) {
-            if (limit-- == 0)
-                return;
-            xs_list_remove(&q->in_client);
-            xs_list_remove(&q->in_server);
-            free(q);
-        }
-        if (c->page)
-            munmap(c->page, sizeof(*c->page));
-        if (c->server_page)
-            munmap(c->server_page, sizeof(*c->server_page));
-        xs_list_remove(&c->link);
-        xs_charges_free_devices(c);
-        free(c);
-    }
 }
 
 bool xs_client_reap(struct xs_server *s, uint64_t until_ns)

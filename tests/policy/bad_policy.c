@@ -20,6 +20,7 @@ EXPORT const struct xs_policy_ops *another_entry(void);
 #define NO_KNOWN  11 /* before there was flags_known */
 #define FEWER     12 /* of a header without the last flags */
 #define MORE      13 /* of a later header */
+#define NO_UID    14 /* before processes had a uid, which it does not read */
 
 static void decide(struct xs_policy_view *v)
 {
@@ -40,6 +41,7 @@ static const struct xs_policy_ops ops = {
     .decide = BAD == NO_DECIDE ? 0 : decide,
     .flags = BAD == MORE ? 1u << 30 | XS_POLICY_BY_RANK : XS_POLICY_BY_RANK,
     .flags_known = BAD == FEWER ? XS_POLICY_USES_SERVICE | XS_POLICY_BY_RANK
+                   : BAD == NO_UID ? XS_POLICY_FLAGS_KNOWN & ~XS_POLICY_READS_UID
                    : BAD == MORE ? 1u << 30 | XS_POLICY_FLAGS_KNOWN
                                  : XS_POLICY_FLAGS_KNOWN,
 };

@@ -125,6 +125,7 @@ static void another_header_is_no_fault(void **state)
          "cannot set XS_POLICY_BY_RANK, XS_POLICY_TURNS, XS_POLICY_CPU_CLASS"},
         {BAD_DIR "/bad11.so", XS_POLICY_BY_RANK, "cannot set XS_POLICY_CPU_CLASS"},
         {BAD_DIR "/bad12.so", XS_POLICY_BY_RANK, "cannot set XS_POLICY_TURNS, XS_POLICY_CPU_CLASS"},
+        {BAD_DIR "/bad14.so", XS_POLICY_BY_RANK, NULL},
         {BAD_DIR "/bad13.so", 1u << 30 | XS_POLICY_BY_RANK, "sets unknown flags 0x40000000"},
     };
 

@@ -227,6 +227,81 @@ static void three_users(void **state)
     finish(&p);
 }
 
+/* The parts of users are as their weights, among those that have work. */
+static void weights_of_users(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin(&p, "HPF");
+    xs_sched_set_user_share(p.s, 100);
+    add(&p, 2001, false, with_priority(255));
+    add(&p, 2000, false, with_priority(0));
+    xs_sched_process_set_weight(p.s, p.w[0].p, 70);
+    xs_sched_process_set_weight(p.s, p.w[1].p, 30);
+    play(&p, 1, 4 * XS_NS_PER_S);
+    assert_percent(&p, 1, 30, 0.3, 4 * XS_NS_PER_S);
+    xs_sched_process_set_weight(p.s, p.w[1].p, 70); /* live */
+    play(&p, 1, 4 * XS_NS_PER_S);
+    assert_percent(&p, 1, 50, 0.5, 4 * XS_NS_PER_S);
+    finish(&p);
+
+    /* half of 60 and of 20 in 100; a third user with work, whose weight is 1, takes part of both */
+    begin(&p, "HPF");
+    add(&p, 2001, false, with_priority(255));
+    add(&p, 2000, false, with_priority(0));
+    add(&p, 2002, false, with_priority(-255));
+    xs_sched_process_set_weight(p.s, p.w[0].p, 1);
+    xs_sched_process_set_weight(p.s, p.w[1].p, 3);
+    xs_sched_process_set_weight(p.s, p.w[2].p, 1);
+    play(&p, 1, 6 * XS_NS_PER_S);
+    assert_percent(&p, 1, 30, 0.3, 6 * XS_NS_PER_S);
+    assert_percent(&p, 2, 10, 0.3, 6 * XS_NS_PER_S);
+    finish(&p);
+
+    /* many programs of a user have one weight together, and the greatest one loses no precision */
+    begin(&p, "HPF");
+    for (int i = 0; i < 3; i++) {
+        add(&p, 2001, false, with_priority(100 + i));
+        xs_sched_process_set_weight(p.s, p.w[i].p, XS_WEIGHT_MAX);
+    }
+    add(&p, 2000, false, with_priority(0));
+    xs_sched_process_set_weight(p.s, p.w[3].p, XS_WEIGHT_MAX);
+    play(&p, 3, 4 * XS_NS_PER_S);
+    assert_percent(&p, 3, 25, 0.2, 4 * XS_NS_PER_S);
+    finish(&p);
+}
+
+static uint32_t g_seen[2];
+
+static void see(struct xs_policy_view *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        g_seen[i % 2] = v->entities[i]->process->uid;
+        v->entities[i]->run = true;
+    }
+}
+
+static void a_policy_sees_users(void **state)
+{
+    static const struct xs_policy_ops seer = {
+        .abi = XS_POLICY_ABI, .size = sizeof(seer), .name = "SEER", .title = "", .scope = XS_SCOPE_DEVICE, .decide = see};
+    struct xs_sched *s = xs_sched_new(&seer, NULL, NULL, NULL);
+    struct xs_hints hints = with_priority(0);
+    struct proc w[2];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        w[i] = world_join_as(
+            s, (struct xs_sched_process_info){.id = i + 1, .user = 1ull << 63 | i, .uid = 2000 + (uint32_t)i});
+        assert_non_null(xs_sched_queue_add(s, w[i].p, i + 1, WORLD_DEVICE, 0, &hints, MS, NULL));
+    }
+    world_step(s, w, 2, MS);
+    assert_int_equal(g_seen[0], 2000);
+    assert_int_equal(g_seen[1], 2001);
+    world_done(s, w, 2);
+}
+
 /* In a grant the user's own order is in force: his urgent program runs, his background one waits. */
 static void a_grant_keeps_the_users_own_order(void **state)
 {
@@ -450,6 +525,8 @@ int main(void)
         cmocka_unit_test(who_is_bounded_and_by_how_much),
         cmocka_unit_test(many_programs_of_one_user),
         cmocka_unit_test(three_users),
+        cmocka_unit_test(weights_of_users),
+        cmocka_unit_test(a_policy_sees_users),
         cmocka_unit_test(a_grant_keeps_the_users_own_order),
         cmocka_unit_test(root_waits_for_no_one_without_end),
         cmocka_unit_test(who_leaves_enough_is_not_disturbed),

@@ -328,6 +328,26 @@ static void users_have_a_share_of_each_other(void **state)
         }
 }
 
+/* With weights of 70 and 30 and the whole of the parts, the one without priority has 30 percent. */
+static void users_have_weights(void **state)
+{
+    struct xs_sim_result r = run("policy HPF\nparam user_share=100\n"
+                                 "process a user=2001 weight=70\nprocess b user=2000 weight=30\n"
+                                 "queue high process=a priority=255 commands=1000\n"
+                                 "queue low process=b commands=10\n",
+                                 false);
+    struct xs_scenario sc;
+    char error[XS_ERROR_BYTES], bad[] = "process a weight=0";
+
+    (void)state;
+    assert_share(&r, 1, 30, 5);
+    assert_share(&r, 0, 100 - r.queues[1].share, 0.5);
+    xs_sim_result_fini(&r);
+    xs_scenario_init(&sc);
+    assert_true(xs_scenario_line(&sc, bad, error) < 0);
+    xs_scenario_fini(&sc);
+}
+
 static void same_seed_same_result(void **state)
 {
     struct xs_sim_result a = run("policy CFS\nparam seed=7\n" URGENT "\n" BATCH, false);
@@ -391,6 +411,7 @@ int main(void)
         cmocka_unit_test(short_jobs_pass_long_ones),
         cmocka_unit_test(starvation_is_bounded_if_asked),
         cmocka_unit_test(users_have_a_share_of_each_other),
+        cmocka_unit_test(users_have_weights),
         cmocka_unit_test(same_seed_same_result),
         cmocka_unit_test(bad_scenarios_are_refused),
     };

@@ -20,6 +20,8 @@ void inside_passes(uint64_t us);
 void inside_join(struct raw_client *c);
 /** One that says what it belongs to. */
 void inside_join_as(struct raw_client *c, const char *group, const char *job);
+/** The same process as before, on a new connection. */
+void inside_join_again(struct raw_client *c, const struct raw_client *before);
 /** A queue on that cell. */
 void inside_add(struct raw_client *c, uint32_t cell, uint64_t device, int32_t priority);
 

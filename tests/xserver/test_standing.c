@@ -29,9 +29,10 @@ static const struct xs_standing_rule *find(const char *list, uint32_t uid, uint3
 {
     static struct xs_standing_list l;
     struct xs_standing_of who = {.uid = uid, .gid = gid, .groups = &other, .n_groups = 1, .cgroup = cgroup};
+    enum xs_standing_values values = strchr(list, '=') ? XS_STANDING_RANGES : XS_STANDING_NAMES;
     char error[200];
 
-    assert_int_equal(xs_standing_parse(&l, list, strchr(list, '=') != NULL, true, error, sizeof(error)), 0);
+    assert_int_equal(xs_standing_parse(&l, list, values, true, error, sizeof(error)), 0);
     return xs_standing_find(&l, &who);
 }
 
@@ -71,24 +72,82 @@ static void what_is_wrong_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < XS_ARRAY_LEN(limits); i++) {
         error[0] = 0;
-        if (xs_standing_parse(&l, limits[i], true, true, error, sizeof(error)) == 0)
+        if (xs_standing_parse(&l, limits[i], XS_STANDING_RANGES, true, error, sizeof(error)) == 0)
             fail_msg("%s is taken", limits[i]);
         assert_true(error[0]);
     }
     for (size_t i = 0; i < XS_ARRAY_LEN(exempt); i++)
-        assert_true(xs_standing_parse(&l, exempt[i], false, true, error, sizeof(error)) < 0);
+        assert_true(xs_standing_parse(&l, exempt[i], XS_STANDING_NAMES, true, error, sizeof(error)) < 0);
     /* of a file, the rules of absent users and groups are left out, and no others */
-    assert_int_equal(xs_standing_parse(&l, "no-such-user-here @no-such-group-here 1", false, false, error, sizeof(error)), 0);
+    assert_int_equal(xs_standing_parse(&l, "no-such-user-here @no-such-group-here 1", XS_STANDING_NAMES, false, error,
+                                       sizeof(error)), 0);
     assert_int_equal(l.n, 1);
     assert_string_equal(l.absent, "'no-such-user-here': there is no such user");
-    assert_int_equal(xs_standing_parse(&l, "@no-such-group-here=..1 *=2..3", true, false, error, sizeof(error)), 0);
+    assert_int_equal(xs_standing_parse(&l, "@no-such-group-here=..1 *=2..3", XS_STANDING_RANGES, false, error, sizeof(error)), 0);
     assert_int_equal(l.n, 1);
     assert_int_equal(l.rules[0].least, 2);
     assert_string_equal(l.absent, "'@no-such-group-here=..1': there is no such group");
-    assert_true(xs_standing_parse(&l, "no-such-user-here=1..a", true, false, error, sizeof(error)) < 0);
+    assert_true(xs_standing_parse(&l, "no-such-user-here=1..a", XS_STANDING_RANGES, false, error, sizeof(error)) < 0);
     for (unsigned i = 0; i <= XS_STANDING_RULES; i++)
         strcat(many, "1 ");
-    assert_true(xs_standing_parse(&l, many, false, true, error, sizeof(error)) < 0);
+    assert_true(xs_standing_parse(&l, many, XS_STANDING_NAMES, true, error, sizeof(error)) < 0);
+}
+
+static uint32_t weight(const char *list, uint32_t uid)
+{
+    struct xs_standing_text none = {"", true}, weights = {list, true};
+    struct xs_standing st;
+    char error[200];
+
+    assert_int_equal(xs_standing_set(&none, &none, &weights, error, sizeof(error)), 0);
+    xs_standing_get(-1, 1, 1, 1, uid, &st);
+    assert_int_equal(xs_standing_set(&none, &none, &none, error, sizeof(error)), 0);
+    return st.weight;
+}
+
+static void weights_are_of_users(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } k_wrong[] = {
+        {"1000", "it is not NAME=WEIGHT"},
+        {"=5", "it is not NAME=WEIGHT"},
+        {"1000=0", "a weight is a whole number from 1 to 10000"},
+        {"1000=-1", "a weight is a whole number from 1 to 10000"},
+        {"1000=", "a weight is a whole number from 1 to 10000"},
+        {"1000=1.5", "a weight is a whole number from 1 to 10000"},
+        {"1000=10001", "a weight is a whole number from 1 to 10000"},
+        {"1000=99999999999999999999", "a weight is a whole number from 1 to 10000"},
+        {"1000=1..2", "a weight is a whole number from 1 to 10000"},
+        {"1000=70%", "a weight is a whole number from 1 to 10000"},
+        {"@root=3", "a part is a user's: NAME=WEIGHT, or *=WEIGHT"},
+        {"/x=3", "a part is a user's: NAME=WEIGHT, or *=WEIGHT"},
+        {"1000=3 1000=3", "another rule names this user"},
+        {"root=3 0=4", "another rule names this user"},
+        {"*=3 *=4", "another rule names this user"},
+        {"no-such-user-here=3", "there is no such user"},
+        {"1000 = 70", "it is not NAME=WEIGHT"},
+    };
+    struct xs_standing_list l;
+    char error[200];
+
+    (void)state;
+    assert_int_equal(weight("", 1000), 1);
+    assert_int_equal(weight("1000=70 root=30", 1000), 70);
+    assert_int_equal(weight("1000=70 root=30", 0), 30);
+    assert_int_equal(weight("1000=70 root=30", 5), 1);
+    assert_int_equal(weight("*=20,1000=70", 1000), 70);
+    assert_int_equal(weight("*=20,1000=70", 5), 20);
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_wrong); i++) {
+        error[0] = 0;
+        if (xs_standing_parse(&l, k_wrong[i].text, XS_STANDING_WEIGHTS, true, error, sizeof(error)) == 0)
+            fail_msg("%s is taken", k_wrong[i].text);
+        if (!strstr(error, k_wrong[i].why))
+            fail_msg("%s: %s", k_wrong[i].text, error);
+    }
+    assert_int_equal(xs_standing_parse(&l, "no-such-user-here=3 5=4", XS_STANDING_WEIGHTS, false, error, sizeof(error)), 0);
+    assert_int_equal(l.n, 1);
+    assert_string_equal(l.absent, "'no-such-user-here=3': there is no such user");
 }
 
 static void control_groups_are_found(void **state)
@@ -282,14 +341,26 @@ static void only_who_is_exempt_takes_all(void **state)
     end(pid);
 }
 
+/* With nearly all of the device for the others, one with priority 255 leaves half of an equal share no more. */
+static void weights_are_in_force(void **state)
+{
+    pid_t pid = begin("--user-shares=61002=10000", takes_as_bound);
+
+    (void)state;
+    assert_int_equal(waited(), 20); /* of 1/10001 the next slice comes after 100 s */
+    end(pid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_rule_that_fits_counts),
         cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(weights_are_of_users),
         cmocka_unit_test(control_groups_are_found),
         cmocka_unit_test(limits_bound_what_a_user_asks_for),
         cmocka_unit_test(only_who_is_exempt_takes_all),
+        cmocka_unit_test(weights_are_in_force),
     };
 
     g_shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

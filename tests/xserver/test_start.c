@@ -130,6 +130,8 @@ static void wrong_files_name_the_line(void **state)
         /* right by themselves, and the host lacks what they name */
         {"[scheduler]\npriority-limits = *=300..400\n", ":2:", "priority-limits: '*=300..400': a range is"},
         {"[scheduler]\nuser-share-exempt = *=0..1\n", ":2:", "user-share-exempt: '*=0..1': it has a range"},
+        {"[scheduler]\nuser-shares = root=0\n", ":2:", "user-shares: 'root=0': a weight is a whole number"},
+        {"[scheduler]\nuser-shares = root=70 0=30\n", ":2:", "user-shares: '0=30': another rule names this user"},
         {"[scheduler]\nk = 2\npolicy = /nonexistent/policy.so\n", ":3:", "No such file or directory"},
     };
     char args[160];
@@ -171,6 +173,8 @@ static void names_that_nobody_has_are_warned_of(void **state)
          "priority-limits: 'nobody-is-this=0..1': there is no such user"},
         {"[scheduler]\nuser-share-exempt = @nobody-has-this\n", "--user-share-exempt=@nobody-has-this",
          "user-share-exempt: '@nobody-has-this': there is no such group"},
+        {"[scheduler]\nuser-shares = nobody-is-this=70 root=30\n", "--user-shares=nobody-is-this=70",
+         "user-shares: 'nobody-is-this=70': there is no such user"},
     };
     char config[128], args[160];
     const char *argv[] = {"--config", config, NULL};
@@ -245,6 +249,8 @@ static void a_reload_takes_all_or_nothing(void **state)
          "a range is LEAST..MOST, within -255..255; all settings stay"},
         {"[scheduler]\ntimeslice-us = 777\npolicy = CFS\nuser-share-exempt = nobody-is-this\n",
          "'nobody-is-this': there is no such user; all settings stay"},
+        {"[scheduler]\ntimeslice-us = 777\npolicy = CFS\nuser-shares = root=70 0=30\n",
+         "'0=30': another rule names this user; all settings stay"},
         {"[scheduler]\ntimeslice-us = 777\npolicy = /nonexistent.so\npriority-limits = *=0..1\n",
          "No such file or directory; all settings stay"},
     };

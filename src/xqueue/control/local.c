@@ -14,6 +14,7 @@
 #include "xqueue/state.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct local {
     struct xs_state *st;
@@ -110,7 +111,8 @@ void xs_local_run(struct xs_state *st, uint32_t changes)
 {
     struct xs_sched_config config;
     struct local l = {.st = st};
-    struct xs_sched_process_info info = {.id = 1, .intra = true, .drain = st->drain, .client = st->client};
+    struct xs_sched_process_info info = {.id = 1, .intra = true, .drain = st->drain, .client = st->client,
+                                         .uid = (uint32_t)getuid()};
 
     if (!st->local_page) {
         void *map = mmap(NULL, sizeof(*st->local_page), PROT_READ | PROT_WRITE,

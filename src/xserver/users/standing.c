@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "sched/sched.h"
 #include "xserver/procinfo.h"
 
 #include "xsched/types.h"
@@ -22,7 +23,7 @@
 #define GROUPS_MAX 4096
 
 /* The main thread's. */
-static struct xs_standing_list g_limits, g_exempt;
+static struct xs_standing_list g_limits, g_exempt, g_weights;
 
 static int wrong(char *ret_error, size_t size, const char *rule, const char *why, int r)
 {
@@ -72,23 +73,59 @@ static int parse_account(const char *name, bool group, uint32_t *ret)
     }
 }
 
-static int parse_rule(struct xs_standing_list *l, char *rule, bool limits, bool strict, char *ret_error,
-                      size_t size)
+_Static_assert(XS_WEIGHT_MAX == 10000, "parse_value says so");
+
+static int parse_weight(const char *text, struct xs_standing_rule *rule)
 {
+    uint64_t weight;
+
+    if (xs_str_parse_u64(text, 10, &weight) < 0 || weight < 1 || weight > XS_WEIGHT_MAX)
+        return -EINVAL;
+    rule->weight = (uint32_t)weight;
+    return 0;
+}
+
+/* Which of two weights counts, nobody could know. */
+static bool is_named_before(const struct xs_standing_list *l, const struct xs_standing_rule *r)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->rules[i].kind == r->kind && l->rules[i].id == r->id)
+            return true;
+    return false;
+}
+
+/* The part behind the '=', which is there where it must be. @return NULL, or what is wrong */
+static const char *parse_value(const char *text, enum xs_standing_values values, struct xs_standing_rule *rule)
+{
+    if (values == XS_STANDING_RANGES && parse_range(text, rule) < 0)
+        return "a range is LEAST..MOST, within -255..255";
+    if (values == XS_STANDING_WEIGHTS && parse_weight(text, rule) < 0)
+        return "a weight is a whole number from 1 to 10000";
+    return NULL;
+}
+
+static int parse_rule(struct xs_standing_list *l, char *rule, enum xs_standing_values values, bool strict,
+                      char *ret_error, size_t size)
+{
+    static const char *const forms[] = {"it has a range", "it is not WHO=LEAST..MOST", "it is not NAME=WEIGHT"};
     struct xs_standing_rule *r = &l->rules[l->n];
     char whole[sizeof(l->text)], *equals = strrchr(rule, '=');
-    bool group = rule[0] == '@';
+    bool group = rule[0] == '@', valued = values != XS_STANDING_NAMES;
+    const char *bad;
 
     xs_str_copy(whole, sizeof(whole), rule);
     if (l->n == XS_STANDING_RULES)
         return wrong(ret_error, size, rule, "there are too many rules", -EINVAL);
-    if (limits != (equals != NULL) || equals == rule)
-        return wrong(ret_error, size, rule, limits ? "it is not WHO=LEAST..MOST" : "it has a range", -EINVAL);
+    if (valued != (equals != NULL) || equals == rule)
+        return wrong(ret_error, size, rule, forms[values], -EINVAL);
     if (equals) {
         *equals = 0;
-        if (parse_range(equals + 1, r) < 0)
-            return wrong(ret_error, size, whole, "a range is LEAST..MOST, within -255..255", -EINVAL);
+        bad = parse_value(equals + 1, values, r);
+        if (bad)
+            return wrong(ret_error, size, whole, bad, -EINVAL);
     }
+    if (values == XS_STANDING_WEIGHTS && (group || rule[0] == '/'))
+        return wrong(ret_error, size, whole, "a part is a user's: NAME=WEIGHT, or *=WEIGHT", -EINVAL);
     if (!strcmp(rule, "*")) {
         r->kind = XS_STANDING_ANY;
     } else if (rule[0] == '/') {
@@ -111,12 +148,14 @@ static int parse_rule(struct xs_standing_list *l, char *rule, bool limits, bool 
             return 0;
         }
     }
+    if (values == XS_STANDING_WEIGHTS && is_named_before(l, r))
+        return wrong(ret_error, size, whole, "another rule names this user", -EINVAL);
     l->n++;
     return 0;
 }
 
-int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, bool strict, char *ret_error,
-                      size_t error_size)
+int xs_standing_parse(struct xs_standing_list *l, const char *text, enum xs_standing_values values, bool strict,
+                      char *ret_error, size_t error_size)
 {
     char *save = NULL;
 
@@ -125,7 +164,7 @@ int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits,
         return wrong(ret_error, error_size, text, "it is too long", -EINVAL);
     xs_str_copy(l->text, sizeof(l->text), text);
     for (char *rule = strtok_r(l->text, " ,\t", &save); rule; rule = strtok_r(NULL, " ,\t", &save)) {
-        int r = parse_rule(l, rule, limits, strict, ret_error, error_size);
+        int r = parse_rule(l, rule, values, strict, ret_error, error_size);
 
         if (r < 0)
             return r;
@@ -168,27 +207,51 @@ static void warn_absent(const char *option, const struct xs_standing_list *l)
         XS_WARN("%s: %s: until the configuration is read again, that rule holds for nobody", option, l->absent);
 }
 
-int xs_standing_set(const char *limits, bool strict_limits, const char *exempt, bool strict_exempt,
-                    char *ret_error, size_t error_size)
+int xs_standing_set(const struct xs_standing_text *limits, const struct xs_standing_text *exempt,
+                    const struct xs_standing_text *weights, char *ret_error, size_t error_size)
 {
-    struct xs_standing_list l, e;
+    const struct {
+        const char *option;
+        const struct xs_standing_text *from;
+        enum xs_standing_values values;
+        struct xs_standing_list *to;
+    } rows[] = {
+        {"priority-limits", limits, XS_STANDING_RANGES, &g_limits},
+        {"user-share-exempt", exempt, XS_STANDING_NAMES, &g_exempt},
+        {"user-shares", weights, XS_STANDING_WEIGHTS, &g_weights},
+    };
+    struct xs_standing_list lists[XS_ARRAY_LEN(rows)];
     char why[160];
-    int r = xs_standing_parse(&l, limits, true, strict_limits, why, sizeof(why));
 
-    if (r < 0) {
-        snprintf(ret_error, error_size, "priority-limits: %s", why);
-        return r;
+    for (size_t i = 0; i < XS_ARRAY_LEN(rows); i++) {
+        int r = xs_standing_parse(&lists[i], rows[i].from->text, rows[i].values, rows[i].from->strict, why, sizeof(why));
+
+        if (r < 0) {
+            snprintf(ret_error, error_size, "%s: %s", rows[i].option, why);
+            return r;
+        }
     }
-    r = xs_standing_parse(&e, exempt, false, strict_exempt, why, sizeof(why));
-    if (r < 0) {
-        snprintf(ret_error, error_size, "user-share-exempt: %s", why);
-        return r;
+    for (size_t i = 0; i < XS_ARRAY_LEN(rows); i++) {
+        *rows[i].to = lists[i];
+        warn_absent(rows[i].option, &lists[i]);
     }
-    g_limits = l;
-    g_exempt = e;
-    warn_absent("priority-limits", &l);
-    warn_absent("user-share-exempt", &e);
     return 0;
+}
+
+/* The user's own rule comes before the one for everybody, wherever it stands. */
+static uint32_t weight_of(uint32_t uid)
+{
+    uint32_t others = 1;
+
+    for (unsigned i = 0; i < g_weights.n; i++) {
+        const struct xs_standing_rule *r = &g_weights.rules[i];
+
+        if (r->kind == XS_STANDING_USER && r->id == uid)
+            return r->weight;
+        if (r->kind == XS_STANDING_ANY)
+            others = r->weight;
+    }
+    return others;
 }
 
 static bool asks_for(enum xs_standing_kind kind)
@@ -202,7 +265,7 @@ static bool asks_for(enum xs_standing_kind kind)
     return false;
 }
 
-void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, struct xs_standing *ret)
+void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t owner, struct xs_standing *ret)
 {
     struct xs_standing_of who = {.uid = uid, .gid = gid, .cgroup = ""};
     const struct xs_standing_rule *limits;
@@ -210,7 +273,7 @@ void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, struct xs_
     uint32_t *groups = NULL;
     char cgroup[1024];
 
-    *ret = (struct xs_standing){.least = PRIORITY_MIN, .most = PRIORITY_MAX};
+    *ret = (struct xs_standing){.least = PRIORITY_MIN, .most = PRIORITY_MAX, .weight = weight_of(owner)};
     if (g_limits.n == 0 && g_exempt.n == 0)
         return;
     if (asks_for(XS_STANDING_GROUP))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the priorities of a user's programs go (options priority-limits and user-share-exempt). Main thread. */
+/* How far the priorities of a user's programs go, and the user's part beside others (options priority-limits,
+ * user-share-exempt and user-shares). Main thread. */
 #ifndef XS_XSERVER_USERS_STANDING_H
 #define XS_XSERVER_USERS_STANDING_H
 
@@ -15,6 +16,14 @@ struct xs_standing_rule {
     uint32_t id;                 /* of a user or a group */
     uint16_t path_at, path_size; /* of a control group, in the list's text */
     int32_t least, most;
+    uint32_t weight;
+};
+
+/** What stands behind the names of a list. */
+enum xs_standing_values {
+    XS_STANDING_NAMES,   /* nothing */
+    XS_STANDING_RANGES,  /* =LEAST..MOST, one or both of them may be empty */
+    XS_STANDING_WEIGHTS, /* =WEIGHT, of users alone, each once */
 };
 
 /** The text of an option, parsed. */
@@ -25,12 +34,10 @@ struct xs_standing_list {
     char absent[100]; /* the first name that no user or group has; "": all are there */
 };
 
-/** @param limits  each rule has =LEAST..MOST, one or both of them may be empty; else a rule only names
- *      programs
- *  @param strict  whether a name that no user or group has is an error; else its rule is left out
+/** @param strict  whether a name that no user or group has is an error; else its rule is left out
  *  @return 0, or -EINVAL or -ENOENT with the reason */
-int xs_standing_parse(struct xs_standing_list *l, const char *text, bool limits, bool strict, char *ret_error,
-                      size_t error_size);
+int xs_standing_parse(struct xs_standing_list *l, const char *text, enum xs_standing_values values, bool strict,
+                      char *ret_error, size_t error_size);
 
 /** The facts at which rules look. */
 struct xs_standing_of {
@@ -46,14 +53,20 @@ const struct xs_standing_rule *xs_standing_find(const struct xs_standing_list *l
 struct xs_standing {
     bool exempt;         /* the shares of other users do not bound it */
     int32_t least, most; /* of its priorities */
+    uint32_t weight;     /* of its user */
 };
-/** Sets both options. If one is wrong, the earlier rules stay. Logs a warning about a rule that it leaves out.
- *  @param strict_limits, strict_exempt  as xs_standing_parse
+/** An option's text, and whether the parse of it is strict. */
+struct xs_standing_text {
+    const char *text;
+    bool strict;
+};
+/** Sets all options. If one is wrong, the earlier rules stay. Logs a warning about a rule that it leaves out.
  *  @return as xs_standing_parse */
-int xs_standing_set(const char *limits, bool strict_limits, const char *exempt, bool strict_exempt,
-                    char *ret_error, size_t error_size);
-/** Of the program at the other end of that socket. */
-void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, struct xs_standing *ret);
+int xs_standing_set(const struct xs_standing_text *limits, const struct xs_standing_text *exempt,
+                    const struct xs_standing_text *weights, char *ret_error, size_t error_size);
+/** Of the program at the other end of that socket.
+ *  @param owner  the user whose weight counts: that of a subordinate id is its owner's */
+void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t owner, struct xs_standing *ret);
 
 /** PRIORITY_NO_EXECUTE stays. */
 static inline int32_t xs_standing_clamp(const struct xs_standing *s, int32_t priority)

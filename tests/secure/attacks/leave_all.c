@@ -13,5 +13,5 @@ static void sessions(struct scene *s)
 
 int main(void)
 {
-    return leaving("leave_all", 9, sessions, 1);
+    return leaving("leave_all", 9, sessions);
 }

@@ -17,5 +17,5 @@ static void queues(struct scene *s)
 
 int main(void)
 {
-    return leaving("leave_queues", 10, queues, 3);
+    return leaving("leave_queues", 10, queues);
 }

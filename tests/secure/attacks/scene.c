@@ -46,16 +46,26 @@ static double wait_ns(unsigned index)
     return 1000 * pow(1.09, index ? index - 1 : 0);
 }
 
-uint64_t scene_late_waits(const struct scene *s, double ms, uint64_t *ret_all)
+static uint64_t count_longer(const uint32_t *waits, double ms, uint64_t *ret_all)
 {
     uint64_t late = 0;
 
     *ret_all = 0;
     for (unsigned i = 0; i < SCENE_WAITS; i++) {
-        late += wait_ns(i) > ms * 1e6 ? s->shared->waits[i] : 0;
-        *ret_all += s->shared->waits[i];
+        late += wait_ns(i) > ms * 1e6 ? waits[i] : 0;
+        *ret_all += waits[i];
     }
     return late;
+}
+
+uint64_t scene_late_waits(const struct scene *s, double ms, uint64_t *ret_all)
+{
+    return count_longer(s->shared->waits, ms, ret_all);
+}
+
+uint64_t scene_busy_waits(const struct scene *s, double ms, uint64_t *ret_all)
+{
+    return count_longer(s->shared->busy_waits, ms, ret_all);
 }
 
 /* 99 of 100 waits were shorter. @return ns */
@@ -93,14 +103,28 @@ static uint64_t cpu_of(pid_t pid, bool thread)
     return (uint64_t)(user + system) * (XS_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* A decision of xserver's that is due now. */
-static void await(struct scene_shared *shared, struct raw_client *c, bool permitted)
+/* What a process has computed, exactly; cpu_of counts ticks. */
+static uint64_t computed_ns(pid_t pid)
 {
-    uint64_t began = xs_now_ns(), ns;
+    struct timespec t = {0};
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) == 0)
+        clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * XS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* A decision of xserver's that is due now. */
+static void await(struct scene *s, struct raw_client *c, bool permitted)
+{
+    struct scene_shared *shared = s->shared;
+    uint64_t before = computed_ns(s->server.pid), began = xs_now_ns(), ns, computed;
 
     raw_wait_permitted(c, 0, permitted, ROUND_MS);
     ns = xs_now_ns() - began;
+    computed = computed_ns(s->server.pid) - before;
     shared->waits[wait_index(ns)]++;
+    shared->busy_waits[wait_index(XS_MIN(ns, computed))]++;
     if (ns > shared->worst_ns)
         shared->worst_ns = ns;
 }
@@ -118,10 +142,10 @@ static void victim(struct scene *s)
     shared->ready = 1;
     while (!shared->stop) {
         raw_submit(&low, 0);
-        await(shared, &low, true);
+        await(s, &low, true);
         raw_submit(&high, 0);
-        await(shared, &high, true);
-        await(shared, &low, false);
+        await(s, &high, true);
+        await(s, &low, false);
         raw_complete(&high, 0);
         raw_complete(&low, 0);
         shared->rounds++;
@@ -198,6 +222,24 @@ void scene_begin_with(struct scene *s, const char *option)
     s->cpu_since_ns = xs_now_ns();
 }
 
+void scene_quiet(struct scene *s, unsigned seconds)
+{
+    uint64_t rounds = s->shared->rounds, loop_ns = cpu_of(s->server.pid, true);
+
+    for (unsigned i = 0; i < seconds * 10; i++)
+        usleep(100000);
+    s->quiet_rounds = s->shared->rounds;
+    s->loop_ns = cpu_of(s->server.pid, true);
+    s->quiet_round_ns = (double)(s->loop_ns - loop_ns) / (double)XS_MAX(s->quiet_rounds - rounds, (uint64_t)1);
+    s->cpu_ns = cpu_of(s->server.pid, false);
+    s->cpu_since_ns = xs_now_ns();
+}
+
+double scene_loop_share(const struct scene *s)
+{
+    return s->loop_share;
+}
+
 int scene_probe(struct scene *s, unsigned uid, int (*probe)(struct scene *s))
 {
     int status = 0;
@@ -260,6 +302,7 @@ int scene_end(struct scene *s, const char *name, unsigned seconds, double bound_
     passed_ns = (double)(xs_now_ns() - s->cpu_since_ns);
     cpu = 100.0 * (double)(cpu_of(s->server.pid, false) - s->cpu_ns) / passed_ns;
     loop = 100.0 * (double)(cpu_of(s->server.pid, true) - s->loop_ns) / passed_ns;
+    s->loop_share = loop - 100.0 * (double)(shared->rounds - s->quiet_rounds) * s->quiet_round_ns / passed_ns;
     shared->stop = 1;
     waitpid(s->victim, &status, 0); /* a round that is stuck is its worst one */
     for (unsigned i = 0; i < s->n_attackers; i++) {

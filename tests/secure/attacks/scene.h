@@ -22,6 +22,7 @@ struct scene_shared {
     _Atomic uint64_t worst_ns; /* that the victim waited for a decision that was due */
     _Atomic uint64_t rounds;
     uint32_t waits[SCENE_WAITS]; /* how many of its waits took so long: element i up to 1.09^i us */
+    uint32_t busy_waits[SCENE_WAITS]; /* the same with that part of each in which xserver computed */
     _Atomic int notes[8];      /* the attack's own */
 };
 
@@ -31,6 +32,9 @@ struct scene {
     pid_t victim, attackers[16];
     unsigned n_attackers;
     uint64_t cpu_ns, loop_ns, cpu_since_ns; /* what xserver, and its main loop, had used when the victim ran */
+    uint64_t quiet_rounds;                  /* of the victim until then, */
+    double quiet_round_ns;                  /* ... and what the main loop used for each: see scene_quiet */
+    double loop_share;
 };
 
 /** Starts xserver and the victim. Ends the process with 77 when this is not root. With XSCHED_ATTACK_STRICT=1 in the
@@ -59,8 +63,14 @@ void scene_await(struct scene *s, unsigned note, int value);
  *  longer than bound_ms for a decision, or xserver did not end well. A strict run also fails where one of 100 waits took
  *  more than 0.5 ms, or the main loop used more than 10 % of a core. */
 int scene_end(struct scene *s, const char *name, unsigned seconds, double bound_ms);
+/** Before the attack: lets the victim run alone for so long, to learn what its rounds cost xserver's main loop. */
+void scene_quiet(struct scene *s, unsigned seconds);
+/** After scene_end: percent of a core that the main loop used since then beside what the victim's rounds cost. */
+double scene_loop_share(const struct scene *s);
 /** Waits of the victim that took longer than so many milliseconds. *ret_all: how many there were. */
 uint64_t scene_late_waits(const struct scene *s, double ms, uint64_t *ret_all);
+/** Likewise those in which xserver computed for so long, and not those in which something else had the core. */
+uint64_t scene_busy_waits(const struct scene *s, double ms, uint64_t *ret_all);
 /** Becomes that user, in a process of its own. */
 void scene_become(unsigned uid);
 
