@@ -328,7 +328,7 @@ static void force(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     unsigned turn = s->config.lanes == XS_SCHED_LANES_CHANGING ? (unsigned)(now_ns / CHANGE_NS % 3) : 1;
 
-    v->beside_ns = now_ns + CHANGE_NS;
+    v->at_ns[XS_TIMER_BESIDE] = now_ns + CHANGE_NS;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         struct xs_sched_queue *q = e->intra ? queue_of(e) : NULL;
@@ -392,7 +392,7 @@ void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_
     }
     if (ranks && any_could(v)) {
         most = allowed(v, &urgent, now_ns);
-        v->beside_ns = now_ns + LOOK_NS;
+        v->at_ns[XS_TIMER_BESIDE] = now_ns + LOOK_NS;
     } else {
         forget_looks(v, now_ns);
         most = XS_BESIDE_SUSPENDED;

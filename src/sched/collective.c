@@ -390,7 +390,7 @@ void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_n
             e->pe.run = e->kept = v->some_kept = true;
         after = look_after(group_of(e));
         if (after != UINT64_MAX)
-            v->collective_ns = XS_MIN(v->collective_ns, now_ns + after);
+            xs_view_wake_at(v, XS_TIMER_COLLECTIVE, now_ns + after);
     }
 }
 

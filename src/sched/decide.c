@@ -22,7 +22,7 @@ static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
         ready = now_ns < e->linger_until_ns;
         e->lingered = !ready;
         if (ready)
-            v->linger_ns = XS_MIN(v->linger_ns, e->linger_until_ns);
+            xs_view_wake_at(v, XS_TIMER_LINGER, e->linger_until_ns);
     }
     if (!ready || e->nready > 0)
         e->linger_until_ns = 0;
@@ -186,7 +186,11 @@ static bool any_intra(const struct xs_view *v)
 
 static uint64_t next_stall_check(const struct xs_sched *s, const struct xs_view *v, uint64_t now_ns)
 {
-    uint64_t ns = any_intra(v) ? XS_MIN(s->config.stall_ns, XS_INFER_NS) : s->config.stall_ns;
+    uint64_t ns;
+
+    if (s->config.stall_ns == 0)
+        return UINT64_MAX;
+    ns = any_intra(v) ? XS_MIN(s->config.stall_ns, XS_INFER_NS) : s->config.stall_ns;
 
     return now_ns + (s->ops.is_stopped ? XS_MIN(ns, XS_STOPPED_NS) : ns);
 }
@@ -202,7 +206,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (XS_UNLIKELY(s->ranks))
         xs_collective_look(s); /* may find that something ended */
     v->lent = v->some_intra = v->some_space = false;
-    v->linger_ns = v->collective_ns = UINT64_MAX;
+    v->at_ns[XS_TIMER_LINGER] = v->at_ns[XS_TIMER_COLLECTIVE] = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
@@ -230,7 +234,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         xs_view_grant(s, v, &pv, now_ns);
     if (XS_UNLIKELY(s->ranks || v->some_kept))
         xs_collective_let_run(s, v, now_ns);
-    v->beside_ns = UINT64_MAX;
+    v->at_ns[XS_TIMER_BESIDE] = UINT64_MAX;
     if (XS_UNLIKELY(v->some_intra || v->some_space))
         xs_view_let_run_beside(s, v, now_ns);
     tell_standing(s, v);
@@ -248,7 +252,7 @@ static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + TIMER_MIN_NS);
     if (changed || !v->contended || !running || !contended) {
         v->progress_ns = now_ns;
-        v->stall_check_ns = next_stall_check(s, v, now_ns);
+        v->at_ns[XS_TIMER_STALL] = next_stall_check(s, v, now_ns);
         v->stalled = false;
     }
     if (v != &s->host)
@@ -339,15 +343,17 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         v->stalled = false;
         return;
     }
+    if (v->at_ns[XS_TIMER_STALL] == UINT64_MAX) /* configured just now */
+        v->at_ns[XS_TIMER_STALL] = next_stall_check(s, v, now_ns);
     if (v->stalled) {
         if (v->progress_ns != 0) {
             v->stalled = false;
-            v->stall_check_ns = next_stall_check(s, v, v->progress_ns);
+            v->at_ns[XS_TIMER_STALL] = next_stall_check(s, v, v->progress_ns);
         }
         return;
     }
     known = s->ops.is_stopped && are_stopped(s, v, false);
-    if (now_ns < v->stall_check_ns && !known)
+    if (now_ns < v->at_ns[XS_TIMER_STALL] && !known)
         return;
     xs_view_running_progress(v, now_ns, &end);
     if (!v->dirty && waits_for_suspended(v, now_ns)) {
@@ -361,12 +367,12 @@ static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     last = v->progress_ns + s->config.stall_ns;
     if (last > now_ns || end > now_ns || v->dirty || !holds_any(v)) {
-        v->stall_check_ns = XS_MAX(holds_any(v) ? last : now_ns + s->config.stall_ns, end);
+        v->at_ns[XS_TIMER_STALL] = XS_MAX(holds_any(v) ? last : now_ns + s->config.stall_ns, end);
         if (any_intra(v))
-            v->stall_check_ns = XS_MIN(v->stall_check_ns, now_ns + XS_INFER_NS);
+            xs_view_wake_at(v, XS_TIMER_STALL, now_ns + XS_INFER_NS);
         if (s->ops.is_stopped)
-            v->stall_check_ns = XS_MIN(v->stall_check_ns, XS_MAX(v->progress_ns, now_ns) + XS_STOPPED_NS);
-        v->stall_check_ns = XS_MAX(v->stall_check_ns, now_ns + TIMER_MIN_NS);
+            xs_view_wake_at(v, XS_TIMER_STALL, XS_MAX(v->progress_ns, now_ns) + XS_STOPPED_NS);
+        v->at_ns[XS_TIMER_STALL] = XS_MAX(v->at_ns[XS_TIMER_STALL], now_ns + TIMER_MIN_NS);
         return;
     }
     stall(s, v);
@@ -500,16 +506,17 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
  * look now and then finds their end, so that no word stays closed for nothing. */
 static void plan_verify(struct xs_view *v, uint64_t now_ns)
 {
+    uint64_t *at_ns = &v->at_ns[XS_TIMER_VERIFY];
     bool held = false, pages = false;
 
     if (v->lent && !v->contended) { /* something runs only because others wait for it */
-        if (v->verify_ns == UINT64_MAX || v->verify_ns <= now_ns || v->verify_ns - now_ns > XS_LENT_LOOK_NS)
-            v->verify_ns = now_ns + XS_LENT_LOOK_NS;
+        if (*at_ns <= now_ns || *at_ns > now_ns + XS_LENT_LOOK_NS)
+            *at_ns = now_ns + XS_LENT_LOOK_NS;
         return;
     }
-    if (v->verify_ns != UINT64_MAX && v->verify_ns > now_ns && !v->contended)
+    if (*at_ns != UINT64_MAX && *at_ns > now_ns && !v->contended)
         return;
-    v->verify_ns = UINT64_MAX;
+    *at_ns = UINT64_MAX;
     if (v->contended)
         return;
     for (size_t i = 0; i < v->n; i++) {
@@ -520,13 +527,21 @@ static void plan_verify(struct xs_view *v, uint64_t now_ns)
             pages = pages || XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link)->client;
     }
     if (held && pages)
-        v->verify_ns = now_ns + XS_VERIFY_NS;
+        *at_ns = now_ns + XS_VERIFY_NS;
+}
+
+static uint64_t next_timer(const struct xs_view *v)
+{
+    uint64_t next = xs_view_timer(v);
+    size_t n = v->contended ? XS_TIMERS : XS_TIMER_CONTENDED;
+
+    for (size_t t = 0; t < n; t++)
+        next = XS_MIN(next, v->at_ns[t]);
+    return next;
 }
 
 static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
-    uint64_t next;
-
     if (v->n == 0) {
         v->contended = false; /* the host's; an empty device is gone */
         return UINT64_MAX;
@@ -553,21 +568,21 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
         if (v->stalled)
             xs_view_running_progress(v, now_ns, &end);
-        if (v->stalled ? v->progress_ns != 0 : s->config.stall_ns && now_ns >= v->stall_check_ns)
+        if (v->stalled ? v->progress_ns != 0 : now_ns >= v->at_ns[XS_TIMER_STALL])
             v->dirty = true;
-        if (now_ns >= v->look_ns)
+        if (now_ns >= v->at_ns[XS_TIMER_LOOK])
             xs_view_look(s, v, now_ns);
     }
-    if (now_ns >= v->linger_ns || (v->drain_ns && now_ns >= v->drain_ns && !xs_view_drains(s, v, now_ns)))
+    for (size_t t = 0; t < XS_TIMER_DECIDES; t++)
+        v->dirty |= now_ns >= v->at_ns[t];
+    if (now_ns >= v->at_ns[XS_TIMER_DRAIN] && !xs_view_drains(s, v, now_ns))
         v->dirty = true;
-    if (now_ns >= v->collective_ns || now_ns >= v->surplus_ns || now_ns >= v->grant_ns || now_ns >= v->beside_ns)
-        v->dirty = true;
-    if (now_ns >= v->verify_ns)
+    if (now_ns >= v->at_ns[XS_TIMER_VERIFY])
         check_unwatched(v, false, now_ns);
     if (v->dirty || v->resettle) {
         xs_view_decide(s, v, now_ns);
     } else {
-        if (now_ns >= v->begin_ns) {
+        if (now_ns >= v->at_ns[XS_TIMER_BEGIN]) {
             xs_view_charge(s, v, now_ns);
             xs_view_note_owners(s, v, now_ns);
         }
@@ -576,19 +591,9 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v->dirty)
         return now_ns;
     plan_verify(v, now_ns);
-    next = XS_MIN(XS_MIN(xs_view_timer(v), v->linger_ns), XS_MIN(v->verify_ns, v->collective_ns));
-    next = XS_MIN(XS_MIN(next, v->begin_ns), XS_MIN(v->surplus_ns, v->grant_ns));
-    next = XS_MIN(next, v->beside_ns);
-    if (v->drain_ns)
-        next = XS_MIN(next, v->drain_ns);
-    if (v->contended) {
-        next = XS_MIN(next, v->look_ns);
-        if (v->stalled)
-            next = XS_MIN(next, now_ns + XS_LOOK_MAX_NS);
-        else if (s->config.stall_ns)
-            next = XS_MIN(next, v->stall_check_ns);
-    }
-    return next;
+    if (v->stalled)
+        v->at_ns[XS_TIMER_STALL] = now_ns + XS_LOOK_MAX_NS;
+    return next_timer(v);
 }
 
 static bool rechecks(const struct xs_sched *s)

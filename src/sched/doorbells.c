@@ -126,23 +126,23 @@ void xs_view_plan_look(struct xs_view *v, uint64_t now_ns)
 
     if (!v->contended) {
         v->look_step_ns = 0;
-        v->look_ns = UINT64_MAX;
+        v->at_ns[XS_TIMER_LOOK] = UINT64_MAX;
         return;
     }
-    if (v->look_step_ns && v->look_ns > now_ns)
+    if (v->look_step_ns && v->at_ns[XS_TIMER_LOOK] > now_ns)
         return;
     first = next_end(v, &pages);
     if (!pages) { /* facts come without looking */
-        v->look_ns = UINT64_MAX;
+        v->at_ns[XS_TIMER_LOOK] = UINT64_MAX;
         v->look_step_ns = 0;
     } else if (first == UINT64_MAX) { /* nothing runs, but something is suspended: see xs_view_look */
-        v->look_ns = now_ns + XS_HELD_LOOK_NS;
+        v->at_ns[XS_TIMER_LOOK] = now_ns + XS_HELD_LOOK_NS;
         v->look_step_ns = XS_LOOK_MAX_NS;
     } else if (v->look_step_ns == 0) {
         v->look_step_ns = XS_LOOK_MIN_NS;
-        v->look_ns = now_ns + first;
+        v->at_ns[XS_TIMER_LOOK] = now_ns + first;
     } else {
-        v->look_ns = now_ns + XS_MAX(v->look_step_ns, XS_MIN(first, XS_LOOK_MAX_NS));
+        v->at_ns[XS_TIMER_LOOK] = now_ns + XS_MAX(v->look_step_ns, XS_MIN(first, XS_LOOK_MAX_NS));
         v->look_step_ns = XS_MIN(v->look_step_ns * 2, XS_LOOK_MAX_NS);
     }
 }
@@ -188,5 +188,5 @@ void xs_view_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (v->progress_ns != progress)
         v->look_step_ns = 0; /* it goes on: wait for the estimated end again */
     else
-        v->look_ns = 0;
+        v->at_ns[XS_TIMER_LOOK] = 0;
 }

@@ -43,18 +43,34 @@
 #define XS_READY_LEAST      4u
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
 
+/** When a view has to be looked at again. UINT64_MAX: for no such reason. */
+enum xs_timer {
+    /* then it decides: */
+    XS_TIMER_LINGER,                               /* earliest end of a linger */
+    XS_TIMER_COLLECTIVE,                           /* next look at collectives that keep an entity running */
+    XS_TIMER_SURPLUS,                              /* ... at surplus queues (surplus.c) */
+    XS_TIMER_GRANT,                                /* a grant begins or ends */
+    XS_TIMER_BESIDE,                               /* next look at the queues beside which others run */
+    XS_TIMER_DECIDES,
+    /* then it looks whether to: */
+    XS_TIMER_DRAIN = XS_TIMER_DECIDES,             /* ... whether suspended commands ended */
+    XS_TIMER_VERIFY,                               /* ... at running ones, only idle ones suspended */
+    XS_TIMER_BEGIN,                                /* ... whether an owner has begun */
+    XS_TIMER_CONTENDED,
+    /* only while it is contended: */
+    XS_TIMER_LOOK = XS_TIMER_CONTENDED,            /* ... at watched queues */
+    XS_TIMER_STALL,                                /* ... whether the running side goes on */
+    XS_TIMERS
+};
+
 struct xs_view {
     struct xs_policy_entity **entities;            /* in order of id */
     size_t n, cap;
     uint64_t memo[8];
     uint64_t next_ns;                              /* the policy's timer, on its clock */
-    uint64_t linger_ns;                            /* earliest end of a linger */
-    uint64_t look_ns, look_step_ns;                /* next look; 0 step: none is due */
+    uint64_t at_ns[XS_TIMERS];
+    uint64_t look_step_ns;                         /* between looks; 0: none is due */
     uint64_t held_look_ns;                         /* next look at suspended ones */
-    uint64_t stall_check_ns;
-    uint64_t verify_ns;                            /* next look at running ones, only idle ones suspended */
-    uint64_t collective_ns;                        /* next look at collectives; UINT64_MAX: none keeps an
-                                                      entity running */
     bool lent;                                     /* an entity runs because a more important one waits */
     uint64_t progress_ns;                          /* the running side last completed something, or changed */
     bool progressed;                               /* it did, at a time that the next run fills in */
@@ -62,20 +78,13 @@ struct xs_view {
     bool dirty;                                    /* decide at the next run */
     bool some_put_off, some_kept, some_limited, some_intra, some_space; /* of its entities; may be so for none of them any more */
     bool resettle;                                 /* read and arm all queues first */
-    uint64_t beside_ns;                            /* next look at the queues beside which others run;
-                                                      UINT64_MAX: none is due */
-    uint64_t drain_ns;                             /* next look whether suspended commands ended; 0: none */
     uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
     uint64_t charged_ns;                           /* the owners' service is right up to here */
-    uint64_t surplus_ns;                           /* next look at surplus queues (surplus.c); UINT64_MAX:
-                                                      none is due */
-    uint64_t begin_ns;                             /* next look whether an owner has begun; UINT64_MAX: none is due */
     bool recheck;                                  /* a gang of this one turned on another device */
     struct xs_list stakes;                         /* of the users that have entities here */
     size_t nstakes;
     struct xs_stake *granted;                      /* the user that runs in place of others; NULL: none */
     uint64_t stakes_ns;                            /* the stakes are right up to here */
-    uint64_t grant_ns;                             /* a grant begins or ends then; UINT64_MAX: none will */
     bool contended;                                /* the policy suspends something that is ready */
     bool stalled;                                  /* suspended ones run until others complete something */
 };
@@ -311,6 +320,19 @@ struct xs_sched {
     size_t contended_views;
     struct xs_sched_counters c;
 };
+
+/** Sets the timer to that time, if it is set to none that is earlier. */
+static inline void xs_view_wake_at(struct xs_view *v, enum xs_timer t, uint64_t at_ns)
+{
+    v->at_ns[t] = XS_MIN(v->at_ns[t], at_ns);
+}
+
+static inline void xs_view_stop_timers(struct xs_view *v)
+{
+    v->next_ns = UINT64_MAX;
+    for (size_t t = 0; t < XS_TIMERS; t++)
+        v->at_ns[t] = UINT64_MAX;
+}
 
 static inline struct xs_entity *xs_entity_of(struct xs_policy_entity *pe)
 {

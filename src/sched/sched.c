@@ -44,8 +44,7 @@ struct xs_sched *xs_sched_new(const struct xs_policy_ops *policy, const struct x
     xs_list_init(&s->collective_groups);
     xs_list_init(&s->host.pending);
     xs_list_init(&s->host.stakes);
-    s->host.next_ns = s->host.linger_ns = s->host.look_ns = s->host.verify_ns = s->host.collective_ns =
-        s->host.begin_ns = s->host.surplus_ns = s->host.grant_ns = s->host.beside_ns = UINT64_MAX;
+    xs_view_stop_timers(&s->host);
     return s;
 }
 
@@ -68,8 +67,7 @@ void xs_sched_free(struct xs_sched *s)
 static void view_reset(struct xs_view *v)
 {
     memset(v->memo, 0, sizeof(v->memo));
-    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns =
-        v->surplus_ns = v->beside_ns = UINT64_MAX;
+    xs_view_stop_timers(v);
     v->look_step_ns = 0;
     v->stands_since_ns = v->stood_ns = 0;
     v->contended = v->stalled = false;

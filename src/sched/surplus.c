@@ -60,14 +60,14 @@ void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns)
 {
     bool some = false;
 
-    v->surplus_ns = UINT64_MAX;
+    v->at_ns[XS_TIMER_SURPLUS] = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         if (e->put_off && e->nready <= room(e) / 2) {
             take(e, now_ns);
             if (e->put_off && e->nready <= room(e) / 2)
-                v->surplus_ns = now_ns + XS_RESCAN_NS;
+                v->at_ns[XS_TIMER_SURPLUS] = now_ns + XS_RESCAN_NS;
         }
         some = some || e->put_off;
     }

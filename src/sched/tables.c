@@ -61,8 +61,7 @@ static void view_init(struct xs_view *v)
 {
     xs_list_init(&v->pending);
     xs_list_init(&v->stakes);
-    v->next_ns = v->linger_ns = v->look_ns = v->verify_ns = v->collective_ns = v->begin_ns = v->grant_ns =
-        v->surplus_ns = v->beside_ns = UINT64_MAX;
+    xs_view_stop_timers(v);
 }
 
 /* ---- devices ---- */

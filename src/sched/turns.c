@@ -89,8 +89,7 @@ static uint64_t in_flight(struct xs_sched *s, struct xs_entity *e, uint64_t now_
 
 bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
-    uint64_t look = UINT64_MAX;
-
+    v->at_ns[XS_TIMER_DRAIN] = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         uint64_t after;
@@ -102,10 +101,9 @@ bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (!after)
             await_end(e, false);
         if (after && now_ns < e->drain_until_ns)
-            look = XS_MIN(look, after);
+            xs_view_wake_at(v, XS_TIMER_DRAIN, now_ns + after);
     }
-    v->drain_ns = look == UINT64_MAX ? 0 : now_ns + look;
-    return v->drain_ns != 0;
+    return v->at_ns[XS_TIMER_DRAIN] != UINT64_MAX;
 }
 
 /* ---- the clock of the turns ---- */
@@ -197,7 +195,7 @@ void xs_entity_begins(struct xs_entity *e, uint64_t now_ns)
 void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     v->charged_ns = now_ns;
-    v->begin_ns = UINT64_MAX;
+    v->at_ns[XS_TIMER_BEGIN] = UINT64_MAX;
     if (!xs_sched_turns(s))
         return;
     for (size_t i = 0; i < v->n; i++) {
@@ -205,7 +203,7 @@ void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
         e->begins = e->begins && e->applied && v->contended && !has_begun(e, now_ns);
         if (e->begins)
-            v->begin_ns = XS_MIN(now_ns + BEGIN_LOOK_NS, e->begin_until_ns);
+            v->at_ns[XS_TIMER_BEGIN] = XS_MIN(now_ns + BEGIN_LOOK_NS, e->begin_until_ns);
         e->owns = xs_entity_is_timed(e) && has_pages(e) &&
                   (e->applied ? e->pe.ready && !e->begins : still_computes(e, now_ns));
     }

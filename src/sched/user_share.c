@@ -58,7 +58,7 @@ static void stake_put(struct xs_sched *s, struct xs_view *v, struct xs_stake *k)
         v->granted = NULL;
     xs_list_remove(&k->link);
     if (--v->nstakes == 1)
-        v->grant_ns = UINT64_MAX;
+        v->at_ns[XS_TIMER_GRANT] = UINT64_MAX;
     xs_pages_free(s->pages, k);
 }
 
@@ -85,7 +85,7 @@ void xs_stakes_leave(struct xs_sched *s, struct xs_entity *e)
 void xs_view_reset_stakes(struct xs_view *v)
 {
     v->granted = NULL;
-    v->grant_ns = UINT64_MAX;
+    v->at_ns[XS_TIMER_GRANT] = UINT64_MAX;
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link) {
         k->owed = 0;
         k->state = XS_STAKE_IDLE;
@@ -194,7 +194,7 @@ void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     int64_t weights = 0;
 
     v->stakes_ns = now_ns;
-    v->grant_ns = UINT64_MAX;
+    v->at_ns[XS_TIMER_GRANT] = UINT64_MAX;
     note_states(v);
     XS_LIST_FOR(k, &v->stakes, struct xs_stake, link)
         weights += k->state != XS_STAKE_IDLE ? k->weight : 0;
@@ -207,9 +207,9 @@ void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (k->state == XS_STAKE_WAITS && behind_exempt(v, k, true))
             k->state = XS_STAKE_BEHIND;
         if (k == v->granted && k->state == XS_STAKE_RUNS)
-            v->grant_ns = XS_MIN(v->grant_ns, after(k->owed, WHOLE - k->ppm, now_ns));
+            xs_view_wake_at(v, XS_TIMER_GRANT, after(k->owed, WHOLE - k->ppm, now_ns));
         else if (!v->granted && k->state == XS_STAKE_WAITS && k->ppm > 0)
-            v->grant_ns = XS_MIN(v->grant_ns, begins(s, k, now_ns));
+            xs_view_wake_at(v, XS_TIMER_GRANT, begins(s, k, now_ns));
     }
 }
 
