@@ -23,6 +23,7 @@
  * has followed. So a try takes a stretch below LOW, and a longer one after each try that ended above HIGH:
  * then the first phase is too short for it. */
 #include "sched/internal.h"
+#include "sched/stage.h"
 
 #define LOOK_NS      (5 * XS_NS_PER_MS)
 #define AVERAGE_NS   (20 * XS_NS_PER_MS)    /* the share follows a change within about this time */
@@ -43,7 +44,7 @@
 
 static bool is_active(const struct xs_entity *e)
 {
-    return e->pe.run && e->pe.ready;
+    return e->now.run && e->pe.ready;
 }
 
 /* Of an entity that is one queue (struct xs_sched_process_info.intra). */
@@ -288,7 +289,7 @@ static uint32_t lane_of(const struct xs_sched_queue *q, enum xs_beside_step step
 /* Whether the policy suspends it, and each of its queues has lanes, or will. */
 static bool could_run_beside(const struct xs_entity *e)
 {
-    if (!has_company(e) || e->nready == 0 || e->pe.run || e->bound)
+    if (!has_company(e) || e->nready == 0 || e->now.run || e->now.why == XS_WHY_GANG)
         return false;
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
         if (!q->server || q->lanes == XS_LANES_NONE)
@@ -361,7 +362,7 @@ static void confine(struct xs_entity *e, enum xs_beside_step most)
 /* @param wanted  it would run beside others if it could */
 static void set_free(struct xs_view *v, struct xs_entity *e, bool wanted)
 {
-    bool held = !e->pe.run && !v->stalled;
+    bool held = !e->now.run && !v->stalled;
 
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
         if (held && q->lane > XS_LANE_MAKE)
@@ -377,15 +378,13 @@ static void set_free(struct xs_view *v, struct xs_entity *e, bool wanted)
     }
 }
 
-void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+void xs_beside_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     struct xs_entity *urgent = NULL;
     enum xs_beside_step most;
     bool ranks = s->config.lanes == XS_SCHED_LANES_BY_LOAD && xs_sched_policy_flags(s) & XS_POLICY_BY_RANK &&
                  !xs_sched_is_host(s) && !v->stalled;
 
-    for (size_t i = 0; i < v->n; i++)
-        xs_entity_of(v->entities[i])->beside.runs = false;
     if (XS_UNLIKELY(is_forced(s))) {
         force(s, v, now_ns);
         return;
@@ -407,7 +406,8 @@ void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_
             continue;
         if (most > XS_BESIDE_SUSPENDED && could && has_lanes(e) && are_together(urgent, e)) {
             confine(e, most);
-            e->pe.run = e->beside.runs = true;
+            xs_entity_say(e, true, XS_WHY_LANE);
+            e->now.lane = (uint8_t)most;
         } else {
             set_free(v, e, could);
         }

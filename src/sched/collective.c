@@ -15,6 +15,7 @@
  * does not know. If its commands in flight do not end while a member of its group is suspended, it may
  * be inside such a kernel. Then the others may submit command by command until it goes on. */
 #include "sched/internal.h"
+#include "sched/stage.h"
 
 #include "base/log.h"
 
@@ -145,7 +146,7 @@ static bool unnamed(const struct xs_collective_group *g)
 
 static bool suspended(const struct xs_entity *e)
 {
-    return !e->applied || e->kept;
+    return !e->before.run || e->now.limit;
 }
 
 static bool any_suspended(const struct xs_collective_group *g)
@@ -247,8 +248,9 @@ static void look(struct xs_sched *s, struct xs_collective_group *g)
     recheck(g);
 }
 
-void xs_collective_look(struct xs_sched *s)
+void xs_collective_facts(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
+    (void)v, (void)now_ns;
     XS_LIST_FOR(g, &s->collective_groups, struct xs_collective_group, link) {
         if (!xs_list_empty(&g->ranks))
             look(s, g);
@@ -318,7 +320,7 @@ static bool held_anywhere(const struct xs_collective_group *g)
 {
     XS_LIST_FOR(p, &g->ranks, struct xs_sched_process, rank_link) {
         XS_LIST_FOR(q, &p->busy, struct xs_sched_queue, busy_link) {
-            if (!q->entity->pe.run)
+            if (!q->entity->now.run)
                 return true;
         }
     }
@@ -369,10 +371,8 @@ static uint64_t look_after(const struct xs_collective_group *g)
     return g->doubted || unnamed(g) ? XS_HELD_LOOK_NS : UINT64_MAX;
 }
 
-void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+void xs_collective_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
-    for (size_t i = 0; v->some_kept && i < v->n; i++)
-        xs_entity_of(v->entities[i])->kept = false;
     v->some_kept = false;
     if (s->ranks == 0)
         return;
@@ -384,10 +384,12 @@ void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_n
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         uint64_t after;
 
-        if (e->pe.run || !xs_collective_rank(e))
+        if (e->now.run || !xs_collective_rank(e))
             continue;
-        if (keeps_running(s, group_of(e), now_ns))
-            e->pe.run = e->kept = v->some_kept = true;
+        if (keeps_running(s, group_of(e), now_ns)) {
+            xs_entity_say(e, true, XS_WHY_COLLECTIVE);
+            e->now.chosen = e->now.limit = v->some_kept = true;
+        }
         after = look_after(group_of(e));
         if (after != UINT64_MAX)
             xs_view_wake_at(v, XS_TIMER_COLLECTIVE, now_ns + after);
@@ -411,13 +413,14 @@ static uint64_t limit_of(const struct xs_collective_group *g, const struct xs_sc
     return returned + 1;
 }
 
-void xs_collective_limit(struct xs_view *v, uint64_t now_ns)
+void xs_collective_limit(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     bool some = false;
 
+    (void)s;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
-        bool limit = e->kept && e->applied && !v->stalled;
+        bool limit = e->now.limit && e->before.run && !v->stalled;
 
         if (!limit && e->limited == 0)
             continue;

@@ -1,33 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One decision of one view: facts, policy, stall, permits, watches. */
 #include "sched/internal.h"
+#include "sched/stage.h"
 
-#include "base/log.h"
 #include "base/static_probe.h"
-
-#define STOPPED_LOOKS 64u                 /* queues at which it looks for a stopped process */
-#define TIMER_MIN_NS (1 * XS_NS_PER_US)   /* if a policy sets its timer to now, the next call comes after
-                                             this time */
-
-/* An entity that became idle counts as ready for a moment while the scheduler suspends others for it.
- * Programs leave gaps between commands, and without this the two sides would thrash. */
-static void settle_entity(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, uint64_t now_ns)
-{
-    bool ready = e->nready > 0;
-
-    if (!ready && e->pe.ready && e->pe.run && !e->beside.runs && v->contended && s->config.linger_ns &&
-        !e->presence->group->ended) {
-        if (e->linger_until_ns == 0)
-            e->linger_until_ns = now_ns + XS_MAX(e->linger_ns, s->config.linger_ns);
-        ready = now_ns < e->linger_until_ns;
-        e->lingered = !ready;
-        if (ready)
-            xs_view_wake_at(v, XS_TIMER_LINGER, e->linger_until_ns);
-    }
-    if (!ready || e->nready > 0)
-        e->linger_until_ns = 0;
-    e->pe.ready = ready;
-}
 
 /* Unwatched entities may have become idle unnoticed, and their queues may have received service. */
 static void check_unwatched(struct xs_view *v, bool service, uint64_t now_ns)
@@ -35,7 +11,7 @@ static void check_unwatched(struct xs_view *v, bool service, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (e->nready == 0 || e->nwatched > 0 || !e->applied)
+        if (e->nready == 0 || e->nwatched > 0 || !e->before.run)
             continue;
         xs_entity_check(e, now_ns);
         if (e->nready == 0) {
@@ -58,7 +34,7 @@ static bool several_ready(const struct xs_view *v)
 
 /* A queue for which something more important in the same process waits runs while that one runs. Only
  * where queues are entities of their own: a gang runs as one anyway. */
-void xs_view_let_providers_run(struct xs_view *v)
+static void let_providers_run(struct xs_view *v)
 {
     if (!v->some_intra)
         return;
@@ -107,66 +83,6 @@ static void tell_standing(struct xs_sched *s, struct xs_view *v)
     }
 }
 
-/* A gang with queues on several devices runs on all of them or on none: half of a collective waits for
- * the other half. Where it loses on one device it does not count on the others. Not under policies
- * that give turns: turns on two devices do not coincide. */
-static bool gangs_are_bound(const struct xs_sched *s)
-{
-    return !xs_sched_is_host(s) && xs_sched_policy_flags(s) & XS_POLICY_BY_RANK && !s->unbound;
-}
-
-static bool on_several_devices(const struct xs_entity *e)
-{
-    const struct xs_list *presences = &e->presence->group->presences;
-
-    return !e->intra && presences->next->next != presences;
-}
-
-static bool loses_elsewhere(const struct xs_entity *e)
-{
-    XS_LIST_FOR(pr, &e->presence->group->presences, struct xs_presence, link) {
-        if (pr->gang && pr->gang != e && pr->gang->loses)
-            return true;
-    }
-    return false;
-}
-
-void xs_group_recheck(struct xs_group *g, const struct xs_view *but)
-{
-    XS_LIST_FOR(pr, &g->presences, struct xs_presence, link) {
-        if (&pr->device->view != but)
-            pr->device->view.recheck = true;
-    }
-}
-
-static void bind_gangs(struct xs_sched *s, struct xs_view *v)
-{
-    bool bind = gangs_are_bound(s);
-
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        e->bound = bind && on_several_devices(e) && loses_elsewhere(e);
-        if (e->bound)
-            e->pe.ready = false;
-    }
-}
-
-static void tell_bound(struct xs_sched *s, struct xs_view *v)
-{
-    bool bind = gangs_are_bound(s);
-
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
-        bool loses = bind && e->pe.ready && !e->applied && on_several_devices(e);
-
-        if (e->loses == loses)
-            continue;
-        e->loses = loses;
-        xs_group_recheck(e->presence->group, v);
-    }
-}
-
 /* Something more important waits for its first ready queue, whether it runs or not. If the device only writes
  * its completions, no ring shows the end of that wait. */
 static bool inherited_rank(const struct xs_entity *e)
@@ -176,260 +92,43 @@ static bool inherited_rank(const struct xs_entity *e)
     return e->intra && e->nready > 0 && q->client && q->inherit_priority > q->hints.priority;
 }
 
-static bool any_intra(const struct xs_view *v)
-{
-    for (size_t i = 0; i < v->n; i++)
-        if (xs_entity_of(v->entities[i])->intra)
-            return true;
-    return false;
-}
-
-static uint64_t next_stall_check(const struct xs_sched *s, const struct xs_view *v, uint64_t now_ns)
-{
-    uint64_t ns;
-
-    if (s->config.stall_ns == 0)
-        return UINT64_MAX;
-    ns = any_intra(v) ? XS_MIN(s->config.stall_ns, XS_INFER_NS) : s->config.stall_ns;
-
-    return now_ns + (s->ops.is_stopped ? XS_MIN(ns, XS_STOPPED_NS) : ns);
-}
-
-static void ask_policy(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+uint64_t xs_view_ask(struct xs_sched *s, struct xs_view *v, const struct xs_policy_params *params, uint64_t now_ns)
 {
     struct xs_policy_view pv = {
-        .now_ns = xs_view_clock(v, now_ns), .params = &s->config.params, .entities = v->entities, .n = v->n,
-        .memo = v->memo, .next_ns = UINT64_MAX,
+        .now_ns = xs_view_clock(v, now_ns), .params = params, .entities = v->entities, .n = v->n, .memo = v->memo,
+        .next_ns = UINT64_MAX,
     };
-    bool contended = false, running = false, changed = false;
 
-    if (XS_UNLIKELY(s->ranks))
-        xs_collective_look(s); /* may find that something ended */
-    v->lent = v->some_intra = v->some_space = false;
-    v->at_ns[XS_TIMER_LINGER] = v->at_ns[XS_TIMER_COLLECTIVE] = UINT64_MAX;
+    s->c.work += v->n;
+    s->policy->decide(&pv);
+    let_providers_run(v);
+    return pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + XS_TIMER_MIN_NS);
+}
+
+void xs_policy_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    v->some_intra = v->some_space = false;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        settle_entity(s, v, e, now_ns);
         v->some_intra |= e->intra;
         v->some_space |= e->presence->group->space != 0 || e->on_lanes;
         xs_entity_update_hints(e, now_ns);
-        e->decided = e->chosen;
-        e->pe.running = e->applied;
+        e->pe.running = e->before.run;
+        e->now.ready = e->pe.ready;
         e->pe.run = false;
     }
-    bind_gangs(s, v);
-    v->dirty = false;
     s->c.decisions++;
-    s->c.work += v->n;
-    s->policy->decide(&pv);
-    xs_view_let_providers_run(v);
+    v->next_ns = xs_view_ask(s, v, &s->config.params, now_ns);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        e->pe.run = e->chosen = e->pe.run && !e->bound;
-        e->granted = false;
-    }
-    if (XS_UNLIKELY(v->nstakes > 1))
-        xs_view_grant(s, v, &pv, now_ns);
-    if (XS_UNLIKELY(s->ranks || v->some_kept))
-        xs_collective_let_run(s, v, now_ns);
-    v->at_ns[XS_TIMER_BESIDE] = UINT64_MAX;
-    if (XS_UNLIKELY(v->some_intra || v->some_space))
-        xs_view_let_run_beside(s, v, now_ns);
-    tell_standing(s, v);
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        contended = contended || (e->nready > 0 && (!e->pe.run || e->beside.runs));
-        running = running || (e->nready > 0 && e->pe.run);
-        e->chosen = e->chosen || e->kept;
-        if (e->chosen && !e->decided)
-            e->chosen_ns = now_ns;
-        changed = changed || e->decided != e->chosen; /* a grant is no reason to judge a stall anew */
-        v->lent = v->lent || (v->some_intra && inherited_rank(e));
-    }
-    v->next_ns = pv.next_ns == UINT64_MAX ? UINT64_MAX : XS_MAX(pv.next_ns, pv.now_ns + TIMER_MIN_NS);
-    if (changed || !v->contended || !running || !contended) {
-        v->progress_ns = now_ns;
-        v->at_ns[XS_TIMER_STALL] = next_stall_check(s, v, now_ns);
-        v->stalled = false;
-    }
-    if (v != &s->host)
-        s->contended_views = s->contended_views + contended - v->contended;
-    v->contended = contended;
-}
-
-static bool holds_any(const struct xs_view *v)
-{
-    for (size_t i = 0; i < v->n; i++) {
-        const struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        if (e->nready > 0 && !e->pe.run)
-            return true;
-    }
-    return false;
-}
-
-/* Queues of one process that run while the scheduler suspends others of it, because more important ones wait
- * for them. If the scheduler suspended them or took them for idle, their waiters would wait on. They may be
- * complete without a sign: their stream takes no mark from outside, and the thread that would notice stands
- * at another queue's gate. Or they wait for a suspended queue. */
-static bool waits_for_suspended(const struct xs_view *v, uint64_t now_ns)
-{
-    bool lifted = false;
-
-    for (size_t i = 0; i < v->n; i++) {
-        const struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        if (!e->pe.run || e->beside.runs || e->nready == 0)
-            continue;
-        if (!e->intra)
-            return false;
-        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
-            if (!q->client || q->returned != q->entered || !xs_queue_is_overdue(q, q->since_ns, now_ns))
-                return false;
-            lifted = lifted || q->inherit_priority > q->hints.priority;
-        }
-    }
-    return lifted;
-}
-
-/* Of the entities that have the device: whether the processes of all their ready queues are stopped.
- * @param look  asks the owner; else by what it said last, of one queue each */
-static bool are_stopped(struct xs_sched *s, const struct xs_view *v, bool look)
-{
-    struct xs_sched_process *last = NULL;
-    unsigned n = 0;
-
-    for (size_t i = 0; i < v->n; i++) {
-        const struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        if (!e->pe.run || e->beside.runs || e->nready == 0)
-            continue;
-        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
-            if (++n > STOPPED_LOOKS)
-                return false;
-            if (q->process == last)
-                continue;
-            last = q->process;
-            if (look)
-                last->stopped = s->ops.is_stopped(s->ctx, last);
-            if (!last->stopped)
-                return false;
-            if (!look)
-                break;
-        }
-    }
-    return last != NULL;
-}
-
-static void stall(struct xs_sched *s, struct xs_view *v)
-{
-    v->stalled = true;
-    v->progress_ns = 0;
-    s->c.stalls++;
-}
-
-/* The urgent side may itself wait for a suspended process, in a way that the scheduler cannot see. If
- * it completes nothing for stall_ns, though its commands should have ended, the suspended ones run
- * until it does. The same holds, and sooner, where a signal has stopped it: it reports nothing then. */
-static void judge_stall(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
-{
-    uint64_t end, last;
-    bool known;
-
-    if (!v->contended || s->config.stall_ns == 0) {
-        v->stalled = false;
-        return;
-    }
-    if (v->at_ns[XS_TIMER_STALL] == UINT64_MAX) /* configured just now */
-        v->at_ns[XS_TIMER_STALL] = next_stall_check(s, v, now_ns);
-    if (v->stalled) {
-        if (v->progress_ns != 0) {
-            v->stalled = false;
-            v->at_ns[XS_TIMER_STALL] = next_stall_check(s, v, v->progress_ns);
-        }
-        return;
-    }
-    known = s->ops.is_stopped && are_stopped(s, v, false);
-    if (now_ns < v->at_ns[XS_TIMER_STALL] && !known)
-        return;
-    xs_view_running_progress(v, now_ns, &end);
-    if (!v->dirty && waits_for_suspended(v, now_ns)) {
-        stall(s, v);
-        return;
-    }
-    if (s->ops.is_stopped && !v->dirty && holds_any(v) &&
-        (known || (end <= now_ns && v->progress_ns + XS_STOPPED_NS <= now_ns)) && are_stopped(s, v, true)) {
-        stall(s, v);
-        return;
-    }
-    last = v->progress_ns + s->config.stall_ns;
-    if (last > now_ns || end > now_ns || v->dirty || !holds_any(v)) {
-        v->at_ns[XS_TIMER_STALL] = XS_MAX(holds_any(v) ? last : now_ns + s->config.stall_ns, end);
-        if (any_intra(v))
-            xs_view_wake_at(v, XS_TIMER_STALL, now_ns + XS_INFER_NS);
-        if (s->ops.is_stopped)
-            xs_view_wake_at(v, XS_TIMER_STALL, XS_MAX(v->progress_ns, now_ns) + XS_STOPPED_NS);
-        v->at_ns[XS_TIMER_STALL] = XS_MAX(v->at_ns[XS_TIMER_STALL], now_ns + TIMER_MIN_NS);
-        return;
-    }
-    stall(s, v);
-    if (!s->stall_said) {
-        s->stall_said = true;
-        XS_WARN("urgent queues completed nothing for %u ms: suspended ones run until they do "
-                "(they may depend on each other)", (unsigned)(s->config.stall_ns / XS_NS_PER_MS));
-    }
-}
-
-static bool may_run(const struct xs_view *v, const struct xs_entity *e)
-{
-    return e->pe.run || v->stalled;
-}
-
-/* Suspends first, since that takes mere stores. Then resumes, which may have to wake threads. Then
- * closes idle queues of suspended entities. */
-static void apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
-{
-    bool wait;
-
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        e->turned = e->applied != may_run(v, e);
-        if (!e->turned || !e->applied)
-            continue;
-        e->applied = false;
-        xs_entity_unwatch(e);
-        xs_entity_drain(e, now_ns);
-        xs_entity_apply(e, now_ns);
-    }
-    wait = xs_view_drains(s, v, now_ns) && !v->stalled;
-    while (!xs_list_empty(&v->pending)) { /* became ready while their word was another */
-        struct xs_sched_queue *q = XS_CONTAINER_OF(v->pending.next, struct xs_sched_queue, pending_link);
-        struct xs_entity *e = q->entity;
-
-        xs_list_remove(&q->pending_link);
-        if (!e->turned || wait) /* else the entity's turn does it, below */
-            xs_queue_permit(q, e->applied && !q->barred, now_ns);
-    }
-    xs_view_stand(s, v, wait, now_ns);
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        if (!e->turned || !may_run(v, e) || wait)
-            continue;
-        e->applied = true;
-        xs_entity_begins(e, now_ns);
-        xs_entity_apply(e, now_ns);
-    }
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
-
-        if (e->turned && !e->applied)
-            xs_entity_close_idle(e, now_ns);
-        e->turned = false;
+        e->now.chosen = e->pe.run && e->now.why != XS_WHY_GANG;
+        if (e->now.why != XS_WHY_GANG)
+            e->now.why = e->pe.run ? XS_WHY_FREE : XS_WHY_POLICY;
+        e->now.run = e->now.chosen;
+        e->now.limit = false;
+        e->now.lane = 0;
     }
 }
 
@@ -439,7 +138,7 @@ static void set_watches(struct xs_view *v, uint64_t now_ns)
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         /* an entity that loses and binds its gang elsewhere: only while it has work here */
-        if (v->contended && ((e->pe.run && !e->beside.runs) || e->loses) && e->nready > 0) {
+        if (v->contended && ((e->now.run && !e->now.lane) || e->gang.loses) && e->nready > 0) {
             bool fresh = e->nwatched == 0;
 
             xs_entity_watch(e, now_ns);
@@ -465,41 +164,71 @@ static void resettle(struct xs_view *v, uint64_t now_ns)
     }
 }
 
+/* Each stage says what it has to say. */
+static void judge_all(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    v->dirty = false;
+    for (size_t t = 0; t < XS_TIMERS_OF_JUDGES; t++)
+        v->at_ns[t] = UINT64_MAX;
+#define XS_STAGE(name, active, facts, judge, applied) \
+    if (active)                                       \
+        judge(s, v, now_ns);
+#include "sched/stages.def"
+#undef XS_STAGE
+}
+
+static void note_facts(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+#define XS_STAGE(name, active, facts, judge, applied) \
+    if (active)                                       \
+        facts(s, v, now_ns);
+#include "sched/stages.def"
+#undef XS_STAGE
+}
+
+static void note_applied(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+#define XS_STAGE(name, active, facts, judge, applied) \
+    if (active)                                       \
+        applied(s, v, now_ns);
+#include "sched/stages.def"
+#undef XS_STAGE
+}
+
 void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     if (v->resettle)
         resettle(v, now_ns);
-    xs_view_charge(s, v, now_ns);
-    if (XS_UNLIKELY(v->some_put_off))
-        xs_view_take_surplus(v, now_ns);
-    if (XS_UNLIKELY(v->nstakes > 1))
-        xs_view_charge_stakes(v, now_ns);
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
         bool was = v->contended;
 
+        note_facts(s, v, now_ns);
         /* A policy that reads service needs true facts before it charges any entity. For others it is
          * enough to look when a decision would suspend something: programs that share a device in
          * peace need not ring at each submit. */
         if (xs_sched_uses_service(s) && several_ready(v))
             check_unwatched(v, !was, now_ns);
-        ask_policy(s, v, now_ns);
+        judge_all(s, v, now_ns);
         if (v->contended && !was && !xs_sched_uses_service(s)) {
             check_unwatched(v, false, now_ns);
             if (v->dirty)
-                ask_policy(s, v, now_ns);
+                judge_all(s, v, now_ns);
         }
-        judge_stall(s, v, now_ns);
-        apply(s, v, now_ns);
-        if (XS_UNLIKELY(v->some_kept || v->some_limited))
-            xs_collective_limit(v, now_ns);
-        tell_bound(s, v);
+        tell_standing(s, v);
+        xs_view_apply(s, v, now_ns);
+        note_applied(s, v, now_ns);
         XS_PROBE2(decision, v->n, v->contended);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }
-    xs_view_note_owners(s, v, now_ns);
-    if (XS_UNLIKELY(v->nstakes > 1))
-        xs_view_note_stakes(s, v, now_ns);
     xs_view_plan_look(v, now_ns);
+}
+
+static bool lends(const struct xs_view *v)
+{
+    for (size_t i = 0; v->some_intra && i < v->n; i++)
+        if (inherited_rank(xs_entity_of(v->entities[i])))
+            return true;
+    return false;
 }
 
 /* Nothing waits, but the scheduler suspends some idle entities for others that run, which nothing watches. A
@@ -509,7 +238,7 @@ static void plan_verify(struct xs_view *v, uint64_t now_ns)
     uint64_t *at_ns = &v->at_ns[XS_TIMER_VERIFY];
     bool held = false, pages = false;
 
-    if (v->lent && !v->contended) { /* something runs only because others wait for it */
+    if (!v->contended && lends(v)) { /* something runs only because others wait for it */
         if (*at_ns <= now_ns || *at_ns > now_ns + XS_LENT_LOOK_NS)
             *at_ns = now_ns + XS_LENT_LOOK_NS;
         return;
@@ -522,22 +251,43 @@ static void plan_verify(struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        held = held || !e->applied;
-        if (e->applied && e->nready > 0)
+        held = held || !e->before.run;
+        if (e->before.run && e->nready > 0)
             pages = pages || XS_CONTAINER_OF(e->ready.next, struct xs_sched_queue, link)->client;
     }
     if (held && pages)
         *at_ns = now_ns + XS_VERIFY_NS;
 }
 
-static uint64_t next_timer(const struct xs_view *v)
+static uint64_t next_timer(struct xs_view *v)
 {
-    uint64_t next = xs_view_timer(v);
     size_t n = v->contended ? XS_TIMERS : XS_TIMER_CONTENDED;
 
+    v->soonest_ns = UINT64_MAX;
     for (size_t t = 0; t < n; t++)
-        next = XS_MIN(next, v->at_ns[t]);
-    return next;
+        v->soonest_ns = XS_MIN(v->soonest_ns, v->at_ns[t]);
+    return XS_MIN(v->soonest_ns, xs_view_timer(v));
+}
+
+/* Some timer is due. */
+static void fire(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    if (v->contended) {
+        uint64_t end;
+
+        if (v->stalled)
+            xs_view_running_progress(v, now_ns, &end);
+        if (v->stalled ? v->progress_ns != 0 : now_ns >= v->at_ns[XS_TIMER_STALL])
+            v->dirty = true;
+        if (now_ns >= v->at_ns[XS_TIMER_LOOK])
+            xs_view_look(s, v, now_ns);
+    }
+    for (size_t t = 0; t < XS_TIMER_DECIDES; t++)
+        v->dirty |= now_ns >= v->at_ns[t];
+    if (now_ns >= v->at_ns[XS_TIMER_DRAIN] && !xs_view_drains(s, v, now_ns))
+        v->dirty = true;
+    if (now_ns >= v->at_ns[XS_TIMER_VERIFY])
+        check_unwatched(v, false, now_ns);
 }
 
 static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
@@ -556,40 +306,26 @@ static uint64_t run_view(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         for (size_t i = 0; i < v->n; i++) {
             struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-            if (e->nready && e->applied)
+            if (e->nready && e->before.run)
                 xs_entity_check(e, now_ns);
-            if (e->nready && (e->applied || e->draining) && xs_sched_uses_service(s))
+            if (e->nready && (e->before.run || e->turn.draining) && xs_sched_uses_service(s))
                 xs_entity_read_service(e, now_ns);
         }
         v->dirty = true;
     }
-    if (v->contended) {
-        uint64_t end;
-
-        if (v->stalled)
-            xs_view_running_progress(v, now_ns, &end);
-        if (v->stalled ? v->progress_ns != 0 : now_ns >= v->at_ns[XS_TIMER_STALL])
-            v->dirty = true;
-        if (now_ns >= v->at_ns[XS_TIMER_LOOK])
-            xs_view_look(s, v, now_ns);
-    }
-    for (size_t t = 0; t < XS_TIMER_DECIDES; t++)
-        v->dirty |= now_ns >= v->at_ns[t];
-    if (now_ns >= v->at_ns[XS_TIMER_DRAIN] && !xs_view_drains(s, v, now_ns))
-        v->dirty = true;
-    if (now_ns >= v->at_ns[XS_TIMER_VERIFY])
-        check_unwatched(v, false, now_ns);
+    if (now_ns >= v->soonest_ns || v->stalled)
+        fire(s, v, now_ns);
     if (v->dirty || v->resettle) {
         xs_view_decide(s, v, now_ns);
     } else {
         if (now_ns >= v->at_ns[XS_TIMER_BEGIN]) {
-            xs_view_charge(s, v, now_ns);
-            xs_view_note_owners(s, v, now_ns);
+            xs_turns_charge(s, v, now_ns);
+            xs_turns_note(s, v, now_ns);
         }
         xs_view_plan_look(v, now_ns);
     }
     if (v->dirty)
-        return now_ns;
+        return v->soonest_ns = now_ns;
     plan_verify(v, now_ns);
     if (v->stalled)
         v->at_ns[XS_TIMER_STALL] = now_ns + XS_LOOK_MAX_NS;

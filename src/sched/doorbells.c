@@ -84,7 +84,7 @@ bool xs_view_running_progress(struct xs_view *v, uint64_t now_ns, uint64_t *ret_
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (!e->chosen)
+        if (!e->now.chosen)
             continue;
         XS_LIST_FOR_SAFE(q, &e->ready, struct xs_sched_queue, link) {
             xs_queue_settle(q, now_ns);

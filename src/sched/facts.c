@@ -75,7 +75,7 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     q->sleepers = atomic_load(&c->waiters);   /* seq_cst: as entered */
     returned = XS_MIN(XS_MAX(returned, completed), entered);
     moved = entered != q->entered || completed != q->completed;
-    if (completed != q->completed && q->entity->chosen)
+    if (completed != q->completed && q->entity->now.chosen)
         q->entity->view->progress_ns = now_ns;
     if (moved)
         q->changed_ns = now_ns;
@@ -114,7 +114,7 @@ static bool seems_idle(struct xs_sched_queue *q, uint64_t now_ns)
     if (q->inferred && q->inferred_entered == q->entered)
         return true;
     q->inferred = false;
-    if (!e->view->contended || !e->applied || q->returned != q->entered || q->covered)
+    if (!e->view->contended || !e->before.run || q->returned != q->entered || q->covered)
         return false;
     /* from when it could run: the time in which it was suspended does not count */
     if (!xs_queue_is_overdue(q, q->since_ns, now_ns))
@@ -147,8 +147,8 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
     } else {
         struct xs_entity *e = q->entity;
 
-        if (!was && moved && e->linger_until_ns) /* had work for a moment while its entity lingers */
-            e->linger_until_ns = now_ns + XS_MAX(e->linger_ns, e->sched->config.linger_ns);
+        if (!was && moved && e->linger.until_ns) /* had work for a moment while its entity lingers */
+            e->linger.until_ns = now_ns + XS_MAX(e->linger.ns, e->sched->config.linger_ns);
         xs_queue_set_state(q, false, now_ns);
         if (q->armed != XS_ARMED_SUBMIT && e->view->n > 1) {
             xs_queue_arm(q, XS_ARMED_SUBMIT);
@@ -222,7 +222,7 @@ void xs_entity_link_ready(struct xs_entity *e, struct xs_sched_queue *q)
     e->nready++;
     e->ntimed += timed(q);
     e->view->dirty = true;
-    if (q->permitted != e->applied)
+    if (q->permitted != e->before.run)
         xs_list_add(&e->view->pending, &q->pending_link);
     if (e->nready == 1 || p > e->pe.hints.priority) {
         xs_list_add(e->ready.next, &q->link); /* in front */
@@ -260,18 +260,10 @@ void xs_entity_unlink_ready(struct xs_entity *e, struct xs_sched_queue *q)
         e->dried_ns = e->sched->now_ns;
 }
 
-/* If an entity's linger ended too soon, its next linger is longer. If it stayed away for long, the
- * next one is as configured. In a pause of less than a millisecond another program gains little: two
- * changes of the device take 0.4 ms. The urgent one then waits for what the other has begun. */
 void xs_entity_wakes(struct xs_entity *e, uint64_t now_ns)
 {
-    uint64_t base = e->sched->config.linger_ns, most = XS_LINGER_GROWTH * base;
-
-    if (e->lingered)
-        e->linger_ns = now_ns - e->dried_ns < most ? XS_MIN(2 * XS_MAX(e->linger_ns, base), most) : base;
-    e->lingered = false;
     e->pe.ready_since_ns = now_ns;
-    e->linger_until_ns = 0;
+    xs_linger_wakes(e, now_ns);
 }
 
 void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns)
@@ -334,7 +326,7 @@ void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
     }
     e->hints_stale = true;
     e->view->dirty = true;
-    xs_queue_permit(q, e->applied && !barred, now_ns);
+    xs_queue_permit(q, e->before.run && !barred, now_ns);
 }
 
 static uint64_t after_us(uint64_t from_ns, int64_t us)
@@ -395,7 +387,7 @@ void xs_entity_update_hints(struct xs_entity *e, uint64_t now_ns)
     e->stale_at_ns = UINT64_MAX;
     if (e->nready == 0) {
         /* while it lingers it keeps the standing that it had */
-        if (!e->linger_until_ns || now_ns >= e->linger_until_ns)
+        if (!e->linger.until_ns || now_ns >= e->linger.until_ns)
             *h = e->rest;
         else
             e->hints_stale = true;
@@ -434,5 +426,5 @@ void xs_entity_read_service(struct xs_entity *e, uint64_t now_ns)
         in_flight = in_flight || q->completed < q->returned;
     }
     if (!in_flight)
-        e->draining = false;
+        e->turn.draining = false;
 }

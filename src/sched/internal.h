@@ -3,12 +3,19 @@
  *
  *  sched.c       life, settings, status           facts.c     words of the pages -> ready queues
  *  tables.c      groups, devices, entities        doorbells.c which processes ring, which queues it watches
- *  decide.c      views, policy, stall             permit.c    permits, leases, bounds in flight
- *  idle_hints.c  the hints of an entity of which nothing is ready
- *  surplus.c     more ready queues than it counts
- *  user_share.c  the part of a device that the priority of other users cannot take from a user
- *  beside.c      queues that run beside a more important one, on a part of the device
+ *  decide.c      views, the policy, timers        permit.c    permits, leases, bounds in flight
+ *  transition.c  verdicts -> queues               idle_hints.c the hints of an entity of which nothing is ready
+ *
+ * Stages of a decision (stages.def has their order):
+ *
  *  turns.c       handing over a device: draining, the clock of the turns, the owner of the device
+ *  surplus.c     more ready queues than it counts
+ *  linger.c      who has just become idle counts as ready for a moment
+ *  gangs.c       work on several devices runs on all of them or on none
+ *  user_share.c  the part of a device that the priority of other users cannot take from a user
+ *  collective.c  kernels that wait for others
+ *  beside.c      queues that run beside a more important one, on a part of the device
+ *  stall.c       suspended ones run while the others complete nothing
  *
  * A queue belongs to an entity, an entity to a device and a group. A view is the input of one call
  * of the policy: the entities of a device, or of the host. */
@@ -42,15 +49,18 @@
 #define XS_WATCH_MOST       64u                    /* ready queues of one entity that it watches */
 #define XS_READY_LEAST      4u
 #define XS_ROUNDS           8u                     /* decisions of one view in a row */
+#define XS_TIMER_MIN_NS     (1 * XS_NS_PER_US)     /* if a policy sets its timer to now, the next call comes after this time */
 
 /** When a view has to be looked at again. UINT64_MAX: for no such reason. */
 enum xs_timer {
-    /* then it decides: */
+    /* then it decides; the stages' judges set these: */
     XS_TIMER_LINGER,                               /* earliest end of a linger */
     XS_TIMER_COLLECTIVE,                           /* next look at collectives that keep an entity running */
-    XS_TIMER_SURPLUS,                              /* ... at surplus queues (surplus.c) */
+    XS_TIMER_BESIDE,                               /* ... at the queues beside which others run */
+    XS_TIMERS_OF_JUDGES,
+    /* likewise, by other hooks: */
+    XS_TIMER_SURPLUS = XS_TIMERS_OF_JUDGES,        /* ... at surplus queues (surplus.c) */
     XS_TIMER_GRANT,                                /* a grant begins or ends */
-    XS_TIMER_BESIDE,                               /* next look at the queues beside which others run */
     XS_TIMER_DECIDES,
     /* then it looks whether to: */
     XS_TIMER_DRAIN = XS_TIMER_DECIDES,             /* ... whether suspended commands ended */
@@ -69,14 +79,15 @@ struct xs_view {
     uint64_t memo[8];
     uint64_t next_ns;                              /* the policy's timer, on its clock */
     uint64_t at_ns[XS_TIMERS];
+    uint64_t soonest_ns;                           /* of those that count now, at the end of the last run */
     uint64_t look_step_ns;                         /* between looks; 0: none is due */
     uint64_t held_look_ns;                         /* next look at suspended ones */
-    bool lent;                                     /* an entity runs because a more important one waits */
     uint64_t progress_ns;                          /* the running side last completed something, or changed */
     bool progressed;                               /* it did, at a time that the next run fills in */
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
-    bool some_put_off, some_kept, some_limited, some_intra, some_space; /* of its entities; may be so for none of them any more */
+    bool some_lose, some_put_off, some_kept;       /* of its entities; may be so for none of them any more */
+    bool some_limited, some_intra, some_space;     /* likewise */
     bool resettle;                                 /* read and arm all queues first */
     uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
     uint64_t charged_ns;                           /* the owners' service is right up to here */
@@ -166,9 +177,8 @@ enum xs_beside_step { XS_BESIDE_SUSPENDED, XS_BESIDE_NARROW, XS_BESIDE_WIDE };
 /** What an urgent entity's threads did while it was active. */
 struct xs_beside_time { uint64_t active_ns, waited_ns; };
 
+/* Of an entity beside which others could run. */
 struct xs_beside {
-    bool runs;                                     /* it runs beside others itself; the policy suspends it */
-    /* of an entity beside which others could run */
     enum xs_beside_step step, back;                /* back: the step that follows a look at it by itself; 0: the next one */
     int32_t share;                                 /* of its time in which threads waited for the device, in 1/1024; average */
     uint64_t seen_ns;                              /* the last look; 0: none since it became active */
@@ -179,20 +189,57 @@ struct xs_beside {
     struct xs_beside_time alone, here;             /* by itself; in this step, where others run beside it */
 };
 
+enum xs_why {
+#define XS_WHY(name) XS_WHY_##name,
+#include "sched/reasons.def"
+#undef XS_WHY
+};
+
+/** What a decision says of an entity. */
+struct xs_verdict {
+    bool run;                                      /* its queues may submit commands */
+    bool chosen;                                   /* ... by right of the policy, or for a collective's sake: not by a
+                                                      grant, nor beside others */
+    bool limit;                                    /* ... only up to the end of that collective */
+    bool ready;                                    /* as the policy saw it */
+    uint8_t lane;                                  /* ... on a part of the device: enum xs_beside_step */
+    uint8_t why;                                   /* enum xs_why */
+};
+
+struct xs_linger {
+    uint64_t until_ns;                             /* 0: it does not linger */
+    uint32_t ns;                                   /* how long it lingers; 0: as configured */
+    bool too_short;                                /* its last linger ended before it had work again */
+};
+
+struct xs_grant {
+    struct xs_stake *stakes[2];                    /* its user's on its device, and on the host */
+    uint64_t since_ns;                             /* when it last began to run by a grant */
+};
+
+/* Handing over the device (turns.c). */
+struct xs_turn {
+    uint64_t begin_until_ns;                       /* xs_turns_charge charges it from then on at the latest */
+    uint64_t drain_until_ns;                       /* others wait for its commands until then at most */
+    bool draining;                                 /* suspended while commands of it were in flight */
+    bool owns;                                     /* xs_turns_charge charges it for the time that passes */
+    bool begins;                                   /* resumed, and nothing of it has come to the device yet */
+};
+
+struct xs_gang_facts {
+    bool loses;                                    /* ready, and this device's decision suspends it */
+};
+
 struct xs_entity {
     struct xs_policy_entity pe;
     struct xs_sched *sched;
     struct xs_presence *presence;
     struct xs_view *view;                          /* the one on which the present policy decides */
-    struct xs_stake *stakes[2];                    /* its user's on its device, and on the host */
-    uint64_t granted_ns;                           /* when it last began to run by a grant */
     struct xs_list ready, idle;                    /* queues; idle: most recently used first */
     size_t queues, nready, nready_top;             /* ready ones; those of the highest priority */
     size_t ntimed;                                 /* ready ones with a deadline or a laxity */
     size_t nwatched;
     size_t put_off;                                /* so many of idle are still to read: some have work */
-    uint64_t linger_until_ns;
-    uint64_t linger_ns;                            /* how long it lingers; 0: as configured */
     uint64_t dried_ns;                             /* when it last became idle */
     uint64_t stale_at_ns;                          /* hints change by time then (laxity) */
     bool top;                                      /* more important than some other here, and none above it */
@@ -200,24 +247,16 @@ struct xs_entity {
     struct xs_idle_hints_counts *rest_counts;            /* idle_hints.c; NULL: few queues */
     bool intra;
     bool hints_stale, rest_stale;
-    bool applied;                                  /* may run, as its queues last heard */
-    bool chosen;                                   /* the policy lets it run; pe.run has the grants, too */
-    bool decided;                                  /* the same in the decision before this one */
-    uint64_t chosen_ns;                            /* since then */
-    bool granted;                                  /* runs by a grant, and is not chosen */
-    bool was_ready;                                /* inside a grant's decision: pe.ready */
-    bool turned;                                   /* inside apply: it changes */
-    bool lingered;                                 /* its last linger ended before it had work again */
-    bool draining;                                 /* suspended while commands of it were in flight */
-    bool owns;                                     /* xs_view_charge charges it for the time that passes */
-    bool begins;                                   /* resumed, and nothing of it has come to the device yet */
-    uint64_t begin_until_ns;                       /* xs_view_charge charges it from then on at the latest */
-    uint64_t drain_until_ns;                       /* others wait for its commands until then at most */
-    bool loses;                                    /* ready, and this device's decision suspends it */
-    bool bound;                                    /* suspended because it loses on another device */
+    struct xs_verdict now;                         /* of the last decision */
+    struct xs_verdict before;                      /* as its queues last heard: what it does */
+    struct xs_gang_facts gang;
+    uint64_t since_ns;                             /* ... since then */
+    uint64_t chosen_ns;                            /* now.chosen since then */
+    struct xs_linger linger;
+    struct xs_grant grant;
+    struct xs_turn turn;
     struct xs_beside beside;
     size_t on_lanes;                               /* queues whose word names a lane */
-    bool kept;                                     /* runs for its collectives' sake; the policy would suspend it */
     size_t limited;                                /* queues of it with a limit */
 };
 
@@ -339,6 +378,11 @@ static inline struct xs_entity *xs_entity_of(struct xs_policy_entity *pe)
     return XS_CONTAINER_OF(pe, struct xs_entity, pe);
 }
 
+static inline bool xs_sched_several_devices(const struct xs_sched *s)
+{
+    return s->devices_n - s->devices_free > 1;
+}
+
 static inline bool xs_sched_is_host(const struct xs_sched *s)
 {
     return s->policy->scope == XS_SCOPE_HOST;
@@ -410,14 +454,8 @@ void xs_collective_leave(struct xs_sched *s, struct xs_group *gang);
 void xs_collective_met(struct xs_sched_process *p);
 /** The process ends; its queues are gone. */
 void xs_collective_gone(struct xs_sched_process *p);
-/** Looks whether one is under way. If that changed, the devices of the members decide again. */
-void xs_collective_look(struct xs_sched *s);
 /** Updates xs_sched_process.busy after armed or collective of the queue changed. */
 void xs_collective_update_busy(struct xs_sched_queue *q);
-/** Inside a decision, after the policy: permits the members to run. */
-void xs_collective_let_run(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
-/** After a decision: limits the queues of members that run only for a collective. */
-void xs_collective_limit(struct xs_view *v, uint64_t now_ns);
 /** The entity takes part in collectives, or did. */
 bool xs_collective_rank(const struct xs_entity *e);
 /** After apply: limits the queues of members that run only for a collective. */
@@ -440,8 +478,6 @@ static inline bool xs_queue_has_room(const struct xs_sched_queue *q)
 void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns);
 /** Some of its idle queues have work: has all of them read. */
 void xs_entity_put_off(struct xs_entity *e);
-/** Makes surplus queues ready, where there is place again. */
-void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns);
 
 /* facts.c */
 /** Copies the queue's words, each once. @return true when entered or completed moved */
@@ -500,10 +536,6 @@ void xs_entity_drain(struct xs_entity *e, uint64_t now_ns);
 bool xs_entity_end_awaited(const struct xs_entity *e);
 /** The entity resumes. */
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns);
-/** Charges the time since the last call to the owners of the device; before the call of the policy. */
-void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
-/** Notes the owners of the device from now on; after apply. */
-void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* user_share.c */
 /** The entity is in its views; its user has a stake there. @return 0, or -1 when out of memory */
@@ -511,13 +543,6 @@ int xs_stakes_join(struct xs_sched *s, struct xs_entity *e);
 void xs_stakes_leave(struct xs_sched *s, struct xs_entity *e);
 /** Ends the grant and sets all debts to zero. */
 void xs_view_reset_stakes(struct xs_view *v);
-/** Charges the time since the last call; before the call of the policy. */
-void xs_view_charge_stakes(struct xs_view *v, uint64_t now_ns);
-/** Inside a decision, after the policy: one user that others kept waiting for too long runs in
- *  their place. */
-void xs_view_grant(struct xs_sched *s, struct xs_view *v, struct xs_policy_view *pv, uint64_t now_ns);
-/** Notes which users run and wait from now on; after apply. */
-void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* idle_hints.c */
 /** A queue of the entity counts from now on, or no more, with the hints and the bar that it has now. */
@@ -527,14 +552,17 @@ void xs_idle_hints_join(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_remove(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_update(struct xs_entity *e);
 
-/* beside.c */
-/** Inside a decision, after the policy: entities that the policy would suspend run on a lane, where
- *  the active ones leave the device idle. */
-void xs_view_let_run_beside(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
+/* linger.c */
+/** Its first queue became ready. */
+void xs_linger_wakes(struct xs_entity *e, uint64_t now_ns);
+
+/* transition.c */
+/** Makes the words of the queues follow the verdicts. */
+void xs_view_apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* decide.c */
-/** A queue for which something more important in the same process waits runs while that one runs. */
-void xs_view_let_providers_run(struct xs_view *v);
+/** The policy's answer, in pe.run of each entity. @return its timer, on the policy's clock */
+uint64_t xs_view_ask(struct xs_sched *s, struct xs_view *v, const struct xs_policy_params *params, uint64_t now_ns);
 /** All devices of the gang, but one, decide again. */
 void xs_group_recheck(struct xs_group *g, const struct xs_view *but);
 void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);

@@ -129,8 +129,8 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
 void xs_entity_apply(struct xs_entity *e, uint64_t now_ns)
 {
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
-        xs_queue_permit(q, e->applied && !q->barred, now_ns);
-    if (!e->applied)
+        xs_queue_permit(q, e->before.run && !q->barred, now_ns);
+    if (!e->before.run)
         return;
     /* The idle queues that a suspension closed stand at the front. */
     XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {

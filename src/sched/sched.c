@@ -94,12 +94,12 @@ void xs_sched_set_policy(struct xs_sched *s, const struct xs_policy_ops *policy)
         memset(e->pe.memo, 0, sizeof(e->pe.memo));
         memset(e->pe.process->memo, 0, sizeof(e->pe.process->memo));
         e->view = xs_sched_is_host(s) ? &s->host : &e->presence->device->view;
-        e->linger_until_ns = 0;
-        e->loses = e->bound = false;
+        e->linger.until_ns = 0;
+        e->gang.loses = false;
         e->hints_stale = true;
         xs_entity_unwatch(e);
         XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
-            if (q->permitted != e->applied)
+            if (q->permitted != e->before.run)
                 xs_list_add(&e->view->pending, &q->pending_link);
         }
     }
@@ -359,7 +359,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     if (XS_UNLIKELY(p->collective))
         xs_collective_update_busy(q); /* until the scheduler arms it to ring */
     xs_queue_update_barred(q, now_ns);
-    if (!q->entity->applied)
+    if (!q->entity->before.run)
         xs_queue_permit(q, false, now_ns);
     xs_queue_settle(q, now_ns);
     /* it may have had collectives before it joined */
@@ -409,7 +409,7 @@ void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated)
 
 bool xs_sched_queue_granted(const struct xs_sched_queue *q)
 {
-    return q->entity->granted && q->entity->applied;
+    return q->entity->now.why == XS_WHY_GRANT && q->entity->before.run;
 }
 
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
@@ -562,7 +562,7 @@ void xs_sched_queue_set_service(struct xs_sched *s, struct xs_sched_queue *q, ui
         return;
     q->entity->pe.service_ns += service_ns - q->service_ns;
     q->service_ns = service_ns;
-    if (q->entity->chosen)
+    if (q->entity->now.chosen)
         q->entity->view->progressed = true;
 }
 

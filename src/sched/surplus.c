@@ -6,6 +6,7 @@
  * the entity become idle, the scheduler reads the surplus ones again. The entity is ready all the
  * while, so no queue waits longer than without this. */
 #include "sched/internal.h"
+#include "sched/stage.h"
 
 static size_t room(const struct xs_entity *e)
 {
@@ -34,7 +35,7 @@ void xs_queue_put_off(struct xs_sched_queue *q, uint64_t now_ns)
         return;
     xs_list_remove(&q->link);
     xs_list_add(e->idle.next, &q->link); /* in front: closed queues stand before open ones */
-    xs_queue_permit(q, e->applied, now_ns);
+    xs_queue_permit(q, e->before.run, now_ns);
 }
 
 static void take(struct xs_entity *e, uint64_t now_ns)
@@ -56,10 +57,11 @@ static void take(struct xs_entity *e, uint64_t now_ns)
         e->put_off = 0;
 }
 
-void xs_view_take_surplus(struct xs_view *v, uint64_t now_ns)
+void xs_surplus_take(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     bool some = false;
 
+    (void)s;
     v->at_ns[XS_TIMER_SURPLUS] = UINT64_MAX;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);

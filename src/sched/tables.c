@@ -283,7 +283,8 @@ static struct xs_entity *entity_new(struct xs_sched *s, struct xs_presence *pr, 
     e->sched = s;
     e->presence = pr;
     e->intra = intra;
-    e->applied = e->pe.run = e->chosen = true; /* it was free until now */
+    e->now.run = e->now.chosen = e->pe.run = true; /* it was free until now */
+    e->before = e->now;
     e->hints_stale = e->rest_stale = true;
     e->stale_at_ns = UINT64_MAX;
     xs_list_init(&e->ready);

@@ -13,6 +13,7 @@
  * queue resumes. For queues that are entities of their own, the times count that
  * their process reports (xs_entity_is_timed). */
 #include "sched/internal.h"
+#include "sched/stage.h"
 
 #define BEGIN_NS      (1 * XS_NS_PER_MS)    /* a resumed program has to wake up first; then the device
                                                stands idle for it */
@@ -60,15 +61,15 @@ static void await_end(struct xs_entity *e, bool await)
 
 void xs_entity_drain(struct xs_entity *e, uint64_t now_ns)
 {
-    e->draining = e->nready > 0;
-    e->drain_until_ns = now_ns + XS_DRAIN_NS;
-    if (e->draining && (drains_first(e) || xs_collective_end_awaited(e)))
+    e->turn.draining = e->nready > 0;
+    e->turn.drain_until_ns = now_ns + XS_DRAIN_NS;
+    if (e->turn.draining && (drains_first(e) || xs_collective_end_awaited(e)))
         await_end(e, true);
 }
 
 bool xs_entity_end_awaited(const struct xs_entity *e)
 {
-    return !e->applied && e->draining && drains_first(e);
+    return !e->before.run && e->turn.draining && drains_first(e);
 }
 
 /* @return when to look again; 0: nothing of it is on the device */
@@ -97,10 +98,10 @@ bool xs_view_drains(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         if (!xs_entity_end_awaited(e))
             continue;
         after = in_flight(s, e, now_ns);
-        e->draining = after != 0;
+        e->turn.draining = after != 0;
         if (!after)
             await_end(e, false);
-        if (after && now_ns < e->drain_until_ns)
+        if (after && now_ns < e->turn.drain_until_ns)
             xs_view_wake_at(v, XS_TIMER_DRAIN, now_ns + after);
     }
     return v->at_ns[XS_TIMER_DRAIN] != UINT64_MAX;
@@ -140,7 +141,7 @@ static bool has_pages(const struct xs_entity *e)
     return !xs_list_empty(any) && XS_CONTAINER_OF(any->next, struct xs_sched_queue, link)->client;
 }
 
-void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+void xs_turns_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     uint64_t passed = now_ns - XS_MIN(now_ns, v->charged_ns), n = 0;
 
@@ -148,11 +149,11 @@ void xs_view_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     if (!xs_sched_turns(s) || passed == 0)
         return;
     for (size_t i = 0; i < v->n; i++)
-        n += xs_entity_of(v->entities[i])->owns;
+        n += xs_entity_of(v->entities[i])->turn.owns;
     for (size_t i = 0; i < v->n && n > 0; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (e->owns) /* several at once: as if each had an equal part of the device */
+        if (e->turn.owns) /* several at once: as if each had an equal part of the device */
             e->pe.service_ns += passed / n;
     }
 }
@@ -164,7 +165,7 @@ static bool has_begun(struct xs_entity *e, uint64_t now_ns)
         if (q->completed < q->returned)
             return true;
     }
-    return now_ns >= e->begin_until_ns;
+    return now_ns >= e->turn.begin_until_ns;
 }
 
 /* A program that never reports an end would pay for ever. */
@@ -186,13 +187,13 @@ static bool still_computes(const struct xs_entity *e, uint64_t now_ns)
 
 void xs_entity_begins(struct xs_entity *e, uint64_t now_ns)
 {
-    if (e->draining && drains_first(e)) /* resumed before that was over */
+    if (e->turn.draining && drains_first(e)) /* resumed before that was over */
         await_end(e, false);
-    e->begins = xs_entity_is_timed(e) && has_pages(e);
-    e->begin_until_ns = now_ns + BEGIN_NS;
+    e->turn.begins = xs_entity_is_timed(e) && has_pages(e);
+    e->turn.begin_until_ns = now_ns + BEGIN_NS;
 }
 
-void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+void xs_turns_note(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     v->charged_ns = now_ns;
     v->at_ns[XS_TIMER_BEGIN] = UINT64_MAX;
@@ -201,10 +202,10 @@ void xs_view_note_owners(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        e->begins = e->begins && e->applied && v->contended && !has_begun(e, now_ns);
-        if (e->begins)
-            v->at_ns[XS_TIMER_BEGIN] = XS_MIN(now_ns + BEGIN_LOOK_NS, e->begin_until_ns);
-        e->owns = xs_entity_is_timed(e) && has_pages(e) &&
-                  (e->applied ? e->pe.ready && !e->begins : still_computes(e, now_ns));
+        e->turn.begins = e->turn.begins && e->before.run && v->contended && !has_begun(e, now_ns);
+        if (e->turn.begins)
+            v->at_ns[XS_TIMER_BEGIN] = XS_MIN(now_ns + BEGIN_LOOK_NS, e->turn.begin_until_ns);
+        e->turn.owns = xs_entity_is_timed(e) && has_pages(e) &&
+                  (e->before.run ? e->pe.ready && !e->turn.begins : still_computes(e, now_ns));
     }
 }

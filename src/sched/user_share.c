@@ -16,6 +16,7 @@
  * A grant does not suspend a program that is exempt (of root, of an operator), and waiting for it
  * earns nothing. */
 #include "sched/internal.h"
+#include "sched/stage.h"
 
 #define WHOLE     1000000                       /* parts of the time */
 #define WINDOW_NS (250 * XS_NS_PER_MS)          /* a user that has just run may be suspended for so long
@@ -24,7 +25,7 @@
 
 static struct xs_stake *stake_of(const struct xs_entity *e)
 {
-    return e->stakes[e->view == &e->sched->host];
+    return e->grant.stakes[e->view == &e->sched->host];
 }
 
 /* ---- stakes ---- */
@@ -67,19 +68,19 @@ int xs_stakes_join(struct xs_sched *s, struct xs_entity *e)
     struct xs_view *device = &e->presence->device->view;
     uint64_t user = e->presence->group->user;
 
-    e->stakes[0] = stake_get(s, device, user);
-    e->stakes[1] = e->stakes[0] ? stake_get(s, &s->host, user) : NULL;
-    if (e->stakes[1])
+    e->grant.stakes[0] = stake_get(s, device, user);
+    e->grant.stakes[1] = e->grant.stakes[0] ? stake_get(s, &s->host, user) : NULL;
+    if (e->grant.stakes[1])
         return 0;
-    if (e->stakes[0])
-        stake_put(s, device, e->stakes[0]);
+    if (e->grant.stakes[0])
+        stake_put(s, device, e->grant.stakes[0]);
     return -1;
 }
 
 void xs_stakes_leave(struct xs_sched *s, struct xs_entity *e)
 {
-    stake_put(s, &e->presence->device->view, e->stakes[0]);
-    stake_put(s, &s->host, e->stakes[1]);
+    stake_put(s, &e->presence->device->view, e->grant.stakes[0]);
+    stake_put(s, &s->host, e->grant.stakes[1]);
 }
 
 void xs_view_reset_stakes(struct xs_view *v)
@@ -102,10 +103,11 @@ static void bound(struct xs_stake *k)
     k->owed = XS_MAX(-most, XS_MIN(most, k->owed));
 }
 
-void xs_view_charge_stakes(struct xs_view *v, uint64_t now_ns)
+void xs_share_charge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     int64_t passed = (int64_t)XS_MIN(now_ns - XS_MIN(now_ns, v->stakes_ns), CHARGE_NS);
 
+    (void)s;
     v->stakes_ns = now_ns;
     if (passed == 0)
         return;
@@ -170,7 +172,7 @@ static void note_states(struct xs_view *v)
         k->weight = e->presence->group->weight;
         /* an entity whose commands are on the device after its suspension has the device, while others wait
          * for their end */
-        if ((e->applied && (e->nready > 0 || e->pe.ready)) || xs_entity_end_awaited(e))
+        if ((e->before.run && (e->nready > 0 || e->pe.ready)) || xs_entity_end_awaited(e))
             k->state = XS_STAKE_RUNS;
         else if (e->nready > 0 && k->state == XS_STAKE_IDLE)
             k->state = XS_STAKE_WAITS;
@@ -183,13 +185,13 @@ static bool behind_exempt(const struct xs_view *v, const struct xs_stake *k, boo
     for (size_t i = 0; i < v->n; i++) {
         const struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (e->presence->group->exempt && stake_of(e) != k && e->nready > 0 && (applied ? e->applied : e->chosen))
+        if (e->presence->group->exempt && stake_of(e) != k && e->nready > 0 && (applied ? e->before.run : e->now.chosen))
             return true;
     }
     return false;
 }
 
-void xs_view_note_stakes(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+void xs_share_note(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     int64_t weights = 0;
 
@@ -227,7 +229,7 @@ static bool has_work(const struct xs_view *v, const struct xs_stake *k, bool *re
         if (stake_of(e) != k || (e->nready == 0 && !e->pe.ready))
             continue;
         work = true;
-        *ret_chosen = *ret_chosen || e->chosen;
+        *ret_chosen = *ret_chosen || e->now.chosen;
     }
     return work;
 }
@@ -257,28 +259,22 @@ static struct xs_stake *next_granted(struct xs_sched *s, struct xs_view *v)
 
 /* The policy chooses among the user's programs as if there were no others. A policy that ranks
  * remembers nothing of the others' facts. A starvation bound of its own does not count here. */
-static void choose_by_rank(struct xs_sched *s, struct xs_view *v, const struct xs_stake *k, struct xs_policy_view *pv)
+static void choose_by_rank(struct xs_sched *s, struct xs_view *v, const struct xs_stake *k, uint64_t now_ns)
 {
     struct xs_policy_params params = s->config.params;
-    struct xs_policy_view own = *pv;
 
     params.starvation_ns = 0;
-    own.params = &params;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        e->was_ready = e->pe.ready;
         e->pe.ready = stake_of(e) == k && (e->pe.ready || e->nready > 0);
         e->pe.run = false;
     }
-    s->c.work += v->n;
-    s->policy->decide(&own);
-    xs_view_let_providers_run(v);
-    pv->next_ns = XS_MIN(pv->next_ns, own.next_ns);
+    v->next_ns = XS_MIN(v->next_ns, xs_view_ask(s, v, &params, now_ns));
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        e->pe.ready = e->was_ready;
+        e->pe.ready = e->now.ready;
     }
 }
 
@@ -294,7 +290,7 @@ static void choose_in_turn(struct xs_view *v, const struct xs_stake *k, const st
         e->pe.run = false;
         if (stake_of(e) != k || (e->nready == 0 && !e->pe.ready))
             continue;
-        if (!best || e == now || (best != now && e->granted_ns < best->granted_ns))
+        if (!best || e == now || (best != now && e->grant.since_ns < best->grant.since_ns))
             best = e;
     }
     if (best)
@@ -308,13 +304,13 @@ static struct xs_entity *latest(const struct xs_view *v, const struct xs_stake *
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (stake_of(e) == k && e->granted_ns && (!best || e->granted_ns > best->granted_ns))
+        if (stake_of(e) == k && e->grant.since_ns && (!best || e->grant.since_ns > best->grant.since_ns))
             best = e;
     }
     return best;
 }
 
-void xs_view_grant(struct xs_sched *s, struct xs_view *v, struct xs_policy_view *pv, uint64_t now_ns)
+void xs_share_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     struct xs_stake *k = v->granted;
     bool goes_on = !v->stalled && s->config.user_share && lasts(v, k);
@@ -327,16 +323,19 @@ void xs_view_grant(struct xs_sched *s, struct xs_view *v, struct xs_policy_view 
         return;
     now = goes_on ? latest(v, k) : NULL;
     if (xs_sched_policy_flags(s) & XS_POLICY_BY_RANK)
-        choose_by_rank(s, v, k, pv);
+        choose_by_rank(s, v, k, now_ns);
     else
         choose_in_turn(v, k, now);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         bool own = stake_of(e) == k;
 
-        e->pe.run = own ? e->pe.run : e->presence->group->exempt && e->chosen;
-        e->granted = own && e->pe.run && !e->chosen;
-        if (e->granted && e != now)
-            e->granted_ns = now_ns;
+        if (own && e->pe.run && !e->now.chosen) {
+            xs_entity_say(e, true, XS_WHY_GRANT);
+            if (e != now)
+                e->grant.since_ns = now_ns;
+        } else if (e->now.run && !(own ? e->pe.run : e->presence->group->exempt)) {
+            xs_entity_say(e, false, XS_WHY_SHARE);
+        }
     }
 }

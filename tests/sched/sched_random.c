@@ -28,16 +28,16 @@ static void check_entity(const struct play *p, struct xs_entity *e)
     bool settled = xs_list_empty(&e->view->pending) && !e->view->dirty;
 
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link) {
-        if (settled && q->permitted != e->applied)
+        if (settled && q->permitted != e->before.run)
             fail_msg("seed %llu, %s: a ready queue is %s, and its gang is %s", (unsigned long long)p->seed,
-                     p->s->policy->name, q->permitted ? "open" : "closed", e->applied ? "resumed" : "suspended");
-        if (settled && q->lane > XS_LANE_MAKE && e->applied && !e->beside.runs)
+                     p->s->policy->name, q->permitted ? "open" : "closed", e->before.run ? "resumed" : "suspended");
+        if (settled && q->lane > XS_LANE_MAKE && e->before.run && !e->now.lane)
             fail_msg("seed %llu, %s: a lane where the gang has the device", (unsigned long long)p->seed,
                      p->s->policy->name);
         assert_false(!q->watched && q->armed == XS_ARMED_SUBMIT);
     }
     XS_LIST_FOR(q, &e->idle, struct xs_sched_queue, link) {
-        if (settled && e->applied && !q->barred && !q->permitted)
+        if (settled && e->before.run && !q->barred && !q->permitted)
             fail_msg("seed %llu, %s: an idle queue of a gang that runs is closed", (unsigned long long)p->seed,
                      p->s->policy->name);
         assert_false(q->barred && q->permitted);
