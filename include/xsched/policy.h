@@ -51,6 +51,7 @@ struct xs_policy_entity {
     uint64_t memo[8];
     /* decision */
     bool run;                      /* may run; false on entry */
+    const char *why;               /* why it may not, for users: some words that stay valid, or NULL; NULL on entry */
 };
 
 struct xs_policy_params {

@@ -107,6 +107,8 @@ uint64_t xs_view_ask(struct xs_sched *s, struct xs_view *v, const struct xs_poli
 
 void xs_policy_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
+    enum xs_why waits = xs_sched_policy_flags(s) & XS_POLICY_BY_RANK ? XS_WHY_RANK : XS_WHY_TURN;
+
     v->some_intra = v->some_space = false;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
@@ -117,18 +119,18 @@ void xs_policy_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         e->pe.running = e->before.run;
         e->now.ready = e->pe.ready;
         e->pe.run = false;
+        e->pe.why = NULL;
     }
     s->c.decisions++;
     v->next_ns = xs_view_ask(s, v, &s->config.params, now_ns);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        e->now.chosen = e->pe.run && e->now.why != XS_WHY_GANG;
-        if (e->now.why != XS_WHY_GANG)
-            e->now.why = e->pe.run ? XS_WHY_FREE : XS_WHY_POLICY;
-        e->now.run = e->now.chosen;
-        e->now.limit = false;
-        e->now.lane = 0;
+        bool bound = e->now.why == XS_WHY_GANG, run = e->pe.run && !bound;
+
+        e->now = (struct xs_verdict){
+            .run = run, .chosen = run, .ready = e->now.ready,
+            .why = (uint8_t)(run ? XS_WHY_FREE : bound ? XS_WHY_GANG : e->pe.why ? XS_WHY_OTHER : waits)};
     }
 }
 

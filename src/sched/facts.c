@@ -194,10 +194,14 @@ void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns)
 {
     uint64_t service_ns = xs_queue_service_ns(q, now_ns); /* a suspension does not read all queues first */
 
-    if (q->ready && q->permitted)
+    if (q->ready && q->permitted) {
         q->running_ns += xs_queue_ran_ns(q, service_ns, now_ns);
-    else if (q->ready)
-        q->waiting_ns += sub_sat(now_ns, q->charged_ns);
+    } else if (q->ready) {
+        uint64_t waited_ns = sub_sat(now_ns, q->charged_ns);
+
+        q->waiting_ns += waited_ns;
+        q->process->sched->c.waiting_ns[xs_queue_why(q)] += waited_ns;
+    }
     q->charged_ns = now_ns;
     q->charged_service_ns = service_ns;
 }

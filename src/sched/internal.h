@@ -23,6 +23,7 @@
 #define XS_SCHED_INTERNAL_H
 
 #include "sched/sched.h"
+#include "sched/why.h"
 
 #include "base/list.h"
 #include "base/map.h"
@@ -189,14 +190,9 @@ struct xs_beside {
     struct xs_beside_time alone, here;             /* by itself; in this step, where others run beside it */
 };
 
-enum xs_why {
-#define XS_WHY(name) XS_WHY_##name,
-#include "sched/reasons.def"
-#undef XS_WHY
-};
-
 /** What a decision says of an entity. */
 struct xs_verdict {
+    _Alignas(uint64_t)                             /* copied in one go */
     bool run;                                      /* its queues may submit commands */
     bool chosen;                                   /* ... by right of the policy, or for a collective's sake: not by a
                                                       grant, nor beside others */
@@ -204,6 +200,7 @@ struct xs_verdict {
     bool ready;                                    /* as the policy saw it */
     uint8_t lane;                                  /* ... on a part of the device: enum xs_beside_step */
     uint8_t why;                                   /* enum xs_why */
+    bool just;                                     /* inside xs_view_apply: suspended by it */
 };
 
 struct xs_linger {
@@ -247,17 +244,16 @@ struct xs_entity {
     struct xs_idle_hints_counts *rest_counts;            /* idle_hints.c; NULL: few queues */
     bool intra;
     bool hints_stale, rest_stale;
+    struct xs_gang_facts gang;
     struct xs_verdict now;                         /* of the last decision */
     struct xs_verdict before;                      /* as its queues last heard: what it does */
-    struct xs_gang_facts gang;
-    uint64_t since_ns;                             /* ... since then */
     uint64_t chosen_ns;                            /* now.chosen since then */
     struct xs_linger linger;
     struct xs_grant grant;
     struct xs_turn turn;
     struct xs_beside beside;
-    size_t on_lanes;                               /* queues whose word names a lane */
-    size_t limited;                                /* queues of it with a limit */
+    uint32_t on_lanes;                             /* queues whose word names a lane */
+    uint32_t limited;                              /* queues of it with a limit */
 };
 
 struct xs_sched_queue {
@@ -437,6 +433,14 @@ static inline uint64_t xs_sched_outside(const struct xs_sched *s, uint64_t t_ns)
 static inline bool xs_queue_is_overdue(const struct xs_sched_queue *q, uint64_t from_ns, uint64_t now_ns)
 {
     return now_ns >= XS_MAX(q->changed_ns, from_ns) + q->est_left_ns + XS_INFER_NS;
+}
+
+/** Why it waits, or runs although it would not by the policy alone. */
+static inline enum xs_why xs_queue_why(const struct xs_sched_queue *q)
+{
+    if (XS_UNLIKELY(q->barred))
+        return q->process->held ? XS_WHY_HAND : XS_WHY_NEVER;
+    return q->entity->before.why;
 }
 
 /** The priority that counts: the hint, or that of its waiters if that is higher. */

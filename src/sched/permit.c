@@ -178,7 +178,7 @@ void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane)
     if (!q->server || q->lane == lane)
         return;
     q->lane = lane;
-    q->entity->on_lanes += (size_t)is - (size_t)was;
+    q->entity->on_lanes += (uint32_t)is - (uint32_t)was;
     if (is && !was)               /* a launch may wait for the end of the confinement: that needs
                                      the lease, as a closed word does */
         closed_add(q->process, s->now_ns);

@@ -417,53 +417,6 @@ const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q)
     return &q->hints;
 }
 
-void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret)
-{
-    uint64_t d, service_ns;
-
-    now_ns += q->process->sched->ahead_ns;
-    service_ns = xs_queue_service_ns(q, now_ns);
-    d = now_ns > q->charged_ns ? now_ns - q->charged_ns : 0;
-    memset(ret, 0, sizeof(*ret));
-    ret->handle = q->handle;
-    ret->device = q->entity->presence->device->device;
-    ret->cell = q->cell;
-    ret->permitted = q->permitted;
-    ret->ready = q->ready;
-    ret->ready_since_ns = q->ready_since_ns;
-    ret->waiting_ns = q->waiting_ns + (q->ready && !q->permitted ? d : 0);
-    ret->suspensions = q->suspensions;
-    ret->preemptions = q->preemptions;
-    ret->entered = q->entered;
-    ret->completed = q->completed;
-    ret->lane = q->permitted && q->lane > XS_LANE_MAKE ? XS_LANE_WIDTH(q->lane) : 0;
-    if (ret->lane && q->client) {
-        uint32_t all = atomic_load(&q->client->multiprocessors);
-
-        ret->reserve = all > ret->lane && all <= XS_LANE_WIDTH(UINT32_MAX) ? all - ret->lane : 0;
-    }
-    if (q->client) { /* the scheduler does not watch a lone process: the status reads its words */
-        uint64_t told, entered_ns;
-        uint64_t entered = atomic_load(&q->client->entered);
-        uint64_t completed = atomic_load(&q->client->completed);
-        uint64_t marked = atomic_load(&q->client->marked);
-
-        ret->entered = XS_MAX(entered, q->entered);
-        ret->completed = XS_MAX(XS_MIN(XS_MAX(completed, marked), ret->entered), q->completed);
-        ret->ready = ret->completed < ret->entered && !(q->inferred && q->inferred_entered == ret->entered);
-        /* relaxed: values by themselves */
-        told = atomic_load_explicit(&q->client->est_completed_ns, memory_order_relaxed);
-        entered_ns = atomic_load_explicit(&q->client->est_entered_ns, memory_order_relaxed);
-        if (ret->ready && entered_ns > told)
-            ret->inflight_ns = XS_MIN(entered_ns - told, XS_ESTIMATE_MAX_NS);
-    }
-    ret->service_ns = service_ns;
-    ret->running_ns = q->running_ns + (q->ready && q->permitted ? xs_queue_ran_ns(q, service_ns, now_ns) : 0);
-    /* the program may report the device time late, and it may be less than the time that passed: a
-     * count does not fall */
-    ret->running_ns = q->told_running_ns = XS_MAX(ret->running_ns, q->told_running_ns);
-}
-
 void *xs_sched_queue_user(const struct xs_sched_queue *q)
 {
     return q->user;

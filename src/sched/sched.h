@@ -10,6 +10,7 @@
 
 #include "base/pages.h"
 #include "policy/policies.h"
+#include "sched/why.h"
 #include "wire/page.h"
 
 #include "xsched/types.h"
@@ -144,6 +145,7 @@ void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated);
 bool xs_sched_queue_granted(const struct xs_sched_queue *q);
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q);
 
+#define XS_WHY_OWN 64u
 struct xs_sched_queue_status {
     uint64_t handle;
     XDevice device;
@@ -160,6 +162,10 @@ struct xs_sched_queue_status {
                                           beside a more important queue; 0: its kernels have the
                                           device */
     uint32_t reserve;                  /* then: the other multiprocessors of the device; 0: not known */
+    uint8_t why;                       /* enum xs_why: why it waits, or runs although it would not by the policy alone */
+    char why_own[XS_WHY_OWN];          /* the policy's own words for XS_WHY_OTHER, or "" */
+    const struct xs_sched_process *who; /* the program that runs instead; valid until it ends; NULL: not known */
+    uint64_t until_ns;                 /* it lasts until then at most; UINT64_MAX: not known */
 };
 
 /** As users see it. */
@@ -195,6 +201,7 @@ bool xs_sched_renew_leases(struct xs_sched *s, uint64_t now_ns);
 struct xs_sched_counters {
     uint64_t decisions, permits, holds, bells, rescans, stalls;
     uint64_t processes, queues, entities, devices;
+    uint64_t waiting_ns[XS_WHYS];  /* of queues with work, by reason */
     uint64_t looks;                /* times that it looked at running queues without a ring */
     uint64_t work;                 /* entities and queues that all of this touched */
 };

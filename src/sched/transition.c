@@ -8,8 +8,8 @@ static bool may_run(const struct xs_view *v, const struct xs_entity *e)
     return e->now.run || v->stalled;
 }
 
-/* What its queues hear. @param run  what it does, which may differ from the verdict */
-static void hear(struct xs_entity *e, bool run)
+/* Notes what it does from now on. @param run  which may differ from the verdict */
+static void note(struct xs_entity *e, bool run)
 {
     bool as_said = run == e->now.run;
 
@@ -19,27 +19,30 @@ static void hear(struct xs_entity *e, bool run)
         e->before.why = run ? XS_WHY_CIRCLE : XS_WHY_DRAIN;
 }
 
-static void turn(struct xs_entity *e, bool run, uint64_t now_ns)
+static void suspend(struct xs_entity *e, uint64_t now_ns)
 {
-    hear(e, run);
-    e->since_ns = now_ns;
-    if (run) {
-        xs_entity_begins(e, now_ns);
-    } else {
-        xs_entity_unwatch(e);
-        xs_entity_drain(e, now_ns);
-    }
+    note(e, false);
+    e->before.just = true;
+    xs_entity_unwatch(e);
+    xs_entity_drain(e, now_ns);
     xs_entity_apply(e, now_ns);
 }
 
-static void suspend(struct xs_view *v, uint64_t now_ns)
+/* The time up to now counts for the reason for which it waited. */
+static void resume(struct xs_entity *e, uint64_t now_ns)
 {
-    for (size_t i = 0; i < v->n; i++) {
-        struct xs_entity *e = xs_entity_of(v->entities[i]);
+    e->before.run = true;
+    xs_entity_begins(e, now_ns);
+    xs_entity_apply(e, now_ns);
+}
 
-        if (e->before.run && !may_run(v, e))
-            turn(e, false, now_ns);
-    }
+/* One that stays as it is may do so for another reason. */
+static void stay(struct xs_entity *e, uint64_t now_ns)
+{
+    if (!e->before.run && !e->now.run && e->now.why != e->before.why)
+        XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
+            xs_queue_charge(q, now_ns);
+    note(e, e->before.run);
 }
 
 /* Queues that became ready while their word was another. @param wait  no entity resumes now, else its turn does it */
@@ -61,7 +64,12 @@ void xs_view_apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     bool wait;
 
-    suspend(v, now_ns);
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (e->before.run && !may_run(v, e))
+            suspend(e, now_ns);
+    }
     wait = xs_view_drains(s, v, now_ns) && !v->stalled;
     settle_pending(v, wait, now_ns);
     xs_view_stand(s, v, wait, now_ns);
@@ -69,13 +77,13 @@ void xs_view_apply(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         if (!e->before.run && may_run(v, e) && !wait)
-            turn(e, true, now_ns);
+            resume(e, now_ns);
     }
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
-        if (!e->before.run && e->since_ns == now_ns)
+        if (e->before.just)
             xs_entity_close_idle(e, now_ns);
-        hear(e, e->before.run); /* one that stays as it is may do so for another reason */
+        stay(e, now_ns);
     }
 }
