@@ -51,6 +51,18 @@ bool xs_requests_may(const struct xs_request *r, const struct xs_client *c)
 
 /* ---- looking: at the asker's own things, unless it may see all ---- */
 
+/* The reason names another program to those who may see it. */
+static void name_who(const struct xs_request *r, struct xs_queue_record *to)
+{
+    const struct xs_client *c = to->status.who ? xs_sched_process_user(to->status.who) : NULL;
+
+    to->status.who = NULL; /* other threads read the record, and the program may end */
+    if (!c || !xs_requests_may(r, c))
+        return;
+    to->who_pid = c->peer.pid;
+    to->who_uid = c->peer.uid;
+}
+
 /* Leaves out those that came after the asker made room. */
 static void add_queue(struct xs_server *s, struct xs_request *r, const struct xs_server_queue *q)
 {
@@ -61,6 +73,7 @@ static void add_queue(struct xs_server *s, struct xs_request *r, const struct xs
     to = &r->queues[r->n_queues++];
     memset(to, 0, sizeof(*to));
     xs_sched_queue_status(q->sched, s->now_ns, &to->status);
+    name_who(r, to);
     to->hints = *xs_sched_queue_hints(q->sched);
     to->pid = q->client->peer.pid;
     to->session = q->client->session;

@@ -82,6 +82,8 @@ struct xs_queue_record {
     uint32_t levels, platform, inflight_us, waiters;
     int64_t threshold, batch_size;
     uint64_t held_ns;
+    int32_t who_pid;  /* of the program that runs instead, where the asker may see it; else 0 */
+    uint32_t who_uid; /* then: its user */
 };
 
 #define XS_LATENCY_BUCKETS 24 /* the last: the rest */

@@ -8,6 +8,7 @@
 #include "xsched/types.h"
 #include "xserver/devices/device_list.h"
 #include "xserver/log_file.h"
+#include "xserver/users/user_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,29 @@ static void set_text(json_t *o, const char *name, const char *value)
     json_object_set_new_nocheck(o, name, text ? text : json_string("?"));
 }
 
+/* Why it waits, or runs although it would not by the policy alone. */
+static void set_why(json_t *o, const struct xs_queue_record *q)
+{
+    const struct xs_sched_queue_status *st = &q->status;
+    uint64_t now_ns = xs_now_ns();
+    char user[XS_USER_NAME_BYTES] = "", text[256];
+    struct xs_why_names names = {.pid = q->who_pid, .user = user, .within_ns = UINT64_MAX};
+
+    if (st->why == XS_WHY_FREE || !(st->ready || st->why == XS_WHY_HAND || st->why == XS_WHY_NEVER))
+        return;
+    if (q->who_pid)
+        xs_user_name(q->who_uid, user);
+    else
+        names.user = NULL;
+    if (st->until_ns != UINT64_MAX && st->until_ns > now_ns)
+        names.within_ns = st->until_ns - now_ns;
+    xs_why_text(st->why, &names, st->why_own, text, sizeof(text));
+    set_text(o, "why", xs_why_code(st->why));
+    set_text(o, "why_text", text);
+    if (q->who_pid)
+        set_signed(o, "why_pid", q->who_pid);
+}
+
 static json_t *queue(const struct xs_queue_record *q)
 {
     const struct xs_sched_queue_status *st = &q->status;
@@ -77,6 +101,7 @@ static json_t *queue(const struct xs_queue_record *q)
     set_int(o, "lane", st->lane);
     set_int(o, "reserve", st->reserve);
     set_int(o, "waiters", q->waiters);
+    set_why(o, q);
     return o;
 }
 

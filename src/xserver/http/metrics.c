@@ -213,6 +213,14 @@ static void hand_queues(struct page *p)
         xs_text_add(p->out, "xsched_queues{state=\"%s\"} %zu\n", k_names[i], counts[i]);
 }
 
+static void hand_waiting_seconds_total(struct page *p)
+{
+    for (unsigned i = 0; i < XS_WHYS; i++)
+        if (*xs_why_code(i))
+            xs_text_add(p->out, "xsched_waiting_seconds_total{reason=\"%s\"} %.9f\n", xs_why_code(i),
+                        (double)p->r->state.sched.waiting_ns[i] / 1e9);
+}
+
 static void hand_errors_total(struct page *p)
 {
     const struct xs_status_record *st = &p->r->state;
