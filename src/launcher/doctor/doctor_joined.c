@@ -65,6 +65,7 @@ static void check_queue(struct xs_doctor *d, const struct xs_proc *p, const json
     json_int_t reserve = json_integer_value(json_object_get(q, "reserve"));
     unsigned long long handle = (unsigned long long)json_integer_value(json_object_get(q, "handle"));
     bool ready = json_is_true(json_object_get(q, "ready"));
+    const char *why = json_string_value(json_object_get(q, "why_text")); /* an older xserver says nothing */
     char other[64] = "";
 
     if (reserve > 0)
@@ -74,8 +75,8 @@ static void check_queue(struct xs_doctor *d, const struct xs_proc *p, const json
         snprintf(other, sizeof(other), "`xcli hint %d --priority 0` gives it another.", (int)p->pid);
         xs_doctor_problem(d, "never_runs", other, "queue 0x%llx has priority -256: it never runs", handle);
     } else if (!held && json_is_true(json_object_get(q, "suspended")) && ready)
-        xs_doctor_hint(d, "xserver suspends queue 0x%llx right now, since the policy prefers another program",
-                       handle);
+        xs_doctor_hint(d, "xserver suspends queue 0x%llx right now: %s", handle,
+                       why ? why : "the policy prefers another program");
     else if (!held && lane > 0 && ready)
         xs_doctor_hint(d,
                        "queue 0x%llx runs beside a more important one right now, on %lld%s multiprocessors",
