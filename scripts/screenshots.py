@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of `xcli top` at several widths and of `xsched doctor` (SVG, from what a terminal would show), and of the
-status page (PNG, from a headless Chromium) into docs/screenshots. The programs only pretend to work, on devices of a fake
-/sys/bus and a fake NVML; those that the doctor looks at compute on PoCL. Needs a build with its tests.
+"""Pictures of `xcli top` at several widths and of `xsched doctor` (SVG, from what a terminal would show), of a recording
+(SVG, by `xsched record`) and of the status page (PNG, from a headless Chromium) into docs/screenshots. The programs only
+pretend to work, on devices of a fake /sys/bus and a fake NVML; those of the doctor and of the recording compute on PoCL.
+Needs a build with its tests.
 
 usage: scripts/screenshots.py [BUILD_DIR]"""
 import html
@@ -89,9 +90,17 @@ def doctor():
         stage.close()
 
 
+def recording():
+    """The picture that the example of a timeline makes."""
+    environment = {**os.environ, "EXAMPLE_DEVICE": "opencl", "PYTHONPATH": f"{top}/python", "LD_LIBRARY_PATH": f"{BUILD}/lib"}
+    subprocess.run([sys.executable, "-B", f"{top}/examples/python/timeline/main.py", "--demo", "--out", f"{FOLDER}/who.svg"],
+                   check=True, env=environment)
+
+
 def main():
     os.makedirs(FOLDER, exist_ok=True)
     doctor()
+    recording()
     bus = test_devices.sys_bus()
     nvidia, amd = test_devices.ident(test_devices.NVIDIA), test_devices.ident(test_devices.AMD)
     stage = test_devices.Here(bus) if test_devices.can() else Stage()
