@@ -78,7 +78,7 @@ def doctor():
             time.sleep(0.1)
         commands = ("xsched doctor", f"xsched doctor {scheduled}", f"xsched doctor {other}")
         script = "; ".join(f"echo '$ {c}'; {c}" for c in commands)
-        terminal = Terminal(["/bin/sh", "-c", script], 100, 12, {**stage.environment, **tools})
+        terminal = Terminal(["/bin/sh", "-c", script], 118, 14, {**stage.environment, **tools})
         terminal.end()
         with open(f"{FOLDER}/doctor.svg", "w", encoding="utf-8") as f:
             f.write(svg(terminal.screen))
@@ -113,19 +113,30 @@ def main():
             actor = stage.actor(name)
             for cell in range(queues):
                 actor.tell(f"queue {cell} {device} {priority}")
+            if "train" in name:
+                actor.tell(f"memory {11 << 30} {16 << 30}")
             if percent:
                 actor.tell(f"work 0 {percent}")
         for columns, rows, keys in ((132, 16, "t"), (80, 16, ""), (40, 12, ""), (20, 8, "")):
             terminal = Terminal([f"{BUILD}/bin/xcli", "top", "-f", "2", "--sort", "pid"], columns, rows,
                                 stage.environment)
             terminal.read(1.5)
-            terminal.press(keys + "\x1b[B")
+            terminal.press(keys + "\x1bOB")
             terminal.read(1.5)
             with open(f"{FOLDER}/top-{columns}.svg", "w", encoding="utf-8") as f:
                 f.write(svg(terminal.screen))
             print("\n".join(terminal.lines()))
             terminal.press("q")
             terminal.end()
+        terminal = Terminal([f"{BUILD}/bin/xcli", "top", "-f", "2", "--sort", "pid"], 100, 15, stage.environment)
+        terminal.read(1.5)
+        terminal.press("\x1bOB\n")
+        terminal.read(1.5)
+        with open(f"{FOLDER}/top-detail.svg", "w", encoding="utf-8") as f:
+            f.write(svg(terminal.screen))
+        print("\n".join(terminal.lines()))
+        terminal.press("qq")
+        terminal.end()
         if browser.path():
             b = browser.Browser(f"http://127.0.0.1:{stage.port}/", 1100, 760)
             b.wait_for("document.querySelectorAll('#programs tr').length == 4")
