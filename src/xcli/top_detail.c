@@ -40,20 +40,26 @@ static size_t bytes_of(const char *text, size_t n)
     return at;
 }
 
+/* Bytes of a first line of at most n characters, which ends between words if one ends in its second half. */
+static size_t first_line(const char *text, size_t n)
+{
+    size_t all = bytes_of(text, n), end = all;
+
+    if (text[all] == 0)
+        return all;
+    while (end > all / 2 && text[end - 1] != ' ')
+        end--;
+    return end > all / 2 ? end : all;
+}
+
 /* "Memory       1.5/8.0G"; a long text goes on below. */
 static struct top_line *tell(struct top_lines *l, size_t width, const char *name, const char *text)
 {
     size_t room = width > NAME_WIDTH + 8 ? width - NAME_WIDTH : 8, first = l->n;
 
     do {
-        size_t n = bytes_of(text, room);
+        size_t n = first_line(text, room);
         char *line = NULL;
-
-        for (size_t word = n; text[n] && word > n / 2; word--)
-            if (text[word - 1] == ' ') {
-                n = word;
-                break;
-            }
 
         if (asprintf(&line, "%-*s%.*s", NAME_WIDTH, l->n == first ? name : "", (int)n, text) < 0)
             line = NULL;
