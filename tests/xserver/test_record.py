@@ -8,6 +8,7 @@ import resource
 import signal
 import stat
 import subprocess
+import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
@@ -136,6 +137,13 @@ class Record(unittest.TestCase):
             for says in (r"batch-training ", r"second & <third> ", rf"PID {self.batch.pid}, priority 1\b", "GPU 0000:3b:00.0",
                          r"queue 0x.* suspended "):
                 self.assertTrue([t for t in texts if re.match(says, t)], (says, texts))
+
+    def test_a_name_where_none_is_given(self):
+        for more, name in ((("-f", "svg"), "xsched-trace.svg"), (("--format=html",), "xsched-trace.html"), ((), "xsched-trace.json")):
+            folder = tempfile.mkdtemp(dir=self.stage.folder)
+            subprocess.run([f"{BUILD}/bin/xsched", "record", "-q", "-d", "200ms", *more], cwd=folder, env=self.stage.environment,
+                           check=True, timeout=PATIENCE)
+            self.assertEqual(os.listdir(folder), [name])
 
     def test_a_suspended_program_does_not_run(self):
         self.batch.tell("work 0 90")

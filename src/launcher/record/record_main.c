@@ -34,7 +34,7 @@ enum { KEY_MOST = 1000 };
 enum { EXIT_ABSENT = 2 };
 
 static const struct argp_option k_options[] = {
-    {"output", 'o', "FILE", 0, "the file; default xsched-trace.json. FILE.svg, FILE.html: a picture", 1},
+    {"output", 'o', "FILE", 0, "the file; default xsched-trace.json, .svg or .html. FILE.svg, FILE.html: a picture", 1},
     {"duration", 'd', "TIME", 0, "end after so long: 10, 500ms, 30s, 5m, ...", 1},
     {"for", 0, NULL, OPTION_ALIAS, NULL, 1},
     {"format", 'f', "svg|html|chrome|replay", 0,
@@ -50,14 +50,14 @@ static const struct argp_option k_options[] = {
 struct format {
     const char *name, *ending; /* ending: of files that get it unasked */
     const struct record_writer *to;
-    const char *then; /* what to do with the file */
+    const char *then, *file; /* what to do with the file, and its name where none is given */
 };
 
 static const struct format k_formats[] = {
-    {"chrome", NULL, &record_chrome, "open at ui.perfetto.dev"}, /* the default */
-    {"replay", NULL, &record_replay, "xsched-replay reads it"},
-    {"svg", ".svg", &record_svg, "any browser shows it"},
-    {"html", ".html", &record_html, "any browser shows it"},
+    {"chrome", NULL, &record_chrome, "open at ui.perfetto.dev", "xsched-trace.json"}, /* the default */
+    {"replay", NULL, &record_replay, "xsched-replay reads it", "xsched-trace.json"},
+    {"svg", ".svg", &record_svg, "any browser shows it", "xsched-trace.svg"},
+    {"html", ".html", &record_html, "any browser shows it", "xsched-trace.html"},
 };
 
 struct record_arguments {
@@ -396,7 +396,7 @@ int main(int argc, char **argv)
                "Exit status: the program's; 1 when it cannot write the file, 2 when no xserver answers, 64 "
                "for "
                "wrong arguments."};
-    static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
+    static struct recording s = {.a = {.most = MOST_DEFAULT}};
     char name[] = "xsched record", why[PATH_MAX + 32];
     int err;
 
@@ -414,7 +414,9 @@ int main(int argc, char **argv)
     s.r.ask = ask_again;
     s.r.ctx = &s;
     if (!s.a.format)
-        s.a.format = format_of_file(s.a.output);
+        s.a.format = s.a.output ? format_of_file(s.a.output) : &k_formats[0];
+    if (!s.a.output)
+        s.a.output = s.a.format->file;
     s.r.to = s.a.format->to;
     err = record_file_check(s.a.output);
     if (err < 0) {
