@@ -167,8 +167,8 @@ static void tell_program(struct top_facts *f, const struct top_rows *all, const 
              f->estimates ? " (an estimate)" : "", time);
     tell(l, width, "Device time", text);
     top_time_text(p->waited_us, time, sizeof(time));
-    snprintf(text, sizeof(text), "%.0f %% of the last interval, %s in all; preempted %" PRId64 " times",
-             p->waiting * 100, time, p->preemptions);
+    snprintf(text, sizeof(text), "%.0f %% of the last interval, %s in all; preempted %" PRId64 " time%s",
+             p->waiting * 100, time, p->preemptions, p->preemptions == 1 ? "" : "s");
     tell(l, width, "Waits", text);
     xcli_memory_text(p->of, memory, sizeof(memory));
     snprintf(text, sizeof(text), "%s%s", strcmp(memory, "-") ? memory : "not counted",

@@ -71,7 +71,7 @@ class Picture(unittest.TestCase):
         root = tree("two")
         urgent, batch, other = rows(root).items()  # the most urgent first
         self.assertIn("ran 200 ms, preempted 0 times", urgent[0])
-        self.assertIn("ran 500 ms, preempted 200 ms, suspended 300 ms, preempted 1 times", batch[0])
+        self.assertIn("ran 500 ms, preempted 200 ms, suspended 300 ms, preempted 1 time", batch[0])
         (_, spans), = bars(urgent[1]).items()
         self.at(spans, (400, 600))
         found = bars(batch[1])
@@ -84,7 +84,7 @@ class Picture(unittest.TestCase):
         self.at(found[(fill, "0.5")], (600, 700))
         all_ = texts(root)
         self.assertIn("PID 100, priority 10", all_)
-        self.assertIn("PID 200, priority 1, later 3, device time 500 ms (50 %), preempted 1 times", all_)
+        self.assertIn("PID 200, priority 1, later 3, device time 500 ms (50 %), preempted 1 time", all_)
         for text in ("serve --port 1", "train", "CFS", "400 ms", "queue 2"):
             self.assertIn(text, all_)
         self.assertTrue([t for t in all_ if ", policy HPF, xsched record " in t])

@@ -147,7 +147,7 @@ static void draw_queue(FILE *f, const struct picture *p, const struct picture_qu
         if (q->bins.total_ns[ink] > 0)
             fprintf(f, ", %s %s", k_words[ink], time);
     }
-    fprintf(f, ", preempted %" PRIu64 " times</title>\n", q->preemptions);
+    fprintf(f, ", preempted %" PRIu64 " time%s</title>\n", q->preemptions, q->preemptions == 1 ? "" : "s");
     label(f, y, text);
     line_below(f, y);
     if (q->bins.ns)
@@ -181,7 +181,7 @@ static void draw_program(FILE *f, const struct picture *p, const struct picture_
     if (device_ns > 0)
         fprintf(f, ", device time %s (%.0f %%)", time, 100 * device_ns / (double)p->end_ns);
     if (preemptions)
-        fprintf(f, ", preempted %" PRIu64 " times", preemptions);
+        fprintf(f, ", preempted %" PRIu64 " time%s", preemptions, preemptions == 1 ? "" : "s");
     fputs("</text></g>\n", f);
 }
 
