@@ -3,6 +3,7 @@
 # which their own rooms install: headers, pkg-config files, the CMake package XSched, man pages.
 # Include it last, when all targets are known.
 include(CMakePackageConfigHelpers)
+include(XsPkgConfig)
 set(XS_ORIGINAL_VERSION 1.2.0) # of the original XSched, whose public interface this is
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/xsched DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -10,23 +11,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/xsched DESTINATION ${CMAKE_INSTA
 
 get_property(libraries GLOBAL PROPERTY XS_PUBLIC_LIBRARIES)
 if(libraries)
-  # The .pc files find the prefix from their own place, so that the tree can be moved.
-  file(RELATIVE_PATH XS_PC_TO_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
-  string(REGEX REPLACE "/$" "" XS_PC_TO_PREFIX "${XS_PC_TO_PREFIX}")
   foreach(library IN LISTS libraries)
-    if(library STREQUAL "preempt")
-      set(XS_PC_NAME xsched)
-      set(XS_PC_DESCRIPTION "preemptive scheduling for accelerators: XQueues and hints")
-      set(XS_PC_REQUIRES "")
-    else()
-      set(XS_PC_NAME xsched-${library})
-      string(REGEX REPLACE "^hal" "" platform ${library})
-      set(XS_PC_DESCRIPTION "XQueues on the hardware queues of ${XS_PLATFORM_NAME_${platform}}")
-      set(XS_PC_REQUIRES "xsched = ${PROJECT_VERSION}")
-    endif()
-    set(XS_PC_LIBRARY ${library})
-    configure_file(${PROJECT_SOURCE_DIR}/packaging/xsched.pc.in ${PROJECT_BINARY_DIR}/packaging/${XS_PC_NAME}.pc @ONLY)
-    install(FILES ${PROJECT_BINARY_DIR}/packaging/${XS_PC_NAME}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    xs_pkg_config(${library} ${library} FOLDER ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   endforeach()
 
   set(XS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/XSched)

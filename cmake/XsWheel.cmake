@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the wheel holds (pyproject.toml): a prefix with bin/ and lib/, as an installed XSched has, which becomes that of the
-# Python environment. So xsched finds its libraries beside itself, and the Python package finds both.
-# A wheel holds no links: a library has the one name by which it is loaded.
+# What the wheel holds (pyproject.toml): a prefix with bin/, lib/, include/ and share/, as an installed XSched has, which
+# becomes that of the Python environment. So xsched finds its libraries beside itself, the Python package finds both, and
+# man(1) finds the pages of a prefix whose bin/ is on PATH.
+# A wheel holds no links: a library has the one name by which it is loaded, and the .pc files link with that.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME wheel)
 foreach(program IN LISTS XS_WHEEL_PROGRAMS)
   install(PROGRAMS $<TARGET_FILE:${program}> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
 endforeach()
@@ -30,3 +32,18 @@ set(XSCHED_LICENSES "" CACHE PATH "the folder with the licences of libraries tha
 if(XSCHED_LICENSES)
   install(DIRECTORY ${XSCHED_LICENSES}/ DESTINATION ${SKBUILD_METADATA_DIR}/licenses/linked COMPONENT wheel)
 endif()
+
+include(XsPkgConfig)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/xsched DESTINATION ${SKBUILD_DATA_DIR}/include FILES_MATCHING PATTERN "*.h")
+get_property(libraries GLOBAL PROPERTY XS_PUBLIC_LIBRARIES)
+foreach(library IN LISTS libraries)
+  get_target_property(version ${library} SOVERSION)
+  xs_pkg_config(${library} :lib${library}.so.${version} FOLDER ${SKBUILD_DATA_DIR}/lib/pkgconfig)
+endforeach()
+
+# Manual pages, and what xsched-verify-hip runs.
+set(CMAKE_INSTALL_DATADIR ${SKBUILD_DATA_DIR}/share)
+set(CMAKE_INSTALL_MANDIR ${SKBUILD_DATA_DIR}/share/man)
+set(CMAKE_INSTALL_LIBEXECDIR ${SKBUILD_DATA_DIR}/libexec)
+add_subdirectory(docs/man)
+add_subdirectory(tests/gpu)

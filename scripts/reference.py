@@ -63,6 +63,28 @@ def enumerations(text):
     return out
 
 
+BEFORE = r"(?:^(/\*\*(?!<)(?:(?!\*/).)*\*/)\s*\n)?"    # a comment right before what follows
+
+
+def constants(text):
+    """[(name, value, comment)] of the macros; the comment stands before one, behind it, or both."""
+    out = []
+    for before, name, value, behind in re.findall(
+            BEFORE + r"^#define (\w+)[ \t]+((?:[^\n/\\]|\\\n)+?)[ \t]*(?:/\*(?:\*<)?[ \t]*([^\n]*?)[ \t]*\*/)?$", text, re.S | re.M):
+        value = re.sub(r"\s*\\\n\s*", " ", value).strip()
+        value = value[1:-1] if re.fullmatch(r"\([^()]*\)", value) else value
+        comment = ": ".join(filter(None, (prose(before).rstrip("."), behind))) if before and behind else prose(before) or behind
+        out.append((name, value.replace("|", "\\|"), comment))
+    return out
+
+
+def lacks(source, names, page):
+    """A name of the interface that this script does not find is a fault of the script."""
+    missing = sorted(n for n in names if not re.search(rf"^(## .*|\| ){n}\b", page, re.M))
+    if missing:
+        sys.exit(f"reference.py: the page of {source} lacks {', '.join(missing)}")
+
+
 def header_page(name, text):
     out = [f"# xsched/{name}.h\n", NOTE.format(f"include/xsched/{name}.h"), head(text), ""]
     for comment, code in functions(text):
@@ -70,17 +92,20 @@ def header_page(name, text):
     for enum, rows in enumerations(text):
         out += [f"## {enum}\n", "| name | value | |", "|---|---|---|"]
         out += [f"| {i} | {v} | {c} |" for i, v, c in rows] + [""]
-    constants = re.findall(r"^#define (\w+)\s+(\(?-?\w+\)?)\s*(?:/\*\*<\s*(.*?)\s*\*/)?$", text, re.M)
-    constants = [c for c in constants if not c[0].endswith("_H")]
-    if constants:
+    found = constants(text)
+    if found:
         out += ["## Constants\n", "| name | value | |", "|---|---|---|"]
-        out += [f"| {n} | {v.strip('()')} | {c} |" for n, v, c in constants] + [""]
+        out += [f"| {n} | {v} | {c} |" for n, v, c in found] + [""]
     types = re.findall(r"^typedef (\w+) (\w+);(?:\s*/\*\*<\s*(.*?)\s*\*/)?", text, re.M)
     if types:
         out += ["## Types\n", "| name | is | |", "|---|---|---|"] + [f"| {n} | {t} | {c} |" for t, n, c in types] + [""]
-    for comment, code in re.findall(r"(/\*\*(?:(?!\*/).)*\*/)\s*\n(struct \w+ \{.*?\n\};)", text, re.S):
-        out += [f"## {code.split(' {')[0]}\n", prose(comment), "", f"```c\n{code}\n```", ""]
-    return "\n".join(out)
+    for comment, code in re.findall(BEFORE + r"^((?:struct \w+ \{.*?\n\}|enum \w+ \{[^}]*\});|typedef [^;{]*\)\([^;]*\);)", text, re.S | re.M):
+        name = re.search(r"\(\*(\w+)\)", code)[1] if code.startswith("typedef") else code.split(" {")[0]
+        out += [f"## {name}\n", prose(comment), "", f"```c\n{code}\n```", ""]
+    page = "\n".join(out)
+    here = set(re.findall(r"^(?:struct|enum|#define) (\w+)(?: \{|[ \t]+\S)|^\} (\w+);|^(?:XResult|extern \w+) (\w+)\(", text, re.M))
+    lacks(f"include/xsched/{name}.h", {n for names in here for n in names if n}, page)
+    return page
 
 
 def hal_page():
@@ -111,7 +136,7 @@ def python_page():
     out = ["# Python package xsched\n", NOTE.format("python/xsched"), doc(init), ""]
     hals = [stem for stem in sorted(PLATFORMS) if os.path.exists(os.path.join(ROOT, f"python/xsched/{stem}.py"))]
     modules = [*hals, "ray"]  # what has names of its own
-    files = ["_scope", "_hints", "_queue", "_server", "_errors", "_calls", *modules]
+    files = ["_scope", "_hints", "_queue", "_programs", "_server", "_launcher", "_errors", "_calls", *modules]
     for file in files:
         for node in ast.parse(read(f"python/xsched/{file}.py")).body:
             public = hasattr(node, "name") and (file in modules and not node.name.startswith("_") or file not in modules and node.name in names)
@@ -129,7 +154,11 @@ def python_page():
                     elif isinstance(item, ast.AnnAssign):
                         out.append(f"* `{ast.unparse(item.target)}: {ast.unparse(item.annotation)}`")
                 out.append("")
-    return "\n".join(out)
+    page = "\n".join(out)
+    calls = {node.name for f in glob.glob(os.path.join(ROOT, "python/xsched/_*.py")) if not f.endswith(("_types.py", "_policies.py"))
+             for node in ast.parse(read(f)).body if hasattr(node, "name")}
+    lacks("python/xsched", calls & names, page)
+    return page
 
 
 def policies():

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of `xcli top` at several widths and of `xsched doctor` (SVG, from what a terminal would show), and of the
-status page (PNG, from a headless Chromium) into docs/screenshots. The programs only pretend to work, on devices of a fake
-/sys/bus and a fake NVML; those that the doctor looks at compute on PoCL. Needs a build with its tests.
+"""Pictures of `xcli top` at several widths and of `xsched doctor` (SVG, from what a terminal would show), of a recording
+(SVG, by `xsched record`) and of the status page (PNG, from a headless Chromium) into docs/screenshots. The programs only
+pretend to work, on devices of a fake /sys/bus and a fake NVML; those of the doctor and of the recording compute on PoCL.
+Needs a build with its tests.
 
 usage: scripts/screenshots.py [BUILD_DIR]"""
 import html
@@ -77,7 +78,7 @@ def doctor():
             time.sleep(0.1)
         commands = ("xsched doctor", f"xsched doctor {scheduled}", f"xsched doctor {other}")
         script = "; ".join(f"echo '$ {c}'; {c}" for c in commands)
-        terminal = Terminal(["/bin/sh", "-c", script], 100, 12, {**stage.environment, **tools})
+        terminal = Terminal(["/bin/sh", "-c", script], 118, 14, {**stage.environment, **tools})
         terminal.end()
         with open(f"{FOLDER}/doctor.svg", "w", encoding="utf-8") as f:
             f.write(svg(terminal.screen))
@@ -89,9 +90,17 @@ def doctor():
         stage.close()
 
 
+def recording():
+    """The picture that the example of a timeline makes."""
+    environment = {**os.environ, "EXAMPLE_DEVICE": "opencl", "PYTHONPATH": f"{top}/python", "LD_LIBRARY_PATH": f"{BUILD}/lib"}
+    subprocess.run([sys.executable, "-B", f"{top}/examples/python/timeline/main.py", "--demo", "--out", f"{FOLDER}/who.svg"],
+                   check=True, env=environment)
+
+
 def main():
     os.makedirs(FOLDER, exist_ok=True)
     doctor()
+    recording()
     bus = test_devices.sys_bus()
     nvidia, amd = test_devices.ident(test_devices.NVIDIA), test_devices.ident(test_devices.AMD)
     stage = test_devices.Here(bus) if test_devices.can() else Stage()
@@ -104,19 +113,30 @@ def main():
             actor = stage.actor(name)
             for cell in range(queues):
                 actor.tell(f"queue {cell} {device} {priority}")
+            if "train" in name:
+                actor.tell(f"memory {11 << 30} {16 << 30}")
             if percent:
                 actor.tell(f"work 0 {percent}")
         for columns, rows, keys in ((132, 16, "t"), (80, 16, ""), (40, 12, ""), (20, 8, "")):
             terminal = Terminal([f"{BUILD}/bin/xcli", "top", "-f", "2", "--sort", "pid"], columns, rows,
                                 stage.environment)
             terminal.read(1.5)
-            terminal.press(keys + "\x1b[B")
+            terminal.press(keys + "\x1bOB")
             terminal.read(1.5)
             with open(f"{FOLDER}/top-{columns}.svg", "w", encoding="utf-8") as f:
                 f.write(svg(terminal.screen))
             print("\n".join(terminal.lines()))
             terminal.press("q")
             terminal.end()
+        terminal = Terminal([f"{BUILD}/bin/xcli", "top", "-f", "2", "--sort", "pid"], 100, 15, stage.environment)
+        terminal.read(1.5)
+        terminal.press("\x1bOB\n")
+        terminal.read(1.5)
+        with open(f"{FOLDER}/top-detail.svg", "w", encoding="utf-8") as f:
+            f.write(svg(terminal.screen))
+        print("\n".join(terminal.lines()))
+        terminal.press("qq")
+        terminal.end()
         if browser.path():
             b = browser.Browser(f"http://127.0.0.1:{stage.port}/", 1100, 760)
             b.wait_for("document.querySelectorAll('#programs tr').length == 4")

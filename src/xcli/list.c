@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum {
-    HANDLE,
     PID,
+    HANDLE,
     USER,
     STATE,
     WAY,
@@ -41,7 +41,7 @@ enum {
 enum { KEY_FORMAT = 256, KEY_USER, KEY_DEVICE, KEY_DEVICES };
 
 static const struct xs_column k_columns[N_COLUMNS] = {
-    [HANDLE] = {"XQUEUE", false, 1},        [PID] = {"PID", true, 2},
+    [PID] = {"PID", true, 1},               [HANDLE] = {"XQUEUE", false, 2},
     [USER] = {"USER", false, 7},            [STATE] = {"STATE", false, 3},
     [WAY] = {"IN", false, 15},              [LANE] = {"LANE", true, 16},
     [SHARE] = {"SHARE%", true, 5},          [ASKED] = {"ASKED%", true, 10},
@@ -53,37 +53,6 @@ static const struct xs_column k_columns[N_COLUMNS] = {
 };
 
 #define SHARE_US 200000 /* between the two looks for the shares */
-
-void xcli_device_type(uint64_t device, char *ret, size_t size)
-{
-    static const char *const k_types[] = {"?", "CPU", "GPU", "NPU", "FPGA", "ASIC", "MCA"};
-    uint64_t type = device >> 32;
-
-    snprintf(ret, size, "%s", type < XS_ARRAY_LEN(k_types) ? k_types[type] : "?");
-}
-
-void xcli_device_text(uint64_t device, char *ret, size_t size)
-{
-    uint32_t id = (uint32_t)device;
-    char name[16];
-
-    xcli_device_type(device, name, sizeof(name));
-
-    if (id >> 16 == 0xffff) /* no PCI device: a hash of its name */
-        snprintf(ret, size, "%s:%04x", name, id & 0xffff);
-    else
-        snprintf(ret, size, "%s:%04x:%02x:%02x.%x", name, id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
-}
-
-void xcli_lane_text(int64_t lane, int64_t reserve, char *ret, size_t size)
-{
-    if (lane <= 0)
-        snprintf(ret, size, "-");
-    else if (reserve > 0)
-        snprintf(ret, size, "%" PRId64 "/%" PRId64, lane, lane + reserve);
-    else
-        snprintf(ret, size, "%" PRId64, lane);
-}
 
 /* Shares of the device in the time between two looks. @param ret_shares  < 0: not known */
 static void shares_of(const json_t **queues, size_t n, const json_t *before, double interval_us, double *ret_shares)
@@ -124,24 +93,18 @@ static void shares_of(const json_t **queues, size_t n, const json_t *before, dou
 
 static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
 {
-    char device[64], lane[48];
+    char device[64], lane[48], memory[48];
     const char *way = process ? xcli_text(process, "share") : "";
     double waiting = (double)xcli_int(q, "waiting_us");
-    int64_t limit = xcli_int(process, "memory_limit_bytes");
     /* xserver does not watch a lone program: its running time may show in the device time alone */
     double running = (double)XS_MAX(xcli_int(q, "running_us"), xcli_int(q, "service_us"));
-    const char *state = xcli_true(process, "held")  ? "suspended"
-                        : !xcli_true(q, "ready")    ? "idle"
-                        : xcli_true(q, "suspended") ? "waiting"
-                        : xcli_int(q, "lane") > 0   ? "beside"
-                                                    : "running";
 
     xcli_device_text((uint64_t)xcli_int(q, "device"), device, sizeof(device));
     xs_table_row(t);
     xs_table_set(t, HANDLE, "0x%" PRIx64, xcli_int(q, "handle"));
     xs_table_set(t, PID, "%" PRId64, xcli_int(q, "pid"));
     xs_table_set(t, USER, "%s", process ? xcli_user_name(xcli_int(process, "uid")) : "?");
-    xs_table_set(t, STATE, "%s", state);
+    xs_table_set(t, STATE, "%s", xcli_state_names[xcli_queue_state(q, process)]);
     xs_table_set(t, WAY, "%s", way[0] ? way : "-");
     xcli_lane_text(xcli_int(q, "lane"), xcli_int(q, "reserve"), lane, sizeof(lane));
     xs_table_set(t, LANE, "%s", lane);
@@ -158,13 +121,8 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
     } else {
         xs_table_set(t, PERMITTED, "-");
     }
-    if (limit > 0) {
-        double unit = limit < 1 << 30 ? 1 << 20 : 1 << 30;
-
-        xs_table_set(t, MEMORY, "%.1f/%.1f%c", (double)xcli_int(process, "memory_used_bytes") / unit,
-                     (double)limit / unit, limit < 1 << 30 ? 'M' : 'G');
-    } else
-        xs_table_set(t, MEMORY, "-");
+    xcli_memory_text(process, memory, sizeof(memory));
+    xs_table_set(t, MEMORY, "%s", memory);
     xs_table_set(t, CMD, "%s", xcli_text(process, "cmdline"));
 }
 
@@ -255,7 +213,7 @@ static void client_table(const json_t *list, const struct xcli_filter *f, struct
 {
     static const struct xs_column k_ended[] = {
         {"PID", true, 1},        {"USER", false, 6},      {"LEFT", false, 3},    {"WHY", false, 4},
-        {"JOINED", false, 8},    {"QUEUES", true, 7},   {"COMMANDS", true, 2}, {"HELD ms", true, 5},
+        {"JOINED", false, 8},    {"QUEUES", true, 7},   {"COMMANDS", true, 2}, {"SUSPENDED ms", true, 5},
         {"SERVICE ms", true, 6}, {"COMMAND", false, 4},
     };
     size_t i;

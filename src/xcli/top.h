@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xcli top, between its files: top.c (options, plain text, questions), top_rows.c (from two answers to rows),
- * top_screen.c (terminal). One thread. */
+ * top_detail.c (all about one program), top_screen.c (terminal). One thread. */
 #ifndef XS_XCLI_TOP_H
 #define XS_XCLI_TOP_H
 
@@ -44,21 +44,20 @@ struct top_facts {
 void top_ask(struct top_facts *f);
 void top_facts_free(struct top_facts *f);
 
-enum top_state { TOP_IDLE, TOP_RUNNING, TOP_BESIDE, TOP_WAITING, TOP_HELD };
-
 /** A program, or one of its queues. */
 struct top_row {
     bool is_queue;
     int64_t pid, uid;
     uint64_t handle, device; /* device: UINT64_MAX: several */
     int64_t level, priority; /* of a program: the highest of its queues' */
-    enum top_state state;  /* of a program: that of its queue that has most of the device */
+    enum xcli_state state; /* of a program: that of its queue that has most of the device */
     int64_t lane, reserve; /* multiprocessors; 0: none, not known */
     size_t queues;
     double share, waiting; /* parts of the interval; share: device time */
     double preemptions_a_second, commands_a_second;
     int64_t waited_us, preemptions, commands; /* since it is there */
     const char *command, *way;                /* of the answer; way: it shares in "time" or in "space" */
+    const json_t *of;                         /* the program or queue in the answer */
 };
 
 struct top_rows {
@@ -78,6 +77,23 @@ struct top_device {
     double share;
 };
 size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max);
+
+/** A line about a program. */
+struct top_line {
+    char *text;
+    bool head;             /* titles of columns */
+    enum xcli_state state; /* of what it tells; XCLI_IDLE: of nothing */
+    uint64_t handle;       /* of a queue; 0: none */
+};
+struct top_lines {
+    struct top_line *lines;
+    size_t n;
+};
+/** What the program is, why it runs or waits, its waits, its memory and its queues. No lines: it is not there. */
+void top_detail(struct top_facts *f, int64_t pid, size_t width, struct top_lines *ret);
+void top_lines_free(struct top_lines *l);
+/** "35ms", "12.3s", "2h05" */
+void top_time_text(int64_t us, char *ret, size_t size);
 
 /** @return exit code; -1: there is no terminal to draw on */
 int top_screen(struct top_facts *f, struct top_options *o);

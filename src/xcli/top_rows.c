@@ -80,14 +80,6 @@ static double more(const json_t *now, const json_t *before, const char *name)
     return d > 0 ? d : 0;
 }
 
-static enum top_state state_of(const json_t *q)
-{
-    return !xcli_true(q, "ready")      ? TOP_IDLE
-           : xcli_true(q, "suspended") ? TOP_WAITING
-           : xcli_int(q, "lane") > 0   ? TOP_BESIDE
-                                       : TOP_RUNNING;
-}
-
 static void fill_queue(const json_t *q, const json_t *before, double interval_us, struct top_row *row)
 {
     *row = (struct top_row){
@@ -105,7 +97,8 @@ static void fill_queue(const json_t *q, const json_t *before, double interval_us
         .way = "",
         .lane = xcli_int(q, "lane"),
         .reserve = xcli_int(q, "reserve"),
-        .state = state_of(q),
+        .state = xcli_queue_state(q, NULL),
+        .of = q,
     };
     if (interval_us > 0) {
         row->share = more(q, before, "service_us") / interval_us;
@@ -116,9 +109,10 @@ static void fill_queue(const json_t *q, const json_t *before, double interval_us
 }
 
 /* Whether a program with queues in both states is in the first one. */
-static bool is_before(enum top_state a, enum top_state b)
+static bool is_before(enum xcli_state a, enum xcli_state b)
 {
-    static const int k_rank[] = {[TOP_IDLE] = 0, [TOP_WAITING] = 1, [TOP_BESIDE] = 2, [TOP_RUNNING] = 3, [TOP_HELD] = 4};
+    static const int k_rank[] = {
+        [XCLI_IDLE] = 0, [XCLI_WAITING] = 1, [XCLI_BESIDE] = 2, [XCLI_RUNNING] = 3, [XCLI_SUSPENDED] = 4};
 
     return k_rank[a] > k_rank[b];
 }
@@ -136,7 +130,7 @@ static void add(struct top_row *sum, const struct top_row *q)
     sum->priority = XS_MAX(sum->priority, q->priority);
     if (is_before(q->state, sum->state))
         sum->state = q->state;
-    if (q->state == TOP_BESIDE) {
+    if (q->state == XCLI_BESIDE) {
         sum->lane = q->lane;
         sum->reserve = q->reserve;
     }
@@ -285,11 +279,12 @@ void top_rows_make(struct top_facts *f, const struct top_options *o, struct top_
             .device = UINT64_MAX,
             .command = xcli_text(programs[i], "cmdline"),
             .way = xcli_text(programs[i], "share"),
-            .state = held ? TOP_HELD : TOP_IDLE,
+            .state = held ? XCLI_SUSPENDED : XCLI_IDLE,
+            .of = programs[i],
         };
         for (size_t k = first_of(of_queues, n_queues, pid); k < n_queues && of_queues[k].pid == pid; k++) {
             if (held)
-                of_queues[k].state = TOP_HELD;
+                of_queues[k].state = XCLI_SUSPENDED;
             if (xcli_filter_device(&o->only, of_queues[k].device))
                 add(row, &of_queues[k]);
         }
@@ -332,6 +327,7 @@ enum {
     PREEMPTIONS,
     PREEMPT_RATE,
     RATE,
+    MEM,
     QUEUES,
     CMD,
     N_COLUMNS
@@ -352,11 +348,12 @@ static const struct xs_column k_columns[N_COLUMNS] = {
     [PREEMPTIONS] = {"PREEMPT", true, 10},
     [PREEMPT_RATE] = {"P/S", true, 12},
     [RATE] = {"CMD/S", true, 10},
-    [QUEUES] = {"Q", true, 9},
+    [MEM] = {"MEM", true, 9},
+    [QUEUES] = {"Q", true, 10},
     [CMD] = {"COMMAND", false, 7},
 };
 
-static void time_text(int64_t us, char *ret, size_t size)
+void top_time_text(int64_t us, char *ret, size_t size)
 {
     if (us < 1000000)
         snprintf(ret, size, "%" PRId64 "ms", us / 1000);
@@ -373,9 +370,6 @@ static void percent(struct xs_table *t, size_t column, double part)
 
 void top_table(const struct top_rows *r, struct xs_table *t)
 {
-    static const char *const k_states[] = {
-        [TOP_IDLE] = "idle", [TOP_RUNNING] = "run", [TOP_BESIDE] = "beside", [TOP_WAITING] = "wait", [TOP_HELD] = "held"};
-
     xs_table_init(t, k_columns, N_COLUMNS);
     for (size_t i = 0; i < r->n; i++) {
         const struct top_row *row = &r->rows[i];
@@ -396,14 +390,17 @@ void top_table(const struct top_rows *r, struct xs_table *t)
             xs_table_set(t, PRIO, "%" PRId64, row->priority);
             xs_table_set(t, LV, "%" PRId64, row->level);
         }
-        xs_table_set(t, STATE, "%s", k_states[row->state]);
-        if (!row->is_queue)
+        xs_table_set(t, STATE, "%s", xcli_state_names[row->state]);
+        if (!row->is_queue) {
             xs_table_set(t, WAY, "%s", row->way[0] ? row->way : "-");
-        xcli_lane_text(row->state == TOP_BESIDE ? row->lane : 0, row->reserve, text, sizeof(text));
+            xcli_memory_text(row->of, text, sizeof(text));
+            xs_table_set(t, MEM, "%s", text);
+        }
+        xcli_lane_text(row->state == XCLI_BESIDE ? row->lane : 0, row->reserve, text, sizeof(text));
         xs_table_set(t, LANE, "%s", text);
         percent(t, SHARE, row->share);
         percent(t, WAIT, row->waiting);
-        time_text(row->waited_us, text, sizeof(text));
+        top_time_text(row->waited_us, text, sizeof(text));
         xs_table_set(t, WAITED, "%s", text);
         xs_table_set(t, PREEMPTIONS, "%" PRId64, row->preemptions);
         xs_table_set(t, PREEMPT_RATE, "%.0f", row->preemptions_a_second);
@@ -419,7 +416,7 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
 {
     const json_t *queues = json_object_get(f->queues, "xqueues");
     const char *policy = f->status ? xcli_text(f->status, "policy_name") : "";
-    size_t i, count[TOP_HELD + 1] = {0};
+    size_t i, count[XCLI_SUSPENDED + 1] = {0};
     char text[32] = "";
     json_t *q;
 
@@ -428,12 +425,13 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
         return;
     }
     json_array_foreach(queues, i, q)
-        count[state_of(q)]++;
-    if (count[TOP_BESIDE])
-        snprintf(text, sizeof(text), "%zu beside, ", count[TOP_BESIDE]);
+        count[xcli_queue_state(q, NULL)]++;
+    if (count[XCLI_BESIDE])
+        snprintf(text, sizeof(text), "%zu beside, ", count[XCLI_BESIDE]);
     snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %s%zu waiting%s", policy,
              policy[0] ? ", " : "", json_array_size(json_object_get(f->queues, "processes")),
-             json_array_size(queues), count[TOP_RUNNING], text, count[TOP_WAITING], f->estimates ? "; shares are estimates" : "");
+             json_array_size(queues), count[XCLI_RUNNING], text, count[XCLI_WAITING],
+             f->estimates ? "; shares are estimates" : "");
 }
 
 size_t top_devices(const struct top_facts *f, struct top_device *ret, size_t max)

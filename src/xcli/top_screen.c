@@ -15,7 +15,7 @@
 #define MAX_DEVICES 8u
 #define SAID_NS     (5 * XS_NS_PER_S) /* how long an answer stays on the screen */
 
-enum { PAIR_RUNNING = 1, PAIR_WAITING, PAIR_HELD, PAIR_HEAD, PAIR_BAR };
+enum { PAIR_RUNNING = 1, PAIR_WAITING, PAIR_SUSPENDED, PAIR_HEAD, PAIR_BAR };
 
 /* What the user types, or a text over the table. */
 enum mode { MODE_NONE, MODE_FILTER, MODE_PRIORITY, MODE_POLICY, MODE_HELP };
@@ -34,6 +34,9 @@ struct screen {
     size_t at, top;  /* its place, and the first one on the screen */
     bool chosen;     /* the user moved: follow the program, not the place */
     size_t page;     /* rows on the screen */
+    int64_t detail;  /* the program that it shows all about; 0: the table */
+    size_t skipped;  /* of its lines, above the screen */
+    struct top_lines lines;
 };
 
 static const char *const k_help[] = {
@@ -41,7 +44,8 @@ static const char *const k_help[] = {
     "s, S      sort by the next, previous column",
     "r         the other way round",
     "/         show only rows that contain a text",
-    "t, Enter  queues below their programs",
+    "Enter     all about the program: why it waits, its queues; Esc, q back",
+    "t         queues below their programs",
     "+, -      raise, lower the priority by one",
     "n         give a priority",
     "Space     suspend, resume the program",
@@ -53,6 +57,7 @@ static const char *const k_help[] = {
     "LV    preemption level in force",
     "IN    how it shares the device: in time, in space",
     "LANE  multiprocessors that it has beside another, of all",
+    "MEM   device memory in use, of its limit",
 };
 
 static void say(struct screen *s, const char *format, ...) XS_PRINTF(2, 3);
@@ -85,7 +90,9 @@ static void change(struct screen *s, const char *path, const char *body, const c
 
 static const struct top_row *chosen(const struct screen *s)
 {
-    return s->at < s->rows.n ? &s->rows.rows[s->at] : NULL;
+    const struct top_row *row = s->at < s->rows.n ? &s->rows.rows[s->at] : NULL;
+
+    return row && s->detail && row->pid != s->detail ? NULL : row; /* NULL: the shown program has left */
 }
 
 static void set_priority(struct screen *s, int64_t priority)
@@ -113,10 +120,10 @@ static void set_priority(struct screen *s, int64_t priority)
     change(s, "/hint", body, done);
 }
 
-static void hold(struct screen *s)
+static void suspend_or_resume(struct screen *s)
 {
     const struct top_row *row = chosen(s);
-    bool held = row && row->state == TOP_HELD;
+    bool held = row && row->state == XCLI_SUSPENDED;
     char body[64], done[80];
 
     if (!row) {
@@ -201,16 +208,16 @@ static void draw_device(int y, const struct top_device *d, int width)
     printw("%s]", percent);
 }
 
-static chtype look_of(const struct top_row *row)
+static chtype look_of(enum xcli_state state)
 {
-    switch (row->state) {
-    case TOP_RUNNING:
+    switch (state) {
+    case XCLI_RUNNING:
         return (chtype)COLOR_PAIR(PAIR_RUNNING);
-    case TOP_BESIDE:
-    case TOP_WAITING:
+    case XCLI_BESIDE:
+    case XCLI_WAITING:
         return (chtype)COLOR_PAIR(PAIR_WAITING);
-    case TOP_HELD:
-        return (chtype)COLOR_PAIR(PAIR_HELD);
+    case XCLI_SUSPENDED:
+        return (chtype)COLOR_PAIR(PAIR_SUSPENDED);
     default:
         return A_NORMAL;
     }
@@ -239,7 +246,7 @@ static void draw_table(struct screen *s, int y, int height, int width)
     }
     for (size_t i = 0; i < s->page && s->top + i < s->rows.n; i++) {
         size_t r = s->top + i;
-        chtype look = look_of(&s->rows.rows[r]) | (r == s->at ? (chtype)A_REVERSE : 0);
+        chtype look = look_of(s->rows.rows[r].state) | (r == s->at ? (chtype)A_REVERSE : 0);
 
         line = xs_table_line(&table, r + 1, (size_t)width);
         if (r == s->at) {
@@ -251,6 +258,27 @@ static void draw_table(struct screen *s, int y, int height, int width)
         free(line);
     }
     xs_table_free(&table);
+}
+
+/* All about one program, instead of the table. */
+static void draw_detail(struct screen *s, int y, int height, int width)
+{
+    top_lines_free(&s->lines);
+    top_detail(s->f, s->detail, (size_t)width, &s->lines);
+    s->page = height > 0 ? (size_t)height : 0;
+    s->skipped = s->lines.n > s->page ? XS_MIN(s->skipped, s->lines.n - s->page) : 0;
+    if (s->lines.n == 0) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "process %" PRId64 " has left", s->detail);
+        line_at(y, text, width, A_NORMAL);
+    }
+    for (size_t i = 0; i < s->page && s->skipped + i < s->lines.n; i++) {
+        const struct top_line *line = &s->lines.lines[s->skipped + i];
+        bool marked = line->head || (line->handle && line->handle == s->handle);
+
+        line_at(y + (int)i, line->text, width, look_of(line->state) | (marked ? (chtype)A_REVERSE : 0));
+    }
 }
 
 static void draw_foot(struct screen *s, int y, int width)
@@ -270,10 +298,12 @@ static void draw_foot(struct screen *s, int y, int width)
     default:
         if (s->said[0] && xs_now_ns() - s->said_ns < SAID_NS)
             snprintf(text, sizeof(text), "%s", s->said);
+        else if (s->detail)
+            snprintf(text, sizeof(text), "Esc q Back  h Help  Up Down  +- n Priority  Space Suspend  P Policy");
         else
             snprintf(
                 text, sizeof(text),
-                "q Quit  h Help  s Sort: %s%s  / Filter%s%s  t Queues  +- n Priority  Space Hold  P Policy",
+                "q Quit  h Help  Enter Details  s Sort: %s%s  / Filter%s%s  t Queues  +- n Priority  Space Suspend  P Policy",
                 top_sort_names[s->o->sort], s->o->reverse ? " reversed" : "", s->o->filter[0] ? ": " : "",
                 s->o->filter);
     }
@@ -300,6 +330,8 @@ static void draw(struct screen *s)
     if (s->mode == MODE_HELP) {
         for (size_t i = 0; i < XS_ARRAY_LEN(k_help) && y < height - 1; i++)
             line_at(y++, k_help[i], width, A_NORMAL);
+    } else if (s->detail) {
+        draw_detail(s, y, height - 1 - y, width);
     } else {
         draw_table(s, y, height - 1 - y, width);
     }
@@ -401,6 +433,57 @@ static void begin_typing(struct screen *s, enum mode mode)
     xs_str_copy(s->line, sizeof(s->line), mode == MODE_FILTER ? s->o->filter : "");
 }
 
+static void open_detail(struct screen *s)
+{
+    const struct top_row *row = chosen(s);
+
+    if (!row)
+        return;
+    s->detail = row->pid;
+    s->skipped = 0;
+    s->chosen = true; /* follow it */
+}
+
+/* @return whether the key is for the view of one program */
+static bool act_in_detail(struct screen *s, int key)
+{
+    switch (key) {
+    case 27:
+    case 'q':
+    case 'Q':
+    case '\n':
+    case '\r':
+    case KEY_ENTER:
+    case KEY_LEFT:
+    case KEY_BACKSPACE:
+        s->detail = 0;
+        return true;
+    case KEY_UP:
+    case 'k':
+        s->skipped -= s->skipped > 0;
+        return true;
+    case KEY_DOWN:
+    case 'j':
+        s->skipped++; /* drawing bounds it */
+        return true;
+    case KEY_PPAGE:
+        s->skipped -= XS_MIN(s->skipped, s->page);
+        return true;
+    case KEY_NPAGE:
+        s->skipped += s->page;
+        return true;
+    case KEY_HOME:
+        s->skipped = 0;
+        return true;
+    case KEY_END:
+        s->skipped = s->lines.n;
+        return true;
+    default: /* those that change something; the order of the table is not seen */
+        return !strchr("+=-nP h?", key < 128 ? key : 'x') && key != KEY_F(1) && key != KEY_F(7) && key != KEY_F(8) &&
+               key != KEY_F(10);
+    }
+}
+
 /* @return false to end */
 static bool act(struct screen *s, int key)
 {
@@ -414,6 +497,8 @@ static bool act(struct screen *s, int key)
         type(s, key);
         return true;
     }
+    if (s->detail && act_in_detail(s, key))
+        return true;
     switch (key) {
     case 'q':
     case 'Q':
@@ -440,10 +525,12 @@ static bool act(struct screen *s, int key)
     case KEY_F(4):
         begin_typing(s, MODE_FILTER);
         return true;
-    case 't':
     case '\n':
     case '\r':
     case KEY_ENTER:
+        open_detail(s);
+        return true;
+    case 't':
     case KEY_F(5):
         s->o->queues = !s->o->queues;
         return true;
@@ -463,7 +550,7 @@ static bool act(struct screen *s, int key)
         begin_typing(s, MODE_POLICY);
         return true;
     case ' ':
-        hold(s);
+        suspend_or_resume(s);
         return true;
     case KEY_UP:
     case 'k':
@@ -491,6 +578,28 @@ static bool act(struct screen *s, int key)
     }
 }
 
+/* A sequence of the terminal that curses does not know begins like Escape: it is no key. */
+static int read_key(int wait_ms)
+{
+    int key, next;
+
+    timeout(wait_ms);
+    key = getch();
+    if (key != 27)
+        return key;
+    timeout(0);
+    next = getch();
+    if (next != '[' && next != 'O') {
+        if (next != ERR)
+            ungetch(next);
+        return key;
+    }
+    do
+        next = getch();
+    while (next != ERR && next < 0x40); /* the last byte is a letter or ~ */
+    return ERR;
+}
+
 static void begin(void)
 {
     cbreak();
@@ -503,7 +612,7 @@ static void begin(void)
         use_default_colors();
         init_pair(PAIR_RUNNING, COLOR_GREEN, -1);
         init_pair(PAIR_WAITING, COLOR_YELLOW, -1);
-        init_pair(PAIR_HELD, COLOR_RED, -1);
+        init_pair(PAIR_SUSPENDED, COLOR_RED, -1);
         init_pair(PAIR_HEAD, COLOR_BLACK, COLOR_GREEN);
         init_pair(PAIR_BAR, COLOR_GREEN, -1);
     }
@@ -532,13 +641,13 @@ int top_screen(struct top_facts *f, struct top_options *o)
         make_rows(&s);
         draw(&s);
         now = xs_now_ns();
-        timeout(ask_ns > now ? (int)XS_MIN((ask_ns - now) / XS_NS_PER_MS + 1, 100000ull) : 0);
-        key = getch();
+        key = read_key(ask_ns > now ? (int)XS_MIN((ask_ns - now) / XS_NS_PER_MS + 1, 100000ull) : 0);
         if (key != ERR && key != KEY_RESIZE && !act(&s, key))
             break;
     }
     endwin();
     delscreen(terminal);
     top_rows_free(&s.rows);
+    top_lines_free(&s.lines);
     return f->state;
 }

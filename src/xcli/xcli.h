@@ -79,7 +79,13 @@ bool xcli_host_valid(const char *host);
  *  under its host's name; with --json all are one object. @return the highest exit code of them */
 int xcli_on_hosts(char *list, xcli_command *run, int argc, char **argv);
 
-/* list.c */
+/* queue_text.c */
+enum xcli_state { XCLI_IDLE, XCLI_RUNNING, XCLI_BESIDE, XCLI_WAITING, XCLI_SUSPENDED };
+extern const char *const xcli_state_names[];
+/** @param process  the queue's; NULL: not known */
+enum xcli_state xcli_queue_state(const json_t *q, const json_t *process);
+/** "1.5/8.0G": device memory of a program and its limit; "-": it has none. */
+void xcli_memory_text(const json_t *process, char *ret, size_t size);
 /** "GPU:0000:3b:00.0" */
 void xcli_device_text(uint64_t device, char *ret, size_t size);
 /** "116/132": of the device's multiprocessors those to which a queue is confined; "-": it is not. */

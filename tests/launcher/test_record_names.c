@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A recording names each program once: a viewer keeps the first name that it reads. */
-#include "launcher/record.h"
+#include "launcher/record/record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -33,6 +33,7 @@ for round in 1 2 3 4; do
     high "$urgent" beside$round.csv
     if [ $round = 4 ]; then
         xcli list
+        xsched record -q -d 1s -o who.svg && grep -q "PID $background, priority 0" who.svg
         xsched doctor "$background" || true
         venv/bin/python -c 'import xsched; assert xsched.status().policy == "HPF"; assert xsched.hint("oclload", priority=-1)'
     fi

@@ -102,6 +102,7 @@ static void end_inside(uint32_t i)
 static void obey(const char *line)
 {
     uint64_t device;
+    uint64_t used, limit;
     unsigned cell, percent, wide, narrow, all;
     int priority;
 
@@ -124,6 +125,9 @@ static void obey(const char *line)
     } else if (sscanf(line, "work %u %u", &cell, &percent) == 2 && cell < CELLS) {
         g_percent[cell] = percent;
         work(0);
+    } else if (sscanf(line, "memory %" SCNu64 " %" SCNu64, &used, &limit) == 2) {
+        atomic_store(&g_client.page->h.memory_used, used);
+        atomic_store(&g_client.page->h.memory_limit, limit);
     } else if (!strncmp(line, "rest", 4)) {
         rest();
     } else {

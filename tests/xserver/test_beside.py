@@ -50,10 +50,10 @@ class Beside(unittest.TestCase):
         self.on_wide_lane()
         self.assertEqual((self.queue(self.low)["reserve"], self.queue(self.high)["lane"], self.queue(self.high)["reserve"]),
                          (ALL - WIDE, 0, 0))
-        for command, run in ((("list",), "running"), (("top", "--once", "-f", "10"), "run")):
+        for command in (("list",), ("top", "--once", "-f", "10")):
             low, high = self.row(self.low, *command), self.row(self.high, *command)
             self.assertEqual((low["STATE"], low["IN"], low["LANE"]), ("beside", "space", f"{WIDE}/{ALL}"), command)
-            self.assertEqual((high["STATE"], high["IN"], high["LANE"]), (run, "space", "-"), command)
+            self.assertEqual((high["STATE"], high["IN"], high["LANE"]), ("running", "space", "-"), command)
         self.assertIn("2 queues: 1 running, 1 beside, 0 waiting", self.stage.xcli("top", "--once", "-f", "10").stdout)
         self.high.tell("outside 0")
         until(lambda: self.row(self.low, "list")["STATE"] == "running", "the whole device")

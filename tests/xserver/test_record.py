@@ -8,8 +8,10 @@ import resource
 import signal
 import stat
 import subprocess
+import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 
 import check_trace
 from stage import BUILD, PATIENCE, Stage, until
@@ -109,6 +111,40 @@ class Record(unittest.TestCase):
         names = [e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] == self.batch.pid]
         self.assertEqual([n.endswith(" on GPU 0000:3b:00.0") for n in names], [True])
 
+    def test_pictures(self):
+        """By the file's ending, and where the format is given, whatever the ending."""
+        other = self.stage.actor("second & <third>")
+        other.tell(f"queue 0 {GPU} 1")
+        for name, more, begins in (("who.svg", (), "<svg "), ("who.HTML", (), "<!DOCTYPE html>"),
+                                   ("who.json", ("-f", "svg"), "<svg "), ("both.svg", ("--format=chrome",), "{")):
+            self.file = os.path.join(self.stage.folder, name)
+            p = self.begin(*more)
+            self.batch.tell("submit 0")
+            other.tell("submit 0")
+            self.stage.xcli("suspend", str(self.batch.pid))
+            time.sleep(0.1)
+            self.stage.xcli("resume", str(self.batch.pid))
+            other.tell("complete 0")
+            self.assertEqual(self.finish(p), 0)
+            self.assertIn("ui.perfetto.dev" if begins == "{" else "any browser shows it", p.stderr.read())
+            with open(self.file, encoding="utf-8") as f:
+                text = f.read()
+            self.assertTrue(text.startswith(begins), (name, text[:40]))
+            if begins == "{":
+                continue
+            svg = re.search(r"<svg.*</svg>", text, re.S)[0]
+            texts = ["".join(t.itertext()) for t in xml.etree.ElementTree.fromstring(svg).iter()]
+            for says in (r"batch-training ", r"second & <third> ", rf"PID {self.batch.pid}, priority 1\b", "GPU 0000:3b:00.0",
+                         r"queue 0x.* suspended "):
+                self.assertTrue([t for t in texts if re.match(says, t)], (says, texts))
+
+    def test_a_name_where_none_is_given(self):
+        for more, name in ((("-f", "svg"), "xsched-trace.svg"), (("--format=html",), "xsched-trace.html"), ((), "xsched-trace.json")):
+            folder = tempfile.mkdtemp(dir=self.stage.folder)
+            subprocess.run([f"{BUILD}/bin/xsched", "record", "-q", "-d", "200ms", *more], cwd=folder, env=self.stage.environment,
+                           check=True, timeout=PATIENCE)
+            self.assertEqual(os.listdir(folder), [name])
+
     def test_a_suspended_program_does_not_run(self):
         self.batch.tell("work 0 90")
         before = time.time_ns()
@@ -201,7 +237,7 @@ class Record(unittest.TestCase):
         def run(*arguments, **environment):
             return subprocess.run([f"{BUILD}/bin/xsched", "record", *arguments], capture_output=True, text=True,
                                   env={**self.stage.environment, **environment}, timeout=PATIENCE)
-        for wrong in (("-d", "0"), ("-d", "x"), ("--format", "x"), ("--max-events", "0"), ("--nonsense",)):
+        for wrong in (("-d", "0"), ("-d", "x"), ("--format", "x"), ("--format", ""), ("--max-events", "0"), ("--nonsense",)):
             self.assertEqual(run("-o", self.file, *wrong).returncode, 64, wrong)
         gone = run("-o", self.file, XSCHED_SOCKET="/nonexistent/xserver.sock")
         self.assertEqual(gone.returncode, 2)

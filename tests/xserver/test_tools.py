@@ -84,6 +84,13 @@ class Names(unittest.TestCase):
         done = self.stage.xcli("list", "--device=H200", check=False)
         self.assertEqual((done.returncode, done.stderr), (64, "xcli: no device is called 'H200': queues work on GPU 0000:3b:00.0\n"))
 
+    def test_the_process_comes_first(self):
+        someone = self.stage.actor("someone")
+        someone.tell(f"queue 0 {GPU} 3")
+        titles, row = self.stage.xcli("list").stdout.splitlines()
+        self.assertEqual((titles.split()[0], row.split()[0]), ("PID", str(someone.pid)))
+        self.assertEqual(self.stage.xcli("list", "--ended").stdout.split()[0], "PID")
+
     def test_a_device_without_queues(self):
         """What may be one that is idle now is no error, and gives no rows."""
         self.stage.actor("someone").tell(f"queue 0 {GPU} 3")

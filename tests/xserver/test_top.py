@@ -97,13 +97,13 @@ class Top(unittest.TestCase):
         self.batch.tell("work 0 90")
         t = self.terminal(120, 20)
         lines = t.wait_for(lambda lines: number_of(lines, self.batch.pid, "DEV%") > 30 and
-                           cells_of(lines, self.batch.pid, "STATE", "PRI", "LV", "Q") == ("run", "1", "1", "2") and
+                           cells_of(lines, self.batch.pid, "STATE", "PRI", "LV", "Q") == ("running", "1", "1", "2") and
                            "batch-training" in row_of(lines, self.batch.pid).get("COMMAND", ""), "a share")
         self.assertIn("HPF, 2 programs, 3 queues", lines[0])
         self.assertRegex(lines[1], r"^GPU:0000:76:00.0 \[\|+ *\d+%\]$|^GPU:\S+ \[\|+ *\d+%\]$")
 
         self.online.tell("work 0 50")
-        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "wait", "the batch waiting")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "waiting", "the batch waiting")
         t.wait_for(lambda lines: number_of(lines, self.batch.pid, "WAIT%") > 50, "its waiting time")
         # once, or again where this machine kept the other one from its work for a second: as often as the server says
         t.wait_for(lambda lines: number_of(lines, self.batch.pid, "PREEMPT") == self.preemptions(self.batch) >= 1,
@@ -120,7 +120,7 @@ class Top(unittest.TestCase):
         t.press("n999\n")
         t.wait_for(shows("a priority is -255 to 255"), "the refusal")
         t.press("/\x1b")
-        t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "wait", "the other one waiting")
+        t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "waiting", "the other one waiting")
 
         # queues, policy, suspension
         t.press("t")
@@ -131,9 +131,9 @@ class Top(unittest.TestCase):
         t.press("Pnonsense\n")
         t.wait_for(shows("there is no policy 'nonsense'"), "the refusal")
         t.press("/batch\n ")
-        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "held", "the suspended program")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "suspended", "the suspended program")
         t.press(" ")
-        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") in ("run", "wait"), "the resumed program")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") in ("running", "waiting"), "the resumed program")
         t.press("/\x1b")
 
         # order
@@ -149,10 +149,80 @@ class Top(unittest.TestCase):
         t.press("x")
 
         # a program leaves while it is shown and chosen
-        t.press("\x1b[B")
+        t.press("\x1bOB")
         self.batch.leave()
         t.wait_for(shows_not("batch-training"), "the program gone")
-        t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "run", "the other one running")
+        t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "running", "the other one running")
+        self.quit(t)
+
+    def test_all_about_one(self):
+        """Enter on a row: why the program waits, its waits, memory and queues; Escape and q lead back."""
+        self.batch.tell(f"memory {3 << 29} {8 << 30}")
+        self.batch.tell("work 0 90")
+        self.online.tell("work 0 90")
+        t = self.terminal(110, 24, "--sort", "pid")
+        t.wait_for(lambda lines: cells_of(lines, self.batch.pid, "STATE", "MEM") == ("waiting", "1.5/8.0G") and
+                   row_of(lines, self.online.pid).get("MEM") == "-", "both rows")
+        if self.online.pid < self.batch.pid:
+            t.press("\x1bOB")
+        t.press("\n")
+
+        def told(name):
+            return lambda lines: next((x[13:] for x in lines if x.startswith(name)), "")
+
+        def waits(lines):
+            return (told("Process")(lines).startswith(f"{self.batch.pid}, of user ") and
+                    told("Command")(lines).startswith("batch-training ") and
+                    told("State")(lines) == f"waiting: process {self.online.pid} is more urgent (priority 10)" and
+                    told("Memory")(lines) == "1.5/8.0G, of its limit" and told("Queues")(lines) == "2" and
+                    re.match(r"[1-9]\d* % of the last interval, .* preempted [1-9]", told("Waits")(lines)) and
+                    sum(bool(re.match(r"0x[0-9a-f]+ ", x)) for x in lines) == 2)
+        t.wait_for(waits, "all about it")
+        t.press("h")
+        t.wait_for(shows("device memory in use, of its limit"), "the help")
+        t.press("h")
+        t.wait_for(waits, "the program again")
+        # the keys act on it
+        t.press("Pfifo\n")
+        t.wait_for(shows("there is no policy 'fifo'"), "the refusal")
+        t.press("n20\n")
+        t.wait_for(lambda lines: told("Priority")(lines).startswith("20;") and told("State")(lines).startswith("running:"),
+                   "the new priority")
+        t.press(" ")
+        t.wait_for(lambda lines: told("State")(lines) == "suspended: by a user, until it is resumed", "the suspension")
+        self.stage.xcli("resume", str(self.batch.pid))
+        self.stage.xcli("suspend", str(self.batch.pid), "--for", "1h")
+        t.wait_for(lambda lines: re.match(r"suspended: by a user, for another (0h59|1h00)$", told("State")(lines)), "its end")
+        t.press(" n-256\n")
+        t.wait_for(lambda lines: told("State")(lines) == "waiting: a program of priority -256 never runs", "the reason")
+        self.batch.tell("rest")
+        t.wait_for(lambda lines: told("State")(lines) == "idle: it has no work", "no work")
+        for back in ("q", "\x1b", "\n"):
+            t.press(back)
+            t.wait_for(lambda lines: row_of(lines, self.online.pid).get("STATE") == "running", "the table")
+            t.press("\n")
+            t.wait_for(lambda lines: told("Process")(lines).startswith(str(self.batch.pid)), "the program")
+        # more queues than lines
+        for cell in range(1, 16):
+            if cell != 3:
+                self.batch.tell(f"queue {cell} {GPU} 1")
+        last = lambda lines: [x for x in lines if re.match(r"0x[0-9a-f]+ ", x)][-1:]  # noqa: E731
+        t.resize(110, 14)
+        before = t.wait_for(lambda lines: told("Queues")(lines) == "16" and last(lines), "the queues")
+        t.press("\x1b[9;5u")     # no key that it knows
+        t.press("\x1bOB")
+        t.wait_for(lambda lines: last(lines) and last(lines) != last(before), "the next line")
+        t.press("\x1bOF")
+        t.wait_for(lambda lines: len([x for x in lines if re.match(r"0x[0-9a-f]+ ", x)]) > 8, "the end")
+        t.press("\x1bOH")
+        t.wait_for(told("Process"), "the beginning")
+        # it leaves: nothing else gets its keys
+        self.batch.leave()
+        t.wait_for(shows(f"process {self.batch.pid} has left"), "that it has left")
+        t.press("+")
+        t.wait_for(shows("there is no program to change"), "that nothing changes")
+        t.press("q")
+        t.wait_for(lambda lines: cells_of(lines, self.online.pid, "STATE", "PRI") == ("running", "10"), "the table")
         self.quit(t)
 
     def test_sizes(self):
@@ -161,8 +231,11 @@ class Top(unittest.TestCase):
         t = self.terminal(20, 6)
         for columns, rows in ((20, 6), (200, 50), (80, 24), (40, 10), (20, 3), (10, 2), (1, 1), (60, 15)):
             t.resize(columns, rows)
+            for _ in range(2):  # all about one program, and back
+                t.press("\n")
+                self.assertTrue(t.read(0.1))
             if columns >= 20 and rows >= 6:
-                t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "wait" and
+                t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "waiting" and
                            row_of(lines, self.online.pid).get("PRI") == "10", f"the rows at {columns} columns")
             else:
                 self.assertTrue(t.read(0.3))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched record: from the server's events to a file. record_main.c asks the server and runs the program.
- * record_queues.c follows each queue's state, record_devices.c each device's; record_chrome.c and
- * record_replay.c write, record_file.c opens what they write to. One thread. */
+ * record_queues.c follows each queue's state, record_devices.c each device's; record_chrome.c, record_replay.c and
+ * record_picture.c write, record_file.c opens what they write to. One thread. */
 #ifndef XS_LAUNCHER_RECORD_H
 #define XS_LAUNCHER_RECORD_H
 
@@ -12,7 +12,7 @@
 
 enum record_state { RECORD_UNKNOWN, RECORD_IDLE, RECORD_RUN, RECORD_BESIDE, RECORD_WAIT, RECORD_PREEMPTED, RECORD_SUSPENDED };
 
-/** The calls of both formats. Times are nanoseconds since the recording began. They never go back, but for
+/** The calls of all formats. Times are nanoseconds since the recording began. They never go back, but for
  *  slices: the call for a slice comes at its end. */
 struct record_writer {
     /** @param began_ns  the beginning, by this host's clock that never goes back */
@@ -32,11 +32,12 @@ struct record_writer {
     /** A track of its own for each device: the programs that ran there in that time, and nothing else. */
     void (*device)(FILE *f, unsigned number, const char *name);
     void (*had)(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns, uint64_t to_ns);
-    void (*share)(FILE *f, int64_t pid, double percent, uint64_t at_ns);
+    /** Device time of all its queues, in percent of that time. */
+    void (*share)(FILE *f, int64_t pid, double percent, uint64_t from_ns, uint64_t to_ns);
     void (*lost)(FILE *f, uint64_t count, uint64_t at_ns);
     void (*end)(FILE *f, uint64_t at_ns, uint64_t lost);
 };
-extern const struct record_writer record_chrome, record_replay;
+extern const struct record_writer record_chrome, record_replay, record_svg, record_html;
 
 struct record {
     FILE *f;

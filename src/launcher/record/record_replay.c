@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The facts in the form that xsched-replay(1) reads, so that it can show another policy's decisions on them.
  * The actual decisions are comments. */
-#include "launcher/record.h"
+#include "launcher/record/record.h"
 
 #include <inttypes.h>
 
@@ -91,12 +91,13 @@ static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state
     (void)to_ns;
 }
 
-static void share(FILE *f, int64_t pid, double percent, uint64_t at_ns)
+static void share(FILE *f, int64_t pid, double percent, uint64_t from_ns, uint64_t to_ns)
 {
     (void)f;
     (void)pid;
     (void)percent;
-    (void)at_ns;
+    (void)from_ns;
+    (void)to_ns;
 }
 
 static void lost(FILE *f, uint64_t count, uint64_t at_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The known state of each queue and program while a recording runs. */
-#include "launcher/record.h"
+#include "launcher/record/record.h"
 
 #include "base/str.h"
 
@@ -296,7 +296,7 @@ void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bo
         int64_t more = p->counted_us - p->service_us;
 
         if (p->asked && at_ns > before_ns && more >= 0)
-            r->to->share(r->f, p->pid, 1e5 * (double)more / (double)(at_ns - before_ns), at_ns);
+            r->to->share(r->f, p->pid, 1e5 * (double)more / (double)(at_ns - before_ns), before_ns, at_ns);
         p->asked = true;
         p->service_us = p->counted_us;
         p->counted_us = 0;

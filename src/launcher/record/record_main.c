@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched record: asks the server for its events ten times a second, and writes them to a file until
  * the program ends, the time is over or Ctrl-C comes. An executable of its own, as xsched-doctor. */
-#include "launcher/record.h"
+#include "launcher/record/record.h"
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,11 +34,12 @@ enum { KEY_MOST = 1000 };
 enum { EXIT_ABSENT = 2 };
 
 static const struct argp_option k_options[] = {
-    {"output", 'o', "FILE", 0, "the trace; default xsched-trace.json", 1},
+    {"output", 'o', "FILE", 0, "the file; default xsched-trace.json, .svg or .html. FILE.svg, FILE.html: a picture", 1},
     {"duration", 'd', "TIME", 0, "end after so long: 10, 500ms, 30s, 5m, ...", 1},
     {"for", 0, NULL, OPTION_ALIAS, NULL, 1},
-    {"format", 'f', "chrome|replay", 0,
-     "chrome (default; Perfetto reads it) or replay (xsched-replay reads it)", 1},
+    {"format", 'f', "svg|html|chrome|replay", 0,
+     "svg or html (a browser shows it), chrome (Perfetto reads it) or replay (xsched-replay reads it); default: by "
+     "FILE's ending, else chrome", 1},
     {"max-events", KEY_MOST, "N", 0, "end after so many entries; default 10000000", 1},
     {"socket", 'S', "PATH", 0, "socket of xserver", 1},
     {"quiet", 'q', NULL, 0, "no notes from xsched itself", 1},
@@ -45,10 +47,23 @@ static const struct argp_option k_options[] = {
     {0},
 };
 
+struct format {
+    const char *name, *ending; /* ending: of files that get it unasked */
+    const struct record_writer *to;
+    const char *then, *file; /* what to do with the file, and its name where none is given */
+};
+
+static const struct format k_formats[] = {
+    {"chrome", NULL, &record_chrome, "open at ui.perfetto.dev", "xsched-trace.json"}, /* the default */
+    {"replay", NULL, &record_replay, "xsched-replay reads it", "xsched-trace.json"},
+    {"svg", ".svg", &record_svg, "any browser shows it", "xsched-trace.svg"},
+    {"html", ".html", &record_html, "any browser shows it", "xsched-trace.html"},
+};
+
 struct record_arguments {
     const char *output;
     char **program;
-    bool replay;
+    const struct format *format; /* NULL: by the file's ending */
     double duration_s; /* 0: none */
     uint64_t most;
     struct xs_ask_where where;
@@ -76,6 +91,24 @@ static void end_at_signals(void)
     }
 }
 
+static const struct format *format_named(const char *name)
+{
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_formats); i++)
+        if (!strcmp(k_formats[i].name, name))
+            return &k_formats[i];
+    return NULL;
+}
+
+static const struct format *format_of_file(const char *path)
+{
+    const char *ending = strrchr(path, '.');
+
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_formats); i++)
+        if (ending && k_formats[i].ending && !strcasecmp(k_formats[i].ending, ending))
+            return &k_formats[i];
+    return &k_formats[0];
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct record_arguments *a = state->input;
@@ -92,9 +125,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--duration takes a time above 0, such as 10, 500ms or 5m, not \"%s\"", arg);
         return 0;
     case 'f':
-        if (strcmp(arg, "chrome") != 0 && strcmp(arg, "replay") != 0)
-            argp_error(state, "--format takes chrome or replay, not \"%s\"", arg);
-        a->replay = arg[0] == 'r';
+        a->format = format_named(arg);
+        if (!a->format)
+            argp_error(state, "--format takes svg, html, chrome or replay, not \"%s\"", arg);
         return 0;
     case KEY_MOST:
         if (xs_str_parse_u64(arg, 10, &a->most) < 0 || a->most == 0)
@@ -325,9 +358,8 @@ static void finish(struct recording *s, bool answers)
     if (s->file.err < 0)
         say_unwritten(s->a.output, s->file.err);
     else
-        xs_say("%s: %" PRIu64 " entries%s%s", s->a.output, s->r.written,
-               s->r.lost ? ", some events are missing" : "",
-               s->a.replay ? "; xsched-replay reads it" : "; open at ui.perfetto.dev");
+        xs_say("%s: %" PRIu64 " entries%s; %s", s->a.output, s->r.written,
+               s->r.lost ? ", some events are missing" : "", s->a.format->then);
 }
 
 /* @return exit status, the program's where there is one */
@@ -359,11 +391,12 @@ int main(int argc, char **argv)
         .args_doc = "[-- PROGRAM [ARG...]]",
         .doc = "Records when the programs that the user may see ran and waited, and when XSched preempted them.\v"
                "Runs a PROGRAM as `xsched run` does, and the recording ends with it; else Ctrl-C or "
-               "--duration ends it. Open the file at https://ui.perfetto.dev or chrome://tracing.\n\n"
+               "--duration ends it. Any browser shows FILE.svg and FILE.html; https://ui.perfetto.dev shows the "
+               "chrome format, event by event.\n\n"
                "Exit status: the program's; 1 when it cannot write the file, 2 when no xserver answers, 64 "
                "for "
                "wrong arguments."};
-    static struct recording s = {.a = {.output = "xsched-trace.json", .most = MOST_DEFAULT}};
+    static struct recording s = {.a = {.most = MOST_DEFAULT}};
     char name[] = "xsched record", why[PATH_MAX + 32];
     int err;
 
@@ -380,7 +413,11 @@ int main(int argc, char **argv)
         end_at_signals();
     s.r.ask = ask_again;
     s.r.ctx = &s;
-    s.r.to = s.a.replay ? &record_replay : &record_chrome;
+    if (!s.a.format)
+        s.a.format = s.a.output ? format_of_file(s.a.output) : &k_formats[0];
+    if (!s.a.output)
+        s.a.output = s.a.format->file;
+    s.r.to = s.a.format->to;
     err = record_file_check(s.a.output);
     if (err < 0) {
         say_unwritten(s.a.output, err);

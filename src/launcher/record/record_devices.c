@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which programs run on each device while a recording runs. */
-#include "launcher/record.h"
+#include "launcher/record/record.h"
 
 #include "base/str.h"
 #include "query/device_text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome's trace event format (JSON object form), which Perfetto's viewer opens too. It has a track for each
  * queue below its process, a slice for each time that it ran or waited, and a counter of device time. */
-#include "launcher/record.h"
+#include "launcher/record/record.h"
 
 #include "base/clock.h"
 
@@ -136,11 +136,12 @@ static void decision(FILE *f, unsigned number, int64_t pid, bool run, bool preem
     fputc('}', f);
 }
 
-static void share(FILE *f, int64_t pid, double percent, uint64_t at_ns)
+static void share(FILE *f, int64_t pid, double percent, uint64_t from_ns, uint64_t to_ns)
 {
+    (void)from_ns;
     next(f);
     fprintf(f, "{\"ph\":\"C\",\"name\":\"device time\",\"pid\":%" PRId64 ",\"tid\":0,", pid);
-    at(f, at_ns);
+    at(f, to_ns);
     fprintf(f, ",\"args\":{\"percent\":%.1f}}", percent);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a recording. A recording that begins empties an earlier file of that name. Until then xsched
  * leaves that alone. */
-#include "launcher/record.h"
+#include "launcher/record/record.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# xs_pkg_config(LIBRARY LINK FOLDER folder): makes the .pc file of a public library and installs it in that folder. A linker
+# finds the library by -lLINK. The file finds the prefix from its own place, so that the tree can be moved.
+function(xs_pkg_config library link)
+  cmake_parse_arguments(A "" "FOLDER" "" ${ARGN})
+  file(RELATIVE_PATH XS_PC_TO_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
+  string(REGEX REPLACE "/$" "" XS_PC_TO_PREFIX "${XS_PC_TO_PREFIX}")
+  if(library STREQUAL "preempt")
+    set(XS_PC_NAME xsched)
+    set(XS_PC_DESCRIPTION "preemptive scheduling for accelerators: XQueues and hints")
+    set(XS_PC_REQUIRES "")
+  else()
+    set(XS_PC_NAME xsched-${library})
+    string(REGEX REPLACE "^hal" "" platform ${library})
+    set(XS_PC_DESCRIPTION "XQueues on the hardware queues of ${XS_PLATFORM_NAME_${platform}}")
+    set(XS_PC_REQUIRES "xsched = ${PROJECT_VERSION}")
+  endif()
+  set(XS_PC_LIBRARY ${link})
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/xsched.pc.in ${PROJECT_BINARY_DIR}/packaging/${XS_PC_NAME}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/packaging/${XS_PC_NAME}.pc DESTINATION ${A_FOLDER})
+endfunction()
