@@ -22,6 +22,7 @@ enum {
     HANDLE,
     USER,
     STATE,
+    WHY,
     WAY,
     LANE,
     SHARE,
@@ -43,6 +44,7 @@ enum { KEY_FORMAT = 256, KEY_USER, KEY_DEVICE, KEY_DEVICES };
 static const struct xs_column k_columns[N_COLUMNS] = {
     [PID] = {"PID", true, 1},               [HANDLE] = {"XQUEUE", false, 2},
     [USER] = {"USER", false, 7},            [STATE] = {"STATE", false, 3},
+    [WHY] = {"WHY", false, 4},
     [WAY] = {"IN", false, 15},              [LANE] = {"LANE", true, 16},
     [SHARE] = {"SHARE%", true, 5},          [ASKED] = {"ASKED%", true, 10},
     [PRIORITY] = {"PRIORITY", true, 4},     [LEVEL] = {"LEVEL", true, 8},
@@ -93,7 +95,7 @@ static void shares_of(const json_t **queues, size_t n, const json_t *before, dou
 
 static void queue_row(const json_t *q, const json_t *process, struct xs_table *t)
 {
-    char device[64], lane[48], memory[48];
+    char device[64], lane[48], memory[48], why[64];
     const char *way = process ? xcli_text(process, "share") : "";
     double waiting = (double)xcli_int(q, "waiting_us");
     /* xserver does not watch a lone program: its running time may show in the device time alone */
@@ -105,6 +107,8 @@ static void queue_row(const json_t *q, const json_t *process, struct xs_table *t
     xs_table_set(t, PID, "%" PRId64, xcli_int(q, "pid"));
     xs_table_set(t, USER, "%s", process ? xcli_user_name(xcli_int(process, "uid")) : "?");
     xs_table_set(t, STATE, "%s", xcli_state_names[xcli_queue_state(q, process)]);
+    xcli_why_text(q, why, sizeof(why));
+    xs_table_set(t, WHY, "%s", why[0] ? why : "-");
     xs_table_set(t, WAY, "%s", way[0] ? way : "-");
     xcli_lane_text(xcli_int(q, "lane"), xcli_int(q, "reserve"), lane, sizeof(lane));
     xs_table_set(t, LANE, "%s", lane);

@@ -20,6 +20,13 @@ enum xcli_state xcli_queue_state(const json_t *q, const json_t *process)
                                        : XCLI_RUNNING;
 }
 
+void xcli_why_text(const json_t *q, char *ret, size_t size)
+{
+    int64_t pid = xcli_int(q, "why_pid");
+
+    snprintf(ret, size, pid > 0 ? "%s:%" PRId64 : "%s", xcli_text(q, "why"), pid);
+}
+
 void xcli_memory_text(const json_t *process, char *ret, size_t size)
 {
     int64_t limit = xcli_int(process, "memory_limit_bytes");

@@ -69,38 +69,21 @@ static struct top_line *tell(struct top_lines *l, size_t width, const char *name
     return &l->lines[first];
 }
 
-static bool shares_device(const struct top_rows *all, int64_t pid, uint64_t device)
+/* The queue of the program that is in this state and has a reason. */
+static const json_t *with_reason(const struct top_row *p, size_t n_queues)
 {
-    for (size_t i = 0; i < all->n; i++)
-        if (all->rows[i].is_queue && all->rows[i].pid == pid && all->rows[i].device == device)
-            return true;
-    return false;
-}
-
-/* The most important program that runs on a device of this one's. */
-static const struct top_row *runs_instead(const struct top_rows *all, const struct top_row *program)
-{
-    const struct top_row *best = NULL, *owner = NULL;
-
-    for (size_t i = 0; i < all->n; i++) {
-        const struct top_row *row = &all->rows[i];
-
-        if (!row->is_queue)
-            owner = row;
-        else if (owner && row->pid != program->pid && row->state == XCLI_RUNNING &&
-                 shares_device(all, program->pid, row->device) && (!best || owner->priority > best->priority))
-            best = owner;
-    }
-    return best;
+    for (const struct top_row *q = p + 1; q < p + 1 + n_queues; q++)
+        if (q->state == p->state && xcli_text(q->of, "why_text")[0])
+            return q->of;
+    return NULL;
 }
 
 /* Why it is in this state. */
-static void reason(const struct top_facts *f, const struct top_rows *all, const struct top_row *p, char *ret,
-                   size_t size)
+static void reason(const struct top_facts *f, const struct top_row *p, size_t n_queues, char *ret, size_t size)
 {
-    const char *policy = f->status ? xcli_text(f->status, "policy_name") : "the policy";
     int64_t held_for_us = xcli_int(p->of, "held_for_us");
-    const struct top_row *other;
+    const json_t *q = with_reason(p, n_queues);
+    const char *words = q ? xcli_text(q, "why_text") : "";
     char text[64];
 
     switch (p->state) {
@@ -113,33 +96,21 @@ static void reason(const struct top_facts *f, const struct top_rows *all, const 
         snprintf(ret, size, "idle: %s", p->queues ? "it has no work" : "it has no queue yet");
         return;
     case XCLI_RUNNING:
-        snprintf(ret, size, "running: it has work, and permission");
+        snprintf(ret, size, "running: %s", words[0] ? words : "it has work, and permission");
         return;
     case XCLI_BESIDE:
         xcli_lane_text(p->lane, p->reserve, text, sizeof(text));
-        snprintf(ret, size, "beside: a more important program is active; this one has %s multiprocessors",
-                 text);
+        snprintf(ret, size, "beside: %s; this one has %s multiprocessors",
+                 words[0] ? words : "a more important program is active", text);
         return;
-    default:
-        break;
+    default: /* an older xserver says nothing */
+        snprintf(ret, size, "waiting: %s (%s)", words[0] ? words : "for its turn",
+                 f->status ? xcli_text(f->status, "policy_name") : "the policy");
     }
-    other = runs_instead(all, p);
-    if (p->priority <= PRIORITY_NO_EXECUTE)
-        snprintf(ret, size, "waiting: a program of priority %d never runs", PRIORITY_NO_EXECUTE);
-    else if (other && other->priority > p->priority)
-        snprintf(ret, size, "waiting: process %" PRId64 " is more urgent (priority %" PRId64 ")", other->pid,
-                 other->priority);
-    else if (other)
-        snprintf(ret, size, "waiting: process %" PRId64 " has its turn (%s)", other->pid, policy);
-    else
-        snprintf(ret, size, "waiting: for its turn (%s)%s", policy,
-                 f->status && !xcli_true(f->status, "whole_server")
-                     ? "; programs of other users are not shown"
-                     : "");
 }
 
 /* @param p  in front of its queues */
-static void tell_program(struct top_facts *f, const struct top_rows *all, const struct top_row *p,
+static void tell_program(struct top_facts *f, const struct top_row *p,
                          size_t n_queues, size_t width, struct top_lines *l)
 {
     char text[512], time[32], memory[48];
@@ -151,7 +122,7 @@ static void tell_program(struct top_facts *f, const struct top_rows *all, const 
     tell(l, width, "Command", p->command);
     if (group[0])
         tell(l, width, "Group", group);
-    reason(f, all, p, text, sizeof(text));
+    reason(f, p, n_queues, text, sizeof(text));
     tell(l, width, "State", text)->state = p->state;
     if (p->queues) {
         snprintf(text, sizeof(text), "%" PRId64 "; preemption level %" PRId64 "; it shares in %s",
@@ -253,7 +224,7 @@ void top_detail(struct top_facts *f, int64_t pid, size_t width, struct top_lines
     while (at + 1 + n < rows.n && rows.rows[at + 1 + n].is_queue)
         n++;
     if (at < rows.n) {
-        tell_program(f, &rows, &rows.rows[at], n, width, ret);
+        tell_program(f, &rows.rows[at], n, width, ret);
         if (n)
             tell_queues(&rows.rows[at + 1], n, width, ret);
     }

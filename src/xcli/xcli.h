@@ -84,6 +84,8 @@ enum xcli_state { XCLI_IDLE, XCLI_RUNNING, XCLI_BESIDE, XCLI_WAITING, XCLI_SUSPE
 extern const char *const xcli_state_names[];
 /** @param process  the queue's; NULL: not known */
 enum xcli_state xcli_queue_state(const json_t *q, const json_t *process);
+/** "rank:4242": why it waits, in one word, and the process that runs instead; "": it does not wait, or an older xserver. */
+void xcli_why_text(const json_t *q, char *ret, size_t size);
 /** "1.5/8.0G": device memory of a program and its limit; "-": it has none. */
 void xcli_memory_text(const json_t *process, char *ret, size_t size);
 /** "GPU:0000:3b:00.0" */
