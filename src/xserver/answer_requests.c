@@ -177,6 +177,10 @@ static void walk_begin(struct xs_server *s, struct xs_request *r)
         add_ended(s, r);
     if (r->kind == XS_REQ_METRICS)
         look_at_state(s, r);
+    if (r->loads) {
+        r->n_loads = xs_loads_copy(&s->loads, r->loads);
+        r->now_ns = s->now_ns;
+    }
     marker->is_marker = true;
     marker->in_server.prev = &s->queues; /* at the front */
     marker->in_server.next = s->queues.next;

@@ -359,6 +359,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
             rang = poll_hot(s) || rang;
         if (xs_rings_look(s) || rang)
             decide(s, s->now_ns);
+        xs_loads_look(s);
         control(s, ev, n);
         if (s->walking)
             xs_requests_walk(s);

@@ -26,6 +26,7 @@ void xs_request_free(struct xs_request *r)
     free(r->clients);
     free(r->ended);
     free(r->events);
+    free(r->loads);
     free(r);
 }
 
@@ -51,7 +52,10 @@ bool xs_request_make_room(struct xs_request *r, size_t queues, size_t clients)
         r->ended = room_for(XS_HISTORY_LENGTH, sizeof(*r->ended));
     if (r->kind == XS_REQ_TIMELINE && !r->events)
         r->events = room_for(XS_TIMELINE_ANSWER, sizeof(*r->events));
-    return r->queues && r->clients && (r->ended || r->kind != XS_REQ_CLIENTS) && (r->events || r->kind != XS_REQ_TIMELINE);
+    if (r->params.loads && !r->loads)
+        r->loads = room_for(XS_LOADS_LENGTH, sizeof(*r->loads));
+    return r->queues && r->clients && (r->loads || !r->params.loads) && (r->ended || r->kind != XS_REQ_CLIENTS) &&
+           (r->events || r->kind != XS_REQ_TIMELINE);
 }
 
 struct xs_client_record *xs_request_client(const struct xs_request *r, uint64_t session)

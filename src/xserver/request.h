@@ -8,9 +8,10 @@
 
 #include "policy/policies.h"
 #include "sched/sched.h"
-#include "xserver/history.h"
+#include "xserver/records/history.h"
 #include "xserver/level3/lv3_nvidia.h"
-#include "xserver/timeline.h"
+#include "xserver/records/loads.h"
+#include "xserver/records/timeline.h"
 
 #include <pthread.h>
 
@@ -65,6 +66,7 @@ struct xs_request_params {
     bool hold;
     uint64_t for_ms; /* with hold: the suspension ends by itself after so long; 0: it does not */
     uint64_t since; /* event; UINT64_MAX: from now on */
+    bool loads; /* with XS_REQ_METRICS: what programs used until now, too */
     struct {
         int32_t priority;
         uint32_t share_millis; /* thousandths of the device */
@@ -146,6 +148,9 @@ struct xs_request {
     size_t n_clients, room_clients, n_ended;
     struct xs_timeline_event *events;
     size_t n_events;
+    struct xs_load_point *loads;
+    size_t n_loads;
+    uint64_t now_ns; /* of loads */
     bool events_more; /* there are some at which it did not look */
     size_t need_queues, need_clients; /* status XS_REQ_NEEDS_ROOM: for so many, as of now */
     struct xs_status_record state;

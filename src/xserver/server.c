@@ -510,6 +510,7 @@ void xs_server_stop(struct xs_server *s)
     xs_announced_fini(&s->expected);
     xs_lv3_free(s->lv3);
     free(s->timeline.ring);
+    free(s->loads.ring);
     xs_deaths_free(s->deaths);
     xs_errands_free(s->errands);
     s->errands = NULL;

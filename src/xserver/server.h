@@ -15,14 +15,15 @@
 #include "xserver/deaths.h"
 #include "xserver/errands/errands.h"
 #include "xserver/announced.h"
-#include "xserver/history.h"
+#include "xserver/records/history.h"
+#include "xserver/records/loads.h"
 #include "xserver/level3/lv3.h"
 #include "xserver/level3/lv3_kfd.h"
 #include "xserver/options.h"
 #include "xserver/realtime.h"
 #include "xserver/request.h"
 #include "xserver/shares/quota.h"
-#include "xserver/timeline.h"
+#include "xserver/records/timeline.h"
 #include "xserver/users/standing.h"
 
 #define XS_LEAVES_A_ROUND 256u /* queues of a program that ends, see leave.c */
@@ -80,6 +81,8 @@ struct xs_client {
     uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is in use */
     struct xs_client_record record;      /* its record for users; has the counts of queues that are gone */
     int death_slot;
+    uint64_t load_ns; /* device time of its queues at the last look of loads.c */
+    bool load_known;  /* ... there was one */
     bool hot; /* in the server's hot list; asleep may be 0 */
     uint64_t rang_ns;
     uint64_t held_ns;             /* when a queue of it was last suspended */
@@ -198,6 +201,8 @@ struct xs_server {
     uint64_t class_session; /* CPU classes: read up to this session in this pass */
 
     struct xs_history history;
+    struct xs_loads loads;
+    struct xs_latency loads_decision; /* the counts at its last point */
     struct xs_timeline timeline;
     struct xs_status_record counts;
     uint64_t started_ns;

@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import socket
+import time
 import unittest
 import urllib.error
 
@@ -75,6 +76,8 @@ class Page(unittest.TestCase):
         self.assertEqual([(q["device"], q["state"]) for q in program["shown_queues"]], [(int(GPU, 16), "run")])
         self.assertEqual([(d["device"], d["queues"]) for d in second["devices"]], [(int(GPU, 16), 1)])
         self.assertGreater(program["service_us"], first["programs"][0]["service_us"])
+        self.assertIn("history", first)  # what was before; the page keeps the rest itself
+        self.assertNotIn("history", second)
 
     def test_others_are_refused(self):
         for path in ("/", "/events", "/page.js", "/metrics"):
@@ -186,6 +189,73 @@ class Page(unittest.TestCase):
         self.assertEqual(b.complaints, [])
         self.stage.server.terminate()
         b.wait_for("document.getElementById('state').className == 'gone'")
+
+    def test_charts(self):
+        """They begin with what was before the page was opened, and a program keeps its colour."""
+        urgent = self.stage.actor("urgent")
+        urgent.tell(f"queue 0 {GPU} 20")
+        urgent.tell("work 0 40")
+        self.batch.tell("work 0 90")
+        time.sleep(4)  # both compete: xserver is awake
+        b = self.browser()
+        b.wait_for("!!before")
+        if not b.value("!!window.Dygraph"):
+            self.skipTest("this build has no charts")
+        self.assertGreaterEqual(b.value("shareHistory.length"), 3)
+        own = b.value("Math.max(...shareHistory.map(p => p.of.get(before.programs.find(q => q.cmdline.startsWith('urgent')).session) || 0))")
+        self.assertGreater(own, 0.2)
+        self.assertLess(b.value("shareHistory[0].time - Date.now()"), -2000)
+        uptime = b.value("before.status.uptime_us")
+        b.wait_for(f"before.status.uptime_us > {uptime}")
+        self.assertEqual(b.value("shareHistory.filter((p, i) => i && p.time < shareHistory[i - 1].time).length"), 0)
+        # colours: by session, whatever the others do
+        keys = "Object.fromEntries([...document.querySelectorAll('#shares-keys li')].map(e => [e.textContent.split(' ')[0], e.className]))"
+        before = b.value(keys)
+        self.assertEqual(len(before), 3)
+        self.assertEqual(len(set(before.values())), 3)
+        more = [self.stage.actor(f"program {i}") for i in range(6)]
+        for i, a in enumerate(more):
+            a.tell(f"queue 0 {GPU} {30 + i}")
+        more[5].tell("work 0 95")
+        b.wait_for("document.querySelectorAll('#programs tr').length == 8")
+        b.wait_for(f"{keys}[{more[5].pid}]")
+        now = b.value(keys)
+        for pid in set(before) & set(now):
+            self.assertEqual(before[pid], now[pid], pid)
+        self.assertEqual(len(set(now.values())), len(now))
+        for a in more:
+            a.leave()
+        b.wait_for("document.querySelectorAll('#programs tr').length == 2")
+        b.wait_for(f"document.querySelectorAll('#shares-keys li').length == 3")
+        self.assertEqual(b.value(keys), before)
+        self.assertEqual(b.complaints, [])
+
+    def test_late_decisions(self):
+        """One among hundreds does not make the rest a flat line, and no number has an exponent."""
+        self.batch.tell("work 0 90")
+        b = self.browser()
+        b.wait_for("!!before")
+        if not b.value("!!window.Dygraph"):
+            self.skipTest("this build has no charts")
+        b.value("events.close(), latencyHistory.length = 0, 1")
+        b.value("(() => { for (let i = 0; i < 200; i++) latencyHistory.push([new Date(Date.now() - 200000 + 1000 * i), 40, 131.072]);"
+                " latencyHistory[99] = [latencyHistory[99][0], 9000, 16777.216]; showLatencies({count: 200}); })()")
+        self.assertEqual(b.value("charts.latencies.yAxisRange().map(Math.round)"), [0, 413])
+        self.assertEqual(b.value("document.getElementById('latencies-cut').textContent"),
+                         "Cut off at the top: 2 values up to 16.8 ms.")
+        self.assertFalse(b.value("document.getElementById('latencies-cut').hidden"))
+        labels = b.value("[...document.querySelectorAll('.dygraph-axis-label-y')].map(e => e.textContent)")
+        self.assertTrue(labels)
+        for label in labels:
+            self.assertRegex(label, r"^[\d.]+ (%|µs|ms|s)$")
+        b.value("(() => { for (const p of latencyHistory) { p[1] *= 400; p[2] *= 400; } showLatencies({count: 200}); })()")
+        for label in b.value("[...document.querySelectorAll('#latencies .dygraph-axis-label-y')].map(e => e.textContent)"):
+            self.assertRegex(label, r"^[\d.]{1,4} (µs|ms|s)$")
+        b.value("(() => { latencyHistory[99] = latencyHistory[98]; showLatencies({count: 200}); })()")
+        self.assertTrue(b.value("document.getElementById('latencies-cut').hidden"))
+        self.assertEqual(b.value("[0, 1e-9, 0.512, 40, 131.072, 999.9, 1000, 16777.216, 2500000, 1e11].map(duration)"),
+                         ["0 µs", "0 µs", "0.512 µs", "40 µs", "131 µs", "1 ms", "1 ms", "16.8 ms", "2.5 s", "100000 s"])
+        self.assertEqual(b.complaints, [])
 
     def test_widths(self):
         """Nothing scrolls sideways, all text can be read, all parts have names, the keyboard reaches the details."""

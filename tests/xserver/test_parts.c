@@ -5,7 +5,7 @@
 #include "xserver/http/http_guard.h"
 #include "xserver/options.h"
 #include "xserver/procinfo.h"
-#include "xserver/timeline.h"
+#include "xserver/records/timeline.h"
 #include "xserver/users/namespaces.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair shares, subordinate user ids and what is remembered of ended programs: the rules, without a server. */
-#include "xserver/history.h"
+#include "xserver/records/history.h"
 #include "xserver/http/connections.h"
 #include "xserver/shares/quota.h"
 #include "xserver/shares/subuids.h"

@@ -6,7 +6,7 @@
 #ifndef XS_XSERVER_ERRANDS_H
 #define XS_XSERVER_ERRANDS_H
 
-#include "xserver/history.h"
+#include "xserver/records/history.h"
 
 #include <stdbool.h>
 #include <stdint.h>

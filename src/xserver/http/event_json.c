@@ -75,6 +75,29 @@ static void look_at(struct shown *its, const struct xs_queue_record *q)
     its->n++;
 }
 
+/* What the asker may see of the points until now. */
+static json_t *history(const struct xs_request *r)
+{
+    json_t *points = json_array();
+
+    for (size_t i = 0; i < r->n_loads; i++) {
+        const struct xs_load_point *p = &r->loads[i];
+        json_t *programs = json_array(), *o;
+
+        for (uint32_t k = 0; k < p->n; k++)
+            if (r->asker.all || (r->asker.known && p->programs[k].uid == r->asker.uid))
+                json_array_append_new(programs, json_pack("[o, i]", number(p->programs[k].session), (int)p->programs[k].millis));
+        o = json_pack("{s:o, s:o}", "ago_us", number((r->now_ns - p->time_ns) / XS_NS_PER_US), "programs", programs);
+        if (r->asker.all) {
+            json_object_set_new(o, "others", json_integer(p->others_millis));
+            json_object_set_new(o, "mean_ns", number(p->mean_ns));
+            json_object_set_new(o, "p99_ns", number(p->p99_ns));
+        }
+        json_array_append_new(points, o);
+    }
+    return points;
+}
+
 json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
 {
     json_t *programs = json_array(), *devices = xs_json_devices(r), *o;
@@ -99,6 +122,8 @@ json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
                   number(count[XS_SCHED_BESIDE]), "waiting", number(count[XS_SCHED_WAITING]),
                   "devices", json_object_get(devices, "devices"), "programs", programs,
                   "more", r->n_clients > PROGRAMS);
+    if (r->loads)
+        json_object_set_new(o, "history", history(r));
     json_decref(devices);
     return o;
 }

@@ -24,6 +24,7 @@ struct watcher {
     char *text;      /* the event on its way; NULL: none */
     size_t bytes, sent;
     bool suspended;
+    bool began; /* it had an event, with the points until then */
 };
 
 struct xs_events {
@@ -41,7 +42,7 @@ struct xs_events {
 
 /* The event as text: "data: {...}\n\n", which the caller frees; NULL when the server ends or memory is
  * out. */
-static char *make_event(struct xs_events *e, const struct xs_asker *asker, size_t *ret_bytes)
+static char *make_event(struct xs_events *e, const struct xs_asker *asker, bool first, size_t *ret_bytes)
 {
     struct xs_request *r = xs_request_new(XS_REQ_METRICS);
     char *json = NULL, *text = NULL;
@@ -50,6 +51,7 @@ static char *make_event(struct xs_events *e, const struct xs_asker *asker, size_
     if (!r)
         return NULL;
     r->asker = *asker;
+    r->params.loads = first;
     if (xs_ask(e->mailbox, r, ANSWER_NS) < 0)
         return NULL; /* r is gone */
     if (r->status == 200) {
@@ -85,18 +87,20 @@ static void serve(struct xs_events *e, unsigned place)
     struct watcher *w = &e->watchers[place];
     struct xs_asker asker = w->asker;
     uint64_t number = w->number;
+    bool first = !w->began;
     size_t bytes = 0;
     char *text;
 
     if (!w->connection || w->text)
         return;
     pthread_mutex_unlock(&e->lock);
-    text = make_event(e, &asker, &bytes);
+    text = make_event(e, &asker, first, &bytes);
     pthread_mutex_lock(&e->lock);
     if (!text || w->number != number || w->text || !w->connection) {
         free(text);
         return;
     }
+    w->began = true;
     w->text = text;
     w->bytes = bytes;
     w->sent = 0;

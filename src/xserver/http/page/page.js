@@ -6,6 +6,7 @@ const KEPT = 300, SERIES = 6;    // points of a chart, one a second; programs th
 const $ = id => document.getElementById(id);
 let before = null, estimates = false;
 const rows = new Map(), shareHistory = [], latencyHistory = [];
+const colors = new Map(); // the number of a program's colour, by session
 
 function element(name, text, className) {
     const e = document.createElement(name);
@@ -34,6 +35,14 @@ function bytes(n) {
     let i = 0;
     for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
     return n.toFixed(n < 10 && i ? 1 : 0) + " " + units[i];
+}
+
+// Of microseconds, in three digits.
+function duration(us) {
+    const units = ["µs", "ms", "s"];
+    let i = 0;
+    for (; us >= 999.5 && i < units.length - 1; i++) us /= 1000;
+    return (us < 0.001 ? 0 : us < 1000 ? Number(us.toPrecision(3)) : Math.round(us)) + " " + units[i];
 }
 
 const kinds = ["Device", "CPU", "GPU", "NPU", "FPGA", "ASIC", "MCA"];
@@ -123,7 +132,7 @@ function showSums(now) {
     const pairs = [["Policy", s.policy_name], ["Programs", now.programs.length], ["Queues running", now.queues.running],
         ["beside", now.queues.beside], ["waiting", now.queues.waiting], ["idle", now.queues.idle]];
     if (s.whole_server) pairs.push(["Decisions", s.decisions], ["Refused", s.refused]);
-    if (s.whole_server && s.decision_latency.count > 0) pairs.push(["Mean decision", (s.decision_latency.mean_ns / 1000).toFixed(1) + " µs"]);
+    if (s.whole_server && s.decision_latency.count > 0) pairs.push(["Mean decision", duration(s.decision_latency.mean_ns / 1000)]);
     $("sums").replaceChildren(...definitions(pairs));
 }
 
@@ -225,18 +234,73 @@ function color(i) {
     return getComputedStyle(document.documentElement).getPropertyValue("--s" + i).trim();
 }
 
-// Names of lines are numbers: the library puts them into the page as markup.
-function draw(id, points, names, most) {
-    const style = i => names[i] === "others" ? SERIES : Math.min(i, SERIES);
-    const data = points.length > 1 ? points : [[new Date(Date.now() - 1000), ...names.map(() => null)], [new Date(), ...names.map(() => null)]];
-    const options = {file: data, labels: ["time", ...names.map((_, i) => "line" + i)], colors: names.map((_, i) => color(style(i))),
+// Names of lines are numbers: the library puts them into the page as markup. A line is a name and the number of its colour.
+function draw(id, points, lines, most, format) {
+    const blank = lines.map(() => null);
+    const data = points.length > 1 ? points : [[new Date(Date.now() - 1000), ...blank], [new Date(), ...blank]];
+    const options = {file: data, labels: ["time", ...lines.map((_, i) => "line" + i)], colors: lines.map(l => color(l.color)),
         dateWindow: [Date.now() - KEPT * 1000, Date.now()], valueRange: [0, most], axisLineColor: color(SERIES), gridLineColor: color(SERIES) + "44"};
     if (!charts[id])
-        charts[id] = new Dygraph($(id), data, {...options, interactionModel: {}, strokeWidth: 2, axisLabelWidth: 44,
-            axes: {x: {axisLabelWidth: 66}}});
+        charts[id] = new Dygraph($(id), data, {...options, interactionModel: {}, strokeWidth: 2,
+            axes: {x: {axisLabelWidth: 66}, y: {axisLabelWidth: 58, axisLabelFormatter: format}}});
     else
         charts[id].updateOptions(options);
-    $(id + "-keys").replaceChildren(...names.map((n, i) => element("li", n, "c" + style(i))));
+    $(id + "-keys").replaceChildren(...lines.map(l => element("li", l.name, "c" + l.color)));
+}
+
+// One number for the same command line each time, so that a program that starts anew has its colour again.
+function wish(text) {
+    let n = 0;
+    for (const c of text) n = (n * 31 + c.codePointAt(0)) % 65521;
+    return n % SERIES;
+}
+
+// A program keeps its colour while it is there. One that needs a line and has none, or whose colour another line has now, takes
+// the next one that no line has.
+function giveColors(programs) {
+    const taken = new Set();
+    for (const p of [...programs].sort((a, b) => colors.has(b.session) - colors.has(a.session) || a.session - b.session)) {
+        let n = colors.has(p.session) ? colors.get(p.session) : wish(p.cmdline);
+        while (taken.has(n)) n = (n + 1) % SERIES;
+        taken.add(n);
+        colors.set(p.session, n);
+    }
+}
+
+function forgetColors(programs) {
+    const there = new Set(programs.map(p => p.session));
+    for (const session of colors.keys()) if (!there.has(session)) colors.delete(session);
+}
+
+// The first event has the points until now. Programs that are gone, and those of which it has no line, are others.
+function takeHistory(points) {
+    shareHistory.length = latencyHistory.length = 0;
+    for (const p of points) {
+        const time = new Date(Date.now() - p.ago_us / 1000), of = new Map(p.programs.map(([session, millis]) => [session, millis / 1000]));
+        if (p.others) of.set(0, p.others / 1000);
+        shareHistory.push({time, of});
+        latencyHistory.push(p.mean_ns ? [time, p.mean_ns / 1000, p.p99_ns / 1000] : [time, null, null]);
+    }
+}
+
+// The values that nearly all points have decide how high a chart is: one late decision would make all others a flat line.
+// @return the height, and the values above it
+function heightOf(points) {
+    const values = points.flatMap(p => p.slice(1)).filter(v => v !== null).sort((a, b) => a - b);
+    const most = values.length ? values[values.length - 1] : 1, usual = values.length ? values[Math.floor(0.95 * (values.length - 1))] : 1;
+    const height = Math.min(most, 3 * usual);
+    return {height: height * 1.05, above: values.filter(v => v > height * 1.05), most};
+}
+
+function showLatencies(d) {
+    $("latencies-figure").hidden = !d || d.count === 0;
+    if (!d || !d.count) return;
+    const {height, above, most} = heightOf(latencyHistory), last = latencyHistory[latencyHistory.length - 1];
+    draw("latencies", latencyHistory.map(p => p.map(v => typeof v === "number" ? Math.min(v, height) : v)),
+        [{name: "mean", color: 0}, {name: "99 of 100 below", color: 1}], height, duration);
+    $("latencies-cut").hidden = above.length === 0;
+    set($("latencies-cut"), `Cut off at the top: ${above.length} ${above.length === 1 ? "value" : "values"} up to ${duration(most)}.`);
+    set($("latencies-text"), !last || last[1] === null ? "none in the last second" : `mean ${duration(last[1])}, 99 of 100 below ${duration(last[2])}`);
 }
 
 function showCharts(now, shares) {
@@ -245,31 +309,31 @@ function showCharts(now, shares) {
         $("no-charts").hidden = false;
         return;
     }
-    const time = new Date(), of = new Map(), d = now.status.decision_latency;
-    for (const p of now.programs) of.set(p.session, shares.get(p.session).share);
-    shareHistory.push({time, of});
-    latencyHistory.push([time, ...latencyOf(d, before && before.status.decision_latency)]);
-    if (shareHistory.length > KEPT) shareHistory.shift();
-    if (latencyHistory.length > KEPT) latencyHistory.shift();
+    const time = new Date(), d = now.status.decision_latency;
+    if (now.history) takeHistory(now.history);
+    if (before) {
+        shareHistory.push({time, of: new Map(now.programs.map(p => [p.session, shares.get(p.session).share]))});
+        latencyHistory.push([time, ...latencyOf(d, before.status.decision_latency)]);
+    }
+    while (shareHistory.length > KEPT) shareHistory.shift();
+    while (latencyHistory.length > KEPT) latencyHistory.shift();
     const sums = new Map(now.programs.map(p => [p.session, 0]));
     for (const point of shareHistory)
         for (const [session, share] of point.of)
             if (sums.has(session)) sums.set(session, sums.get(session) + share);
-    const top = [...now.programs].sort((a, b) => sums.get(b.session) - sums.get(a.session)).slice(0, SERIES);
-    const names = [...top.map(p => `${p.pid} ${p.cmdline}`), "others"];
+    const top = [...now.programs].sort((a, b) => sums.get(b.session) - sums.get(a.session) || a.session - b.session).slice(0, SERIES)
+        .sort((a, b) => a.session - b.session);
+    forgetColors(now.programs);
+    giveColors(top);
+    const lines = [...top.map(p => ({name: `${p.pid} ${p.cmdline}`, color: colors.get(p.session)})), {name: "others", color: SERIES}];
     draw("shares", shareHistory.map(point => {
         const own = top.map(p => point.of.has(p.session) ? 100 * point.of.get(p.session) : null);
         let all = 0;
         for (const share of point.of.values()) all += 100 * share;
         return [point.time, ...own, Math.max(all - own.reduce((a, b) => a + (b || 0), 0), 0)];
-    }), names, Math.max(100, 100 * now.devices.length) * 1.05);
+    }), lines, Math.max(100, 100 * now.devices.length) * 1.05, v => v + " %");
     set($("shares-text"), top.map(p => `${p.cmdline}: ${about(shares.get(p.session).share)}`).join(", ") || "no program");
-    $("latencies-figure").hidden = !d || d.count === 0;
-    if (d && d.count) {
-        draw("latencies", latencyHistory, ["mean", "99 of 100 below"], null);
-        const last = latencyHistory[latencyHistory.length - 1];
-        set($("latencies-text"), last[1] === null ? "none in the last second" : `mean ${last[1].toFixed(1)}, 99 of 100 below ${last[2]}`);
-    }
+    showLatencies(d);
 }
 
 const events = new EventSource("/events"), state = $("state");

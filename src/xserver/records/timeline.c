@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/timeline.h"
+#include "xserver/records/timeline.h"
 
 #include "base/map.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/history.h"
+#include "xserver/records/history.h"
 
 #include <string.h>
 
