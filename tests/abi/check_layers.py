@@ -24,11 +24,12 @@ ROOMS = {
     "xqueue": DAEMON,
     "hal": QUEUE + ["nvrm"],
     "shim": QUEUE + ["hal", "nvrm"],
-    "xserver": DAEMON + ["nvrm"],
+    "gpus": BASE,
+    "xserver": DAEMON + ["nvrm", "gpus"],
     "query": DAEMON,
     "xcli": DAEMON + ["query"],
     "probe": BASE + ["nvrm", "hal"],
-    "launcher": DAEMON + ["query", "nvrm"],
+    "launcher": DAEMON + ["query", "nvrm", "gpus"],
     "window": DAEMON + ["query"],
 }
 # Vendor toolkits: in tests, examples and demos as any user would; inside src/ only here.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A libnvidia-ml.so.1 with two devices. FAKE_NVML: no_driver, crash, hang; FAKE_NVML_LOG: a file with the process id of each
+/* A libnvidia-ml.so.1 with two devices. FAKE_NVML: no_driver, crash, hang; FAKE_NVML_PIDS: a file with lines "DEVICE PID KIND"
+ * (0 or 1, compute or graphics) of the processes there; FAKE_NVML_LOG: a file with the process id of each
  * process that begins to use it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,4 +91,67 @@ int nvmlDeviceGetClockInfo(void *device, int clock, unsigned *ret)
 {
     *ret = ((struct fake_nvml_device *)device)->clocks[clock & 3];
     return *ret ? 0 : NOT_SUPPORTED;
+}
+
+struct process {
+    unsigned pid;
+    unsigned long long memory;
+    unsigned gpu_instance, compute_instance;
+};
+struct pci {
+    char bus_id_legacy[16];
+    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+};
+API int nvmlDeviceGetCount_v2(unsigned *ret);
+API int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **ret);
+API int nvmlDeviceGetPciInfo_v3(void *device, struct pci *ret);
+API int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, struct process *ret);
+API int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, struct process *ret);
+
+int nvmlDeviceGetCount_v2(unsigned *ret)
+{
+    *ret = sizeof(g_devices) / sizeof(g_devices[0]);
+    return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **ret)
+{
+    *ret = &g_devices[i];
+    return 0;
+}
+
+int nvmlDeviceGetPciInfo_v3(void *device, struct pci *ret)
+{
+    const char *address = ((struct fake_nvml_device *)device)->address;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->bus = (unsigned)strtoul(address + 5, NULL, 16);
+    return 0;
+}
+
+static int processes(const void *device, const char *kind, unsigned *n, struct process *ret)
+{
+    const char *path = getenv("FAKE_NVML_PIDS");
+    FILE *f = path ? fopen(path, "re") : NULL;
+    unsigned most = *n, of, pid;
+    char its[16];
+
+    *n = 0;
+    while (f && *n < most && fscanf(f, "%u %u %15s", &of, &pid, its) == 3)
+        if (device == &g_devices[of] && strcmp(its, kind) == 0)
+            ret[(*n)++] = (struct process){.pid = pid};
+    if (f)
+        fclose(f);
+    return f ? 0 : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, struct process *ret)
+{
+    return processes(device, "compute", n, ret);
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, struct process *ret)
+{
+    return processes(device, "graphics", n, ret);
 }

@@ -4,6 +4,7 @@
 one that tells nothing, with a libnvidia-ml.so.1 that answers; xcli list --devices, /devices, /metrics."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,7 @@ class Here(Stage):
             environment = dict(rest.pop("env"))
             if self.library:
                 environment["LD_LIBRARY_PATH"] = f"{BUILD}/tests/xserver/nvml"
+                environment["FAKE_NVML_PIDS"] = os.path.join(bus, "pids")
             return real([*namespace(), f'mount --bind "{bus}" /sys/bus && exec "$@"', "sh", *command], env=environment, **rest)
         subprocess.Popen = popen
         super().__init__(*arguments)
@@ -109,10 +111,50 @@ class Devices(unittest.TestCase):
         self.assertEqual(said[("xsched_device_clock_hertz", AMD)], 1700e6)
         self.assertEqual(sorted(name for name, address in said if address == SILENT), ["xsched_device_info"])
 
+    def unscheduled(self, stage):
+        """{(address, kind): count} of the metric."""
+        found = {}
+        for line in stage.get("/metrics").read().decode().splitlines():
+            if line.startswith("xsched_device_unscheduled_processes{"):
+                labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+                found[(labels["pci_bus_id"], labels["kind"])] = int(line.split()[-1])
+        return found
+
+    def test_programs_that_are_not_under_xsched(self):
+        """Those that the driver has on a device and that have not joined, also where no program of XSched is."""
+        stage = Here(self.bus)
+        self.addCleanup(stage.close)
+        joined = stage.actor("joined")
+        joined.tell(f"queue 0 {ident(NVIDIA)} 1")
+        stranger = subprocess.Popen(["sleep", "1000"])
+        mps = subprocess.Popen(["sh", "-c", "printf nvidia-cuda-mps-server > /proc/self/comm; read x"], stdin=subprocess.PIPE)
+        for p in (stranger, mps):
+            self.addCleanup(p.wait)
+            self.addCleanup(p.kill)
+        self.addCleanup(mps.stdin.close)
+        until(lambda: open(f"/proc/{mps.pid}/comm", encoding="utf-8").read().startswith("nvidia-cuda-mps"))
+
+        def on(*rows):
+            with open(os.path.join(self.bus, "pids.new"), "w", encoding="utf-8") as f:
+                f.writelines(f"{row}\n" for row in rows)
+            os.rename(os.path.join(self.bus, "pids.new"), os.path.join(self.bus, "pids"))
+        on(f"0 {joined.pid} compute")
+        until(lambda: self.unscheduled(stage) == {(NVIDIA, "compute"): 0, (NVIDIA, "graphics"): 0})
+        on(f"0 {joined.pid} compute", f"0 {mps.pid} compute", f"0 {stranger.pid} compute", f"0 {stranger.pid} graphics",
+           f"0 {os.getpid()} graphics", f"1 {stranger.pid} compute")
+        want = {(NVIDIA, "compute"): 1, (NVIDIA, "graphics"): 1, (ODD, "compute"): 1, (ODD, "graphics"): 0}
+        until(lambda: self.unscheduled(stage) == want)
+        joined.leave()
+        on(f"0 {joined.pid} compute")
+        until(lambda: self.unscheduled(stage).get((NVIDIA, "compute")) == 1)
+        on()
+        until(lambda: self.unscheduled(stage) == {})
+
     def test_without_the_library(self):
         stage = self.begin(library=False)
         d = self.of(stage)
         self.assertNotIn("temperature_c", d[NVIDIA])
+        self.assertEqual(self.unscheduled(stage), {})
         self.assertEqual(d[AMD]["temperature_c"], 47)
         with open(os.path.join(stage.folder, "log"), encoding="utf-8") as log:
             self.assertNotRegex(log.read(), "(?i)nvml|nvidia|reader")

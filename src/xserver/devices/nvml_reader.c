@@ -87,11 +87,25 @@ static void answer(const struct nvml *nvml, const char *pci, struct xs_nvml_answ
     ret->state.clock_mhz = ask(nvml->nvmlDeviceGetClockInfo, device, NVML_CLOCK_SM);
 }
 
+/* @return whether the answer is on its way */
+static bool answer_question(const struct nvml *nvml, const struct xs_nvml_question *q)
+{
+    static struct xs_gpu_processes list;
+    struct xs_nvml_answer a;
+
+    if (strcmp(q->pci, XS_NVML_ALL) != 0) {
+        answer(nvml, q->pci, &a);
+        return send(STDIN_FILENO, &a, sizeof(a), MSG_NOSIGNAL) == sizeof(a);
+    }
+    memset(&list, 0, sizeof(list));
+    xs_gpu_processes_nvml(&list);
+    return send(STDIN_FILENO, &list, sizeof(list), MSG_NOSIGNAL) == sizeof(list);
+}
+
 int xs_nvml_reader_run(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     struct xs_nvml_question q;
-    struct xs_nvml_answer a;
     struct nvml nvml;
     int n;
 
@@ -106,8 +120,7 @@ int xs_nvml_reader_run(void)
         if (recv(STDIN_FILENO, &q, sizeof(q), 0) != sizeof(q))
             break;
         q.pci[sizeof(q.pci) - 1] = 0;
-        answer(&nvml, q.pci, &a);
-        if (send(STDIN_FILENO, &a, sizeof(a), MSG_NOSIGNAL) != sizeof(a))
+        if (!answer_question(&nvml, &q))
             break;
     }
     return 0;

@@ -6,11 +6,14 @@
 #ifndef XS_XSERVER_DEVICES_NVML_READER_H
 #define XS_XSERVER_DEVICES_NVML_READER_H
 
+#include "gpus/processes.h"
 #include "xserver/devices/device_state.h"
 
 #include <stdbool.h>
 
 #define XS_NVML_READ "--read-nvml" /* the argument that makes xserver the reader */
+
+#define XS_NVML_ALL "all" /* in place of an address: the answer is a list of processes */
 
 struct xs_nvml_question {
     char pci[24];

@@ -37,7 +37,8 @@ static struct {
     bool answered;       /* since it began */
     uint64_t next_start_ns;
     size_t n;
-    struct nvml_device devices[DEVICES];
+    struct nvml_device devices[DEVICES]; /* one of them may be XS_NVML_ALL */
+    struct xs_gpu_processes processes;
 } g_nvml = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 void xs_nvml_reader_set(const char *program)
@@ -142,21 +143,37 @@ static uint64_t oldest_question_ns(void)
     return oldest;
 }
 
+static void note_answer(const struct xs_nvml_answer *a, uint64_t now_ns)
+{
+    for (size_t i = 0; i < g_nvml.n; i++)
+        if (strcmp(g_nvml.devices[i].last.pci, a->pci) == 0) {
+            g_nvml.devices[i].last = *a;
+            g_nvml.devices[i].read_ns = now_ns;
+            g_nvml.devices[i].asked_ns = 0;
+        }
+    g_nvml.answered = true;
+}
+
 /* Takes an answer that is there. @return whether there was one */
 static bool take_answer(uint64_t now_ns)
 {
-    struct xs_nvml_answer a;
-    ssize_t n = recv(g_nvml.fd, &a, sizeof(a), MSG_DONTWAIT);
+    static union {
+        struct xs_nvml_answer a;
+        struct xs_gpu_processes list;
+    } in;
+    ssize_t n = recv(g_nvml.fd, &in, sizeof(in), MSG_DONTWAIT);
 
-    if (n == sizeof(a)) {
-        a.pci[sizeof(a.pci) - 1] = a.model[sizeof(a.model) - 1] = 0;
-        for (size_t i = 0; i < g_nvml.n; i++)
-            if (strcmp(g_nvml.devices[i].last.pci, a.pci) == 0) {
-                g_nvml.devices[i].last = a;
-                g_nvml.devices[i].read_ns = now_ns;
-                g_nvml.devices[i].asked_ns = 0;
-            }
-        g_nvml.answered = true;
+    if (n == sizeof(in.a)) {
+        in.a.pci[sizeof(in.a.pci) - 1] = in.a.model[sizeof(in.a.model) - 1] = 0;
+        note_answer(&in.a, now_ns);
+        return true;
+    }
+    if (n == sizeof(in.list)) {
+        struct xs_nvml_answer all = {.pci = XS_NVML_ALL, .state = XS_DEVICE_STATE_UNKNOWN};
+
+        g_nvml.processes = in.list;
+        g_nvml.processes.n = XS_MIN(in.list.n, XS_GPU_PROCESSES);
+        note_answer(&all, now_ns);
         return true;
     }
     if (n >= 0 || (errno != EAGAIN && errno != EINTR)) /* it has ended: no question came, or there is no NVML */
@@ -188,29 +205,47 @@ static void ask(struct nvml_device *d, uint64_t now_ns)
         d->asked_ns = now_ns;
 }
 
-void xs_nvml_state_get(const char *pci, struct xs_nvml_answer *ret)
+/* Under the lock. @return whether there is an answer that is fresh enough to show */
+static bool ask_about(const char *pci, struct nvml_device **ret)
 {
     uint64_t now_ns = xs_now_ns(), oldest_ns;
+    struct nvml_device *d = *ret = device_of(pci);
+
+    if (!d)
+        return false;
+    take_answers(d);
+    oldest_ns = oldest_question_ns();
+    if (oldest_ns && now_ns > oldest_ns + HUNG_NS)
+        end_reader(now_ns, true);
+    if (!d->read_ns || now_ns > d->read_ns + FRESH_NS) {
+        if (g_nvml.fd < 0)
+            start_reader(now_ns);
+        if (g_nvml.fd >= 0 && !d->asked_ns)
+            ask(d, now_ns);
+        take_answers(d);
+    }
+    return d->read_ns && xs_now_ns() < d->read_ns + OLD_NS;
+}
+
+void xs_nvml_state_get(const char *pci, struct xs_nvml_answer *ret)
+{
     struct nvml_device *d;
 
     memset(ret, 0, sizeof(*ret));
     ret->state = XS_DEVICE_STATE_UNKNOWN;
     pthread_mutex_lock(&g_nvml.lock);
-    d = device_of(pci);
-    if (d) {
-        take_answers(d);
-        oldest_ns = oldest_question_ns();
-        if (oldest_ns && now_ns > oldest_ns + HUNG_NS)
-            end_reader(now_ns, true);
-        if (!d->read_ns || now_ns > d->read_ns + FRESH_NS) {
-            if (g_nvml.fd < 0)
-                start_reader(now_ns);
-            if (g_nvml.fd >= 0 && !d->asked_ns)
-                ask(d, now_ns);
-            take_answers(d);
-        }
-        if (d->read_ns && xs_now_ns() < d->read_ns + OLD_NS)
-            *ret = d->last;
-    }
+    if (ask_about(pci, &d))
+        *ret = d->last;
+    pthread_mutex_unlock(&g_nvml.lock);
+}
+
+void xs_nvml_processes_get(struct xs_gpu_processes *ret)
+{
+    struct nvml_device *d;
+
+    memset(ret, 0, sizeof(*ret));
+    pthread_mutex_lock(&g_nvml.lock);
+    if (ask_about(XS_NVML_ALL, &d))
+        *ret = g_nvml.processes;
     pthread_mutex_unlock(&g_nvml.lock);
 }

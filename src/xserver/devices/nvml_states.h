@@ -10,6 +10,8 @@
  *  @param pci  address, "0000:3b:00.0"
  *  @param ret  all unknown where the reader, the library or the driver is missing, hangs or fails */
 void xs_nvml_state_get(const char *pci, struct xs_nvml_answer *ret);
+/** Processes on NVIDIA's devices, joined or not; likewise. */
+void xs_nvml_processes_get(struct xs_gpu_processes *ret);
 /** For tests: the program that is the reader. NULL: this one. */
 void xs_nvml_reader_set(const char *program);
 

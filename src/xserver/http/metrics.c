@@ -3,6 +3,7 @@
 
 #include "wire/wire.h"
 #include "xserver/devices/device_list.h"
+#include "xserver/devices/unscheduled.h"
 #include "xserver/procinfo.h"
 #include "xserver/users/user_names.h"
 
@@ -347,6 +348,34 @@ static void hand_device_temperature_celsius(struct page *p)
 static void hand_device_clock_hertz(struct page *p)
 {
     of_devices(p, "device_clock_hertz", false, clock_hz);
+}
+
+static void unscheduled(struct page *p, const struct xs_device_name *name, const char *kind, uint32_t n)
+{
+    struct xs_text *t = p->out;
+    size_t from;
+
+    xs_text_add(t, "xsched_device_unscheduled_processes{");
+    from = t->bytes;
+    label(t, from, "gpu", name->gpu);
+    label(t, from, "UUID", name->uuid);
+    label(t, from, "pci_bus_id", name->pci);
+    label(t, from, "kind", kind);
+    xs_text_add_bytes(t, "}", 1);
+    value(t, ONE, n);
+}
+
+static void hand_device_unscheduled_processes(struct page *p)
+{
+    struct xs_unscheduled u;
+
+    xs_unscheduled_of(p->r, &u);
+    for (size_t i = 0; i < u.n; i++) {
+        const struct xs_device_name *name = name_of(u.rows[i].device);
+
+        unscheduled(p, name, "compute", u.rows[i].compute);
+        unscheduled(p, name, "graphics", u.rows[i].graphics);
+    }
 }
 
 void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
