@@ -373,6 +373,34 @@ class Situations(Situation):
         server.wait()
         return self.cuda(*self.run_options("--no-server"))
 
+    def joined(self):
+        """A program that has joined a server."""
+        server, p = self.server(), self.cuda()
+
+        def has_joined():
+            with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
+                return "/memfd:xsched-server" in f.read()
+        self.wait_until(has_joined)
+        return server, p
+
+    def server_that_was_killed_just_now(self):
+        server, p = self.joined()
+        server.kill()
+        server.wait()
+        return p
+
+    def server_that_is_stopped(self):
+        server, p = self.joined()
+        server.send_signal(signal.SIGSTOP)
+        return p
+
+    def server_that_is_stopped_the_program_starts_later(self):
+        self.server().send_signal(signal.SIGSTOP)
+        return self.cuda()
+
+    def machine_with_a_server_that_is_stopped(self):
+        self.server().send_signal(signal.SIGSTOP)
+
     def server_without_rights_asked_by_root(self):
         self.no_rights()
         user, self.wrap = self.wrap, []
@@ -463,6 +491,10 @@ class Situations(Situation):
     def asked_the_driver_alone(self):
         self.server()
         return self.cuda(work=False)
+
+    def no_descriptors_left(self):
+        self.server()
+        return self.cuda(before="import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))")
 
     def no_queue_any_more(self):
         self.server()

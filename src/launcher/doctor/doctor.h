@@ -72,6 +72,7 @@ struct xs_doctor_server {
     int err_theirs; /* as the program's user, who may have other rights */
     pid_t pid;      /* of the server; 0: not known */
     uid_t uid;
+    bool stopped;             /* by a signal, a debugger or its control group: the kernel takes connections all the same */
     json_t *status, *clients; /* its answers; NULL: it does not answer */
 };
 
@@ -84,6 +85,8 @@ struct xs_doctor_servers {
  *  @param p  NULL: a program that this process would start */
 void xs_doctor_servers_find(struct xs_doctor_servers *ret, const struct xs_proc *p);
 void xs_doctor_servers_free(struct xs_doctor_servers *s);
+/** Says so, if the server that programs find is stopped. @return whether it is */
+bool xs_doctor_server_is_stopped(struct xs_doctor *d, const struct xs_doctor_servers *all);
 json_t *xs_doctor_servers_json(const struct xs_doctor_servers *s);
 /** The first place where a server is that the program may use. @return NULL: there is none */
 const struct xs_doctor_server *xs_doctor_servers_first(const struct xs_doctor_servers *s);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void queue_line(json_t *to, const json_t *q)
@@ -217,13 +218,60 @@ static bool say_denied(struct xs_doctor *d, const struct xs_proc *p, const struc
     return false;
 }
 
+/* The most files that the process may have open; -1: not known, or no limit. */
+static long open_files_most(const struct xs_proc *p)
+{
+    static const char k_row[] = "Max open files";
+    char path[64], line[256], *end;
+    long most = -1;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/limits", (int)p->pid);
+    f = fopen(path, "re");
+    while (f && most < 0 && fgets(line, sizeof(line), f)) {
+        if (strncmp(line, k_row, sizeof(k_row) - 1) != 0)
+            continue;
+        most = strtol(line + sizeof(k_row) - 1, &end, 10);
+        if (end == line + sizeof(k_row) - 1) /* "unlimited" */
+            most = -1;
+    }
+    if (f)
+        fclose(f);
+    return most;
+}
+
+#define DESCRIPTORS_NEEDED 6      /* of a program that joins: its pages, the socket, a doorbell */
+
+static bool say_no_descriptors(struct xs_doctor *d, const struct xs_proc *p)
+{
+    long most = open_files_most(p);
+
+    if (most < 0 || p->descriptors + DESCRIPTORS_NEEDED <= most)
+        return false;
+    xs_doctor_problem(d, "no_descriptors", "Raise the limit before it starts (`ulimit -n`, LimitNOFILE=).",
+                      "the program has %d of the %ld files open that its limit allows, and XSched needs up to %d more",
+                      p->descriptors, most, DESCRIPTORS_NEEDED);
+    return true;
+}
+
+/* A program keeps the page of a server that ended for some seconds. The socket of such a server is there, and nobody listens. */
+static bool has_ended(const struct xs_doctor_servers *all)
+{
+    for (size_t i = 0; i < all->places; i++)
+        if (all->items[i].err_theirs == -ECONNREFUSED)
+            return true;
+    return false;
+}
+
 void xs_doctor_not_joined(struct xs_doctor *d, const struct xs_proc *p, const struct xs_doctor_servers *all)
 {
     const struct xs_doctor_server *first = xs_doctor_servers_first(all);
     char looked[1024];
 
-    if (p->server_page &&
-        (!first || !first->clients)) { /* its page of a server shows it, though that tells nothing */
+    if (xs_doctor_server_is_stopped(d, all))
+        return;
+    /* its page of a server shows that it has joined one */
+    if (p->server_page && (first ? !first->clients : !has_ended(all))) {
         d->unasked = true;
         if (first)
             xs_doctor_hint(d,
@@ -234,7 +282,8 @@ void xs_doctor_not_joined(struct xs_doctor *d, const struct xs_proc *p, const st
         else
             xs_doctor_hint(
                 d,
-                "doctor finds no way to the xserver that the program has joined, and cannot list the queues");
+                "doctor finds no way to the xserver that the program has joined, and cannot list the queues: its socket was "
+                "renamed or removed, or this user may not reach it. A new xserver there takes the program over");
         return;
     }
     if (!first) {
@@ -251,6 +300,8 @@ void xs_doctor_not_joined(struct xs_doctor *d, const struct xs_proc *p, const st
                        "the xserver at %s answers no questions (http = OFF?): doctor cannot see its records "
                        "of the program",
                        xs_place_name(&first->place));
+    if (!p->client_page && say_no_descriptors(d, p))
+        return;
     if (!p->client_page) {
         d->asked_driver = true;
         xs_doctor_problem(d, "no_queues", "It joins when it makes its first queue (stream, command queue).",

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The bool that the libraries read: a value that is none leaves the default. */
@@ -207,6 +208,9 @@ static bool check_state(struct xs_doctor *d, const struct xs_proc *p)
     return !xs_proc_has_ended(p) && !p->is_kernel;
 }
 
+/* A program joins in so long after it has made its first queue. */
+static const struct timespec k_joins = {.tv_nsec = 500000000};
+
 int xs_doctor_process(struct xs_doctor *d, pid_t pid, char *ret_why, size_t size)
 {
     static struct xs_proc p; /* large, and stacks may be small */
@@ -226,6 +230,13 @@ int xs_doctor_process(struct xs_doctor *d, pid_t pid, char *ret_why, size_t size
     xs_doctor_servers_find(&all, &p);
     json_object_set_new(d->facts, "servers", xs_doctor_servers_json(&all));
     s = server_of(&all, &p, &row);
+    if (!s && p.client_page && xs_doctor_servers_first(&all)) { /* it may be about to join */
+        nanosleep(&k_joins, NULL);
+        xs_doctor_servers_free(&all);
+        xs_doctor_servers_find(&all, &p);
+        json_object_set_new(d->facts, "servers", xs_doctor_servers_json(&all));
+        s = server_of(&all, &p, &row);
+    }
     if (s)
         joined(d, &p, &all, s, row);
     else if (p.denied)

@@ -51,6 +51,18 @@ static int probe_as(const struct xs_place *place, const struct xs_proc *p)
     return -WEXITSTATUS(status);
 }
 
+static bool is_stopped(pid_t pid)
+{
+    static struct xs_proc server; /* large, and stacks may be small */
+    bool stopped;
+
+    if (pid <= 0 || xs_proc_read(pid, &server) < 0)
+        return false;
+    stopped = server.state[0] == 'T' || server.state[0] == 't' || server.is_frozen;
+    xs_proc_free(&server);
+    return stopped;
+}
+
 static void look(struct xs_doctor_server *s, const struct xs_proc *p)
 {
     s->err = s->err_theirs = xs_place_probe_of(&s->place, &s->pid, &s->uid);
@@ -58,6 +70,9 @@ static void look(struct xs_doctor_server *s, const struct xs_proc *p)
     if (s->err == 0 && p && geteuid() == 0 && p->uid != 0 && !p->elsewhere)
         s->err_theirs = probe_as(&s->place, p);
     if (!xs_place_is_up(s->err))
+        return;
+    s->stopped = is_stopped(s->pid);
+    if (s->stopped)
         return;
     s->status = xs_doctor_ask(s->place.path, "/status");
     s->clients = xs_doctor_ask(s->place.path, "/clients");
@@ -160,6 +175,22 @@ const struct xs_doctor_server *xs_doctor_servers_first(const struct xs_doctor_se
         if (xs_place_is_up(s->items[i].err_theirs))
             return &s->items[i];
     return NULL;
+}
+
+bool xs_doctor_server_is_stopped(struct xs_doctor *d, const struct xs_doctor_servers *all)
+{
+    const struct xs_doctor_server *first = xs_doctor_servers_first(all);
+    char remedy[160];
+
+    if (!first || !first->stopped)
+        return false;
+    snprintf(remedy, sizeof(remedy), "`kill -CONT %d` continues it; what a debugger or a control group stopped, that continues.",
+             (int)first->pid);
+    xs_doctor_problem(d, "server_stopped", remedy,
+                      "the xserver at %s (PID %d) is stopped (by a signal, a debugger or its control group): programs run "
+                      "unscheduled until it goes on",
+                      xs_place_name(&first->place), (int)first->pid);
+    return true;
 }
 
 void xs_doctor_servers_text(const struct xs_doctor_servers *s, char *ret, size_t size)

@@ -335,6 +335,7 @@ static void check_servers(struct xs_doctor *d)
 
     xs_doctor_servers_find(&all, NULL);
     json_object_set_new(d->facts, "servers", xs_doctor_servers_json(&all));
+    xs_doctor_server_is_stopped(d, &all);
     if (!xs_doctor_servers_first(&all)) {
         bool denied = false;
 

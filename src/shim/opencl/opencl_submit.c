@@ -66,6 +66,12 @@ static __attribute__((noinline)) void await_host(struct xs_ocl_submit *s, cl_uin
         i++;
     if (i == XS_MIN(count, WAITS_MOST))
         return;
+    /* Out of order, each mark waits for all commands before it. Two for each of a hundred commands that wait cost a
+     * vendor's library a tenth of a second, so only the first of them has the marker. */
+    if (!in_order(s) && xsched_priv_awaits(s->queue, xsched_priv_returned(s->queue))) {
+        xsched_priv_waits_for_host(s->queue);
+        return;
+    }
     xsched_priv_submit_begin(s->queue, XS_KEY_AWAITS, XS_SUBMIT_PASS | XS_SUBMIT_OURS, &t);
     if (!t.queue || !t.mark) {    /* part of a command, or nobody schedules the queue */
         xsched_priv_submit_end(&t, false, false);
