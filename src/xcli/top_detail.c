@@ -79,7 +79,7 @@ static const json_t *with_reason(const struct top_row *p, size_t n_queues)
 }
 
 /* Why it is in this state. */
-static void reason(const struct top_facts *f, const struct top_row *p, size_t n_queues, char *ret, size_t size)
+static void reason(const struct top_row *p, size_t n_queues, char *ret, size_t size)
 {
     int64_t held_for_us = xcli_int(p->of, "held_for_us");
     const json_t *q = with_reason(p, n_queues);
@@ -104,8 +104,7 @@ static void reason(const struct top_facts *f, const struct top_row *p, size_t n_
                  words[0] ? words : "a more important program is active", text);
         return;
     default: /* an older xserver says nothing */
-        snprintf(ret, size, "waiting: %s (%s)", words[0] ? words : "for its turn",
-                 f->status ? xcli_text(f->status, "policy_name") : "the policy");
+        snprintf(ret, size, "waiting: %s", words[0] ? words : "for its turn");
     }
 }
 
@@ -122,7 +121,7 @@ static void tell_program(struct top_facts *f, const struct top_row *p,
     tell(l, width, "Command", p->command);
     if (group[0])
         tell(l, width, "Group", group);
-    reason(f, p, n_queues, text, sizeof(text));
+    reason(p, n_queues, text, sizeof(text));
     tell(l, width, "State", text)->state = p->state;
     if (p->queues) {
         snprintf(text, sizeof(text), "%" PRId64 "; preemption level %" PRId64 "; it shares in %s",

@@ -173,7 +173,7 @@ class Top(unittest.TestCase):
         def waits(lines):
             return (told("Process")(lines).startswith(f"{self.batch.pid}, of user ") and
                     told("Command")(lines).startswith("batch-training ") and
-                    told("State")(lines) == f"waiting: a more important program has work: process {self.online.pid} (HPF)" and
+                    told("State")(lines) == f"waiting: a more important program has work: process {self.online.pid}" and
                     told("Memory")(lines) == "1.5/8.0G, of its limit" and told("Queues")(lines) == "2" and
                     re.match(r"[1-9]\d* % of the last interval, .* preempted [1-9]", told("Waits")(lines)) and
                     sum(bool(re.match(r"0x[0-9a-f]+ ", x)) for x in lines) == 2)
