@@ -145,7 +145,6 @@ void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated);
 bool xs_sched_queue_granted(const struct xs_sched_queue *q);
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q);
 
-#define XS_WHY_OWN 64u
 struct xs_sched_queue_status {
     uint64_t handle;
     XDevice device;
@@ -163,9 +162,6 @@ struct xs_sched_queue_status {
                                           device */
     uint32_t reserve;                  /* then: the other multiprocessors of the device; 0: not known */
     uint8_t why;                       /* enum xs_why: why it waits, or runs although it would not by the policy alone */
-    char why_own[XS_WHY_OWN];          /* the policy's own words for XS_WHY_OTHER, or "" */
-    const struct xs_sched_process *who; /* the program that runs instead; valid until it ends; NULL: not known */
-    uint64_t until_ns;                 /* it lasts until then at most; UINT64_MAX: not known */
 };
 
 /** As users see it. */
@@ -176,6 +172,18 @@ static inline enum xs_sched_state xs_sched_state_of(const struct xs_sched_queue_
 }
 /** No count in it falls from one call to the next. */
 void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);
+
+/** What belongs to its reason. */
+#define XS_WHY_OWN 64u
+struct xs_sched_queue_why {
+    const struct xs_sched_process *who; /* the program that runs instead; valid until it ends; NULL: not known */
+    uint64_t until_ns;                 /* it lasts until then at most; UINT64_MAX: not known */
+    char own[XS_WHY_OWN];              /* the policy's own words for XS_WHY_OTHER, or "" */
+};
+/** Looks at the entities of the device. */
+void xs_sched_queue_why(const struct xs_sched_queue *q, struct xs_sched_queue_why *ret);
+/** The reason alone: enum xs_why. */
+unsigned xs_sched_queue_reason(const struct xs_sched_queue *q);
 void *xs_sched_queue_user(const struct xs_sched_queue *q);
 struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q);
 

@@ -47,14 +47,18 @@ static const struct xs_sched_process *process_of(const struct xs_entity *e)
     return xs_list_empty(any) ? NULL : XS_CONTAINER_OF(any->next, struct xs_sched_queue, link)->process;
 }
 
-static void tell_why(const struct xs_sched_queue *q, struct xs_sched_queue_status *ret)
+unsigned xs_sched_queue_reason(const struct xs_sched_queue *q)
+{
+    return xs_queue_why(q);
+}
+
+void xs_sched_queue_why(const struct xs_sched_queue *q, struct xs_sched_queue_why *ret)
 {
     const struct xs_entity *e = q->entity;
     const struct xs_view *v = e->view;
 
-    ret->until_ns = UINT64_MAX;
-    ret->why = (uint8_t)xs_queue_why(q);
-    switch (ret->why) {
+    *ret = (struct xs_sched_queue_why){.until_ns = UINT64_MAX};
+    switch (xs_queue_why(q)) {
     case XS_WHY_TURN:
         ret->until_ns = xs_sched_outside(e->sched, xs_view_timer(v));
         ret->who = process_of(runs_instead(e));
@@ -72,7 +76,7 @@ static void tell_why(const struct xs_sched_queue *q, struct xs_sched_queue_statu
         ret->who = process_of(runs_instead(e));
         break;
     case XS_WHY_OTHER:
-        xs_str_copy(ret->why_own, sizeof(ret->why_own), e->pe.why ? e->pe.why : "");
+        xs_str_copy(ret->own, sizeof(ret->own), e->pe.why ? e->pe.why : "");
         break;
     default:
         break;
@@ -121,7 +125,7 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
         if (ret->ready && entered_ns > told)
             ret->inflight_ns = XS_MIN(entered_ns - told, XS_ESTIMATE_MAX_NS);
     }
-    tell_why(q, ret);
+    ret->why = (uint8_t)xs_queue_why(q);
     ret->service_ns = service_ns;
     ret->running_ns = q->running_ns + (q->ready && q->permitted ? xs_queue_ran_ns(q, service_ns, now_ns) : 0);
     /* the program may report the device time late, and it may be less than the time that passed: a

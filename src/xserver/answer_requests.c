@@ -52,11 +52,15 @@ bool xs_requests_may(const struct xs_request *r, const struct xs_client *c)
 /* ---- looking: at the asker's own things, unless it may see all ---- */
 
 /* The reason names another program to those who may see it. */
-static void name_who(const struct xs_request *r, struct xs_queue_record *to)
+static void name_who(const struct xs_request *r, const struct xs_server_queue *q, struct xs_queue_record *to)
 {
-    const struct xs_client *c = to->status.who ? xs_sched_process_user(to->status.who) : NULL;
+    struct xs_sched_queue_why why;
+    const struct xs_client *c;
 
-    to->status.who = NULL; /* other threads read the record, and the program may end */
+    xs_sched_queue_why(q->sched, &why);
+    to->until_ns = why.until_ns;
+    memcpy(to->why_own, why.own, sizeof(to->why_own));
+    c = why.who ? xs_sched_process_user(why.who) : NULL;
     if (!c || !xs_requests_may(r, c))
         return;
     to->who_pid = c->peer.pid;
@@ -73,7 +77,8 @@ static void add_queue(struct xs_server *s, struct xs_request *r, const struct xs
     to = &r->queues[r->n_queues++];
     memset(to, 0, sizeof(*to));
     xs_sched_queue_status(q->sched, s->now_ns, &to->status);
-    name_who(r, to);
+    if (to->status.why != XS_WHY_FREE)
+        name_who(r, q, to);
     to->hints = *xs_sched_queue_hints(q->sched);
     to->pid = q->client->peer.pid;
     to->session = q->client->session;

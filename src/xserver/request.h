@@ -84,8 +84,10 @@ struct xs_queue_record {
     uint32_t levels, platform, inflight_us, waiters;
     int64_t threshold, batch_size;
     uint64_t held_ns;
-    int32_t who_pid;  /* of the program that runs instead, where the asker may see it; else 0 */
+    int32_t who_pid;  /* of the program that runs instead (status.why), where the asker may see it; else 0 */
     uint32_t who_uid; /* then: its user */
+    uint64_t until_ns; /* that reason lasts until then at most; UINT64_MAX: not known */
+    char why_own[XS_WHY_OWN]; /* the policy's own words, or "" */
 };
 
 #define XS_LATENCY_BUCKETS 24 /* the last: the rest */

@@ -56,7 +56,7 @@ void xs_server_note(struct xs_server *s, const struct xs_server_queue *q, enum x
         e.handle = q->handle;
         e.pid = q->client->peer.pid;
         e.uid = q->client->peer.uid;
-        e.device = q->device;
+        e.device = kind == XS_TIMELINE_hold ? xs_sched_queue_reason(q->sched) : q->device;
     }
     xs_timeline_add(&s->timeline, &e);
 }

@@ -26,14 +26,17 @@ static struct xs_sched *pair(struct proc w[2], const char *policy, int32_t low, 
     return s;
 }
 
-static struct xs_sched_queue_status assert_why(struct xs_sched_queue *q, uint64_t t, enum xs_why why, const struct proc *who)
+static struct xs_sched_queue_why assert_why(struct xs_sched_queue *q, uint64_t t, enum xs_why why, const struct proc *who)
 {
     struct xs_sched_queue_status st;
+    struct xs_sched_queue_why names;
 
     xs_sched_queue_status(q, t, &st);
     assert_string_equal(xs_why_code(st.why), xs_why_code(why));
-    assert_ptr_equal(st.who, who ? who->p : NULL);
-    return st;
+    assert_int_equal(xs_sched_queue_reason(q), st.why);
+    xs_sched_queue_why(q, &names);
+    assert_ptr_equal(names.who, who ? who->p : NULL);
+    return names;
 }
 
 static void a_more_important_program(void **state)
@@ -63,7 +66,7 @@ static void its_turn_comes(void **state)
     struct xs_sched *s = pair(w, "CFS", 0, 0, XS_DRAIN_BY_POLICY);
     uint64_t t = 2 * MS;
     size_t waits = world_open(&w[0], 0);
-    struct xs_sched_queue_status st = assert_why(g_q[waits], t, XS_WHY_TURN, &w[!waits]);
+    struct xs_sched_queue_why st = assert_why(g_q[waits], t, XS_WHY_TURN, &w[!waits]);
 
     (void)state;
     assert_true(st.until_ns > t && st.until_ns < t + 100 * MS);
@@ -164,7 +167,7 @@ static void words_of_a_policy(void **state)
     static const struct xs_policy_ops ops = {
         .abi = XS_POLICY_ABI, .size = sizeof(ops), .name = "HOURS", .title = "", .scope = XS_SCOPE_DEVICE, .decide = decide};
     struct xs_sched *s = xs_sched_new(&ops, NULL, NULL, NULL);
-    struct xs_sched_queue_status st;
+    struct xs_sched_queue_why names;
     struct proc w[2];
     char text[128];
 
@@ -175,8 +178,8 @@ static void words_of_a_policy(void **state)
         world_submit(&w[i], 0, 1, MS);
     }
     world_step(s, w, 2, MS);
-    st = assert_why(g_q[0], MS, XS_WHY_OTHER, NULL);
-    xs_why_text(st.why, &(struct xs_why_names){.within_ns = UINT64_MAX}, st.why_own, text, sizeof(text));
+    names = assert_why(g_q[0], MS, XS_WHY_OTHER, NULL);
+    xs_why_text(XS_WHY_OTHER, &(struct xs_why_names){.within_ns = UINT64_MAX}, names.own, text, sizeof(text));
     assert_string_equal(text, "its hour is from 22 to 6");
     world_done(s, w, 2);
 }

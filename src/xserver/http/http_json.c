@@ -59,9 +59,9 @@ static void set_why(json_t *o, const struct xs_queue_record *q)
         xs_user_name(q->who_uid, user);
     else
         names.user = NULL;
-    if (st->until_ns != UINT64_MAX && st->until_ns > now_ns)
-        names.within_ns = st->until_ns - now_ns;
-    xs_why_text(st->why, &names, st->why_own, text, sizeof(text));
+    if (q->until_ns != UINT64_MAX && q->until_ns > now_ns)
+        names.within_ns = q->until_ns - now_ns;
+    xs_why_text(st->why, &names, q->why_own, text, sizeof(text));
     set_text(o, "why", xs_why_code(st->why));
     set_text(o, "why_text", text);
     if (q->who_pid)
@@ -380,7 +380,9 @@ void xs_json_timeline(const struct xs_request *r, struct xs_text *ret)
 
         xs_text_add(ret, "%s[%llu,\"%s\",%llu,%d,%d,", i ? "," : "", (unsigned long long)e->time_ns, k_kinds[e->kind],
                     (unsigned long long)e->handle, (int)e->pid, (int)e->value);
-        if (e->kind == XS_TIMELINE_policy)
+        if (e->kind == XS_TIMELINE_hold)
+            xs_text_add(ret, "\"%s\"]", xs_why_code((unsigned)e->device));
+        else if (e->kind == XS_TIMELINE_policy)
             xs_text_add(ret, "\"%s\"]", xs_policy_by_type(e->value) ? xs_policy_by_type(e->value)->name : "custom");
         else
             xs_text_add(ret, "%llu]", (unsigned long long)e->device);

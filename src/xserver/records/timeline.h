@@ -31,8 +31,8 @@ struct xs_timeline_event {
     uint64_t handle;  /* 0: of the server (policy) */
     int32_t pid;
     uint32_t uid;
-    uint64_t device; /* add */
-    int32_t value;   /* add, hint: priority; policy: its number; lane: multiprocessors, 0: the whole device */
+    uint64_t device; /* hold: enum xs_why, its reason */
+    int32_t value;   /* add, hint: priority; hold: 1: by a user; policy: its number; lane: multiprocessors, 0: the whole device */
     enum xs_timeline_kind kind;
 };
 
