@@ -21,7 +21,7 @@ static void queue(unsigned number, int64_t pid, uint64_t device, int64_t priorit
 
 static void slice(unsigned number, int64_t pid, enum record_state state, uint64_t from_ms, uint64_t to_ms)
 {
-    g_to->slice(stdout, number, pid, state, 0, 0, from_ms * MS, to_ms * MS);
+    g_to->slice(stdout, number, pid, state, 0, 0, "", from_ms * MS, to_ms * MS);
 }
 
 static void empty(void)
@@ -104,8 +104,8 @@ static void many(void)
             uint64_t at = t * 100 * MS + i % 7 * MS / 3;
             unsigned state = RECORD_RUN + (t + i) % 5;
 
-            g_to->slice(stdout, i, i % 90 + 1, state, 0, 0, at, at + MS + i);
-            g_to->slice(stdout, i, i % 90 + 1, RECORD_RUN + (state + t) % 5, 0, 0, at + MS + i, at + 50 * MS);
+            g_to->slice(stdout, i, i % 90 + 1, state, 0, 0, "", at, at + MS + i);
+            g_to->slice(stdout, i, i % 90 + 1, RECORD_RUN + (state + t) % 5, 0, 0, "", at + MS + i, at + 50 * MS);
         }
     for (unsigned t = 0; t < 1000; t++)
         g_to->policy(stdout, t % 2 ? "HPF" : "CFS", t * 30 * MS + 1);
@@ -120,7 +120,7 @@ static void day(void)
     g_to->process(stdout, 1, "night");
     queue(1, 1, DEVICE, 0);
     slice(1, 1, RECORD_RUN, 6 * hour, 12 * hour);
-    g_to->slice(stdout, 1, 1, RECORD_WAIT, 0, 0, 18 * hour * MS, 18 * hour * MS + 1000);
+    g_to->slice(stdout, 1, 1, RECORD_WAIT, 0, 0, "", 18 * hour * MS, 18 * hour * MS + 1000);
     g_to->end(stdout, 24 * hour * MS, 0);
 }
 

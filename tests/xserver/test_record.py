@@ -81,6 +81,8 @@ class Record(unittest.TestCase):
                   if e["ph"] == "X" and e["pid"] == self.batch.pid]
         self.assertEqual([s[0] for s in slices[:3]], ["run", "preempted", "run"])
         self.assertEqual([s[3] for s in slices], [1, 1, 1, 3])
+        whys = [e["args"].get("why") for e in events if e["ph"] == "X" and e["pid"] == self.batch.pid]
+        self.assertEqual(whys[:3], [None, "rank", None])
         urgent = [(e["name"], e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X" and e["pid"] == online.pid]
         self.assertEqual([s[0] for s in urgent], ["run"])
         self.assertGreater(urgent[0][2] - urgent[0][1], 45000)

@@ -26,9 +26,10 @@ struct record_writer {
     void (*decision)(FILE *f, unsigned number, int64_t pid, bool run, bool preempted, uint64_t at_ns);
     void (*priority)(FILE *f, unsigned number, int64_t priority, uint64_t at_ns);
     void (*policy)(FILE *f, const char *name, uint64_t at_ns);
-    /** @param lane  multiprocessors to which its kernels were confined; 0: they had the device */
+    /** @param lane  multiprocessors to which its kernels were confined; 0: they had the device
+     *  @param why   the reason for which it waited, in one word (xcli(1), REASONS); "": it did not wait, or it is not known */
     void (*slice)(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority,
-                  int64_t lane, uint64_t from_ns, uint64_t to_ns);
+                  int64_t lane, const char *why, uint64_t from_ns, uint64_t to_ns);
     /** A track of its own for each device: the programs that ran there in that time, and nothing else. */
     void (*device)(FILE *f, unsigned number, const char *name);
     void (*had)(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns, uint64_t to_ns);

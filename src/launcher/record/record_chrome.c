@@ -101,7 +101,7 @@ static void queue(FILE *f, unsigned number, int64_t pid, uint64_t handle, uint64
 }
 
 static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority,
-                  int64_t lane, uint64_t from_ns, uint64_t to_ns)
+                  int64_t lane, const char *why, uint64_t from_ns, uint64_t to_ns)
 {
     static const char *const k_names[] = {NULL, NULL, "run", "beside", "wait", "preempted", "suspended"};
     static const char *const k_colors[] = {NULL, NULL, "good", "yellow", "bad", "terrible", "grey"};
@@ -119,6 +119,8 @@ static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state
     fprintf(f, ",\"args\":{\"priority\":%" PRId64, priority);
     if (lane)
         fprintf(f, ",\"multiprocessors\":%" PRId64, lane);
+    if (why[0]) /* a word of xserver's own */
+        fprintf(f, ",\"why\":\"%s\"", why);
     fputs("}}", f);
 }
 

@@ -132,7 +132,7 @@ static void reach(uint64_t ns)
 }
 
 static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority_,
-                  int64_t lane, uint64_t from_ns, uint64_t to_ns)
+                  int64_t lane, const char *why, uint64_t from_ns, uint64_t to_ns)
 {
     static const int k_inks[] = {[RECORD_RUN] = INK_RUN,
                                  [RECORD_BESIDE] = INK_BESIDE,
@@ -145,6 +145,7 @@ static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state
     (void)pid;
     (void)priority_;
     (void)lane;
+    (void)why;
     if (!q || state < RECORD_RUN || to_ns <= from_ns)
         return;
     reach(to_ns);

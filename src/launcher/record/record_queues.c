@@ -26,6 +26,7 @@ struct record_queue {
     bool ready, permitted;
     int64_t lane; /* multiprocessors to which its kernels are confined; 0: they have the device */
     bool held; /* a user suspended the program, so it has no permit */
+    char why[16]; /* the reason of its last suspension, in one word */
     enum record_state state;
     uint64_t since_ns;
     UT_hash_handle hh;
@@ -138,7 +139,7 @@ static void enter(struct record *r, struct record_queue *q, enum record_state st
         record_device_change(r, q->device, q->process->pid, q->process->command, on_device(state));
     if (q->state > RECORD_IDLE && r->at_ns > q->since_ns) {
         r->to->slice(r->f, q->number, q->process->pid, q->state, q->priority,
-                     q->state == RECORD_BESIDE ? q->lane : 0, q->since_ns, r->at_ns);
+                     q->state == RECORD_BESIDE ? q->lane : 0, q->state >= RECORD_WAIT ? q->why : "", q->since_ns, r->at_ns);
         r->written++;
     }
     q->state = state;
@@ -168,6 +169,14 @@ static void settle(struct record *r, struct record_queue *q, bool ready, bool pe
         enter(r, q, q->lane ? RECORD_BESIDE : RECORD_RUN);
     else if (q->state != RECORD_PREEMPTED)
         enter(r, q, RECORD_WAIT);
+}
+
+/* Letters alone: it goes into the file as it is. @param why  NULL: an older xserver says none */
+static void set_why(struct record_queue *q, const char *why)
+{
+    size_t n = why ? strspn(why, "abcdefghijklmnopqrstuvwxyz") : 0;
+
+    snprintf(q->why, sizeof(q->why), "%.*s", (int)XS_MIN(n, sizeof(q->why) - 1), why ? why : "");
 }
 
 static void set_lane(struct record *r, struct record_queue *q, int64_t lane)
@@ -246,8 +255,11 @@ static void event(struct record *r, const json_t *e)
         set_lane(r, q, value);
     else if (!strcmp(kind, "ready") || !strcmp(kind, "idle"))
         settle(r, q, kind[0] == 'r', q->permitted, q->held);
-    else if (!strcmp(kind, "permit") || !strcmp(kind, "hold"))
+    else if (!strcmp(kind, "permit") || !strcmp(kind, "hold")) {
+        if (kind[0] == 'h')
+            set_why(q, json_string_value(last));
         settle(r, q, q->ready, kind[0] == 'p', kind[0] == 'h' && value == 1);
+    }
 }
 
 void record_events(struct record *r, const json_t *answer)
@@ -289,6 +301,7 @@ void record_snapshot(struct record *r, const json_t *answer, uint64_t now_ns, bo
                     number_of(o, "priority"));
         set_priority(r, q, number_of(o, "priority"));
         set_lane(r, q, number_of(o, "lane"));
+        set_why(q, json_string_value(json_object_get(o, "why")));
         settle(r, q, json_is_true(json_object_get(o, "ready")), !json_is_true(json_object_get(o, "suspended")),
                q->process->held);
     }

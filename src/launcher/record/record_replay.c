@@ -79,8 +79,9 @@ static void policy(FILE *f, const char *name, uint64_t at_ns)
 }
 
 static void slice(FILE *f, unsigned number, int64_t pid, enum record_state state, int64_t priority_,
-                  int64_t lane, uint64_t from_ns, uint64_t to_ns)
+                  int64_t lane, const char *why, uint64_t from_ns, uint64_t to_ns)
 {
+    (void)why;
     (void)f;
     (void)number;
     (void)pid;
