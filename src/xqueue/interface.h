@@ -241,6 +241,10 @@ void xsched_priv_waits_elsewhere(struct xs_queue *waiter);
 /** The same of a command that may wait for this very thread, where a wait of its own would hold others: some of the
  *  commands after it pass the bound until something completes. Before xsched_priv_submit_begin. */
 void xsched_priv_waits_for_host(struct xs_queue *waiter);
+/** The program lets something go on for which commands of its queues on the platform may wait, in a way that the shim does
+ *  not see. So what they took up to now is an upper limit alone, and the next threads do not wait for the bound. Before the
+ *  vendor call. Any thread. */
+void xsched_priv_host_lets_go(int platform);
 /** Whether one of the first `number` commands of the queue has XS_KEY_AWAITS and is not known to be complete: an
  *  entry of another stream that waits for them waits for the host, too. Submit it as a command with that key, and
  *  with XS_SUBMIT_OURS. */

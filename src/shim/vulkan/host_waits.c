@@ -25,6 +25,13 @@ xs_vk_result xs_vk_vkSignalSemaphoreKHR(xs_vk_handle device, const struct xs_vk_
     return signal_semaphore(device, signal);
 }
 
+/* The wait for an event is in a command buffer, where the shim does not see it. */
+xs_vk_result xs_vk_vkSetEvent(xs_vk_handle device, xs_vk_object event)
+{
+    xsched_priv_host_lets_go(XS_PLATFORM_NUMBER_VULKAN);
+    return xsched_priv_vk_device_of(device)->api.vkSetEvent(device, event);
+}
+
 /* The values that nothing has signalled yet. */
 struct unsignalled {
     uint32_t n;

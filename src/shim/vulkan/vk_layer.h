@@ -46,6 +46,7 @@ xs_vk_result xs_vk_vkDeviceWaitIdle(xs_vk_handle device);
 /* host_waits.c */
 xs_vk_result xs_vk_vkSignalSemaphore(xs_vk_handle device, const struct xs_vk_semaphore_signal *signal);
 xs_vk_result xs_vk_vkSignalSemaphoreKHR(xs_vk_handle device, const struct xs_vk_semaphore_signal *signal);
+xs_vk_result xs_vk_vkSetEvent(xs_vk_handle device, xs_vk_object event);
 /** Before a submission has its turn: if its first batch waits for the host, puts that wait before it as a command of its
  *  own. A later batch may wait for an earlier one of the same submission. */
 void xs_vk_await_host(struct xs_vk_hw *hw, struct xs_queue *q, const struct xs_vk_submit *first);

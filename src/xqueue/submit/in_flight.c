@@ -133,6 +133,14 @@ bool xs_in_flight_is_futile(struct xs_queue *q)
     return true;
 }
 
+void xs_in_flight_unbound(struct xs_queue *q)
+{
+    uint32_t left = atomic_load(&q->unbounded);
+
+    while (left < UNBOUNDED_MIN && !atomic_compare_exchange_weak(&q->unbounded, &left, UNBOUNDED_MIN))
+        ;
+}
+
 void xs_in_flight_let_pass(struct xs_queue *q)
 {
     grant(q, PASSES_UNBOUNDED);

@@ -71,6 +71,8 @@ uint64_t xs_in_flight_patience_ns(struct xs_queue *q, uint64_t outstanding_ns);
 void xs_in_flight_gave_up(struct xs_queue *q);
 /** Whether this is one of these times. Then some commands pass. */
 bool xs_in_flight_is_futile(struct xs_queue *q);
+/** Threads do not wait for the bound the next times. */
+void xs_in_flight_unbound(struct xs_queue *q);
 /** Some commands pass the bound until something completes. */
 void xs_in_flight_let_pass(struct xs_queue *q);
 /** A wait for the bound ended because something completed. */
