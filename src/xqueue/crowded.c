@@ -22,20 +22,20 @@ void xs_crowded_join(struct xs_queue *q)
 {
     struct xs_ctx_entries *c = q->ctx_entries;
 
-    if (!c || !c->connections)
+    if (!c)
         return;
     q->gates.counted = true;
-    if (++c->queues > c->connections && !c->crowded)
+    if (++c->queues > c->connections && c->connections && !c->crowded)
         set_all(q, true);
     else
-        atomic_store(&q->crowded, c->crowded);
+        atomic_store(&q->crowded, c->crowded); /* the storage may have been another context's */
 }
 
 void xs_crowded_leave(struct xs_queue *q)
 {
     struct xs_ctx_entries *c = q->ctx_entries;
 
-    if (!c || !q->gates.counted)
+    if (!q->gates.counted)
         return;
     q->gates.counted = false;
     /* not at once: a program that makes and ends streams all the time would open its gates each time */

@@ -216,6 +216,22 @@ static void all_together(void **state)
     atomic_store(&xsched_priv_intra, 0);
 }
 
+/* The storage of a crowded context's queue serves one of a context without a limit. */
+static void in_another_context(void **state)
+{
+    struct scene *s = *state;
+    static struct xs_ctx_entries other;
+
+    s->ctx_entries.connections = 1;
+    join(&s->a);
+    join(&s->b);
+    leave(&s->b);
+    s->b.ctx_entries = &other;
+    stand_at_gate(&s->b, true);
+    join(&s->b);
+    assert_true(xs_queue_gated(&s->b));
+}
+
 /* A platform of which nobody knows. */
 static void no_limit(void **state)
 {
@@ -231,7 +247,8 @@ int main(void)
 {
 #define G(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {G(as_told), G(by_this_xserver), G(not_of_another_stream),
-                                       G(with_a_connection_each), G(one_too_many), G(all_together), G(no_limit)};
+                                       G(with_a_connection_each), G(one_too_many), G(all_together),
+                                       G(in_another_context), G(no_limit)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
