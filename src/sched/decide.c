@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One decision of one view: facts, policy, stall, permits, watches. */
+/* One decision of one view: the stages in their order, the policy among them; watches; and when to look again. */
 #include "sched/internal.h"
 #include "sched/stage.h"
 
@@ -125,7 +125,6 @@ void xs_policy_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     v->next_ns = xs_view_ask(s, v, &s->config.params, now_ns);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
-
         bool bound = e->now.why == XS_WHY_GANG, run = e->pe.run && !bound;
 
         e->now = (struct xs_verdict){
@@ -166,35 +165,25 @@ static void resettle(struct xs_view *v, uint64_t now_ns)
     }
 }
 
+/* Calls one hook of each stage that has anything to do. @param which  constant, so that each use has its calls alone */
+enum hook { FACTS, JUDGE, APPLIED };
+static inline __attribute__((always_inline)) void each_stage(enum hook which, struct xs_sched *s, struct xs_view *v,
+                                                             uint64_t now_ns)
+{
+#define XS_STAGE(name, active, facts, judge, applied) \
+    if (active)                                       \
+        (which == FACTS ? facts : which == JUDGE ? judge : applied)(s, v, now_ns);
+#include "sched/stages.def"
+#undef XS_STAGE
+}
+
 /* Each stage says what it has to say. */
 static void judge_all(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     v->dirty = false;
     for (size_t t = 0; t < XS_TIMERS_OF_JUDGES; t++)
         v->at_ns[t] = UINT64_MAX;
-#define XS_STAGE(name, active, facts, judge, applied) \
-    if (active)                                       \
-        judge(s, v, now_ns);
-#include "sched/stages.def"
-#undef XS_STAGE
-}
-
-static void note_facts(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
-{
-#define XS_STAGE(name, active, facts, judge, applied) \
-    if (active)                                       \
-        facts(s, v, now_ns);
-#include "sched/stages.def"
-#undef XS_STAGE
-}
-
-static void note_applied(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
-{
-#define XS_STAGE(name, active, facts, judge, applied) \
-    if (active)                                       \
-        applied(s, v, now_ns);
-#include "sched/stages.def"
-#undef XS_STAGE
+    each_stage(JUDGE, s, v, now_ns);
 }
 
 void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
@@ -204,7 +193,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     for (unsigned round = 0; round < XS_ROUNDS && v->dirty; round++) {
         bool was = v->contended;
 
-        note_facts(s, v, now_ns);
+        each_stage(FACTS, s, v, now_ns);
         /* A policy that reads service needs true facts before it charges any entity. For others it is
          * enough to look when a decision would suspend something: programs that share a device in
          * peace need not ring at each submit. */
@@ -218,7 +207,7 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         }
         tell_standing(s, v);
         xs_view_apply(s, v, now_ns);
-        note_applied(s, v, now_ns);
+        each_stage(APPLIED, s, v, now_ns);
         XS_PROBE2(decision, v->n, v->contended);
         set_watches(v, now_ns); /* may find that something ended meanwhile: dirty again */
     }

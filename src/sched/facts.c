@@ -148,7 +148,7 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
         struct xs_entity *e = q->entity;
 
         if (!was && moved && e->linger.until_ns) /* had work for a moment while its entity lingers */
-            e->linger.until_ns = now_ns + XS_MAX(e->linger.ns, e->sched->config.linger_ns);
+            e->linger.until_ns = now_ns + XS_MAX(e->linger.us * XS_NS_PER_US, e->sched->config.linger_ns);
         xs_queue_set_state(q, false, now_ns);
         if (q->armed != XS_ARMED_SUBMIT && e->view->n > 1) {
             xs_queue_arm(q, XS_ARMED_SUBMIT);

@@ -205,7 +205,7 @@ struct xs_verdict {
 
 struct xs_linger {
     uint64_t until_ns;                             /* 0: it does not linger */
-    uint32_t ns;                                   /* how long it lingers; 0: as configured */
+    uint32_t us;                                   /* how long it lingers; 0: as configured */
     bool too_short;                                /* its last linger ended before it had work again */
 };
 

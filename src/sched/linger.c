@@ -9,7 +9,7 @@ static bool lingers(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, 
     if (!e->pe.ready || !e->now.run || e->now.lane || !v->contended || !s->config.linger_ns || e->presence->group->ended)
         return false;
     if (e->linger.until_ns == 0)
-        e->linger.until_ns = now_ns + XS_MAX(e->linger.ns, s->config.linger_ns);
+        e->linger.until_ns = now_ns + XS_MAX(e->linger.us * XS_NS_PER_US, s->config.linger_ns);
     e->linger.too_short = now_ns >= e->linger.until_ns;
     if (e->linger.too_short)
         return false;
@@ -35,10 +35,12 @@ void xs_linger_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
  * The urgent one then waits for what the other has begun. */
 void xs_linger_wakes(struct xs_entity *e, uint64_t now_ns)
 {
-    uint64_t base = XS_MIN(e->sched->config.linger_ns, UINT32_MAX / XS_LINGER_GROWTH), most = XS_LINGER_GROWTH * base;
+    uint64_t base = e->sched->config.linger_ns, most = XS_LINGER_GROWTH * base, ns;
 
-    if (e->linger.too_short)
-        e->linger.ns = (uint32_t)(now_ns - e->dried_ns < most ? XS_MIN(2 * XS_MAX(e->linger.ns, base), most) : base);
+    if (e->linger.too_short) {
+        ns = now_ns - e->dried_ns < most ? XS_MIN(2 * XS_MAX(e->linger.us * XS_NS_PER_US, base), most) : base;
+        e->linger.us = (uint32_t)(ns / XS_NS_PER_US);
+    }
     e->linger.too_short = false;
     e->linger.until_ns = 0;
 }

@@ -149,7 +149,7 @@ static void look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
 }
 
-/* What the other stages said decides first whether the running side has to go on at all. */
+/* The verdicts of the other stages say whether the running side has to go on. Only then a look at it makes sense. */
 void xs_stall_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     bool contended = false, running = false, changed = false;

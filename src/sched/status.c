@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What users are told of a queue. */
+/* The status of a queue, for users. */
 #include "sched/internal.h"
 
 #include "base/str.h"
@@ -132,4 +132,3 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
      * count does not fall */
     ret->running_ns = q->told_running_ns = XS_MAX(ret->running_ns, q->told_running_ns);
 }
-
