@@ -49,17 +49,17 @@ static void set_text(json_t *o, const char *name, const char *value)
 static void set_why(json_t *o, const struct xs_queue_record *q)
 {
     const struct xs_sched_queue_status *st = &q->status;
-    uint64_t now_ns = xs_now_ns();
-    char user[XS_USER_NAME_BYTES] = "", text[256];
-    struct xs_why_names names = {.pid = q->who_pid, .user = user, .within_ns = UINT64_MAX};
+    char user[XS_USER_NAME_BYTES], text[256];
+    struct xs_why_names names = {.pid = q->who_pid, .within_ns = UINT64_MAX};
+    uint64_t now_ns;
 
     if (st->why == XS_WHY_FREE || !(st->ready || st->why == XS_WHY_HAND || st->why == XS_WHY_NEVER))
         return;
-    if (q->who_pid)
+    if (q->who_pid && st->why == XS_WHY_SHARE) { /* the one reason that names a user */
         xs_user_name(q->who_uid, user);
-    else
-        names.user = NULL;
-    if (q->until_ns != UINT64_MAX && q->until_ns > now_ns)
+        names.user = user;
+    }
+    if (q->until_ns != UINT64_MAX && q->until_ns > (now_ns = xs_now_ns()))
         names.within_ns = q->until_ns - now_ns;
     xs_why_text(st->why, &names, q->why_own, text, sizeof(text));
     set_text(o, "why", xs_why_code(st->why));
