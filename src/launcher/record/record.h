@@ -40,6 +40,31 @@ struct record_writer {
 };
 extern const struct record_writer record_chrome, record_replay, record_svg, record_html;
 
+/** For formats that do not show it. */
+static inline void record_no_gone(FILE *f, unsigned number, uint64_t at_ns)
+{
+    (void)f;
+    (void)number;
+    (void)at_ns;
+}
+static inline void record_no_ready(FILE *f, unsigned number, bool ready, uint64_t at_ns)
+{
+    (void)ready;
+    record_no_gone(f, number, at_ns);
+}
+static inline void record_no_device(FILE *f, unsigned number, const char *name)
+{
+    (void)f;
+    (void)number;
+    (void)name;
+}
+static inline void record_no_had(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns, uint64_t to_ns)
+{
+    (void)from_ns;
+    (void)to_ns;
+    record_no_device(f, device_number, programs);
+}
+
 struct record {
     FILE *f;
     const struct record_writer *to;

@@ -175,31 +175,18 @@ static void end(FILE *f, uint64_t at_ns, uint64_t lost_events)
             XSCHED_VERSION, at_ns / 1000, lost_events);
 }
 
-static void nothing_gone(FILE *f, unsigned number, uint64_t at_ns)
-{
-    (void)f;
-    (void)number;
-    (void)at_ns;
-}
-
-static void nothing_ready(FILE *f, unsigned number, bool ready, uint64_t at_ns)
-{
-    (void)ready;
-    nothing_gone(f, number, at_ns);
-}
-
 static void nothing_priority(FILE *f, unsigned number, int64_t priority, uint64_t at_ns)
 {
     (void)priority;
-    nothing_gone(f, number, at_ns);
+    record_no_gone(f, number, at_ns);
 }
 
 const struct record_writer record_chrome = {
     .begin = begin,
     .process = process,
     .queue = queue,
-    .gone = nothing_gone,
-    .ready = nothing_ready,
+    .gone = record_no_gone,
+    .ready = record_no_ready,
     .decision = decision,
     .priority = nothing_priority,
     .policy = policy,

@@ -194,34 +194,6 @@ static void lost(FILE *f, uint64_t count, uint64_t at_ns)
     note(at_ns, text);
 }
 
-static void nothing_gone(FILE *f, unsigned number, uint64_t at_ns)
-{
-    (void)f;
-    (void)number;
-    (void)at_ns;
-}
-
-static void nothing_ready(FILE *f, unsigned number, bool ready, uint64_t at_ns)
-{
-    (void)ready;
-    nothing_gone(f, number, at_ns);
-}
-
-static void no_device(FILE *f, unsigned number, const char *name) /* queues tell them */
-{
-    (void)f;
-    (void)number;
-    (void)name;
-}
-
-static void nothing_had(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns,
-                        uint64_t to_ns)
-{
-    (void)from_ns;
-    (void)to_ns;
-    no_device(f, device_number, programs);
-}
-
 /* ---- the end ---- */
 
 static double time_of(const struct picture_queue *q)
@@ -320,9 +292,9 @@ static void end_html(FILE *f, uint64_t at_ns, uint64_t lost_events)
 }
 
 #define COLLECT                                                                                              \
-    .begin = begin, .process = process, .queue = queue, .gone = nothing_gone, .ready = nothing_ready,        \
-    .decision = decision, .priority = priority, .policy = policy, .slice = slice, .device = no_device,       \
-    .had = nothing_had, .share = share, .lost = lost
+    .begin = begin, .process = process, .queue = queue, .gone = record_no_gone, .ready = record_no_ready,        \
+    .decision = decision, .priority = priority, .policy = policy, .slice = slice, .device = record_no_device,       \
+    .had = record_no_had, .share = share, .lost = lost
 
 const struct record_writer record_svg = {COLLECT, .end = end_svg};
 const struct record_writer record_html = {COLLECT, .end = end_html};

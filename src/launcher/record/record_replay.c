@@ -113,20 +113,6 @@ static void end(FILE *f, uint64_t at_ns, uint64_t lost_events)
     fputs("end\n", f);
 }
 
-static void no_device(FILE *f, unsigned number, const char *name)
-{
-    (void)f;
-    (void)number;
-    (void)name;
-}
-
-static void nobody_had(FILE *f, unsigned device_number, const char *programs, uint64_t from_ns, uint64_t to_ns)
-{
-    (void)from_ns;
-    (void)to_ns;
-    no_device(f, device_number, programs);
-}
-
 const struct record_writer record_replay = {
     .begin = begin,
     .process = process,
@@ -137,8 +123,8 @@ const struct record_writer record_replay = {
     .priority = priority,
     .policy = policy,
     .slice = slice,
-    .device = no_device,
-    .had = nobody_had,
+    .device = record_no_device,
+    .had = record_no_had,
     .share = share,
     .lost = lost,
     .end = end,
