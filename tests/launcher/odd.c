@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define API __attribute__((visibility("default")))
+#include "../fakes/nvml.h"
 
 #ifdef CUDA
 /* A driver: ODD_CUDA is "abort", or what cuInit answers. */
@@ -38,21 +38,7 @@ int cuDeviceGetName(char *ret, int size, int device)
 
 #ifdef NVML
 /* One GPU at the address of the fake CUDA driver's first device, with the process ODD_NVML on it. */
-struct process {
-    unsigned pid;
-    unsigned long long memory;
-    unsigned gpu_instance, compute_instance;
-};
-struct pci {
-    char bus_id_legacy[16];
-    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-    char bus_id[32];
-};
 API int nvmlInit_v2(void);
-API int nvmlDeviceGetCount_v2(unsigned *ret);
-API int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **ret);
-API int nvmlDeviceGetPciInfo_v3(void *device, struct pci *ret);
-API int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, struct process *ret);
 
 int nvmlInit_v2(void)
 {

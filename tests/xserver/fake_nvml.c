@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define API __attribute__((visibility("default")))
+#include "../fakes/nvml.h"
 
 enum { UNINITIALIZED = 1, NOT_SUPPORTED = 3, NOT_FOUND = 6, DRIVER_NOT_LOADED = 9 };
 struct nvml_memory {
@@ -93,20 +93,6 @@ int nvmlDeviceGetClockInfo(void *device, int clock, unsigned *ret)
     return *ret ? 0 : NOT_SUPPORTED;
 }
 
-struct process {
-    unsigned pid;
-    unsigned long long memory;
-    unsigned gpu_instance, compute_instance;
-};
-struct pci {
-    char bus_id_legacy[16];
-    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-    char bus_id[32];
-};
-API int nvmlDeviceGetCount_v2(unsigned *ret);
-API int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **ret);
-API int nvmlDeviceGetPciInfo_v3(void *device, struct pci *ret);
-API int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, struct process *ret);
 API int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, struct process *ret);
 
 int nvmlDeviceGetCount_v2(unsigned *ret)
