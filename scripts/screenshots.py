@@ -117,26 +117,18 @@ def main():
                 actor.tell(f"memory {11 << 30} {16 << 30}")
             if percent:
                 actor.tell(f"work 0 {percent}")
-        for columns, rows, keys in ((132, 16, "t"), (80, 16, ""), (40, 12, ""), (20, 8, "")):
+        for name, columns, rows, keys in (("132", 132, 16, "t\x1bOB"), ("80", 80, 16, "\x1bOB"), ("40", 40, 12, "\x1bOB"),
+                                          ("20", 20, 8, "\x1bOB"), ("detail", 100, 15, "\x1bOB\n")):
             terminal = Terminal([f"{BUILD}/bin/xcli", "top", "-f", "2", "--sort", "pid"], columns, rows,
                                 stage.environment)
             terminal.read(1.5)
-            terminal.press(keys + "\x1bOB")
+            terminal.press(keys)
             terminal.read(1.5)
-            with open(f"{FOLDER}/top-{columns}.svg", "w", encoding="utf-8") as f:
+            with open(f"{FOLDER}/top-{name}.svg", "w", encoding="utf-8") as f:
                 f.write(svg(terminal.screen))
             print("\n".join(terminal.lines()))
-            terminal.press("q")
+            terminal.press("qq" if name == "detail" else "q")
             terminal.end()
-        terminal = Terminal([f"{BUILD}/bin/xcli", "top", "-f", "2", "--sort", "pid"], 100, 15, stage.environment)
-        terminal.read(1.5)
-        terminal.press("\x1bOB\n")
-        terminal.read(1.5)
-        with open(f"{FOLDER}/top-detail.svg", "w", encoding="utf-8") as f:
-            f.write(svg(terminal.screen))
-        print("\n".join(terminal.lines()))
-        terminal.press("qq")
-        terminal.end()
         if browser.path():
             b = browser.Browser(f"http://127.0.0.1:{stage.port}/", 1100, 760)
             b.wait_for("document.querySelectorAll('#programs tr').length == 4")
