@@ -185,7 +185,6 @@ void xs_sched_queue_why(const struct xs_sched_queue *q, struct xs_sched_queue_wh
 /** The reason alone: enum xs_why. */
 unsigned xs_sched_queue_reason(const struct xs_sched_queue *q);
 void *xs_sched_queue_user(const struct xs_sched_queue *q);
-struct xs_sched_process *xs_sched_queue_process(const struct xs_sched_queue *q);
 
 /** Reads the changes on one process's doorbell; cheap when the process did not ring. The owner
  *  calls it on the eventfd's signal and while it spins. @return true when anything changed */

@@ -322,11 +322,11 @@ void xs_requests_change_step(struct xs_server *s);
 /** A queue goes, or a program: the change in progress looks at it no more. */
 void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q);
 void xs_changes_client_goes(struct xs_server *s, const struct xs_client *c);
-/** Refuses all changes in progress. */
 /** A suspension ends by itself then. */
 void xs_changes_end_at(struct xs_server *s, uint64_t at_ns);
 /** Resumes processes whose suspension ends by now. @return when the next one does; UINT64_MAX: none */
 uint64_t xs_changes_due(struct xs_server *s);
+/** Refuses all changes in progress. */
 void xs_changes_end(struct xs_server *s);
 
 #endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the stages of a decision keep: the verdict that they give, their timers, and for each stage a struct of its own in
+ * the entity, the user or the group that it judges. The stage's file alone writes it. Inside src/sched only. */
+#ifndef XS_SCHED_STAGE_STATE_H
+#define XS_SCHED_STAGE_STATE_H
+
+#include "base/list.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xs_sched_process;
+
+/** When a view has to be looked at again. UINT64_MAX: for no such reason. */
+enum xs_timer {
+    /* then it decides; the stages' judges set these: */
+    XS_TIMER_LINGER,                               /* earliest end of a linger */
+    XS_TIMER_COLLECTIVE,                           /* next look at collectives that keep an entity running */
+    XS_TIMER_BESIDE,                               /* ... at the queues beside which others run */
+    XS_TIMERS_OF_JUDGES,
+    /* likewise, by other hooks: */
+    XS_TIMER_SURPLUS = XS_TIMERS_OF_JUDGES,        /* ... at surplus queues (surplus.c) */
+    XS_TIMER_GRANT,                                /* a grant begins or ends */
+    XS_TIMER_DECIDES,
+    /* then it looks whether to: */
+    XS_TIMER_DRAIN = XS_TIMER_DECIDES,             /* ... whether suspended commands ended */
+    XS_TIMER_VERIFY,                               /* ... at running ones, only idle ones suspended */
+    XS_TIMER_BEGIN,                                /* ... whether an owner has begun */
+    XS_TIMER_CONTENDED,
+    /* only while it is contended: */
+    XS_TIMER_LOOK = XS_TIMER_CONTENDED,            /* ... at watched queues */
+    XS_TIMER_STALL,                                /* ... whether the running side goes on */
+    XS_TIMERS
+};
+
+/** What a decision says of an entity. */
+struct xs_verdict {
+    _Alignas(uint64_t)                             /* copied in one go */
+    bool run;                                      /* its queues may submit commands */
+    bool chosen;                                   /* ... by right of the policy, or for a collective's sake: not by a
+                                                      grant, nor beside others */
+    bool limit;                                    /* ... only up to the end of that collective */
+    bool ready;                                    /* as the policy saw it */
+    uint8_t lane;                                  /* ... on a part of the device: enum xs_beside_step */
+    uint8_t why;                                   /* enum xs_why */
+    bool just;                                     /* inside xs_view_apply: suspended by it */
+};
+
+/** How other queues of its process run while an entity is active. */
+enum xs_beside_step { XS_BESIDE_SUSPENDED, XS_BESIDE_NARROW, XS_BESIDE_WIDE };
+
+/** What an urgent entity's threads did while it was active. */
+struct xs_beside_time { uint64_t active_ns, waited_ns; };
+
+/* Of an entity beside which others could run. */
+struct xs_beside {
+    enum xs_beside_step step, back;                /* back: the step that follows a look at it by itself; 0: the next one */
+    int32_t share;                                 /* of its time in which threads waited for the device, in 1/1024; average */
+    uint64_t seen_ns;                              /* the last look; 0: none since it became active */
+    uint64_t since_ns;                             /* this step began */
+    uint64_t try_ns[XS_BESIDE_WIDE];               /* a wider one than each comes after so long */
+    uint64_t others_ns;                            /* so long others ran beside it since it was last by itself */
+    uint64_t low_ns, low_wanted_ns;                /* so long the share was low since it was high; a try takes that */
+    struct xs_beside_time alone, here;             /* by itself; in this step, where others run beside it */
+};
+
+struct xs_linger {
+    uint64_t until_ns;                             /* 0: it does not linger */
+    uint32_t us;                                   /* how long it lingers; 0: as configured */
+    bool too_short;                                /* its last linger ended before it had work again */
+};
+
+struct xs_grant {
+    struct xs_stake *stakes[2];                    /* its user's on its device, and on the host */
+    uint64_t since_ns;                             /* when it last began to run by a grant */
+};
+
+/* Handing over the device (turns.c). */
+struct xs_turn {
+    uint64_t begin_until_ns;                       /* xs_turns_charge charges it from then on at the latest */
+    uint64_t drain_until_ns;                       /* others wait for its commands until then at most */
+    bool draining;                                 /* suspended while commands of it were in flight */
+    bool owns;                                     /* xs_turns_charge charges it for the time that passes */
+    bool begins;                                   /* resumed, and nothing of it has come to the device yet */
+};
+
+struct xs_gang_facts {
+    bool loses;                                    /* ready, and this device's decision suspends it */
+};
+
+enum xs_stake_state {
+    XS_STAKE_IDLE,                                 /* nothing of the user is ready */
+    XS_STAKE_RUNS,                                 /* something that is ready runs */
+    XS_STAKE_WAITS,                                /* something is ready and only others' programs run */
+    XS_STAKE_BEHIND                                /* ... of whose programs one is exempt */
+};
+
+/** A user on a device, or on the host for a policy of that scope. */
+struct xs_stake {
+    struct xs_list link;                           /* xs_view.stakes */
+    uint64_t user;
+    size_t entities;
+    uint32_t weight;
+    enum xs_stake_state state;                     /* since xs_view.stakes_ns */
+    int64_t owed;                                  /* ns times 10^6 that waiting earned and running did not use */
+    int64_t ppm;                                   /* of the device; no other user's priority takes that */
+};
+
+/** Gangs whose collectives belong together: one of a name, or those of one job. */
+struct xs_collective_group {
+    struct xs_list link;                           /* xs_sched.collective_groups */
+    char *name;
+    size_t gangs;
+    struct xs_list ranks;                          /* processes that take part in collectives */
+    size_t peers;                                  /* ... that opened memory of others */
+    bool under_way;                                /* something that others wait for */
+    bool named;                                    /* ... a kernel that it knows by its name */
+    bool told;                                     /* ranks ring when one begins */
+    bool doubted;                                  /* not believed until a collective completes */
+    bool in_flight, several_stuck;                 /* of members with peer memory, one of them suspended */
+    const struct xs_sched_process *stuck;          /* a member with commands in flight that do not end */
+    uint64_t moved_ns;                             /* a queue of it completed something, or a collective
+                                                      began or ended */
+    uint64_t kept_since_ns, kept_ns;               /* others wait for it; last seen then, 0: none does */
+};
+
+#endif
