@@ -16,6 +16,7 @@ struct xs_map {
     _Atomic(struct xs_map_table *) table;
     _Atomic uint32_t generation;  /* grows when a slot gets another key, or the map another table:
                                      readers look again. Writer: the thread that has the lock */
+    /* Lock 6: changes of one map; look-ups take none. */
     struct xs_lock lock;
 };
 

@@ -15,7 +15,7 @@
 #define MAX_DEVICES 8u
 #define SAID_NS     (5 * XS_NS_PER_S) /* how long an answer stays on the screen */
 
-enum { PAIR_RUNNING = 1, PAIR_WAITING, PAIR_SUSPENDED, PAIR_HEAD, PAIR_BAR };
+enum { PAIR_RUNNING = 1, PAIR_WAITING, PAIR_SUSPENDED, PAIR_BAR };
 
 /* What the user types, or a text over the table. */
 enum mode { MODE_NONE, MODE_FILTER, MODE_PRIORITY, MODE_POLICY, MODE_HELP };
@@ -613,7 +613,6 @@ static void begin(void)
         init_pair(PAIR_RUNNING, COLOR_GREEN, -1);
         init_pair(PAIR_WAITING, COLOR_YELLOW, -1);
         init_pair(PAIR_SUSPENDED, COLOR_RED, -1);
-        init_pair(PAIR_HEAD, COLOR_BLACK, COLOR_GREEN);
         init_pair(PAIR_BAR, COLOR_GREEN, -1);
     }
 }

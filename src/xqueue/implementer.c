@@ -7,7 +7,9 @@
 
 _Atomic uint32_t xsched_priv_implementers;
 
-static struct xs_lock g_lock;     /* no call leaves this file under it */
+/* Lock 7: the objects that implement one platform over another. The first call to such a platform holds it;
+ * look-ups take none. */
+static struct xs_lock g_lock;
 static struct {
     uintptr_t from, to;
 } g_ranges[IMPLEMENTERS];         /* each written once under g_lock, before the count */

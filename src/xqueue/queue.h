@@ -96,7 +96,9 @@ struct xs_queue_completion {
     _Atomic uint32_t marks_pending;         /* mark_count, for all */
     _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
 
-    struct xs_lock mark_lock;               /* by try only; see account() */
+    /* Lock 4: the marks in flight and the estimates that they correct. A thread that completes or puts a
+     * mark holds it. All take it by try, so nobody waits. */
+    struct xs_lock mark_lock;
     /* under it */
     bool last_done_late;                    /* last_done_ns is when we noticed it, which was later */
     uint32_t above;                         /* so many late ends in a row exceed the estimate */
@@ -132,6 +134,7 @@ struct xs_queue_control {
 
 /* Commands that XQueueSubmit has not launched yet (deferred.c). */
 struct xs_queue_deferred {
+    /* Lock 3: the list of commands that XQueueSubmit deferred. XQueueSubmit, the worker and drop hold it. */
     struct xs_lock lock;
     struct xs_list list;                    /* under it */
     bool worker_runs;                       /* under it */

@@ -24,7 +24,9 @@ struct xs_retired;
 enum xs_mode { XS_MODE_APP = kSchedulerAppManaged, XS_MODE_LOCAL = kSchedulerLocal, XS_MODE_GLOBAL = kSchedulerGlobal };
 
 struct xs_state {
-    struct xs_lock lock;                    /* docs/lock-order.md: outermost */
+    /* Lock 2: hardware queues, XQueues, their wishes, free storage. Calls of the API hold it that create,
+     * destroy or configure. No submit does. */
+    struct xs_lock lock;
     struct xs_map native_to_queue;          /* look-ups without the lock */
     struct xs_map native_to_hwq, handle_to_hwq, handle_to_queue, handle_to_command;
     _Atomic uint64_t page_serial;           /* grows before a page comes into force: names a use of its address */
@@ -88,6 +90,7 @@ struct xs_state {
 /* The kernel wipes this page on fork; zeroes mean that this process has made nothing. */
 struct xs_root {
     _Atomic(struct xs_state *) state;
+    /* Lock 1: the making of this process's state. The thread whose call needs it first holds it. */
     struct xs_lock lock;
     int32_t pid;                            /* only where the kernel cannot wipe: compared with getpid() */
 };

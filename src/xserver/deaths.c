@@ -33,6 +33,7 @@ struct waitv {
 struct waiter_group {
     struct xs_deaths *deaths;
     pthread_t thread;
+    /* Lock: the words that a death watcher sleeps on. */
     pthread_mutex_t lock;
     _Atomic uint32_t control; /* the main thread writes it */
     bool stop;

@@ -179,7 +179,8 @@ struct xs_client_record *xs_request_client(const struct xs_request *r, uint64_t 
 
 /** Between the threads. */
 struct xs_mailbox {
-    pthread_mutex_t lock; /* innermost; its holder calls nothing */
+    /* Lock: requests on their way. The threads of HTTP wait on it for an answer, with a limit. */
+    pthread_mutex_t lock;
     pthread_cond_t answered;
     struct xs_request *first, **last;
     bool closed;

@@ -11,7 +11,8 @@
 #define XS_DEVICE_PAGES      128u        /* that a context can see: marks of 32 queues each, permit words of 64 */
 
 struct xs_device_pages {
-    struct xs_lock lock;          /* innermost lock: its holder calls nothing */
+    /* Lock 7: the table of pages that a device sees. */
+    struct xs_lock lock;
     size_t count;
     struct {
         uintptr_t page;           /* libpreempt's mapping */

@@ -22,7 +22,10 @@ struct watched_event {
 };
 
 static struct watched_event g_watches[WATCH_MAX]; /* under g_lock */
-static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
+/* Lock 7: events that are marks, where the device cannot write. A thread that puts one or ends a context,
+ * and the watcher, hold it. The holder releases it before it asks the vendor. A submit takes it where a
+ * mark is an event. */
+static struct xs_lock g_lock;
 static unsigned g_used;           /* rows below have been in use; under g_lock */
 static _Atomic uint32_t g_pending; /* marks in flight, a futex; a mark raises it, its end lowers it */
 static _Atomic int32_t g_pid;     /* the process that has the thread */

@@ -57,7 +57,9 @@ static uint32_t hash_name(const char *s)
 
 /* ---- what the program opened in a way that changes scopes ---- */
 
-static struct xs_lock g_lock;     /* its holder calls nothing */
+/* Lock 7: the objects that the program opened with RTLD_DEEPBIND. A thread that opens one, or that asks for
+ * the copy of a new caller, holds it. */
+static struct xs_lock g_lock;
 static struct opened g_opened[OPENED_MAX]; /* under g_lock, as the next */
 static unsigned g_opened_next;
 

@@ -32,7 +32,9 @@ struct xs_stream {
 
 /** Streams that belong together: of a context or of a device. Its storage stays. */
 struct xs_stream_group {
-    struct xs_lock lock;          /* of all here, and of writes to `ordered`; its holder calls nothing */
+    /* Lock 7: all of a group, and writes to `ordered`. The first command of a stream, and calls that wait
+     * for a context, hold it. */
+    struct xs_lock lock;
     struct xs_stream *streams;
     /* The null stream and the blocking ones, in any order, with gaps, for looks without the lock. XSched does
      * not see the dependencies of streams that do not fit. */
@@ -48,7 +50,9 @@ struct xs_streams {
     int platform;                 /* XPlatform */
     size_t bytes;                 /* of the platform's own storage of one */
     struct xs_map by_native;
-    struct xs_lock lock;          /* changes of by_native, whose own lock is inside, and free_list */
+    /* Lock 5: changes of by_native, and free_list. The first command of a stream holds it, and the call
+     * that ends it. */
+    struct xs_lock lock;
     struct xs_stream *free_list;
     _Atomic(void (*)(void)) on_first;
     _Atomic bool any;

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
+/* Lock 7: the list of contexts. A thread that meets one for the first time or ends it holds it. */
+static struct xs_lock g_lock;
 static struct xs_cuda_context *g_contexts;
 
 static struct xs_cuda_context *find_locked(CUcontext ctx)
@@ -114,11 +115,6 @@ static int primary_state(const struct xs_cuda_api *api, CUdevice dev)
         if (api->cuDevicePrimaryCtxGetState(dev, &flags, &active) == XS_CU_SUCCESS)
             return active != 0;
     return -1;
-}
-
-XS_EXPORT bool xsched_priv_cuda_primary_active(CUdevice dev)
-{
-    return primary_state(xsched_priv_cuda_api(NULL), dev) == 1;
 }
 
 /* The device's primary context; NULL: none is active. The query holds a reference for a moment, so that

@@ -21,6 +21,7 @@ XS_EXPORT const struct xs_vendor xsched_priv_cuda_vendor = {
 };
 
 static struct xs_cuda_api g_api;  /* written once under g_lock, before g_bound */
+/* Lock 7: the driver's functions, until they are complete. */
 static struct xs_lock g_lock;
 static _Atomic bool g_bound;
 static bool g_complete;           /* likewise */

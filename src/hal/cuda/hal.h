@@ -139,7 +139,6 @@ CUcontext xsched_priv_cuda_primary(CUdevice dev);
 /** It is gone: the device writes nothing there any more. Does nothing for NULL.
  *  @param destroyed  false: the driver refused; its streams get queues again at their next use */
 void xsched_priv_cuda_context_gone(struct xs_cuda_context *c, bool destroyed);
-bool xsched_priv_cuda_primary_active(CUdevice dev);
 /** The program gave back a reference to the primary context of a device; c, quiet since before, was that
  *  context. It is gone if this was the last reference, even if another thread has made it anew by now. Does
  *  nothing for NULL. */

@@ -9,7 +9,8 @@
 XS_EXPORT _Atomic(CUcontext) xsched_priv_cuda_only;
 XS_EXPORT _Thread_local uint32_t xsched_priv_cuda_unasked;
 
-static struct xs_lock g_lock;     /* of the words below; innermost: its holder calls nothing */
+/* Lock 7: whether the process has a single context, and which. */
+static struct xs_lock g_lock;
 static CUcontext g_known;
 static _Atomic bool g_several;    /* readers need no lock; stays true */
 

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
+/* Lock 7: the list of devices and their pages. */
+static struct xs_lock g_lock;
 static struct xs_hip_device *g_devices;
 
 static struct xs_hip_device *find_locked(const struct xs_hip_api *api, int dev)

@@ -13,7 +13,8 @@ XS_EXPORT const struct xs_vendor xsched_priv_hip_vendor = {
 };
 
 static struct xs_hip_api g_apis[XS_HIP_RUNTIMES]; /* each written once under g_lock, before g_count */
-static struct xs_lock g_lock;     /* innermost lock: its holder calls nothing */
+/* Lock 7: the functions of each copy of the runtime, until they are complete. */
+static struct xs_lock g_lock;
 static _Atomic unsigned g_count;
 
 static const struct xs_hip_api *known(void *handle, unsigned count)

@@ -78,6 +78,7 @@ static void *get_symbol(void *handle, const char *table, int slot, int since, co
 static const struct xs_ze_api *loader_api(const void *caller)
 {
     static struct xs_ze_api api;  /* written once under lock, before bound */
+    /* Lock 7: the loader's functions, until they are complete. */
     static struct xs_lock lock;
     static _Atomic bool bound;
     struct xs_ze_api found;

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static struct xs_map g_queues;    /* by handle */
-static struct xs_lock g_lock;     /* lists of queues and marks, used and free; its holder calls only the map */
+/* Lock 5: lists of queues and marks, used and free, and changes of g_queues. */
+static struct xs_lock g_lock;
 static struct xs_ze_hw *g_all, *g_free;
 static struct xs_ze_mark *g_free_marks;
 

@@ -22,6 +22,7 @@ XS_EXPORT const struct xs_vendor xsched_priv_ocl_vendor = {
 #define APIS 16u                  /* of loaders, each by its functions and as a layer inside it */
 
 static struct xs_ocl_api g_apis[APIS]; /* each written once under g_api_lock, before g_count */
+/* Lock 7: the functions of each loader, until they are complete. */
 static struct xs_lock g_api_lock;
 static _Atomic unsigned g_count;
 

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 static struct xs_map g_queues;
-static struct xs_lock g_lock;     /* held flags, the free list and changes of g_queues, whose own lock is inside */
+/* Lock 5: held flags, the free list and changes of g_queues. The first command of a queue holds it, and the
+ * call that ends it. */
+static struct xs_lock g_lock;
 static struct xs_ocl_hw *g_free;  /* under g_lock */
 static _Atomic(void (*)(void)) g_on_first;
 static _Atomic bool g_any;

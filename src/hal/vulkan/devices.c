@@ -11,7 +11,8 @@
 
 static struct xs_map g_devices;   /* by dispatch key */
 static struct xs_map g_queues;    /* by handle */
-static struct xs_lock g_lock;     /* lists of devices and the free lists; its holder calls nothing */
+/* Lock 5: lists of devices and the free lists, and changes of g_queues. */
+static struct xs_lock g_lock;
 static struct xs_vk_device *g_free_devices;
 static struct xs_vk_hw *g_free_hws;
 static struct xs_vk_mark *g_free_marks;

@@ -86,7 +86,8 @@ bool xs_callers_alone(void *handle)
 #define FOLLOWS   15u             /* depends on none */
 #define PATIENCE  64u             /* calls after which a load that we know of has ended */
 
-static struct xs_lock g_lock;     /* g_copies; its holder calls nothing */
+/* Lock 7: g_copies. The first call of a copy of the runtime holds it. */
+static struct xs_lock g_lock;
 static struct {
     void *handle;
     _Atomic(void *) table;        /* NULL: free; never freed */

@@ -29,7 +29,9 @@ struct mapping {
     uint64_t noted;
 };
 
-static struct xs_lock g_lock; /* all of this; its holder takes no other lock */
+/* Lock 5: memory counted under a limit, and changes of g_maps. Allocations and frees of the program hold
+ * it, under a limit, and release it before the vendor's function. */
+static struct xs_lock g_lock;
 static struct device {
     uint64_t id, limit, used;
 } g_devices[DEVICES];

@@ -75,6 +75,7 @@ void xs_shim_wishes_read(struct xs_shim_wishes *ret)
 
 void xs_shim_wishes_once(void)
 {
+    /* Lock 7: the shim's settings. The first call holds it. */
     static struct xs_lock lock;
     static bool started;          /* under lock */
     struct xs_shim_wishes w;

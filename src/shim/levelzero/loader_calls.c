@@ -21,6 +21,7 @@ static void *used(void *handle, const char *table, int slot, int since, const ch
 const struct xs_ze_side *xs_ze_preloaded(const void *caller)
 {
     static struct xs_ze_side side; /* written once under lock, before bound */
+    /* Lock 7: the loader's functions, until they are complete. */
     static struct xs_lock lock;
     static _Atomic bool bound;
     struct xs_ze_side found;

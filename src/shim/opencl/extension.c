@@ -19,6 +19,7 @@ struct real {
 };
 
 static struct real g_real[EXT_COUNT][PLATFORMS_MAX];
+/* Lock 7: empty slots of g_real. A thread that looks an extension's function up holds it. */
 static struct xs_lock g_lock;
 
 static bool remember(enum xs_row row, void *fn, cl_platform_id platform)

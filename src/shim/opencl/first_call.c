@@ -12,7 +12,9 @@
 
 struct xs_ocl_side xs_ocl_preload, xs_ocl_layers[XS_OCL_LAYERS];
 
-static struct xs_lock g_lock;     /* tables and modes; its holder calls nothing but the log */
+/* Lock 3: tables and modes of the shim. The first call to the platform holds it, and the first of another
+ * loader. */
+static struct xs_lock g_lock;
 static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
 static bool g_settled;            /* under g_lock: the environment has been read by a thread */
 static bool g_several;            /* under g_lock: which loader a call goes to depends on its caller */

@@ -28,6 +28,7 @@ struct charge {
 
 static struct xs_ocl_table g_real[SIDES]; /* written before others use the table */
 static unsigned g_count;                  /* under g_lock */
+/* Lock 7: g_count. The first call of a loader holds it. */
 static struct xs_lock g_lock;
 static struct xs_map g_svm; /* pointer to its charge */
 static _Thread_local int g_inside;

@@ -15,7 +15,8 @@
 
 _Atomic int xs_api_mode;
 
-static struct xs_lock g_lock;     /* the tables; its holder calls nothing but the log */
+/* Lock 3: tables and mode of the shim. The first call to the platform holds it. */
+static struct xs_lock g_lock;
 static bool g_wanted;             /* under g_lock: a hardware queue exists, or will */
 
 /* libhal made a hardware queue. */

@@ -41,6 +41,8 @@ struct need {
     const void *exec, *owner;
     struct xs_graph_need of;
 };
+/* Lock 4: what executable graphs with allocations need. A thread that makes, launches or ends one holds it,
+ * under a limit, and counts its memory. */
 static struct xs_lock g_lock;
 static struct need *g_needs;
 static uint64_t g_counted[DEVICES]; /* of each device, in the limit's sum */

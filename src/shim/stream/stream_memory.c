@@ -28,6 +28,7 @@ typedef xs_api_result (*mem_fn)(word, word, word, word, word, word);
 /* Written once, before other threads see the table that leads here. */
 static mem_fn g_real[MEM_COUNT];
 static void *g_handle; /* of the limited library */
+/* Lock 7: the limited library's functions, until they are complete. */
 static struct xs_lock g_lock;
 static mem_fn g_get_device, g_get_total, g_get_owner, g_get_state, g_free;
 static const struct xs_api_runtime *g_runtime; /* the limited library's */

@@ -30,6 +30,7 @@ struct nvml_device {
 
 /* Owner: the threads of HTTP, under the lock. */
 static struct {
+    /* Lock: what the reader of NVML said last, and the reader. The threads of HTTP hold it. */
     pthread_mutex_t lock;
     const char *program; /* NULL: this one */
     pid_t reader;        /* 0: none; it may have ended */

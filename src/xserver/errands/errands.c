@@ -45,7 +45,8 @@ struct errand_runner {
 };
 
 struct xs_errands {
-    pthread_mutex_t lock; /* of all below; innermost */
+    /* Lock: errands that wait, run and ended. */
+    pthread_mutex_t lock;
     pthread_cond_t ended;
     struct errand_runner *runners;
     unsigned n_runners;

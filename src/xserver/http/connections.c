@@ -11,7 +11,8 @@
 
 struct xs_connections {
     bool by_pod;
-    pthread_mutex_t lock; /* of the quota; innermost */
+    /* Lock: the quota of connections. */
+    pthread_mutex_t lock;
     struct xs_quota quota;
 };
 

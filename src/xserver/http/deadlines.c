@@ -16,7 +16,8 @@ struct xs_deadline {
 
 struct xs_deadlines {
     pthread_t thread;
-    pthread_mutex_t lock; /* all below; its holder calls nothing that takes another lock */
+    /* Lock: the deadlines of connections, and the thread that waits for the next one. */
+    pthread_mutex_t lock;
     pthread_cond_t changed;
     struct xs_list all;
     uint64_t wakes_ns; /* when the thread looks next; UINT64_MAX: at the next signal */

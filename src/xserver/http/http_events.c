@@ -32,7 +32,9 @@ struct xs_events {
     struct xs_connections *shares;
     uint16_t http_port;
     pthread_t thread;
-    pthread_mutex_t lock; /* all below; the daemon takes its own locks inside it */
+    /* Lock: connections that watch the status page. A thread that suspends or resumes a connection takes
+     * libmicrohttpd's own locks inside it. It asks the mailbox without this lock. */
+    pthread_mutex_t lock;
     pthread_cond_t changed;
     bool ended;
     uint64_t next_number;

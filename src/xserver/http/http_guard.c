@@ -20,6 +20,7 @@
 
 /* Owner: the main thread writes it at start and at a reload. */
 static char g_token[XS_OPTION_TEXT_BYTES];
+/* Lock: the token. */
 static pthread_mutex_t g_token_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void xs_guard_set_token(const char *token)

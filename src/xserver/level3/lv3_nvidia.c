@@ -38,6 +38,7 @@ struct xs_lv3_program {
 
 /** Everything of it under `lock`. */
 struct xs_lv3 {
+    /* Lock: wishes and groups. The threads that call the driver or close its descriptors do so without it. */
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
     pthread_cond_t closing;

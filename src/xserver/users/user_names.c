@@ -12,7 +12,8 @@
 #define KEPT    64u
 #define KEEP_NS (60 * XS_NS_PER_S)
 
-static pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER; /* of the following */
+/* Lock: names that were looked up. */
+static pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct known {
     uint64_t until_ns;
     uint32_t uid;

@@ -43,7 +43,10 @@ struct lane_wish {
 
 _Atomic(struct xs_lanes *) xs_lanes_all;
 
-static struct xs_lock g_lock;      /* of the published words; its holder calls nothing */
+/* Lock 7: the streams that have lanes, and wishes for some. The thread that makes them, a launch that asks
+ * for them (once a stream) and a thread that ends them hold it. The holder releases it before it calls the
+ * vendor. */
+static struct xs_lock g_lock;
 static struct lane_wish g_wishes[WISHES]; /* under g_lock; the thread that makes lanes empties them */
 static bool g_maker;               /* that thread runs; under g_lock */
 

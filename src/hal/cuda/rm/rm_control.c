@@ -176,6 +176,8 @@ int xs_rm_set_slices(uint32_t pci_address, uint64_t us)
 bool xs_rm_restore(void)
 {
     static struct xs_rm_group g;  /* owner: busy; too large for a small stack */
+    /* Lock 5: the storage of the group below. The control thread and the thread that ends the process take
+     * it by try. */
     static struct xs_lock busy;
     struct xs_rm_tsg state;
     bool all = true;

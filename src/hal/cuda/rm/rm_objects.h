@@ -27,6 +27,8 @@ struct xs_rm_tsg {
 
 /** Everything of it under `lock`, except the atomics. */
 struct xs_rm_table {
+    /* Lock 7: the objects that NVIDIA's driver made for the program. A thread that makes or frees one holds
+     * it for a few stores, and releases it before each ioctl. The control thread only tries. */
     struct xs_lock lock;
     _Atomic int pid;              /* of this process; a forked child starts over */
     _Atomic uint32_t generation;  /* writer: each thread that changes a group, under lock */

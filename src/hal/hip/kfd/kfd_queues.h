@@ -38,6 +38,8 @@ struct xs_kfd_device_row {
 
 /** Everything of it under `lock`, except the atomics and the control thread's own. */
 struct xs_kfd_table {
+    /* Lock 7: the queues that the program has from AMD's driver. A thread that makes, changes or ends one
+     * holds it for a few stores, and releases it before each ioctl. The control thread only tries. */
     struct xs_lock lock;
     _Atomic int pid;              /* of this process; a forked child starts over */
     _Atomic int level;            /* 0: nothing seen yet; 3, 1, in this order; writer: any thread */
