@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- refusals ---- */
@@ -79,32 +80,77 @@ static void switched_off_by_variable(void **state)
     assert_int_equal(xs_rm_level(), 2);
 }
 
+/* What does() says to the log goes to text. */
+static void logged(void (*does)(void), char *text, size_t bytes)
+{
+    char path[] = "/tmp/xs-log-XXXXXX";
+    int saved = dup(STDERR_FILENO), log = mkstemp(path);
+
+    assert_true(saved >= 0 && log >= 0);
+    dup2(log, STDERR_FILENO);
+    does();
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    memset(text, 0, bytes);
+    assert_true(pread(log, text, bytes - 1, 0) > 0);
+    close(log);
+    unlink(path);
+}
+
+static struct context g_last;
+
+static void two_lives(void)
+{
+    for (int i = 0; i < 2; i++) {
+        xs_rm_reset();
+        make_context(&g_last, CTL, 2);
+    }
+}
+
 /* What once switched channels off means AUTO now, with one line. */
 static void channel_means_auto(void **state)
 {
-    char path[] = "/tmp/xs-log-XXXXXX", text[4096] = "";
-    int saved = dup(STDERR_FILENO), log = mkstemp(path);
-    struct context c;
+    char text[4096];
 
     (void)state;
-    assert_true(saved >= 0 && log >= 0);
-    dup2(log, STDERR_FILENO);
     setenv("XSCHED_CUDA_LV3_IMPL", "Channel", 1);
-    for (int i = 0; i < 2; i++) {
-        xs_rm_reset();            /* another life */
-        make_context(&c, CTL, 2);
-    }
+    logged(two_lives, text, sizeof(text));
     unsetenv("XSCHED_CUDA_LV3_IMPL");
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    assert_true(pread(log, text, sizeof(text) - 1, 0) > 0);
-    close(log);
-    unlink(path);
     assert_non_null(strstr(text, "XSCHED_CUDA_LV3_IMPL=CHANNEL means AUTO"));
     assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n')); /* one line */
     assert_int_equal(xs_rm_level(), 3);
     assert_int_equal(xs_rm_set_slices(UINT32_MAX, 100), 0);
-    assert_int_equal(fake_rm_slice(c.client, c.group), 100);
+    assert_int_equal(fake_rm_slice(g_last.client, g_last.group), 100);
+}
+
+/* In a process of its own, where the lines were not said yet, and later tests hear them. */
+static void warns_twice(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        xs_rm_warn();             /* nothing was seen yet */
+        make_context(&g_last, CTL, 2);
+        xs_rm_warn();
+        xs_rm_warn();
+        _exit(0);
+    }
+    assert_true(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* A warning that came before anything was seen hides no reason that is known later. */
+static void early_warning_hides_no_reason(void **state)
+{
+    char text[4096], *second;
+
+    (void)state;
+    fake_rm_set_version("530.41.03\n");
+    logged(warns_twice, text, sizeof(text));
+    assert_non_null(strstr(text, "saw no call"));
+    second = strstr(text, "530.41.03");
+    assert_non_null(second);
+    assert_null(strstr(second + 1, "530.41.03"));
 }
 
 static void beside_mps(void **state)
@@ -238,8 +284,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(unknown_channel_class), T(unknown_class_of_copies), T(channel_outside_groups), T(versions),
-        T(switched_off_by_variable), T(channel_means_auto), T(beside_mps), T(denied_call),
+        T(early_warning_hides_no_reason), /* first: others say its lines */
+        T(unknown_channel_class), T(unknown_class_of_copies), T(channel_outside_groups), T(versions), T(switched_off_by_variable),
+        T(channel_means_auto), T(beside_mps), T(denied_call),
         T(stale_is_not_denied), T(slices), T(too_many_channels),
         T(restores), T(passed_descriptors),
     };

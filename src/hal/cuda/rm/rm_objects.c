@@ -63,7 +63,11 @@ void xs_rm_warn(void)
 {
     bool seen = atomic_load(&xs_rm_table.level) != 0; /* by ioctl(2) */
 
-    if (!xs_rm_table.asked_for && (seen || driver_loaded()))
+    if (xs_rm_table.asked_for || (!seen && !driver_loaded()))
+        return;
+    if (seen)                     /* said even where the other one was: it knows more */
+        XS_WARN_ONCE("level 3 is not available in this process: %s", xs_rm_why());
+    else
         XS_WARN_ONCE("level 3 is not available in this process: %s", xs_rm_why());
 }
 
