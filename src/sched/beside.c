@@ -329,7 +329,7 @@ static void force(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     unsigned turn = s->config.lanes == XS_SCHED_LANES_CHANGING ? (unsigned)(now_ns / CHANGE_NS % 3) : 1;
 
-    v->at_ns[XS_TIMER_BESIDE] = now_ns + CHANGE_NS;
+    v->at_ns[XS_TIMER_beside] = now_ns + CHANGE_NS;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
         struct xs_sched_queue *q = e->intra ? queue_of(e) : NULL;
@@ -391,7 +391,7 @@ void xs_beside_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
     if (ranks && any_could(v)) {
         most = allowed(v, &urgent, now_ns);
-        v->at_ns[XS_TIMER_BESIDE] = now_ns + LOOK_NS;
+        v->at_ns[XS_TIMER_beside] = now_ns + LOOK_NS;
     } else {
         forget_looks(v, now_ns);
         most = XS_BESIDE_SUSPENDED;

@@ -392,7 +392,7 @@ void xs_collective_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         }
         after = look_after(group_of(e));
         if (after != UINT64_MAX)
-            xs_view_wake_at(v, XS_TIMER_COLLECTIVE, now_ns + after);
+            xs_view_wake_at(v, XS_TIMER_collective, now_ns + after);
     }
 }
 

@@ -170,7 +170,7 @@ enum hook { FACTS, JUDGE, APPLIED };
 static inline __attribute__((always_inline)) void each_stage(enum hook which, struct xs_sched *s, struct xs_view *v,
                                                              uint64_t now_ns)
 {
-#define XS_STAGE(name, active, facts, judge, applied) \
+#define XS_STAGE(name, timer, active, facts, judge, applied) \
     if (active)                                       \
         (which == FACTS ? facts : which == JUDGE ? judge : applied)(s, v, now_ns);
 #include "sched/stages.def"

@@ -7,16 +7,7 @@
  *  decide.c      views, the policy, timers        permit.c    permits, leases, bounds in flight
  *  transition.c  verdicts -> queues               idle_hints.c the hints of an entity of which nothing is ready
  *
- * Stages of a decision (stages.def has their order):
- *
- *  turns.c       handing over a device: draining, the clock of the turns, the owner of the device
- *  surplus.c     more ready queues than it counts
- *  linger.c      who has just become idle counts as ready for a moment
- *  gangs.c       work on several devices runs on all of them or on none
- *  user_share.c  the part of a device that the priority of other users cannot take from a user
- *  collective.c  kernels that wait for others
- *  beside.c      queues that run beside a more important one, on a part of the device
- *  stall.c       suspended ones run while the others complete nothing
+ * The stages of a decision: stages.def, one file each.
  *
  * A queue belongs to an entity, an entity to a device and a group. A view is the input of one call
  * of the policy: the entities of a device, or of the host. */

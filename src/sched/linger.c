@@ -13,7 +13,7 @@ static bool lingers(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, 
     e->linger.too_short = now_ns >= e->linger.until_ns;
     if (e->linger.too_short)
         return false;
-    xs_view_wake_at(v, XS_TIMER_LINGER, e->linger.until_ns);
+    xs_view_wake_at(v, XS_TIMER_linger, e->linger.until_ns);
     return true;
 }
 

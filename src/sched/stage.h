@@ -13,7 +13,7 @@ static inline void xs_stage_none(struct xs_sched *s, struct xs_view *v, uint64_t
     (void)s, (void)v, (void)now_ns;
 }
 
-#define XS_STAGE(name, active, facts, judge, applied) xs_stage_fn facts, judge, applied;
+#define XS_STAGE(name, timer, active, facts, judge, applied) xs_stage_fn facts, judge, applied;
 #include "sched/stages.def"
 #undef XS_STAGE
 

@@ -12,12 +12,15 @@
 
 struct xs_sched_process;
 
+#define XS_STAGE_TIMED(name) XS_TIMER_##name,
+#define XS_STAGE_NONE(name)
+
 /** When a view has to be looked at again. UINT64_MAX: for no such reason. */
 enum xs_timer {
-    /* then it decides; the stages' judges set these: */
-    XS_TIMER_LINGER,                               /* earliest end of a linger */
-    XS_TIMER_COLLECTIVE,                           /* next look at collectives that keep an entity running */
-    XS_TIMER_BESIDE,                               /* ... at the queues beside which others run */
+    /* then it decides; the judges of stages set these: */
+#define XS_STAGE(name, timer, active, facts, judge, applied) XS_STAGE_##timer(name)
+#include "sched/stages.def"
+#undef XS_STAGE
     XS_TIMERS_OF_JUDGES,
     /* likewise, by other hooks: */
     XS_TIMER_SURPLUS = XS_TIMERS_OF_JUDGES,        /* ... at surplus queues (surplus.c) */
