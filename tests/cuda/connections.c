@@ -104,6 +104,21 @@ static void start(struct stream *held, int count, uint32_t from)
     usleep(300000);
 }
 
+/* @return how many stand at gates, at least `expected` unless some do not get there within 10 s */
+static int standing(const struct stream *held, int count, int expected)
+{
+    double began = now_ms();
+    int n = 0;
+
+    do {
+        usleep(1000);
+        n = 0;
+        for (int i = 0; i < count; i++)
+            n += held[i].launched == EACH;
+    } while (n < expected && now_ms() - began < 10000);
+    return n;
+}
+
 /* All of them end, whoever waits. */
 static void run(struct stream *others, int count, uint32_t from)
 {
@@ -152,7 +167,7 @@ int main(int argc, char **argv)
 {
     static struct stream held[MOST], others[MOST];
     void *lib = dlopen(LIBRARY, RTLD_NOW);
-    int n, m, later, at_gates = 0;
+    int n, m, later, at_gates;
 
     TRUE(argc >= 4 && lib && begin_device(lib, 0) == 0);
     n = atoi(argv[1]);
@@ -165,11 +180,11 @@ int main(int argc, char **argv)
         open_stream(&others[i]);
     for (int i = 0; i < n; i++)
         TRUE(XHintPriority(held[i].queue, PRIORITY_NO_EXECUTE) == kXSchedSuccess);
-    usleep(100000);
+    usleep(500000);               /* the process's own scheduler hears of it, on a busy machine, too */
     start(held, n, 0);
     run(others, m, 0);
+    at_gates = standing(held, n, atoi(argv[3]));
     for (int i = 0; i < n; i++) {
-        at_gates += held[i].launched == EACH;
         TRUE(g_query(held[i].stream) != 0 || held[i].launched == 0); /* it waits in its stream, or before the driver */
     }
     printf("%d streams at gates\n", at_gates);
