@@ -53,15 +53,16 @@ static void settle(struct xs_queue *q, struct xs_command *c)
 static void *worker(void *arg)
 {
     struct xs_queue *q = arg;
-    uint64_t since_ns = xs_now_ns();
+    struct xs_permit_wait w = {.reasons = XS_PERMIT_REASON_SUSPENDED, .place = XS_PERMIT_NEXT,
+                               .timeout_ns = 100 * XS_NS_PER_MS, .since_ns = xs_now_ns()};
 
     /* Waits for the permit before it takes a command, so that the program can still drop waiting commands. */
     while (!list_empty(q)) {
         struct xs_command *c;
 
-        if (!xs_queue_permit_wait(q, 100 * XS_NS_PER_MS, &since_ns))
+        if (!xs_permit_wait(q, &w))
             continue;
-        since_ns = xs_now_ns();
+        w.since_ns = xs_now_ns();
         c = pop(q);
         if (c) {
             xs_command_launch(q, c, XS_SUBMIT_FROM_LIST);

@@ -5,20 +5,14 @@
 #include "xqueue/queue.h"
 #include "xqueue/submit/permission.h"
 
-static bool may_open(struct xs_queue *q, uint64_t number)
-{
-    return number <= atomic_load(&atomic_load(&q->sc)->permitted) &&
-           (number <= atomic_load(&q->app_permitted) || number <= atomic_load(&q->cc->let_through));
-}
-
 bool xsched_priv_gate_wait(struct xs_queue *q, uint64_t id, uint64_t number, uint64_t timeout_ns)
 {
-    uint64_t began_ns = xs_now_ns(), lease_ns = began_ns;
+    struct xs_permit_wait w = {.reasons = XS_PERMIT_REASON_SUSPENDED, .place = XS_PERMIT_AT_GATE, .n = number, .id = id,
+                               .timeout_ns = timeout_ns, .since_ns = xs_now_ns()};
     bool open;
 
     atomic_fetch_add(&q->gates.host_waiters, 1); /* seq_cst pairs with xs_gates_open_locked: opens, then reads it */
-    while (open = xsched_priv_queue_id(q) != id || may_open(q, number), !open && xs_now_ns() - began_ns < timeout_ns)
-        xs_permission_sleep(q, number, &lease_ns);
+    open = xs_permit_wait(q, &w);
     atomic_fetch_sub(&q->gates.host_waiters, 1);
     return open;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting, on the real code of the submit path: the worker of deferred commands at a closed gate
- * (xs_queue_permit_wait), and a thread that waits for completions (xs_queue_sleep, xs_queue_progress).
+ * (xs_permit_wait), and a thread that waits for completions (xs_queue_sleep, xs_queue_progress).
  *
  *   - a command that waits at a gate makes its queue known to the scheduler, which opens it in the
  *     end: no time limit has to run out for that;
@@ -35,9 +35,9 @@ static void init(void)
 /* One deferred command, as the worker launches it. */
 static void worker(void)
 {
-    uint64_t since_ns = 0;
+    struct xs_permit_wait w = {.reasons = XS_PERMIT_REASON_SUSPENDED, .place = XS_PERMIT_NEXT, .timeout_ns = UINT64_MAX};
 
-    while (!xs_queue_permit_wait(&g_queue, UINT64_MAX, &since_ns))
+    while (!xs_permit_wait(&g_queue, &w))
         ;
     g_started = true;
 }

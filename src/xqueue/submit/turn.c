@@ -51,18 +51,17 @@ static bool may_gather(const struct turn *t)
 static void wait_for_permits(struct turn *t)
 {
     struct xs_queue *q = t->q;
-    uint64_t t0 = xs_now_ns(), t1, took_ns;
+    struct xs_permit_wait w = {.reasons = XS_PERMIT_REASON_SUSPENDED, .place = XS_PERMIT_ENTERED, .n = t->n,
+                               .timeout_ns = UINT64_MAX, .since_ns = xs_now_ns()};
+    uint64_t now_ns, took_ns;
 
     XS_PROBE2(gate_wait, q->handle, t->n);
     if (t->managed && !(t->flags & XS_SUBMIT_NO_MARK) && !xs_queue_gated(q) &&
         atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE)
         xsched_priv_milestone(q); /* the next turn waits for the commands in flight here */
-    atomic_fetch_add(&q->submit.blocked, 1);
-    while (!xs_queue_permitted(q, t->n))
-        xs_permission_sleep(q, t->n, &t0);
-    atomic_fetch_sub(&q->submit.blocked, 1);
-    t1 = xs_now_ns();
-    took_ns = t1 - XS_MIN(t0, t1);
+    xs_permit_wait(q, &w);
+    now_ns = xs_now_ns();
+    took_ns = now_ns - XS_MIN(w.since_ns, now_ns);
     t->suspended_ns += took_ns;
     XS_PROBE2(gate_pass, q->handle, t->suspended_ns);
     if (t->patience_from_ns)      /* only time with a permit counts: a suspension of every few ms must not begin it anew */
