@@ -87,6 +87,56 @@ static void loads(struct xs_ticket *t)
     t->inside = xsched_priv_inside_begin();
 }
 
+/* ---- a submit begins: count, estimate, wait, mark. No function outside this file gets the address of a `begun`, so that
+ * its fields stay in registers. ---- */
+
+struct begun {
+    struct xs_queue *q;
+    struct xs_client_cell *cc;    /* of q */
+    uint64_t n;                   /* the command's number */
+    uint32_t flags;               /* XS_SUBMIT_* */
+    uint32_t armed;               /* what the scheduler asked for, as the command entered */
+    uint32_t known_ns;            /* the estimate; 0: there is none */
+    uint64_t est_ns;              /* likewise, else a guess */
+    uint64_t told_ns;             /* the bound in flight without gates */
+    uint64_t bound_ns;            /* the bound in flight for this command */
+    bool gated;                   /* it goes behind a gate, as level 2 has it */
+};
+#define PART static inline __attribute__((always_inline))
+
+/* Counts the command, and rings a scheduler that asked for that. @return the cell that the scheduler writes */
+PART struct xs_server_cell *count(struct begun *b, struct xs_ticket *t)
+{
+    struct xs_server_cell *sc;
+
+    /* seq_cst pairs with the scheduler: stores armed, then reads entered again */
+    b->n = atomic_fetch_add(&b->cc->entered, 1) + 1;
+    sc = atomic_load(&b->q->sc);
+    b->armed = atomic_load(&sc->armed);
+    t->lane = atomic_load_explicit(&sc->lane, memory_order_relaxed); /* a value by itself */
+    if (XS_UNLIKELY(b->armed & XS_ARMED_SUBMIT))
+        xs_queue_ring(b->q);
+    return sc;
+}
+
+/* How long the command may take, what may be in flight before it, and whether it goes behind a gate. */
+PART void estimate(struct begun *b, uint64_t key)
+{
+    b->told_ns = b->bound_ns = xs_in_flight_bound_ns(b->q);
+    b->known_ns = xs_estimate_get(key);
+    b->gated = xs_queue_gated(b->q);
+    b->est_ns = b->known_ns ? b->known_ns : b->told_ns;
+    /* The call of a kernel may have to load its code (CUDA_MODULE_LOADING=LAZY), if it is the first launch,
+     * or the first since the program unloaded code. A load waits for all work of the context, so such a call
+     * goes as at level 1. */
+    if (b->gated && XS_UNLIKELY(!b->known_ns || !xs_estimate_is_loaded(key)) &&
+        !(b->flags & (XS_SUBMIT_PASS | XS_SUBMIT_LOADED)))
+        b->flags |= XS_SUBMIT_OUTSIDE;
+    else if (b->gated && !(b->flags & XS_SUBMIT_OUTSIDE))
+        b->bound_ns = xs_gates_bound_ns(b->told_ns, b->est_ns);
+}
+
+/* Waits for the turn of a command of a managed queue. */
 static __attribute__((noinline)) void wait_for_turn(struct xs_queue *q, uint64_t n, uint64_t est_ns, uint32_t flags,
                                                     struct xs_ticket *t)
 {
@@ -106,13 +156,115 @@ static __attribute__((noinline)) bool wait_without_gates(struct xs_queue *q, uin
     return xs_queue_gated(q);
 }
 
+/* A look at all that wait_for_turn() waits for, with little cost where there is nothing to wait for. */
+PART bool must_wait(const struct begun *b)
+{
+    struct xs_queue *q = b->q;
+    struct xs_client_cell *cc = b->cc;
+    int64_t threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
+    uint64_t entered_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
+    uint64_t done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
+
+    return !xs_queue_permitted(q, b->n) || atomic_load_explicit(&q->deferred_count, memory_order_relaxed) ||
+           (b->gated && xs_gates_full(q, false)) ||
+           (threshold > 0 ? atomic_load_explicit(&cc->returned, memory_order_relaxed) >=
+                                   atomic_load_explicit(&cc->completed, memory_order_relaxed) + (uint64_t)threshold
+                             : entered_ns > done_ns && entered_ns - done_ns + b->est_ns > b->bound_ns);
+}
+
+/* Puts the command behind a gate. */
+PART void enter_gates(const struct begun *b, struct xs_ticket *t)
+{
+    if (!xs_gates_enter(b->q, b->n, b->est_ns, b->known_ns != 0, b->told_ns, b->flags)) /* then as at level 1 */
+        wait_for_turn(b->q, b->n, b->est_ns, b->flags | XS_SUBMIT_NO_MARK, t);
+    t->weighed = true;
+}
+
+/* Waits until the command may go to the vendor, and puts it behind a gate where there are any. */
+PART void wait_to_go(struct begun *b, struct xs_ticket *t)
+{
+    bool waits = XS_UNLIKELY(must_wait(b)) && !(b->flags & XS_SUBMIT_PASS);
+    uint32_t flags = b->flags;
+
+    if (b->gated) {
+        if (waits)
+            wait_for_turn(b->q, b->n, b->est_ns, b->flags, t);
+        enter_gates(b, t);
+    } else if (waits) {
+        b->gated = wait_without_gates(b->q, b->n, b->est_ns, &flags, t);
+        b->flags = flags;
+        if (b->gated)
+            enter_gates(b, t);
+    }
+}
+
+/* Adds the command to those in flight, and says whether it gets a mark. One without an estimate does. While a
+ * scheduler waits for this queue to end, or for its first submit: one in a while, and each command that only counts
+ * (a callback, a host function). Else one in half the bound, or one a batch. */
+PART void mark(const struct begun *b, struct xs_ticket *t)
+{
+    struct xs_queue *q = b->q;
+    int64_t threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
+    uint64_t span_ns = b->told_ns / 2, old_ns, done_ns;
+
+    t->est_ns = (uint32_t)b->est_ns;
+    old_ns = atomic_fetch_add_explicit(&b->cc->est_entered_ns, b->est_ns, memory_order_relaxed);
+    done_ns = atomic_load_explicit(&b->cc->est_completed_ns, memory_order_relaxed);
+    if (old_ns <= done_ns)        /* the queue looks empty: this command starts now */
+        atomic_store_explicit(&q->submit.busy_since_ns, xs_now_ns(), memory_order_relaxed);
+    t->returned_before = atomic_load_explicit(&b->cc->returned, memory_order_relaxed);
+    if (!b->known_ns || (b->gated && xs_gates_mark_due(q)) ||
+        (XS_UNLIKELY(b->armed) && ((b->flags & XS_SUBMIT_PASS) ||
+                                   xs_queue_end_may_be_near(q, old_ns > done_ns ? old_ns - done_ns : 0))))
+        t->mark = true;
+    else if (threshold > 0)
+        t->mark = b->n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
+    else if (XS_UNLIKELY(old_ns / span_ns != (old_ns + b->est_ns) / span_ns))
+        t->mark = true;
+}
+
+/* What flags of few submits ask for. */
+PART void obey_flags(const struct begun *b, struct xs_ticket *t)
+{
+    if (b->flags & XS_SUBMIT_COLLECTIVE) {
+        t->mark = true; /* all members wait for its end */
+        collective_begins(b->q, b->n, b->est_ns, true, b->flags, t);
+    }
+    if (b->flags & XS_SUBMIT_WHOLE)
+        xsched_priv_submit_whole(t);
+    if (b->gated && (b->flags & XS_SUBMIT_OUTSIDE))
+        loads(t);
+    if (b->flags & XS_SUBMIT_NO_MARK)
+        t->mark = false;
+    if (XS_UNLIKELY(xs_key_takes_no_time(t->key)))
+        takes_no_time(b->q, b->flags, t);
+}
+
+/* No scheduler and no bound: the command counts, and may still find the application's own suspension. */
+PART void begin_unmanaged(const struct begun *b, struct xs_ticket *t)
+{
+    struct xs_queue *q = b->q;
+
+    t->est_ns = 0;
+    if (XS_UNLIKELY(!xs_queue_permitted(q, b->n) || atomic_load(&q->deferred_count)) && !(b->flags & XS_SUBMIT_PASS))
+        xs_turn_wait(q, b->n, 0, false, b->flags);
+    if (XS_UNLIKELY(b->flags & (XS_SUBMIT_COLLECTIVE | XS_SUBMIT_OURS))) {
+        if (b->flags & XS_SUBMIT_COLLECTIVE)
+            collective_begins(q, b->n, 0, false, b->flags, t);
+        else
+            atomic_fetch_add(&q->ours, 1);
+    }
+    if (XS_UNLIKELY(xs_queue_gated(q)) && !(b->flags & XS_SUBMIT_PASS) &&
+        ((b->flags & XS_SUBMIT_OUTSIDE) || (!(b->flags & XS_SUBMIT_LOADED) && !xs_estimate_is_loaded(t->key))))
+        loads(t); /* the application may suspend another queue of this context */
+    /* a caller may mark a command that this function would not */
+    t->returned_before = atomic_load_explicit(&b->cc->returned, memory_order_relaxed);
+}
+
 void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, struct xs_ticket *t)
 {
-    struct xs_client_cell *cc = q->cc;
+    struct begun b = {.q = q, .cc = q->cc, .flags = flags};
     struct xs_server_cell *sc;
-    uint64_t n, old_ns, done_ns, span_ns, est_ns;
-    int64_t threshold;
-    uint32_t armed;
 
     t->queue = q;
     t->flags = flags;
@@ -128,101 +280,19 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         t->lane = XS_LANE_OFF;
         return;
     }
-    /* seq_cst pairs with the scheduler: stores armed, then reads entered again */
-    n = atomic_fetch_add(&cc->entered, 1) + 1;
-    sc = atomic_load(&q->sc);
-    armed = atomic_load(&sc->armed);
-    t->lane = atomic_load_explicit(&sc->lane, memory_order_relaxed); /* a value by itself */
-    if (XS_UNLIKELY(armed & XS_ARMED_SUBMIT))
-        xs_queue_ring(q);
+    sc = count(&b, t);
     if (!xs_queue_managed(q, sc)) {
-        t->est_ns = 0;
-        if (XS_UNLIKELY(!xs_queue_permitted(q, n) || atomic_load(&q->deferred_count)) && !(flags & XS_SUBMIT_PASS))
-            xs_turn_wait(q, n, 0, false, flags);
-        if (XS_UNLIKELY(flags & (XS_SUBMIT_COLLECTIVE | XS_SUBMIT_OURS))) {
-            if (flags & XS_SUBMIT_COLLECTIVE)
-                collective_begins(q, n, 0, false, flags, t);
-            else
-                atomic_fetch_add(&q->ours, 1);
-        }
-        if (XS_UNLIKELY(xs_queue_gated(q)) && !(flags & XS_SUBMIT_PASS) &&
-            ((flags & XS_SUBMIT_OUTSIDE) || (!(flags & XS_SUBMIT_LOADED) && !xs_estimate_is_loaded(key))))
-            loads(t); /* the application may suspend another queue of this context */
-        /* a caller may mark a command that this function would not */
-        t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
+        begin_unmanaged(&b, t);
         return;
     }
-
     xs_tls.priority = atomic_load_explicit(&q->priority, memory_order_relaxed);
     xs_tls.polled = NULL;
-
     xs_queue_look(q, true);
-
-    uint64_t told_ns = xs_in_flight_bound_ns(q), bound_ns = told_ns;
-    uint32_t known_ns = xs_estimate_get(key);
-    bool gated = xs_queue_gated(q);
-
-    est_ns = known_ns ? known_ns : told_ns;
-    /* The call of a kernel may have to load its code (CUDA_MODULE_LOADING=LAZY), if it is the first launch,
-     * or the first since the program unloaded code. A load waits for all work of the context, so such a call
-     * goes as at level 1. */
-    if (gated && XS_UNLIKELY(!known_ns || !xs_estimate_is_loaded(key)) && !(flags & (XS_SUBMIT_PASS | XS_SUBMIT_LOADED)))
-        flags |= XS_SUBMIT_OUTSIDE;
-    else if (gated && !(flags & XS_SUBMIT_OUTSIDE))
-        bound_ns = xs_gates_bound_ns(told_ns, est_ns);
-    threshold = atomic_load_explicit(&q->threshold, memory_order_relaxed);
-    old_ns = atomic_load_explicit(&cc->est_entered_ns, memory_order_relaxed);
-    done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
-    if (XS_UNLIKELY(!xs_queue_permitted(q, n) || atomic_load_explicit(&q->deferred_count, memory_order_relaxed) ||
-                    (gated && xs_gates_full(q, false)) ||
-                    (threshold > 0 ? atomic_load_explicit(&cc->returned, memory_order_relaxed) >=
-                                         atomic_load_explicit(&cc->completed, memory_order_relaxed) + (uint64_t)threshold
-                                   : old_ns > done_ns && old_ns - done_ns + est_ns > bound_ns)) &&
-        !(flags & XS_SUBMIT_PASS)) {
-        if (gated)
-            wait_for_turn(q, n, est_ns, flags, t);
-        else
-            gated = wait_without_gates(q, n, est_ns, &flags, t);
-    }
-    if (gated) {
-        if (!xs_gates_enter(q, n, est_ns, known_ns != 0, told_ns, flags)) /* then as at level 1 */
-            wait_for_turn(q, n, est_ns, flags | XS_SUBMIT_NO_MARK, t);
-        t->weighed = true;
-    }
-
-    t->est_ns = (uint32_t)est_ns;
-    old_ns = atomic_fetch_add_explicit(&cc->est_entered_ns, est_ns, memory_order_relaxed);
-    done_ns = atomic_load_explicit(&cc->est_completed_ns, memory_order_relaxed);
-    if (old_ns <= done_ns)        /* the queue looks empty: this command starts now */
-        atomic_store_explicit(&q->submit.busy_since_ns, xs_now_ns(), memory_order_relaxed);
-    t->returned_before = atomic_load_explicit(&cc->returned, memory_order_relaxed);
-
-    /* Commands that get a mark: one without an estimate. While a scheduler waits for this queue to end, or
-     * for its first submit: one in a while, and each command that only counts (a callback, a host function).
-     * Else one in half the bound, or one a batch. */
-    span_ns = told_ns / 2;
-    if (!known_ns || (gated && xs_gates_mark_due(q)) ||
-        (XS_UNLIKELY(armed) && ((flags & XS_SUBMIT_PASS) ||
-                                xs_queue_end_may_be_near(q, old_ns > done_ns ? old_ns - done_ns : 0))))
-        t->mark = true;
-    else if (threshold > 0)
-        t->mark = n % (uint64_t)XS_MAX(atomic_load_explicit(&q->batch, memory_order_relaxed), 1) == 0;
-    else
-        t->mark = old_ns / span_ns != (old_ns + est_ns) / span_ns;
-    if (XS_UNLIKELY(flags)) { /* flags of few submits, behind one look */
-        if (flags & XS_SUBMIT_COLLECTIVE) {
-            t->mark = true; /* all members wait for its end */
-            collective_begins(q, n, est_ns, true, flags, t);
-        }
-        if (flags & XS_SUBMIT_WHOLE)
-            xsched_priv_submit_whole(t);
-        if (gated && (flags & XS_SUBMIT_OUTSIDE))
-            loads(t);
-        if (flags & XS_SUBMIT_NO_MARK)
-            t->mark = false;
-        if (XS_UNLIKELY(xs_key_takes_no_time(t->key)))
-            takes_no_time(q, flags, t);
-    }
+    estimate(&b, key);
+    wait_to_go(&b, t);
+    mark(&b, t);
+    if (XS_UNLIKELY(b.flags))     /* behind one look */
+        obey_flags(&b, t);
 }
 
 uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
