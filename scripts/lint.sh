@@ -14,7 +14,7 @@ set -u
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
 # The files through which each launch goes.
-hot="src/xqueue/submit/submit.c src/xqueue/submit/in_flight.c src/xqueue/wait.c src/xqueue/gate.c src/xqueue/mark.c src/xqueue/estimate.c src/xqueue/context_blocking.c src/xqueue/inherit.c
+hot="src/xqueue/submit/submit.c src/xqueue/submit/in_flight.c src/xqueue/wait.c src/xqueue/gates/gate.c src/xqueue/mark.c src/xqueue/estimate.c src/xqueue/gates/context_blocking.c src/xqueue/inherit.c
     src/shim/stream/entries.c src/shim/opencl/opencl_submit.c src/shim/opencl/entries.c src/hal/cuda/gates.c src/wire/wire.c
     src/xserver/sessions.c src/xserver/messages.c"
 

@@ -32,7 +32,7 @@ static void closed_remove(struct xs_sched_process *p)
 #define LET_LOOKS 4
 
 /* Commands that the program let through go on. The program may let some through at any time, so this
- * looks again after the store. seq_cst pairs with src/xqueue/context_blocking.c, which stores
+ * looks again after the store. seq_cst pairs with src/xqueue/gates/gate.c, which stores
  * let_through and then looks at permitted. If a page's number never stays the same, its own gate
  * opens, which is its right. */
 static void close_after(struct xs_sched_queue *q, uint64_t after)

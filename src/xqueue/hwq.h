@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware queues: making, finding, forgetting, and the marks and gates in their streams. */
+/* Hardware queues, and the marks and gates in their streams. */
 #ifndef XS_XQUEUE_HWQ_H
 #define XS_XQUEUE_HWQ_H
 
@@ -29,6 +29,8 @@ HwQueueHandle xs_handle_make(struct xs_state *st);
 struct xs_hwq *xs_hwq_use(HwQueueHandle handle, struct xs_state **ret_state);
 /** The end of such a use. The last use frees a hardware queue that the process has forgotten meanwhile. */
 void xs_hwq_done(struct xs_state *st, struct xs_hwq *h);
+/** Frees forgotten hardware queues that no thread can use. Any thread that has no lock; calls the platform. */
+void xs_hwq_reap(struct xs_state *st);
 /** From here on the queue is on this one. Under state.lock. */
 void xs_hwq_take(struct xs_hwq *h, struct xs_queue *q);
 

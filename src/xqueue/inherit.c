@@ -5,8 +5,7 @@
  * count. Where two queues wait at once, the priority of the more urgent one lasts until the later end. */
 #include "xqueue/inherit.h"
 
-#include "base/clock.h"
-#include "xqueue/mark.h"
+#include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
@@ -14,9 +13,6 @@
 /* The longest chain of streams, each waiting for the next, that inheritance follows. Beyond it a stream
  * inherits nothing. */
 #define CHAIN 8
-
-/* A thread that polls so often, and for this long, and does nothing else, counts as waiting. */
-#define POLLS_US 2000u
 
 _Atomic uint32_t xsched_priv_intra, xsched_priv_beside;
 
@@ -126,27 +122,4 @@ uint64_t xsched_priv_returned(struct xs_queue *q)
 uint64_t xsched_priv_entered(struct xs_queue *q)
 {
     return atomic_load(&q->cc->entered);
-}
-
-uint64_t xsched_priv_milestone(struct xs_queue *q)
-{
-    uint64_t number = atomic_load(&q->cc->returned);
-
-    if (number > completed(q) && atomic_load(&q->completion.marked_to) < number)
-        xs_queue_mark_now(q);
-    return number;
-}
-
-void xsched_priv_polled(struct xs_queue *q, uint64_t number)
-{
-    uint32_t now_us = (uint32_t)(xs_now_ns() / XS_NS_PER_US);
-
-    xs_queue_look(q, true);
-    if (xs_tls.polled != q) {
-        xs_tls.polled = q;
-        xs_tls.polled_us = now_us;
-    } else if (now_us - xs_tls.polled_us >= POLLS_US) {
-        xs_tls.polled_us = now_us;
-        xsched_priv_lend(q, number, xs_tls.priority);
-    }
 }

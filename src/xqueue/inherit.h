@@ -3,7 +3,10 @@
 #ifndef XS_XQUEUE_INHERIT_H
 #define XS_XQUEUE_INHERIT_H
 
-#include "xqueue/queue.h"
+#include <stdint.h>
+
+struct xs_queue;
+struct xs_state;
 
 /** After a change of the state's mode, and when the state is new. */
 void xs_state_update_intra(struct xs_state *st);
@@ -12,7 +15,5 @@ void xs_state_update_intra(struct xs_state *st);
 void xs_queue_inherit_end(struct xs_queue *q, uint64_t number);
 /** The queue has this priority now: the queues that it waits for on the device inherit it. Any thread. */
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority);
-/** A thread has waited for the queue since since_ns; 0: adds nothing. */
-void xs_queue_waited(struct xs_queue *q, uint64_t since_ns);
 
 #endif

@@ -3,12 +3,11 @@
 #include "xqueue/mark.h"
 
 #include "base/clock.h"
-#include "xqueue/context_blocking.h"
 #include "xqueue/estimate.h"
-#include "xqueue/gate.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/hwq.h"
 #include "xqueue/inherit.h"
-#include "xqueue/marker.h"
+#include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
@@ -312,35 +311,6 @@ void xs_queue_look_slow(struct xs_queue *q, bool late)
     complete(q, atomic_load_explicit(&q->cc->marked, memory_order_acquire), late);
 }
 
-/* The next command of a burst, or one soon after, has a mark; if there is none, the scheduler asks. */
-static bool in_a_burst(struct xs_queue *q)
-{
-    uint64_t watched_ns = atomic_load_explicit(&q->submit.watched_ns, memory_order_relaxed); /* a time by itself */
-
-    /* 0: no submit has looked at the environment yet, and this thread may not */
-    return watched_ns && xs_now_ns() - watched_ns < xs_queue_end_mark_each_ns();
-}
-
-/* The scheduler waits for the end of this queue, and no mark follows the last commands: a burst of
- * short commands ended before the scheduler asked. This thread is the vendor's, so another thread
- * puts the mark into the stream. */
-static void mark_the_rest(struct xs_queue *q)
-{
-    uint64_t completed = atomic_load(&q->cc->completed);
-
-    if ((atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
-        atomic_load(&q->completion.marked_to) <= completed && atomic_load(&q->cc->returned) > completed &&
-        !in_a_burst(q))
-        xs_marker_want(q);
-}
-
-void xsched_priv_completed(struct xs_queue *q, uint64_t number)
-{
-    xs_queue_complete(q, number, false);
-    mark_the_rest(q);
-    xs_queue_unref(q);
-}
-
 void xs_queue_distrust(struct xs_queue *q)
 {
     struct xs_queue_completion *c = &q->completion;
@@ -469,6 +439,16 @@ bool xs_queue_mark_now(struct xs_queue *q)
     }
     xsched_priv_mark_lost(q, number);
     return false;
+}
+
+uint64_t xsched_priv_milestone(struct xs_queue *q)
+{
+    uint64_t number = atomic_load(&q->cc->returned);
+
+    if (number > XS_MAX(atomic_load(&q->cc->completed), atomic_load(&q->cc->marked)) &&
+        atomic_load(&q->completion.marked_to) < number)
+        xs_queue_mark_now(q);
+    return number;
 }
 
 bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_ns)

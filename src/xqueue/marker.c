@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "xqueue/interface.h"
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
@@ -119,4 +120,33 @@ void xs_marker_end_missed(struct xs_queue *q)
         xs_marker_want(q);
     else if (!atomic_load(&q->cc->inherit))
         atomic_store_explicit(&q->submit.end_missed, true, memory_order_relaxed); /* a hint, and no more */
+}
+
+/* The next command of a burst, or one soon after, has a mark; if there is none, the scheduler asks. */
+static bool in_a_burst(struct xs_queue *q)
+{
+    uint64_t watched_ns = atomic_load_explicit(&q->submit.watched_ns, memory_order_relaxed); /* a time by itself */
+
+    /* 0: no submit has looked at the environment yet, and this thread may not */
+    return watched_ns && xs_now_ns() - watched_ns < xs_queue_end_mark_each_ns();
+}
+
+/* The scheduler waits for the end of this queue, and no mark follows the last commands: a burst of
+ * short commands ended before the scheduler asked. This thread is the vendor's, so another thread
+ * puts the mark into the stream. */
+static void mark_the_rest(struct xs_queue *q)
+{
+    uint64_t completed = atomic_load(&q->cc->completed);
+
+    if ((atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
+        atomic_load(&q->completion.marked_to) <= completed && atomic_load(&q->cc->returned) > completed &&
+        !in_a_burst(q))
+        xs_marker_want(q);
+}
+
+void xsched_priv_completed(struct xs_queue *q, uint64_t number)
+{
+    xs_queue_complete(q, number, false);
+    mark_the_rest(q);
+    xs_queue_unref(q);
 }

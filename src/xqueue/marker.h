@@ -3,19 +3,7 @@
 #ifndef XS_MARKER_H
 #define XS_MARKER_H
 
-#include <stdatomic.h>
-#include <stdint.h>
-
 struct xs_queue;
-struct xs_state;
-
-/* A thread that puts marks into streams from outside. */
-#define XS_MARKERS 3
-struct xs_marker {
-    _Atomic uint32_t runs;                  /* 1: such a thread runs, or is starting */
-    _Atomic uint64_t since_ns;              /* inside a vendor call since then; 0: not; owner: the thread */
-    struct xs_state *state;                 /* owner: the thread that starts it */
-};
 
 /** Has the commands since the last mark get one, soon. From any thread, also the vendor's: calls no vendor
  *  function and waits for no thread. Does nothing on platforms where only the submitting thread may mark a

@@ -55,7 +55,6 @@ struct xs_gates {
     uint64_t suspensions;
     uint32_t seen_app_changes;
     bool was_shut;
-    bool counted;                           /* under state.lock: among the queues of its ctx_entries */
     bool told;                              /* under state.lock: xserver wants them at level 3, too */
 };
 
@@ -179,6 +178,7 @@ struct xs_queue {
     _Alignas(XS_CACHE_LINE) struct xs_queue *hwq_next; /* in hwq's list */
     struct xs_list link;                    /* free_queues while not live */
     bool live;
+    bool counted;                           /* among the queues of its ctx_entries (crowded.c) */
     struct xs_queue_wish wish;
     struct xs_queue_announced announced;
 
@@ -233,14 +233,5 @@ void xs_queue_unref(struct xs_queue *q);
 int32_t xs_level_in_force(const struct xs_hal_ops *ops, int32_t wanted, bool automatic);
 /** No thread is in a submit or a wait with it, and no mark of it is still to report. Any thread. */
 bool xs_queue_unused(struct xs_queue *q);
-/** Takes it out of all tables. Opens it first, so that no thread stays asleep. Under state.lock. */
-void xs_queue_unlink_locked(struct xs_state *st, struct xs_queue *q);
-/** Hands the queue, whose wish changed, to the control thread. Under state.lock. */
-void xs_queue_wish_publish(struct xs_queue *q);
-/** Opens the queue's cell of a page, before the scheduler of that page knows the queue.
- *  @param page  NULL: nothing to do */
-void xs_queue_open_cell(struct xs_queue *q, struct xs_server_page *page);
-/** Points every queue's sc at the page in force. Any thread. */
-void xs_queue_repoint_all(struct xs_state *st);
 
 #endif

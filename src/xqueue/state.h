@@ -16,12 +16,19 @@
 #include "wire/hints.h"
 #include "wire/page.h"
 #include "xqueue/interface.h"
-#include "xqueue/marker.h"
 
 struct xs_queue;
 struct xs_retired;
 
 enum xs_mode { XS_MODE_APP = kSchedulerAppManaged, XS_MODE_LOCAL = kSchedulerLocal, XS_MODE_GLOBAL = kSchedulerGlobal };
+
+/* A thread that puts marks into streams from outside (marker.c). */
+#define XS_MARKERS 3
+struct xs_marker {
+    _Atomic uint32_t runs;                  /* 1: such a thread runs, or is starting */
+    _Atomic uint64_t since_ns;              /* inside a vendor call since then; 0: not; owner: the thread */
+    struct xs_state *state;                 /* owner: the thread that starts it */
+};
 
 struct xs_state {
     /* Lock 2: hardware queues, XQueues, their wishes, free storage. Calls of the API hold it that create,
@@ -59,6 +66,7 @@ struct xs_state {
     _Atomic int local_policy;               /* XPolicyType */
     _Atomic uint32_t mode_changes;
     _Atomic bool control_runs;
+    void (*kick)(struct xs_state *st);      /* xs_control_kick, for what the control thread itself uses; constant */
     /* 1: the process wants a scheduler, and the control thread does not know yet whether it comes. A queue
      * that a shim makes then has a bound from its first command on. Else a program that submits as fast as it
      * can would have a thousand commands in the stream before the scheduler joins, and it cannot suspend
@@ -98,6 +106,8 @@ extern _Atomic(struct xs_root *) xs_root;   /* owner: state.c; made once, inheri
 extern _Atomic bool xs_root_stays;          /* the kernel cannot wipe */
 /** Whether this process made it. */
 bool xs_root_is_ours(const struct xs_root *r);
+/** The root, made when there is none. NULL when out of memory. */
+struct xs_root *xs_root_get(void);
 
 /** The state of this process, or NULL: it has created nothing (or is a forked child). */
 #ifdef XS_MODEL /* tests/model bring their own */
@@ -114,12 +124,6 @@ static inline struct xs_state *xs_state_get(void)
     return atomic_load_explicit(&r->state, memory_order_acquire); /* pairs with its making */
 }
 #endif
-/** Makes it when there is none. NULL when out of memory. */
-struct xs_state *xs_state_get_or_make(void);
-/** After a change of the mode: sets awaited, or ends the bound of the queues that have one for that reason.
- *  Any thread but the control thread. */
-void xs_state_await(struct xs_state *st);
-
 extern struct xs_server_cell xs_open_cell;  /* always open, never armed */
 
 struct xs_tls {

@@ -5,7 +5,8 @@
 #include "wire/unseen.h"
 
 #include "base/str.h"
-#include "xqueue/gate.h"
+#include "xqueue/control/wish.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"

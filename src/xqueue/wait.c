@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Around calls of the program that wait for a queue. While a thread waits, the queue has at least the
  * priority of that thread (priority inheritance). */
+#include "xqueue/wait.h"
+
 #include "base/clock.h"
 #include "xqueue/inherit.h"
 #include "xqueue/interface.h"
@@ -51,6 +53,19 @@ static inline uint64_t wait_begin(struct xs_queue *q)
     return atomic_load(&q->cc->returned);
 }
 
+/* The calling thread, which may put something into the stream, waits for its end next. Calls the vendor if
+ * the scheduler wants a mark. */
+static inline void end_near(struct xs_queue *q)
+{
+    if (XS_UNLIKELY(atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE))
+        xsched_priv_milestone(q);
+}
+
+void xsched_priv_end_near(struct xs_queue *q)
+{
+    end_near(q);
+}
+
 uint64_t xsched_priv_wait_begin(struct xs_queue *q)
 {
     return wait_begin(q);
@@ -58,7 +73,7 @@ uint64_t xsched_priv_wait_begin(struct xs_queue *q)
 
 uint64_t xsched_priv_wait_begin_own(struct xs_queue *q)
 {
-    xs_queue_end_near(q);
+    end_near(q);
     return wait_begin(q);
 }
 
@@ -79,5 +94,22 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
             inherit_at_least(q, seen);
         if (XS_UNLIKELY(seen > atomic_load_explicit(&q->priority, memory_order_relaxed)))
             xs_queue_ring(q);     /* it ran because of the waiter */
+    }
+}
+
+/* A thread that polls so often, and for this long, and does nothing else, counts as waiting. */
+#define POLLS_US 2000u
+
+void xsched_priv_polled(struct xs_queue *q, uint64_t number)
+{
+    uint32_t now_us = (uint32_t)(xs_now_ns() / XS_NS_PER_US);
+
+    xs_queue_look(q, true);
+    if (xs_tls.polled != q) {
+        xs_tls.polled = q;
+        xs_tls.polled_us = now_us;
+    } else if (now_us - xs_tls.polled_us >= POLLS_US) {
+        xs_tls.polled_us = now_us;
+        xsched_priv_lend(q, number, xs_tls.priority);
     }
 }

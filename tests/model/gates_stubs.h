@@ -3,13 +3,13 @@
 #ifndef XS_MODEL_GATES_STUBS_H
 #define XS_MODEL_GATES_STUBS_H
 
-#include "xqueue/context_blocking.h"
-#include "xqueue/gate.h"
-#include "xqueue/crowded.h"
+#include "xqueue/gates/gate.h"
+#include "xqueue/gates/crowded.h"
 
 #define GATES_STUB(result) { mc_check(false, __func__); return result; }
 
 void xs_crowded_join(struct xs_queue *q) { (void)q; }
+void xs_crowded_leave(struct xs_queue *q) { (void)q; }
 bool xs_gates_passed(struct xs_queue *q) { (void)q; return true; }
 void xs_gates_reset(struct xs_queue *q) { (void)q; }
 void xs_gates_forget(struct xs_queue *q) { (void)q; }
@@ -17,7 +17,7 @@ void xs_gates_set_level(struct xs_queue *q, int32_t level) { (void)q, (void)leve
 void xs_queue_app_set_locked(struct xs_queue *q, uint64_t permitted) { atomic_store(&q->app_permitted, permitted); }
 uint64_t xs_gates_bound_ns(uint64_t told_ns, uint64_t est_ns) { (void)told_ns, (void)est_ns; GATES_STUB(0) }
 bool xs_gates_full(struct xs_queue *q, bool shut) { (void)q, (void)shut; GATES_STUB(false) }
-bool xs_gates_full_still(struct xs_queue *q, bool shut) { (void)q, (void)shut; GATES_STUB(false) }
+bool xs_context_full(struct xs_queue *q, bool shut) { (void)q, (void)shut; GATES_STUB(false) }
 bool xs_gates_enter(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool known, uint64_t told_ns, uint32_t flags)
 {
     (void)q, (void)n, (void)est_ns, (void)known, (void)told_ns, (void)flags;

@@ -31,6 +31,7 @@ void xs_estimate_note_loaded(uint64_t key, uint32_t code) { (void)key, (void)cod
 
 _Atomic uint32_t xsched_priv_intra, xsched_priv_beside;
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority) { (void)q, (void)priority; }
+void xsched_priv_lend(struct xs_queue *q, uint64_t number, int32_t priority) { (void)q, (void)number, (void)priority; }
 uint64_t xsched_priv_milestone(struct xs_queue *q)
 {
     xs_queue_mark_now(q);

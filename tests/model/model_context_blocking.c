@@ -4,9 +4,10 @@
  * closed while the call lasts. Nor does one where a queue comes and streams share connections from then on. */
 #include "mc.h"
 
-#include "xqueue/gate.c"
-#include "xqueue/crowded.c"
-#include "xqueue/context_blocking.c"
+#include "xqueue/gates/gate.c"
+#include "xqueue/gates/crowded.c"
+#include "xqueue/gates/context_blocking.c"
+#include "xqueue/submit/context_full.c"
 
 #include "sched/permit.c"
 
@@ -88,7 +89,7 @@ static void init_connection(void)
 {
     init();
     g_ctx_entries.connections = g_ctx_entries.queues = 1;
-    g_queue.gates.counted = true;
+    g_queue.counted = true;
     g_dead.cc = &g_client.cells[1];
     g_dead.state = &g_state;
     g_dead.ctx_entries = &g_ctx_entries;
@@ -173,7 +174,7 @@ static void eighth(void)
 
 static void looks_for_room(void)
 {
-    xs_gates_full_still(&g_queue, false);
+    xs_context_full(&g_queue, false);
 }
 
 /* In another context; as queue.c does, and two commands of it enter. */

@@ -9,9 +9,9 @@
 #include "mc.h"
 
 #include "submit_path.h"
+#include "xqueue/control/awaited.c"
 #include "xqueue/queue.c"
-#include "xqueue/hwq.c"
-#include "xqueue/control/control_thread.c"
+#include "xqueue/control/server_page.c"
 
 #include "gates_stubs.h"
 #include "mark_stubs.h"
@@ -34,7 +34,6 @@ struct xs_server_cell xs_open_cell;
 _Thread_local struct xs_tls xs_tls;
 
 struct xs_state *xs_state_get(void) { return &g_state; }
-struct xs_state *xs_state_get_or_make(void) { return &g_state; }
 void xs_fd_eventfd_signal(int fd)
 {
     if (fd != BELL_FD)
@@ -42,7 +41,6 @@ void xs_fd_eventfd_signal(int fd)
     atomic_fetch_add(&g_bell, 1);
     xs_futex_wake(xs_futex_low(&g_bell), 1);
 }
-#include "session_stubs.h"
 
 /* B lives and renews its lease all the time. A's ran out long ago; in the wrong variant somebody renews it who opens
  * nothing. One further ahead than a lease is long is not believed. */
@@ -164,7 +162,7 @@ static void maker(void)
 {
     atomic_store(&g_state.pool, &g_queue);
     xs_queue_open_cell(&g_queue, atomic_load(&g_state.server));
-    repoint(&g_queue);
+    xs_queue_repoint(&g_queue);
 }
 
 static void beginner(void)

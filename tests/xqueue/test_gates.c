@@ -2,8 +2,8 @@
 /* Gates at level 3 are where xserver says so, and for as long as it is that xserver; none is where streams share
  * connections (gate.c, crowded.c and context_blocking.c by themselves). */
 #include "wire/wire.h"
-#include "xqueue/crowded.h"
-#include "xqueue/gate.h"
+#include "xqueue/gates/crowded.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/mark.h"
 
 #include <setjmp.h>
@@ -147,6 +147,7 @@ static void leave(struct xs_queue *q)
 {
     xs_lock_acquire(&q->state->lock);
     xs_gates_forget(q);
+    xs_crowded_leave(q);
     xs_lock_release(&q->state->lock);
 }
 

@@ -11,10 +11,12 @@
 #include "base/sys.h"
 #include "transport/socket.h"
 #include "wire/hints.h"
-#include "xqueue/api.h"
-#include "xqueue/control/control_thread.h"
+#include "xqueue/control/announce_queues.h"
+#include "xqueue/control/awaited.h"
 #include "xqueue/control/interrupt.h"
-#include "xqueue/gate.h"
+#include "xqueue/control/server_page.h"
+#include "xqueue/control/wish.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/hwq.h"
 #include "xqueue/marker.h"
 #include "xqueue/queue.h"
@@ -436,7 +438,7 @@ void xs_agent_run(struct xs_state *st, uint32_t changes)
         memset(&s, 0, sizeof(s));
         s.st = st;
         if (!join(&s)) {
-            xs_control_decided(st);
+            xs_state_decided(st);
             XS_WARN_ONCE("xserver does not answer; this process runs unscheduled until it does");
             nap(st);
             continue;

@@ -66,8 +66,3 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
     atomic_store_explicit(&q->submit.end_mark_ns, now_ns, memory_order_relaxed);
     return true;
 }
-
-void xsched_priv_end_near(struct xs_queue *q)
-{
-    xs_queue_end_near(q);
-}

@@ -22,12 +22,5 @@ static inline void xs_queue_end_awaited(struct xs_queue *q, bool all_complete)
     atomic_store_explicit(&q->submit.earned_marks, 0, memory_order_relaxed); /* hints, as everywhere */
     atomic_store_explicit(&q->submit.end_missed, false, memory_order_relaxed);
 }
-/** The calling thread, which may put something into the stream, waits for its end next. Calls the vendor if
- *  the scheduler wants a mark. */
-static inline void xs_queue_end_near(struct xs_queue *q)
-{
-    if (XS_UNLIKELY(atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE))
-        xsched_priv_milestone(q);
-}
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xqueue/submit/in_flight.h"
 
-#include "xqueue/mark.h"
 #include "xqueue/queue.h"
 
 #define PASSES_MIN   8u
@@ -116,7 +115,6 @@ void xs_in_flight_gave_up(struct xs_queue *q)
             atomic_store(&q->unbounded, XS_MIN(UNBOUNDED_MIN << 2 * XS_MIN(futile - FUTILE_MANY, 8u), UNBOUNDED_MAX));
     }
     grant(q, n ? XS_MIN(n * 2, PASSES_MAX) : PASSES_MIN);
-    xs_queues_distrust(q->state);
 }
 
 bool xs_in_flight_is_futile(struct xs_queue *q)

@@ -64,7 +64,8 @@ void xs_in_flight_trust(struct xs_queue *q, bool waited_for);
 /** If nothing completes for this long, a wait for the bound ends: the device is slow, or the work in flight waits
  *  for this very thread (a user event, a polling kernel). */
 uint64_t xs_in_flight_patience_ns(struct xs_queue *q, uint64_t outstanding_ns);
-/** A thread gave up: nothing completed although work is in flight. Some commands pass the bound, twice as many
+/** A thread gave up: nothing completed although work is in flight, so its caller distrusts what completes
+ *  later (xs_queues_distrust). Some commands pass the bound, twice as many
  *  at each further time, until something completes. The work may wait for that thread in a way that the shim does
  *  not see (a kernel that polls memory), at each turn of a loop. So after some waits in a row that ended like
  *  this, threads do not wait at all the next times; each further one makes it four times as many. */

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "xqueue/control/control_thread.h"
+#include "xqueue/control/server_page.h"
 #include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way of one command: count it, look at the permits, look at the commands in flight, hand it to the
  * vendor. No lock, no allocation, no system call unless it must wait. */
-#include "xqueue/submit/submit.h"
-
 #include "base/clock.h"
 #include "xqueue/estimate.h"
-#include "xqueue/gate.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"

@@ -4,15 +4,15 @@
 
 #include "base/clock.h"
 #include "base/static_probe.h"
-#include "xqueue/gate.h"
-#include "xqueue/inherit.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
+#include "xqueue/submit/context_full.h"
 #include "xqueue/submit/in_flight.h"
 #include "xqueue/submit/permission.h"
 #include "xqueue/submit/progress.h"
-#include "xqueue/submit/submit.h"
+#include "xqueue/wait.h"
 
 #define FULL_SLEEP_NS   (200 * XS_NS_PER_US)
 
@@ -44,7 +44,7 @@ static bool may_gather(const struct turn *t)
         return false;
     xs_queue_look(q, false);
     return xs_in_flight_wait_ns(q, t->est_ns, xs_gates_bound_ns(told_ns, t->est_ns), xs_now_ns(), &out) == 0 &&
-           !xs_gates_full_still(q, true);
+           !xs_context_full(q, true);
 }
 
 /* The application or the scheduler suspends the queue (permission.c says which). */
@@ -101,7 +101,7 @@ static uint64_t in_flight_ns(struct turn *t, uint64_t now, bool gated, bool was_
 /* Too many entries stand in the streams of the context. @return 0: it may go, else for how long to sleep */
 static uint64_t context_full_ns(const struct turn *t, bool gated)
 {
-    return gated && xs_gates_full_still(t->q, false) ? FULL_SLEEP_NS : 0;
+    return gated && xs_context_full(t->q, false) ? FULL_SLEEP_NS : 0;
 }
 
 /* Nothing has completed for so long that the work in flight may wait for this thread. @return for how long
@@ -149,6 +149,7 @@ static bool wait_for_room(struct turn *t, uint32_t seen)
     patience_ns = patience_left_ns(t, now, completed);
     if (patience_ns == 0) {
         xs_in_flight_gave_up(q);
+        xs_queues_distrust(q->state);
         return false;
     }
     if (is_untold(t, completed))

@@ -3,7 +3,13 @@
 #ifndef XS_XQUEUE_TURN_H
 #define XS_XQUEUE_TURN_H
 
-#include "xqueue/queue.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct xs_queue;
+
+/** A flag beside those of interface.h: from the worker of the deferred list, so the command does not wait for the list. */
+#define XS_SUBMIT_FROM_LIST 0x10000u
 
 /** Waits until this thread may hand command n to the vendor. Then it has its permit, XQueueSubmit has
  *  launched all its earlier commands, and the bound in flight and the context take it. May call the vendor.

@@ -6,42 +6,10 @@
  *
  * The client page has the number of the last command that this permits. From then on neither the scheduler nor the
  * application's own suspension stores a smaller number. Numbers only grow, so the call has nothing to take back. */
-#include "xqueue/context_blocking.h"
-
-#include "base/futex.h"
-#include "xqueue/gate.h"
+#include "xqueue/gates/gate.h"
+#include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
-
-static void open_to(_Atomic uint64_t *word, uint64_t n)
-{
-    uint64_t seen = atomic_load(word);
-
-    /* another thread may open the word entirely meanwhile: the larger number stays */
-    while (n > seen && !atomic_compare_exchange_weak(word, &seen, n))
-        ;
-}
-
-void xs_gates_open_locked(struct xs_queue *q)
-{
-    struct xs_server_cell *sc = atomic_load(&q->sc);
-    /* Not all that entered: a thread that waits before the driver would go on. If its command is a context-blocking
-     * call, too, that call would open the next queue, and so on. */
-    uint64_t n = atomic_load(&q->gates.last);
-    _Atomic uint64_t *word = xs_gates_app_word(q);
-
-    /* all seq_cst: let_through first, then the words; a closing thread stores a word, then reads let_through */
-    open_to(&q->cc->let_through, n);
-    if (sc != &xs_open_cell)
-        open_to(&sc->permitted, n);
-    if (word)
-        open_to(word, n);
-    atomic_store(&q->gates.shut, 0); /* the next command has a closed gate before it no more */
-    if (atomic_load(&q->gates.host_waiters)) { /* a device sees it by itself */
-        xs_futex_wake(xs_futex_low(&sc->permitted), INT32_MAX);
-        xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
-    }
-}
 
 bool xsched_priv_inside_begin(void)
 {

@@ -3,7 +3,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "xqueue/calls/state_make.h"
+#include "xqueue/control/awaited.h"
 #include "xqueue/control/control_thread.h"
+#include "xqueue/control/server_page.h"
+#include "xqueue/control/wish.h"
 #include "xqueue/inherit.h"
 #include "xqueue/queue.h"
 #include "xqueue/shim_presence.h"

@@ -3,8 +3,18 @@
 #ifndef XS_XQUEUE_GATE_H
 #define XS_XQUEUE_GATE_H
 
-#include "xqueue/crowded.h"
+#include "xqueue/interface.h"
 #include "xqueue/queue.h"
+
+/** Whether the queue's stream must not stand at a gate (crowded.h). Any thread. */
+static inline bool xs_gates_crowded(struct xs_queue *q)
+{
+    /* Relaxed, with the two below: a change is for later commands. A process whose queues stop together has gates however
+     * many they are, since a stream that waits stops nobody who would go on. */
+    return XS_UNLIKELY(atomic_load_explicit(&q->crowded, memory_order_relaxed)) &&
+           (atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) ||
+            (atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_APP));
+}
 
 /** Whether level 2 is in force for the next command. */
 static inline bool xs_queue_gated(struct xs_queue *q)
@@ -12,7 +22,7 @@ static inline bool xs_queue_gated(struct xs_queue *q)
     /* relaxed: a change of level is for later commands. As at level 1 while neither a scheduler nor the
      * application can close a gate. */
     return q->ctx_entries && atomic_load_explicit(&q->gates_on, memory_order_relaxed) &&
-           !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_JOINING) && !xs_crowded_now(q);
+           !(atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_JOINING) && !xs_gates_crowded(q);
 }
 /** The copy of the application's permit that devices see; NULL: there is none. */
 _Atomic uint64_t *xs_gates_app_word(struct xs_queue *q);
@@ -28,6 +38,9 @@ bool xs_gates_untell(struct xs_state *st);
 void xs_gates_reset(struct xs_queue *q);
 /** The queue has left the tables: its entries in the stream count no more. Under state.lock. */
 void xs_gates_forget(struct xs_queue *q);
+/** Opens all gates that the queue has in its stream, also while a scheduler or the application suspends it.
+ *  Under state.lock. */
+void xs_gates_open_locked(struct xs_queue *q);
 /** The estimated time that may be in flight where gates stand in between.
  *  @param told_ns  the bound without gates
  *  @param est_ns  the next command's estimate */
@@ -35,8 +48,6 @@ uint64_t xs_gates_bound_ns(uint64_t told_ns, uint64_t est_ns);
 /** Too many entries stand in the streams of the context. Any thread.
  *  @param shut  the queue is suspended: the limit is lower */
 bool xs_gates_full(struct xs_queue *q, bool shut);
-/** The same, after a look at the completions of the context's other queues. */
-bool xs_gates_full_still(struct xs_queue *q, bool shut);
 /** Counts command n, and puts a gate before it if it is time for one. Calls the vendor.
  *  @param known  the command has an estimate
  *  @return false: the stream took no gate, so the command must wait for its permit outside */

@@ -2,16 +2,15 @@
 /* XQueueSubmit: launches in the caller's thread at once when nothing has to wait. Else the command goes
  * through a list to a worker thread. The thread starts with the first command that must wait and ends with
  * the last. */
-#include "xqueue/deferred.h"
+#include "xqueue/calls/deferred.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "xqueue/command.h"
+#include "xqueue/calls/command.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/permission.h"
 #include "xqueue/submit/progress.h"
-#include "xqueue/submit/submit.h"
 #include "xqueue/submit/turn.h"
 #include "xqueue/thread.h"
 

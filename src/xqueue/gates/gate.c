@@ -5,15 +5,15 @@
  * estimated time since the last gate would grow beyond a spacing, when it has no estimate, or when it finds
  * the word closed. A submitter whose word is closed goes on and leaves commands behind the gate, as far as
  * the context takes more entries. */
-#include "xqueue/gate.h"
+#include "xqueue/gates/gate.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/futex.h"
 #include "base/tune.h"
 #include "wire/wire.h"
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
-#include "xqueue/mark.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
 
@@ -99,7 +99,6 @@ void xs_gates_forget(struct xs_queue *q)
 {
     if (q->ctx_entries)
         xs_gates_done(q, atomic_load(&q->gates.weight_in));
-    xs_crowded_leave(q);
 }
 
 void xs_gates_reset(struct xs_queue *q)
@@ -113,7 +112,7 @@ void xs_gates_reset(struct xs_queue *q)
     atomic_store(&g->since_ns, 0);
     atomic_store(&g->last, 0);
     atomic_store(&g->behind, 0);
-    /* never back to 0: a thread in xs_gates_full_still() may have read the old weight_in, and stores it as
+    /* never back to 0: a thread in xs_context_full() may have read the old weight_in, and stores it as
      * done */
     atomic_store(&g->weight_marked, atomic_load(&g->weight_in));
     q->ctx_entries = NULL;
@@ -122,6 +121,36 @@ void xs_gates_reset(struct xs_queue *q)
 uint64_t xs_gates_bound_ns(uint64_t told_ns, uint64_t est_ns)
 {
     return XS_MAX(told_ns * BOUND_TIMES, est_ns * 4);
+}
+
+static void open_to(_Atomic uint64_t *word, uint64_t n)
+{
+    uint64_t seen = atomic_load(word);
+
+    /* another thread may open the word entirely meanwhile: the larger number stays */
+    while (n > seen && !atomic_compare_exchange_weak(word, &seen, n))
+        ;
+}
+
+void xs_gates_open_locked(struct xs_queue *q)
+{
+    struct xs_server_cell *sc = atomic_load(&q->sc);
+    /* Not all that entered: a thread that waits before the driver would go on. If its command is a context-blocking
+     * call, too, that call would open the next queue, and so on. */
+    uint64_t n = atomic_load(&q->gates.last);
+    _Atomic uint64_t *word = xs_gates_app_word(q);
+
+    /* all seq_cst: let_through first, then the words; a closing thread stores a word, then reads let_through */
+    open_to(&q->cc->let_through, n);
+    if (sc != &xs_open_cell)
+        open_to(&sc->permitted, n);
+    if (word)
+        open_to(word, n);
+    atomic_store(&q->gates.shut, 0); /* the next command has a closed gate before it no more */
+    if (atomic_load(&q->gates.host_waiters)) { /* a device sees it by itself */
+        xs_futex_wake(xs_futex_low(&sc->permitted), INT32_MAX);
+        xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
+    }
 }
 
 static int64_t own(struct xs_queue *q)
@@ -136,23 +165,6 @@ bool xs_gates_full(struct xs_queue *q, bool shut)
     return XS_UNLIKELY(atomic_load_explicit(&q->ctx_entries->out, memory_order_relaxed) >=
                        (shut ? ENTRIES_MAX_SHUT : ENTRIES_MAX)) &&
            own(q) >= OWN_LEAST;
-}
-
-bool xs_gates_full_still(struct xs_queue *q, bool shut)
-{
-    if (!xs_gates_full(q, shut))
-        return false;
-    for (struct xs_queue *o = atomic_load(&q->state->pool); o; o = o->pool_next) {
-        uint64_t weight;
-
-        if (o->ctx_entries != q->ctx_entries)
-            continue;
-        xs_queue_look(o, true);
-        weight = atomic_load(&o->gates.weight_in); /* before entered: a command enters, then weighs */
-        if (atomic_load(&o->cc->completed) >= atomic_load(&o->cc->entered))
-            xs_gates_done(o, weight);
-    }
-    return xs_gates_full(q, shut);
 }
 
 static void weigh(struct xs_queue *q, int64_t entries)
@@ -180,7 +192,7 @@ static int put(struct xs_queue *q, _Atomic uint64_t *word, uint64_t serial, uint
     /* seq_cst pairs with context_blocking.c: this thread stores last, then reads inside; that one counts
      * inside, then reads last. So either that thread opens the gate at once, or this one puts none. The same with
      * crowded.c, which stores crowded. */
-    if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0) || (XS_UNLIKELY(atomic_load(&q->crowded)) && xs_crowded_now(q)))
+    if (XS_UNLIKELY(atomic_load(&q->state->inside) != 0) || (XS_UNLIKELY(atomic_load(&q->crowded)) && xs_gates_crowded(q)))
         return 0;
     r = xs_queue_append_gate(q, word, serial, n);
     /* The commands that other threads put before the gate have entered by now; the command behind it has not

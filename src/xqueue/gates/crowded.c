@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xqueue/crowded.h"
+#include "xqueue/gates/crowded.h"
 
-#include "xqueue/context_blocking.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/state.h"
 
 static void set_all(struct xs_queue *of, bool crowded)
@@ -13,7 +13,7 @@ static void set_all(struct xs_queue *of, bool crowded)
         /* seq_cst pairs with put() of gate.c: notes the gate, then looks here. So either this thread opens that gate, or
          * that one puts none. */
         atomic_store(&q->crowded, crowded);
-        if (q != of && xs_crowded_now(q) && atomic_load(&q->cc->entered) > atomic_load(&q->cc->completed))
+        if (q != of && xs_gates_crowded(q) && atomic_load(&q->cc->entered) > atomic_load(&q->cc->completed))
             xs_gates_open_locked(q);
     }
 }
@@ -24,7 +24,7 @@ void xs_crowded_join(struct xs_queue *q)
 
     if (!c)
         return;
-    q->gates.counted = true;
+    q->counted = true;
     if (++c->queues > c->connections && c->connections && !c->crowded)
         set_all(q, true);
     else
@@ -35,9 +35,9 @@ void xs_crowded_leave(struct xs_queue *q)
 {
     struct xs_ctx_entries *c = q->ctx_entries;
 
-    if (!q->gates.counted)
+    if (!q->counted)
         return;
-    q->gates.counted = false;
+    q->counted = false;
     /* not at once: a program that makes and ends streams all the time would open its gates each time */
     if (--c->queues <= c->connections / 2 && c->crowded)
         set_all(q, false);

@@ -9,22 +9,11 @@
 #ifndef XS_XQUEUE_CROWDED_H
 #define XS_XQUEUE_CROWDED_H
 
-#include "xqueue/interface.h"
 #include "xqueue/queue.h"
 
 /** The queue has its context's entries, or leaves the tables. The first queue too many opens the gates of the others for
  *  the commands that stand there. Under state.lock. */
 void xs_crowded_join(struct xs_queue *q);
 void xs_crowded_leave(struct xs_queue *q);
-
-/** Whether the queue's stream must not stand at a gate. Any thread. */
-static inline bool xs_crowded_now(struct xs_queue *q)
-{
-    /* Relaxed, with the two below: a change is for later commands. A process whose queues stop together has gates however
-     * many they are, since a stream that waits stops nobody who would go on. */
-    return XS_UNLIKELY(atomic_load_explicit(&q->crowded, memory_order_relaxed)) &&
-           (atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) ||
-            (atomic_load_explicit(&q->bounded, memory_order_relaxed) & XS_BOUNDED_APP));
-}
 
 #endif

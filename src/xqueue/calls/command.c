@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xqueue/command.h"
+#include "xqueue/calls/command.h"
 
 #include "base/log.h"
+#include "xqueue/calls/state_make.h"
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public calls on one XQueue: state, suspension, level, launch configuration. */
-#include "xqueue/api.h"
-
 #include "base/clock.h"
 #include "base/static_probe.h"
-#include "xqueue/context_blocking.h"
-#include "xqueue/deferred.h"
-#include "xqueue/gate.h"
+#include "xqueue/calls/deferred.h"
+#include "xqueue/control/wish.h"
+#include "xqueue/gates/gate.h"
 #include "xqueue/hwq.h"
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
@@ -199,28 +197,6 @@ XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level)
     xs_lock_release(&st->lock);
     xs_queue_unref(q);
     return r;
-}
-
-XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_t batch)
-{
-    int64_t t = threshold > 0 ? threshold : q->wish.threshold;
-    int64_t b = batch > 0 ? batch : q->wish.batch;
-
-    if (batch <= 0 && threshold > 0 && b > t)
-        b = t;                    /* the caller gave only the threshold */
-    if (b > t)
-        return kXSchedErrorInvalidValue;
-    q->wish.threshold = t;
-    q->wish.batch = b;
-    q->wish.config_changes++;
-    xs_queue_wish_publish(q);
-    atomic_store(&q->batch, b);
-    if (threshold > 0) {
-        atomic_store(&q->threshold, t);
-        atomic_store(&q->bounded, XS_BOUNDED_APP);
-    }
-    xs_queue_progress(q);         /* a wider bound may let a waiting thread go on */
-    return kXSchedSuccess;
 }
 
 XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size)
