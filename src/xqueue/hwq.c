@@ -2,7 +2,6 @@
 #include "xqueue/hwq.h"
 
 #include "xqueue/interface.h"
-#include "xqueue/queue.h"
 #include "xqueue/state.h"
 
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "xqueue/hwq.h"
 #include "xqueue/inherit.h"
 #include "xqueue/interface.h"
-#include "xqueue/queue.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
 #include "xqueue/submit/end_mark.h"
@@ -69,7 +68,7 @@ struct span {
 static inline struct span span_until_now(const struct xs_queue *q)
 {
     uint64_t done_ns = atomic_load_explicit(&q->completion.last_done_ns, memory_order_relaxed);
-    uint64_t busy_ns = atomic_load_explicit(&q->submit.busy_since_ns, memory_order_relaxed);
+    uint64_t busy_ns = atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed);
     uint64_t since_ns = XS_MAX(done_ns, busy_ns);
     struct span s = {.now_ns = xs_now_ns(), .from_late = q->completion.last_done_late && done_ns > busy_ns};
 
@@ -154,7 +153,7 @@ static inline __attribute__((always_inline)) void all_reached(struct xs_queue *q
 static __attribute__((noinline)) bool complete_after_wait(struct xs_queue *q, const struct xs_mark *last, bool late)
 {
     /* else a thread sleeps until this completion */
-    bool after = q->device_marks ? late : !atomic_load(&q->completion.progress_waiters);
+    bool after = q->device_marks ? late : !xs_progress_sleepers(&q->progress);
 
     xs_in_flight_trust(q, !after);
     return after && xs_estimate_get(last->key) != 0;
@@ -165,7 +164,7 @@ static void account_locked(struct xs_queue *q, bool late)
     struct xs_queue_completion *c = &q->completion;
     struct xs_client_cell *cc = q->cc;
     uint64_t completed = atomic_load(&cc->completed);
-    uint64_t est_ns = 0, weight = atomic_load(&q->gates.weight_in);
+    uint64_t est_ns = 0, weight = xs_gates_weight(&q->gates);
     uint32_t count = 0;
     const struct xs_mark *last = NULL; /* its place gets no new use under this lock */
     uint32_t doubts = 0;
@@ -251,10 +250,10 @@ void xs_queue_push_mark(struct xs_queue *q, uint64_t number, uint64_t key, uint3
             struct xs_mark *m = &c->marks[(c->mark_first + c->mark_count) % XS_QUEUE_MARKS];
 
             m->number = number;
-            m->weight = atomic_load_explicit(&q->gates.weight_in, memory_order_relaxed);
+            m->weight = xs_gates_weight(&q->gates);
             m->key = key;
             m->key_est_ns = key_est_ns;
-            m->doubts = atomic_exchange_explicit(&q->submit.idled, 0, memory_order_relaxed); /* a hint */
+            m->doubts = xs_ends_take_idled(&q->ends);
             m->span_est_ns = raw_ns - c->last_mark_raw_ns;
             if ((int64_t)m->span_est_ns < 0) /* a refused command takes its estimate back */
                 m->span_est_ns = 0;
@@ -273,13 +272,10 @@ static __attribute__((noinline)) void more_complete(struct xs_queue *q, uint64_t
     struct xs_client_cell *cc = q->cc;
     struct xs_server_cell *sc = atomic_load(&q->sc);
 
-    if (XS_UNLIKELY(atomic_load(&q->submit.passes) || atomic_load(&q->submit.passes_granted))) {
-        atomic_store(&q->submit.passes, 0);
-        atomic_store(&q->submit.passes_granted, 0);
-    }
+    xs_bound_completed(&q->bound);
     if (xs_queue_managed(q, sc) || atomic_load(&q->completion.marks_pending))
         account(q, late);
-    xs_queue_progress(q);
+    xs_progress_make(&q->progress);
     if (XS_UNLIKELY(atomic_load(&cc->lent) != 0))
         xs_queue_inherit_end(q, number);
     if ((atomic_load(&sc->armed) & XS_ARMED_IDLE) && number >= atomic_load(&cc->entered))
@@ -359,7 +355,7 @@ static void forget_mark(struct xs_queue *q, uint64_t number)
         xs_lock_release(&c->mark_lock);
     }
     account_rest(q);
-    xs_queue_progress(q);
+    xs_progress_make(&q->progress);
 }
 
 void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number)
@@ -399,7 +395,7 @@ bool xs_queue_mark_device(struct xs_queue *q, uint64_t key, uint32_t key_est_ns)
 
 void xsched_priv_queue_ends(struct xs_queue *q)
 {
-    if (!q->device_marks || atomic_load(&q->gates.behind) <= atomic_load(&q->completion.device_issued) ||
+    if (!q->device_marks || xs_gates_behind(&q->gates) <= atomic_load(&q->completion.device_issued) ||
         xs_gates_passed(q))
         return;
     xs_lock_acquire(&q->state->lock); /* the mark may find no room behind a closed gate */
@@ -456,7 +452,7 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
     uint64_t began_ns = xs_now_ns();
 
     for (;;) {
-        uint32_t seen = atomic_load(&q->completion.progress);
+        uint32_t seen = xs_progress_seen(&q->progress);
         uint64_t spent_ns;
 
         xs_queue_look(q, false);
@@ -466,9 +462,10 @@ bool xs_queue_wait_number(struct xs_queue *q, uint64_t number, uint64_t timeout_
         if (spent_ns >= timeout_ns)
             return false;
         if (q->device_marks)
-            xs_queue_sleep_look(q, seen, XS_MIN(timeout_ns - spent_ns, XS_MAX(spent_ns / 8, 100 * XS_NS_PER_US)));
+            xs_progress_sleep_look(&q->progress, q->cc, seen,
+                                   XS_MIN(timeout_ns - spent_ns, XS_MAX(spent_ns / 8, 100 * XS_NS_PER_US)));
         else
-            xs_queue_sleep(q, seen, XS_MIN(timeout_ns - spent_ns, 100 * XS_NS_PER_MS));
+            xs_progress_sleep(&q->progress, seen, XS_MIN(timeout_ns - spent_ns, 100 * XS_NS_PER_MS));
     }
 }
 

@@ -49,7 +49,7 @@ static void serve(struct xs_marker *m, struct xs_queue *q)
 
     atomic_store(&q->marker.wished, 0); /* before the look: a later wish comes again */
     completed = atomic_load(&q->cc->completed);
-    if (atomic_load(&q->completion.marked_to) <= completed && atomic_load(&q->cc->returned) > completed) {
+    if (xs_completion_marked_to(&q->completion) <= completed && atomic_load(&q->cc->returned) > completed) {
         atomic_store(&m->since_ns, xs_now_ns());
         xs_queue_mark_now(q);
         atomic_store(&m->since_ns, 0);
@@ -119,13 +119,13 @@ void xs_marker_end_missed(struct xs_queue *q)
     if (q->marks_from_outside)
         xs_marker_want(q);
     else if (!atomic_load(&q->cc->inherit))
-        atomic_store_explicit(&q->submit.end_missed, true, memory_order_relaxed); /* a hint, and no more */
+        xs_ends_missed(&q->ends); /* a hint, and no more */
 }
 
 /* The next command of a burst, or one soon after, has a mark; if there is none, the scheduler asks. */
 static bool in_a_burst(struct xs_queue *q)
 {
-    uint64_t watched_ns = atomic_load_explicit(&q->submit.watched_ns, memory_order_relaxed); /* a time by itself */
+    uint64_t watched_ns = xs_ends_watched_ns(&q->ends);
 
     /* 0: no submit has looked at the environment yet, and this thread may not */
     return watched_ns && xs_now_ns() - watched_ns < xs_queue_end_mark_each_ns();
@@ -139,7 +139,7 @@ static void mark_the_rest(struct xs_queue *q)
     uint64_t completed = atomic_load(&q->cc->completed);
 
     if ((atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_IDLE) &&
-        atomic_load(&q->completion.marked_to) <= completed && atomic_load(&q->cc->returned) > completed &&
+        xs_completion_marked_to(&q->completion) <= completed && atomic_load(&q->cc->returned) > completed &&
         !in_a_burst(q))
         xs_marker_want(q);
 }

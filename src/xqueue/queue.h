@@ -8,25 +8,14 @@
 #include "wire/hints.h"
 #include "wire/page.h"
 #include "xqueue/interface.h"
+#include "xqueue/parts/bound.h"
+#include "xqueue/parts/completion.h"
+#include "xqueue/parts/ends.h"
+#include "xqueue/parts/gates.h"
 #include "xqueue/state.h"
+#include "xqueue/submit/progress.h"
 
 #include <stddef.h>
-
-/* A mark that is in the stream and has not completed. Under mark_lock. */
-struct xs_mark {
-    uint64_t number;
-    uint64_t span_est_ns;         /* estimated time of the commands since the mark before */
-    uint64_t key;                 /* of the command before the mark */
-    uint32_t key_est_ns;          /* its estimate; 0: unknown */
-    uint64_t weight;              /* entries in the stream up to it */
-    uint32_t doubts;              /* XS_MARK_*: its time may be too long */
-};
-enum {
-    XS_MARK_IDLED = 1u,           /* the device had nothing to do meanwhile */
-    XS_MARK_WAITED = 2u,          /* a thread of the program waited because of us meanwhile */
-    XS_MARK_SHUT = 4u,            /* a closed gate was before it for some of the time */
-};
-#define XS_QUEUE_MARKS 64u
 
 /* The hints and limits that the control thread announces. The queue's own are under state.lock. The control
  * thread, which takes no lock of an application thread, reads the published copy. */
@@ -39,73 +28,10 @@ struct xs_queue_wish {
 #define XS_WISH_WORDS (sizeof(struct xs_queue_wish) / 8)
 _Static_assert(sizeof(struct xs_queue_wish) % 8 == 0, "published word by word");
 
-/* Level 2's part of a queue (gate.c). Threads that submit write it, where a comment does not name others. */
-struct xs_gates {
-    _Alignas(XS_CACHE_LINE) _Atomic uint32_t shut;  /* the last command found the word closed and has a gate before it */
-    _Atomic uint64_t since_ns;              /* estimated time of the commands since the last gate */
-    _Atomic uint64_t last;                  /* the command behind the last gate, by its number when it entered */
-    _Atomic uint64_t behind;                /* when so many are complete, one was behind the last gate;
-                                               as many from other threads may have come before it */
-    _Atomic uint64_t weight_in, weight_done; /* entries put into the stream, and known to be complete, of all
-                                               queues that had this storage; see xs_ctx_entries */
-    _Atomic uint64_t weight_marked;         /* weight_in at the last mark */
-    _Atomic uint32_t app_changes;           /* suspensions and resumptions by the application */
-    _Atomic uint32_t host_waiters;          /* threads that sleep until they may open a gate */
-    /* under mark_lock: values at the last call of account() */
-    uint64_t suspensions;
-    uint32_t seen_app_changes;
-    bool was_shut;
-    bool told;                              /* under state.lock: xserver wants them at level 3, too */
-};
-
-/* Threads that submit write these; on a line of their own. */
-struct xs_queue_submit {
-    _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
-    _Atomic uint64_t slack_ns;              /* the bound in flight is wider by this */
-    _Atomic uint64_t end_mark_ns;           /* the last mark because a thread waits for an end */
-    _Atomic uint64_t watched_ns;            /* the last submit while a thread waited for its end */
-    _Atomic uint32_t blocked;               /* threads in submit_begin that sleep without a permit */
-    _Atomic uint32_t passes;                /* work in flight does not complete: so many may pass */
-    _Atomic uint32_t passes_granted;        /* at the last time; doubles each time; a completion clears both */
-    _Atomic uint8_t idled;                  /* XS_MARK_IDLED or 0: of the span up to the next mark */
-    _Atomic bool end_missed;                /* the scheduler saw an end of which no mark tells (marker.c) */
-    _Atomic uint32_t earned_marks;          /* so many commands get a mark each (end_mark.c) */
-    _Atomic uint32_t burst_from;            /* the last command before the last pause, modulo 2^32 */
-};
-
 /* The queue that this one waits for on the device, as far as known (inherit.c). Threads of the program. */
 struct xs_queue_waits {
     _Atomic(struct xs_queue *) queue;
     _Atomic uint64_t id, number;            /* of that queue; id 0: it is gone, or a thread writes it now */
-};
-
-/* The stream stands at a wait for the host, or for another process. */
-#define XS_HEAD_AWAITS UINT64_MAX
-
-/* Threads that learn of a completion write these (mark.c): of the program, of the vendor, or of ours. */
-struct xs_queue_completion {
-    _Atomic uint32_t progress;              /* changes with each completion; futex */
-    _Atomic uint32_t progress_waiters;      /* threads that sleep on it */
-    _Atomic uint64_t waited_since_ns;       /* the first of the threads that wait in the vendor began then (wait.c) */
-    _Atomic uint64_t last_done_ns;          /* time of the last known completion */
-    _Atomic uint64_t head_est_ns;           /* estimated time of the span before the first pending mark, or XS_HEAD_AWAITS */
-    _Atomic uint64_t marked_to;             /* the furthest number of which a mark in flight will tell */
-    _Atomic uint64_t device_issued;         /* device marks: number of the last one put into the stream */
-    _Atomic uint32_t marking, mark_again;   /* device marks: a thread puts one; a second wants one */
-    _Atomic uint32_t marks_pending;         /* mark_count, for all */
-    _Atomic uint32_t account_pending;       /* ACCOUNT_* of mark.c */
-
-    /* Lock 4: the marks in flight and the estimates that they correct. A thread that completes or puts a
-     * mark holds it. All take it by try, so nobody waits. */
-    struct xs_lock mark_lock;
-    /* under it */
-    bool last_done_late;                    /* last_done_ns is when we noticed it, which was later */
-    uint32_t above;                         /* so many late ends in a row exceed the estimate */
-    uint32_t mark_first, mark_count;
-    uint64_t had;                           /* the last command that the device had then */
-    uint64_t correction_ns;                 /* sum of the changes that measurements made to est_entered_ns */
-    uint64_t last_mark_raw_ns;
-    struct xs_mark marks[XS_QUEUE_MARKS];
 };
 
 /* Wishes for a mark from outside (marker.c). Any thread. */
@@ -183,12 +109,17 @@ struct xs_queue {
     struct xs_queue_announced announced;
 
     /* threads that submit */
-    _Alignas(XS_CACHE_LINE) struct xs_queue_submit submit;
+    _Alignas(XS_CACHE_LINE) struct xs_queue_bound bound;
+    struct xs_queue_ends ends;
+    _Atomic uint64_t busy_since_ns;         /* when the queue last became non-empty */
+    _Atomic uint32_t blocked;               /* threads with a command that sleep without a permit (submit/permission.c) */
     _Atomic uint32_t refs;                  /* marks in flight, the dirty list, workers, calls; any thread */
     struct xs_gates gates;                  /* likewise, on lines of its own */
 
     /* threads that learn of completions */
-    _Alignas(XS_CACHE_LINE) struct xs_queue_completion completion;
+    _Alignas(XS_CACHE_LINE) struct xs_progress progress;
+    _Atomic uint64_t waited_since_ns;       /* the first of the threads that wait in the vendor began then (wait.c) */
+    struct xs_queue_completion completion;
     struct xs_queue_marker marker;
 
     /* threads of the program that wait, and that defer commands */
@@ -205,10 +136,10 @@ struct xs_queue {
     _Alignas(XS_CACHE_LINE) struct xs_queue_control control;
 };
 _Static_assert(offsetof(struct xs_queue, handle) == XS_CACHE_LINE, "what each submit reads is on one line");
-_Static_assert(offsetof(struct xs_queue, refs) % XS_CACHE_LINE + sizeof(uint32_t) <= XS_CACHE_LINE &&
-                   offsetof(struct xs_queue, gates) - offsetof(struct xs_queue, submit) == XS_CACHE_LINE,
+_Static_assert(offsetof(struct xs_queue, gates) - offsetof(struct xs_queue, bound) == XS_CACHE_LINE,
                "what each submit writes is on one line");
-_Static_assert(offsetof(struct xs_queue_completion, mark_lock) <= XS_CACHE_LINE, "what others look at is on one line");
+_Static_assert(offsetof(struct xs_queue, completion.mark_lock) - offsetof(struct xs_queue, progress) <= XS_CACHE_LINE,
+               "what others look at is on one line");
 
 /** How many commands the program has submitted to it. */
 static inline uint64_t xs_queue_submitted(struct xs_queue *q)

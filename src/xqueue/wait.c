@@ -40,7 +40,7 @@ void xs_queue_waited(struct xs_queue *q, uint64_t since_ns)
 static inline uint64_t wait_begin(struct xs_queue *q)
 {
     if (atomic_fetch_add(&q->cc->inherit, 1) == 0 && times())
-        atomic_store_explicit(&q->completion.waited_since_ns, xs_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&q->waited_since_ns, xs_now_ns(), memory_order_relaxed);
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for.queue)))
         xs_queue_inherit_on(q, xs_tls.priority);
@@ -83,7 +83,7 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
     if (all_complete)             /* before this wait ends: then the storage may have a new use */
         xs_queue_complete(q, began, false);
     if (times() && atomic_load(&q->cc->inherit) == 1)
-        xs_queue_waited(q, atomic_exchange_explicit(&q->completion.waited_since_ns, 0, memory_order_relaxed));
+        xs_queue_waited(q, atomic_exchange_explicit(&q->waited_since_ns, 0, memory_order_relaxed));
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting, on the real code of the submit path: the worker of deferred commands at a closed gate
- * (xs_permit_wait), and a thread that waits for completions (xs_queue_sleep, xs_queue_progress).
+ * (xs_permit_wait), and a thread that waits for completions (xs_progress_sleep, xs_progress_make).
  *
  *   - a command that waits at a gate makes its queue known to the scheduler, which opens it in the
  *     end: no time limit has to run out for that;
@@ -97,7 +97,7 @@ static void device(void)
     for (int i = 0; i < g_completions; i++) {
         atomic_store_explicit(&g_client.cells[0].completed, (uint64_t)i + 1, memory_order_release);
         if (!g_silent)
-            xs_queue_progress(&g_queue);
+            xs_progress_make(&g_queue.progress);
     }
 }
 
@@ -105,11 +105,11 @@ static void device(void)
 static void waiter(void)
 {
     for (;;) {
-        uint32_t seen = atomic_load(&g_queue.completion.progress);
+        uint32_t seen = xs_progress_seen(&g_queue.progress);
 
         if (atomic_load(&g_client.cells[0].completed) >= (uint64_t)g_completions)
             return;
-        xs_queue_sleep(&g_queue, seen, UINT64_MAX);
+        xs_progress_sleep(&g_queue.progress, seen, UINT64_MAX);
     }
 }
 

@@ -76,16 +76,16 @@ static void its_time_on_the_device_begins_after_the_wait(void **state)
     (void)state;
     for (int i = 0; i < 3; i++)
         assert_int_equal(waits(MS), 0);
-    atomic_store(&g_queue->submit.busy_since_ns, 1);
+    atomic_store(&g_queue->busy_since_ns, 1);
     atomic_store(&cc->est_entered_ns, atomic_load(&cc->est_completed_ns) + 200 * US);
     began_ns = xs_now_ns();
     assert_int_equal(waits(200 * US), 8 * MS);
-    assert_int_equal(atomic_load(&g_queue->submit.busy_since_ns), began_ns + 8 * MS);
+    assert_int_equal(atomic_load(&g_queue->busy_since_ns), began_ns + 8 * MS);
 
-    atomic_store(&g_queue->submit.busy_since_ns, 1);
+    atomic_store(&g_queue->busy_since_ns, 1);
     atomic_store(&cc->est_entered_ns, atomic_load(&cc->est_completed_ns) + 300 * US);
     assert_int_equal(waits(200 * US), 8 * 200 * US);
-    assert_int_equal(atomic_load(&g_queue->submit.busy_since_ns), 1); /* another command is in flight */
+    assert_int_equal(atomic_load(&g_queue->busy_since_ns), 1); /* another command is in flight */
 }
 
 static void a_long_one_waits_for_the_device(void **state)

@@ -19,15 +19,15 @@ static void wait_entered(struct xs_queue *q)
     uint64_t deferred = atomic_load(&q->deferred.submitted), entered;
 
     for (;;) {
-        uint32_t seen = atomic_load(&q->completion.progress);
+        uint32_t seen = xs_progress_seen(&q->progress);
 
         if (atomic_load(&q->deferred.done) >= deferred)
             break;
-        xs_queue_sleep(q, seen, 100 * XS_NS_PER_MS);
+        xs_progress_sleep(&q->progress, seen, 100 * XS_NS_PER_MS);
     }
     entered = atomic_load(&q->cc->entered);
     while (atomic_load(&q->cc->returned) < entered)
-        xs_queue_sleep(q, atomic_load(&q->completion.progress), XS_NS_PER_MS);
+        xs_progress_sleep(&q->progress, xs_progress_seen(&q->progress), XS_NS_PER_MS);
 }
 
 /* Waits for calls under way that had already passed the gate. */
@@ -38,9 +38,9 @@ static void wait_launching(struct xs_queue *q)
         uint64_t returned = atomic_load(&q->cc->returned);
         uint64_t entered = atomic_load(&q->cc->entered);
 
-        if (entered - returned <= atomic_load(&q->submit.blocked))
+        if (entered - returned <= atomic_load(&q->blocked))
             return;
-        xs_queue_sleep(q, atomic_load(&q->completion.progress), 200 * XS_NS_PER_US);
+        xs_progress_sleep(&q->progress, xs_progress_seen(&q->progress), 200 * XS_NS_PER_US);
     }
 }
 
@@ -67,7 +67,7 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState *state)
     if (!q)
         return kXSchedErrorNotFound;
     xs_queue_look(q, true);
-    if (!atomic_load(&q->completion.marks_pending) &&
+    if (!xs_completion_pending(&q->completion) &&
         atomic_load(&q->cc->completed) < atomic_load(&q->cc->returned))
         xs_queue_mark_now(q); /* a later query then knows */
     *state = atomic_load(&q->deferred_count) == 0 &&
@@ -167,7 +167,7 @@ XResult XQueueResume(XQueueHandle xq, int64_t flags)
         xs_deferred_drop(q);
     xs_queue_app_set(q, XS_PERMIT_OPEN);
     xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
-    xs_queue_progress(q);
+    xs_progress_make(&q->progress);
     xs_queue_unref(q);
     return kXSchedSuccess;
 }

@@ -115,7 +115,7 @@ void xs_command_launch(struct xs_queue *q, struct xs_command *c, uint32_t submit
     /* from a callback of the same queue: it is part of that command, which has not returned yet */
     atomic_store(&c->number, atomic_load(t.queue ? &q->cc->returned : &q->cc->entered));
     atomic_store(&c->state, XS_COMMAND_LAUNCHED);
-    xs_queue_progress(q);
+    xs_progress_make(&q->progress);
 }
 
 XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd)
@@ -156,11 +156,11 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd)
     if (!c || c->queue_handle != xq)
         goto out;
     for (;;) {
-        uint32_t seen = atomic_load(&q->completion.progress);
+        uint32_t seen = xs_progress_seen(&q->progress);
 
         if (atomic_load(&c->state) != XS_COMMAND_HELD)
             break;
-        xs_queue_sleep(q, seen, 100 * XS_NS_PER_MS);
+        xs_progress_sleep(&q->progress, seen, 100 * XS_NS_PER_MS);
     }
     if (atomic_load(&c->state) == XS_COMMAND_DROPPED) {
         r = kXSchedErrorNotFound;

@@ -45,7 +45,7 @@ static void settle(struct xs_queue *q, struct xs_command *c)
 {
     atomic_fetch_add(&q->deferred.done, 1);
     atomic_fetch_sub(&q->deferred_count, 1);
-    xs_queue_progress(q);
+    xs_progress_make(&q->progress);
     xs_command_unref(q->state, c);
 }
 

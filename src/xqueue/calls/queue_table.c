@@ -27,7 +27,7 @@ static void wake(struct xs_queue *q)
     xs_futex_wake(xs_futex_low(&q->app_permitted), INT32_MAX);
     if (sc != &xs_open_cell)
         xs_futex_wake(xs_futex_low(&sc->permitted), INT32_MAX);
-    xs_queue_progress(q);
+    xs_progress_make(&q->progress);
 }
 
 /* Storage that nothing refers to, or new. Under the lock. */
@@ -38,7 +38,7 @@ static struct xs_queue *queue_storage(struct xs_state *st)
     XS_LIST_FOR(free_q, &st->free_queues, struct xs_queue, link) {
         if (xs_queue_unused(free_q) &&
             /* no device writes the marks or reads the permit */
-            atomic_load(&free_q->cc->marked) >= atomic_load(&free_q->completion.device_issued) &&
+            atomic_load(&free_q->cc->marked) >= xs_completion_device_issued(&free_q->completion) &&
             xs_gates_passed(free_q)) {
             xs_list_remove(&free_q->link);
             return free_q;
@@ -82,37 +82,18 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&q->waits_for.queue, NULL);
     atomic_store(&cc->marked, 0);
     atomic_store(&cc->marked_to, 0);
-    atomic_store(&q->completion.device_issued, 0);
-    atomic_store(&q->completion.marking, 0);
-    atomic_store(&q->completion.mark_again, 0);
-    q->completion.last_done_late = false;
     xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
-    atomic_store(&q->submit.passes, 0);
-    atomic_store(&q->submit.passes_granted, 0);
     atomic_store(&q->awaits_to, 0);
     atomic_store(&q->ours, 0);
     atomic_store(&q->trust, 0);
     atomic_store(&q->futile, 0);
     atomic_store(&q->unbounded, 0);
-    atomic_store(&q->completion.last_done_ns, 0);
-    atomic_store(&q->submit.busy_since_ns, 0);
-    atomic_store(&q->submit.slack_ns, 0);
+    atomic_store(&q->busy_since_ns, 0);
     atomic_store(&q->whole_ns, 0);
-    atomic_store(&q->submit.end_mark_ns, 0);
-    atomic_store(&q->submit.watched_ns, 0);
-    atomic_store(&q->submit.idled, 0);
-    atomic_store(&q->submit.end_missed, false);
-    atomic_store(&q->submit.earned_marks, 0);
-    atomic_store(&q->submit.burst_from, 0);
-    atomic_store(&q->completion.head_est_ns, 0);
-    atomic_store(&q->completion.marks_pending, 0);
-    atomic_store(&q->completion.marked_to, 0);
     atomic_store(&q->deferred_count, 0);
-    xs_lock_acquire(&q->completion.mark_lock); /* no thread uses it: refs was 0 */
-    q->completion.mark_first = q->completion.mark_count = 0;
-    q->completion.correction_ns = q->completion.last_mark_raw_ns = 0;
-    q->completion.had = q->completion.above = 0;
-    xs_lock_release(&q->completion.mark_lock);
+    xs_bound_reset(&q->bound);
+    xs_ends_reset(&q->ends);
+    xs_completion_reset(&q->completion);
     xs_list_init(&q->deferred.list);
     q->flags = 0;
 }
@@ -358,9 +339,8 @@ void xsched_priv_marks_void(const struct xs_ctx_entries *context)
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next) {
         if (q->live || q->ctx_entries != context)
             continue;
-        atomic_store(&q->cc->marked, atomic_load(&q->completion.device_issued));
-        atomic_store(&q->gates.last, 0);
-        atomic_store(&q->gates.behind, 0);
+        atomic_store(&q->cc->marked, xs_completion_device_issued(&q->completion));
+        xs_gates_void(&q->gates);
     }
     xs_lock_release(&st->lock);
 }

@@ -2,6 +2,7 @@
 #include "xqueue/gates/crowded.h"
 
 #include "xqueue/gates/gate.h"
+#include "xqueue/queue.h"
 #include "xqueue/state.h"
 
 static void set_all(struct xs_queue *of, bool crowded)

@@ -9,7 +9,7 @@
 #ifndef XS_XQUEUE_CROWDED_H
 #define XS_XQUEUE_CROWDED_H
 
-#include "xqueue/queue.h"
+struct xs_queue;
 
 /** The queue has its context's entries, or leaves the tables. The first queue too many opens the gates of the others for
  *  the commands that stand there. Under state.lock. */

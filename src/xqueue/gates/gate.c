@@ -14,7 +14,6 @@
 #include "wire/wire.h"
 #include "xqueue/hwq.h"
 #include "xqueue/interface.h"
-#include "xqueue/queue.h"
 #include "xqueue/state.h"
 
 #include <sys/mman.h>

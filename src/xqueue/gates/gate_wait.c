@@ -11,9 +11,9 @@ bool xsched_priv_gate_wait(struct xs_queue *q, uint64_t id, uint64_t number, uin
                                .timeout_ns = timeout_ns, .since_ns = xs_now_ns()};
     bool open;
 
-    atomic_fetch_add(&q->gates.host_waiters, 1); /* seq_cst pairs with xs_gates_open_locked: opens, then reads it */
+    xs_gates_host_waits(&q->gates);
     open = xs_permit_wait(q, &w);
-    atomic_fetch_sub(&q->gates.host_waiters, 1);
+    xs_gates_host_waited(&q->gates);
     return open;
 }
 

@@ -16,7 +16,7 @@ bool xs_context_full(struct xs_queue *q, bool shut)
         if (o->ctx_entries != q->ctx_entries)
             continue;
         xs_queue_look(o, true);
-        weight = atomic_load(&o->gates.weight_in); /* before entered: a command enters, then weighs */
+        weight = xs_gates_weight(&o->gates); /* before entered: a command enters, then weighs */
         if (atomic_load(&o->cc->completed) >= atomic_load(&o->cc->entered))
             xs_gates_done(o, weight);
     }

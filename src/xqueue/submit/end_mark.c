@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/tune.h"
-#include "xqueue/queue.h"
 
 #define PAUSE_NS      XS_NS_PER_MS         /* others gain nothing in a shorter one */
 #define PAUSE_MOST_NS (50 * XS_NS_PER_MS)  /* after so long the scheduler takes the queue for idle anyway */
@@ -30,16 +29,16 @@ uint64_t xs_queue_end_mark_each_ns(void)
 static __attribute__((noinline)) void after_pause(struct xs_queue *q, uint64_t pause_ns)
 {
     uint32_t before = (uint32_t)atomic_load(&q->cc->entered) - 1; /* this command has entered */
-    uint32_t burst = before - atomic_load_explicit(&q->submit.burst_from, memory_order_relaxed);
+    uint32_t burst = before - atomic_load_explicit(&q->ends.burst_from, memory_order_relaxed);
     uint64_t marks = (XS_MIN(pause_ns, PAUSE_MOST_NS) - PAUSE_NS) / EARNS_NS;
-    uint32_t earned = atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed);
+    uint32_t earned = atomic_load_explicit(&q->ends.earned_marks, memory_order_relaxed);
 
-    atomic_store_explicit(&q->submit.burst_from, before, memory_order_relaxed);
-    if (!earned && !atomic_load_explicit(&q->submit.end_missed, memory_order_relaxed))
+    atomic_store_explicit(&q->ends.burst_from, before, memory_order_relaxed);
+    if (!earned && !atomic_load_explicit(&q->ends.end_missed, memory_order_relaxed))
         return;
-    atomic_store_explicit(&q->submit.end_missed, false, memory_order_relaxed);
+    atomic_store_explicit(&q->ends.end_missed, false, memory_order_relaxed);
     if (burst <= marks)
-        atomic_store_explicit(&q->submit.earned_marks, (uint32_t)XS_MIN(earned + marks, EARNED_MOST),
+        atomic_store_explicit(&q->ends.earned_marks, (uint32_t)XS_MIN(earned + marks, EARNED_MOST),
                               memory_order_relaxed);
 }
 
@@ -50,19 +49,19 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns)
 
     /* relaxed, all of it: two threads at once may both mark; a clock that stepped back gives a mark, too */
     now_ns = xs_now_ns();
-    quiet_ns = now_ns - atomic_load_explicit(&q->submit.watched_ns, memory_order_relaxed);
-    atomic_store_explicit(&q->submit.watched_ns, now_ns, memory_order_relaxed);
+    quiet_ns = now_ns - atomic_load_explicit(&q->ends.watched_ns, memory_order_relaxed);
+    atomic_store_explicit(&q->ends.watched_ns, now_ns, memory_order_relaxed);
     if (out_ns && quiet_ns > out_ns + each_ns &&
-        atomic_load(&q->completion.marked_to) < atomic_load(&q->cc->returned))
-        atomic_store_explicit(&q->submit.idled, XS_MARK_IDLED, memory_order_relaxed);
+        xs_completion_marked_to(&q->completion) < atomic_load(&q->cc->returned))
+        atomic_store_explicit(&q->ends.idled, XS_MARK_IDLED, memory_order_relaxed);
     if (XS_UNLIKELY(quiet_ns > out_ns + PAUSE_NS))
         after_pause(q, quiet_ns - out_ns);
-    if (now_ns - atomic_load_explicit(&q->submit.end_mark_ns, memory_order_relaxed) < each_ns) {
-        earned = atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed);
+    if (now_ns - atomic_load_explicit(&q->ends.end_mark_ns, memory_order_relaxed) < each_ns) {
+        earned = atomic_load_explicit(&q->ends.earned_marks, memory_order_relaxed);
         if (!earned)
             return false;
-        atomic_store_explicit(&q->submit.earned_marks, earned - 1, memory_order_relaxed);
+        atomic_store_explicit(&q->ends.earned_marks, earned - 1, memory_order_relaxed);
     }
-    atomic_store_explicit(&q->submit.end_mark_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&q->ends.end_mark_ns, now_ns, memory_order_relaxed);
     return true;
 }

@@ -16,11 +16,11 @@ bool xs_queue_end_may_be_near(struct xs_queue *q, uint64_t out_ns);
 /** A thread waited for the queue. If all was complete then, it waits for its ends and needs no marks for them. */
 static inline void xs_queue_end_awaited(struct xs_queue *q, bool all_complete)
 {
-    if (XS_LIKELY(!atomic_load_explicit(&q->submit.earned_marks, memory_order_relaxed) &&
-                  !atomic_load_explicit(&q->submit.end_missed, memory_order_relaxed)) || !all_complete)
+    if (XS_LIKELY(!atomic_load_explicit(&q->ends.earned_marks, memory_order_relaxed) &&
+                  !atomic_load_explicit(&q->ends.end_missed, memory_order_relaxed)) || !all_complete)
         return;
-    atomic_store_explicit(&q->submit.earned_marks, 0, memory_order_relaxed); /* hints, as everywhere */
-    atomic_store_explicit(&q->submit.end_missed, false, memory_order_relaxed);
+    atomic_store_explicit(&q->ends.earned_marks, 0, memory_order_relaxed); /* hints, as everywhere */
+    atomic_store_explicit(&q->ends.end_missed, false, memory_order_relaxed);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xqueue/submit/in_flight.h"
 
-#include "xqueue/queue.h"
 
 #define PASSES_MIN   8u
 #define PASSES_MAX   65536u
@@ -45,9 +44,9 @@ uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
     if (out == 0 || out + est_ns <= bound_ns || xs_in_flight_awaits(q))
         return 0;
     /* The command that runs now has been running for a while. */
-    since = XS_MAX(atomic_load_explicit(&q->completion.last_done_ns, memory_order_relaxed),
-                   atomic_load_explicit(&q->submit.busy_since_ns, memory_order_relaxed));
-    head = atomic_load_explicit(&q->completion.head_est_ns, memory_order_relaxed);
+    since = XS_MAX(xs_completion_last_done_ns(&q->completion),
+                   atomic_load_explicit(&q->busy_since_ns, memory_order_relaxed));
+    head = xs_completion_head_est_ns(&q->completion);
     elapsed = now_ns > since ? now_ns - since : 0;
     late = elapsed - XS_MIN(elapsed, head ? head : out);
     elapsed -= late;
@@ -62,30 +61,30 @@ uint64_t xs_in_flight_wait_ns(struct xs_queue *q, uint64_t est_ns, uint64_t boun
 bool xs_in_flight_ran_dry(struct xs_queue *q)
 {
     return atomic_load_explicit(&q->cc->marked, memory_order_relaxed) >=
-           atomic_load(&q->completion.device_issued);
+           xs_completion_device_issued(&q->completion);
 }
 
 void xs_in_flight_learn(struct xs_queue *q, uint64_t bound_ns, bool dry)
 {
-    uint64_t slack_ns = atomic_load_explicit(&q->submit.slack_ns, memory_order_relaxed); /* a value by itself */
+    uint64_t slack_ns = atomic_load_explicit(&q->bound.slack_ns, memory_order_relaxed); /* a value by itself */
 
     slack_ns = dry ? XS_MIN(slack_ns + bound_ns / 4, bound_ns) : slack_ns - slack_ns / 16;
-    atomic_store_explicit(&q->submit.slack_ns, slack_ns, memory_order_relaxed);
+    atomic_store_explicit(&q->bound.slack_ns, slack_ns, memory_order_relaxed);
 }
 
 bool xs_in_flight_take_pass(struct xs_queue *q)
 {
-    uint32_t left = atomic_load(&q->submit.passes);
+    uint32_t left = atomic_load(&q->bound.passes);
 
-    while (left && !atomic_compare_exchange_weak(&q->submit.passes, &left, left - 1))
+    while (left && !atomic_compare_exchange_weak(&q->bound.passes, &left, left - 1))
         ;
     return left != 0;
 }
 
 static void grant(struct xs_queue *q, uint32_t n)
 {
-    atomic_store(&q->submit.passes_granted, n);
-    atomic_store(&q->submit.passes, n);
+    atomic_store(&q->bound.passes_granted, n);
+    atomic_store(&q->bound.passes, n);
 }
 
 void xs_in_flight_trust(struct xs_queue *q, bool waited_for)
@@ -107,7 +106,7 @@ uint64_t xs_in_flight_patience_ns(struct xs_queue *q, uint64_t outstanding_ns)
 
 void xs_in_flight_gave_up(struct xs_queue *q)
 {
-    uint32_t n = atomic_load(&q->submit.passes_granted), futile;
+    uint32_t n = atomic_load(&q->bound.passes_granted), futile;
 
     if (n == 0) {                 /* the first time since something completed */
         futile = atomic_fetch_add(&q->futile, 1) + 1;

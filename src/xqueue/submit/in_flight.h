@@ -49,7 +49,7 @@ void xs_in_flight_learn(struct xs_queue *q, uint64_t bound_ns, bool dry);
 static inline bool xs_in_flight_awaits(struct xs_queue *q)
 {
     /* relaxed: both are hints */
-    return atomic_load_explicit(&q->completion.head_est_ns, memory_order_relaxed) == XS_HEAD_AWAITS &&
+    return xs_completion_head_est_ns(&q->completion) == XS_HEAD_AWAITS &&
            atomic_load_explicit(&q->cc->entered, memory_order_relaxed) -
                    atomic_load_explicit(&q->cc->completed, memory_order_relaxed) <= XS_IN_FLIGHT_AWAITS;
 }

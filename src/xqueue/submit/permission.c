@@ -6,7 +6,6 @@
 #include "base/futex.h"
 #include "xqueue/control/server_page.h"
 #include "xqueue/interface.h"
-#include "xqueue/queue.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
 
@@ -131,7 +130,7 @@ struct counted {
 static void count_suspended(struct xs_queue *q, const struct xs_permit_wait *w, struct counted *c)
 {
     if (w->place == XS_PERMIT_ENTERED && !c->blocked) {
-        atomic_fetch_add(&q->submit.blocked, 1);
+        atomic_fetch_add(&q->blocked, 1);
         c->blocked = true;
     }
     if (w->place != XS_PERMIT_NEXT)
@@ -175,7 +174,7 @@ bool xs_permit_wait(struct xs_queue *q, struct xs_permit_wait *w)
         }
     }
     if (c.blocked)
-        atomic_fetch_sub(&q->submit.blocked, 1);
+        atomic_fetch_sub(&q->blocked, 1);
     if (c.waits)
         atomic_fetch_sub(&q->cc->waiters, 1);
     if (w->place == XS_PERMIT_NEXT)

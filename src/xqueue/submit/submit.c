@@ -43,7 +43,7 @@ _Atomic uint32_t xsched_priv_awaiting;
 
 void xsched_priv_waits_elsewhere(struct xs_queue *waiter)
 {
-    atomic_store_explicit(&waiter->submit.idled, XS_MARK_IDLED, memory_order_relaxed); /* a hint */
+    xs_ends_idled(&waiter->ends);
 }
 
 void xsched_priv_waits_for_host(struct xs_queue *waiter)
@@ -209,7 +209,7 @@ PART void mark(const struct begun *b, struct xs_ticket *t)
     old_ns = atomic_fetch_add_explicit(&b->cc->est_entered_ns, b->est_ns, memory_order_relaxed);
     done_ns = atomic_load_explicit(&b->cc->est_completed_ns, memory_order_relaxed);
     if (old_ns <= done_ns)        /* the queue looks empty: this command starts now */
-        atomic_store_explicit(&q->submit.busy_since_ns, xs_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&q->busy_since_ns, xs_now_ns(), memory_order_relaxed);
     t->returned_before = atomic_load_explicit(&b->cc->returned, memory_order_relaxed);
     if (!b->known_ns || (b->gated && xs_gates_mark_due(q)) ||
         (XS_UNLIKELY(b->armed) && ((b->flags & XS_SUBMIT_PASS) ||
@@ -323,7 +323,7 @@ uint64_t xsched_priv_submit_end(struct xs_ticket *t, bool ok, bool self_marked)
             atomic_compare_exchange_strong(&q->cc->collective, &mine, t->collective_before);
         }
         if (atomic_compare_exchange_strong(&q->cc->completed, &expect, old + 1))
-            xs_queue_progress(q);
+            xs_progress_make(&q->progress);
         xs_queue_unref(q);
         return 0;
     }

@@ -78,7 +78,7 @@ static bool wait_for_list(const struct turn *t, uint32_t seen)
 {
     if (!atomic_load(&t->q->deferred_count) || (t->flags & XS_SUBMIT_FROM_LIST))
         return false;
-    xs_queue_sleep(t->q, seen, 100 * XS_NS_PER_MS);
+    xs_progress_sleep(&t->q->progress, seen, 100 * XS_NS_PER_MS);
     return true;
 }
 
@@ -91,7 +91,7 @@ static uint64_t in_flight_ns(struct turn *t, uint64_t now, bool gated, bool was_
     if (gated && !(t->flags & XS_SUBMIT_OUTSIDE))
         bound_ns = xs_gates_bound_ns(told_ns, t->est_ns);
     else
-        bound_ns += atomic_load_explicit(&t->q->submit.slack_ns, memory_order_relaxed);
+        bound_ns += xs_bound_slack_ns(&t->q->bound);
     sleep_ns = xs_in_flight_wait_ns(t->q, t->est_ns, bound_ns, now, &t->outstanding_ns);
     if (t->slept && (was_dry || sleep_ns == 0))
         xs_in_flight_learn(t->q, told_ns, was_dry);
@@ -120,7 +120,7 @@ static uint64_t patience_left_ns(struct turn *t, uint64_t now, uint64_t complete
 /* No mark in flight would wake this thread, and it can put none there. */
 static bool is_untold(const struct turn *t, uint64_t completed)
 {
-    return !atomic_load(&t->q->completion.marks_pending) && atomic_load(&t->q->cc->returned) > completed &&
+    return !xs_completion_pending(&t->q->completion) && atomic_load(&t->q->cc->returned) > completed &&
            ((t->flags & XS_SUBMIT_NO_MARK) || !xs_queue_mark_now(t->q));
 }
 
@@ -157,9 +157,9 @@ static bool wait_for_room(struct turn *t, uint32_t seen)
     sleep_ns = XS_MIN(sleep_ns, patience_ns);
     t->slept = q->device_marks;
     if (t->slept)
-        xs_queue_sleep_look(q, seen, sleep_ns);
+        xs_progress_sleep_look(&q->progress, q->cc, seen, sleep_ns);
     else
-        xs_queue_sleep(q, seen, sleep_ns);
+        xs_progress_sleep(&q->progress, seen, sleep_ns);
     if (XS_UNLIKELY(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed)))
         xs_queue_waited(q, now);
     return true;
@@ -170,7 +170,7 @@ void xs_turn_wait(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed,
     struct turn t = {.q = q, .n = n, .est_ns = est_ns, .flags = flags, .managed = managed};
 
     for (;;) {
-        uint32_t seen = atomic_load(&q->completion.progress);
+        uint32_t seen = xs_progress_seen(&q->progress);
         bool permitted = xs_queue_permitted(q, n);
 
         if (!permitted && !(q->ctx_entries && may_gather(&t))) {
@@ -190,6 +190,6 @@ bool xs_queue_would_wait(struct xs_queue *q)
 
     if (!xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1))
         return true;
-    return xs_queue_managed(q, atomic_load(&q->sc)) && !atomic_load(&q->submit.passes) &&
+    return xs_queue_managed(q, atomic_load(&q->sc)) && !xs_bound_passes(&q->bound) &&
            xs_in_flight_wait_ns(q, bound_ns / 4, bound_ns, xs_now_ns(), &out) != 0;
 }

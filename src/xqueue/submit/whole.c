@@ -27,7 +27,7 @@ static void begin_anew(struct xs_queue *q, uint32_t est_ns)
     entered_ns = atomic_load_explicit(&q->cc->est_entered_ns, memory_order_relaxed); /* values by themselves */
     completed_ns = atomic_load_explicit(&q->cc->est_completed_ns, memory_order_relaxed);
     if (entered_ns <= completed_ns + est_ns)
-        atomic_store_explicit(&q->submit.busy_since_ns, xs_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&q->busy_since_ns, xs_now_ns(), memory_order_relaxed);
 }
 
 void xsched_priv_submit_whole(struct xs_ticket *t)
