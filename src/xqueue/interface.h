@@ -164,8 +164,8 @@ void xsched_priv_completed(struct xs_queue *q, uint64_t number);
 /** Where the device writes the numbers of marks (ops.device_marks): 8 bytes of the client page, at one place
  *  as long as the queue lives. Meanwhile only marks write there. */
 _Atomic uint64_t *xsched_priv_mark_word(struct xs_queue *q);
-/** Keeps the queue's storage from a new use until the second has run as often as the first: for marks that
- *  another thread writes there in the device's place. Any thread. */
+/** hold takes a reference to the queue's storage, which then gets no new use. let_go drops that one, or the one of
+ *  xsched_priv_queue_pin. Any thread. */
 void xsched_priv_queue_hold(struct xs_queue *q);
 void xsched_priv_queue_let_go(struct xs_queue *q);
 /** Names this use of the queue's storage. 0: the queue is gone. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XQueues: their state, making, finding, forgetting. */
+/* The record of an XQueue, and its references. calls/queue_table.c makes, finds and forgets XQueues. */
 #ifndef XS_XQUEUE_QUEUE_H
 #define XS_XQUEUE_QUEUE_H
 
@@ -77,7 +77,7 @@ enum {
 struct xs_queue {
     /* line 0: each submit reads it; the named threads write it, rarely */
     struct xs_client_cell *cc;              /* constant */
-    _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server; see repoint() */
+    _Atomic(struct xs_server_cell *) sc;    /* never NULL: the open cell, or a cell of state.server; see xs_queue_repoint() */
     _Atomic uint64_t app_permitted;         /* the application's own permit (XQueueSuspend); under state.lock */
     _Atomic int64_t threshold;              /* explicit bound; 0: by estimated time; under state.lock */
     struct xs_ctx_entries *ctx_entries;     /* of hwq; NULL: it has no level 2; constant while live */

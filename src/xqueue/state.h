@@ -32,7 +32,8 @@ struct xs_marker {
 
 struct xs_state {
     /* Lock 2: hardware queues, XQueues, their wishes, free storage. Calls of the API hold it that create,
-     * destroy or configure. No submit does. */
+     * destroy or configure, and context-blocking calls as they begin. A submit does so only at level 2, where
+     * its call may load code. */
     struct xs_lock lock;
     struct xs_map native_to_queue;          /* look-ups without the lock */
     struct xs_map native_to_hwq, handle_to_hwq, handle_to_queue, handle_to_command;
@@ -134,7 +135,7 @@ struct xs_tls {
     uint32_t epoch;
     int32_t priority;                       /* of the queue that this thread used last */
     int depth;
-    uint32_t polled_us;                     /* inherit.c: since when this thread only polls */
+    uint32_t polled_us;                     /* wait.c: since when this thread only polls */
     const struct xs_queue *polled;          /* this queue */
 };
 extern _Thread_local struct xs_tls xs_tls;

@@ -177,7 +177,7 @@ static void looks_for_room(void)
     xs_context_full(&g_queue, false);
 }
 
-/* In another context; as queue.c does, and two commands of it enter. */
+/* In another context; as queue_table.c does, and two commands of it enter. */
 static void used_anew(void)
 {
     xs_gates_reset(&g_dead);

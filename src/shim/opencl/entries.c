@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exported functions, the layer's functions and the answers of missing ones: one of each a
- * row. */
+/* The functions of the rows. Each row has an exported one, one for each loader that takes us as a layer, and the answer where
+ * the library lacks it. */
 #include "shim/opencl/body.h"
 
 #include "hal/common/note.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exported functions of all rows that are not plain jumps. */
+/* The exported functions of the rows with a prototype. pass.c has the plain jumps; rows OWN have theirs by hand. */
 #include "shim/stream/body.h"
 #include "shim/stream/prototypes.h"
 

@@ -77,6 +77,6 @@ XResult xs_queue_set_launch_config(struct xs_queue *q, int64_t threshold, int64_
         atomic_store(&q->threshold, t);
         atomic_store(&q->bounded, XS_BOUNDED_APP);
     }
-    xs_progress_make(&q->progress);         /* a wider bound may let a waiting thread go on */
+    xs_progress_make(&q->progress); /* a wider bound may let a waiting thread go on */
     return kXSchedSuccess;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way of one command: count it, look at the permits, look at the commands in flight, hand it to the
- * vendor. No lock, no allocation, no system call unless it must wait. */
+/* The way of one command: count it, estimate it, look at the permits and at the commands in flight, say whether it gets a
+ * mark; and, after the vendor call, count it as returned and put the mark. It allocates nothing. A system call is there only
+ * where it waits, rings a scheduler that sleeps, or wakes a thread. It takes mark_lock by try alone, for a mark. It takes
+ * state.lock only where a call at level 2 may load code (gates/context_blocking.c). */
 #include "base/clock.h"
 #include "xqueue/estimate.h"
 #include "xqueue/gates/gate.h"
