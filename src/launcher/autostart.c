@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "query/find_xserver.h"
 #include "query/listening.h"
+#include "query/stopped.h"
 #include "launcher/daemonize.h"
 #include "launcher/preload.h"
 #include "launcher/say.h"
@@ -240,11 +241,16 @@ int xs_autostart(bool start, unsigned idle_s)
     char folder[PATH_MAX], socket_path[PATH_MAX + 16];
     static struct xs_places places; /* large, and stacks may be small */
     bool agents_look = true;
+    pid_t server = 0;
     int i, err;
 
     xs_places_get(&places);
     i = xs_places_first(&places);
     if (i >= 0) {
+        if (xs_place_probe_of(&places.items[i], &server, NULL) == 0 && xs_process_is_stopped(server))
+            xs_say("the xserver at %s (PID %d) " XS_STOPPED_BY
+                   ": the program runs unscheduled until it goes on. " XS_STOPPED_REMEDY,
+                   places.items[i].path, (int)server, (int)server);
         if (!places.items[i].agents_look)
             setenv("XSCHED_SOCKET", places.items[i].path, 1);
         xs_place_expect(places.items[i].path);

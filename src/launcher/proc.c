@@ -3,6 +3,7 @@
 
 #include "base/platforms.h"
 #include "base/str.h"
+#include "query/stopped.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -249,43 +250,6 @@ static void read_auxiliary(struct xs_proc *p)
         fclose(f);
 }
 
-/* Whether a file of a control group has this line. */
-static bool group_says(const char *folder, const char *group, const char *file, const char *says)
-{
-    char path[PATH_MAX + 64], line[64];
-    bool found = false;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/sys/fs/cgroup%s%s/%s", folder, group, file);
-    f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof(line), f))
-        found = strcmp(line, says) == 0;
-    if (f)
-        fclose(f);
-    return found;
-}
-
-/* "0::/system.slice/x.service", or "6:freezer:/x" of version 1, and what that control group says of itself. A group inside a
- * namespace has a name that leads to no folder here: then nothing is known. */
-static void read_freezer(struct xs_proc *p)
-{
-    char line[PATH_MAX], *group;
-    int err;
-    FILE *f = open_proc(p->pid, "cgroup", &err);
-
-    while (f && fgets(line, sizeof(line), f)) {
-        line[strcspn(line, "\n")] = 0;
-        group = strchr(line, '/');
-        if (group && strncmp(line, "0::", 3) == 0)
-            p->is_frozen |= group_says("", group, "cgroup.events", "frozen 1\n") ||
-                            group_says("/unified", group, "cgroup.events", "frozen 1\n");
-        else if (group && strstr(line, ":freezer:"))
-            p->is_frozen |= group_says("/freezer", group, "freezer.state", "FROZEN\n");
-    }
-    if (f)
-        fclose(f);
-}
-
 static bool other_link(const char *of, const char *name)
 {
     char path[64], theirs[PATH_MAX], ours[PATH_MAX];
@@ -386,7 +350,7 @@ int xs_proc_read(pid_t pid, struct xs_proc *ret)
         return err;
     snprintf(ret->exe_link, sizeof(ret->exe_link), "/proc/%d/exe", (int)ret->pid);
     read_kind(ret);
-    read_freezer(ret);
+    ret->is_frozen = xs_process_is_frozen(ret->pid);
     if (xs_proc_has_ended(ret) || ret->is_kernel)
         return 0;
     err = read_maps(ret);

@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "query/find_xserver.h"
+#include "query/stopped.h"
 #include "transport/http_socket.h"
 
 #include <errno.h>
@@ -35,16 +36,34 @@ static bool absent(int r)
     return r == -ECONNREFUSED || r == -EACCES || r == -ENOENT || r == -ETIMEDOUT;
 }
 
-/* Why no answer came, by the name of the socket that the user knows: its HTTP socket is beside it. */
-static void note_socket(struct tried *t, const char *server_socket, const char *http, int r,
-                        const char *error)
-{
-    int there = xs_place_probe(server_socket, NULL, NULL);
+struct asked_server {
+    const char *socket;
+    pid_t stopped; /* its process, when it stands still */
+};
 
-    if (!xs_place_is_up(there))
-        note(t, "\n  %s: %s", server_socket, xs_place_text(there));
+static bool is_stopped(void *ctx)
+{
+    struct asked_server *s = ctx;
+    pid_t pid = 0;
+
+    if (xs_place_probe(s->socket, &pid, NULL) < 0 || !xs_process_is_stopped(pid))
+        return false;
+    s->stopped = pid;
+    return true;
+}
+
+/* Why no answer came, by the name of the socket that the user knows: its HTTP socket is beside it. */
+static void note_socket(struct tried *t, const struct asked_server *server, const char *http, int r, const char *error)
+{
+    int there = xs_place_probe(server->socket, NULL, NULL);
+
+    if (server->stopped)
+        note(t, "\n  %s: the xserver there (PID %d) " XS_STOPPED_BY "\n" XS_STOPPED_REMEDY, server->socket,
+             (int)server->stopped, (int)server->stopped);
+    else if (!xs_place_is_up(there))
+        note(t, "\n  %s: %s", server->socket, xs_place_text(there));
     else if (r == -ECONNREFUSED)
-        note(t, "\n  %s: an xserver is there that answers no questions (http = OFF?)", server_socket);
+        note(t, "\n  %s: an xserver is there that answers no questions (http = OFF?)", server->socket);
     else
         note(t, "\n  %s: %s", http, error);
 }
@@ -54,7 +73,8 @@ static int ask_unix(const struct xs_ask_where *w, const char *server_socket, con
                     const char *path, const char *body, struct tried *tried, struct xs_http_answer *ret)
 {
     char http[PATH_MAX], error[256];
-    struct xs_http_target target = {.unix_path = http, .token = w->token};
+    struct asked_server server = {.socket = server_socket};
+    struct xs_http_target target = {.unix_path = http, .token = w->token, .is_stopped = is_stopped, .ctx = &server};
     bool direct = xs_http_socket_reserved(server_socket);
     int r;
 
@@ -66,7 +86,7 @@ static int ask_unix(const struct xs_ask_where *w, const char *server_socket, con
     if (r < 0 && direct)
         note(tried, "\n  %s: %s", http, r == -ECONNREFUSED ? "nobody listens" : error);
     else if (r < 0)
-        note_socket(tried, server_socket, http, r, error);
+        note_socket(tried, &server, http, r, error);
     return r;
 }
 

@@ -16,7 +16,8 @@ struct xs_ask_where {
 };
 
 /** @param ret_tried  for users, on failure: a line for each place, "\n  PLACE: what happened"
- *  @return 0 whatever the status says, or -errno of the last place */
+ *  @return 0 whatever the status says, or -errno of the last place: -EHOSTDOWN a server is there and stands still; no
+ *          other is asked then, since programs look there, too */
 int xs_ask(const struct xs_ask_where *where, const char *method, const char *path, const char *body,
            struct xs_http_answer *ret, char *ret_tried, size_t size);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/http_client.h"
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "transport/token.h"
 
@@ -53,10 +54,32 @@ static struct curl_slist *headers(const struct xs_http_target *target, bool *ret
     return list;
 }
 
+/* Whether the server stands still. It is asked only where an answer is late: most questions cost nothing for it. */
+struct watch {
+    const struct xs_http_target *target;
+    uint64_t look_ns; /* the next time */
+};
+
+static int watch(void *ctx, curl_off_t all, curl_off_t received, curl_off_t all_up, curl_off_t sent)
+{
+    struct watch *w = ctx;
+
+    (void)all;
+    (void)received;
+    (void)all_up;
+    (void)sent;
+    if (xs_now_ns() < w->look_ns)
+        return 0;
+    w->look_ns = xs_now_ns() + XS_NS_PER_S;
+    return w->target->is_stopped(w->target->ctx);
+}
+
 static int error_of(CURLcode code, long os_errno)
 {
     if (code == CURLE_COULDNT_CONNECT)
         return os_errno == EACCES || os_errno == EPERM ? -EACCES : -ECONNREFUSED;
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return -EHOSTDOWN;
     return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
 }
 
@@ -65,6 +88,7 @@ int xs_http_ask(const struct xs_http_target *target, const char *method, const c
 {
     struct xs_http_answer a = {0, NULL, 0};
     char url[4096], why[CURL_ERROR_SIZE] = "";
+    struct watch watched = {target, xs_now_ns() + XS_NS_PER_S};
     struct curl_slist *list;
     bool post = strcmp(method, "POST") == 0, ok;
     CURLcode code;
@@ -89,6 +113,11 @@ int xs_http_ask(const struct xs_http_target *target, const char *method, const c
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, &a);
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, list);
+    if (target->is_stopped) {
+        curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, watch);
+        curl_easy_setopt(c, CURLOPT_XFERINFODATA, &watched);
+        curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    }
     if (target->unix_path)
         curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, target->unix_path);
     if (post)

@@ -11,6 +11,8 @@ struct xs_http_target {
     uint16_t port;
     const char *token; /* a right one (transport/token.h), sent as X-XSched-Token; NULL: none */
     long timeout_ms;   /* of the whole exchange; 0: 5000 */
+    bool (*is_stopped)(void *ctx); /* asked when a second has brought nothing, and then once a second; true ends the wait */
+    void *ctx;
 };
 
 struct xs_http_answer {
@@ -24,7 +26,7 @@ struct xs_http_answer {
  *  @param body  JSON to send, or NULL
  *  @param ret_error  on failure the reason, for users
  *  @return 0 (whatever the status says), or -errno: -ECONNREFUSED no server is there, -EACCES,
- *          -ETIMEDOUT, -EIO anything else */
+ *          -ETIMEDOUT, -EHOSTDOWN is_stopped said so, -EIO anything else */
 int xs_http_ask(const struct xs_http_target *target, const char *method, const char *path, const char *body,
                 struct xs_http_answer *ret, char *ret_error, size_t error_size);
 

@@ -3,6 +3,7 @@
 
 #include "query/ask_xserver.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,13 +14,14 @@ int xcli_try(const char *method, const char *path, const char *body, char *ret_w
     struct xs_http_answer answer;
     char tried[2048];
     json_t *json;
-    int code = XCLI_OK;
+    int code = XCLI_OK, err;
 
-    if (xs_ask(&where, method, path, body, &answer, tried, sizeof(tried)) < 0) {
+    err = xs_ask(&where, method, path, body, &answer, tried, sizeof(tried));
+    if (err < 0) {
         snprintf(ret_why, size, "no xserver answers:%s%s", tried,
-                 where.socket || where.address || where.port
+                 where.socket || where.address || where.port || err == -EHOSTDOWN
                      ? ""
-                     : "\n`xserver` is one; `xsched run` starts it where none answers");
+                     : "\n`xsched run` starts one where none answers; so does `xserver`");
         return XCLI_ABSENT;
     }
     json = json_loadb(answer.body, answer.bytes, 0, NULL);

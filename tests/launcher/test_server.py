@@ -225,6 +225,22 @@ class Autostart(Layout):
         self.assertIn(f"{theirs}: something is there that this user may not reach; the program runs unscheduled", done.stderr)
         self.assertEqual(len(self.servers()), 1)
 
+    def test_a_server_that_is_stopped(self):
+        self.xsched("run", "--", "true")
+        pid, = self.servers()
+        os.kill(pid, signal.SIGSTOP)
+
+        def stands():
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                return ") T " in f.read()
+        self.wait_for(stands)
+        done = self.xsched("run", "--", "echo", "ran")
+        os.kill(pid, signal.SIGCONT)
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        self.assertRegex(done.stderr, rf"^xsched: the xserver at {self.socket} \(PID {pid}\) is stopped .*: the program runs "
+                                      rf"unscheduled until it goes on\. `kill -CONT {pid}` continues it; .*\n$")
+        self.assertEqual(self.servers(), [pid])
+
     def test_no_server(self):
         self.assertEqual(self.xsched("run", "--no-server", "--", "true").returncode, 0)
         self.assertEqual(self.servers(), [])

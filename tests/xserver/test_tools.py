@@ -4,7 +4,9 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 import unittest
 import urllib.request
 
@@ -147,6 +149,38 @@ class Names(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, f"xcli: no xserver answers:\n  {socket}: an xserver is there that answers no questions "
                                       "(http = OFF?)\n")
+
+
+class Stopped(unittest.TestCase):
+    """A server that a signal has stopped: each tool names it soon, with the remedy, and asks no other server instead."""
+    def setUp(self):
+        self.stage = Stage()
+        self.addCleanup(self.stage.close)
+        os.symlink(self.stage.folder, os.path.join(self.stage.folder, "xsched"))
+        pid = self.stage.server.pid
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        self.says = (f"xserver.sock: the xserver there (PID {pid}) is stopped (by a signal, a debugger or its control group)\n"
+                     f"`kill -CONT {pid}` continues it; what a debugger or a control group stopped, that continues.\n")
+
+    def named_by(self, *command, **environment):
+        begin = time.monotonic()
+        done = subprocess.run([f"{BUILD}/bin/{command[0]}", *command[1:]], env={**self.stage.environment, **environment}, text=True,
+                              capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+        self.assertLess(time.monotonic() - begin, 5, "as long as the answer of a server that is merely busy may take")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), command)
+        self.assertTrue(done.stderr.endswith(self.says), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 3, done.stderr)
+
+    def test_xcli(self):
+        self.named_by("xcli", "list")
+        self.named_by("xcli", "--socket", self.stage.socket, "top", "--once")
+
+    def test_the_users_own(self):
+        self.named_by("xcli", "status", XSCHED_SOCKET="", XDG_RUNTIME_DIR=self.stage.folder)
+
+    def test_record(self):
+        self.named_by("xsched", "record", "-d", "1", "-o", os.path.join(self.stage.folder, "who.svg"))
 
 
 if __name__ == "__main__":

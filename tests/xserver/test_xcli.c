@@ -131,7 +131,7 @@ static void absent_server_is_2(void **state)
         assert_non_null(strstr(g_output, "no xserver answers"));
         assert_non_null(
             strstr(g_output, "/nonexistent/xserver.sock: nothing is there")); /* the name that users know */
-        assert_non_null(strstr(g_output, "`xsched run` starts it"));
+        assert_non_null(strstr(g_output, "`xsched run` starts one"));
     }
     setenv("XSCHED_SOCKET", g_server.socket, 1);
     assert_int_equal(xcli("-p 1 list"), 2);

@@ -5,6 +5,7 @@
 #include "launcher/proc.h"
 #include "query/http_client.h"
 #include "query/listening.h"
+#include "query/stopped.h"
 #include "transport/http_socket.h"
 
 #include <errno.h>
@@ -51,18 +52,6 @@ static int probe_as(const struct xs_place *place, const struct xs_proc *p)
     return -WEXITSTATUS(status);
 }
 
-static bool is_stopped(pid_t pid)
-{
-    static struct xs_proc server; /* large, and stacks may be small */
-    bool stopped;
-
-    if (pid <= 0 || xs_proc_read(pid, &server) < 0)
-        return false;
-    stopped = server.state[0] == 'T' || server.state[0] == 't' || server.is_frozen;
-    xs_proc_free(&server);
-    return stopped;
-}
-
 static void look(struct xs_doctor_server *s, const struct xs_proc *p)
 {
     s->err = s->err_theirs = xs_place_probe_of(&s->place, &s->pid, &s->uid);
@@ -71,7 +60,7 @@ static void look(struct xs_doctor_server *s, const struct xs_proc *p)
         s->err_theirs = probe_as(&s->place, p);
     if (!xs_place_is_up(s->err))
         return;
-    s->stopped = is_stopped(s->pid);
+    s->stopped = xs_process_is_stopped(s->pid);
     if (s->stopped)
         return;
     s->status = xs_doctor_ask(s->place.path, "/status");
@@ -184,11 +173,9 @@ bool xs_doctor_server_is_stopped(struct xs_doctor *d, const struct xs_doctor_ser
 
     if (!first || !first->stopped)
         return false;
-    snprintf(remedy, sizeof(remedy), "`kill -CONT %d` continues it; what a debugger or a control group stopped, that continues.",
-             (int)first->pid);
+    snprintf(remedy, sizeof(remedy), XS_STOPPED_REMEDY, (int)first->pid);
     xs_doctor_problem(d, "server_stopped", remedy,
-                      "the xserver at %s (PID %d) is stopped (by a signal, a debugger or its control group): programs run "
-                      "unscheduled until it goes on",
+                      "the xserver at %s (PID %d) " XS_STOPPED_BY ": programs run unscheduled until it goes on",
                       xs_place_name(&first->place), (int)first->pid);
     return true;
 }
