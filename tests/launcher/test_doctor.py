@@ -12,6 +12,8 @@ from layout import Layout
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python/xsched"))
 from _platforms import ALL  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import own_network  # noqa: E402
 
 SLEEPER = "import sys; print('up', flush=True); sys.stdin.read()"
 
@@ -255,4 +257,5 @@ class Processes(Doctor):
 
 
 if __name__ == "__main__":
+    own_network.enter()
     unittest.main(verbosity=1)

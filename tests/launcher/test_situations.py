@@ -339,6 +339,21 @@ class Situations(Situation):
     def machine_with_a_server_of_another_user(self):
         self.server(at=self.folder("theirs", NOBODY) + "/xserver.sock", wrap=self.as_user())
 
+    def second_server(self, name="second.sock"):
+        return self.server(at=os.path.join(self.folder("elsewhere"), name), awaited=(name,))
+
+    def machine_with_a_second_server(self):
+        self.server()
+        self.second_server()
+
+    def machine_with_five_servers(self):
+        self.server()
+        for i in range(4):
+            self.second_server(f"{i}.sock")
+
+    def machine_with_a_server_that_no_program_finds(self):
+        self.second_server()
+
     def machine_with_a_server_in_sbin(self):
         top = self.folder("i", mode=0o755)
         shutil.copytree(self.installed, top, symlinks=True, dirs_exist_ok=True)

@@ -124,7 +124,7 @@ void xs_doctor_layer(struct xs_doctor *d, const struct xs_proc *p);
  *  @param queues  of the process */
 void xs_doctor_beside(struct xs_doctor *d, const struct xs_proc *p, const struct xs_doctor_servers *all,
                       const struct xs_doctor_server *s, const json_t *queues);
-/** Of the machine: other users' servers, and programs on its GPUs that no server here knows. */
+/** Of the machine: the servers beside the one that programs find first, and programs on its GPUs that no server here knows. */
 void xs_doctor_beside_here(struct xs_doctor *d, const struct xs_doctor_servers *all);
 
 /** Whether the vendor's loader took our shim as a layer or as a driver: then calls get there, whatever way they took to

@@ -172,16 +172,38 @@ void xs_doctor_beside(struct xs_doctor *d, const struct xs_proc *p, const struct
     name_unscheduled(d, all, queues, p->pid);
 }
 
+/* A second server of this user: he can end it, or use it. */
+static void name_own_server(struct xs_doctor *d, const struct xs_doctor_server *ours, const struct xs_doctor_server *other)
+{
+    const char *path = xs_place_name(&other->place);
+    char mends[PATH_MAX + 64];
+
+    if (ours)
+        snprintf(mends, sizeof(mends), "`kill %d` ends it", (int)other->pid);
+    else
+        snprintf(mends, sizeof(mends), "`xsched run --socket=%s` uses it", path);
+    xs_doctor_hint(d,
+                   "another xserver of this user runs here (%s, PID %d): its programs and those of the one %s are not "
+                   "suspended for each other. %s",
+                   path, (int)other->pid, ours ? "that programs find first" : "that you would start", mends);
+}
+
 void xs_doctor_beside_here(struct xs_doctor *d, const struct xs_doctor_servers *all)
 {
     const struct xs_doctor_server *ours = xs_doctor_servers_first(all);
+    int own = 0;
 
-    for (size_t i = all->places; i < all->count; i++) {
+    for (size_t i = 0; i < all->count; i++) {
         const struct xs_doctor_server *other = &all->items[i];
         char user[64];
 
-        if (other->uid == getuid() || (ours && !is_other(ours, other)))
+        if (ours == other || (ours && !is_other(ours, other)) || (i < all->places && !xs_place_is_up(other->err)))
             continue;
+        if (other->uid == getuid()) {
+            if (other->pid > 0 && ++own <= NAMED_MOST)
+                name_own_server(d, ours, other);
+            continue;
+        }
         xs_user_text(other->uid, user, sizeof(user));
         xs_doctor_hint(d,
                        "another xserver runs here, of %s (%s): its programs and those of %s are not "
@@ -189,5 +211,7 @@ void xs_doctor_beside_here(struct xs_doctor *d, const struct xs_doctor_servers *
                        "xserver for all users mends that (docs/howto/install.md, \"Several users\")",
                        user, xs_place_name(&other->place), ours ? "yours" : "the one that you would start");
     }
+    if (own > NAMED_MOST)
+        xs_doctor_hint(d, "%d more xserver%s of this user here", own - NAMED_MOST, own - NAMED_MOST == 1 ? "" : "s");
     name_unscheduled(d, all, NULL, 0);
 }
