@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A driver that lacks functions, as older ones and emulations do: lacking.py PROGRAM SHIM FOLDER_OF_THE_FAKE USED.DEF
 
-Of each function that we call ourselves there is a copy of the fake driver without it, and one without all that came after
-CUDA 9. The program (ways/program.c) does with each what it does without XSched, whichever level is asked for. Level 2 is
+Of each function that we call ourselves there is a copy of the fake driver without it, one without all that came after
+CUDA 9, and one without all that scheduling needs. The program (ways/program.c) does with each what it does without XSched, whichever level is asked for. Level 2 is
 had or refused with one line; so is scheduling as a whole."""
 import os
 import re
@@ -16,7 +16,7 @@ ITS_OWN = {"cuCtxSetCurrent", "cuDevicePrimaryCtxRetain", "cuStreamSynchronize"}
 NEWER = ("cuDevicePrimaryCtxRelease_v2", "cuStreamGetCtx", "cuStreamIsCapturing", "cuStreamWaitValue64_v2",
          "cuStreamWriteValue64_v2", "cuThreadExchangeStreamCaptureMode")
 # what is needed for anything, for a created stream, and for level 2
-ALL = {"cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuCtxGetDevice", "cuDeviceGetAttribute"}
+ALL = ("cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuCtxGetDevice", "cuDeviceGetAttribute")
 CREATED = {"cuStreamGetCtx"}
 GATES = {"cuStreamWaitValue64_v2", "cuStreamWriteValue64_v2", "cuMemHostRegister_v2", "cuMemHostUnregister",
          "cuMemHostGetDevicePointer_v2"}
@@ -48,8 +48,8 @@ def said(text):
 def want(lacks, level):
     """What it prints, and the one line in the log."""
     lacks = set(lacks)
-    if lacks & ALL:
-        return "scheduled 0", "lacks functions that scheduling needs"
+    if lacks & set(ALL):
+        return "scheduled 0", f"lacks functions that scheduling needs ({', '.join(n for n in ALL if n in lacks)})"
     if lacks & CREATED:
         return "scheduled 0", None
     gates = not lacks & GATES
@@ -63,7 +63,7 @@ def main(program, shim, fake, used):
         names = re.findall(r"^CUDA_USED\((\w+)", f.read(), re.M)
     bad = ran = 0
     with tempfile.TemporaryDirectory() as top:
-        for lacks in [()] + [(n,) for n in names if n not in ITS_OWN] + [NEWER]:
+        for lacks in [()] + [(n,) for n in names if n not in ITS_OWN] + [NEWER, ALL]:
             folder = os.path.join(top, "without-" + "-".join(lacks))
             without(os.path.join(fake, "libcuda.so.1"), lacks, folder)
             if run(program, folder) != (0, "no XSched", ""):

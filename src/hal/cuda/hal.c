@@ -10,6 +10,7 @@
 #include "xsched/cuda/hal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -28,10 +29,28 @@ static bool g_complete;           /* likewise */
 
 /* Functions that every driver has since CUDA 4; XSched can schedule nothing without them. The callers of
  * others look for NULL. */
+#define EACH_NEEDED(row)                                                                          \
+    row(cuCtxGetCurrent) row(cuCtxPushCurrent_v2) row(cuCtxPopCurrent_v2) row(cuCtxGetDevice)     \
+    row(cuDeviceGetAttribute) row(cuStreamSynchronize)
+
 static bool is_complete(const struct xs_cuda_api *api)
 {
-    return api->cuCtxGetCurrent && api->cuCtxPushCurrent_v2 && api->cuCtxPopCurrent_v2 && api->cuCtxGetDevice &&
-           api->cuDeviceGetAttribute && api->cuStreamSynchronize;
+#define HAS(name) && api->name
+    return true EACH_NEEDED(HAS);
+#undef HAS
+}
+
+static void say_lacking(const struct xs_cuda_api *api)
+{
+    char names[160] = "";
+    size_t used = 0;
+
+#define NAME(name)                                                                                \
+    if (!api->name && used < sizeof(names))                                                       \
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s" #name, used ? ", " : "");
+    EACH_NEEDED(NAME)
+#undef NAME
+    XS_WARN_ONCE("CUDA: this driver lacks functions that scheduling needs (%s); this process runs unscheduled", names);
 }
 
 XS_EXPORT void xsched_priv_cuda_bind(void *handle)
@@ -57,7 +76,7 @@ XS_EXPORT void xsched_priv_cuda_bind(void *handle)
     }
     xs_lock_release(&g_lock);
     if (!g_complete)
-        XS_WARN_ONCE("CUDA: this driver lacks functions that scheduling needs; this process runs unscheduled");
+        say_lacking(&api);
 }
 
 XS_EXPORT const struct xs_cuda_api *xsched_priv_cuda_api(const void *caller)
