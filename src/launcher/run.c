@@ -10,6 +10,7 @@
 #include "launcher/program.h"
 #include "launcher/say.h"
 #include "launcher/space/space.h"
+#include "launcher/variables.h"
 #include "policy/policies.h"
 #include "query/find_xserver.h"
 #include "query/policy_in_force.h"
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #define YOUNG_MS 500
 
@@ -333,15 +335,20 @@ static void say_unread_by_server(bool young)
         say_unread_hints(&policy, "xcli policy");
 }
 
-/* The program says it, too, but only in its log, and only once it uses a device. */
-static void say_withdrawn_variables(void)
+/* The program says the first, too, but only in its log, and only once it uses a device. */
+static void say_void_variables(void)
 {
     const char *instead;
-    char name[64];
 
-    for (unsigned i = 0; xs_env_withdrawn(i, name, sizeof(name), &instead); i++)
-        if (getenv(name))
-            xs_say("%s means nothing any more; instead: %s", name, instead);
+    for (char **e = environ; *e; e++) {
+        enum xs_variable kind = xs_variable_of(*e, &instead);
+        int length = (int)strcspn(*e, "=");
+
+        if (kind == XS_VARIABLE_WITHDRAWN)
+            xs_say("%.*s means nothing any more; instead: %s", length, *e, instead);
+        else if (kind == XS_VARIABLE_UNKNOWN && instead)
+            xs_say("%.*s means nothing to XSched; %s does", length, *e, instead);
+    }
 }
 
 int xs_command_run(int argc, char **argv)
@@ -368,7 +375,7 @@ int xs_command_run(int argc, char **argv)
         print_env_help();
         return xs_say_unwritten() ? EX_IOERR : 0;
     }
-    say_withdrawn_variables();
+    say_void_variables();
     set_default(XS_ENV_XSCHED_AUTO_XQUEUE, "ON");
     if (!r.local && !xs_env_get(XS_ENV_XSCHED_POLICY))
         set_default(XS_ENV_XSCHED_SCHEDULER, "GLB");

@@ -128,6 +128,19 @@ class Environment(Layout):
         env = self.environment(env=given)
         self.assertEqual((env["XSCHED_PRIORITY"], env["XSCHED_AUTO_XQUEUE_PRIORITY"]), ("1", "2"))
 
+    def test_variables_that_mean_nothing(self):
+        """A mistyped name is no silent default. Those of integrations, which other parts read, are no mistyped ones."""
+        given = {"XSCHED_PRIORTY": "1", "XLOG_FIEL": "/x", "XSCHED_OF_SOMEBODY_ELSE": "1", "XSCHED_LATE_START": "ON", "XSCHED_RAY_OPTIONS": "", "XSCHED_VLLM_BASE": "3",
+                 "MY_XSCHED_X": "1", "XSCHED_PRIORITY": "1", "XSCHED": "1"}
+        done = self.xsched("run", "--no-server", "--", "true", env=given)
+        self.assertEqual(done.returncode, 0)
+        said = sorted(done.stderr.splitlines())
+        self.assertEqual(len(said), 3, said)
+        self.assertEqual(said[0], "xsched: XLOG_FIEL means nothing to XSched; XLOG_FILE does")
+        self.assertRegex(said[1], "^xsched: XSCHED_LATE_START means nothing any more; instead: ")
+        self.assertEqual(said[2], "xsched: XSCHED_PRIORTY means nothing to XSched; XSCHED_PRIORITY does")
+        self.assertEqual(self.xsched("run", "-q", "--no-server", "--", "true", env=given).stderr, "")
+
     def test_local_policy(self):
         env = self.environment("--local-policy", "hpf")
         self.assertEqual(env["XSCHED_POLICY"], "HPF")

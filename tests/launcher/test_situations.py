@@ -377,6 +377,10 @@ class Situations(Situation):
     def machine_with_variables_that_mean_nothing(self):
         self.env.update(XSCHED_PRIORTY="1", XSCHED_LATE_START="ON")
 
+    def machine_with_variables_of_integrations(self):
+        self.env.update(dict.fromkeys(("XSCHED_RAY_OPTIONS", "XSCHED_RAY_PYTHON", "XSCHED_RAY_NOTE", "XSCHED_VLLM_BASE",
+                                       "XSCHED_VLLM_IDLE"), "1"))
+
     # ---- servers ----
 
     def server_absent(self):

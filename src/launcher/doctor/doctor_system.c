@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "launcher/elf.h"
 #include "launcher/preload.h"
+#include "launcher/variables.h"
 #include "policy/policies.h"
 
 #include <dirent.h>
@@ -159,33 +160,10 @@ static void libraries(struct xs_doctor *d, const json_t *vendors)
                           shims.folder);
 }
 
-static bool known_variable(const char *name)
-{
-    for (size_t i = 0; i < XS_ENV_COUNT; i++) {
-        if (strcmp(xs_env_rows[i].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void unknown_variable(struct xs_doctor *d, const char *name, bool here)
-{
-    const char *instead;
-    char withdrawn[64];
-
-    for (unsigned i = 0; xs_env_withdrawn(i, withdrawn, sizeof(withdrawn), &instead); i++)
-        if (strcmp(withdrawn, name) == 0) {
-            xs_doctor_problem(d, "withdrawn_variable", here ? "Unset it." : "Start it without.",
-                              "%s means nothing any more; instead: %s", name, instead);
-            return;
-        }
-    xs_doctor_problem(d, "unknown_variable", "`xsched run --help-env` lists all that there are.",
-                      "%s means nothing to XSched", name);
-}
-
 void xs_doctor_variable(struct xs_doctor *d, json_t *to, const char *line, bool here)
 {
-    const char *equals = strchr(line, '=');
+    const char *equals = strchr(line, '='), *instead;
+    enum xs_variable kind = xs_variable_of(line, &instead);
     char name[128];
 
     if (!equals || (size_t)(equals - line) >= sizeof(name) ||
@@ -193,8 +171,13 @@ void xs_doctor_variable(struct xs_doctor *d, json_t *to, const char *line, bool 
         return;
     xs_str_copy(name, (size_t)(equals - line) + 1, line);
     json_object_set_new(to, name, xs_doctor_text(equals + 1));
-    if (name[0] == 'X' && !known_variable(name))
-        unknown_variable(d, name, here);
+    if (kind == XS_VARIABLE_WITHDRAWN)
+        xs_doctor_problem(d, "withdrawn_variable", here ? "Unset it." : "Start it without.",
+                          "%s means nothing any more; instead: %s", name, instead);
+    else if (kind == XS_VARIABLE_UNKNOWN)
+        xs_doctor_problem(d, "unknown_variable", "`xsched run --help-env` lists all that there are.",
+                          "%s means nothing to XSched%s%s%s", name, instead ? "; " : "", instead ? instead : "",
+                          instead ? " does" : "");
 }
 
 static void environment(struct xs_doctor *d)
