@@ -253,14 +253,24 @@ static int make_folder(const char *socket_path)
 /* One server a socket: the holder of the lock may replace a socket file that an earlier server left.
  * The kernel may keep the lock of a killed server a little longer than the process exists. So this
  * waits for the lock while no server answers on the socket. */
-static int take_lock(struct xs_server *s)
+static int take_lock(struct xs_server *s, char *ret_error, size_t error_size)
 {
     char path[XS_SOCKET_PATH_BYTES + 8];
+    struct stat st;
 
     snprintf(path, sizeof(path), "%s.lock", s->socket_path);
     s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (s->lock_fd < 0)
-        return -errno;
+    if (s->lock_fd < 0) {
+        int r = -errno;
+
+        if (r == -EACCES && lstat(path, &st) == 0 && S_ISREG(st.st_mode)) /* it stays when its server ends */
+            snprintf(ret_error, error_size,
+                     "cannot listen on %s: an xserver of user %u left %s (%s); remove that file if none of his is at work there",
+                     s->socket_path, (unsigned)st.st_uid, path, strerror(-r));
+        else if (r == -EACCES)
+            snprintf(ret_error, error_size, "cannot listen on %s: this user may not write into its folder", s->socket_path);
+        return r;
+    }
     for (int i = 0; flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0; i++) {
         int other;
 
@@ -282,6 +292,7 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
     int r = 0, fd = xs_activation_socket();
     struct stat st;
 
+    ret_error[0] = 0;
     if (fd >= 0) {
         socklen_t size = sizeof(struct sockaddr_un);
         struct sockaddr_un at = {0};
@@ -306,7 +317,9 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
         }
     } else if ((r = default_socket(s->socket_path)) < 0) {
         snprintf(ret_error, error_size,
-                 "no folder for the socket: set XDG_RUNTIME_DIR or give --socket PATH");
+                 "no folder for the socket: set XDG_RUNTIME_DIR, or give --socket PATH, and XSCHED_SOCKET=PATH to programs. "
+                 "`xsched run` needs neither: it starts an xserver in /tmp/xsched-%u",
+                 (unsigned)geteuid());
         return r;
     }
     if (xs_http_socket_reserved(s->socket_path)) {
@@ -320,7 +333,7 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
     if (!named)
         r = make_folder(s->socket_path);
     if (r == 0)
-        r = take_lock(s);
+        r = take_lock(s, ret_error, error_size);
     if (r == 0) {
         fd = xs_socket_listen(s->socket_path, 0666, XS_SOCKET_BACKLOG);
         r = fd < 0 ? fd : 0;
@@ -330,7 +343,7 @@ static int make_listener(struct xs_server *s, char *ret_error, size_t error_size
     else if (r == -ENOENT && named)
         snprintf(ret_error, error_size,
                  "cannot listen on %s: its folder is not there; make it, or mend the name", s->socket_path);
-    else if (r < 0)
+    else if (r < 0 && !ret_error[0])
         snprintf(ret_error, error_size, "cannot listen on %s: %s", s->socket_path, strerror(-r));
     s->listener = r < 0 ? -1 : fd;
     return r;

@@ -225,6 +225,30 @@ class Autostart(Layout):
         self.assertIn(f"{theirs}: something is there that this user may not reach; the program runs unscheduled", done.stderr)
         self.assertEqual(len(self.servers()), 1)
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can be two users")
+    def test_a_lock_of_another_user(self):
+        """A server's lock stays when it ends. One of another user after it learns which file is in its way; or that it is the folder."""
+        for folder in (self.top, self.bin):
+            os.chmod(folder, 0o755)
+        path = os.path.join(self.top, "shared", "xserver.sock")
+        os.mkdir(os.path.dirname(path))
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", os.path.join(self.bin, "xserver"), "--socket", path,
+                   "--port", "0", "--idle-exit", "1"]
+        says = {"folder": "cannot listen on {}: this user may not write into its folder\n",
+                "lock": "cannot listen on {0}: an xserver of user 0 left {0}.lock (Permission denied); remove that file if none of his is "
+                        "at work there\n"}
+        for cause in ("folder", "lock", None):
+            if cause == "lock":
+                os.chown(os.path.dirname(path), 65534, 65534)
+                os.close(os.open(path + ".lock", os.O_CREAT | os.O_WRONLY, 0o600))
+            elif not cause:
+                os.unlink(path + ".lock")
+            done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=60, check=False)
+            if cause:
+                self.assertEqual((done.returncode, done.stderr), (1, "xserver: " + says[cause].format(path)))
+            else:
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_server_that_is_stopped(self):
         self.xsched("run", "--", "true")
         pid, = self.servers()
