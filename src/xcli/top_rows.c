@@ -416,21 +416,25 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
 {
     const json_t *queues = json_object_get(f->queues, "xqueues");
     const char *policy = f->status ? xcli_text(f->status, "policy_name") : "";
-    size_t i, count[XCLI_SUSPENDED + 1] = {0};
-    char text[32] = "";
+    size_t i, n, count[XCLI_SUSPENDED + 1] = {0};
+    char beside[32] = "", suspended[40] = "";
+    const json_t **programs;
     json_t *q;
 
     if (f->state != XCLI_OK) {
         snprintf(ret, size, "%s", f->state == XCLI_ABSENT ? "no xserver answers" : f->why);
         return;
     }
+    programs = sorted(f->queues, "processes", &n, by_pid);
     json_array_foreach(queues, i, q)
-        count[xcli_queue_state(q, NULL)]++;
+        count[xcli_queue_state(q, find(programs, n, q, by_pid))]++;
+    free(programs);
     if (count[XCLI_BESIDE])
-        snprintf(text, sizeof(text), "%zu beside, ", count[XCLI_BESIDE]);
-    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %s%zu waiting%s", policy,
-             policy[0] ? ", " : "", json_array_size(json_object_get(f->queues, "processes")),
-             json_array_size(queues), count[XCLI_RUNNING], text, count[XCLI_WAITING],
+        snprintf(beside, sizeof(beside), "%zu beside, ", count[XCLI_BESIDE]);
+    if (count[XCLI_SUSPENDED])
+        snprintf(suspended, sizeof(suspended), ", %zu suspended", count[XCLI_SUSPENDED]);
+    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %s%zu waiting%s%s", policy, policy[0] ? ", " : "", n,
+             json_array_size(queues), count[XCLI_RUNNING], beside, count[XCLI_WAITING], suspended,
              f->estimates ? "; shares are estimates" : "");
 }
 

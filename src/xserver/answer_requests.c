@@ -12,6 +12,7 @@
 #include "xserver/procinfo.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,11 @@ void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, c
     vsnprintf(r->text, sizeof(r->text), format, ap);
     va_end(ap);
     xs_mailbox_answer(&s->mailbox, r);
+}
+
+void xs_requests_answer_no_queue(struct xs_server *s, struct xs_request *r)
+{
+    xs_requests_answer(s, r, 404, "there is no queue 0x%" PRIx64 ": `xcli list` shows those that are", r->params.handle);
 }
 
 /* Whether the asker may see and change the things of a user. */
@@ -285,7 +291,7 @@ static void look_at_queue(struct xs_server *s, struct xs_request *r)
     struct xs_server_queue *q = xs_handles_get(s, r->params.handle);
 
     if (!q || !xs_requests_may(r, q->client)) {
-        xs_requests_answer(s, r, 404, "XQueue not found");
+        xs_requests_answer_no_queue(s, r);
         return;
     }
     add_queue(s, r, q);

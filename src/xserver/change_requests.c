@@ -18,7 +18,7 @@ static struct xs_server_queue *queue_of(struct xs_server *s, struct xs_request *
     struct xs_server_queue *q = xs_handles_get(s, r->params.handle);
 
     if (!q) {
-        xs_requests_answer(s, r, 404, "XQueue not found");
+        xs_requests_answer_no_queue(s, r);
         return NULL;
     }
     if (!xs_requests_may(r, q->client)) {

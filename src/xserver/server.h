@@ -305,6 +305,8 @@ void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, c
 /* answer_requests.c: users' questions */
 void xs_requests_handle(struct xs_server *s, struct xs_request *r);
 void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...) XS_PRINTF(4, 5);
+/** The handle that it names is none of a queue. */
+void xs_requests_answer_no_queue(struct xs_server *s, struct xs_request *r);
 /** Whether the asker may see and change the program. */
 bool xs_requests_may(const struct xs_request *r, const struct xs_client *c);
 /** Goes on with snapshots, a bounded step each. */

@@ -131,7 +131,8 @@ class Top(unittest.TestCase):
         t.press("Pnonsense\n")
         t.wait_for(shows("there is no policy 'nonsense'"), "the refusal")
         t.press("/batch\n ")
-        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "suspended", "the suspended program")
+        t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") == "suspended" and
+                   re.search(r"1 running, 0 waiting, 2 suspended", lines[0]), "the suspended program, and its queues among the sums")
         t.press(" ")
         t.wait_for(lambda lines: row_of(lines, self.batch.pid).get("STATE") in ("running", "waiting"), "the resumed program")
         t.press("/\x1b")

@@ -175,7 +175,7 @@ static void refusal_is_1(void **state)
 {
     (void)state;
     assert_int_equal(xcli("hint -x 0x1234 -p 1"), 1);
-    assert_non_null(strstr(g_output, "XQueue not found"));
+    assert_non_null(strstr(g_output, "there is no queue 0x1234: `xcli list` shows those that are"));
     assert_int_equal(xcli("hint --pid 1 -p 1"), 1);
     assert_int_equal(xcli("config -x 1234 -l 1"), 1);
     assert_int_equal(xcli("suspend --pid 1"), 1);
