@@ -6,7 +6,8 @@
  * An entity is the unit that the scheduler suspends and resumes: a process's queues on one device (a
  * gang); or a single queue where a process asks for that (XSCHED_INTRA, or a local scheduler).
  *
- * This header is for policies of your own, in a shared object: see examples/policy. */
+ * This header is for policies of your own, in a shared object: see examples/policy. The command
+ * `cc -shared -fPIC -o mine.so mine.c $(pkg-config --cflags xsched)` makes one, `xserver ./mine.so` uses it. */
 #ifndef XSCHED_POLICY_H
 #define XSCHED_POLICY_H
 
