@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """status() and PROCESS against an xserver of the test's own; programs that run under the shim."""
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -174,6 +175,24 @@ def test_no_server(tmp_path):
                "try: xsched.status()\nexcept xsched.ServerError as e: print(e.reason, '|', e.remedy)",
                env={"XSCHED_SOCKET": str(tmp_path / "none.sock")})
     assert p.stdout.startswith("no xserver answers | start one"), p.stderr
+
+
+def test_a_server_that_is_stopped(server):
+    """It takes connections and answers nothing. It is named, and nobody waits for it."""
+    listening = subprocess.run(["pgrep", "-f", server], capture_output=True, text=True, check=True)
+    pid = int(listening.stdout)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for _ in range(400):
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                if ") T " in f.read():
+                    break
+            time.sleep(0.025)
+        p = python("import xsched\n"
+                   "try: xsched.status()\nexcept xsched.ServerError as e: print(e.reason, '|', e.remedy)", env={"XSCHED_SOCKET": server})
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert f"(PID {pid}) is stopped" in p.stdout and f"| `kill -CONT {pid}` continues it" in p.stdout, (p.stdout, p.stderr)
 
 
 @pytest.mark.parametrize("said", [b"SSH-2.0-OpenSSH_9.9\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}",

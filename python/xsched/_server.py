@@ -83,6 +83,26 @@ def _believable(folder: str) -> bool:
     return st.st_uid == os.geteuid() and not st.st_mode & 0o022
 
 
+def _peer(connection: Any) -> int:
+    """The process that made the other end of a Unix socket; 0: it has no number here."""
+    import socket
+    import struct
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[0])
+
+
+def _refuse_stopped(where: str, pid: int) -> None:
+    """The kernel takes connections for a stopped server, too: it would answer nothing."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            state = f.read().rsplit(")", 1)[-1].split()[0]
+    except (OSError, IndexError):
+        return
+    if state in ("T", "t"):
+        raise ServerError(f"no xserver answers: the one at {where} (PID {pid}) is stopped (by a signal or a debugger)",
+                          f"`kill -CONT {pid}` continues it; what a debugger stopped, that continues", XResult.kXSchedErrorNotFound)
+
+
 def _connections(timeout_s: float) -> List[Tuple[str, Any]]:
     import http.client
     import socket
@@ -96,6 +116,7 @@ def _connections(timeout_s: float) -> List[Tuple[str, Any]]:
             self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self.sock.settimeout(timeout_s)
             self.sock.connect(self.path)
+            _refuse_stopped(self.path, _peer(self.sock))
 
     places: List[Tuple[str, Any]] = [(p, Unix(p)) for p in sockets()]
     if not os.environ.get("XSCHED_SOCKET"):
@@ -193,15 +214,13 @@ def _has_joined(hint: Callable[[], object]) -> bool:
 def _outside(where: str) -> bool:
     """Whether xserver's processes have other numbers than ours: the one that made its socket has none here."""
     import socket
-    import struct
     try:
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(5)
             s.connect(where)
-            credentials = s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return _peer(s) == 0
     except OSError:  # TCP does not tell it
         return False
-    return bool(struct.unpack("3i", credentials)[0] == 0)
 
 
 def _descends(pid: int, ancestor: int) -> bool:
