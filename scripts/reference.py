@@ -13,6 +13,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "python/xsched"))
+from _hint_table import ALL as HINTS  # noqa: E402
 from _platforms import ALL, PLATFORMS  # noqa: E402
 
 NOTE = "<!-- made by scripts/reference.py from {}; change that -->\n"
@@ -177,14 +178,28 @@ def policies_module():
         *[f'    "{name}": XPolicyType.{row},' for name, row in policies()], "}"]) + "\n"
 
 
+def shown(column):
+    """A column of a type as src/base/settings/value.c shows it to users."""
+    kind, *rest = [cell.strip('"') for cell in column.split(", ")]
+    if kind in ("TEXT", "CHOICE"):
+        return column.split(", ", 1)[1].strip('"')
+    if kind in ("FLAG", "SIZE"):
+        return {"FLAG": "ON|OFF", "SIZE": "8G|50%"}[kind]
+    unit, (least, most), more = rest[0] if kind != "NUMBER" else "", rest[-2:], kind.partition("_OR_")[2]
+    known = {"UINT32_MAX": str(2**32 - 1)}
+    return (f"{least}..{known.get(most, most)}{unit}" if most != "INT64_MAX" else unit or "count") + (f"|{more}" if more else "")
+
+
 def environment_page():
     kinds = {"policy": ", ".join(name for name, _ in policies())}
     rows = []
     for line in read("src/base/env.def").split("\n"):
-        rows += re.findall(r'^X\((\w+), "([^"]*)", "([^"]*)", "([^"]*)"\)', line)
+        rows += [(n, shown(t), d, h) for n, t, d, h in re.findall(r'^X\((\w+), \(([^)]*)\), "([^"]*)", "([^"]*)"\)', line)]
+        if line == '#include "base/settings/hints.def"':
+            rows += [(f"XSCHED_AUTO_XQUEUE_{h.symbol}", shown(h.type), h.usual, h.help) for h in HINTS]
         if line == '#include "base/platforms.def"':
             rows += [(f"XSCHED_{p.prefix}_LIB", "path", "", f"the real {p.library}") for p in ALL]
-    out = ["# Environment variables\n", NOTE.format("src/base/env.def and src/base/platforms.def"),
+    out = ["# Environment variables\n", NOTE.format("src/base/env.def, src/base/settings/hints.def and src/base/platforms.def"),
            "A set-user-id program ignores them all. `xsched run --help-env` prints them.\n",
            "| name | values | default | meaning |", "|---|---|---|---|"]
     return "\n".join(out + [

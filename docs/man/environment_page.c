@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes xsched-environment(7) from the table of variables. */
+#include "base/settings/value.h"
 #include "policy/policies.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
-    const char *name, *values, *def, *help;
+    const char *name;
+    struct xs_value_type type;
+    const char *def, *help;
 } k_rows[] = {
-#define X(name, values, def, help) {#name, values, def, help},
+#define X(name, type, def, help) {#name, XS_TYPE type, def, help},
 #include "base/env.def"
 #undef X
 };
@@ -30,7 +33,7 @@ static void text(const char *s)
 
 int main(void)
 {
-    char policies[XS_POLICY_NAMES_BYTES];
+    char policies[XS_POLICY_NAMES_BYTES], type[128];
 
     xs_policy_names(policies, sizeof(policies), "|");
     printf(".\\\" made from src/base/env.def\n.TH XSCHED-ENVIRONMENT 7 \"2026-11-27\" \"xsched %s\" \"XSched\"\n",
@@ -42,8 +45,9 @@ int main(void)
           "they are values.\n.SH VARIABLES\n",
           stdout);
     for (size_t i = 0; i < sizeof(k_rows) / sizeof(k_rows[0]); i++) {
+        xs_value_type_text(&k_rows[i].type, type, sizeof(type));
         printf(".TP\n.BR %s \" (", k_rows[i].name);
-        text(strcmp(k_rows[i].values, "policy") ? k_rows[i].values : policies);
+        text(strcmp(type, "policy") ? type : policies);
         fputs(")\"\n", stdout);
         text(k_rows[i].help);
         fputs(".\n", stdout);

@@ -19,7 +19,7 @@ from __future__ import annotations
 from ._calls import XSched
 from ._errors import (HardwareError, InvalidValueError, LibraryError, NotAllowedError, NotFoundError, NotSupportedError,
                       ServerError, StreamTypeError, XSchedError, XSchedWarning)
-from ._hints import (PROCESS, set_deadline, set_laxity, set_priority, set_scheduler, set_timeslice, set_utilization)
+from ._hints import (PROCESS, set_deadline, set_hint, set_laxity, set_priority, set_scheduler, set_timeslice, set_utilization)
 from ._launcher import launcher
 from ._policies import XPolicyType
 from ._programs import hint, policy, resume, status, suspend
@@ -43,5 +43,5 @@ __all__ = [
     "XDevice", "XDeviceId", "XDeviceType", "XPlatform", "XPolicyType", "XPreemptLevel", "XQueueCreateFlag",
     "XQueueFeature", "XQueueHandle", "XQueueResumeFlag", "XQueueState", "XQueueSuspendFlag", "XResult", "XSched",
     "XSchedError", "XSchedWarning", "XSchedulerType", "__version__", "hint", "launcher", "policy", "priority", "resume", "set_deadline",
-    "set_laxity", "set_priority", "set_scheduler", "set_timeslice", "set_utilization", "status", "suspend",
+    "set_hint", "set_laxity", "set_priority", "set_scheduler", "set_timeslice", "set_utilization", "status", "suspend",
 ]

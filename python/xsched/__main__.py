@@ -7,6 +7,7 @@ import sys
 from typing import List, Optional, Tuple
 
 from ._errors import XSchedError
+from ._hint_table import ALL as HINTS
 from ._launcher import launcher
 from ._version import VERSION
 
@@ -23,9 +24,9 @@ status  what xserver schedules now
 where   the libraries and tools that this package finds"""
 
 # Options of `xsched run` that take a value, as the next argument or after an equals sign.
-WITH_VALUE = ("priority", "utilization", "deadline", "laxity", "timeslice", "level", "threshold", "batch", "group", "filter",
-              "local-policy", "idle-exit", "socket", "memory", "share")
-LETTERS_WITH_VALUE = "pudxsltbS"
+WITH_VALUE = (*(h.name for h in HINTS), "level", "threshold", "batch", "group", "filter", "local-policy", "idle-exit", "socket",
+              "memory", "share")
+LETTERS_WITH_VALUE = "".join(h.key for h in HINTS) + "ltbS"
 
 
 def split(arguments: List[str]) -> Tuple[List[str], List[str]]:

@@ -192,6 +192,11 @@ def queue_of(call: str, stream: int) -> Tuple[XResult, int]:
     return _u64(call, stream)
 
 
+def hint_by_number(xq: int, number: int, value: int) -> XResult:
+    """Sets the hint with that number of hints.def."""
+    return to_result(functions["xsched_priv_hint"](xq, number, value))
+
+
 def as_the_shim_would(hwq: int, offset: int) -> XResult:
     """Gives a hardware queue an XQueue with what the environment says of automatic ones, and the vendor's own priority
     added. kXSchedErrorNotAllowed: it does not ask for any."""

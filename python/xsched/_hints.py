@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 from ._calls import XSched
 from ._errors import InvalidValueError, LibraryError, NotSupportedError, check
 from ._policies import POLICIES
-from ._queue import Queue, integer, priority_value
+from ._queue import Queue, hint_named, integer, priority_value
 from ._scope import _queue_said
 from ._types import TIMESLICE_MAX, TIMESLICE_MIN, TIMESLICE_UNLIMITED, XResult, XSchedulerType
 
@@ -70,6 +70,16 @@ def set_laxity(target: Any, laxity_us: Optional[int], lax_priority: int = 0, cri
     _said(target, strict, lambda q: q.set_laxity(laxity_us, lax_priority, critical_priority))
 
 
+def set_hint(target: Any, name: str, value: Optional[int], *, strict: bool = True) -> None:
+    """Any hint of a stream, a Queue or PROCESS by its name, as `xcli hint --help` lists them; None: none."""
+    if target is PROCESS:
+        from ._server import hint_process
+        hint = hint_named(name)
+        hint_process(hint.number, strict, **{name: hint.value(value)})
+    else:
+        _said(target, strict, lambda q: q.set_hint(name, value))
+
+
 def set_timeslice(timeslice_us: Optional[int]) -> None:
     """Length of a slice, 100 to 10,000,000 microseconds, for the scheduler as a whole; None: unlimited."""
     value = TIMESLICE_UNLIMITED if timeslice_us is None else \
@@ -89,5 +99,5 @@ def set_scheduler(scheduler: str, policy: str = "HPF") -> None:
     check(XSched.XHintSetScheduler(kind, policy_type), "XHintSetScheduler")
 
 
-__all__ = ["PROCESS", "Queue", "set_deadline", "set_laxity", "set_priority", "set_scheduler", "set_timeslice",
+__all__ = ["PROCESS", "Queue", "set_deadline", "set_hint", "set_laxity", "set_priority", "set_scheduler", "set_timeslice",
            "set_utilization"]

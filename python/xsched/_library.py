@@ -133,7 +133,8 @@ _ARGUMENTS: Dict[str, List[Any]] = {
     "HwCommandDestroy": [_U64], "XHintPriority": [_U64, _I32], "XHintSwapPriority": [_U64, _I32, ctypes.POINTER(_I32)],
     "XHintUtilization": [_U64, _I32], "XHintTimeslice": [_U64], "XHintLaxity": [_U64, _I64, _I32, _I32],
     "XHintDeadline": [_U64, _I64], "XHintKDeadline": [_SIZE], "XHintSetScheduler": [_I32, _I32],
-    "xsched_priv_auto_queue": [_U64, _I32],  # not of the public interface: package and libraries are of one version
+    # not of the public interface: package and libraries are of one version
+    "xsched_priv_auto_queue": [_U64, _I32], "xsched_priv_hint": [_U64, _I32, _I64],
 }
 _HOMES = {call: p.hal for p in PLATFORMS.values() for call in (p.maker, p.getter)}  # all others are libpreempt's
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Union
 from . import _server
 from ._errors import InvalidValueError, NotFoundError, ServerError
 from ._policies import POLICIES
-from ._queue import integer, priority_value
+from ._queue import hint_named, integer, priority_value
 from ._scope import say_once
 from ._server import Status, passed_over
 from ._types import XResult
@@ -76,8 +76,9 @@ def _unless_lenient(strict: bool, call: Callable[[], Tuple[int, ...]]) -> Tuple[
 
 
 def hint(target: Program, *, priority: Optional[int] = None, utilization: Optional[int] = None,
-         deadline_us: Optional[int] = None, children: bool = False, strict: bool = True) -> Tuple[int, ...]:
-    """Priority, share in percent or deadline (NO_DEADLINE: none) of a program, for all its queues, also later ones.
+         deadline_us: Optional[int] = None, children: bool = False, strict: bool = True, **more: int) -> Tuple[int, ...]:
+    """Priority, share in percent or deadline (NO_DEADLINE: none) of a program, for all its queues, also later ones; or any
+    other hint by its name, as `xcli hint --help` lists them.
 
     The program is named by its process number or by its name: that of its file, or of the script that it runs. With
     children, this means the programs that it started as well, as far as they have joined xserver, and none is no
@@ -90,6 +91,7 @@ def hint(target: Program, *, priority: Optional[int] = None, utilization: Option
         bodies.append({"hint_type": 2, "utilization": integer(utilization, 0, 100, "the utilization", " percent")})
     if deadline_us is not None:
         bodies.append({"hint_type": 4, "deadline": integer(deadline_us, -1, (1 << 63) - 1, "the deadline", " microseconds")})
+    bodies += [{"hint_type": hint_named(name).number, name: hint_named(name).value(value)} for name, value in more.items()]
     if not bodies:
         raise InvalidValueError("give a hint", "pass priority, utilization or deadline_us",
                                 XResult.kXSchedErrorInvalidValue)

@@ -10,8 +10,9 @@ import threading
 import weakref
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, Union
 
-from ._calls import XSched, as_the_shim_would, queue_of
+from ._calls import XSched, as_the_shim_would, hint_by_number, queue_of
 from ._errors import InvalidValueError, check
+from ._hint_table import OF_QUEUE, Hint
 from ._library import quick
 from ._platforms import PLATFORMS
 from ._streams import Stream, resolve
@@ -28,6 +29,15 @@ def integer(value: Any, least: int, most: int, what: str, unit: str = "") -> int
         raise InvalidValueError(f"{what} is {number}", f"it is an integer from {least} to {most}{unit}",
                                 XResult.kXSchedErrorInvalidValue)
     return number
+
+
+def hint_named(name: str) -> Hint:
+    """The row of a queue's hint."""
+    hint = OF_QUEUE.get(name)
+    if hint is None:
+        raise InvalidValueError(f"there is no hint {name!r} of a queue", f"hints are {', '.join(OF_QUEUE)}",
+                                XResult.kXSchedErrorInvalidValue)
+    return hint
 
 
 def priority_value(value: Any) -> int:
@@ -245,6 +255,11 @@ class Queue:
         value = -1 if laxity_us is None else integer(laxity_us, 0, (1 << 63) - 1, "the laxity", " microseconds")
         check(XSched.XHintLaxity(self.handle, value, priority_value(lax_priority), priority_value(critical_priority)),
               "XHintLaxity")
+
+    def set_hint(self, name: str, value: Optional[int]) -> None:
+        """Any hint by its name, as `xcli hint --help` lists them; None: none."""
+        hint = hint_named(name)
+        check(hint_by_number(self.handle, hint.number, hint.value(value)), "xsched_priv_hint", name)
 
     def set_level(self, level: int) -> None:
         """The preemption level: a suspension stops commands before their launch (1), before their start (2), or while they run (3)."""

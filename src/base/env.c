@@ -17,7 +17,7 @@
 #endif
 
 const struct xs_env_row xs_env_rows[XS_ENV_COUNT] = {
-#define X(name, values, def, help) {#name, values, def, help},
+#define X(name, type, def, help) {#name, XS_TYPE type, def, help},
 #include "base/env.def"
 #undef X
 };
@@ -32,51 +32,40 @@ const char *xs_env_get(enum xs_env_id id)
     return value && value[0] ? value : NULL;
 }
 
-/* Shows the values of the row if they are a choice or a range. */
-static void complain(enum xs_env_id id, const char *value, const char *range)
+/* One line a process and variable. */
+static void complain(enum xs_env_id id, const char *value)
 {
-    const char *values = xs_env_rows[id].values;
-    static _Atomic uint64_t said; /* one bit a variable: one line a process and cause */
+    char error[XS_VALUE_ERROR_BYTES];
+    static _Atomic uint64_t said[(XS_ENV_COUNT + 63) / 64]; /* one bit a variable */
 
-    _Static_assert(XS_ENV_COUNT <= 64, "the bit set is one word");
-    if (atomic_fetch_or_explicit(&said, 1ull << id, memory_order_relaxed) & (1ull << id))
+    if (atomic_fetch_or_explicit(&said[id / 64], 1ull << id % 64, memory_order_relaxed) & 1ull << id % 64)
         return;
-    XS_WARN("%s=%s is not valid (it takes %s); the default holds", xs_env_rows[id].name, value,
-            range && !strchr(values, '|') && !strchr(values, '.') ? range : values);
+    XS_WARN("%s: %s; the default holds", xs_env_rows[id].name,
+            xs_value_error(&xs_env_rows[id].type, value, error, sizeof(error)));
 }
 
-int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max)
+bool xs_env_value(enum xs_env_id id, struct xs_value *ret)
 {
     const char *value = xs_env_get(id);
-    int64_t v;
 
     if (!value)
-        return def;
-    if (xs_str_parse_i64(value, &v) < 0 || v < min || v > max) {
-        char range[64];
+        return false;
+    if (xs_value_parse(&xs_env_rows[id].type, value, ret) == 0)
+        return true;
+    complain(id, value);
+    return false;
+}
 
-        if (max == INT64_MAX)
-            snprintf(range, sizeof(range), "a number of at least %lld", (long long)min);
-        else
-            snprintf(range, sizeof(range), "%lld..%lld", (long long)min, (long long)max);
-        complain(id, value, range);
-        return def;
-    }
-    return v;
+int64_t xs_env_i64(enum xs_env_id id, int64_t def)
+{
+    struct xs_value v;
+
+    return xs_env_value(id, &v) ? v.number : def;
 }
 
 bool xs_env_bool(enum xs_env_id id, bool def)
 {
-    const char *value = xs_env_get(id);
-    bool v;
-
-    if (!value)
-        return def;
-    if (xs_str_parse_bool(value, &v) < 0) {
-        complain(id, value, NULL);
-        return def;
-    }
-    return v;
+    return xs_env_i64(id, def) != 0;
 }
 
 bool xs_env_is(enum xs_env_id id, const char *word)

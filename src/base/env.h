@@ -3,12 +3,10 @@
 #ifndef XS_ENV_H
 #define XS_ENV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/settings/value.h"
 
 enum xs_env_id {
-#define X(name, values, def, help) XS_ENV_##name,
+#define X(name, type, def, help) XS_ENV_##name,
 #include "base/env.def"
 #undef X
     XS_ENV_COUNT
@@ -16,7 +14,7 @@ enum xs_env_id {
 
 struct xs_env_row {
     const char *name;
-    const char *values;   /* the values that it takes, for users; "policy": the name of one */
+    struct xs_value_type type; /* the text "policy": the name of one */
     const char *def;
     const char *help;
 };
@@ -26,9 +24,11 @@ extern const struct xs_env_row xs_env_rows[XS_ENV_COUNT];
 /** The value, or NULL when unset, empty, or the program runs set-user-id. The text belongs to
  *  the environment. */
 const char *xs_env_get(enum xs_env_id id);
-/** The number, or def when unset. If the value is no number, or outside min..max, logs that once at
- *  WARN and returns def. */
-int64_t xs_env_i64(enum xs_env_id id, int64_t def, int64_t min, int64_t max);
+/** Reads the value by the type of the row. If the text is no value of that type, logs that once at WARN.
+ *  @return false: the default holds */
+bool xs_env_value(enum xs_env_id id, struct xs_value *ret);
+/** Its number, or def. */
+int64_t xs_env_i64(enum xs_env_id id, int64_t def);
 bool xs_env_bool(enum xs_env_id id, bool def);
 /** Whether it has this word as its value; upper and lower case are the same. */
 bool xs_env_is(enum xs_env_id id, const char *word);

@@ -55,6 +55,7 @@ void xs_log_init(void)
     int saved = errno;
 
     bool known = !name || xs_log_level_parse(name, &level);
+    char error[XS_VALUE_ERROR_BYTES];
 
     xs_log_set_level(level);
     if (path && path[0]) {
@@ -72,8 +73,8 @@ void xs_log_init(void)
             XS_WARN_ONCE("opening the log file %s failed (error %d): log lines go to stderr", path, errno);
     }
     if (!known)
-        XS_WARN_ONCE("XLOG_LEVEL=%s is not valid (it takes %s); the default holds", name,
-                     xs_env_rows[XS_ENV_XLOG_LEVEL].values);
+        XS_WARN_ONCE("XLOG_LEVEL: %s; the default holds",
+                     xs_value_error(&xs_env_rows[XS_ENV_XLOG_LEVEL].type, name, error, sizeof(error)));
     errno = saved;
 }
 

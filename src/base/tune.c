@@ -4,60 +4,56 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/settings/value.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *key;
-    int64_t least, most;
+    struct xs_value_type type;
 } k_rows[XS_TUNE_COUNT] = {
-#define X(symbol, key, least, most, help) {key, least, most},
+#define X(symbol, key, type, help) {key, XS_TYPE type},
 #include "base/tune.def"
 #undef X
 };
 
-static bool is_key(const char *item, size_t bytes, unsigned row)
-{
-    return strlen(k_rows[row].key) == bytes && strncmp(item, k_rows[row].key, bytes) == 0;
-}
-
 /* One line a process, for whichever item is wrong. */
-static void complain(const char *item, size_t bytes, const char *what)
+static void complain(const char *what)
 {
     static _Atomic bool said;
 
     if (!atomic_exchange(&said, true))
-        XS_WARN("XSCHED_TUNE: '%.*s' %s; it has no effect", (int)(bytes < 64 ? bytes : 64), item, what);
+        XS_WARN("XSCHED_TUNE: %s; it has no effect", what);
 }
 
 /* One "key=value". @return whether it gives the constant `id` a value */
 static bool take(const char *item, size_t bytes, enum xs_tune_id id, int64_t *ret)
 {
-    const char *equals = memchr(item, '=', bytes);
-    size_t key = equals ? (size_t)(equals - item) : bytes;
-    char value[32];
-    int64_t v;
+    char key[40], text[XS_VALUE_ERROR_BYTES + 64], error[XS_VALUE_ERROR_BYTES];
+    const char *value = "";
+    char *equals;
+    struct xs_value v;
 
-    for (unsigned i = 0; i < XS_TUNE_COUNT; i++) {
-        if (!is_key(item, key, i))
-            continue;
-        if (!equals || bytes - key - 1 >= sizeof(value)) {
-            complain(item, bytes, "has no number");
-            return false;
-        }
-        xs_str_copy(value, bytes - key, equals + 1);
-        if (xs_str_parse_i64(value, &v) < 0 || v < k_rows[i].least || v > k_rows[i].most) {
-            complain(item, bytes, "has no number in its range");
-            return false;
-        }
-        if (i != id)
-            return false;
-        *ret = v;
-        return true;
+    xs_str_copy(key, XS_MIN(sizeof(key), bytes + 1), item);
+    equals = strchr(key, '=');
+    if (equals) {
+        *equals = 0;
+        value = equals + 1;
     }
-    complain(item, bytes, "is not a known key");
+    for (unsigned i = 0; i < XS_TUNE_COUNT; i++) {
+        if (strcmp(k_rows[i].key, key) != 0)
+            continue;
+        if (bytes < sizeof(key) && xs_value_parse(&k_rows[i].type, value, &v) == 0) {
+            *ret = i == id ? v.number : *ret;
+            return i == id;
+        }
+        snprintf(text, sizeof(text), "%s: %s", key, xs_value_error(&k_rows[i].type, value, error, sizeof(error)));
+        complain(text);
+        return false;
+    }
+    snprintf(text, sizeof(text), "'%s' is not a known key", key);
+    complain(text);
     return false;
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum xs_tune_id {
-#define X(symbol, key, least, most, help) XS_TUNE_##symbol,
+#define X(symbol, key, type, help) XS_TUNE_##symbol,
 #include "base/tune.def"
 #undef X
     XS_TUNE_COUNT

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xsched run: sets the environment for every platform that the program may use, finds or starts a server,
  * becomes the program. */
-#include "base/env.h"
+#include "base/settings/hint_rows.h"
 #include "base/probed_levels.h"
-#include "base/size.h"
 #include "base/str.h"
 #include "launcher/autostart.h"
 #include "launcher/commands.h"
@@ -27,22 +26,19 @@
 
 #define YOUNG_MS 500
 
-enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_FILTER, KEY_IDLE, KEY_SHARE };
+enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_IDLE };
 
 static const struct argp_option options[] = {
-#define O(name, key, arg, variable, least, most, help) {name, key, arg, 0, help, 1},
+#define QUEUE_HINT(symbol, number, field, type, without, unit, reads, process, name, run, xcli, arg, help) \
+    {name, XS_HINT_OPTION(run, number), arg, 0, help, 1},
+#define SCHED_HINT(symbol, number, type, usual, name, run, xcli, arg, help) \
+    {name, XS_HINT_OPTION(run, number), arg, 0, help, 1},
+#include "base/settings/hints.def"
+#define O(name, key, arg, variable, help) {name, key, arg, 0, help, 2},
 #include "launcher/run_options.def"
 #undef O
-    {"level", 'l', "1|2|3|auto", 0, "preemption level; default auto, the highest that works", 2},
     {"group", KEY_GROUP, "NAME", 0, "the scheduler suspends and resumes programs of one group together", 2},
-    {"share", KEY_SHARE, "time|space|auto", 0,
-     "how the program shares the device: by turns, or at one time under MPS with others of this user (CUDA); "
-     "default time",
-     2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
-    {"memory", 'm', "8G|50%", 0, "device memory that the program may allocate on each device", 2},
-    {"filter", KEY_FILTER, "LIST", 0, "calls left alone: function names (a trailing * matches), @libraries",
-     2},
     {"local-policy", KEY_LOCAL, "POLICY", 0, "schedule inside the program with this policy, without xserver",
      3},
     {"no-server", KEY_NO_SERVER, NULL, 0, "do not start an xserver when none answers", 3},
@@ -73,30 +69,37 @@ static void set_default(enum xs_env_id id, const char *value)
         set(id, value);
 }
 
-/* Whether text is one of the names in "A|B|C", in any case; ret is the name as it stands there. */
-static bool one_of(const char *text, const char *names, char *ret, size_t size)
+/* Ends the program where the text is no value of the type. */
+static struct xs_value value_of(struct argp_state *state, const char *option, const struct xs_value_type *type,
+                                const char *text)
 {
-    while (*names) {
-        size_t n = strcspn(names, "|");
+    char error[XS_VALUE_ERROR_BYTES];
+    struct xs_value v = {0};
 
-        if (n < size) {
-            memcpy(ret, names, n);
-            ret[n] = 0;
-            if (xs_str_equal_nocase(ret, text))
-                return true;
-        }
-        names += n + (names[n] == '|');
-    }
-    return false;
+    if (xs_value_parse(type, text, &v) < 0)
+        argp_error(state, "--%s: %s", option, xs_value_error(type, text, error, sizeof(error)));
+    return v;
 }
 
-static void set_choice(struct argp_state *state, const char *option, enum xs_env_id id, const char *text)
+static void set_variable(struct argp_state *state, const char *option, enum xs_env_id id, const char *text)
 {
-    char name[32];
+    const struct xs_value_type *type = &xs_env_rows[id].type;
+    struct xs_value v = value_of(state, option, type, text);
+    char normal[32];
 
-    if (!one_of(text, xs_env_rows[id].values, name, sizeof(name)))
-        argp_error(state, "--%s takes %s, not \"%s\"", option, xs_env_rows[id].values, text);
-    set(id, name);
+    switch (type->kind) { /* as older libraries read it, too */
+    case XS_VALUE_NUMBER:
+    case XS_VALUE_TIME:
+        snprintf(normal, sizeof(normal), "%lld", (long long)v.number);
+        set(id, type->unlimited && v.number == -1 ? "UNLIMITED" : normal);
+        break;
+    case XS_VALUE_CHOICE:
+        set(id, xs_value_word(type, v.number, normal, sizeof(normal)));
+        break;
+    default:
+        set(id, text);
+        break;
+    }
 }
 
 static void set_policy(struct argp_state *state, const char *text)
@@ -110,50 +113,26 @@ static void set_policy(struct argp_state *state, const char *text)
     set(XS_ENV_XSCHED_POLICY, policy->name);
 }
 
-static int64_t number(struct argp_state *state, const char *option, int64_t least, int64_t most,
-                      const char *text)
-{
-    int64_t value;
-
-    if (xs_str_parse_i64(text, &value) < 0 || value < least || value > most) {
-        if (most == INT64_MAX)
-            argp_error(state, "--%s takes a number of at least %lld, not \"%s\"", option, (long long)least,
-                       text);
-        argp_error(state, "--%s takes %lld..%lld, not \"%s\"", option, (long long)least, (long long)most,
-                   text);
-    }
-    return value;
-}
-
-static void set_number(struct argp_state *state, const char *option, enum xs_env_id id, int64_t least,
-                       int64_t most, const char *text)
-{
-    char normal[24];
-
-    if (id == XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE && xs_str_equal_nocase(text, "UNLIMITED")) {
-        set(id, "UNLIMITED");
-        return;
-    }
-    snprintf(normal, sizeof(normal), "%lld", (long long)number(state, option, least, most, text));
-    set(id, normal);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+    static const struct xs_value_type k_idle = XS_TYPE(TIME, "s", 0, 86400000);
     struct run *r = state->input;
-    struct xs_size size;
 
     r->priority |= key == 'p';
     switch (key) {
-#define O(name, k, a, variable, least, most, help)                                                           \
-    case k:                                                                                                  \
-        set_number(state, name, XS_ENV_##variable, least, most, arg);                                        \
+#define CASE(key, name, variable)                        \
+    case key:                                            \
+        set_variable(state, name, XS_ENV_##variable, arg); \
         break;
+#define QUEUE_HINT(symbol, number, field, type, without, unit, reads, process, name, run, ...) \
+    CASE(XS_HINT_OPTION(run, number), name, XSCHED_AUTO_XQUEUE_##symbol)
+#define SCHED_HINT(symbol, number, type, usual, name, run, ...) \
+    CASE(XS_HINT_OPTION(run, number), name, XSCHED_AUTO_XQUEUE_##symbol)
+#include "base/settings/hints.def"
+#define O(name, k, a, variable, help) CASE(k, name, variable)
 #include "launcher/run_options.def"
 #undef O
-    case 'l':
-        set_choice(state, "level", XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, arg);
-        break;
+#undef CASE
     case KEY_GROUP:
         if (!*arg || strlen(arg) >= 64)
             argp_error(state, "--group takes a name of 1 to 63 bytes");
@@ -165,23 +144,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_INTRA:
         set(XS_ENV_XSCHED_INTRA, "ON");
         break;
-    case KEY_SHARE:
-        set_choice(state, "share", XS_ENV_XSCHED_SHARE, arg);
-        break;
-    case 'm':
-        if (xs_size_parse(arg, &size) < 0)
-            argp_error(state, "--memory takes an amount (8G, 512M) or a percentage (50%%), not \"%s\"", arg);
-        set(XS_ENV_XSCHED_MEM_LIMIT, arg);
-        break;
-    case KEY_FILTER:
-        set(XS_ENV_XSCHED_FILTER, arg);
-        break;
     case KEY_LOCAL:
         set_policy(state, arg);
         r->local = true;
         break;
     case KEY_IDLE:
-        r->idle_s = (unsigned)number(state, "idle-exit", 0, 86400000, arg);
+        r->idle_s = (unsigned)value_of(state, "idle-exit", &k_idle, arg).number;
         break;
     case KEY_NO_SERVER:
         r->no_server = true;
@@ -242,17 +210,19 @@ static void use_probed_level(const struct xs_platform *of)
 static void begin_to_share(const struct run *r)
 {
     const char *share = xs_env_get(XS_ENV_XSCHED_SHARE);
-    int64_t priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, 0, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+    int64_t priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, 0);
+    char error[XS_VALUE_ERROR_BYTES];
     bool space = false;
 
     if (!share)
         return;
     if (!priority)
-        priority = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, 0, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+        priority = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, 0);
     if (xs_str_equal_nocase(share, "SPACE"))
         space = xs_space_begin((int)priority, r->idle_s);
     else if (!xs_str_equal_nocase(share, "TIME") && !xs_str_equal_nocase(share, "AUTO"))
-        xs_say("XSCHED_SHARE=%s is none of %s: the program shares in time", share, xs_env_rows[XS_ENV_XSCHED_SHARE].values);
+        xs_say("XSCHED_SHARE: %s; the program shares in time",
+               xs_value_error(&xs_env_rows[XS_ENV_XSCHED_SHARE].type, share, error, sizeof(error)));
     set(XS_ENV_XSCHED_SHARE, space ? "SPACE" : "TIME");
 }
 
@@ -263,45 +233,39 @@ static void print_env_help(void)
     xs_policy_names(policies, sizeof(policies), "|");
     for (size_t i = 0; i < XS_ENV_COUNT; i++) {
         const struct xs_env_row *row = &xs_env_rows[i];
-        const char *values = strcmp(row->values, "policy") ? row->values : policies;
+        char text[128];
+        const char *type = xs_value_type_text(&row->type, text, sizeof(text));
 
-        printf("%s=%s\n    %s%s%s%s\n", row->name, values, row->help, row->def[0] ? " (default " : "",
+        type = strcmp(type, "policy") ? type : policies;
+        printf("%s=%s\n    %s%s%s%s\n", row->name, type, row->help, row->def[0] ? " (default " : "",
                row->def, row->def[0] ? ")" : "");
     }
 }
 
-static const struct {
-    enum xs_env_id id;
-    uint32_t reads;
-    const char *option, *without; /* the value that wishes nothing */
-} k_hints[] = {
-    {XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, XS_POLICY_READS_PRIORITY, "--priority", "0"},
-    {XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION,
-     "--utilization", "100"},
-    {XS_ENV_XSCHED_AUTO_XQUEUE_DEADLINE, XS_POLICY_READS_DEADLINE, "--deadline", "-1"},
-    {XS_ENV_XSCHED_AUTO_XQUEUE_LAXITY, XS_POLICY_READS_LAXITY, "--laxity", "-1"},
-};
-
 /* The value of a hint that wishes something; NULL: none. */
-static const char *asked(size_t hint)
+static const char *asked(const struct xs_hint_row *hint)
 {
-    const char *value = xs_env_get(k_hints[hint].id);
+    const char *text = hint->of_queue ? xs_env_get(hint->variable) : NULL;
+    struct xs_value v;
 
+    if (!text || xs_value_parse(&hint->type, text, &v) < 0 || v.number == hint->without)
+        return NULL;
     /* a queue that never runs, never runs under any policy */
-    return value && strcmp(value, k_hints[hint].without) != 0 && strcmp(value, "-256") != 0 ? value : NULL;
+    return v.number == PRIORITY_NO_EXECUTE ? NULL : text;
 }
 
 /* Hints of the command line or the environment that have no effect. @param change  the command that changes
  * the policy */
 static void say_unread_hints(const struct xs_policy_in_force *policy, const char *change)
 {
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_hints); i++) {
+    for (size_t i = 0; i < xs_hint_rows_count; i++) {
+        const struct xs_hint_row *hint = &xs_hint_rows[i];
         char what[64], text[256];
 
-        if (!asked(i))
+        if (!asked(hint))
             continue;
-        snprintf(what, sizeof(what), "%s %.20s", k_hints[i].option, asked(i));
-        if (xs_policy_in_force_unread(policy, k_hints[i].reads, what, change, text, sizeof(text)))
+        snprintf(what, sizeof(what), "--%s %.20s", hint->name, asked(hint));
+        if (xs_policy_in_force_unread(policy, hint->reads | hint->reads_of_process, what, change, text, sizeof(text)))
             xs_say("%s", text);
     }
 }
@@ -325,8 +289,8 @@ static void say_unread_by_server(bool young)
     bool any = false;
     int i;
 
-    for (size_t k = 0; k < XS_ARRAY_LEN(k_hints); k++)
-        any |= asked(k) != NULL;
+    for (size_t k = 0; k < xs_hint_rows_count; k++)
+        any |= asked(&xs_hint_rows[k]) != NULL;
     if (!any)
         return;
     xs_places_get(&places);

@@ -44,14 +44,29 @@ const struct xs_policy_ops *xs_policy_by_name(const char *name)
     return NULL;
 }
 
-const struct xs_policy_hint xs_policy_hints[] = {
-    {"priority", XS_POLICY_READS_PRIORITY},
-    {"utilization", XS_POLICY_READS_UTILIZATION},
-    {"process_utilization", XS_POLICY_READS_PROCESS_UTILIZATION},
-    {"deadline", XS_POLICY_READS_DEADLINE},
-    {"laxity", XS_POLICY_READS_LAXITY},
-};
-const size_t xs_policy_hints_count = XS_ARRAY_LEN(xs_policy_hints);
+bool xs_policy_hint(size_t i, const char **ret_name, uint32_t *ret_reads)
+{
+    static const struct {
+        const char *name, *of_process;
+        uint32_t reads, reads_of_process;
+    } k_rows[] = {
+#define QUEUE_HINT(symbol, number, field, type, without, unit, reads, process, name, ...) \
+    {name, "process_" name, XS_POLICY_READS_##reads, XS_POLICY_READS_##process},
+#include "base/settings/hints.def"
+    };
+
+    for (size_t row = 0; row < XS_ARRAY_LEN(k_rows); row++) {
+        bool two = k_rows[row].reads != k_rows[row].reads_of_process;
+
+        if (i == 0 || (i == 1 && two)) {
+            *ret_name = i ? k_rows[row].of_process : k_rows[row].name;
+            *ret_reads = i ? k_rows[row].reads_of_process : k_rows[row].reads;
+            return true;
+        }
+        i -= two ? 2 : 1;
+    }
+    return false;
+}
 
 const struct xs_policy_ops *xs_policy_that_reads(uint32_t reads)
 {

@@ -29,19 +29,15 @@ static inline bool xs_policy_reads(const struct xs_policy_ops *ops, uint32_t *re
 {
     bool known = ops->type != 0 || /* one of ours */
                  (ops->size >= offsetof(struct xs_policy_ops, flags_known) + sizeof(ops->flags_known) &&
-                  (ops->flags_known & XS_POLICY_READS) == XS_POLICY_READS);
+                  (ops->flags_known & XS_POLICY_READS_PRIORITY)); /* older than a later hint: it does not read that */
 
     *ret = known ? ops->flags & XS_POLICY_READS : 0;
     return known;
 }
 
-/** The hints that a policy may read, as xserver's answer to /policy names them. */
-struct xs_policy_hint {
-    const char *name;
-    uint32_t reads; /* XS_POLICY_READS_* */
-};
-extern const struct xs_policy_hint xs_policy_hints[];
-extern const size_t xs_policy_hints_count;
+/** The i-th of the hints that a policy may read: its name, as xserver's answer to /policy has it, and the one flag
+ *  XS_POLICY_READS_*. @return false: there are not so many */
+bool xs_policy_hint(size_t i, const char **ret_name, uint32_t *ret_reads);
 /** The first built-in policy that reads one of these hints (XS_POLICY_READS_*), or NULL. */
 const struct xs_policy_ops *xs_policy_that_reads(uint32_t reads);
 

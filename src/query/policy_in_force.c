@@ -36,15 +36,17 @@ static bool member(const char *answer, const char *before, char end, char *ret, 
 bool xs_policy_in_force_parse(const char *answer, struct xs_policy_in_force *ret)
 {
     char reads[256], quoted[64];
+    const char *name;
+    uint32_t flag;
 
     if (!member(answer, "\"name\":\"", '"', ret->name, sizeof(ret->name)) ||
         !member(answer, "\"reads\":[", ']', reads, sizeof(reads)))
         return false;
     ret->reads = 0;
-    for (size_t i = 0; i < xs_policy_hints_count; i++) {
-        snprintf(quoted, sizeof(quoted), "\"%s\"", xs_policy_hints[i].name);
+    for (size_t i = 0; xs_policy_hint(i, &name, &flag); i++) {
+        snprintf(quoted, sizeof(quoted), "\"%s\"", name);
         if (strstr(reads, quoted))
-            ret->reads |= xs_policy_hints[i].reads;
+            ret->reads |= flag;
     }
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hints of an entity while nothing of it is ready: those of all its queues, folded. Each change
+/* The hints of an entity while nothing of it is ready: those of all its queues, folded. The utilization and the hints of
+ * struct xs_hints_later are always those of all queues. Each change
  * folds few queues anew. It counts many queues by value, so that a change among thousands costs as
  * much as one among few. */
 #include "sched/internal.h"
@@ -13,7 +14,12 @@ struct xs_idle_hints_counts {
     uint32_t priority[PRIORITIES], lax[PRIORITIES], critical[PRIORITIES];
     uint32_t utilization[UTILIZATIONS];
     uint32_t deadline[OCTAVES], laxity[OCTAVES];
+#define LATER_HINT(since, fold, symbol, number, field, ...) uint32_t later_##field[OCTAVES];
+#include "base/settings/hints.def"
 };
+#define LATER_HINT(since, fold, symbol, number, field, type, ...) \
+    _Static_assert(XS_TYPE_LEAST type >= -1, "octaves count " #field ": no value but NONE is below 0");
+#include "base/settings/hints.def"
 
 static const struct xs_hints none = { PRIORITY_NO_EXECUTE, UTILIZATION_DEFAULT, -1, -1, PRIORITY_NO_EXECUTE,
                                       PRIORITY_NO_EXECUTE };
@@ -44,6 +50,19 @@ static void fold(struct xs_hints *h, const struct xs_sched_queue *q)
     }
 }
 
+/* Queues that kept the value without a wish follow those that have one. */
+#define MOST(a, b)  XS_MAX(a, b)
+#define LEAST(a, b) XS_MIN(a, b)
+static void fold_later(struct xs_hints_later *h, const struct xs_sched_queue *q)
+{
+    (void)h;
+    (void)q;
+#define LATER_HINT(since, fold, symbol, number, field, type, without, ...) \
+    if (q->later.field != (without)) \
+        h->field = h->field == (without) ? q->later.field : fold(h->field, q->later.field);
+#include "base/settings/hints.def"
+}
+
 /* xserver refused values out of range long before; this bounds the index all the same. */
 static uint32_t at_priority(int32_t p)
 {
@@ -60,6 +79,10 @@ static void count(struct xs_idle_hints_counts *c, const struct xs_sched_queue *q
     const struct xs_hints *o = &q->hints;
 
     c->utilization[XS_MIN(XS_MAX(o->utilization, 0), UTILIZATION_DEFAULT)] += by;
+#define LATER_HINT(since, fold, symbol, number, field, type, without, ...) \
+    if (q->later.field != (without)) \
+        c->later_##field[at_time(q->later.field)] += by;
+#include "base/settings/hints.def"
     if (q->barred)
         return;
     c->priority[at_priority(o->priority)] += by;
@@ -101,6 +124,23 @@ static void of_counts(const struct xs_idle_hints_counts *c, struct xs_hints *h)
     h->critical_priority = highest(c->critical);
 }
 
+static void later_of_counts(const struct xs_idle_hints_counts *c, struct xs_hints_later *h)
+{
+    struct xs_hints_later one;
+
+    (void)c;
+    (void)h;
+    (void)one;
+#define LATER_HINT(since, fold, symbol, number, field, type, without, ...) \
+    for (uint32_t i = 0; i < OCTAVES; i++) { \
+        if (!c->later_##field[i]) \
+            continue; \
+        one.field = XS_MAX((int64_t)(i ? 1ull << i : 0), (int64_t)(XS_TYPE_LEAST type)); \
+        h->field = h->field == (without) ? one.field : fold(h->field, one.field); \
+    }
+#include "base/settings/hints.def"
+}
+
 static void each(struct xs_entity *e, void (*fn)(void *ctx, const struct xs_sched_queue *q), void *ctx)
 {
     XS_LIST_FOR(q, &e->ready, struct xs_sched_queue, link)
@@ -112,6 +152,11 @@ static void each(struct xs_entity *e, void (*fn)(void *ctx, const struct xs_sche
 static void fold_one(void *h, const struct xs_sched_queue *q)
 {
     fold(h, q);
+}
+
+static void fold_one_later(void *h, const struct xs_sched_queue *q)
+{
+    fold_later(h, q);
 }
 
 static void count_one(void *c, const struct xs_sched_queue *q)
@@ -148,13 +193,20 @@ void xs_idle_hints_remove(struct xs_entity *e, const struct xs_sched_queue *q)
 
 void xs_idle_hints_update(struct xs_entity *e)
 {
+    struct xs_hints_later later = xs_hints_later_none;
+
     e->rest_stale = false;
     e->rest = none;
     if (e->rest_counts) {
         of_counts(e->rest_counts, &e->rest);
+        later_of_counts(e->rest_counts, &later);
         e->sched->c.work++;
-        return;
+    } else {
+        each(e, fold_one, &e->rest);
+        if (sizeof(later))
+            each(e, fold_one_later, &later);
+        e->sched->c.work += e->queues;
     }
-    each(e, fold_one, &e->rest);
-    e->sched->c.work += e->queues;
+#define LATER_HINT(since, fold, symbol, number, field, ...) e->pe.field = (__typeof__(e->pe.field))later.field;
+#include "base/settings/hints.def"
 }

@@ -147,6 +147,7 @@ struct xs_sched_queue {
     uint64_t handle;
     uint32_t cell;
     struct xs_hints hints;
+    struct xs_hints_later later;
     /* the words as last read, judged */
     uint64_t entered, returned, completed;
     uint64_t told;                                 /* completed as the program knows it, for est_left_ns */

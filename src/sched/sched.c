@@ -330,6 +330,7 @@ struct xs_sched_queue *xs_sched_queue_add(struct xs_sched *s, struct xs_sched_pr
     q->handle = handle;
     q->cell = cell;
     q->hints = *hints;
+    q->later = xs_hints_later_none;
     q->inherit_priority = PRIORITY_NO_EXECUTE;
     q->limit = XS_PERMIT_OPEN;
     q->user = user;
@@ -394,6 +395,20 @@ void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, cons
         e->hints_stale = true;
     e->view->dirty = true;
     xs_queue_update_barred(q, s->now_ns);
+}
+
+void xs_sched_queue_set_later(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints_later *later)
+{
+    (void)s;
+    xs_idle_hints_remove(q->entity, q);
+    q->later = *later;
+    xs_idle_hints_add(q->entity, q);
+    q->entity->view->dirty = true;
+}
+
+const struct xs_hints_later *xs_sched_queue_later(const struct xs_sched_queue *q)
+{
+    return &q->later;
 }
 
 void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated)

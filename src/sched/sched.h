@@ -8,6 +8,7 @@
 #ifndef XS_SCHED_H
 #define XS_SCHED_H
 
+#include "base/settings/hint_rows.h"
 #include "base/pages.h"
 #include "policy/policies.h"
 #include "sched/why.h"
@@ -144,6 +145,9 @@ void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated);
 /** It runs because its user waited for other users for too long: before all others, for a slice. */
 bool xs_sched_queue_granted(const struct xs_sched_queue *q);
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q);
+/** The hints that came later than struct xs_hints; a new queue has none of them. */
+void xs_sched_queue_set_later(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints_later *later);
+const struct xs_hints_later *xs_sched_queue_later(const struct xs_sched_queue *q);
 
 struct xs_sched_queue_status {
     uint64_t handle;

@@ -244,17 +244,21 @@ struct queue_words {
     char process[XS_NAME_BYTES];
     uint64_t device;
     struct xs_hints hints;
+    struct xs_hints_later later;
 };
 
 static const struct xs_key queue_keys[] = {
     XS_KEY(struct queue_words, "process", XS_KEY_NAME, process, 0, 0),
     XS_KEY(struct queue_words, "device", XS_KEY_U64, device, 0, INT64_MAX),
-    XS_KEYS_HINTS(struct queue_words, hints),
+#define QUEUE_HINT(symbol, number, field, type, ...) XS_KEY_HINT(struct queue_words, hints, field, type),
+#define MORE(symbol, field, type, ...) XS_KEY_HINT(struct queue_words, hints, field, type),
+#define LATER_HINT(since, fold, symbol, number, field, type, ...) XS_KEY_HINT(struct queue_words, later, field, type),
+#include "base/settings/hints.def"
 };
 
 static int do_queue(struct xs_replay *r, char **w, int n, char *error)
 {
-    struct queue_words f = { .hints = xs_default_hints };
+    struct queue_words f = { .hints = xs_default_hints, .later = xs_hints_later_none };
     struct replay_process *p;
     struct replay_queue *q;
     int e;
@@ -287,6 +291,7 @@ static int do_queue(struct xs_replay *r, char **w, int n, char *error)
         free(q);
         return fail(error, "no room for queue", w[0]);
     }
+    xs_sched_queue_set_later(r->sched, q->sched, &f.later);
     q->process->cells++;
     q->process->queues++;
     *r->queues_end = q;
@@ -340,9 +345,12 @@ static int do_hint(struct xs_replay *r, char **w, int n, char *error)
     if (!q)
         return fail(error, "unknown queue", w[0]);
     f.hints = *xs_sched_queue_hints(q->sched);
+    f.later = *xs_sched_queue_later(q->sched);
     e = set_all(queue_keys + 2, XS_ARRAY_LEN(queue_keys) - 2, &f, w + 1, n - 1, error);
-    if (e == 0)
+    if (e == 0) {
         xs_sched_queue_set_hints(r->sched, q->sched, &f.hints);
+        xs_sched_queue_set_later(r->sched, q->sched, &f.later);
+    }
     return e;
 }
 

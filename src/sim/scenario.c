@@ -40,7 +40,10 @@ static const struct xs_key process_keys[] = {
 static const struct xs_key queue_keys[] = {
     XS_KEY(Q, "process", XS_KEY_NAME, process, 0, 0),
     XS_KEY(Q, "device", XS_KEY_NAME, device, 0, 0),
-    XS_KEYS_HINTS(Q, hints),
+#define QUEUE_HINT(symbol, number, field, type, ...) XS_KEY_HINT(Q, hints, field, type),
+#define MORE(symbol, field, type, ...) XS_KEY_HINT(Q, hints, field, type),
+#define LATER_HINT(since, fold, symbol, number, field, type, ...) XS_KEY_HINT(Q, later, field, type),
+#include "base/settings/hints.def"
     XS_KEY(Q, "level", XS_KEY_I32, level, 1, 3),
     XS_KEY(Q, "interrupt_us", XS_KEY_US, interrupt_ns, 0, 1000000),
     { .name = "arrival", .kind = XS_KEY_ENUM, .offset = offsetof(Q, arrival), .names = arrivals },
@@ -149,6 +152,7 @@ static int add_queue(struct xs_scenario *sc, char **words, int count, char *erro
     if (!q)
         return -ENOMEM;
     q->hints = xs_default_hints;
+    q->later = xs_hints_later_none;
     q->level = 1;
     q->arrival = XS_SIM_CLOSED;
     q->commands = 1;

@@ -25,6 +25,7 @@ struct xs_sim_process {
 struct xs_sim_queue {
     char name[XS_NAME_BYTES], process[XS_NAME_BYTES], device[XS_NAME_BYTES];
     struct xs_hints hints;
+    struct xs_hints_later later;
     int32_t level;                 /* preemption level 1..3 */
     uint64_t interrupt_ns;         /* level 3: from the decision until the running command stops */
     int arrival;

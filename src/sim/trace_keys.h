@@ -9,14 +9,10 @@
 #define XS_KEY(struct_, text, kind_, field, lo_, hi_) \
     { .name = text, .kind = kind_, .offset = offsetof(struct_, field), .lo = lo_, .hi = hi_ }
 
-/** Keys of struct xs_hints inside struct_, as field h. */
-#define XS_KEYS_HINTS(struct_, h)                                                        \
-    XS_KEY(struct_, "priority", XS_KEY_I32, h.priority, -256, 255),                      \
-    XS_KEY(struct_, "utilization", XS_KEY_I32, h.utilization, 0, 100),                   \
-    XS_KEY(struct_, "deadline_us", XS_KEY_I64, h.deadline_us, -1, INT64_MAX),            \
-    XS_KEY(struct_, "laxity_us", XS_KEY_I64, h.laxity_us, -1, INT64_MAX),                \
-    XS_KEY(struct_, "lax_priority", XS_KEY_I32, h.lax_priority, -256, 255),              \
-    XS_KEY(struct_, "critical_priority", XS_KEY_I32, h.critical_priority, -256, 255)
+/** A key of a field of struct xs_hints. */
+#define XS_KEY_HINT(struct_, h, field_, type)                                                                      \
+    { .name = #field_, .kind = sizeof(((struct_ *)NULL)->h.field_) == 8 ? XS_KEY_I64 : XS_KEY_I32,                  \
+      .offset = offsetof(struct_, h.field_), .lo = XS_TYPE_LEAST type, .hi = XS_TYPE_MOST type }
 
 /** Keys of struct xs_sched_config inside struct_, as field c; reads k as 64 bits, into k_. */
 #define XS_KEYS_CONFIG(struct_, c, k_)                                                   \

@@ -3,15 +3,16 @@
 #ifndef XS_WIRE_H
 #define XS_WIRE_H
 
-#include "base/xs_base.h"
+#include "base/settings/value.h"
 
 #define XS_WIRE_MAJOR 1u
 /** Protocol minor of this build. A build with XS_WIRE_MINOR_FORCED 0 knows only the first
  *  fields: the test of two real versions against each other uses it. */
+#define XS_WIRE_MINOR_NEWEST 7u
 #ifdef XS_WIRE_MINOR_FORCED
 #define XS_WIRE_MINOR XS_WIRE_MINOR_FORCED
 #else
-#define XS_WIRE_MINOR 7u
+#define XS_WIRE_MINOR XS_WIRE_MINOR_NEWEST
 #endif
 #define XS_WIRE_MAX_BYTES 1024u   /* no packet is longer */
 #define XS_WIRE_MAX_FDS   8u

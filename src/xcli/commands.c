@@ -2,6 +2,7 @@
 /* The commands that change something but the policy, and status. */
 #include "xcli/xcli.h"
 
+#include "base/settings/hint_rows.h"
 #include "base/str.h"
 #include "policy/policies.h"
 #include "query/policy_in_force.h"
@@ -92,48 +93,52 @@ int xcli_config(int argc, char **argv)
 
 /* ---- hint ---- */
 
-enum { KEY_PID = 256, KEY_LAX, KEY_CRITICAL };
+/* One hint a call: a row of base/settings/hints.def, perhaps with its further fields. */
+enum {
+    KEY_PID = 256,
+#define MORE(symbol, field, ...) KEY_##field,
+#include "base/settings/hints.def"
+};
 
-/* One hint a call; hint_type of the interface. */
-enum { NONE = 0, PRIORITY = 1, UTILIZATION = 2, TIMESLICE = 3, DEADLINE = 4, K = 5, LAXITY = 6 };
-
-static const struct {
-    const char *member, *name;
-    bool whom;
-    uint32_t of_queue, of_process; /* XS_POLICY_READS_*: a policy that reads one of these uses the hint */
-} k_hints[] = {
-    [PRIORITY] = {"priority", "Priority", true, XS_POLICY_READS_PRIORITY, XS_POLICY_READS_PRIORITY},
-    [UTILIZATION] = {"utilization", "Utilization", true, XS_POLICY_READS_UTILIZATION, XS_POLICY_READS_PROCESS_UTILIZATION},
-    [TIMESLICE] = {"timeslice", "Timeslice", false, 0, 0},
-    [DEADLINE] = {"deadline", "Deadline", true, XS_POLICY_READS_DEADLINE, XS_POLICY_READS_DEADLINE},
-    [K] = {"k", "K of KEDF", false, 0, 0},
-    [LAXITY] = {"laxity", "Laxity", true, XS_POLICY_READS_LAXITY, XS_POLICY_READS_LAXITY},
+/* The fields that a hint has beside its value. */
+static const struct more {
+    int key;
+    enum xs_hint_kind of;
+    const char *name, *option;
+    struct xs_value_type type;
+} k_more[] = {
+#define MORE(symbol, field, type, without, name, option, ...) {KEY_##field, XS_HINT_##symbol, name, option, XS_TYPE type},
+#include "base/settings/hints.def"
 };
 
 struct hint {
     uint64_t handle;
     int64_t pid;
-    int type;
-    int64_t value, lax, critical;
-    bool unlimited, lax_given, critical_given;
+    int number;                     /* XS_HINT_*; 0: not given */
+    struct xs_value value;
+    bool given[XS_ARRAY_LEN(k_more)];
+    int64_t more[XS_ARRAY_LEN(k_more)];
 };
 
-static void set_hint(struct argp_state *state, int type, const char *arg, int64_t min, int64_t max)
+static int64_t value_arg(struct argp_state *state, const char *name, const struct xs_value_type *type, const char *arg)
 {
-    struct hint *h = state->input;
+    char error[XS_VALUE_ERROR_BYTES];
+    struct xs_value v = {0};
 
-    if (h->type)
-        argp_error(state, "one hint at a time");
-    h->type = type;
-    if (type == TIMESLICE && xs_str_equal_nocase(arg, "UNLIMITED"))
-        h->unlimited = true;
-    else
-        h->value = xcli_number_arg(state, k_hints[type].member, arg, min, max);
+    if (xs_value_parse(type, arg, &v) < 0)
+        argp_error(state, "%s: %s", name, xs_value_error(type, arg, error, sizeof(error)));
+    return v.number;
+}
+
+static bool is_unlimited(const struct hint *h)
+{
+    return xs_hint_rows[h->number].type.unlimited && h->value.number == -1;
 }
 
 static error_t parse_hint(int key, char *arg, struct argp_state *state)
 {
     struct hint *h = state->input;
+    const struct xs_hint_row *row;
 
     switch (key) {
     case 'x':
@@ -147,76 +152,76 @@ static error_t parse_hint(int key, char *arg, struct argp_state *state)
             argp_error(state, "one process at a time");
         h->pid = xcli_pid_arg(state, arg);
         return 0;
-    case 'p':
-        set_hint(state, PRIORITY, arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
-        return 0;
-    case 'u':
-        set_hint(state, UTILIZATION, arg, UTILIZATION_MIN, UTILIZATION_MAX);
-        return 0;
-    case 't':
-        set_hint(state, TIMESLICE, arg, TIMESLICE_MIN, TIMESLICE_MAX);
-        return 0;
-    case 'd':
-        set_hint(state, DEADLINE, arg, NO_DEADLINE, INT64_MAX / 1000);
-        return 0;
-    case 'k':
-        set_hint(state, K, arg, 1, 1000000);
-        return 0;
-    case 'l':
-        set_hint(state, LAXITY, arg, NO_LAXITY, INT64_MAX / 1000);
-        return 0;
-    case KEY_LAX:
-        h->lax = xcli_number_arg(state, "lax-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
-        h->lax_given = true;
-        return 0;
-    case KEY_CRITICAL:
-        h->critical = xcli_number_arg(state, "critical-priority", arg, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
-        h->critical_given = true;
-        return 0;
     case ARGP_KEY_END:
-        if (!h->type)
-            argp_error(state, "give a hint: -p, -u, -d, -l, -t or -k");
-        if (k_hints[h->type].whom && !h->handle && !h->pid)
+        row = &xs_hint_rows[h->number];
+        if (!h->number)
+            argp_error(state, "give a hint: -p, -u, -d, -l, -t, -k, ...; --help lists them");
+        if (row->of_queue && !h->handle && !h->pid)
             argp_error(state, "give -x HANDLE or --pid PID");
-        if (!k_hints[h->type].whom && (h->handle || h->pid))
+        if (!row->of_queue && (h->handle || h->pid))
             argp_error(state, "this hint is for all programs: it takes neither -x nor --pid");
         if (h->handle && h->pid)
             argp_error(state, "-x or --pid, not both");
-        if (h->type != LAXITY && (h->lax_given || h->critical_given))
-            argp_error(state, "--lax-priority and --critical-priority belong to -l");
+        for (size_t i = 0; i < XS_ARRAY_LEN(k_more); i++)
+            if (h->given[i] && (int)k_more[i].of != h->number)
+                argp_error(state, "--%s belongs to --%s", k_more[i].option, xs_hint_rows[k_more[i].of].name);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        break;
     }
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_more); i++) {
+        if (key != k_more[i].key)
+            continue;
+        h->more[i] = value_arg(state, k_more[i].option, &k_more[i].type, arg);
+        h->given[i] = true;
+        return 0;
+    }
+    for (size_t i = 0; i < xs_hint_rows_count; i++) {
+        row = &xs_hint_rows[i];
+        if (!row->name || key != row->xcli_key)
+            continue;
+        if (h->number)
+            argp_error(state, "one hint at a time");
+        h->number = (int)i;
+        h->value.number = value_arg(state, row->name, &row->type, arg);
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
 }
 
 static void hint_text(const struct hint *h, char *ret, size_t size)
 {
     char whom[64] = "";
+    int at;
 
     if (h->handle)
         snprintf(whom, sizeof(whom), " of XQueue 0x%" PRIx64, h->handle);
     else if (h->pid)
         snprintf(whom, sizeof(whom), " of process %" PRId64, h->pid);
-    if (h->unlimited)
-        snprintf(ret, size, "%s%s set to UNLIMITED", k_hints[h->type].name, whom);
+    at = snprintf(ret, size, "%s%s set to ", xs_hint_rows[h->number].name, whom);
+    if (ret[0] >= 'a' && ret[0] <= 'z')
+        ret[0] = (char)(ret[0] - 'a' + 'A');
+    if (is_unlimited(h))
+        snprintf(ret + at, size - (size_t)at, "UNLIMITED");
     else
-        snprintf(ret, size, "%s%s set to %" PRId64, k_hints[h->type].name, whom, h->value);
+        snprintf(ret + at, size - (size_t)at, "%" PRId64, h->value.number);
 }
 
 /* Prints a line if the policy does not read the hint. */
 static void say_unread(const struct hint *h)
 {
-    uint32_t wanted = h->handle ? k_hints[h->type].of_queue : k_hints[h->type].of_process;
+    const struct xs_hint_row *row = &xs_hint_rows[h->number];
+    uint32_t wanted = h->handle ? row->reads : row->reads_of_process;
     struct xs_policy_in_force policy;
     char text[256], what[96], *body;
     json_t *answer;
 
-    if (!wanted || (h->type == PRIORITY && h->value == PRIORITY_NO_EXECUTE) || xcli_ask("GET", "/policy", NULL, &answer))
+    if (!wanted || (h->number == XS_HINT_PRIORITY && h->value.number == PRIORITY_NO_EXECUTE) ||
+        xcli_ask("GET", "/policy", NULL, &answer))
         return;
     body = json_dumps(answer, JSON_COMPACT);
     json_decref(answer);
-    snprintf(what, sizeof(what), "the %s of a %s", k_hints[h->type].member, h->handle ? "queue" : "process");
+    snprintf(what, sizeof(what), "the %s of a %s", row->name, h->handle ? "queue" : "process");
     if (body && xs_policy_in_force_parse(body, &policy) &&
         xs_policy_in_force_unread(&policy, wanted, what, "xcli policy", text, sizeof(text)))
         fprintf(stderr, "xcli: %s\n", text);
@@ -228,14 +233,12 @@ int xcli_hint(int argc, char **argv)
     static const struct argp_option k_options[] = {
         {"xqueue", 'x', "HANDLE", 0, "of this queue", 1},
         {"pid", KEY_PID, "PID", 0, "of this process, as xserver sees it", 1},
-        {"priority", 'p', "PRIORITY", 0, "-255 to 255, larger is more urgent; -256 never runs", 2},
-        {"utilization", 'u', "PERCENT", 0, "share of the device (UP by queue, PUP and SPUP by process)", 2},
-        {"deadline", 'd', "US", 0, "from becoming ready (KEDF); -1: none", 2},
-        {"laxity", 'l', "US", 0, "lax for so long after becoming ready, then critical (LAX); -1: none", 2},
-        {"lax-priority", KEY_LAX, "PRIORITY", 0, "with -l; default 0", 2},
-        {"critical-priority", KEY_CRITICAL, "PRIORITY", 0, "with -l; default the queue's priority", 2},
-        {"timeslice", 't', "US", 0, "length of a slice for all, 100 to 10000000, or UNLIMITED", 3},
-        {"k", 'k', "COUNT", 0, "how many queues KEDF runs at a time", 3},
+#define QUEUE_HINT(symbol, number, field, type, without, unit, reads, process, name, run, xcli, arg, help) \
+    {name, XS_HINT_OPTION(xcli, number), arg, 0, help, 2},
+#define MORE(symbol, field, type, without, name, option, arg, help) {option, KEY_##field, arg, 0, help, 2},
+#define SCHED_HINT(symbol, number, type, usual, name, run, xcli, arg, help) \
+    {name, XS_HINT_OPTION(xcli, number), arg, 0, help ", for all programs", 3},
+#include "base/settings/hints.def"
         {0},
     };
     static const struct argp k_argp = {.options = k_options,
@@ -249,17 +252,16 @@ int xcli_hint(int argc, char **argv)
     int r;
 
     argp_parse(&k_argp, argc, argv, ARGP_IN_ORDER, NULL, &h);
-    o = json_pack("{s:i}", "hint_type", h.type);
-    if (k_hints[h.type].whom) {
+    o = json_pack("{s:i}", "hint_type", h.number);
+    if (xs_hint_rows[h.number].of_queue) {
         json_object_set_new(o, "handle", json_integer((json_int_t)h.handle));
         json_object_set_new(o, "pid", json_integer(h.pid));
     }
-    json_object_set_new(o, k_hints[h.type].member,
-                        h.unlimited ? json_string("UNLIMITED") : json_integer(h.value));
-    if (h.lax_given)
-        json_object_set_new(o, "lax_priority", json_integer(h.lax));
-    if (h.critical_given)
-        json_object_set_new(o, "critical_priority", json_integer(h.critical));
+    json_object_set_new(o, xs_hint_rows[h.number].name,
+                        is_unlimited(&h) ? json_string("UNLIMITED") : json_integer(h.value.number));
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_more); i++)
+        if (h.given[i])
+            json_object_set_new(o, k_more[i].name, json_integer(h.more[i]));
     body = json_dumps(o, JSON_COMPACT);
     json_decref(o);
     r = xcli_ask("POST", "/hint", body, &answer);

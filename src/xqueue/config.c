@@ -7,11 +7,15 @@
 
 #include "xsched/types.h"
 
+#define LEVEL_AUTO 3 /* behind 1, 2 and 3 in the row of env.def */
+
 void xs_queue_defaults_plain(struct xs_queue_defaults *ret)
 {
     *ret = (struct xs_queue_defaults){
-        .hints = {.priority = PRIORITY_DEFAULT, .utilization = UTILIZATION_DEFAULT, .deadline_us = NO_DEADLINE,
-                  .laxity_us = NO_LAXITY, .lax_priority = PRIORITY_DEFAULT, .critical_priority = PRIORITY_DEFAULT},
+#define QUEUE_HINT(symbol, number, field, type, without, ...) .hints.field = without,
+#define MORE(symbol, field, type, without, ...) .hints.field = without,
+#define LATER_HINT(since, fold, symbol, number, field, type, without, ...) .later.field = without,
+#include "base/settings/hints.def"
         .level = kPreemptLevelInterrupt,
         .batch = XS_DEFAULT_BATCH,
     };
@@ -19,32 +23,23 @@ void xs_queue_defaults_plain(struct xs_queue_defaults *ret)
 
 void xs_queue_defaults_from_env(struct xs_queue_defaults *ret)
 {
-    const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL);
-    int64_t priority;
+    int64_t level = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, LEVEL_AUTO);
 
     xs_queue_defaults_plain(ret);
-    ret->level_auto = !level || xs_str_equal_nocase(level, "auto");
-    if (!ret->level_auto) {
-        ret->level = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, 0, 1, 3);
-        ret->level_auto = ret->level == 0; /* no valid text: as if unset */
-        ret->level = ret->level_auto ? kPreemptLevelInterrupt : ret->level;
-    }
-    priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, PRIORITY_DEFAULT, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
-    priority = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, priority, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
-    ret->hints.priority = (int32_t)priority;
-    ret->hints.utilization = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, UTILIZATION_DEFAULT,
-                                                 UTILIZATION_MIN, UTILIZATION_MAX);
-    ret->hints.deadline_us = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_DEADLINE, NO_DEADLINE, -1, INT64_MAX);
-    if (ret->hints.deadline_us == 0)
-        ret->hints.deadline_us = NO_DEADLINE;
-    ret->hints.laxity_us = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_LAXITY, NO_LAXITY, -1, INT64_MAX);
-    if (ret->hints.laxity_us >= 0) {
-        ret->hints.lax_priority = PRIORITY_DEFAULT;
+    ret->level_auto = level == LEVEL_AUTO;
+    if (!ret->level_auto)
+        ret->level = (int32_t)level + 1;
+    ret->hints.priority = (int32_t)xs_env_i64(XS_ENV_XSCHED_PRIORITY, PRIORITY_DEFAULT);
+#define QUEUE_HINT(symbol, number, field, type, ...) \
+    ret->hints.field = (__typeof__(ret->hints.field))xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_##symbol, ret->hints.field);
+#define LATER_HINT(since, fold, symbol, number, field, ...) \
+    ret->later.field = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_##symbol, ret->later.field);
+#include "base/settings/hints.def"
+    if (ret->hints.laxity_us >= 0)
         ret->hints.critical_priority = ret->hints.priority;
-    }
-    ret->threshold = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_THRESHOLD, 0, 1, INT64_MAX);
+    ret->threshold = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_THRESHOLD, 0);
     ret->batch = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_BATCH_SIZE,
-                            ret->threshold > 0 ? XS_MIN(ret->threshold, XS_DEFAULT_BATCH) : XS_DEFAULT_BATCH, 1, INT64_MAX);
+                            ret->threshold > 0 ? XS_MIN(ret->threshold, XS_DEFAULT_BATCH) : XS_DEFAULT_BATCH);
     if (ret->threshold > 0 && ret->batch > ret->threshold) {
         XS_WARN_ONCE("XSCHED_AUTO_XQUEUE_BATCH_SIZE is larger than the threshold; using %lld",
                      (long long)ret->threshold);

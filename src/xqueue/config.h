@@ -3,6 +3,7 @@
 #ifndef XS_XQUEUE_CONFIG_H
 #define XS_XQUEUE_CONFIG_H
 
+#include "base/settings/hint_rows.h"
 #include "policy/policies.h"
 
 #define XS_DEFAULT_THRESHOLD 16   /* the answer of queries while the bound is by time */
@@ -10,6 +11,7 @@
 
 struct xs_queue_defaults {
     struct xs_hints hints;
+    struct xs_hints_later later;
     int32_t level;
     bool level_auto;              /* the highest that the platform has, without a log line */
     int64_t threshold, batch;     /* threshold 0: by estimated device time */

@@ -95,6 +95,9 @@ bool xsched_priv_auto(void);
 /** Gives the hardware queue an XQueue with the values of the environment.
  *  @param priority_offset  added to the priority (vendor stream priorities) */
 XResult xsched_priv_auto_queue(HwQueueHandle hwq, int32_t priority_offset);
+/** Sets the hint with that number of base/settings/hints.def: for the Python package. Any thread, any time. A hint with further
+ *  fields keeps those. */
+XResult xsched_priv_hint(XQueueHandle xq, int32_t number, int64_t value);
 
 /** The XQueue of a stream, or NULL. Any thread; a cached look-up, no lock. */
 struct xs_queue *xsched_priv_queue_find(int platform, uint64_t native);

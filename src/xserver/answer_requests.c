@@ -86,6 +86,7 @@ static void add_queue(struct xs_server *s, struct xs_request *r, const struct xs
     if (to->status.why != XS_WHY_FREE)
         name_who(r, q, to);
     to->hints = *xs_sched_queue_hints(q->sched);
+    to->later = *xs_sched_queue_later(q->sched);
     to->pid = q->client->peer.pid;
     to->session = q->client->session;
     to->level = q->level;

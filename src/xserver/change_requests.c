@@ -36,26 +36,20 @@ static void change_queue(struct xs_server *s, struct xs_server_queue *q, const s
     struct xs_hints *h = &dated.hints;
 
     switch (p->hint) {
-    case XS_HINT_PRIORITY:
-        h->priority = (int32_t)p->value;
-        dated.changed_ns[XS_PART_PRIORITY] = r->began_ns;
+#define CASE(symbol, place)                                                                                              \
+    case XS_HINT_##symbol:                                                                                               \
+        dated.place = (__typeof__(dated.place))p->value;                                                                 \
+        dated.changed_ns[XS_PART_##symbol] = r->began_ns;                                                                \
         break;
-    case XS_HINT_UTILIZATION:
-        h->utilization = (int32_t)p->value;
-        dated.changed_ns[XS_PART_UTILIZATION] = r->began_ns;
-        break;
-    case XS_HINT_DEADLINE:
-        h->deadline_us = p->value;
-        dated.changed_ns[XS_PART_DEADLINE] = r->began_ns;
-        break;
-    case XS_HINT_LAXITY:
-        h->laxity_us = p->value;
-        h->lax_priority = p->lax_priority == INT32_MIN ? PRIORITY_DEFAULT : p->lax_priority;
-        h->critical_priority = p->critical_priority == INT32_MIN ? h->priority : p->critical_priority;
-        dated.changed_ns[XS_PART_LAXITY] = r->began_ns;
-        break;
+#define QUEUE_HINT(symbol, number, field, ...)              CASE(symbol, hints.field)
+#define LATER_HINT(since, fold, symbol, number, field, ...) CASE(symbol, later.field)
+#include "base/settings/hints.def"
     default:
         return;
+    }
+    if (p->hint == XS_HINT_LAXITY) {
+        h->lax_priority = p->lax_priority == INT32_MIN ? PRIORITY_DEFAULT : p->lax_priority;
+        h->critical_priority = p->critical_priority == INT32_MIN ? h->priority : p->critical_priority;
     }
     if (!r->asker.all)
         xs_client_bound_hints(q->client, &before, h);
@@ -243,12 +237,12 @@ static void hint(struct xs_server *s, struct xs_request *r)
 
     switch (p->hint) {
     case XS_HINT_TIMESLICE:
-    case XS_HINT_K:
+    case XS_HINT_KDEADLINE:
         if (!r->asker.all) {
             xs_requests_answer(s, r, 403, "only an operator may change this for everybody");
             return;
         }
-        if (p->hint == XS_HINT_K)
+        if (p->hint == XS_HINT_KDEADLINE)
             params.k = (uint32_t)p->value;
         else
             params.timeslice_ns =

@@ -27,7 +27,7 @@ void xs_client_bound_hints(const struct xs_client *c, const struct xs_hints *bef
 
 struct xs_dated_hints xs_server_queue_hints(const struct xs_server_queue *q)
 {
-    struct xs_dated_hints h = {.hints = *xs_sched_queue_hints(q->sched)};
+    struct xs_dated_hints h = {.hints = *xs_sched_queue_hints(q->sched), .later = *xs_sched_queue_later(q->sched)};
 
     memcpy(h.changed_ns, q->changed_ns, sizeof(h.changed_ns));
     return h;
@@ -37,6 +37,7 @@ void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, c
 {
     memcpy(q->changed_ns, h->changed_ns, sizeof(q->changed_ns));
     xs_sched_queue_set_hints(s->sched, q->sched, &h->hints);
+    xs_sched_queue_set_later(s->sched, q->sched, &h->later);
     xs_lv3_touch(s, q->device);
     xs_server_note(s, q, XS_TIMELINE_hint, h->hints.priority, s->now_ns);
 }
@@ -61,17 +62,15 @@ static void note_added(struct xs_server *s, struct xs_server_queue *q, int32_t p
 
 static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_msg_queue_add *m)
 {
-    struct xs_hints hints = {
-        .priority = c->record.priority_set ? c->record.priority : xs_standing_clamp(&c->standing, m->priority),
-        .utilization = m->utilization,
-        .deadline_us = m->deadline_us == 0 ? -1 : m->deadline_us,
-        .laxity_us = m->laxity_us,
-        .lax_priority = xs_standing_clamp(&c->standing, m->lax_priority),
-        .critical_priority = xs_standing_clamp(&c->standing, m->critical_priority),
-    };
+    struct xs_dated_hints wish;
+    struct xs_hints *hints = &wish.hints;
     struct xs_server_queue *q;
     const char *wrong;
 
+    xs_hints_of_add(&wish, m, c->record.protocol_minor);
+    hints->priority = c->record.priority_set ? c->record.priority : xs_standing_clamp(&c->standing, hints->priority);
+    hints->lax_priority = xs_standing_clamp(&c->standing, hints->lax_priority);
+    hints->critical_priority = xs_standing_clamp(&c->standing, hints->critical_priority);
     if (m->handle > INT64_MAX) {
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_queue_add, m->handle,
                          "a handle has at most 63 bits");
@@ -89,7 +88,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     wrong = q ? xs_charges_queue(s, c, q, m->device) : "out of memory";
     if (!wrong) {
         q->sched =
-            xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, &hints, s->now_ns, q);
+            xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, hints, s->now_ns, q);
         if (!q->sched) {
             xs_charges_queue_gone(s, c, q);
             wrong = "out of memory";
@@ -100,6 +99,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle, wrong);
         return;
     }
+    xs_sched_queue_set_later(s->sched, q->sched, &wish.later);
     q->client = c;
     xs_list_init(&q->in_unsent);
     q->handle = m->handle;
@@ -118,7 +118,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     q->order = ++s->queues_ever;
     xs_list_add(&s->queues, &q->in_server);
     xs_handles_add(s, q);
-    note_added(s, q, hints.priority);
+    note_added(s, q, hints->priority);
     if (c->record.priority_set)
         q->changed_ns[XS_PART_PRIORITY] = c->record.priority_ns;
     if (c->record.priority_set && c->record.priority != m->priority) {

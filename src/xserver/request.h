@@ -6,6 +6,7 @@
 #ifndef XS_XSERVER_REQUEST_H
 #define XS_XSERVER_REQUEST_H
 
+#include "base/settings/hint_rows.h"
 #include "policy/policies.h"
 #include "sched/sched.h"
 #include "xserver/records/history.h"
@@ -29,16 +30,6 @@ enum xs_request_kind {
     XS_REQ_HOLD, /* an operator's suspension or resumption of a process */
 };
 
-enum xs_hint_kind { /* numbers of the interface */
-                    XS_HINT_PRIORITY = 1,
-                    XS_HINT_UTILIZATION = 2,
-                    XS_HINT_TIMESLICE = 3,
-                    XS_HINT_DEADLINE = 4,
-                    XS_HINT_K = 5,
-                    XS_HINT_LAXITY = 6,
-                    XS_HINT_WINDOW = 7,
-};
-
 #define XS_REQ_NEEDS_ROOM 1 /* in place of an HTTP status: make room, then ask again */
 
 /** The asker. */
@@ -60,7 +51,7 @@ struct xs_request_params {
     int32_t level;                 /* 0 keeps */
     int64_t threshold, batch_size; /* 0 keeps */
     enum xs_hint_kind hint;
-    int64_t value;                           /* priority, utilization, timeslice, deadline, k, laxity */
+    int64_t value;                           /* of a hint of hints.def */
     int32_t lax_priority, critical_priority; /* INT32_MIN: not given */
     char display[64];
     bool hold;
@@ -79,6 +70,7 @@ struct xs_request_params {
 struct xs_queue_record {
     struct xs_sched_queue_status status;
     struct xs_hints hints;
+    struct xs_hints_later later;
     uint64_t session; /* of its program */
     int32_t pid, level;
     uint32_t levels, platform, inflight_us, waiters;

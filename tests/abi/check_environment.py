@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The variables that the tree names are the variables of env.def (and of platforms.def in it), the man page has them all,
+"""The variables that the tree names are the variables of env.def (and of hints.def and platforms.def in it), the man page has them all,
 and every public function has a page: check_environment.py ROOT MAN_PAGE"""
 import glob
 import os
@@ -15,11 +15,14 @@ ROW = re.compile(r"^X\((\w+),")
 
 def main(root, page):
     sys.path.insert(0, os.path.join(root, "python/xsched"))
+    from _hint_table import ALL as HINTS
     from _platforms import ALL
     table = []
     with open(os.path.join(root, "src/base/env.def"), encoding="utf-8") as f:
         for line in f:
             table += [m.group(1) for m in [ROW.match(line)] if m]
+            if line == '#include "base/settings/hints.def"\n':
+                table += [f"XSCHED_AUTO_XQUEUE_{h.symbol}" for h in HINTS]
             if line == '#include "base/platforms.def"\n':
                 table += [f"XSCHED_{p.prefix}_LIB" for p in ALL]
     with open(page, encoding="utf-8") as f:

@@ -59,8 +59,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(xs_str_copy(copy, sizeof(copy), line) == (strlen(line) < sizeof(copy)));
     }
     for (unsigned i = 0; i < XS_ENV_COUNT; i++) {
-        i64 = xs_env_i64((enum xs_env_id)i, 3, -2, 9);
-        FUZZ_CHECK(i64 >= -2 && i64 <= 9);
+        const struct xs_value_type *type = &xs_env_rows[i].type;
+
+        i64 = xs_env_i64((enum xs_env_id)i, -7);
+        if (type->kind == XS_VALUE_NUMBER || type->kind == XS_VALUE_TIME)
+            FUZZ_CHECK(i64 == -7 || xs_value_has(type, i64) || (type->unlimited && i64 == -1));
         (void)xs_env_bool((enum xs_env_id)i, true);
     }
     xs_queue_defaults_from_env(&d);

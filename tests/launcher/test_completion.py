@@ -157,7 +157,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("xsched-sim", "-p", "H", function="xsched_sim"), {"HPF", "HHPF"})
 
     def test_page_names_every_option(self):
-        with open(os.path.join(ROOT, "docs", "man", "xsched.1")) as f:
+        with open(os.path.join(BUILD, "docs", "man", "xsched.1")) as f:
             page = f.read().replace("\\-", "-")
         for command in ("run", "trace", "record", "doctor", "cdi"):
             section = re.search(rf"^\.SS xsched {command}\n(.*?)^\.S[SH] ", page, re.M | re.S)[1]

@@ -24,13 +24,13 @@ class Arguments(Layout):
         self.refused("run", "--priority", says="requires an argument")
         self.refused("run", "--nonsense", "--", "true", says="unrecognized option")
         for text in ("256", "-257", "", "1x", "ten", "99999999999999999999"):
-            self.refused("run", "--priority", text, "--", "true", says="-256..255")
-        self.refused("run", "--utilization", "101", "--", "true", says="0..100")
+            self.refused("run", "--priority", text, "--", "true", says="a number from -256 to 255")
+        self.refused("run", "--utilization", "101", "--", "true", says="a number from 0 to 100")
         self.refused("run", "--deadline", "0", "--", "true", says="at least 1")
-        self.refused("run", "--laxity", "-1", "--", "true", says="at least 0")
+        self.refused("run", "--laxity", "-2", "--", "true", says="at least 0")
         self.refused("run", "--threshold", "0", "--", "true", says="at least 1")
         self.refused("run", "--batch", "-3", "--", "true", says="at least 1")
-        self.refused("run", "--level", "4", "--", "true", says="1|2|3|auto")
+        self.refused("run", "--level", "4", "--", "true", says="'4' is not 1, 2, 3 or auto")
         self.refused("run", "--local-policy", "FIFO", "--", "true", says="HPF|")
         self.refused("run", "--socket", "relative", "--", "true", says="absolute")
         self.refused("run", "--group", "", "--", "true", says="1 to 63")
@@ -188,7 +188,7 @@ class Environment(Layout):
                      "50%%"):
             done = self.xsched("run", "--no-server", "-m", text, "--", "true")
             self.assertEqual(done.returncode, 64, text)
-            self.assertIn("--memory takes", done.stderr)
+            self.assertIn(f"--memory: '{text}' is not an amount such as 8G", done.stderr)
 
     def test_disabled(self):
         done = self.xsched("run", "--no-server", "--", "true", env={"XSCHED_DISABLE": "1"})

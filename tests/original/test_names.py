@@ -72,7 +72,7 @@ class Names(Original):
         """XSCHED_SCHEDULER=local, which one of the reports typed, is none of the three names: APP there as here."""
         said = self.one(XSCHED_SCHEDULER="local")
         self.assertEqual([re.sub(".*[]] ", "", line) for line in said],
-                         ["XSCHED_SCHEDULER=local is none of APP, LCL, GLB; APP holds", "using app-managed scheduler"])
+                         ["XSCHED_SCHEDULER: 'local' is not APP, LCL or GLB; the default holds", "using app-managed scheduler"])
         for name in ("LCL", "GLB", "APP"):
             said = self.one(XSCHED_SCHEDULER=name)
             self.assertEqual(len([line for line in said if "using " in line]), 1, said)

@@ -675,15 +675,17 @@ static void test_reads(void **state)
 {
     (void)state;
     for (size_t p = 0; p < xs_policies_count; p++) {
-        for (size_t h = 0; h < xs_policy_hints_count; h++) {
-            uint32_t reads = xs_policy_hints[h].reads, known;
+        const char *name;
+        uint32_t reads, known;
+
+        for (size_t h = 0; xs_policy_hint(h, &name, &reads); h++) {
             bool differs = false;
 
             for (uint32_t seed = 0; seed < READS_TRIALS && !differs; seed++)
                 differs = decisions(xs_policies[p], seed, 0) != decisions(xs_policies[p], seed, reads);
             assert_true(xs_policy_reads(xs_policies[p], &known));
             if (differs != ((known & reads) != 0))
-                fail_msg("%s: %s %s its decisions", xs_policies[p]->name, xs_policy_hints[h].name,
+                fail_msg("%s: %s %s its decisions", xs_policies[p]->name, name,
                          differs ? "changes" : "does not change");
             assert_non_null(xs_policy_that_reads(reads));
         }

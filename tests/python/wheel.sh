@@ -13,7 +13,7 @@ listing >"$work/after"
 diff "$work/before" "$work/after" || { echo "the build leaves something in $package"; exit 1; }
 wheel=$(ls "$work"/wheels/xsched-*-py3-none-any.whl)
 "$python" -m zipfile -l "$wheel" > list
-for f in xsched/py.typed xsched/platforms.def xsched/cuda.py xsched/_scope.py; do
+for f in xsched/py.typed xsched/platforms.def xsched/hints.def xsched/cuda.py xsched/_scope.py; do
     grep -q "$f" list || { echo "the wheel lacks $f"; cat list; exit 1; }
 done
 "$python" -m venv "$work/venv"

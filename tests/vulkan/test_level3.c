@@ -167,7 +167,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_first_queue_offers_the_groups, set_up),
     };
 
-    g_asked = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, 3, 1, 3) == 3 ? 3 : 2;
-    g_lent = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3 ? g_asked : 2;
+    g_asked = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL, 3) < 2 ? 2 : 3; /* the word's place: 1, 2, 3, auto */
+    g_lent = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3) == 3 ? g_asked : 2;
     return cmocka_run_group_tests(tests, load, NULL);
 }

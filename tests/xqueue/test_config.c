@@ -59,7 +59,7 @@ static void a_wrong_level_is_auto(void **state)
     xs_queue_defaults_from_env(&wrong);
     assert_true(wrong.level_auto);
     assert_int_equal(wrong.level, right.level);
-    assert_true(said("XSCHED_AUTO_XQUEUE_LEVEL=7 is not valid (it takes 1|2|3|auto); the default holds"));
+    assert_true(said("XSCHED_AUTO_XQUEUE_LEVEL: '7' is not 1, 2, 3 or auto; the default holds"));
     setenv("XSCHED_AUTO_XQUEUE_LEVEL", "2", 1);
     xs_queue_defaults_from_env(&wrong);
     assert_false(wrong.level_auto);
@@ -78,10 +78,11 @@ static void a_wrong_number_is_told_with_its_range(void **state)
     xs_queue_defaults_from_env(&d);
     assert_int_equal(d.threshold, 0);
     assert_int_equal(d.hints.priority, PRIORITY_DEFAULT);
-    assert_true(said("XSCHED_AUTO_XQUEUE_THRESHOLD=0 is not valid (it takes a number of at least 1)"));
-    assert_true(said("XSCHED_AUTO_XQUEUE_DEADLINE=soon is not valid (it takes a number of at least -1)"));
-    assert_true(said("XSCHED_AUTO_XQUEUE_PRIORITY=256 is not valid (it takes -256..255)"));
-    assert_true(said("XSCHED_AUTO_XQUEUE_UTILIZATION=101 is not valid (it takes 0..100)"));
+    assert_true(said("XSCHED_AUTO_XQUEUE_THRESHOLD: '0' is not a number of at least 1; the default holds"));
+    assert_true(said("XSCHED_AUTO_XQUEUE_DEADLINE: 'soon' is not "
+                     "a time of at least 1 us, such as 5ms, or NONE; the default holds"));
+    assert_true(said("XSCHED_AUTO_XQUEUE_PRIORITY: '256' is not a number from -256 to 255; the default holds"));
+    assert_true(said("XSCHED_AUTO_XQUEUE_UTILIZATION: '101' is not a number from 0 to 100; the default holds"));
 }
 
 int main(void)

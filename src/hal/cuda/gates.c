@@ -10,7 +10,7 @@
 
 void xs_cuda_gates_offer(const struct xs_cuda_api *api, bool writes)
 {
-    int64_t probed = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 0, 1, 3);
+    int64_t probed = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 0);
 
     if (probed == 2) /* relaxed: as levels */
         __atomic_fetch_or(&xs_cuda_ops.auto_levels, 1u << kPreemptLevelDeactivate, __ATOMIC_RELAXED);

@@ -8,7 +8,7 @@
 
 void xs_hip_gates_offer(const struct xs_hip_api *api)
 {
-    uint32_t wanted = 1u << xs_env_i64(XS_ENV_XSCHED_HIP_LEVEL, 1, 1, 3);
+    uint32_t wanted = 1u << xs_env_i64(XS_ENV_XSCHED_HIP_LEVEL, 1);
 
     /* relaxed: as levels */
     __atomic_fetch_or(&xs_hip_ops_write.auto_levels, wanted, __ATOMIC_RELAXED);

@@ -2,7 +2,7 @@
 /* What a server says of the process, and why none knows it. */
 #include "launcher/doctor/doctor.h"
 
-#include "base/env.h"
+#include "base/settings/hint_rows.h"
 #include "base/str.h"
 #include "launcher/proc.h"
 #include "query/mps_priority.h"
@@ -89,18 +89,6 @@ static void check_queue(struct xs_doctor *d, const struct xs_proc *p, const json
 static void check_unread(struct xs_doctor *d, const json_t *process, const json_t *queues,
                          const char *socket_path)
 {
-    static const struct {
-        const char *member;
-        uint32_t reads;
-        json_int_t without; /* the value that wishes nothing */
-        const char *format;
-    } k_hints[] = {
-        {"priority", XS_POLICY_READS_PRIORITY, PRIORITY_DEFAULT, "priority %lld"},
-        {"utilization", XS_POLICY_READS_UTILIZATION | XS_POLICY_READS_PROCESS_UTILIZATION,
-         UTILIZATION_DEFAULT, "a utilization of %lld %%"},
-        {"deadline", XS_POLICY_READS_DEADLINE, NO_DEADLINE, "a deadline of %lld us"},
-        {"laxity", XS_POLICY_READS_LAXITY, NO_LAXITY, "a laxity of %lld us"},
-    };
     struct xs_policy_in_force policy;
     json_int_t value;
     json_t *q;
@@ -108,18 +96,22 @@ static void check_unread(struct xs_doctor *d, const json_t *process, const json_
 
     if (!xs_policy_in_force_ask(socket_path, 0, &policy))
         return;
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_hints); i++) {
+    for (size_t i = 0; i < xs_hint_rows_count; i++) {
+        const struct xs_hint_row *hint = &xs_hint_rows[i];
         char what[64], text[256];
 
-        value = k_hints[i].without;
-        if (json_object_get(process, k_hints[i].member))
-            value = json_integer_value(json_object_get(process, k_hints[i].member));
-        json_array_foreach((json_t *)(uintptr_t)queues, k, q) if (value == k_hints[i].without) value =
-            json_integer_value(json_object_get(q, k_hints[i].member));
-        if (value == k_hints[i].without || (value <= PRIORITY_NO_EXECUTE))
+        if (!hint->of_queue)
             continue;
-        snprintf(what, sizeof(what), k_hints[i].format, (long long)value);
-        if (xs_policy_in_force_unread(&policy, k_hints[i].reads, what, "xcli policy", text, sizeof(text)))
+        value = hint->without;
+        if (json_object_get(process, hint->name))
+            value = json_integer_value(json_object_get(process, hint->name));
+        json_array_foreach((json_t *)(uintptr_t)queues, k, q) /* an older xserver does not know each hint */
+            if (value == hint->without && json_object_get(q, hint->name))
+                value = json_integer_value(json_object_get(q, hint->name));
+        if (value == hint->without || value <= PRIORITY_NO_EXECUTE)
+            continue;
+        snprintf(what, sizeof(what), "a %s of %lld%s", hint->name, (long long)value, hint->unit);
+        if (xs_policy_in_force_unread(&policy, hint->reads | hint->reads_of_process, what, "xcli policy", text, sizeof(text)))
             xs_doctor_problem(d, "hint_without_effect", "", "%s", text);
     }
 }

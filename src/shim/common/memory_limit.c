@@ -47,23 +47,19 @@ static _Atomic int g_read; /* 0: not yet, 1: no limit, 2: a limit */
 bool xs_mem_limited(void)
 {
     int seen = atomic_load_explicit(&g_read, memory_order_acquire); /* pairs with the release below */
-    const char *text;
-    struct xs_size limit;
+    struct xs_value limit;
+    bool limited;
 
     if (seen)
         return seen == 2;
-    text = xs_env_bool(XS_ENV_XSCHED_DISABLE, false) ? NULL : xs_env_get(XS_ENV_XSCHED_MEM_LIMIT);
-    if (text && xs_size_parse(text, &limit) < 0) {
-        XS_WARN("XSCHED_MEM_LIMIT=%s is no amount like 8G or 50%%: memory is not limited", text);
-        text = NULL;
-    }
+    limited = !xs_env_bool(XS_ENV_XSCHED_DISABLE, false) && xs_env_value(XS_ENV_XSCHED_MEM_LIMIT, &limit);
     xs_lock_acquire(&g_lock);
     if (atomic_load_explicit(&g_read, memory_order_relaxed) == 0) {
-        if (text)
-            g_limit = limit;
+        if (limited)
+            g_limit = limit.size;
         xs_list_init(&g_entries);
         xs_list_init(&g_mappings);
-        atomic_store_explicit(&g_read, text ? 2 : 1, memory_order_release);
+        atomic_store_explicit(&g_read, limited ? 2 : 1, memory_order_release);
     }
     seen = atomic_load_explicit(&g_read, memory_order_relaxed);
     xs_lock_release(&g_lock);

@@ -26,7 +26,7 @@ void *xs_api_absent(enum xs_row row, bool no_library)
 void xs_api_first_queue_made(void)
 {
     const char *level = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_LEVEL); /* level auto, or level 3 itself */
-    bool wanted = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3 && !atomic_load(&xsched_priv_cuda_at_level1);
+    bool wanted = xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3) == 3 && !atomic_load(&xsched_priv_cuda_at_level1);
     bool works = wanted && xs_rm_level() == 3;
 
     if (works)

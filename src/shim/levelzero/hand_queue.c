@@ -24,10 +24,10 @@ static xs_ze_result traced(enum xs_row row, enum xs_how how, xs_ze_handle queue,
 /* Queues of a background program also get the vendor's low priority, which a queue has from its making on. */
 static bool in_background(void)
 {
-    int64_t priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, PRIORITY_DEFAULT, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+    int64_t priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, PRIORITY_DEFAULT);
 
     return xsched_priv_auto() &&
-           xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, priority, PRIORITY_NO_EXECUTE, PRIORITY_MAX) < 0;
+           xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, priority) < 0;
 }
 
 typedef xs_ze_result (*create_fn)(xs_ze_handle context, xs_ze_handle device, const struct xs_ze_queue_desc *desc,

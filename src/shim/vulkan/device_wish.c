@@ -23,8 +23,8 @@ static int32_t global_priority(void)
 
     if (!xsched_priv_auto())
         return 0;
-    priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, 0, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
-    priority = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, priority, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+    priority = xs_env_i64(XS_ENV_XSCHED_PRIORITY, 0);
+    priority = xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_PRIORITY, priority);
     return priority > 0 ? XS_VK_PRIORITY_HIGH : priority < 0 ? XS_VK_PRIORITY_LOW : 0;
 }
 

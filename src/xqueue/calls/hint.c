@@ -9,13 +9,14 @@
 #include "xqueue/control/server_page.h"
 #include "xqueue/control/wish.h"
 #include "xqueue/inherit.h"
+#include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/shim_presence.h"
 #include "xqueue/state.h"
 
-static bool priority_ok(Priority p)
+static bool is_value(enum xs_hint_kind kind, int64_t value)
 {
-    return p >= PRIORITY_NO_EXECUTE && p <= PRIORITY_MAX;
+    return xs_value_has(&xs_hint_rows[kind].type, value);
 }
 
 /* Opens the wish of a queue; NULL when there is none. hint_end() closes it. */
@@ -44,23 +45,48 @@ static XResult hint_end(struct xs_queue *q, enum xs_hint_part changed)
     return kXSchedSuccess;
 }
 
-XResult XHintPriority(XQueueHandle xq, Priority prio)
+/* Sets a hint with one field. */
+static XResult hint_set(XQueueHandle xq, enum xs_hint_kind kind, int64_t value)
 {
     struct xs_queue *q;
 
-    if (!priority_ok(prio))
+    if (!is_value(kind, value))
         return kXSchedErrorInvalidValue;
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
-    q->wish.dated.hints.priority = prio;
-    return hint_end(q, XS_PART_PRIORITY);
+    switch (kind) {
+#define CASE(symbol, place)                                                     \
+    case XS_HINT_##symbol:                                                      \
+        q->wish.dated.place = (__typeof__(q->wish.dated.place))value;           \
+        return hint_end(q, XS_PART_##symbol);
+#define QUEUE_HINT(symbol, number, field, ...)              CASE(symbol, hints.field)
+#define LATER_HINT(since, fold, symbol, number, field, ...) CASE(symbol, later.field)
+#include "base/settings/hints.def"
+    default:
+        break;
+    }
+    xs_lock_release(&q->state->lock);
+    xs_queue_unref(q);
+    return kXSchedErrorInvalidValue;
+}
+
+XResult xsched_priv_hint(XQueueHandle xq, int32_t number, int64_t value)
+{
+    if (number < 0 || (size_t)number >= xs_hint_rows_count || !xs_hint_rows[number].of_queue)
+        return kXSchedErrorInvalidValue;
+    return hint_set(xq, (enum xs_hint_kind)number, value);
+}
+
+XResult XHintPriority(XQueueHandle xq, Priority prio)
+{
+    return hint_set(xq, XS_HINT_PRIORITY, prio);
 }
 
 XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old)
 {
     struct xs_queue *q;
 
-    if (!priority_ok(prio))
+    if (!is_value(XS_HINT_PRIORITY, prio))
         return kXSchedErrorInvalidValue;
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
@@ -77,21 +103,14 @@ XResult XHintSwapPriority(XQueueHandle xq, Priority prio, Priority *old)
 
 XResult XHintUtilization(XQueueHandle xq, Utilization util)
 {
-    struct xs_queue *q;
-
-    if (util < UTILIZATION_MIN || util > UTILIZATION_MAX)
-        return kXSchedErrorInvalidValue;
-    if (!(q = hint_begin(xq)))
-        return kXSchedErrorNotFound;
-    q->wish.dated.hints.utilization = util;
-    return hint_end(q, XS_PART_UTILIZATION);
+    return hint_set(xq, XS_HINT_UTILIZATION, util);
 }
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio)
 {
     struct xs_queue *q;
 
-    if (lax_us < NO_LAXITY || !priority_ok(lax_prio) || !priority_ok(crit_prio))
+    if (!is_value(XS_HINT_LAXITY, lax_us) || !is_value(XS_HINT_PRIORITY, lax_prio) || !is_value(XS_HINT_PRIORITY, crit_prio))
         return kXSchedErrorInvalidValue;
     if (!(q = hint_begin(xq)))
         return kXSchedErrorNotFound;
@@ -103,21 +122,14 @@ XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority 
 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us)
 {
-    struct xs_queue *q;
-
-    if (ddl_us <= 0 && ddl_us != NO_DEADLINE)
-        return kXSchedErrorInvalidValue;
-    if (!(q = hint_begin(xq)))
-        return kXSchedErrorNotFound;
-    q->wish.dated.hints.deadline_us = ddl_us;
-    return hint_end(q, XS_PART_DEADLINE);
+    return hint_set(xq, XS_HINT_DEADLINE, ddl_us);
 }
 
 XResult XHintTimeslice(Timeslice ts_us)
 {
     struct xs_state *st;
 
-    if ((ts_us < TIMESLICE_MIN || ts_us > TIMESLICE_MAX) && (uint64_t)ts_us != TIMESLICE_UNLIMITED)
+    if (!is_value(XS_HINT_TIMESLICE, ts_us) && (uint64_t)ts_us != TIMESLICE_UNLIMITED)
         return kXSchedErrorInvalidValue;
     st = xs_state_get_or_make();
     if (!st)
@@ -132,7 +144,7 @@ XResult XHintKDeadline(size_t k)
 {
     struct xs_state *st;
 
-    if (k < 1 || k > UINT32_MAX)
+    if (k > INT64_MAX || !is_value(XS_HINT_KDEADLINE, (int64_t)k))
         return kXSchedErrorInvalidValue;
     st = xs_state_get_or_make();
     if (!st)

@@ -152,7 +152,7 @@ static XResult queue_create(XQueueHandle *ret, HwQueueHandle hwq, int32_t level,
     h->queue = q;
     xs_crowded_join(q);
     q->wish.config_changes++;
-    q->wish.dated = (struct xs_dated_hints){.hints = d->hints};
+    q->wish.dated = (struct xs_dated_hints){.hints = d->hints, .later = d->later};
     q->wish.level = xs_level_in_force(h->ops, level, d->level_auto);
     xs_gates_set_level(q, q->wish.level);
     q->wish.threshold = d->threshold > 0 ? d->threshold : XS_DEFAULT_THRESHOLD;

@@ -108,7 +108,7 @@ static uint32_t mps_priority_from_env(void)
 static void read_environment(struct xs_state *st)
 {
     const char *policy = xs_env_get(XS_ENV_XSCHED_POLICY);
-    const char *scheduler = xs_env_get(XS_ENV_XSCHED_SCHEDULER);
+    static const enum xs_mode k_modes[] = {XS_MODE_APP, XS_MODE_LOCAL, XS_MODE_GLOBAL}; /* in the row's order */
     const char *group = xs_env_get(XS_ENV_XSCHED_GROUP);
     const struct xs_policy_ops *ops = policy ? xs_policy_by_name(policy) : NULL;
     char names[XS_POLICY_NAMES_BYTES];
@@ -118,28 +118,15 @@ static void read_environment(struct xs_state *st)
     if (policy && !ops)
         XS_WARN("XSCHED_POLICY=%s is not a policy (%s); it has no effect", policy,
                 xs_policy_names(names, sizeof(names), "|"));
-    if (!scheduler && xs_env_get(XS_ENV_XSCHED_PRIORITY))
-        scheduler = "GLB";
-    if (ops) {
+    if (ops)
         mode = XS_MODE_LOCAL;
-    } else if (scheduler) {
-        if (xs_str_equal_nocase(scheduler, "LCL"))
-            mode = XS_MODE_LOCAL;
-        else if (xs_str_equal_nocase(scheduler, "GLB"))
-            mode = XS_MODE_GLOBAL;
-        else if (!xs_str_equal_nocase(scheduler, "APP"))
-            XS_WARN("XSCHED_SCHEDULER=%s is none of APP, LCL, GLB; APP holds", scheduler);
-    }
+    else if (xs_env_get(XS_ENV_XSCHED_SCHEDULER) || xs_env_get(XS_ENV_XSCHED_PRIORITY))
+        mode = k_modes[xs_env_i64(XS_ENV_XSCHED_SCHEDULER, xs_env_get(XS_ENV_XSCHED_SCHEDULER) ? 0 : 2)];
     atomic_store(&st->mode, mode);
     atomic_store(&st->local_policy, ops ? ops->type : kPolicyHighestPriorityFirst);
-    if (xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE)) {
-        const char *slice = xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE);
-
-        atomic_store(&st->timeslice_us, xs_str_equal_nocase(slice, "UNLIMITED") ? TIMESLICE_UNLIMITED
-                     : (uint64_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE, TIMESLICE_DEFAULT,
-                                            TIMESLICE_MIN, TIMESLICE_MAX));
-    }
-    atomic_store(&st->k, (uint32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_KDEADLINE, 0, 1, UINT32_MAX));
+    if (xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE))
+        atomic_store(&st->timeslice_us, (uint64_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE, TIMESLICE_DEFAULT));
+    atomic_store(&st->k, (uint32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_KDEADLINE, 0));
     if (atomic_load(&st->timeslice_us) || atomic_load(&st->k))
         atomic_store(&st->sched_hints_changes, 1);
     st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
@@ -156,7 +143,7 @@ static void read_environment(struct xs_state *st)
     if (group && !xs_str_copy(st->group, sizeof(st->group), group))
         XS_WARN_ONCE("XSCHED_GROUP is longer than %zu characters: the first of them count", sizeof(st->group) - 1);
     xs_job_name(NULL, NULL, st->job);
-    st->utilization = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1, 0, 100);
+    st->utilization = (int32_t)xs_env_i64(XS_ENV_XSCHED_AUTO_XQUEUE_UTILIZATION, -1);
     xs_state_update_intra(st);
     xs_scheduler_say(mode, ops ? ops->name : "HPF");
 }

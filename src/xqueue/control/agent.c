@@ -151,14 +151,12 @@ static uint64_t interrupt_ourselves(struct agent_session *s)
 
 static bool agent_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish *w)
 {
-    const struct xs_hints *h = &w->dated.hints;
     union xs_msg m = {.queue_add = {
         .handle = q->handle, .device = q->hwq_device, .cell = q->cell, .level = w->level,
-        .priority = h->priority, .utilization = h->utilization, .deadline_us = h->deadline_us, .laxity_us = h->laxity_us,
-        .lax_priority = h->lax_priority, .critical_priority = h->critical_priority,
         .threshold = w->threshold, .batch_size = w->batch,
         .levels = q->hwq_levels, .platform = q->hwq_platform}};
 
+    xs_hints_pack_add(&m.queue_add, &w->dated);
     return send_message(ctx, &m, XS_MSG_queue_add);
 }
 

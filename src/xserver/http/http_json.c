@@ -2,6 +2,7 @@
 #include "xserver/http/http_json.h"
 
 #include "base/clock.h"
+#include "base/settings/hint_rows.h"
 #include "base/platforms.h"
 #include "policy/policies.h"
 #include "wire/wire.h"
@@ -81,12 +82,11 @@ static json_t *queue(const struct xs_queue_record *q)
     set_signed(o, "batch_size", q->batch_size);
     set_bool(o, "ready", st->ready);
     set_bool(o, "suspended", !st->permitted);
-    set_signed(o, "priority", q->hints.priority);
-    set_signed(o, "utilization", q->hints.utilization);
-    set_signed(o, "deadline", q->hints.deadline_us);
-    set_signed(o, "laxity", q->hints.laxity_us);
-    set_signed(o, "lax_priority", q->hints.lax_priority);
-    set_signed(o, "critical_priority", q->hints.critical_priority);
+#define QUEUE_HINT(symbol, number, field, type, without, unit, reads, process, name, ...) set_signed(o, name, q->hints.field);
+#define MORE(symbol, field, type, without, name, ...) set_signed(o, name, q->hints.field);
+#define LATER_HINT(since, fold, symbol, number, field, type, without, unit, reads, process, name, ...) \
+    set_signed(o, name, q->later.field);
+#include "base/settings/hints.def"
     set_text(o, "platform", xs_platform_name(q->platform));
     set_int(o, "levels", q->levels);
     set_int(o, "commands", st->entered);
@@ -219,10 +219,12 @@ json_t *xs_json_policy(const struct xs_request *r)
     json_t *available = json_array(),
            *o = json_pack("{s:i, s:s}", "policy", (int)r->state.policy, "name", r->state.policy_name);
     json_t *reads = json_array();
+    const char *name;
+    uint32_t flag;
 
-    for (size_t i = 0; i < xs_policy_hints_count; i++)
-        if (r->state.policy_reads & xs_policy_hints[i].reads)
-            json_array_append_new(reads, json_string(xs_policy_hints[i].name));
+    for (size_t i = 0; xs_policy_hint(i, &name, &flag); i++)
+        if (r->state.policy_reads & flag)
+            json_array_append_new(reads, json_string(name));
     if (r->state.policy_reads_known)
         json_object_set(o, "reads", reads);
     for (size_t i = 0; i < xs_policies_count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/http/http_routes.h"
 
+#include "base/settings/hint_rows.h"
 #include "base/size.h"
 #include "base/str.h"
 #include "xsched/types.h"
@@ -123,20 +124,6 @@ static bool is_unlimited(const json_t *v)
            (json_is_real(v) && json_real_value(v) == (double)TIMESLICE_UNLIMITED);
 }
 
-static const struct hint_row {
-    const char *name;
-    int64_t min, max;
-    bool whom; /* needs a handle or a pid */
-} k_hints[] = {
-    [XS_HINT_PRIORITY] = {"priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, true},
-    [XS_HINT_UTILIZATION] = {"utilization", UTILIZATION_MIN, UTILIZATION_MAX, true},
-    [XS_HINT_TIMESLICE] = {"timeslice", TIMESLICE_MIN, TIMESLICE_MAX, false},
-    [XS_HINT_DEADLINE] = {"deadline", NO_DEADLINE, INT64_MAX / 1000, true},
-    [XS_HINT_K] = {"k", 1, 1000000, false},
-    [XS_HINT_LAXITY] = {"laxity", NO_LAXITY, INT64_MAX / 1000, true},
-    [XS_HINT_WINDOW] = {"display", 0, 0, false},
-};
-
 /* Without handle and pid in the body, it means the asker: inside a container a program does not know
  * its number here. */
 static int fill_whom(const json_t *o, struct xs_request *r, char *error, size_t size)
@@ -189,29 +176,34 @@ static int fill_laxity(const json_t *o, struct xs_request_params *p, char *error
 static int fill_hint_of(const json_t *o, struct xs_request *req, char *error, size_t size)
 {
     struct xs_request_params *p = &req->params;
-    const struct hint_row *row;
+    const struct xs_hint_row *row;
+    char text[24], why[XS_VALUE_ERROR_BYTES];
     int64_t type, value = 0;
     int r;
 
     if (!json_is_object(o) || member(o, "hint_type", NULL, INT64_MIN, INT64_MAX, &type) < 0)
         return wrong(error, size, "missing hint type");
-    if (type < XS_HINT_PRIORITY || type > XS_HINT_WINDOW)
-        return wrong(error, size, "invalid hint type");
     p->hint = (enum xs_hint_kind)type;
-    row = &k_hints[type];
     if (p->hint == XS_HINT_WINDOW)
         return fill_window(o, p, error, size);
-    if (row->whom && (r = fill_whom(o, req, error, size)) != 0)
+    if (type < 0 || (uint64_t)type >= xs_hint_rows_count || !xs_hint_rows[type].name)
+        return wrong(error, size, "invalid hint type");
+    row = &xs_hint_rows[type];
+    if (row->of_queue && (r = fill_whom(o, req, error, size)) != 0)
         return r;
     if (p->hint == XS_HINT_TIMESLICE && is_unlimited(json_object_get(o, "timeslice"))) {
         p->value = (int64_t)TIMESLICE_UNLIMITED;
         return 0;
     }
-    r = member(o, row->name, NULL, row->min, row->max, &value);
+    r = member(o, row->name, NULL, INT64_MIN, INT64_MAX, &value);
     if (r == -ENOENT)
         return wrong(error, size, "missing %s", row->name);
-    if (r < 0 || (p->hint == XS_HINT_DEADLINE && value == 0))
+    if (r < 0)
         return wrong(error, size, "invalid %s", row->name);
+    if (!xs_value_has(&row->type, value)) {
+        snprintf(text, sizeof(text), "%lld", (long long)value);
+        return wrong(error, size, "invalid %s: %s", row->name, xs_value_error(&row->type, text, why, sizeof(why)));
+    }
     p->value = value;
     return p->hint == XS_HINT_LAXITY ? fill_laxity(o, p, error, size) : 0;
 }

@@ -44,6 +44,6 @@ void xs_rm_lend(void)
         .use = xs_rm_publish,
     };
 
-    if (xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3, 1, 3) == 3) /* else `xsched doctor --probe` saw it fail on this driver */
+    if (xs_env_i64(XS_ENV_XSCHED_CUDA_LEVEL, 3) == 3) /* else `xsched doctor --probe` saw it fail on this driver */
         xsched_priv_interrupt_lend(&lender);
 }

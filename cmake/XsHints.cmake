@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# The options that the rows of src/base/settings/hints.def have, for what is made from them at build time: manual pages and
+# completions name these variables as @XS_HINT_...@.
+#   XS_HINT_RUN_WORDS, XS_HINT_XCLI_WORDS    --priority= --utilization= ...
+#   XS_HINT_RUN_PAGE, XS_HINT_XCLI_PAGE      a paragraph of a manual page for each option
+set(XS_HINT_TABLE ${PROJECT_SOURCE_DIR}/src/base/settings/hints.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${XS_HINT_TABLE})
+
+# Adds an option to the lists of a program ("RUN", "XCLI"). letter: "'p'", or 0
+macro(xs_hint_option program name letter argument help)
+  string(REPLACE "-" "\\-" option "--${name}")
+  if(${letter} MATCHES "'(.)'")
+    set(option "\\-${CMAKE_MATCH_1} \", \" ${option}")
+  endif()
+  string(REPLACE "-" "\\-" text "${help}")
+  string(APPEND XS_HINT_${program}_WORDS " --${name}=")
+  string(APPEND XS_HINT_${program}_PAGE "\n.TP\n.BR ${option} =\\fI${argument}\\fP\n${text}")
+endmacro()
+
+file(STRINGS ${XS_HINT_TABLE} rows REGEX "^([A-Z]+_HINT|MORE)\\(")
+foreach(program RUN XCLI)
+  set(XS_HINT_${program}_WORDS "")
+  set(XS_HINT_${program}_PAGE "")
+endforeach()
+foreach(row IN LISTS rows)
+  if(row MATCHES "^MORE\\(.*\"([a-z-]+)\", \"([A-Z]+)\", \"([^\"]*)\"\\)$")
+    xs_hint_option(XCLI ${CMAKE_MATCH_1} 0 ${CMAKE_MATCH_2} "${CMAKE_MATCH_3}")
+  elseif(row MATCHES "\"([a-z]+)\", ('.'|0), ('.'|0), \"([A-Z]+)\", \"([^\"]*)\"\\)$")
+    set(cells "${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}" "${CMAKE_MATCH_3}" "${CMAKE_MATCH_4}" )
+    list(GET cells 0 name)
+    list(GET cells 1 run)
+    list(GET cells 2 xcli)
+    list(GET cells 3 argument)
+    set(help "${CMAKE_MATCH_5}")
+    xs_hint_option(RUN ${name} ${run} ${argument} "${help}")
+    if(row MATCHES "^SCHED_HINT")
+      string(APPEND help ", for all programs")
+    endif()
+    xs_hint_option(XCLI ${name} ${xcli} ${argument} "${help}")
+  else()
+    message(FATAL_ERROR "${XS_HINT_TABLE}: a row ends with name, letters, argument and help: ${row}")
+  endif()
+endforeach()
+foreach(program RUN XCLI)
+  string(SUBSTRING "${XS_HINT_${program}_WORDS}" 1 -1 XS_HINT_${program}_WORDS)
+  string(SUBSTRING "${XS_HINT_${program}_PAGE}" 1 -1 XS_HINT_${program}_PAGE)
+endforeach()
