@@ -39,7 +39,7 @@ help:
 	@echo "make model            all interleavings of the shared words' protocols"
 	@echo "make soak             bounded load, and counters that would show a leak (SOAK_SECONDS=60)"
 	@echo "make long             longer tests, and programs of others where they are installed"
-	@echo "make trials           add a function, a policy, a platform and a stage to a copy of the tree, build and test it"
+	@echo "make trials           add a function, a policy, a platform, a stage and a hint to a copy of the tree, build and test it"
 	@echo "make                  build what is installed (build/release)"
 	@echo "make install          ... into PREFIX ($(PREFIX)), under DESTDIR if set"
 	@echo "make cuda             (hip, opencl) build, and install into INSTALL_PATH (output): as the original's README has it"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Adds an intercepted function, a policy, a platform and a stage of the decision to a copy of the tree, each by a patch of
-# tests/trials, builds the copy and tests it: trials.sh [--check] [function|policy|platform|stage]...
+# Adds an intercepted function, a policy, a platform, a stage of the decision and a hint to a copy of the tree, each by a patch
+# of tests/trials, builds the copy and tests it: trials.sh [--check] [function|policy|platform|stage|hint]...
 #
 # A patch may touch the places that HACKING.md names for it (tests/trials/NAME.places) and no other. What it adds must then be
 # known everywhere: tests/trials/NAME.effect asks the programs that were built. --check: only whether the patches apply and
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 trials=tests/trials jobs=${XSCHED_TEST_JOBS:-$(nproc)}
 only_check=0
 if [ "${1:-}" = --check ]; then only_check=1; shift; fi
-names=${*:-function policy platform stage}
+names=${*:-function policy platform stage hint}
 copy=$PWD/build/trials/src
 status=0
 
