@@ -23,14 +23,22 @@ uint64_t xcli_handle_arg(struct argp_state *state, const char *arg)
     return handle;
 }
 
+int64_t xcli_value_arg(struct argp_state *state, const char *what, const struct xs_value_type *type, const char *arg)
+{
+    char error[XS_VALUE_ERROR_BYTES];
+    struct xs_value v = {0};
+
+    if (xs_value_parse(type, arg, &v) < 0)
+        argp_error(state, "%s: %s", what, xs_value_error(type, arg, error, sizeof(error)));
+    return v.number;
+}
+
 int64_t xcli_number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min,
                           int64_t max)
 {
-    int64_t number = 0;
+    const struct xs_value_type type = XS_TYPE(NUMBER, min, max);
 
-    if (xs_str_parse_i64(arg, &number) < 0 || number < min || number > max)
-        argp_error(state, "%s: '%s' is not a number from %" PRId64 " to %" PRId64, what, arg, min, max);
-    return number;
+    return xcli_value_arg(state, what, &type, arg);
 }
 
 int64_t xcli_pid_arg(struct argp_state *state, const char *arg)

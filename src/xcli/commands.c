@@ -120,16 +120,6 @@ struct hint {
     int64_t more[XS_ARRAY_LEN(k_more)];
 };
 
-static int64_t value_arg(struct argp_state *state, const char *name, const struct xs_value_type *type, const char *arg)
-{
-    char error[XS_VALUE_ERROR_BYTES];
-    struct xs_value v = {0};
-
-    if (xs_value_parse(type, arg, &v) < 0)
-        argp_error(state, "%s: %s", name, xs_value_error(type, arg, error, sizeof(error)));
-    return v.number;
-}
-
 static bool is_unlimited(const struct hint *h)
 {
     return xs_hint_rows[h->number].type.unlimited && h->value.number == -1;
@@ -172,7 +162,7 @@ static error_t parse_hint(int key, char *arg, struct argp_state *state)
     for (size_t i = 0; i < XS_ARRAY_LEN(k_more); i++) {
         if (key != k_more[i].key)
             continue;
-        h->more[i] = value_arg(state, k_more[i].option, &k_more[i].type, arg);
+        h->more[i] = xcli_value_arg(state, k_more[i].option, &k_more[i].type, arg);
         h->given[i] = true;
         return 0;
     }
@@ -183,7 +173,7 @@ static error_t parse_hint(int key, char *arg, struct argp_state *state)
         if (h->number)
             argp_error(state, "one hint at a time");
         h->number = (int)i;
-        h->value.number = value_arg(state, row->name, &row->type, arg);
+        h->value.number = xcli_value_arg(state, row->name, &row->type, arg);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;

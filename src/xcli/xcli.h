@@ -3,7 +3,7 @@
 #ifndef XS_XCLI_H
 #define XS_XCLI_H
 
-#include "base/xs_base.h"
+#include "base/settings/value.h"
 
 #include <argp.h>
 #include <jansson.h>
@@ -33,6 +33,7 @@ bool xcli_true(const json_t *o, const char *name);
 
 /* arguments.c; those with a state end the program when the argument is wrong */
 uint64_t xcli_handle_arg(struct argp_state *state, const char *arg);
+int64_t xcli_value_arg(struct argp_state *state, const char *what, const struct xs_value_type *type, const char *arg);
 int64_t xcli_number_arg(struct argp_state *state, const char *what, const char *arg, int64_t min, int64_t max);
 int64_t xcli_pid_arg(struct argp_state *state, const char *arg);
 /** "500ms", "30s", "5m", "2h"; a number alone is seconds. @return milliseconds */

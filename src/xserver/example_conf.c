@@ -20,11 +20,7 @@ int main(void)
             continue;
         if (strcmp(section, r->section) != 0)
             printf("\n[%s]\n", section = r->section);
-        printf("\n# %s%s\n#%s = ", r->help, r->live ? " *" : "", r->name);
-        if (r->kind == XS_OPTION_NUMBER)
-            printf("%llu\n", (unsigned long long)r->def);
-        else
-            puts(r->kind == XS_OPTION_ONOFF ? (r->def ? "ON" : "OFF") : r->text);
+        printf("\n# %s%s\n#%s = %s\n", r->help, r->live ? " *" : "", r->name, r->def);
     }
     return fflush(stdout) != 0;
 }

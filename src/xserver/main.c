@@ -44,16 +44,10 @@ static const struct argp_option k_options[] = {
      "accepted and ignored: xserver never leaves the foreground", 1},
     {"tune", KEY_TUNE, "KEY=VALUE", 0, "for developers: sets a constant; --tune=help lists them", 1},
 #define FLAGS(tier) ((tier) == XS_TIER_SHOWN ? 0 : OPTION_HIDDEN)
-#define NUMBER(tier, section, field, name, def, min, max, live, arg, help)                                   \
+#define OPTION(tier, section, field, name, type, def, live, arg, help) \
     {name, KEY_OPTION + XS_OPT_##field, arg, FLAGS(tier), help, 0},
-#define TEXT(tier, section, field, name, def, live, arg, help)                                               \
-    {name, KEY_OPTION + XS_OPT_##field, arg, FLAGS(tier), help, 0},
-#define ONOFF(tier, section, field, name, def, live, help)                                                   \
-    {name, KEY_OPTION + XS_OPT_##field, "ON|OFF", FLAGS(tier), help, 0},
 #include "xserver/options.def"
-#undef NUMBER
-#undef TEXT
-#undef ONOFF
+#undef OPTION
 #undef FLAGS
 #define WITHDRAWN(field, name, instead) {name, KEY_WITHDRAWN + XS_WITHDRAWN_##field, "VALUE", OPTION_HIDDEN, NULL, 0},
 #include "xserver/withdrawn.def"
@@ -64,7 +58,7 @@ static const struct argp_option k_options[] = {
 
 static void set(struct argp_state *state, enum xs_option_id id, const char *value)
 {
-    char error[160];
+    char error[XS_VALUE_ERROR_BYTES + XS_POLICY_NAMES_BYTES];
 
     /* in the file an empty value is the default; here it is an unset variable of a script */
     if (!value[0] && (id == XS_OPT_socket || id == XS_OPT_log_file || id == XS_OPT_token_file))
@@ -76,22 +70,20 @@ static void set(struct argp_state *state, enum xs_option_id id, const char *valu
 
 static void list_constants(void)
 {
+    char type[128];
+
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
         const struct xs_option_row *r = &xs_option_rows[i];
 
         if (r->tier != XS_TIER_TUNE)
             continue;
-        if (r->kind == XS_OPTION_NUMBER)
-            printf("%s=%llu..%llu\n    %s (default %llu)\n", r->name, (unsigned long long)r->min, (unsigned long long)r->max,
-                   r->help, (unsigned long long)r->def);
-        else
-            printf("%s=ON|OFF\n    %s (default %s)\n", r->name, r->help, r->def ? "ON" : "OFF");
+        printf("%s=%s\n    %s (default %s)\n", r->name, xs_value_type_text(&r->type, type, sizeof(type)), r->help, r->def);
     }
 }
 
 static void tune(struct argp_state *state, const char *text)
 {
-    char error[160];
+    char error[XS_VALUE_ERROR_BYTES + 64];
     int id;
 
     if (strcmp(text, "help") == 0) {

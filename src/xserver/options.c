@@ -13,39 +13,13 @@
 #include <string.h>
 
 const struct xs_option_row xs_option_rows[XS_OPT_COUNT] = {
-#define NUMBER(tier_, section_, field, name_, def_, min_, max_, live_, arg_, help_)                                 \
-    {XS_OPTION_NUMBER,                                                                                       \
-     tier_,                                                                                                  \
-     section_,                                                                                               \
-     name_,                                                                                                  \
-     arg_,                                                                                                   \
-     help_,                                                                                                  \
-     def_,                                                                                                   \
-     min_,                                                                                                   \
-     max_,                                                                                                   \
-     "",                                                                                                     \
-     live_,                                                                                                  \
-     offsetof(struct xs_options, field)},
-#define TEXT(tier_, section_, field, name_, def_, live_, arg_, help_)                                               \
-    {XS_OPTION_TEXT, tier_, section_, name_, arg_, help_, 0, 0, 0, def_, live_, offsetof(struct xs_options, field)},
-#define ONOFF(tier_, section_, field, name_, def_, live_, help_)                                                    \
-    {XS_OPTION_ONOFF,                                                                                        \
-     tier_,                                                                                                  \
-     section_,                                                                                               \
-     name_,                                                                                                  \
-     "ON|OFF",                                                                                               \
-     help_,                                                                                                  \
-     def_,                                                                                                   \
-     0,                                                                                                      \
-     1,                                                                                                      \
-     "",                                                                                                     \
-     live_,                                                                                                  \
-     offsetof(struct xs_options, field)},
+#define OPTION(tier_, section_, field, name_, type_, def_, live_, arg_, help_) \
+    {.tier = tier_, .section = section_, .name = name_, .arg = arg_, .help = help_, .type = XS_TYPE type_, .def = def_, \
+     .live = live_, .offset = offsetof(struct xs_options, field)},
 #include "xserver/options.def"
-#undef NUMBER
-#undef TEXT
-#undef ONOFF
+#undef OPTION
 };
+_Static_assert(XS_INFLIGHT_SHARED_US == 850, "the default of inflight-us in options.def");
 
 const struct xs_withdrawn_row xs_withdrawn_rows[XS_WITHDRAWN_COUNT] = {
 #define WITHDRAWN(field, name, instead) {name, instead},
@@ -61,26 +35,48 @@ static void *field(struct xs_options *o, enum xs_option_id id)
     return (char *)o + xs_option_rows[id].offset;
 }
 
+static bool is_text(const struct xs_option_row *r)
+{
+    return r->type.kind == XS_VALUE_TEXT || r->type.kind == XS_VALUE_CHOICE;
+}
+
+static void keep(struct xs_options *o, enum xs_option_id id, const char *text, const struct xs_value *v)
+{
+    const struct xs_option_row *r = &xs_option_rows[id];
+
+    if (r->type.kind == XS_VALUE_FLAG)
+        *(bool *)field(o, id) = v->number != 0;
+    else if (r->type.kind == XS_VALUE_CHOICE)
+        xs_value_word(&r->type, v->number, field(o, id), XS_OPTION_TEXT_BYTES);
+    else if (r->type.kind == XS_VALUE_TEXT)
+        xs_str_copy(field(o, id), XS_OPTION_TEXT_BYTES, text);
+    else
+        *(uint64_t *)field(o, id) = (uint64_t)v->number; /* unlimited: the largest there is */
+}
+
 void xs_options_defaults(struct xs_options *o)
 {
     memset(o, 0, sizeof(*o));
     for (unsigned i = 0; i < XS_OPT_COUNT; i++) {
-        const struct xs_option_row *r = &xs_option_rows[i];
+        struct xs_value v = {0};
 
-        if (r->kind == XS_OPTION_NUMBER)
-            *(uint64_t *)field(o, i) = r->def;
-        else if (r->kind == XS_OPTION_ONOFF)
-            *(bool *)field(o, i) = r->def != 0;
-        else
-            xs_str_copy(field(o, i), XS_OPTION_TEXT_BYTES, r->text);
+        xs_value_parse(&xs_option_rows[i].type, xs_option_rows[i].def, &v); /* tests/xserver: it is one */
+        keep(o, i, xs_option_rows[i].def, &v);
     }
+}
+
+bool xs_options_is_default(const struct xs_options *o, enum xs_option_id id)
+{
+    const struct xs_option_row *r = &xs_option_rows[id];
+    struct xs_value v = {0};
+
+    xs_value_parse(&r->type, r->def, &v);
+    return *(const uint64_t *)(const void *)((const char *)o + r->offset) == (uint64_t)v.number;
 }
 
 /* Checks a text beyond its length. @return 0 or -EINVAL with the reason */
 static int check_text(enum xs_option_id id, const char *value, char *ret_why, size_t size)
 {
-    enum xs_log_level level;
-
     /* a shared object is loaded when the scheduler takes it */
     if (id == XS_OPT_policy && !xs_policy_is_path(value) && !xs_policy_by_name(value)) {
         char names[XS_POLICY_NAMES_BYTES];
@@ -93,14 +89,6 @@ static int check_text(enum xs_option_id id, const char *value, char *ret_why, si
         snprintf(ret_why, size, "%s", xs_token_wrong(value));
         return -EINVAL;
     }
-    if (id == XS_OPT_log_level && !xs_log_level_parse(value, &level)) {
-        snprintf(ret_why, size, "it takes DEBG, INFO, WARN, ERRO or OFF");
-        return -EINVAL;
-    }
-    if (id == XS_OPT_share_by && strcmp(value, "user") != 0 && strcmp(value, "pod") != 0) {
-        snprintf(ret_why, size, "it takes user or pod");
-        return -EINVAL;
-    }
     return 0;
 }
 
@@ -109,38 +97,19 @@ int xs_options_set(struct xs_options *o, enum xs_option_id id, const char *value
 {
     const struct xs_option_row *r = &xs_option_rows[id];
     char why[XS_POLICY_NAMES_BYTES + 80] = "it is too long";
-    uint64_t number;
-    bool on;
+    struct xs_value v;
 
-    switch (r->kind) {
-    case XS_OPTION_NUMBER:
-        if (id == XS_OPT_timeslice_us && xs_str_equal_nocase(value, "UNLIMITED")) {
-            o->timeslice_us = UINT64_MAX;
-            return 0;
-        }
-        if (xs_str_parse_u64(value, 10, &number) < 0 || number < r->min || number > r->max) {
-            snprintf(ret_error, error_size, "%s: '%.40s' is not a number from %llu to %llu", r->name, value,
-                     (unsigned long long)r->min, (unsigned long long)r->max);
-            return -EINVAL;
-        }
-        *(uint64_t *)field(o, id) = number;
-        return 0;
-    case XS_OPTION_ONOFF:
-        if (xs_str_parse_bool(value, &on) < 0) {
-            snprintf(ret_error, error_size, "%s: '%.40s' is neither ON nor OFF", r->name, value);
-            return -EINVAL;
-        }
-        *(bool *)field(o, id) = on;
-        return 0;
-    case XS_OPTION_TEXT:
-        if (strlen(value) >= XS_OPTION_TEXT_BYTES || check_text(id, value, why, sizeof(why)) < 0) {
-            snprintf(ret_error, error_size, "%s: '%.40s': %s", r->name, id == XS_OPT_token ? "..." : value, why);
-            return -EINVAL;
-        }
-        xs_str_copy(field(o, id), XS_OPTION_TEXT_BYTES, value);
-        return 0;
+    if (xs_value_parse(&r->type, value, &v) < 0) {
+        snprintf(ret_error, error_size, "%s: %s", r->name, xs_value_error(&r->type, value, why, sizeof(why)));
+        return -EINVAL;
     }
-    return -EINVAL;
+    if (r->type.kind == XS_VALUE_TEXT &&
+        (strlen(value) >= XS_OPTION_TEXT_BYTES || check_text(id, value, why, sizeof(why)) < 0)) {
+        snprintf(ret_error, error_size, "%s: '%.40s': %s", r->name, id == XS_OPT_token ? "..." : value, why);
+        return -EINVAL;
+    }
+    keep(o, id, value, &v);
+    return 0;
 }
 
 int xs_options_tune(struct xs_options *o, const char *text, char *ret_error, size_t error_size)
@@ -161,9 +130,7 @@ int xs_options_tune(struct xs_options *o, const char *text, char *ret_error, siz
 
 static size_t bytes_of(const struct xs_option_row *r)
 {
-    return r->kind == XS_OPTION_NUMBER  ? sizeof(uint64_t)
-           : r->kind == XS_OPTION_ONOFF ? sizeof(bool)
-                                        : XS_OPTION_TEXT_BYTES;
+    return is_text(r) ? XS_OPTION_TEXT_BYTES : r->type.kind == XS_VALUE_FLAG ? sizeof(bool) : sizeof(uint64_t);
 }
 
 void xs_options_take_live(struct xs_options *o, const struct xs_options *from)
@@ -181,7 +148,7 @@ bool xs_options_equal(const struct xs_options *a, const struct xs_options *b, en
     const struct xs_option_row *r = &xs_option_rows[id];
     const char *x = (const char *)a + r->offset, *y = (const char *)b + r->offset;
 
-    return r->kind == XS_OPTION_TEXT ? !strcmp(x, y) : !memcmp(x, y, bytes_of(r));
+    return is_text(r) ? !strcmp(x, y) : !memcmp(x, y, bytes_of(r));
 }
 
 void xs_options_warn_withdrawn(uint64_t withdrawn)

@@ -3,18 +3,14 @@
 #ifndef XS_XSERVER_OPTIONS_H
 #define XS_XSERVER_OPTIONS_H
 
-#include "base/xs_base.h"
+#include "base/settings/value.h"
 
 #define XS_OPTION_TEXT_BYTES 256
 
 enum xs_option_id {
-#define NUMBER(tier, section, field, ...) XS_OPT_##field,
-#define TEXT(tier, section, field, ...)   XS_OPT_##field,
-#define ONOFF(tier, section, field, ...)  XS_OPT_##field,
+#define OPTION(tier, section, field, ...) XS_OPT_##field,
 #include "xserver/options.def"
-#undef NUMBER
-#undef TEXT
-#undef ONOFF
+#undef OPTION
     XS_OPT_COUNT
 };
 
@@ -25,14 +21,16 @@ enum xs_withdrawn_id {
     XS_WITHDRAWN_COUNT
 };
 
+/* How a value of each type is kept. */
+typedef uint64_t xs_option_NUMBER, xs_option_TIME, xs_option_TIME_OR_UNLIMITED;
+typedef bool xs_option_FLAG;
+typedef char xs_option_TEXT[XS_OPTION_TEXT_BYTES], xs_option_CHOICE[XS_OPTION_TEXT_BYTES];
+#define XS_OPTION_TYPE(kind, ...) xs_option_##kind
+
 struct xs_options {
-#define NUMBER(tier, section, field, ...) uint64_t field;
-#define TEXT(tier, section, field, ...)   char field[XS_OPTION_TEXT_BYTES];
-#define ONOFF(tier, section, field, ...)  bool field;
+#define OPTION(tier, section, field, name, type, ...) XS_OPTION_TYPE type field;
 #include "xserver/options.def"
-#undef NUMBER
-#undef TEXT
-#undef ONOFF
+#undef OPTION
     uint64_t given; /* bit i: the command line set option i; the file leaves it */
     uint64_t old_way; /* bit i: an option or a key set a constant (XS_TIER_TUNE), as in older versions */
     uint64_t withdrawn; /* bit i: the withdrawn option i is in the command line or the file */
@@ -45,14 +43,11 @@ enum xs_option_tier {
     XS_TIER_TUNE,  /* a constant that tests and benchmarks vary: --tune */
 };
 
-enum xs_option_kind { XS_OPTION_NUMBER, XS_OPTION_TEXT, XS_OPTION_ONOFF };
-
 struct xs_option_row {
-    enum xs_option_kind kind;
     enum xs_option_tier tier;
     const char *section, *name, *arg, *help;
-    uint64_t def, min, max;
-    const char *text; /* default of a text */
+    struct xs_value_type type;
+    const char *def;  /* as text */
     bool live;        /* a reload takes it over */
     size_t offset;    /* in struct xs_options */
 };
@@ -77,6 +72,8 @@ int xs_options_tune(struct xs_options *o, const char *text, char *ret_error, siz
 /** Takes the values of live rows from `from`. */
 void xs_options_take_live(struct xs_options *o, const struct xs_options *from);
 
+/** Whether a number has its default. */
+bool xs_options_is_default(const struct xs_options *o, enum xs_option_id id);
 bool xs_options_equal(const struct xs_options *a, const struct xs_options *b, enum xs_option_id id);
 
 /** @param name  ends where the text ends, or at '='

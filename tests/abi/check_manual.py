@@ -14,7 +14,7 @@ import tempfile
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 HIDDEN = re.compile(r'\{"([a-z0-9-]+)", [^}]*OPTION_HIDDEN')
-KEY = re.compile(r'^(?:NUMBER|TEXT|ONOFF)\((?:SHOWN|KEY), "\w+", \w+, "([a-z0-9-]+)"', re.M)
+KEY = re.compile(r'^OPTION\((?:SHOWN|KEY), "\w+", \w+, "([a-z0-9-]+)"', re.M)
 # of programs that are not ours
 OTHERS = {"--libs": "pkg-config", "--cflags": "pkg-config", "--unix-socket": "curl",
           "--epochs": "a training script in an example", "--ipc": "podman", "--userns": "podman"}

@@ -27,11 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct xs_option_row *row = &xs_option_rows[i];
         const char *at = (const char *)&o + row->offset;
 
-        if (row->kind == XS_OPTION_NUMBER) {
+        if (row->type.kind == XS_VALUE_NUMBER || row->type.kind == XS_VALUE_TIME) {
             uint64_t v = *(const uint64_t *)(const void *)at;
 
-            FUZZ_CHECK((v >= row->min && v <= row->max) || (i == XS_OPT_timeslice_us && v == UINT64_MAX));
-        } else if (row->kind == XS_OPTION_TEXT) {
+            FUZZ_CHECK(xs_value_has(&row->type, (int64_t)v) || (i == XS_OPT_timeslice_us && v == UINT64_MAX));
+        } else if (row->type.kind != XS_VALUE_FLAG) {
             FUZZ_CHECK(memchr(at, 0, XS_OPTION_TEXT_BYTES) != NULL);
         }
     }

@@ -24,7 +24,7 @@ for line in read("integration/systemd/xserver.service").splitlines():
     if equals and not line.startswith("#"):
         unit.setdefault(name, []).append(value)
 
-programs = number("src/xserver/options.def", r'max_clients, "max-clients", (\d+)')
+programs = number("src/xserver/options.def", r'max_clients, "max-clients", \(.*?\), "(\d+)"')
 groups = number("src/xserver/level3/lv3_nvidia.h", r"#define XS_LV3_GROUPS +(\d+)u")
 descriptors = programs * (3 + groups)   # connection, doorbell, pidfd; one for each channel group
 descriptors += 2 * 256                  # connections of HTTP

@@ -25,7 +25,7 @@ struct xs_value_type {
 /** The type of a row, where `type` is the row's column: XS_TYPE type. A column in parentheses passes through any
  *  number of macros. A time has a unit, "us", "ms" or "s", which a number alone has. */
 #define XS_TYPE(kind, ...)                       {XS_TYPE_##kind(__VA_ARGS__)}
-#define XS_TYPE_TEXT(what)                       .kind = XS_VALUE_TEXT, .words = what
+#define XS_TYPE_TEXT(...)                        .kind = XS_VALUE_TEXT, .words = "" __VA_ARGS__ /* what it is, or nothing */
 #define XS_TYPE_NUMBER(least_, most_)            .kind = XS_VALUE_NUMBER, .least = least_, .most = most_
 #define XS_TYPE_TIME(unit, least_, most_)        .kind = XS_VALUE_TIME, .words = unit, .least = least_, .most = most_
 #define XS_TYPE_TIME_OR_NONE(unit, least_, most_) XS_TYPE_TIME(unit, least_, most_), .none = true

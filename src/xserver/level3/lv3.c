@@ -65,18 +65,11 @@ static uint64_t decide_device(struct xs_server *s, XDevice device)
 
 /* ---- bounds in flight ---- */
 
-static bool is_default(const struct xs_options *o, enum xs_option_id id)
-{
-    const struct xs_option_row *row = &xs_option_rows[id];
-
-    return *(const uint64_t *)(const void *)((const char *)o + row->offset) == row->def;
-}
-
 /* If an operator bounds the device time in flight, that holds for programs at level 3, too. @return 0:
  * as for others */
 static uint64_t inflight_us(const struct xs_options *o)
 {
-    bool own = !is_default(o, XS_OPT_lv3_inflight_us) || is_default(o, XS_OPT_inflight_us);
+    bool own = !xs_options_is_default(o, XS_OPT_lv3_inflight_us) || xs_options_is_default(o, XS_OPT_inflight_us);
 
     return own ? o->lv3_inflight_us : 0;
 }
