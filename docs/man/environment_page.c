@@ -42,7 +42,7 @@ int main(void)
           ".SH DESCRIPTION\nThe preloaded libraries read these variables at the first device call of a program, not "
           "at its start.\nA set\\-user\\-ID program ignores them all.\nXSched logs a value that is not valid "
           "once, and the default holds.\nNames and words such as ON or HPF may be written in any case where "
-          "they are values.\n.SH VARIABLES\n",
+          "they are values.\nA time is a number of the unit that is shown, or has a unit of its own: 5ms, 1.5s.\n.SH VARIABLES\n",
           stdout);
     for (size_t i = 0; i < sizeof(k_rows) / sizeof(k_rows[0]); i++) {
         xs_value_type_text(&k_rows[i].type, type, sizeof(type));

@@ -51,6 +51,13 @@ def test_hints(queue):
     xsched.set_utilization(queue, 10)
     xsched.set_deadline(queue, 5)
     xsched.set_laxity(queue, 5)
+    queue.set_hint("utilization", 20)
+    queue.set_hint("deadline", None)
+    queue.set_hint("laxity", 0)
+    queue.set_hint("priority", 4)
+    assert queue.swap_priority(5) == 4
+    xsched.set_hint(queue, "priority", 3)
+    assert in_force(queue) == 3
     xsched.set_timeslice(1000)
     xsched.set_timeslice(None)
     xsched.set_timeslice(5000)
@@ -60,7 +67,8 @@ def test_hints(queue):
     lambda q: q.set_priority(256), lambda q: q.set_priority(-257), lambda q: q.set_priority("5"),
     lambda q: q.set_priority(5.0), lambda q: q.set_priority(True), lambda q: q.set_priority(1 << 32),
     lambda q: q.set_utilization(101), lambda q: q.set_deadline(0), lambda q: q.set_deadline(1 << 63),
-    lambda q: q.set_laxity(-2), lambda q: q.set_level(4), lambda q: q.set_launch_config(2, 4), lambda q: xsched.priority(256),
+    lambda q: q.set_laxity(-2), lambda q: q.set_hint("deadline", 0), lambda q: q.set_hint("weather", 1),
+    lambda q: q.set_hint("priority", None), lambda q: q.set_hint("timeslice", 1000), lambda q: xsched.set_hint(q, "utilization", 101), lambda q: q.set_level(4), lambda q: q.set_launch_config(2, 4), lambda q: xsched.priority(256),
     lambda q: xsched.priority("high"), lambda q: xsched.set_timeslice(1), lambda q: xsched.set_scheduler("local", "NONE"),
     lambda q: xsched.set_scheduler("best"), lambda q: xsched.Queue(q.stream, level=0)])
 def test_values_out_of_range(queue, call):

@@ -47,6 +47,9 @@ xsched.set_priority(xsched.PROCESS, 30)
 seen(30)
 xsched.set_utilization(xsched.PROCESS, 70)
 xsched.set_deadline(xsched.PROCESS, 1000)
+xsched.set_hint(xsched.PROCESS, "laxity", 70)
+assert xsched.hint(os.getpid(), laxity=700), "this process"
+assert [q["laxity"] for q in xsched._server.ask("GET", "/xqueues")[1]["xqueues"]] == [700]
 with xsched.priority(40, q):
     seen(40)
 seen(30)

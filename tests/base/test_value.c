@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one reader of settings: each kind, its borders, and what is said of a text that it does not take. */
 #include "base/settings/hint_rows.h"
+#include "xsched/types.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -129,10 +130,36 @@ static void hints_have_one_range(void **state)
     assert_true(rows >= 6);
 }
 
+/* The header that programs include has the same limits, and no two options have one letter. */
+static void hints_agree_with_types_h(void **state)
+{
+    const struct xs_hint_row *priority = &xs_hint_rows[XS_HINT_PRIORITY], *share = &xs_hint_rows[XS_HINT_UTILIZATION],
+                             *slice = &xs_hint_rows[XS_HINT_TIMESLICE];
+
+    (void)state;
+    assert_int_equal(priority->type.least, PRIORITY_NO_EXECUTE);
+    assert_int_equal(priority->type.most, PRIORITY_MAX);
+    assert_int_equal(priority->without, PRIORITY_DEFAULT);
+    assert_int_equal(share->type.least, UTILIZATION_MIN);
+    assert_int_equal(share->type.most, UTILIZATION_MAX);
+    assert_int_equal(share->without, UTILIZATION_DEFAULT);
+    assert_int_equal(slice->type.least, TIMESLICE_MIN);
+    assert_int_equal(slice->type.most, TIMESLICE_MAX);
+    assert_int_equal(slice->without, TIMESLICE_DEFAULT);
+    assert_int_equal(xs_hint_rows[XS_HINT_DEADLINE].without, NO_DEADLINE);
+    assert_int_equal(xs_hint_rows[XS_HINT_LAXITY].without, NO_LAXITY);
+    assert_true(xs_hint_rows_count <= XS_HINT_WINDOW || !xs_hint_rows[XS_HINT_WINDOW].name); /* it has no value */
+    for (size_t a = 0; a < xs_hint_rows_count; a++)
+        for (size_t b = 0; b < a; b++)
+            if (xs_hint_rows[a].name && xs_hint_rows[b].name &&
+                (xs_hint_rows[a].run_key == xs_hint_rows[b].run_key || xs_hint_rows[a].xcli_key == xs_hint_rows[b].xcli_key))
+                fail_msg("%s and %s have one letter", xs_hint_rows[a].name, xs_hint_rows[b].name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(sizes), cmocka_unit_test(texts),
-                                       cmocka_unit_test(hints_have_one_range)};
+                                       cmocka_unit_test(hints_have_one_range), cmocka_unit_test(hints_agree_with_types_h)};
 
     return cmocka_run_group_tests_name("base.value", tests, NULL, NULL);
 }
