@@ -215,13 +215,13 @@ class Refused(Space):
     def test_arguments(self):
         done = self.xsched("run", "--share=both", "--", "true")
         self.assertEqual(done.returncode, 64)
-        self.assertIn("TIME|SPACE|AUTO", done.stderr)
+        self.assertIn("TIME, SPACE or AUTO", done.stderr)
         for share in ("time", "auto"):
             self.assertEqual(self.environment("--no-server", "--share", share)["XSCHED_SHARE"], "TIME")
         self.assertNotIn("XSCHED_SHARE", self.environment("--no-server"))
         done = self.xsched("run", "--no-server", "--", "env", env={"XSCHED_SHARE": "nonsense"})
         self.assertIn("XSCHED_SHARE=TIME", done.stdout)
-        self.assertIn("TIME|SPACE|AUTO", done.stderr)
+        self.assertIn("TIME, SPACE or AUTO", done.stderr)
         self.nothing_started()
 
     def test_daemon_refuses(self):
