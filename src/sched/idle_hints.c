@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hints of an entity while nothing of it is ready: those of all its queues, folded. The utilization and the hints of
- * struct xs_hints_later are always those of all queues. Each change
- * folds few queues anew. It counts many queues by value, so that a change among thousands costs as
- * much as one among few. */
+ * struct xs_hints_later are always those of all queues. Each change folds few queues anew. It counts many queues by value,
+ * so that a change among thousands costs as much as one among few. */
 #include "sched/internal.h"
 
 #define LINEAR_MOST   64u         /* the most queues that each change folds anew */

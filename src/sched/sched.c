@@ -400,6 +400,8 @@ void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, cons
 void xs_sched_queue_set_later(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints_later *later)
 {
     (void)s;
+    if (memcmp(&q->later, later, sizeof(*later)) == 0) /* always, where there are none */
+        return;
     xs_idle_hints_remove(q->entity, q);
     q->later = *later;
     xs_idle_hints_add(q->entity, q);
