@@ -80,7 +80,7 @@ static void switched_off_by_variable(void **state)
     assert_int_equal(xs_rm_level(), 2);
 }
 
-/* What does() says to the log goes to text. */
+/* Keeps in text what does() says to the log. */
 static void logged(void (*does)(void), char *text, size_t bytes)
 {
     char path[] = "/tmp/xs-log-XXXXXX";

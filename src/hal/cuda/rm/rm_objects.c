@@ -61,14 +61,13 @@ static bool driver_loaded(void)
 
 void xs_rm_warn(void)
 {
+    static _Atomic bool said[2];  /* before it saw the driver's objects, and since: then it knows more */
     bool seen = atomic_load(&xs_rm_table.level) != 0; /* by ioctl(2) */
 
     if (xs_rm_table.asked_for || (!seen && !driver_loaded()))
         return;
-    if (seen)                     /* said even where the other one was: it knows more */
-        XS_WARN_ONCE("level 3 is not available in this process: %s", xs_rm_why());
-    else
-        XS_WARN_ONCE("level 3 is not available in this process: %s", xs_rm_why());
+    if (!atomic_exchange_explicit(&said[seen], true, memory_order_relaxed))
+        XS_WARN("level 3 is not available in this process: %s", xs_rm_why());
 }
 
 static void undo(void)
