@@ -112,16 +112,13 @@ static void read_environment(struct xs_state *st)
     const char *group = xs_env_get(XS_ENV_XSCHED_GROUP);
     const struct xs_policy_ops *ops = policy ? xs_policy_by_name(policy) : NULL;
     char names[XS_POLICY_NAMES_BYTES];
-    int mode = XS_MODE_APP;
+    bool implied = xs_env_get(XS_ENV_XSCHED_PRIORITY) && !xs_env_get(XS_ENV_XSCHED_SCHEDULER);
+    int mode = ops ? XS_MODE_LOCAL : k_modes[xs_env_i64(XS_ENV_XSCHED_SCHEDULER, implied ? 2 : 0)];
 
     xs_env_warn_withdrawn();
     if (policy && !ops)
         XS_WARN("XSCHED_POLICY=%s is not a policy (%s); it has no effect", policy,
                 xs_policy_names(names, sizeof(names), "|"));
-    if (ops)
-        mode = XS_MODE_LOCAL;
-    else if (xs_env_get(XS_ENV_XSCHED_SCHEDULER) || xs_env_get(XS_ENV_XSCHED_PRIORITY))
-        mode = k_modes[xs_env_i64(XS_ENV_XSCHED_SCHEDULER, xs_env_get(XS_ENV_XSCHED_SCHEDULER) ? 0 : 2)];
     atomic_store(&st->mode, mode);
     atomic_store(&st->local_policy, ops ? ops->type : kPolicyHighestPriorityFirst);
     if (xs_env_get(XS_ENV_XSCHED_AUTO_XQUEUE_TIMESLICE))
