@@ -9,10 +9,10 @@
 set -u
 cd "$(dirname "$0")/.."
 trials=tests/trials jobs=${XSCHED_TEST_JOBS:-$(nproc)}
-only_check=0
-if [ "${1:-}" = --check ]; then only_check=1; shift; fi
+only_check=0 folder=build/trials
+if [ "${1:-}" = --check ]; then only_check=1 folder=build/trials/check; shift; fi # both may run at a time
 names=${*:-function policy platform stage hint}
-copy=$PWD/build/trials/src
+copy=$PWD/$folder/src
 status=0
 
 fail() { echo "trial $name: $*"; status=1; }
@@ -36,18 +36,18 @@ make_copy()
 
 apply() { (cd "$copy" && GIT_CEILING_DIRECTORIES=$PWD/.. git apply "$@" -C1 "$OLDPWD/$trials/$name.patch"); }
 
-log=build/trials/log
+log=$folder/log
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
-mkdir -p build/trials
+mkdir -p "$folder"
 make_copy
 for name in $names; do
     [ -f "$trials/$name.patch" ] || { fail "there is no $trials/$name.patch"; continue; }
     others=$(elsewhere "$trials/$name.places")
     [ -z "$others" ] || { fail "needs a place that HACKING.md does not name: ${others//$'\n'/ }"; continue; }
     # this check itself: without its row in the table, no patch stays in its places
-    grep -v '\.def$' "$trials/$name.places" >build/trials/fewer
-    [ -n "$(elsewhere build/trials/fewer)" ] || { fail "a file that nobody named was overlooked"; continue; }
+    grep -v '\.def$' "$trials/$name.places" >"$folder/fewer"
+    [ -n "$(elsewhere "$folder/fewer")" ] || { fail "a file that nobody named was overlooked"; continue; }
     apply --check 2>"$log" || { cat "$log"; fail "the patch does not apply any more"; continue; }
     [ $only_check = 1 ] && { echo "trial $name: applies, and stays in its places"; continue; }
     apply
