@@ -12,7 +12,9 @@
 
 typedef void (*fake_kernel_clock)(clockid_t clock, struct timespec *ret);
 
-/** @return what getauxval(AT_SYSINFO_EHDR) is to answer */
+/** From any thread: the threads that read a clock first do so at once.
+ *
+ * @return what getauxval(AT_SYSINFO_EHDR) is to answer */
 static inline unsigned long fake_kernel_object(fake_kernel_clock clock)
 {
     static struct {
@@ -23,10 +25,14 @@ static inline unsigned long fake_kernel_object(fake_kernel_clock clock)
         uint32_t hash[2];
         char names[32];
     } o;
+    static int filled; /* 0, 1 by whoever came first, 2 once it is whole */
     const uintptr_t base = (uintptr_t)&o;
 
-    if (o.head.e_phnum)
+    if (!__sync_bool_compare_and_swap(&filled, 0, 1)) {
+        while (__atomic_load_n(&filled, __ATOMIC_ACQUIRE) != 2)
+            ;
         return base;
+    }
     strcpy(o.names + 1, "__vdso_clock_gettime");
     o.hash[1] = 2;                /* symbols */
     o.symbols[1].st_name = 1;
@@ -41,6 +47,7 @@ static inline unsigned long fake_kernel_object(fake_kernel_clock clock)
     o.segments[1].p_vaddr = (uintptr_t)o.dynamic - base;
     o.head.e_phoff = (uintptr_t)o.segments - base;
     o.head.e_phnum = 2;
+    __atomic_store_n(&filled, 2, __ATOMIC_RELEASE);
     return base;
 }
 
