@@ -6,6 +6,8 @@
 
 #include <elf.h>
 #include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -25,11 +27,11 @@ static inline unsigned long fake_kernel_object(fake_kernel_clock clock)
         uint32_t hash[2];
         char names[32];
     } o;
-    static int filled; /* 0, 1 by whoever came first, 2 once it is whole */
+    static atomic_bool taken, filled; /* by whoever came first */
     const uintptr_t base = (uintptr_t)&o;
 
-    if (!__sync_bool_compare_and_swap(&filled, 0, 1)) {
-        while (__atomic_load_n(&filled, __ATOMIC_ACQUIRE) != 2)
+    if (atomic_exchange(&taken, true)) {
+        while (!atomic_load(&filled))
             ;
         return base;
     }
@@ -47,7 +49,7 @@ static inline unsigned long fake_kernel_object(fake_kernel_clock clock)
     o.segments[1].p_vaddr = (uintptr_t)o.dynamic - base;
     o.head.e_phoff = (uintptr_t)o.segments - base;
     o.head.e_phnum = 2;
-    __atomic_store_n(&filled, 2, __ATOMIC_RELEASE);
+    atomic_store(&filled, true);
     return base;
 }
 
