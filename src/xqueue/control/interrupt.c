@@ -8,7 +8,6 @@
 #include "xqueue/interface.h"
 #include "xqueue/state.h"
 
-
 static _Atomic(const struct xs_interrupt_ops *) s_ops[XS_INTERRUPTS]; /* writer: a platform, once */
 
 void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops)

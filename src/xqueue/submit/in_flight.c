@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xqueue/submit/in_flight.h"
 
-
 #define PASSES_MIN   8u
 #define PASSES_MAX   65536u
 #define PASSES_UNBOUNDED 64u
