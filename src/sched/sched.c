@@ -397,9 +397,8 @@ void xs_sched_queue_set_hints(struct xs_sched *s, struct xs_sched_queue *q, cons
     xs_queue_update_barred(q, s->now_ns);
 }
 
-void xs_sched_queue_set_later(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints_later *later)
+void xs_sched_queue_set_later(struct xs_sched_queue *q, const struct xs_hints_later *later)
 {
-    (void)s;
     if (memcmp(&q->later, later, sizeof(*later)) == 0) /* always, where there are none */
         return;
     xs_idle_hints_remove(q->entity, q);

@@ -146,7 +146,7 @@ void xs_sched_queue_set_gated(struct xs_sched_queue *q, bool gated);
 bool xs_sched_queue_granted(const struct xs_sched_queue *q);
 const struct xs_hints *xs_sched_queue_hints(const struct xs_sched_queue *q);
 /** The hints that came later than struct xs_hints; a new queue has none of them. */
-void xs_sched_queue_set_later(struct xs_sched *s, struct xs_sched_queue *q, const struct xs_hints_later *later);
+void xs_sched_queue_set_later(struct xs_sched_queue *q, const struct xs_hints_later *later);
 const struct xs_hints_later *xs_sched_queue_later(const struct xs_sched_queue *q);
 
 struct xs_sched_queue_status {

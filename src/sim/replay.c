@@ -291,7 +291,7 @@ static int do_queue(struct xs_replay *r, char **w, int n, char *error)
         free(q);
         return fail(error, "no room for queue", w[0]);
     }
-    xs_sched_queue_set_later(r->sched, q->sched, &f.later);
+    xs_sched_queue_set_later(q->sched, &f.later);
     q->process->cells++;
     q->process->queues++;
     *r->queues_end = q;
@@ -349,7 +349,7 @@ static int do_hint(struct xs_replay *r, char **w, int n, char *error)
     e = set_all(queue_keys + 2, XS_ARRAY_LEN(queue_keys) - 2, &f, w + 1, n - 1, error);
     if (e == 0) {
         xs_sched_queue_set_hints(r->sched, q->sched, &f.hints);
-        xs_sched_queue_set_later(r->sched, q->sched, &f.later);
+        xs_sched_queue_set_later(q->sched, &f.later);
     }
     return e;
 }

@@ -396,7 +396,7 @@ static int set_up(struct sim *m, bool unscheduled)
                                           &q->spec->hints, 0, q);
             if (!q->sched)
                 goto oom;
-            xs_sched_queue_set_later(m->sched, q->sched, &q->spec->later);
+            xs_sched_queue_set_later(q->sched, &q->spec->later);
         }
     }
     free(procs);

@@ -37,7 +37,7 @@ void xs_server_queue_set_hints(struct xs_server *s, struct xs_server_queue *q, c
 {
     memcpy(q->changed_ns, h->changed_ns, sizeof(q->changed_ns));
     xs_sched_queue_set_hints(s->sched, q->sched, &h->hints);
-    xs_sched_queue_set_later(s->sched, q->sched, &h->later);
+    xs_sched_queue_set_later(q->sched, &h->later);
     xs_lv3_touch(s, q->device);
     xs_server_note(s, q, XS_TIMELINE_hint, h->hints.priority, s->now_ns);
 }
@@ -99,7 +99,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_queue_add, m->handle, wrong);
         return;
     }
-    xs_sched_queue_set_later(s->sched, q->sched, &wish.later);
+    xs_sched_queue_set_later(q->sched, &wish.later);
     q->client = c;
     xs_list_init(&q->in_unsent);
     q->handle = m->handle;

@@ -29,7 +29,7 @@ static bool local_add(void *ctx, struct xs_queue *q, const struct xs_queue_wish 
 
     q->control.sq = xs_sched_queue_add(l->sched, l->process, q->handle, q->hwq_device, q->cell, &w->dated.hints, xs_now_ns(), q);
     if (q->control.sq) {
-        xs_sched_queue_set_later(l->sched, q->control.sq, &w->dated.later);
+        xs_sched_queue_set_later(q->control.sq, &w->dated.later);
         xs_sched_queue_set_gated(q->control.sq, w->level == 2);
     } else {
         XS_WARN_ONCE("out of memory: an XQueue stays unscheduled");
@@ -55,7 +55,7 @@ static bool local_change(void *ctx, struct xs_queue *q, const struct xs_queue_wi
         return true;
     xs_sched_queue_set_gated(q->control.sq, w->level == 2);
     xs_sched_queue_set_hints(l->sched, q->control.sq, &w->dated.hints);
-    xs_sched_queue_set_later(l->sched, q->control.sq, &w->dated.later);
+    xs_sched_queue_set_later(q->control.sq, &w->dated.later);
     return true;
 }
 
