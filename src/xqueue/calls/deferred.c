@@ -123,10 +123,8 @@ XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd)
         xs_command_unref(st, c);
     } else {
         c->queue_handle = xq;
-        if (q->flags & kQueueCreateFlagBlockingSubmit) {
-            xs_command_launch(q, c, 0);
-            xs_command_unref(st, c);
-        } else if (!atomic_load(&q->deferred_count) && !xs_queue_would_wait(q)) {
+        if ((q->flags & kQueueCreateFlagBlockingSubmit) ||
+            (!atomic_load(&q->deferred_count) && !xs_queue_would_wait(q))) {
             xs_command_launch(q, c, 0);
             xs_command_unref(st, c);
         } else {
