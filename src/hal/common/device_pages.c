@@ -14,7 +14,7 @@ void *xs_page_alias(uintptr_t page)
 
     if (alias == -1)
         return NULL;
-    madvise((void *)alias, XS_PAGE_BYTES, 10 /* MADV_DONTFORK */);
+    madvise((void *)alias, XS_PAGE_BYTES, MADV_DONTFORK);
     return (void *)alias;
 }
 

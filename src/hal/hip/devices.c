@@ -108,7 +108,7 @@ static bool write_arrives(struct xs_hip_device *d)
 
     if (word == MAP_FAILED)
         return false;
-    madvise((void *)(uintptr_t)word, XS_PAGE_BYTES, 10 /* MADV_DONTFORK */);
+    madvise((void *)(uintptr_t)word, XS_PAGE_BYTES, MADV_DONTFORK);
     at = map_page(d, (uintptr_t)word, 0, (void *)(uintptr_t)word);
     if (at && api->hipStreamCreateWithFlags(&stream, XS_HIP_STREAM_NONBLOCKING) == XS_HIP_SUCCESS) {
         arrived = api->hipStreamWriteValue64(stream, (void *)(uintptr_t)at, k_number, 0) == XS_HIP_SUCCESS &&

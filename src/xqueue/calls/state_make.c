@@ -23,10 +23,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef MADV_DONTFORK
-#define MADV_DONTFORK 10
-#endif
-
 /* Leak checkers do not look into the root's page: here they find the state. Written under the root's lock. */
 static struct xs_state *volatile g_last_made;
 

@@ -31,9 +31,6 @@
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
 #endif
-#ifndef MADV_DONTFORK
-#define MADV_DONTFORK 10
-#endif
 
 #define RETRY_MS    1000
 #define WELCOME_MS  2000

@@ -123,7 +123,7 @@ void xs_local_run(struct xs_state *st, uint32_t changes)
                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); /* shared: with devices */
 
         if (map != MAP_FAILED) {
-            madvise(map, sizeof(*st->local_page), 10 /* MADV_DONTFORK */);
+            madvise(map, sizeof(*st->local_page), MADV_DONTFORK);
             st->local_page = map;
         }
     }

@@ -18,10 +18,6 @@
 
 #include <sys/mman.h>
 
-#ifndef MADV_DONTFORK
-#define MADV_DONTFORK 10
-#endif
-
 /* A gate takes the device 1.6 to 2.3 us: at most one in 300 us is less than 1 %. */
 #define SPACING_LEAST_NS (300 * XS_NS_PER_US)
 #define SPACING_MOST_NS  (2 * XS_NS_PER_MS)
