@@ -12,9 +12,9 @@
 #define PATTERNS      64u
 #define PATTERN_BYTES 128u
 
-/* Written once, under the lock; the thread stores g_n last, readers acquire it. */
 /* Lock 7: patterns, until they are read. The first thread that makes a kernel known holds it. */
 static struct xs_lock g_lock;
+/* Written once, under the lock; the thread stores g_n last, readers acquire it. */
 static char g_patterns[PATTERNS][PATTERN_BYTES];
 static _Atomic uint32_t g_n;         /* one more than there are; 0: not read yet */
 
