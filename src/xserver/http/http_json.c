@@ -2,8 +2,8 @@
 #include "xserver/http/http_json.h"
 
 #include "base/clock.h"
-#include "base/settings/hint_rows.h"
 #include "base/platforms.h"
+#include "base/settings/hint_rows.h"
 #include "policy/policies.h"
 #include "wire/wire.h"
 #include "xsched/types.h"
