@@ -213,13 +213,15 @@ static int high(int n, double per_ms)
     U rounds = (U)(per_ms * 0.12 * 2) + 1, before, one;
     double *job = calloc(n > 0 ? (size_t)n : 1, sizeof(*job)); /* the first is read also where there is none */
     int wrong = 0, done = 0;
+    double last, apart = 0; /* the end of the last job, and the longest time from one end to the next */
 
     zero();
     burn(BLOCKS / 2, rounds);
     one = sum() * JOB;
     fprintf(stderr, "ready 0\n");
+    last = now_us();
     for (int i = -10; i < n && !s_stop; i++) {
-        double t0;
+        double t0, end;
 
         before = sum();
         usleep(6000 + (useconds_t)(rand() % 5000));
@@ -227,8 +229,11 @@ static int high(int n, double per_ms)
         for (int k = 0; k < JOB; k++)
             burn(BLOCKS / 2, rounds);
         CHECK(StreamSync(s_stream));
+        end = now_us();
+        apart = end - last > apart ? end - last : apart;
+        last = end;
         if (i >= 0) {
-            job[i] = now_us() - t0;
+            job[i] = end - t0;
             done = i + 1;
         }
         wrong += sum() - before != one;
@@ -237,8 +242,8 @@ static int high(int n, double per_ms)
     for (int i = 0; i < done; i++)
         printf("%s%.1f", i ? "," : "", job[i]);
     qsort(job, (size_t)done, sizeof(*job), compare);
-    printf("],\"p50\":%.1f,\"p99\":%.1f,\"max\":%.1f,\"wrong\":%d}\n", job[done / 2], job[(int)(0.99 * done)],
-           done ? job[done - 1] : 0, wrong);
+    printf("],\"p50\":%.1f,\"p99\":%.1f,\"max\":%.1f,\"apart_us\":%.1f,\"wrong\":%d}\n", job[done / 2], job[(int)(0.99 * done)],
+           done ? job[done - 1] : 0, apart, wrong);
     return wrong != 0;
 }
 
