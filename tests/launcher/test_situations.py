@@ -181,9 +181,17 @@ class Situation(unittest.TestCase):
         code = CUDA.format(before=before, after=after, work=work)
         return self.start(*(launcher or self.run_options()), *python, "-c", code, env=env)
 
+    def cuda_known(self):
+        """A program that works before xserver's welcome may not have come: it joins from a thread of its own."""
+        p = self.cuda()
+        self.wait_until(lambda: any(q["pid"] == p.pid for q in json.loads(self.xcli("list", "--json"))["xqueues"]))
+        return p
+
     def xcli(self, *args):
-        subprocess.run([os.path.join(self.bin, "xcli"), "--socket", self.socket, *args], env=self.env, check=True, capture_output=True,
-                       timeout=60)
+        done = subprocess.run([os.path.join(self.bin, "xcli"), "--socket", self.socket, *args], env=self.env, check=False,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, (args, done.stderr))
+        return done.stdout
 
     def as_user(self, uid=NOBODY):
         need(ROOT, "only root can become another user")
@@ -773,13 +781,13 @@ class Situations(Situation):
 
     def suspended_by_hand(self):
         self.server()
-        p = self.cuda()
+        p = self.cuda_known()
         self.xcli("suspend", str(p.pid))
         return p
 
     def suspended_by_hand_for_a_time(self):
         self.server()
-        p = self.cuda()
+        p = self.cuda_known()
         self.xcli("suspend", str(p.pid), "--for", "1h")
         return p
 
@@ -797,7 +805,7 @@ class Situations(Situation):
 
     def never_runs(self):
         self.server()
-        p = self.cuda()
+        p = self.cuda_known()
         self.xcli("hint", str(p.pid), "-p", "-256")
         return p
 
