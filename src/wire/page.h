@@ -25,6 +25,7 @@
 /** xs_server_cell.armed: the event for which the scheduler wants a doorbell. */
 #define XS_ARMED_SUBMIT 1u   /* the next submit */
 #define XS_ARMED_IDLE   2u   /* the completion of everything entered; marks come more often meanwhile */
+#define XS_ARMED_WAITS  4u   /* the end of a call that waited for this queue; waited_ns counts meanwhile */
 
 struct xs_client_header {
     /* line 0: constant after creation */
@@ -79,10 +80,14 @@ struct xs_client_cell {
     _Atomic uint32_t marked_to;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
-    uint64_t reserved1[2];
+    uint64_t reserved1;
+    /* Threads of the process, with waited_ns and before it: XS_WAITED(number, XS_WAITED_*). The last wait that ended was
+     * for so many commands. */
+    _Atomic uint64_t waited_to;
     /* The waiting threads of the process: for how long threads waited for this queue's work, or for
      * place in flight. They count only where a scheduler schedules queues of one process against each
-     * other, or the process shares in space. 0 on every page of an older process. */
+     * other, where the process shares in space, or while XS_ARMED_WAITS asks for them. 0 on every page of an older
+     * process. */
     _Atomic uint64_t waited_ns;
     /* The thread that makes lanes (hal/cuda/lanes/lanes.c): XS_LANES(wide, narrow), or XS_LANES_NONE
      * where there will be none. 0: there are none yet, as on every page of an older process. */
@@ -152,7 +157,11 @@ struct xs_server_cell {
     _Atomic uint64_t suspensions;           /* how often xserver closed permitted; for users */
     _Atomic uint32_t lane;                  /* for kernels launched from now on */
     uint32_t reserved0;
-    uint64_t reserved[4];
+    /* Not 0: the queue gathers its commands, and the program opens `permitted` itself: at this command, where a thread
+     * waits, or where the stream takes no more. It rings then. */
+    _Atomic uint64_t gathers_to;
+    _Atomic uint64_t rings_at;              /* then it rings at this command, too */
+    uint64_t reserved[2];
 };
 
 _Static_assert(sizeof(struct xs_client_cell) == 2 * XS_CACHE_LINE, "two lines");
@@ -171,6 +180,11 @@ struct xs_server_page {
     struct xs_server_header h;
     struct xs_server_cell cells[XS_PAGE_QUEUES];
 };
+
+#define XS_WAITED(number, flags) ((uint64_t)(number) << 2 | (flags))
+#define XS_WAITED_NUMBER(word)   ((uint64_t)(word) >> 2)
+#define XS_WAITED_LAST   1ull    /* no other commands had entered as it began */
+#define XS_WAITED_HELPER 2ull    /* by a thread that submits none */
 
 #define XS_LENT(number, priority) ((uint64_t)(number) << 16 | (uint16_t)(int16_t)(priority))
 #define XS_LENT_NUMBER(word)      ((uint64_t)(word) >> 16)

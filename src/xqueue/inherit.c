@@ -14,7 +14,7 @@
  * inherits nothing. */
 #define CHAIN 8
 
-_Atomic uint32_t xsched_priv_intra, xsched_priv_beside;
+_Atomic uint32_t xsched_priv_intra, xsched_priv_beside, xsched_priv_follows;
 
 void xs_state_update_intra(struct xs_state *st)
 {
@@ -22,8 +22,9 @@ void xs_state_update_intra(struct xs_state *st)
 
     bool intra = mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra);
 
-    /* both are hints: earlier waits pass on no priority */
+    /* all are hints: earlier waits pass on no priority */
     atomic_store_explicit(&xsched_priv_intra, intra, memory_order_relaxed);
+    atomic_store_explicit(&xsched_priv_follows, 0, memory_order_relaxed); /* the next ring tells (doorbell.c) */
     atomic_store_explicit(&xsched_priv_beside, intra || (mode == XS_MODE_GLOBAL && st->space),
                           memory_order_relaxed);
 }

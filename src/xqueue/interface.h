@@ -189,6 +189,8 @@ void xsched_priv_mark_lost(struct xs_queue *q, uint64_t number);
 uint64_t xsched_priv_wait_begin(struct xs_queue *q);
 /** The same for a caller that may put something into the queue's stream: as xsched_priv_end_near. */
 uint64_t xsched_priv_wait_begin_own(struct xs_queue *q);
+/** The same for a caller that waits for the first `number` commands alone, at an event. */
+void xsched_priv_wait_begin_for(struct xs_queue *q, uint64_t number);
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete);
 /** The caller may put something into the queue's stream. It waits for the stream's end next, or records an
  *  event there, or found it busy. Puts a mark there if the scheduler needs one and no mark in flight will
@@ -223,6 +225,8 @@ extern _Atomic uint32_t xsched_priv_intra;
 /** Whether queues of this process may run beside more important ones of it, or of other processes. A hint
  *  likewise. */
 extern _Atomic uint32_t xsched_priv_beside;
+/** Whether a scheduler follows the waits of this process (XS_ARMED_WAITS). A hint likewise. */
+extern _Atomic uint32_t xsched_priv_follows;
 /** How many commands of the queue have come back from the vendor. */
 uint64_t xsched_priv_returned(struct xs_queue *q);
 /** How many commands of the queue have begun. */

@@ -118,7 +118,8 @@ struct xs_queue {
 
     /* threads that learn of completions */
     _Alignas(XS_CACHE_LINE) struct xs_progress progress;
-    _Atomic uint64_t waited_since_ns;       /* the first of the threads that wait in the vendor began then (wait.c) */
+    _Atomic uint64_t waited_since_ns;       /* the first of the threads that wait in the vendor began then; bit 0: for all that
+                                               had entered (wait.c) */
     struct xs_queue_completion completion;
     struct xs_queue_marker marker;
 

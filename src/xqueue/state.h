@@ -136,8 +136,9 @@ struct xs_tls {
     int32_t priority;                       /* of the queue that this thread used last */
     int depth;
     uint32_t polled_us;                     /* wait.c: since when this thread only polls */
-    const struct xs_queue *polled;          /* this queue */
+    const struct xs_queue *polled;          /* this queue; NULL: it has never submitted nor polled */
 };
+#define XS_TLS_SUBMITS ((const struct xs_queue *)(uintptr_t)1) /* polled: none since the last submit */
 extern _Thread_local struct xs_tls xs_tls;
 
 #endif

@@ -4,6 +4,7 @@
 #include "xqueue/wait.h"
 
 #include "base/clock.h"
+#include "xqueue/gates/gather_open.h"
 #include "xqueue/inherit.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"
@@ -24,32 +25,42 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
 /* Measures for how long threads wait for the queue. A scheduler that lets other queues run beside this one
  * sees by that whether the device or the program is the slower one. Of several waits at once the first one's
  * time counts; if two come and go at one moment, the time between may be missing. */
-static inline bool times(void)
+static inline bool times(struct xs_queue *q)
 {
-    return XS_UNLIKELY(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) != 0); /* a hint */
+    return XS_UNLIKELY(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) != 0) || /* a hint */
+           XS_UNLIKELY(atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_WAITS);
 }
 
 void xs_queue_waited(struct xs_queue *q, uint64_t since_ns)
 {
     uint64_t now_ns = xs_now_ns();
 
-    if (since_ns && now_ns > since_ns)
-        atomic_fetch_add_explicit(&q->cc->waited_ns, now_ns - since_ns, memory_order_relaxed);
+    if (since_ns && now_ns >= since_ns) /* a wait always shows */
+        atomic_fetch_add(&q->cc->waited_ns, XS_MAX(now_ns - since_ns, 1ull));
 }
 
-static inline uint64_t wait_begin(struct xs_queue *q)
+/* Where a scheduler suspends single queues, it may suspend this one a moment later if it does not know of the wait. */
+static void tell_of_wait(struct xs_queue *q, uint64_t number)
 {
-    if (atomic_fetch_add(&q->cc->inherit, 1) == 0 && times())
-        atomic_store_explicit(&q->waited_since_ns, xs_now_ns(), memory_order_relaxed);
+    if (!xs_gathers_to(q))
+        xs_queue_ring(q);
+    else if (!xs_queue_permitted(q, number)) /* else these commands go on */
+        xs_gather_open(q->state);
+}
+
+/* @param number  of the last command that the thread waits for */
+static inline uint64_t wait_begin(struct xs_queue *q, uint64_t number)
+{
+    if (atomic_fetch_add(&q->cc->inherit, 1) == 0 && times(q))
+        atomic_store_explicit(&q->waited_since_ns, (xs_now_ns() & ~1ull) | (number >= atomic_load(&q->cc->entered)),
+                              memory_order_relaxed);
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for.queue)))
         xs_queue_inherit_on(q, xs_tls.priority);
-    /* Where a scheduler suspends single queues, it may suspend this one a moment later if it does not know of
-     * the wait. */
     if (!xs_queue_permitted(q, atomic_load(&q->cc->entered) + 1) ||
         XS_UNLIKELY(atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) &&
                     xs_tls.priority > atomic_load_explicit(&q->priority, memory_order_relaxed)))
-        xs_queue_ring(q);
+        tell_of_wait(q, number);
     return atomic_load(&q->cc->returned);
 }
 
@@ -68,22 +79,37 @@ void xsched_priv_end_near(struct xs_queue *q)
 
 uint64_t xsched_priv_wait_begin(struct xs_queue *q)
 {
-    return wait_begin(q);
+    return wait_begin(q, atomic_load(&q->cc->entered));
+}
+
+void xsched_priv_wait_begin_for(struct xs_queue *q, uint64_t number)
+{
+    wait_begin(q, number);
 }
 
 uint64_t xsched_priv_wait_begin_own(struct xs_queue *q)
 {
     end_near(q);
-    return wait_begin(q);
+    return wait_begin(q, atomic_load(&q->cc->entered));
 }
 
 void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
 {
+    bool timed = times(q);
+
     xs_queue_end_awaited(q, all_complete);
+    if (timed && atomic_load(&q->cc->inherit) == 1) { /* before the ring of its end */
+        uint64_t since = atomic_exchange_explicit(&q->waited_since_ns, 0, memory_order_relaxed);
+        uint64_t flags = (since & XS_WAITED_LAST) | (xs_tls.polled ? 0 : XS_WAITED_HELPER);
+
+        if (all_complete)
+            atomic_store_explicit(&q->cc->waited_to, XS_WAITED(began, flags), memory_order_relaxed);
+        xs_queue_waited(q, since & ~1ull);
+    }
     if (all_complete)             /* before this wait ends: then the storage may have a new use */
         xs_queue_complete(q, began, false);
-    if (times() && atomic_load(&q->cc->inherit) == 1)
-        xs_queue_waited(q, atomic_exchange_explicit(&q->waited_since_ns, 0, memory_order_relaxed));
+    if (timed && atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_WAITS)
+        xs_queue_ring(q);
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);
 
@@ -105,6 +131,8 @@ void xsched_priv_polled(struct xs_queue *q, uint64_t number)
     uint32_t now_us = (uint32_t)(xs_now_ns() / XS_NS_PER_US);
 
     xs_queue_look(q, true);
+    if (!xs_queue_permitted(q, number) && xs_gathers_to(q))
+        xs_gather_open(q->state);
     if (xs_tls.polled != q) {
         xs_tls.polled = q;
         xs_tls.polled_us = now_us;

@@ -29,7 +29,7 @@ _Atomic uint32_t xs_estimate_code = 1;
 bool xs_estimate_is_loaded(uint64_t key) { (void)key; return true; }
 void xs_estimate_note_loaded(uint64_t key, uint32_t code) { (void)key, (void)code; }
 
-_Atomic uint32_t xsched_priv_intra, xsched_priv_beside;
+_Atomic uint32_t xsched_priv_intra, xsched_priv_beside, xsched_priv_follows;
 void xs_queue_inherit_on(struct xs_queue *q, int32_t priority) { (void)q, (void)priority; }
 void xsched_priv_lend(struct xs_queue *q, uint64_t number, int32_t priority) { (void)q, (void)number, (void)priority; }
 uint64_t xsched_priv_milestone(struct xs_queue *q)

@@ -123,6 +123,65 @@ static void final_inherit(void)
     mc_check(*MC_PLAIN(&g_queue.cc->inherit_priority) >= 5, "his priority was forgotten");
 }
 
+/* Commands gather: the scheduler closes the word, and who waits opens it. */
+static bool g_never_looks;
+
+static void init_gathers(void)
+{
+    init();
+    *MC_PLAIN(&g_state.pool) = &g_queue;
+    *MC_PLAIN(&g_queue.cc->entered) = 1; /* one that is not complete */
+}
+
+static void init_gathers_returned(void)
+{
+    init_gathers();
+    *MC_PLAIN(&g_queue.cc->returned) = 1;
+}
+
+static void gathering_scheduler(void)
+{
+    atomic_store(&g_cell->gathers_to, 9);
+    atomic_store(&g_cell->permitted, XS_PERMIT_CLOSED);
+    if (!g_never_looks && atomic_load(&g_queue.cc->inherit))
+        atomic_store(&g_cell->permitted, XS_PERMIT_OPEN);
+}
+
+static void waiter(void)
+{
+    xsched_priv_wait_begin(&g_queue);
+}
+
+static void final_awaited(void)
+{
+    mc_check(*MC_PLAIN(&g_cell->permitted) == XS_PERMIT_OPEN, "a thread waits behind a closed gate of its own");
+}
+
+static void gathering_submitter(void)
+{
+    struct xs_ticket t;
+
+    xsched_priv_submit_begin(&g_queue, 1, XS_SUBMIT_NO_MARK, &t); /* the queue has no gates: it opens the word */
+    xsched_priv_submit_end(&t, true, false);
+}
+
+/* Closes the word, and takes back that the program may open it: it opens it then itself. */
+static void changing_scheduler(void)
+{
+    atomic_store(&g_cell->gathers_to, 9);
+    atomic_store(&g_cell->permitted, XS_PERMIT_CLOSED);
+    atomic_store(&g_cell->gathers_to, 0);
+    atomic_store(&g_cell->permitted, XS_PERMIT_OPEN);
+    if (atomic_load(&g_queue.cc->waiters))
+        xs_futex_wake(xs_futex_low(&g_cell->permitted), INT32_MAX);
+}
+
+static void final_submitted(void)
+{
+    mc_check(*MC_PLAIN(&g_queue.cc->returned) == 2, "a thread was left behind");
+    mc_check(*MC_PLAIN(&g_queue.cc->waiters) == 0, "waiters left behind");
+}
+
 static void always(void)
 {
     /* at most one command a thread that had passed the look before */
@@ -156,6 +215,12 @@ int main(void)
         {wait_and_end, wait_for_ever, wait_and_end}, 0, final_inherit, NULL, .expect_violation = false};
     static const struct mc_model careless = {"gate: the last waiter wipes the priority", init,
         {careless_wait_and_end, wait_for_ever}, 0, final_inherit, NULL, .expect_violation = true};
+    static const struct mc_model gathers = {"gate: a thread waits for commands that gather", init_gathers,
+        {waiter, gathering_scheduler}, 0, final_awaited, NULL, .expect_violation = false};
+    static const struct mc_model blind = {"gate: the scheduler does not look for waiters once it has closed", init_gathers,
+        {waiter, gathering_scheduler}, 0, final_awaited, NULL, .expect_violation = true};
+    static const struct mc_model no_room = {"gate: commands that gather where there is no room", init_gathers_returned,
+        {gathering_submitter, changing_scheduler}, 0, final_submitted, NULL, .expect_violation = false};
     int failed = 0;
 
     one_queue_regions();
@@ -174,6 +239,11 @@ int main(void)
     failed |= mc_run(&no_waiters);
     g_forget_waiters = false;
     failed |= mc_run(&hasty);
+    failed |= mc_run(&gathers);
+    g_never_looks = true;
+    failed |= mc_run(&blind);
+    g_never_looks = false;
+    failed |= mc_run(&no_room);
     failed |= mc_run(&inherit);
     failed |= mc_run(&careless);
     return failed;

@@ -3,6 +3,7 @@
 #ifndef XS_MODEL_SUBMIT_PATH_H
 #define XS_MODEL_SUBMIT_PATH_H
 
+#include "xqueue/gates/gather_open.c"
 #include "xqueue/submit/doorbell.c"
 #include "xqueue/submit/end_mark.c"
 #include "xqueue/submit/in_flight.c"

@@ -13,6 +13,12 @@ static inline bool xs_api_intra(void)
     return XS_API_LENDS && atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) != 0; /* a hint */
 }
 
+/** Whether a scheduler follows which calls wait for which commands. */
+static inline bool xs_api_follows(void)
+{
+    return atomic_load_explicit(&xsched_priv_follows, memory_order_relaxed) != 0; /* a hint */
+}
+
 /** After such an error the device runs nothing of the context any more: commands in flight never complete.
  *  The numbers are the same for CUDA and HIP. */
 static inline bool xs_api_is_over(xs_api_result r)

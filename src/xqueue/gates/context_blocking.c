@@ -7,6 +7,7 @@
  * The client page has the number of the last command that this permits. From then on neither the scheduler nor the
  * application's own suspension stores a smaller number. Numbers only grow, so the call has nothing to take back. */
 #include "xqueue/gates/gate.h"
+#include "xqueue/gates/gather_open.h"
 #include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
@@ -20,6 +21,7 @@ bool xsched_priv_inside_begin(void)
     atomic_fetch_add(&st->inside, 1);
     if (!atomic_load(&st->app_words)) /* no queue with gates yet: later ones find the count */
         return true;
+    xs_gather_open(st);
     xs_lock_acquire(&st->lock); /* under it no queue's storage gets a new use */
     for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
         if (q->ctx_entries && atomic_load(&q->cc->entered) > atomic_load(&q->cc->completed))

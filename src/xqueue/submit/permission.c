@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "xqueue/control/server_page.h"
+#include "xqueue/gates/gather_open.h"
 #include "xqueue/interface.h"
 #include "xqueue/state.h"
 #include "xqueue/submit/doorbell.h"
@@ -161,6 +162,8 @@ bool xs_permit_wait(struct xs_queue *q, struct xs_permit_wait *w)
         reason = reason_of(q, w);
         if (!reason)
             break;
+        if (reason == XS_PERMIT_REASON_SUSPENDED && xs_gathers_to(q) && xs_gather_open(q->state))
+            continue;
         if (reason == XS_PERMIT_REASON_LANE) {
             sleep_confined(q, w->lane_until_ns);
         } else {

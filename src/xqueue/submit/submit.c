@@ -214,7 +214,7 @@ PART void mark(const struct begun *b, struct xs_ticket *t)
         atomic_store_explicit(&q->busy_since_ns, xs_now_ns(), memory_order_relaxed);
     t->returned_before = atomic_load_explicit(&b->cc->returned, memory_order_relaxed);
     if (!b->known_ns || (b->gated && xs_gates_mark_due(q)) ||
-        (XS_UNLIKELY(b->armed) && ((b->flags & XS_SUBMIT_PASS) ||
+        (XS_UNLIKELY(b->armed & (XS_ARMED_SUBMIT | XS_ARMED_IDLE)) && ((b->flags & XS_SUBMIT_PASS) ||
                                    xs_queue_end_may_be_near(q, old_ns > done_ns ? old_ns - done_ns : 0))))
         t->mark = true;
     else if (threshold > 0)
@@ -286,7 +286,7 @@ void xsched_priv_submit_begin(struct xs_queue *q, uint64_t key, uint32_t flags, 
         return;
     }
     xs_tls.priority = atomic_load_explicit(&q->priority, memory_order_relaxed);
-    xs_tls.polled = NULL;
+    xs_tls.polled = XS_TLS_SUBMITS;
     xs_queue_look(q, true);
     estimate(&b, key);
     wait_to_go(&b, t);

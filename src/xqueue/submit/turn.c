@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/static_probe.h"
 #include "xqueue/gates/gate.h"
+#include "xqueue/gates/gather_open.h"
 #include "xqueue/interface.h"
 #include "xqueue/mark.h"
 #include "xqueue/queue.h"
@@ -173,9 +174,16 @@ void xs_turn_wait(struct xs_queue *q, uint64_t n, uint64_t est_ns, bool managed,
         uint32_t seen = xs_progress_seen(&q->progress);
         bool permitted = xs_queue_permitted(q, n);
 
-        if (!permitted && !(q->ctx_entries && may_gather(&t))) {
-            wait_for_permits(&t);
-            continue;
+        if (!permitted) {
+            uint64_t to = xs_gathers_to(q);
+            bool stays = (!to || n < to) && q->ctx_entries && may_gather(&t);
+
+            if (XS_UNLIKELY(to) && xs_gather_goes_on(q, n, stays))
+                continue;
+            if (!stays) {
+                wait_for_permits(&t);
+                continue;
+            }
         }
         if (!wait_for_list(&t, seen) && (!managed || !permitted || !wait_for_room(&t, seen)))
             break;
