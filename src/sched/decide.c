@@ -79,6 +79,7 @@ static void tell_standing(struct xs_sched *s, struct xs_view *v)
         if (e->top == top)
             continue;
         e->top = top;
+        v->dirty |= xs_entity_gathers(e); /* that ends now */
         xs_entity_tell_inflight(s, e);
     }
 }
@@ -125,11 +126,12 @@ void xs_policy_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     v->next_ns = xs_view_ask(s, v, &s->config.params, now_ns);
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
-        bool bound = e->now.why == XS_WHY_GANG, run = e->pe.run && !bound;
+        uint8_t bound = e->now.why; /* by a stage before this one */
+        bool run = e->pe.run && bound == XS_WHY_FREE;
 
         e->now = (struct xs_verdict){
             .run = run, .chosen = run, .ready = e->now.ready,
-            .why = (uint8_t)(run ? XS_WHY_FREE : bound ? XS_WHY_GANG : e->pe.why ? XS_WHY_OTHER : waits)};
+            .why = (uint8_t)(run ? XS_WHY_FREE : bound ? bound : e->pe.why ? XS_WHY_OTHER : waits)};
     }
 }
 

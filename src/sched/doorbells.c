@@ -20,8 +20,16 @@ void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed)
         return;
     /* seq_cst, and a fence before what the caller reads next: pairs with the process, which
      * counts entered (or completed) and then loads armed */
-    atomic_store(&q->server->armed, armed);
+    atomic_store(&q->server->armed, armed | (q->tells_waits ? XS_ARMED_WAITS : 0));
     atomic_thread_fence(memory_order_seq_cst);
+}
+
+void xs_queue_tell_waits(struct xs_sched_queue *q, bool on)
+{
+    if (q->tells_waits == on || !q->server)
+        return;
+    q->tells_waits = on;
+    atomic_store(&q->server->armed, q->armed | (on ? XS_ARMED_WAITS : 0));
 }
 
 static bool mixed(const struct xs_entity *e)

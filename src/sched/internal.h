@@ -6,6 +6,7 @@
  *  status.c      what users see                   bells.c     the doorbells of processes
  *  decide.c      views, the policy, timers        permit.c    permits, leases, bounds in flight
  *  transition.c  verdicts -> queues               idle_hints.c the hints of an entity of which nothing is ready
+ *  steps.c       steps of a program, for gather.c
  *
  * The stages of a decision: stages.def, one file each.
  *
@@ -59,7 +60,7 @@ struct xs_view {
     struct xs_list pending;                        /* queues whose word does not fit their entity */
     bool dirty;                                    /* decide at the next run */
     bool some_lose, some_put_off, some_kept;       /* of its entities; may be so for none of them any more */
-    bool some_limited, some_intra, some_space;     /* likewise */
+    bool some_limited, some_intra, some_space, some_gather; /* likewise */
     bool resettle;                                 /* read and arm all queues first */
     uint64_t stands_since_ns, stood_ns;            /* the policy's clock: stands since then (0: goes); stood so long */
     uint64_t charged_ns;                           /* the owners' service is right up to here */
@@ -126,6 +127,7 @@ struct xs_entity {
     struct xs_verdict now;                         /* of the last decision */
     struct xs_verdict before;                      /* as its queues last heard: what it does */
     uint64_t chosen_ns;                            /* now.chosen since then */
+    struct xs_gather gather;
     struct xs_linger linger;
     struct xs_grant grant;
     struct xs_turn turn;
@@ -163,6 +165,11 @@ struct xs_sched_queue {
     bool gated;                                    /* level 2: commands in flight may be behind a gate */
     uint64_t waited_ns, waited_at_ns;              /* the waits of its threads, as read then (beside.c) */
     uint64_t waited_ahead_ns;                      /* part of a wait that has not ended, counted already */
+    uint64_t gather_waited_ns;                     /* likewise (gather.c) */
+    uint64_t gather_opened;                        /* entered as its word opened last */
+    uint32_t awaited;                              /* threads that wait for it */
+    bool tells_waits;                              /* XS_ARMED_WAITS is stored */
+    uint64_t gathers_to, rings_at;                 /* as stored */
     uint32_t lanes, lane;                          /* its lanes, as read; the word XS_LANE_*, as stored */
     uint64_t asked_returned;                       /* the scheduler asked for a mark when returned was this */
     /* facts that follow from it */
@@ -328,6 +335,18 @@ static inline int32_t xs_queue_priority(const struct xs_sched_queue *q)
     return q->hints.priority > q->inherit_priority ? q->hints.priority : q->inherit_priority;
 }
 
+/** Its commands gather while others run. */
+static inline bool xs_entity_gathers(const struct xs_entity *e)
+{
+    return e->gather.phase == XS_GATHER_HOLDS || e->gather.phase == XS_GATHER_LEAVE;
+}
+
+/** It counts as ready for the others. */
+static inline bool xs_entity_keeps_others_off(const struct xs_entity *e)
+{
+    return e->gather.phase == XS_GATHER_LEAVE || (e->gather.phase == XS_GATHER_ALONE && !e->gather.first_ns);
+}
+
 /* collective.c: kernels that wait for others like them, in other queues or processes. While one of a group is
  * under way, the scheduler suspends no member of the group. */
 /** The gang belongs to the group of this name. @return 0, or -1 when out of memory */
@@ -393,6 +412,8 @@ void xs_entity_read_service(struct xs_entity *e, uint64_t now_ns);
 
 /* doorbells.c */
 void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed);
+/** Its waits count and ring from now on, or no more. */
+void xs_queue_tell_waits(struct xs_sched_queue *q, bool on);
 /** Watches for the end of what the entity runs. */
 void xs_entity_watch(struct xs_entity *e, uint64_t now_ns);
 void xs_entity_unwatch(struct xs_entity *e);
@@ -438,6 +459,10 @@ void xs_idle_hints_join(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_remove(struct xs_entity *e, const struct xs_sched_queue *q);
 void xs_idle_hints_update(struct xs_entity *e);
 
+/* gather.c */
+/** The queue's words about waits. @param entered  as just read, and not noted yet */
+void xs_gather_read(struct xs_sched_queue *q, uint64_t entered, bool moved);
+
 /* linger.c */
 /** Its first queue became ready. */
 void xs_linger_wakes(struct xs_entity *e, uint64_t now_ns);
@@ -464,6 +489,8 @@ void xs_entity_close_idle(struct xs_entity *e, uint64_t now_ns);
 void xs_entity_tell_inflight(struct xs_sched *s, struct xs_entity *e);
 void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q);
 void xs_device_tell_inflight(struct xs_sched *s, struct xs_device *d);
+/** Its commands gather up to this one; 0: they do not. It rings at command ring_at. Before the word closes. */
+void xs_queue_tell_gathers(struct xs_sched_queue *q, uint64_t to, uint64_t ring_at);
 /** Kernels that it launches from now on run on this lane. */
 void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane);
 

@@ -21,12 +21,13 @@ void xs_linger_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
-        bool ready = e->nready > 0, stays = !ready && lingers(s, v, e, now_ns);
+        bool gathers = xs_entity_gathers(e), ready = (e->nready > 0 && !gathers) || xs_entity_keeps_others_off(e);
+        bool stays = !ready && !gathers && lingers(s, v, e, now_ns);
 
         if (!stays)
             e->linger.until_ns = 0;
         e->pe.ready = ready || stays;
-        e->now.why = XS_WHY_FREE;
+        e->now.why = gathers ? XS_WHY_GATHER : XS_WHY_FREE;
     }
 }
 

@@ -49,9 +49,10 @@ static void close_after(struct xs_sched_queue *q, uint64_t after)
     }
 }
 
+/* What came before its commands gather goes on. */
 static void close_word(struct xs_sched_queue *q)
 {
-    close_after(q, XS_PERMIT_CLOSED);
+    close_after(q, q->gathers_to ? q->entered : XS_PERMIT_CLOSED);
 }
 
 static void wake_at(struct xs_sched_queue *q, _Atomic uint32_t *word)
@@ -168,6 +169,16 @@ void xs_queue_tell_inflight(struct xs_sched *s, struct xs_sched_queue *q)
         return;
     q->inflight_us = word;
     atomic_store_explicit(&q->server->inflight_us, word, memory_order_relaxed); /* a value by itself */
+}
+
+void xs_queue_tell_gathers(struct xs_sched_queue *q, uint64_t to, uint64_t ring_at)
+{
+    if (!q->server || (q->gathers_to == to && q->rings_at == ring_at))
+        return;
+    q->rings_at = ring_at;
+    q->gathers_to = to;
+    atomic_store_explicit(&q->server->rings_at, ring_at, memory_order_relaxed); /* a value by itself */
+    atomic_store(&q->server->gathers_to, to); /* seq_cst, before the word closes: pairs with xs_gathers_to */
 }
 
 void xs_queue_tell_lane(struct xs_sched_queue *q, uint32_t lane)

@@ -35,6 +35,8 @@ struct xs_sched_ops {
     bool (*is_stopped)(void *ctx, struct xs_sched_process *p);
     /** Its kernels are confined to so many multiprocessors from now on; 0: they have the device. */
     void (*on_lane)(void *ctx, struct xs_sched_queue *q, uint32_t multiprocessors, uint64_t now_ns);
+    /** It would be of use if the commands of this process stood behind gates while it is suspended. */
+    void (*on_gather)(void *ctx, struct xs_sched_process *p);
 };
 
 #define XS_STOPPED_NS (50 * XS_NS_PER_MS)
@@ -45,6 +47,13 @@ enum xs_sched_lanes {
     XS_SCHED_LANES_NEVER,          /* on the whole device */
     XS_SCHED_LANES_ALWAYS,         /* on the wide lane, those that may; for tests */
     XS_SCHED_LANES_CHANGING,       /* here and there; likewise */
+};
+
+/** Whether commands of urgent programs gather while they launch them (gather.c). */
+enum xs_sched_gather {
+    XS_SCHED_GATHER_NEVER,
+    XS_SCHED_GATHER_LEARNT,        /* where it pays */
+    XS_SCHED_GATHER_ALWAYS,        /* some of each step; for tests */
 };
 
 struct xs_sched_config {
@@ -62,6 +71,7 @@ struct xs_sched_config {
                                       other users cannot take that by their standing. 0: they can
                                       take all; default 50 */
     enum xs_sched_lanes lanes;
+    enum xs_sched_gather gather;   /* default: never */
     struct xs_policy_params params;
     struct xs_pages *pages;        /* where its tables come from; NULL: the C library's heap */
 };

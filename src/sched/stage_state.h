@@ -5,6 +5,7 @@
 #define XS_SCHED_STAGE_STATE_H
 
 #include "base/list.h"
+#include "sched/steps.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,6 +67,41 @@ struct xs_beside {
     uint64_t others_ns;                            /* so long others ran beside it since it was last by itself */
     uint64_t low_ns, low_wanted_ns;                /* so long the share was low since it was high; a try takes that */
     struct xs_beside_time alone, here;             /* by itself; in this step, where others run beside it */
+};
+
+enum xs_gather_phase {
+    XS_GATHER_OFF,                                 /* its commands run as they come */
+    XS_GATHER_HOLDS,                               /* they gather, and others run */
+    XS_GATHER_LEAVE,                               /* they gather, and others leave the device */
+    XS_GATHER_ALONE,                               /* they run as they come, and others are off until then */
+    XS_GATHER_OPEN,                                /* they ran from some command of this step on */
+};
+
+struct xs_gather {
+    uint64_t entered, waited_ns;                   /* of all its queues, as read so far */
+    uint64_t ended;                                /* ... as the last wait ended that is over */
+    uint64_t step_entered, step_waited_ns;         /* ... as the step under way began */
+    uint64_t seen_entered;                         /* ... as the scheduler saw that */
+    uint64_t seen_waited_ns;                       /* ... as it looked last */
+    uint64_t step_ns, first_ns;                    /* then; its first command, 0: none came */
+    uint64_t until_ns;                             /* they gather until then at most; 0: none came */
+    uint64_t off_ns;                               /* the others leave then; UINT64_MAX: at no time */
+    uint64_t back_ns;                              /* ... and come back then if no command has come */
+    uint64_t others_ns;                            /* others had work then */
+    struct xs_step_plan plan;                      /* for the step under way */
+    struct xs_steps *steps;                        /* NULL: none were followed */
+    enum xs_gather_phase phase;
+    uint32_t passed;                               /* waits in a row that were not for its last commands */
+    bool last;                                     /* the last wait that is over was for its last command */
+    bool helper;                                   /* ... by a thread that submits none */
+    bool follows;                                  /* its queues tell of waits */
+    bool gathered;                                 /* commands of this step did */
+    bool closes;                                   /* its words close with this decision */
+    bool awaited;                                  /* a thread waits for commands that came meanwhile */
+    bool left;                                     /* the others left the device for this opening, or were to */
+    bool expired;                                  /* it took too long: no further command of this step gathers */
+    bool drains;                                   /* its gathered commands run; further ones may gather after that */
+    bool asked;                                    /* its owner knows that gates would be of use */
 };
 
 struct xs_linger {

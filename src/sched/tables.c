@@ -325,6 +325,7 @@ static void entity_put(struct xs_sched *s, struct xs_entity *e)
         e->presence->gang = NULL;
     s->c.entities--;
     xs_pages_free(s->pages, e->rest_counts);
+    xs_pages_free(s->pages, e->gather.steps);
     xs_pages_free(s->pages, e);
 }
 

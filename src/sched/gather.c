@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Idle time inside an urgent program (decision 0042). Between two steps others compute at once. Where the processor launches
+ * more slowly than the device computes, the commands of a step gather behind the program's own gate, and others compute
+ * on. The program opens the gate so early that the work is done when it waits for it, as steps.c has learnt. A moment before
+ * that the others leave the device, and they stay away until that wait ends.
+ *
+ * A stream takes some hundred commands behind a gate. Where a step has more, the program opens the gate when it is full,
+ * and those behind it gather once that work is done. */
+#include "sched/internal.h"
+#include "sched/stage.h"
+
+#define QUEUES_MOST    16u                         /* of an entity whose commands gather */
+#define HOLDS_LEAST_NS (2 * XS_NS_PER_MS)
+#define HOLDS_MOST_NS  (100 * XS_NS_PER_MS)
+#define OTHERS_NS      XS_NS_PER_S                 /* follows its steps for so long after others had work */
+#define DRAIN_LOOK_NS  (50 * XS_NS_PER_US)
+#define PASSED_MOST    8u                          /* waits for earlier commands alone, before those count as ends of steps */
+
+static const struct xs_list *list_of(const struct xs_entity *e, int i)
+{
+    return i ? &e->idle : &e->ready;
+}
+
+#define EACH_QUEUE(q, e) \
+    for (int list_ = 0; list_ < 2; list_++) \
+        XS_LIST_FOR(q, list_of(e, list_), struct xs_sched_queue, link)
+
+/* The program opened its word. */
+static bool has_opened(const struct xs_sched_queue *q)
+{
+    return !q->permitted && q->server && atomic_load(&q->server->permitted) == XS_PERMIT_OPEN;
+}
+
+void xs_gather_read(struct xs_sched_queue *q, uint64_t entered, bool moved)
+{
+    struct xs_gather *g = &q->entity->gather;
+    uint64_t waited_ns = atomic_load(&q->client->waited_ns); /* seq_cst: then what the wait was for */
+    bool ended = waited_ns > q->gather_waited_ns;
+
+    q->awaited = atomic_load_explicit(&q->client->inherit, memory_order_relaxed);
+    g->entered += entered - q->entered;
+    if (ended) {
+        uint64_t word = atomic_load_explicit(&q->client->waited_to, memory_order_relaxed); /* before waited_ns */
+        uint64_t to = XS_MIN(XS_WAITED_NUMBER(word), entered);
+
+        g->waited_ns += waited_ns - q->gather_waited_ns;
+        q->gather_waited_ns = waited_ns;
+        g->last = word & XS_WAITED_LAST;
+        g->helper = word & XS_WAITED_HELPER;
+        g->ended = XS_MAX(g->ended, g->entered - XS_MIN(entered - to, g->entered));
+    }
+    if (ended || (xs_entity_gathers(q->entity) && (moved || has_opened(q))))
+        q->entity->view->dirty = true;
+}
+
+/* Whether its waits are of use to the scheduler. */
+static bool may_gather(const struct xs_sched *s, const struct xs_view *v, const struct xs_entity *e)
+{
+    return s->config.gather && xs_sched_policy_flags(s) & XS_POLICY_BY_RANK && !xs_sched_is_host(s) && e->top && !e->intra &&
+           !e->presence->group->space && !s->ranks && v->nstakes <= 1 && !v->stalled && e->queues <= QUEUES_MOST &&
+           !e->presence->group->ended;
+}
+
+static bool is_gated(const struct xs_entity *e)
+{
+    bool any = false;
+
+    EACH_QUEUE(q, e) {
+        if (!q->client || !q->gated)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* Others have work that could run meanwhile and leaves the device in time: what they have in flight stops at gates. */
+static bool others_have_work(const struct xs_view *v, const struct xs_entity *e)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *o = xs_entity_of(v->entities[i]);
+
+        if (o != e && o->nready > 0 && o->pe.hints.priority < e->rest.priority && is_gated(o))
+            return true;
+    }
+    return false;
+}
+
+static void tell(struct xs_entity *e, uint32_t to, uint32_t ring_at)
+{
+    EACH_QUEUE(q, e)
+        xs_queue_tell_gathers(q, to ? q->entered + to : 0, ring_at ? q->entered + ring_at : 0);
+}
+
+/* For tests: without anything learnt, and another number each time. */
+static struct xs_step_plan any_plan(const struct xs_gather *g)
+{
+    return (struct xs_step_plan){.to = 1 + (uint32_t)(g->entered % 13), .off_at = (uint32_t)(g->entered % 5),
+                                 .off_ns = UINT64_MAX, .ns = XS_NS_PER_MS};
+}
+
+static void begin_step(struct xs_entity *e, uint64_t now_ns)
+{
+    struct xs_gather *g = &e->gather;
+
+    g->step_entered = g->ended = XS_MAX(g->ended, g->step_entered);
+    g->seen_entered = g->entered;
+    g->step_waited_ns = g->seen_waited_ns = g->waited_ns;
+    g->step_ns = now_ns;
+    g->first_ns = g->entered > g->step_entered ? now_ns : 0;
+    g->until_ns = 0;
+    g->off_ns = UINT64_MAX;
+    g->gathered = g->drains = g->expired = false;
+    g->plan = (struct xs_step_plan){.off_ns = UINT64_MAX};
+    if (g->steps)
+        g->plan = e->sched->config.gather == XS_SCHED_GATHER_ALWAYS ? any_plan(g) : xs_steps_plan(g->steps);
+}
+
+static void release(struct xs_entity *e)
+{
+    if (!xs_entity_gathers(e))
+        return;
+    e->gather.phase = XS_GATHER_OPEN;
+    tell(e, 0, 0);
+}
+
+/* So many commands of this step came since it began. */
+static uint64_t came(const struct xs_entity *e)
+{
+    return e->gather.entered - e->gather.seen_entered;
+}
+
+static uint32_t left(const struct xs_entity *e)
+{
+    return e->gather.plan.to > came(e) ? (uint32_t)(e->gather.plan.to - came(e)) : 0;
+}
+
+static void hold(struct xs_entity *e)
+{
+    struct xs_gather *g = &e->gather;
+
+    g->phase = XS_GATHER_HOLDS;
+    g->gathered = true;
+    g->drains = false;
+    g->closes = true;
+    g->awaited = g->left = false;
+    tell(e, left(e), g->plan.off_at > came(e) ? (uint32_t)(g->plan.off_at - came(e)) : 0);
+}
+
+static uint32_t waiters(const struct xs_entity *e)
+{
+    uint32_t n = 0;
+
+    EACH_QUEUE(q, e)
+        n += q->awaited;
+    return n;
+}
+
+static bool may_hold(const struct xs_entity *e)
+{
+    return e->before.run && is_gated(e);
+}
+
+static uint32_t least(const struct xs_entity *e)
+{
+    return e->sched->config.gather == XS_SCHED_GATHER_ALWAYS ? 1 : XS_MAX(xs_steps_least(e->gather.steps), 1u);
+}
+
+/* Inside a step that has begun. */
+static bool may_hold_more(const struct xs_entity *e)
+{
+    return may_hold(e) && left(e) >= least(e) && waiters(e) == 0;
+}
+
+/* Its words are open: it runs from now on. */
+static void opened(struct xs_entity *e, uint64_t now_ns)
+{
+    release(e);
+    e->before.run = true;
+    EACH_QUEUE(q, e) {
+        q->gather_opened = q->entered;
+        xs_queue_permit(q, !q->barred, now_ns);
+    }
+    e->gather.drains = !e->gather.expired && may_hold_more(e);
+}
+
+static bool any_opened(const struct xs_entity *e)
+{
+    EACH_QUEUE(q, e)
+        if (has_opened(q))
+            return true;
+    return false;
+}
+
+/* Its gathered commands are complete, so that further ones may gather. */
+static void look_drained(struct xs_entity *e, uint64_t now_ns)
+{
+    bool done = true;
+
+    EACH_QUEUE(q, e) {
+        xs_queue_read(q, now_ns);
+        done = done && q->completed >= q->gather_opened;
+    }
+    if (!may_hold_more(e))
+        e->gather.drains = false;
+    else if (done)
+        hold(e);
+}
+
+static bool follow(struct xs_sched *s, struct xs_entity *e, bool on, uint64_t now_ns)
+{
+    struct xs_gather *g = &e->gather;
+
+    if (on && !g->steps)
+        g->steps = xs_pages_alloc(s->pages, sizeof(*g->steps));
+    on = on && g->steps;
+    if (on == g->follows)
+        return on;
+    g->follows = on;
+    EACH_QUEUE(q, e)
+        xs_queue_tell_waits(q, on);
+    if (g->steps)
+        xs_steps_broke(g->steps);
+    g->ended = g->entered;
+    begin_step(e, now_ns);
+    return on;
+}
+
+static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
+{
+    struct xs_gather *g = &e->gather;
+    uint64_t first_ns = g->first_ns ? g->first_ns : now_ns;
+    struct xs_step step = {.commands = (uint32_t)XS_MIN(g->ended - g->step_entered, (uint64_t)UINT32_MAX / 2),
+                           .gap_ns = first_ns - XS_MIN(g->step_ns, first_ns), .ns = now_ns - first_ns,
+                           .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
+                           .alone = g->phase == XS_GATHER_ALONE};
+
+    g->seen_waited_ns = g->waited_ns;
+    if (g->ended <= g->step_entered) { /* a wait for what was complete */
+        g->step_waited_ns = g->waited_ns;
+        return;
+    }
+    /* A program that looks after earlier work goes on with this step, if it waits for its last commands now and then. */
+    g->passed = g->last ? 0 : XS_MIN(g->passed + 1, PASSED_MOST);
+    if (g->passed && g->passed < PASSED_MOST)
+        return;
+    /* Where a thread waits that submits nothing, the program goes on meanwhile: how long that thread waits says little of
+     * what the program loses. */
+    if (g->helper)
+        xs_steps_broke(g->steps);
+    else
+        xs_steps_ended(g->steps, &step);
+    release(e);
+    g->phase = XS_GATHER_OFF;
+    begin_step(e, now_ns);
+    if (!g->asked && s->ops.on_gather && (g->plan.to || xs_steps_any(g->steps))) {
+        g->asked = true;
+        EACH_QUEUE(q, e)
+            s->ops.on_gather(s->ctx, q->process);
+    }
+    if (g->plan.alone_ns) {
+        g->phase = XS_GATHER_ALONE;
+        g->back_ns = now_ns + g->plan.alone_ns;
+    }
+    if (!g->plan.to || !may_hold(e))
+        return;
+    hold(e);
+    if (g->plan.off_ns != UINT64_MAX)
+        g->off_ns = now_ns + g->plan.off_ns;
+}
+
+/* The others leave the device a moment before the gate opens, as it is expected. */
+static void look_leave(struct xs_entity *e, uint64_t now_ns)
+{
+    struct xs_gather *g = &e->gather;
+
+    if (g->phase == XS_GATHER_HOLDS && !g->left &&
+        (now_ns >= g->off_ns || (g->plan.off_at && came(e) >= g->plan.off_at))) {
+        g->phase = XS_GATHER_LEAVE;
+        g->left = true;
+        g->off_ns = UINT64_MAX;
+        g->back_ns = now_ns + 4 * XS_STEP_LEAD_NS;
+    } else if (xs_entity_keeps_others_off(e) && now_ns >= g->back_ns) {
+        if (e->nready > 0)
+            opened(e, now_ns);    /* the others are off already */
+        else
+            g->phase = g->phase == XS_GATHER_LEAVE ? XS_GATHER_HOLDS : XS_GATHER_OFF;
+    }
+}
+
+static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, uint64_t now_ns)
+{
+    struct xs_gather *g = &e->gather;
+
+    if (others_have_work(v, e))
+        g->others_ns = now_ns;
+    if (!follow(s, e, g->others_ns && now_ns < g->others_ns + OTHERS_NS && may_gather(s, v, e), now_ns)) {
+        release(e);
+        return;
+    }
+    g->expired |= g->until_ns && now_ns >= g->until_ns;
+    if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired))
+        opened(e, now_ns);
+    if (g->waited_ns != g->seen_waited_ns)
+        end_step(s, e, now_ns);
+    if (g->drains && !g->expired)
+        look_drained(e, now_ns);
+    g->drains &= !g->expired;
+    if (!g->first_ns && g->entered > g->step_entered)
+        g->first_ns = now_ns;
+    if (!g->until_ns && g->first_ns)
+        g->until_ns = g->first_ns + XS_MIN(XS_MAX(2 * g->plan.ns, HOLDS_LEAST_NS), HOLDS_MOST_NS);
+    look_leave(e, now_ns);
+}
+
+void xs_gather_facts(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    v->some_gather = false;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        follow_entity(s, v, e, now_ns);
+        v->some_gather |= e->gather.follows || xs_entity_gathers(e);
+    }
+}
+
+void xs_gather_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    (void)s;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct xs_entity *e = xs_entity_of(v->entities[i]);
+        const struct xs_gather *g = &e->gather;
+
+        if (xs_entity_gathers(e) && g->until_ns)
+            xs_view_wake_at(v, XS_TIMER_gather, g->until_ns);
+        if (g->phase == XS_GATHER_HOLDS)
+            xs_view_wake_at(v, XS_TIMER_gather, g->off_ns);
+        if (xs_entity_keeps_others_off(e))
+            xs_view_wake_at(v, XS_TIMER_gather, g->back_ns);
+        if (g->drains)
+            xs_view_wake_at(v, XS_TIMER_gather, now_ns + DRAIN_LOOK_NS);
+    }
+}
+
+/* A thread that began to wait before the word closed did not open it. seq_cst pairs with wait_begin (xqueue/wait.c), which
+ * counts itself and then reads the word. */
+void xs_gather_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
+{
+    (void)s;
+    for (size_t i = 0; i < v->n; i++) {
+        struct xs_entity *e = xs_entity_of(v->entities[i]);
+
+        if (!e->gather.closes)
+            continue;
+        e->gather.closes = false;
+        EACH_QUEUE(q, e) {
+            uint64_t entered = q->entered;
+
+            xs_queue_read(q, now_ns);
+            e->gather.awaited |= q->awaited && q->entered != entered;
+        }
+        v->dirty |= e->gather.awaited;
+    }
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/steps.h"
+
+#include "base/xs_base.h"
+
+#include <string.h>
+
+#define WORTH_NS   400000u        /* two changes of the device */
+#define KNOWN      3u             /* steps that did not gather, before one does */
+#define CHECK_EACH 31u            /* then one in so many does not; odd, since steps may alternate */
+#define CHECK_SOON 7u             /* ... as long as it is not known what they lose */
+#define ODD_STEP   4u
+#define ODD_MOST   64u
+#define ODD_STOP   16u
+#define REST       64u
+#define SHORT_GAP_NS 4000000u    /* the others stay off the device for so long at most, to see a step by itself */
+#define RESTS_MOST 6u
+#define LATE_LEAST_NS 20000u
+#define LATE_MUCH  8
+#define PAIRS      16u            /* comparisons whose average counts */
+#define LOSS       20             /* in 1/1024: so much longer a step may take */
+#define CLIP       200
+
+static struct xs_step_kind *kind_of(struct xs_steps *s, uint64_t key)
+{
+    struct xs_step_kind *oldest = &s->kinds[0];
+
+    for (size_t i = 0; i < XS_STEP_KINDS; i++) {
+        struct xs_step_kind *k = &s->kinds[i];
+
+        if (k->key == key)
+            return k;
+        if (k->used < oldest->used)
+            oldest = k;
+    }
+    memset(oldest, 0, sizeof(*oldest));
+    oldest->key = key;
+    return oldest;
+}
+
+static uint64_t median(const struct xs_step_kind *k)
+{
+    uint64_t v[XS_STEP_PLAINS] = {0};
+    size_t n = XS_MIN(k->plains, XS_STEP_PLAINS);
+
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+
+        for (; at > 0 && v[at - 1] > k->plain_ns[i]; at--)
+            v[at] = v[at - 1];
+        v[at] = k->plain_ns[i];
+    }
+    return n ? v[n / 2] : 0;
+}
+
+/* All commands of a step come within that time: the rest of it is the wait. */
+static uint64_t launch_ns(const struct xs_step_kind *k)
+{
+    return XS_MAX(k->ns - XS_MIN(k->ns, median(k)), k->ns / 16 + 1);
+}
+
+/* How long so many commands take to come. */
+static uint64_t time_of(const struct xs_step_kind *k, uint32_t commands)
+{
+    return launch_ns(k) * commands / XS_MAX(k->commands, 1u);
+}
+
+static uint32_t commands_in(const struct xs_step_kind *k, uint64_t ns)
+{
+    return (uint32_t)XS_MIN(ns * k->commands / launch_ns(k) + 1, (uint64_t)UINT32_MAX / 2);
+}
+
+/* The least number of commands whose gathering pays, at the beginning of a step. */
+static uint32_t worth(const struct xs_step_kind *k)
+{
+    return k->gap_ns >= WORTH_NS ? 1 : commands_in(k, WORTH_NS - k->gap_ns);
+}
+
+static void rest(struct xs_step_kind *k)
+{
+    k->rest = REST << XS_MIN(k->rests, RESTS_MOST);
+    k->rests++;
+    k->to = 0;
+    k->late_once = false;
+}
+
+/* The program waited longer than it does without. */
+static void less(struct xs_step_kind *k, uint64_t late_ns)
+{
+    uint32_t by = XS_MAX(commands_in(k, 2 * late_ns), k->to / 16 + 1);
+
+    k->to -= XS_MIN(by, k->to);
+    k->late_once = true;
+    k->late_ns = 0;
+    k->gathers = 0;
+    if (k->to < worth(k))
+        rest(k);
+}
+
+static void more(struct xs_step_kind *k)
+{
+    uint32_t by = k->commands / (k->late_once ? 512u : 32u);
+
+    if (++k->gathers < (by ? 1u : 4u))
+        return;
+    k->gathers = 0;
+    k->to = XS_MIN(k->to + XS_MAX(by, 1u), k->commands);
+}
+
+static void learn_gathered(struct xs_step_kind *k, const struct xs_step *step, bool odd)
+{
+    int64_t late_ns = (int64_t)(step->waited_ns - median(k));
+    int64_t bound_ns = (int64_t)XS_MAX(k->ns / 64, LATE_LEAST_NS);
+
+    k->late_ns += (late_ns - k->late_ns) / 4;
+    if (k->late_ns > bound_ns)
+        less(k, (uint64_t)k->late_ns);
+    else if (late_ns > LATE_MUCH * bound_ns)
+        less(k, (uint64_t)late_ns / 4);
+    else if (!odd && k->late_ns < bound_ns / 2)
+        more(k);
+}
+
+/* Steps that gather, against one by itself between two of them: whatever else changes does so more slowly. */
+
+static void compare(struct xs_step_kind *k, const struct xs_step *step)
+{
+    uint64_t took = step->ns;
+    int64_t loss;
+
+    if (step->alone) {
+        k->alone_took = k->gathered_took ? took : 0;
+        return;
+    }
+    if (!step->gathered)
+        return;
+    if (k->alone_took) {
+        uint64_t both = (took + k->gathered_took) / 2;
+
+        loss = ((int64_t)both - (int64_t)k->alone_took) * 2048 / (int64_t)(both + k->alone_took);
+        loss = XS_MAX(XS_MIN(loss, CLIP), -CLIP);
+        k->pairs++;
+        k->loss += (int32_t)(loss - k->loss) / (int32_t)XS_MIN(k->pairs, PAIRS);
+        k->alone_took = 0;
+    }
+    k->gathered_took = took;
+    if (k->pairs < PAIRS || k->loss <= LOSS)
+        return;
+    k->pairs = 0;
+    k->loss = 0;
+    if (k->to / 4 * 3 < worth(k))
+        rest(k);
+    else
+        k->to = k->to / 4 * 3;
+}
+
+static void average(uint64_t *a, uint64_t value, bool known)
+{
+    *a = known ? (3 * *a + value) / 4 : value;
+}
+
+static void learn(struct xs_step_kind *k, const struct xs_step *step)
+{
+    uint32_t apart = step->commands > k->commands ? step->commands - k->commands : k->commands - step->commands;
+    bool odd = k->seen && apart > k->commands / 8;
+
+    if (odd)
+        k->odd = XS_MIN(k->odd + ODD_STEP, ODD_MOST);
+    else if (k->odd)
+        k->odd--;
+    average(&k->gap_off_ns, step->gap_ns > k->gap_ns ? step->gap_ns - k->gap_ns : k->gap_ns - step->gap_ns, k->seen > 1);
+    average(&k->gap_ns, step->gap_ns, k->seen);
+    average(&k->ns, step->ns, k->seen && !odd);
+    k->commands = step->commands;
+    k->seen++;
+    if (k->rest)
+        k->rest--;
+    if (!odd)
+        compare(k, step);
+    if (step->gathered)
+        learn_gathered(k, step, odd);
+    else if (!odd && (step->alone || step->gap_ns >= SHORT_GAP_NS))
+        k->plain_ns[k->plains++ % XS_STEP_PLAINS] = step->waited_ns;
+    if (!k->to && !k->rest && k->plains >= KNOWN) {
+        k->to = XS_MAX(worth(k), k->commands / 4);
+        if (worth(k) > k->commands - k->commands / 8)
+            rest(k);
+    }
+}
+
+void xs_steps_ended(struct xs_steps *s, const struct xs_step *step)
+{
+    if (s->now)
+        learn(s->now, step);
+    s->n++;
+    s->now = kind_of(s, (s->before << 32 | step->commands) + 1);
+    s->now->used = s->n;
+    s->before = step->commands;
+}
+
+void xs_steps_broke(struct xs_steps *s)
+{
+    s->now = NULL;
+    s->before = 0;
+}
+
+struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
+{
+    const struct xs_step_kind *k = s->now;
+    struct xs_step_plan p = {.off_ns = UINT64_MAX};
+    uint64_t opens_ns;
+
+    if (!k)
+        return p;
+    p.ns = k->ns;
+    if (k->odd > ODD_STOP || k->rest)
+        return p;
+    if (k->plains < KNOWN || k->seen % (k->pairs < PAIRS ? CHECK_SOON : CHECK_EACH) == 0) {
+        p.alone_ns = k->seen && k->gap_ns < SHORT_GAP_NS ? k->gap_ns + k->gap_ns / 2 + XS_STEP_LEAD_NS : 0;
+        return p;
+    }
+    p.to = k->to;
+    opens_ns = time_of(k, k->to);
+    if (opens_ns > XS_STEP_LEAD_NS)
+        p.off_at = XS_MAX(k->to - XS_MIN(commands_in(k, XS_STEP_LEAD_NS), k->to), 1u);
+    else if (k->gap_ns + opens_ns > XS_STEP_LEAD_NS + k->gap_off_ns && k->gap_off_ns < k->gap_ns / 4)
+        p.off_ns = k->gap_ns - k->gap_off_ns + opens_ns - XS_STEP_LEAD_NS;
+    return p;
+}
+
+uint32_t xs_steps_least(const struct xs_steps *s)
+{
+    return s->now ? commands_in(s->now, WORTH_NS) : UINT32_MAX;
+}
+
+bool xs_steps_any(const struct xs_steps *s)
+{
+    for (size_t i = 0; i < XS_STEP_KINDS; i++)
+        if (s->kinds[i].key && s->kinds[i].to && s->kinds[i].odd <= ODD_STOP)
+            return true;
+    return false;
+}
