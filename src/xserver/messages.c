@@ -108,7 +108,7 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     q->level = m->level;
     q->levels = m->levels;
     q->platform = m->platform;
-    xs_sched_queue_set_gated(q->sched, q->level == 2);
+    xs_sched_queue_set_gated(q->sched, xs_client_has_gates(c, q));
     q->threshold = m->threshold;
     q->batch_size = m->batch_size;
     c->cells[m->cell / 64] |= 1ull << m->cell % 64;
@@ -256,7 +256,7 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
         q = own_queue(s, c, XS_MSG_queue_config, m->queue_config.handle);
         if (q) {
             q->level = m->queue_config.level ? m->queue_config.level : q->level;
-            xs_sched_queue_set_gated(q->sched, q->level == 2);
+            xs_sched_queue_set_gated(q->sched, xs_client_has_gates(c, q));
             q->threshold = m->queue_config.threshold ? m->queue_config.threshold : q->threshold;
             q->batch_size = m->queue_config.batch_size ? m->queue_config.batch_size : q->batch_size;
         }

@@ -124,9 +124,18 @@ static void on_mark_wanted(void *ctx, struct xs_sched_queue *sq)
     xs_client_ask_mark(xs_sched_queue_user(sq));
 }
 
+static void on_gather(void *ctx, struct xs_sched_process *p)
+{
+    struct xs_server *s = ctx;
+    struct xs_client *c = xs_sched_process_user(p);
+
+    c->gathers = true;
+    s->lv3_moved = true;
+}
+
 static const struct xs_sched_ops k_ops = {
     .on_permit = on_permit, .on_ready = on_ready, .on_mark_wanted = on_mark_wanted, .on_lane = on_lane,
-    .is_stopped = is_stopped};
+    .is_stopped = is_stopped, .on_gather = on_gather};
 
 /* Of an NVIDIA GPU, with slices of 2 ms: two closed loops that share an H200 make 0.906 of the work of
  * one alone (docs/results/2026-11-21-h200-suite, D). So the device itself needs 0.19 ms for a switch.
@@ -200,6 +209,7 @@ static int make_scheduler(struct xs_server *s, char *ret_error, size_t error_siz
     log_difference(s->module, s->options.policy);
     xs_sched_config_defaults(&config);
     config.linger_ns = s->options.linger_us * XS_NS_PER_US;
+    config.gather = (enum xs_sched_gather)s->options.gather;
     config.stall_ns = s->options.stall_ms * XS_NS_PER_MS;
     config.user_share = s->options.user_share;
     config.inflight_shared_us = s->options.inflight_us;

@@ -94,6 +94,7 @@ struct xs_client {
     struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
     struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
     struct xs_lv3_on_device lv3_on[XS_LV3_DEVICES];
+    bool gathers;                 /* its commands gather at times, and need gates for that */
     bool lv3_gates;               /* its queues have gates by our message */
     uint64_t lv3_gates_order;     /* ... those with an order up to this one */
 };
@@ -255,6 +256,11 @@ void xs_client_tell(struct xs_server *s, struct xs_server_queue *q);
 void xs_client_ask_mark(struct xs_server_queue *q);
 /** NULL: it has no queues there. */
 struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevice device);
+/** Its commands stand behind gates while it is suspended: at level 2, and at level 3 where we said so. */
+static inline bool xs_client_has_gates(const struct xs_client *c, const struct xs_server_queue *q)
+{
+    return q->level == 2 || (q->level == 3 && c->lv3_gates);
+}
 /** The program's own report of its device memory; nothing checks it. */
 void xs_client_memory(const struct xs_client *c, struct xs_client_record *ret);
 /** Its record for users, counted up to now. */

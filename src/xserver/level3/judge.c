@@ -77,7 +77,7 @@ static uint64_t see_recent(struct xs_lv3_seat *s, uint64_t window_ns, bool burst
     s->seen.recent = s->ready || (m->ready_ns && rules->now_ns - m->ready_ns < window_ns);
     if (s->seen.recent && !s->ready)
         next = m->ready_ns + window_ns;
-    if (bursts && !s->own_queues)
+    if (bursts && !s->own_queues && !s->gathers)
         sooner(&next, see_burst(s, rules));
     return next;
 }

@@ -40,6 +40,7 @@ struct xs_lv3_seat {
     int32_t priority;             /* highest of its ready queues; of all, while none is ready */
     uint64_t entered;             /* commands so far */
     uint64_t left_ns;             /* estimated device time of its commands in flight */
+    bool gathers;                 /* its commands gather (sched/gather.c): then they leave no gaps */
     bool in_flight;               /* own_queues: it has something in flight */
     uint64_t completed;           /* own_queues: commands that ended */
     struct xs_lv3_wish in_force;  /* its settings there: the last wish */

@@ -78,13 +78,13 @@ static uint64_t inflight_us(const struct xs_options *o)
  * run in the gaps of the urgent program. Behind a gate in its stream, as at level 2, they stay. Sends
  * the program's queues their configuration where that changes, or where the program has made more
  * queues. */
-static void tell_gates(struct xs_server *s, struct xs_client *c, bool cut_short)
+static void tell_gates(struct xs_server *s, struct xs_client *c, bool gates)
 {
-    uint64_t told = cut_short == c->lv3_gates ? c->lv3_gates_order : 0;
+    uint64_t told = gates == c->lv3_gates ? c->lv3_gates_order : 0;
 
-    if (!cut_short && !c->lv3_gates)
+    if (!gates && !c->lv3_gates)
         return;
-    c->lv3_gates = cut_short;
+    c->lv3_gates = gates;
     c->lv3_gates_order = s->queues_ever;
     for (struct xs_list *at = c->queues.prev; at != &c->queues; at = at->prev) {
         struct xs_server_queue *q = XS_CONTAINER_OF(at, struct xs_server_queue, in_client);
@@ -92,7 +92,8 @@ static void tell_gates(struct xs_server *s, struct xs_client *c, bool cut_short)
         if (q->order <= told && told)
             break; /* those before it came sooner still */
         q->config.handle = q->handle;
-        q->config.gates = cut_short ? XS_GATES_ON : XS_GATES_OFF;
+        q->config.gates = gates ? XS_GATES_ON : XS_GATES_OFF;
+        xs_sched_queue_set_gated(q->sched, xs_client_has_gates(c, q));
         q->send_config = true;
         xs_client_tell(s, q);
     }
@@ -112,7 +113,7 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c)
             cut_short = cut_short || find_device(s, c->lv3_on[i].device);
     cut_short = cut_short && !xs_lv3_denied(c->lv3);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
-    tell_gates(s, c, cut_short);
+    tell_gates(s, c, cut_short || (c->gathers && !xs_lv3_denied(c->lv3)));
 }
 
 bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device)

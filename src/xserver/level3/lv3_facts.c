@@ -95,7 +95,8 @@ size_t xs_lv3_take_facts(struct xs_server *s, XDevice device, struct xs_lv3_seat
         kept = kept_of(c, device);
         if (!kept)
             continue;
-        seats[n] = (struct xs_lv3_seat){.own_queues = k != NULL, .in_force = kept->in_force, .memory = kept->memory};
+        seats[n] = (struct xs_lv3_seat){.own_queues = k != NULL, .gathers = c->gathers,
+                                        .in_force = kept->in_force, .memory = kept->memory};
         places[n++] = (struct xs_lv3_place){c, on, kept};
     }
     for (size_t i = 0; i < n; i++)
